@@ -1,0 +1,38 @@
+# Recipes of Billfold; `make` alone lists them. Needs Python 3.11 or newer with pip, and make.
+.DEFAULT_GOAL := help
+.SUFFIXES:
+.PHONY: help setup sandbox test check fix bench clean
+
+BIN := .venv/bin
+JOBS ?= 2
+
+help: ## list the recipes
+	@sed -n 's/^\([a-z]*\):.*## /  make \1|/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{printf "%-16s %s\n", $$1, $$2}'
+
+setup: .venv/.ready ## put what uv.lock names into .venv (quick when nothing changed)
+
+.venv/.ready: pyproject.toml uv.lock tools/setup.sh
+	@PYTHON="$(PYTHON)" sh tools/setup.sh
+
+sandbox: setup ## run the whole bank on this machine; options in ARGS="..."
+	@$(BIN)/billfold sandbox $(ARGS)
+
+test: setup ## run every test; options for pytest in ARGS="...", processes in JOBS=2
+	@$(BIN)/pytest -n $(JOBS) $(ARGS)
+
+check: setup ## lint, format, types, layers: what CI demands
+	@$(BIN)/ruff check
+	@$(BIN)/ruff format --check
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-cache
+
+fix: setup ## mend what the linter can mend, and format
+	@$(BIN)/ruff check --fix-only --show-fixes
+	@$(BIN)/ruff format
+
+bench: setup ## measure whole transfers per second; options in ARGS="..."
+	@$(BIN)/python -m bench $(ARGS)
+
+clean: ## remove what setup and the tools made; the sandbox's .billfold stays
+	rm -rf .venv .uv .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

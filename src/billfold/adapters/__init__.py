@@ -1,0 +1,1 @@
+"""The outside world made real or simulated; only the wiring chooses among these."""

@@ -1,0 +1,1 @@
+"""Nouns of the house: types, rules, reads and writes, one folder each."""

@@ -1,0 +1,400 @@
+"""The engine: takes what arrived while the last batch was committing and makes it durable.
+
+Lanes run side by side; each takes a batch of commands whose customers no other lane holds,
+locks the heads in key order, loads only books it does not know at that version, plans, writes
+everything at once and commits. Every command, accepted or refused, leaves one row; the answer
+is a function of that row, so a repeated key gets the same answer again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict, deque
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+import asyncpg
+import msgspec
+import structlog
+
+from billfold.engine.load import LOCK_HEADS, load_books
+from billfold.engine.write import settle_books, write_books
+from billfold.flows import FLOWS
+from billfold.flows.command import Command, Context, Missing, Outcome, Terms
+from billfold.flows.due import CatchUp, catch_up
+from billfold.flows.enrol import EnrolCustomer
+from billfold.kit.clock import monotonic, read_clock, wall_now
+from billfold.kit.errors import BillfoldError, Broken, NotFound, Refused, Unavailable
+
+if TYPE_CHECKING:
+    from asyncpg import Connection, Pool
+
+    from billfold.domain.tbills import Market
+    from billfold.flows.book import Book
+    from billfold.kit.calendars import Calendars
+
+log = structlog.get_logger(__name__)
+
+PATIENCE_SECONDS = 20.0
+"""How long a command waits for a database that is gone before it is given up."""
+BOOKS_KEPT = 20_000
+
+_KNOWN = """
+SELECT c.customer_id, c.command_id, c.request_hash, c.accepted, c.outcome
+  FROM unnest($1::uuid[], $2::uuid[]) AS k(customer_id, command_id)
+  JOIN command c USING (customer_id, command_id)
+"""
+_NEW_HEADS = """
+INSERT INTO head (customer_id, booked_at, business_date)
+SELECT id, $2, $3 FROM unnest($1::uuid[]) AS id ON CONFLICT DO NOTHING
+"""
+_LOST = (
+    asyncpg.PostgresConnectionError,
+    asyncpg.InterfaceError,
+    asyncpg.CannotConnectNowError,
+    asyncpg.AdminShutdownError,
+    asyncpg.CrashShutdownError,
+    ConnectionError,
+    OSError,
+)
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """What became of a command. `replayed` when an earlier run of the key is answered."""
+
+    outcome: Outcome
+    replayed: bool = False
+
+
+class _Job:
+    __slots__ = ("answer", "command", "command_id", "customers", "deadline", "future")
+
+    def __init__(self, command: Command, deadline: float) -> None:
+        self.command = command
+        self.command_id = command.command_id
+        self.customers = tuple(dict.fromkeys(command.customers))
+        self.future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        self.deadline = deadline
+        self.answer: Answer | BillfoldError | None = None
+
+    def done(self) -> None:
+        """Hand the planned answer to whoever waits; called after COMMIT."""
+        if self.future.done():
+            return
+        if isinstance(self.answer, BillfoldError):
+            self.future.set_exception(self.answer)
+        elif self.answer is not None:
+            self.future.set_result(self.answer)
+
+    def fail(self, error: BaseException) -> None:
+        if not self.future.done():
+            self.future.set_exception(error)
+
+
+class Engine:
+    """The one writer of money. `submit` returns when the command is durable."""
+
+    def __init__(
+        self,
+        pool: Pool,
+        *,
+        market: Market,
+        calendars: Calendars,
+        terms: Terms,
+        seed: bytes,
+        test_clock: bool,
+        lanes: int = 2,
+        batch_limit: int = 300,
+    ) -> None:
+        self.pool = pool
+        self.market = market
+        self.calendars = calendars
+        self.terms = terms
+        self.seed = seed
+        self.test_clock = test_clock
+        self.batch_limit = batch_limit
+        self._lanes = lanes
+        self._queue: deque[_Job] = deque()
+        self._wake = asyncio.Event()
+        self._held: set[UUID] = set()
+        self._in_flight: dict[UUID, _Job] = {}
+        self._books: OrderedDict[UUID, Book] = OrderedDict()
+        self._tasks: list[asyncio.Task[None]] = []
+
+    # -- outside --------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """Open the lanes."""
+        self._tasks = [asyncio.create_task(self._lane()) for _ in range(self._lanes)]
+
+    async def stop(self) -> None:
+        """Close the lanes; what has not been taken is refused as unavailable."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        while self._queue:
+            self._queue.popleft().fail(Unavailable("The bank is shutting down."))
+
+    async def submit(self, command: Command) -> Answer:
+        """Carry the command out exactly once and answer when it is committed.
+
+        Raises Refused or NotFound as the flow says (also for a replay), Refused
+        `idempotency-key-reused` when the key belongs to another request, Unavailable when the
+        database stays away.
+        """
+        running = self._in_flight.get(command.command_id)
+        if running is not None:
+            if running.command.request_hash != command.request_hash:
+                raise _reused()
+            return await asyncio.shield(running.future)
+        job = _Job(command, monotonic() + PATIENCE_SECONDS)
+        self._in_flight[job.command_id] = job
+        self._queue.append(job)
+        self._wake.set()
+        try:
+            return await asyncio.shield(job.future)
+        finally:
+            if job.future.done():
+                self._in_flight.pop(job.command_id, None)
+            else:
+                job.future.add_done_callback(lambda _: self._in_flight.pop(job.command_id, None))
+
+    async def now(self, conn: Connection | None = None) -> datetime:
+        """The business clock."""
+        if not self.test_clock:
+            return wall_now()
+        if conn is None:
+            async with self.pool.acquire() as own:
+                return await self.now(own)
+        state = await read_clock(conn)
+        wall = wall_now()
+        return wall if state is None else state.at(wall)
+
+    def forget(self, customer_ids: Iterable[UUID]) -> None:
+        """Drop cached books, as after a write from elsewhere."""
+        for customer_id in customer_ids:
+            self._books.pop(customer_id, None)
+
+    def forget_all(self) -> None:
+        """Drop every cached book."""
+        self._books.clear()
+
+    # -- a lane ---------------------------------------------------------------------
+
+    async def _lane(self) -> None:
+        while True:
+            batch = self._take()
+            if not batch:
+                self._wake.clear()
+                await self._wake.wait()
+                continue
+            customers = {c for job in batch for c in job.customers}
+            try:
+                await self._run(batch)
+            finally:
+                self._held -= customers
+                self._wake.set()
+
+    def _take(self) -> list[_Job]:
+        """The next jobs, in order, leaving those whose customers another lane holds."""
+        batch: list[_Job] = []
+        mine: set[UUID] = set()
+        skipped: list[_Job] = []
+        blocked: set[UUID] = set()
+        while self._queue and len(batch) < self.batch_limit:
+            job = self._queue.popleft()
+            if any(c in self._held or c in blocked for c in job.customers):
+                skipped.append(job)
+                blocked.update(job.customers)
+            else:
+                batch.append(job)
+                mine.update(job.customers)
+        self._queue.extendleft(reversed(skipped))
+        self._held |= mine
+        return batch
+
+    async def _run(self, batch: Sequence[_Job]) -> None:
+        """Commit a batch, or find out which of its commands cannot be committed."""
+        try:
+            again = await self._commit(batch)
+        except asyncio.CancelledError:
+            for job in batch:
+                job.fail(Unavailable("The bank is shutting down."))
+            raise
+        except _LOST as error:
+            await self._retry(batch, error)
+        except Exception as error:  # noqa: BLE001 - a bug in one command must not take others along
+            self.forget(c for job in batch for c in job.customers)
+            await self._bisect(batch, error)
+        else:
+            for job in batch:
+                if job not in again:
+                    job.done()
+            if again:
+                self._queue.extendleft(again)
+
+    async def _bisect(self, batch: Sequence[_Job], error: Exception) -> None:
+        if len(batch) == 1:
+            log.error("command_broke", kind=type(batch[0].command).__name__, error=repr(error))
+            batch[0].fail(
+                error if isinstance(error, BillfoldError) else Broken(f"{type(error).__name__}: {error}")
+            )
+            return
+        log.warning("batch_broke", size=len(batch), error=repr(error))
+        half = len(batch) // 2
+        await self._run(batch[:half])
+        await self._run(batch[half:])
+
+    async def _retry(self, batch: Sequence[_Job], error: BaseException) -> None:
+        """The database went away, maybe after COMMIT: ask again, the key tells."""
+        self.forget(c for job in batch for c in job.customers)
+        now = monotonic()
+        late = [job for job in batch if job.deadline <= now]
+        for job in late:
+            job.fail(Unavailable("The database does not answer.", retry_after_seconds=1))
+        rest = [job for job in batch if job.deadline > now]
+        log.warning("database_lost", waiting=len(rest), error=repr(error))
+        await asyncio.sleep(0.2)
+        self._queue.extendleft(reversed(rest))
+
+    # -- a batch ----------------------------------------------------------------------
+
+    async def _commit(self, batch: Sequence[_Job]) -> list[_Job]:
+        """Plan and write in one transaction. Returns jobs that need more customers."""
+        customers = sorted({c for job in batch for c in job.customers})
+        again: list[_Job] = []
+        async with self.pool.acquire() as conn:
+            async with conn.transaction():
+                now = await self.now(conn)
+                ctx = self._context(now)
+                enrolled = [j.customers[0] for j in batch if isinstance(j.command, EnrolCustomer)]
+                if enrolled:
+                    await conn.execute(_NEW_HEADS, sorted(enrolled), now, ctx.business_date)
+                heads = await conn.fetch(LOCK_HEADS, customers)
+                books = await self._gather(conn, heads, now)
+                known = await self._known(conn, batch)
+                for job in batch:
+                    if not self._plan(job, books, known, ctx):
+                        again.append(job)
+                changed = [book for book in books.values() if book.is_changed()]
+                if changed:
+                    await write_books(conn, changed, self.calendars)
+            settle_books(changed)
+        return again
+
+    def _context(self, now: datetime) -> Context:
+        return Context(
+            now=now,
+            market=self.market,
+            calendars=self.calendars,
+            terms=self.terms,
+            seed=self.seed,
+        )
+
+    async def _gather(
+        self, conn: Connection, heads: Sequence[asyncpg.Record], now: datetime
+    ) -> dict[UUID, Book]:
+        books: dict[UUID, Book] = {}
+        cold = []
+        for head in heads:
+            cached = self._books.get(head["customer_id"])
+            if cached is not None and cached.version == head["version"]:
+                books[cached.customer_id] = cached
+                self._books.move_to_end(cached.customer_id)
+            else:
+                cold.append(head)
+        if cold:
+            loaded = await load_books(conn, cold, self.market, self.calendars, now)
+            for head in cold:
+                loaded[head["customer_id"]].due_at = head["due_at"]
+            books |= loaded
+            self._books |= loaded
+            while len(self._books) > BOOKS_KEPT:
+                self._books.popitem(last=False)
+        return books
+
+    async def _known(
+        self, conn: Connection, batch: Sequence[_Job]
+    ) -> dict[UUID, asyncpg.Record]:
+        rows = await conn.fetch(
+            _KNOWN, [job.customers[0] for job in batch], [job.command_id for job in batch]
+        )
+        return {row["command_id"]: row for row in rows}
+
+    def _plan(
+        self,
+        job: _Job,
+        books: dict[UUID, Book],
+        known: dict[UUID, asyncpg.Record],
+        ctx: Context,
+    ) -> bool:
+        """Decide one command. False when it must run again with more customers."""
+        earlier = known.get(job.command_id)
+        if earlier is not None:
+            job.answer = _replay(job, earlier["request_hash"], earlier["accepted"], earlier["outcome"])
+            return True
+        own = [books[c] for c in job.customers if c in books]
+        if not own or own[0].customer_id != job.customers[0]:
+            job.answer = NotFound()
+            return True
+        for book in own:
+            if book.due_at is not None and book.due_at <= ctx.now:
+                catch_up(book, ctx)
+            book.mark()
+        ctx.serve(job.command_id)
+        accepted = True
+        try:
+            outcome = FLOWS[type(job.command)](books, job.command, ctx)
+        except Missing as missing:
+            for book in own:
+                book.undo()
+            if missing.customer_id in job.customers:
+                job.answer = NotFound()
+                return True
+            job.customers = (*job.customers, missing.customer_id)
+            return False
+        except (Refused, NotFound) as refusal:
+            for book in own:
+                book.undo()
+            accepted, outcome = False, _refusal(refusal)
+        job.answer = _rendered(outcome, accepted=accepted, replayed=False)
+        if not isinstance(job.command, CatchUp):
+            _sign(own[0], job, outcome, ctx.now, accepted=accepted)
+        return True
+
+
+def _sign(book: Book, job: _Job, outcome: Outcome, now: datetime, *, accepted: bool) -> None:
+    command = job.command
+    book.draft.commands.append(
+        (
+            book.customer_id, job.command_id, command.caller, command.key,
+            type(command).__name__, command.request_hash, accepted,
+            msgspec.json.encode(outcome).decode(), book.version + 1, now,
+        )  # fmt: skip
+    )
+
+
+def _refusal(refusal: BillfoldError) -> dict[str, Any]:
+    return {"refused": refusal.code, "detail": refusal.detail, "facts": refusal.facts}
+
+
+def _rendered(outcome: Outcome, *, accepted: bool, replayed: bool) -> Answer | BillfoldError:
+    if accepted:
+        return Answer(outcome, replayed)
+    if outcome["refused"] == "not-found":
+        return NotFound(outcome["detail"], **outcome["facts"])
+    return Refused(outcome["refused"], outcome["detail"], **outcome["facts"])
+
+
+def _replay(job: _Job, request_hash: bytes, accepted: bool, outcome: str) -> Answer | BillfoldError:  # noqa: FBT001
+    if request_hash != job.command.request_hash:
+        return _reused()
+    return _rendered(msgspec.json.decode(outcome), accepted=accepted, replayed=True)
+
+
+def _reused() -> Refused:
+    return Refused(
+        "idempotency-key-reused", "This key already belongs to another request. Send a new one."
+    )

@@ -1,0 +1,149 @@
+"""Books out of the database: a handful of queries for any number of customers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from billfold.domain.tbills import Market
+from billfold.flows.book import Account, Book, PocketBook
+from billfold.flows.due import pocket_due
+from billfold.flows.portals import Portal
+from billfold.flows.transfer_on_us import PendingTransfer
+
+if TYPE_CHECKING:
+    from asyncpg import Connection, Record
+
+    from billfold.kit.calendars import Calendars
+
+LOCK_HEADS = """
+SELECT h.customer_id, h.version, h.journal_no, h.event_no, h.account_no, h.booked_at,
+       h.business_date, h.due_at, h.chain
+  FROM head h WHERE h.customer_id = ANY($1::uuid[]) ORDER BY h.customer_id FOR UPDATE
+"""
+_CUSTOMERS = """
+SELECT customer_id, partner_id, name, account_status FROM customer WHERE customer_id = ANY($1::uuid[])
+"""
+_ACCOUNTS = """
+SELECT customer_id, account_no, kind, pocket_id, asset, acquired_on, credits - debits AS balance,
+       reserved, tax_basis, earnings_basis
+  FROM account WHERE customer_id = ANY($1::uuid[]) AND live
+"""
+_POCKETS = """
+SELECT customer_id, pocket_id, partner_id, name, type, status, deposit_weeks, reinvestment_weeks,
+       real_time_yield, opened_at, closed_at, closure_reason, inflow, outflow, fees, realised,
+       fee_accrued, idle, accrued_through, charge_on, moved_on, invest_at
+  FROM pocket WHERE customer_id = ANY($1::uuid[])
+"""
+_LIENS = """
+SELECT customer_id, pocket_id, amount, until FROM lien
+ WHERE customer_id = ANY($1::uuid[]) AND until > $2
+"""
+_PORTALS = """
+SELECT customer_id, portal_id, pocket_id, type, name, status, routing_number, account_number,
+       network_address, payment_rails, created_at
+  FROM portal WHERE customer_id = ANY($1::uuid[])
+"""
+_COUNTERPARTIES = """
+SELECT customer_id, counterparty_id, type, status, target_customer_id, target_pocket_id
+  FROM counterparty WHERE customer_id = ANY($1::uuid[])
+"""
+_PENDING = """
+SELECT customer_id, transfer_id, from_pocket_id, to_pocket_id FROM transfer
+ WHERE status = 'PENDING' AND customer_id = ANY($1::uuid[])
+"""
+
+
+async def load_books(
+    conn: Connection, heads: Iterable[Record], market: Market, calendars: Calendars, now: datetime
+) -> dict[UUID, Book]:
+    """The books of these locked heads, with everything that decides money."""
+    books = {head["customer_id"]: _book(head) for head in heads}
+    ids = list(books)
+    for row in await conn.fetch(_CUSTOMERS, ids):
+        book = books[row["customer_id"]]
+        book.partner_id, book.name = row["partner_id"], row["name"]
+        book.account_status = row["account_status"]
+    for row in await conn.fetch(_POCKETS, ids):
+        _take_pocket(books, row)
+    for row in await conn.fetch(_ACCOUNTS, ids):
+        _take_account(books[row["customer_id"]], row, market)
+    for row in await conn.fetch(_LIENS, ids, now):
+        pocket = books[row["customer_id"]].pockets[row["pocket_id"]]
+        pocket.liens.append((row["amount"], row["until"]))
+    for row in await conn.fetch(_PORTALS, ids):
+        books[row["customer_id"]].portals[row["portal_id"]] = _portal(row)
+    for row in await conn.fetch(_COUNTERPARTIES, ids):
+        books[row["customer_id"]].counterparties[row["counterparty_id"]] = (
+            row["type"], row["status"], row["target_customer_id"], row["target_pocket_id"],
+        )  # fmt: skip
+    for row in await conn.fetch(_PENDING, ids):
+        books[row["customer_id"]].pending[row["transfer_id"]] = PendingTransfer(
+            row["from_pocket_id"], row["to_pocket_id"]
+        )
+    for book in books.values():
+        for pocket in book.pockets.values():
+            pocket.due_at = pocket_due(pocket, calendars)
+    return books
+
+
+def _book(head: Record) -> Book:
+    return Book(
+        customer_id=head["customer_id"],
+        version=head["version"],
+        journal_no=head["journal_no"],
+        event_no=head["event_no"],
+        account_no=head["account_no"],
+        booked_at=head["booked_at"],
+        business_date=head["business_date"],
+        chain=head["chain"],
+    )
+
+
+def _take_pocket(books: dict[UUID, Book], row: Record) -> None:
+    fields: dict[str, Any] = dict(row)
+    book = books[fields.pop("customer_id")]
+    book.pockets[row["pocket_id"]] = PocketBook(**fields)
+
+
+def _take_account(book: Book, row: Record, market: Market) -> None:
+    kind, asset = row["kind"], row["asset"]
+    account = Account(
+        row["account_no"],
+        kind,
+        row["pocket_id"],
+        asset,
+        row["acquired_on"],
+        market.bill(asset).maturity if kind == "lot" else None,
+        balance=row["balance"],
+        reserved=row["reserved"],
+        tax_basis=row["tax_basis"],
+        earnings_basis=row["earnings_basis"],
+    )
+    if account.pocket_id is None:
+        book.house[kind, asset] = account
+    else:
+        book.pockets[account.pocket_id].adopt(account)
+
+
+def _portal(row: Record) -> Portal:
+    return Portal(
+        portal_id=row["portal_id"],
+        pocket_id=row["pocket_id"],
+        type=row["type"],
+        name=row["name"],
+        status=row["status"],
+        routing_number=row["routing_number"],
+        account_number=row["account_number"],
+        network_address=row["network_address"],
+        payment_rails=tuple(row["payment_rails"]),
+        created_at=row["created_at"],
+    )
+
+
+def missing_customers(wanted: Sequence[UUID], heads: Iterable[Record]) -> list[UUID]:
+    """Customers named by a command that have no head."""
+    found = {head["customer_id"] for head in heads}
+    return [customer_id for customer_id in wanted if customer_id not in found]

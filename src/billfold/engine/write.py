@@ -1,0 +1,223 @@
+"""What a batch wrote, into the database: one call for the ledger, one COPY per table.
+
+The chain is forged here: per customer and commit one link, whose hash covers the link
+before it and every row of this commit, and a checksum per row so that a damaged row can be
+named. `encode_rows` is also what `verify` uses to recompute it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import zlib
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+import msgspec
+
+from billfold.flows.book import Book, PocketBook
+from billfold.flows.due import refresh_due
+
+if TYPE_CHECKING:
+    from asyncpg import Connection
+
+    from billfold.kit.calendars import Calendars
+
+CHAINED = ("journals", "legs", "trades", "activities", "events", "commands")
+"""The lists of a draft that the chain covers, in the order in which they are hashed."""
+
+COLUMNS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "customers": ("customer", (
+        "customer_id", "partner_id", "role", "type", "name", "account_status", "profile",
+        "opened_at")),
+    "directory": ("directory", ("kind", "value", "customer_id", "object_id")),
+    "trades": ("trade", (
+        "customer_id", "pocket_id", "journal_no", "trade_no", "trade_id", "partner_id",
+        "activity", "incoming", "cusip", "units", "price_micros", "notional", "tax_basis",
+        "earnings_basis", "traded_at", "book_date", "settles_on", "counter_pocket_id",
+        "transfer_id")),
+    "activities": ("activity", (
+        "customer_id", "pocket_id", "journal_no", "leg_no", "activity_id", "transaction_id",
+        "partner_id", "type", "direction", "amount", "swept", "title", "description",
+        "booked_at", "business_date", "settles_at", "details", "remittance")),
+    "events": ("event", (
+        "customer_id", "event_no", "event_id", "kind", "payload", "raised_at")),
+    "commands": ("command", (
+        "customer_id", "command_id", "caller", "key", "kind", "request_hash", "accepted",
+        "outcome", "version", "booked_at")),
+    "snapshots": ("snapshot", (
+        "customer_id", "pocket_id", "business_date", "cash", "positions", "earnings_basis",
+        "inflow", "outflow", "fees", "realised")),
+    "liens": ("lien", ("customer_id", "lien_id", "pocket_id", "amount", "until", "cause")),
+    "portals": ("portal", (
+        "customer_id", "portal_id", "pocket_id", "type", "name", "status", "routing_number",
+        "account_number", "network_address", "payment_rails", "created_at", "updated_at")),
+    "counterparties": ("counterparty", (
+        "customer_id", "counterparty_id", "type", "status", "counterparty_name",
+        "display_name", "account_number", "target_customer_id", "target_pocket_id",
+        "verification", "created_at", "updated_at")),
+    "transfers": ("transfer", (
+        "customer_id", "transfer_id", "partner_id", "type", "status", "reason",
+        "from_pocket_id", "to_pocket_id", "amount", "request", "created_at")),
+    "settlements": ("settlement", (
+        "settles_on", "cusip", "price_micros", "side", "units", "customers_cents",
+        "block_cents")),
+}  # fmt: skip
+_LINK = ("customer_id", "version", "journal_no", "event_no", "marks", "hash")
+
+_APPLY = "SELECT ledger_apply(" + ", ".join(f"${n}" for n in range(1, 40)) + ")"
+
+_POCKET_COLUMNS = (
+    "pocket_id", "partner_id", "name", "type", "status", "deposit_weeks", "reinvestment_weeks",
+    "real_time_yield", "opened_at", "closed_at", "closure_reason", "inflow", "outflow", "fees",
+    "realised", "fee_accrued", "idle", "accrued_through", "charge_on", "moved_on", "invest_at",
+)  # fmt: skip
+_POCKET_TYPES = (
+    "uuid", "uuid", "text", "text", "text", "smallint", "smallint", "boolean", "timestamptz",
+    "timestamptz", "text", "bigint", "bigint", "bigint", "bigint", "bigint", "bigint", "date",
+    "date", "date", "timestamptz",
+)  # fmt: skip
+_UPSERT_POCKETS = (
+    f"INSERT INTO pocket (customer_id, {', '.join(_POCKET_COLUMNS)}) SELECT * FROM unnest("  # noqa: S608
+    + ", ".join(
+        ["$1::uuid[]", *(f"${i}::{t}[]" for i, t in enumerate(_POCKET_TYPES, start=2))]
+    )
+    + ") ON CONFLICT (customer_id, pocket_id) DO UPDATE SET "
+    + ", ".join(f"{c} = excluded.{c}" for c in _POCKET_COLUMNS[1:])
+)
+_KEYS = {"customer": None, "portal": "portal_id", "counterparty": "counterparty_id",
+         "transfer": "transfer_id"}  # fmt: skip
+
+_pack = msgspec.msgpack.Encoder().encode
+
+
+def encode_rows(rows: Iterable[Sequence[Any]]) -> list[bytes]:
+    """The bytes of each row that the chain covers."""
+    return [_pack(row) for row in rows]
+
+
+def forge(previous: bytes, encoded: list[bytes]) -> tuple[bytes, bytes]:
+    """The next hash after `previous`, and one CRC-32 (4 bytes) per row."""
+    marks = b"".join(zlib.crc32(row).to_bytes(4) for row in encoded)
+    return hashlib.sha256(previous + b"".join(encoded)).digest(), marks
+
+
+async def write_books(conn: Connection, books: Sequence[Book], calendars: Calendars) -> None:
+    """Write the drafts of these books. After COMMIT call `settle_books`."""
+    heads: list[tuple[Any, ...]] = []
+    links: list[tuple[Any, ...]] = []
+    for book in books:
+        head, link = _forge_head(book, calendars)
+        heads.append(head)
+        links.append(link)
+    await _apply(conn, books, heads)
+    await _write_pockets(conn, books)
+    await conn.copy_records_to_table("link", records=links, columns=_LINK)
+    for name, (table, columns) in COLUMNS.items():
+        rows = [row for book in books for row in getattr(book.draft, name)]
+        if rows:
+            await conn.copy_records_to_table(table, records=rows, columns=columns)
+    for book in books:
+        for table, key, changed in book.draft.updates:
+            await _update(conn, table, book.customer_id, key, changed)
+
+
+def _forge_head(book: Book, calendars: Calendars) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    draft = book.draft
+    encoded: list[bytes] = []
+    for name in CHAINED:
+        encoded += encode_rows(getattr(draft, name))
+    previous = book.chain
+    book.chain, marks = forge(previous, encoded)
+    due = refresh_due(book, calendars)
+    journals, events = len(draft.journals), len(draft.events)
+    head = (
+        book.customer_id, book.version, book.journal_no - journals, book.journal_no,
+        book.event_no - events, book.event_no, book.account_no, book.booked_at,
+        book.business_date, due, book.chain,
+    )  # fmt: skip
+    link = (book.customer_id, book.version + 1, book.journal_no, book.event_no, marks, book.chain)
+    book.due_at = due
+    return head, link
+
+
+async def _apply(conn: Connection, books: Sequence[Book], heads: list[tuple[Any, ...]]) -> None:
+    accounts = [
+        (b.customer_id, a.no, a.kind, a.pocket_id, a.asset, a.acquired_on)
+        for b in books
+        for a in b.draft.accounts
+    ]
+    journals = [row for b in books for row in b.draft.journals]
+    legs = _legs_by_place(books)
+    bases = [
+        (
+            b.customer_id, lot.no, lot.asset, lot.tax_basis, lot.earnings_basis,
+            lot.no not in retired,
+        )  # fmt: skip
+        for b in books
+        if b.touched_lots
+        for retired in [{a.no for a in b.draft.retired}]
+        for lot in b.touched_lots.values()
+    ]
+    await conn.fetchval(
+        _APPLY,
+        *_arrays(heads, 11),
+        *_arrays(accounts, 6),
+        *_arrays(journals, 9),
+        *_arrays(legs, 7),
+        *_arrays(bases, 6),
+    )
+    retired = [(b.customer_id, a.no) for b in books for a in b.draft.retired]
+    if retired:
+        await conn.execute("SELECT ledger_retire($1, $2)", *_arrays(retired, 2))
+
+
+def _legs_by_place(books: Sequence[Book]) -> list[tuple[Any, ...]]:
+    """Legs name their journal by its place (from 1) in the batch's journals."""
+    legs: list[tuple[Any, ...]] = []
+    before = 1
+    for book in books:
+        count = len(book.draft.journals)
+        place = before - (book.journal_no - count) - 1
+        legs += [(leg[1] + place, *leg[2:]) for leg in book.draft.legs]
+        before += count
+    return legs
+
+
+def _arrays(rows: list[tuple[Any, ...]], width: int) -> list[list[Any]]:
+    return [list(column) for column in zip(*rows, strict=True)] if rows else [[] for _ in range(width)]
+
+
+async def _write_pockets(conn: Connection, books: Sequence[Book]) -> None:
+    rows = [
+        (book.customer_id, *(getattr(pocket, name) for name in _POCKET_COLUMNS))
+        for book in books
+        for pocket in _touched(book)
+    ]
+    if rows:
+        await conn.execute(_UPSERT_POCKETS, *_arrays(rows, 1 + len(_POCKET_COLUMNS)))
+
+
+def _touched(book: Book) -> list[PocketBook]:
+    return [book.pockets[key] for key in book.touched_pockets if key in book.pockets]
+
+
+async def _update(
+    conn: Connection, table: str, customer_id: UUID, key: UUID, changed: dict[str, Any]
+) -> None:
+    key_column = _KEYS[table]
+    sets = ", ".join(f"{name} = ${n}" for n, name in enumerate(changed, start=3))
+    where = f" AND {key_column} = $2" if key_column else " AND $2::uuid IS NOT NULL"
+    await conn.execute(
+        f"UPDATE {table} SET {sets} WHERE customer_id = $1{where}",  # noqa: S608 - names are ours
+        customer_id,
+        key,
+        *changed.values(),
+    )
+
+
+def settle_books(books: Iterable[Book]) -> None:
+    """The commit succeeded: these books are now what the database holds."""
+    for book in books:
+        book.version += 1
+        book.settle()

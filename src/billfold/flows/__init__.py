@@ -1,0 +1,50 @@
+"""Verbs that cross nouns, pure: the table of contents of the money.
+
+Owns every decision that moves money or bills. Never touches the database, HTTP or a clock.
+`FLOWS` maps each command to the function that decides it.
+"""
+
+from billfold.flows.command import Command, Flow
+from billfold.flows.counterparties import (
+    AddOnUsCounterparty,
+    UpdateCounterparty,
+    add_on_us_counterparty,
+    update_counterparty,
+)
+from billfold.flows.customers import (
+    CloseCustomer,
+    UpdateCustomer,
+    close_customer,
+    update_customer,
+)
+from billfold.flows.due import CatchUp, nothing_more
+from billfold.flows.enrol import EnrolCustomer, enrol_customer
+from billfold.flows.house import CloseHouseDay, close_house_day
+from billfold.flows.pockets import (
+    OpenPocket,
+    SetPocketState,
+    UpdatePocket,
+    open_pocket,
+    set_pocket_state,
+    update_pocket,
+)
+from billfold.flows.portals import OpenPortal, UpdatePortal, open_portal, update_portal
+from billfold.flows.receive import ReceiveMoney, receive_money
+from billfold.flows.transfer_on_us import TransferOnUs, transfer_on_us
+
+FLOWS: dict[type[Command], Flow] = {
+    AddOnUsCounterparty: add_on_us_counterparty,
+    CatchUp: nothing_more,
+    CloseCustomer: close_customer,
+    CloseHouseDay: close_house_day,
+    EnrolCustomer: enrol_customer,
+    OpenPocket: open_pocket,
+    OpenPortal: open_portal,
+    ReceiveMoney: receive_money,
+    SetPocketState: set_pocket_state,
+    TransferOnUs: transfer_on_us,
+    UpdateCounterparty: update_counterparty,
+    UpdateCustomer: update_customer,
+    UpdatePocket: update_pocket,
+    UpdatePortal: update_portal,
+}

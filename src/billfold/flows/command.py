@@ -1,0 +1,129 @@
+"""What a flow is given and what it may say: commands, the context, refusals.
+
+A command is a frozen struct. A flow is a plain function `flow(books, command, ctx)` that
+changes books and returns the outcome, a JSON-ready dict from which the answer is rendered.
+A rule that says no raises `Refused`; a book that is not loaded raises `Missing`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import date, datetime
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+import msgspec
+
+from billfold.kit.ids import IdSource, command_id
+
+if TYPE_CHECKING:
+    from billfold.domain.tbills import Bill, Market
+    from billfold.flows.book import Book
+    from billfold.kit.calendars import Calendars
+
+Outcome = dict[str, Any]
+
+
+class Command(msgspec.Struct, frozen=True, kw_only=True):
+    """Base of all commands: who asks, under which key, for which customers.
+
+    `customers[0]` owns the command row. `request_hash` is the fingerprint of the request;
+    the same (caller, key) with another fingerprint is refused.
+    """
+
+    caller: str
+    key: UUID
+    customers: tuple[UUID, ...]
+    request_hash: bytes = b""
+
+    @property
+    def command_id(self) -> UUID:
+        """The name of this command for ever, from caller and key."""
+        return command_id(self.caller, self.key)
+
+
+class Missing(Exception):  # noqa: N818 - a question to the engine, not an error
+    """A flow met a customer whose book is not loaded."""
+
+    def __init__(self, customer_id: UUID) -> None:
+        super().__init__(str(customer_id))
+        self.customer_id = customer_id
+
+
+class Terms(msgspec.Struct, frozen=True, kw_only=True):
+    """The bank's settings that decide money."""
+
+    aum_fee_bps: int = 25
+    haircut_bps: int = 0
+    ach_credit_lien_days: int = 0
+    sandbox: bool = True
+    routing_number: str = ""
+
+
+class Context:
+    """The moment in which a flow decides: now, market, calendars, ids, terms.
+
+    Prices are looked up once per bill and moment. `at` gives the same bank at another
+    instant, for things that were due earlier.
+    """
+
+    __slots__ = ("_t0", "business_date", "calendars", "command_id", "ids", "market", "now", "seed", "terms")
+
+    def __init__(
+        self, *, now: datetime, market: Market, calendars: Calendars, terms: Terms, seed: bytes
+    ) -> None:
+        self.now = now
+        self.market = market
+        self.calendars = calendars
+        self.terms = terms
+        self.seed = seed
+        self.business_date: date = calendars.business_date(now)
+        self.command_id: UUID = UUID(int=0)
+        self.ids: IdSource = IdSource(seed, self.command_id)
+        self._t0: dict[str, int] = {}
+
+    def serve(self, command_id: UUID) -> None:
+        """Make ids in the name of this command from here on."""
+        self.command_id = command_id
+        self.ids = IdSource(self.seed, command_id)
+
+    def at(self, now: datetime) -> Context:
+        """The same bank at another instant."""
+        return Context(
+            now=now,
+            market=self.market,
+            calendars=self.calendars,
+            terms=self.terms,
+            seed=self.seed,
+        )
+
+    def bill(self, cusip: str) -> Bill:
+        """The bill behind a CUSIP."""
+        return self.market.bill(cusip)
+
+    def t0_bid(self, cusip: str) -> int:
+        """What the house pays now for a bill, micro-dollars per $100, cash today."""
+        price = self._t0.get(cusip)
+        if price is None:
+            price = self.market.t0_bid(self.market.bill(cusip), self.now)
+            haircut = self.terms.haircut_bps
+            if haircut:
+                price -= price * haircut // 10_000
+            self._t0[cusip] = price
+        return price
+
+    def t1_bid(self, cusip: str) -> int:
+        """What the street pays now for a bill that settles on the next business day."""
+        return self.market.t1_bid(self.market.bill(cusip), self.now)
+
+
+Books = Mapping[UUID, "Book"]
+Flow = Callable[[Books, Any, Context], Outcome]
+
+
+def book_of(books: Books, customer_id: UUID) -> Book:
+    """The customer's book, or a question to the engine to load it."""
+    book = books.get(customer_id)
+    if book is None:
+        raise Missing(customer_id)
+    return book

@@ -1,0 +1,50 @@
+"""Customers as far as their Pockets need them: contact details, and the account's end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from billfold.flows import record
+from billfold.flows.command import Books, Command, Context, Outcome, book_of
+from billfold.flows.portals import close_portals
+from billfold.kit.errors import Refused
+
+
+class UpdateCustomer(Command, frozen=True, kw_only=True):
+    """Replace the profile (contact, trusted contact) with the merged one given here."""
+
+    profile: dict[str, Any]
+
+
+class CloseCustomer(Command, frozen=True, kw_only=True):
+    """Close the customer's account with all its pockets."""
+
+    reason: str
+
+
+def update_customer(books: Books, cmd: UpdateCustomer, ctx: Context) -> Outcome:
+    """Refuses: customer-not-open."""
+    del ctx
+    book = book_of(books, cmd.customers[0])
+    if book.account_status == "CLOSED":
+        raise Refused("customer-not-open", "The customer is CLOSED.")
+    book.change("customer", book.customer_id, profile=record.as_json(cmd.profile))
+    return {"customer_id": str(book.customer_id)}
+
+
+def close_customer(books: Books, cmd: CloseCustomer, ctx: Context) -> Outcome:
+    """Close every pocket and the account. Refuses: customer-not-open, customer-has-balance."""
+    book = book_of(books, cmd.customers[0])
+    if book.account_status not in {"OPEN", "PENDING"}:
+        raise Refused("customer-not-open", f"The customer is {book.account_status}.")
+    if any(p.lots or p.cash.balance for p in book.pockets.values()):
+        raise Refused("customer-has-balance", "Every pocket must be empty first.")
+    for pocket in book.pockets.values():
+        if pocket.status != "CLOSED":
+            close_portals(book, pocket.pocket_id, ctx)
+            book.touch(pocket)
+            pocket.status, pocket.closed_at = "CLOSED", ctx.now
+            pocket.closure_reason, pocket.fee_accrued = cmd.reason, 0
+    book.set_account_status("CLOSED")
+    book.change("customer", book.customer_id, closed_at=ctx.now, closure_reason=cmd.reason)
+    return {"customer_id": str(book.customer_id)}

@@ -1,0 +1,102 @@
+"""A pocket's day: what moved is kept as a snapshot, and the fee for holding accrues.
+
+An untouched pocket costs nothing: a snapshot is written only for dates on which the pocket
+moved, and the fee of the days in between is computed when the pocket moves or is charged.
+"""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+from typing import TYPE_CHECKING
+
+from billfold.domain import tbills
+from billfold.flows import record
+from billfold.flows.liquidate import liquidation_value, raise_cash
+from billfold.kit.ids import member_of
+from billfold.kit.money import cents_for
+
+if TYPE_CHECKING:
+    from billfold.flows.book import Book, PocketBook
+    from billfold.flows.command import Context
+
+ONE_DAY = timedelta(days=1)
+
+
+def start_moving(book: Book, pocket: PocketBook, ctx: Context) -> None:
+    """Call before money moves in a pocket: closes its earlier day and accrues up to this one."""
+    book.touch(pocket)
+    today = max(book.business_date, ctx.business_date)
+    if pocket.moved_on == today:
+        return
+    close_day(book, pocket)
+    accrue(pocket, ctx, through=today - ONE_DAY)
+    pocket.moved_on = today
+
+
+def close_day(book: Book, pocket: PocketBook) -> None:
+    """Keep the end-of-day state of the date on which the pocket last moved."""
+    if pocket.moved_on is None:
+        return
+    book.touch(pocket)
+    book.draft.snapshots.append(
+        (
+            book.customer_id, pocket.pocket_id, pocket.moved_on, pocket.cash.balance,
+            record.as_json(pocket.positions()), pocket.earnings_basis(), pocket.inflow,
+            pocket.outflow, pocket.fees, pocket.realised,
+        )  # fmt: skip
+    )
+    pocket.moved_on = None
+
+
+def accrue(pocket: PocketBook, ctx: Context, *, through: date) -> None:
+    """Add the fee of every calendar day after `accrued_through` up to `through`."""
+    if pocket.accrued_through >= through:
+        return
+    if pocket.lots or pocket.cash.balance:
+        pocket.fee_accrued += accrual(pocket, ctx, through=through)
+    pocket.accrued_through = through
+
+
+def accrual(pocket: PocketBook, ctx: Context, *, through: date) -> int:
+    """The fee from `accrued_through` to `through`, in `tbills.fees` units, at end-of-day marks."""
+    positions, cash = pocket.positions(), pocket.cash.balance
+    total = 0
+    day = pocket.accrued_through + ONE_DAY
+    value, valued_on = 0, None
+    while day <= through:
+        priced_on = ctx.calendars.pricing_day(ctx.calendars.closes_at(day))
+        if priced_on != valued_on:
+            close = ctx.calendars.closes_at(priced_on)
+            value = cash + sum(
+                cents_for(units, ctx.market.mark(ctx.market.bill(cusip), close))
+                for cusip, units in positions
+            )
+            valued_on = priced_on
+        total += tbills.accrue(value, ctx.terms.aum_fee_bps, 1)
+        day += ONE_DAY
+    return total
+
+
+def charge_fee(book: Book, pocket: PocketBook, ctx: Context) -> bool:
+    """Take the accrued whole cents in the open journal; the fraction is carried on.
+
+    Residual cash pays first, else bills are sold. What the pocket cannot pay stays accrued.
+    Returns True when something was charged.
+    """
+    whole, rest = tbills.charge(pocket.fee_accrued)
+    due = min(whole, liquidation_value(pocket, ctx.t0_bid))
+    if due <= 0:
+        return False
+    raise_cash(book, pocket, ctx, due, price_of=ctx.t0_bid, settles_on=book.business_date)
+    leg_no = book.post(pocket.cash, book.house_account("fees"), due)
+    pocket.fee_accrued = rest if due == whole else pocket.fee_accrued - due * tbills.ACCRUED_PER_CENT
+    pocket.fees += due
+    pocket.idle = min(pocket.idle, pocket.cash.balance)
+    group = ctx.ids.next_group()
+    record.activity(
+        book, pocket, leg_no=leg_no, activity_id=member_of(group, 1), transaction_id=group,
+        type="FEE", direction="DEBIT", amount=due, title="AUM fee",
+        description="Fee on assets held", settles_at=book.booked_at,
+        details={"fee_type": "AUM_FEE", "related_transaction_id": None}, swept=False,
+    )  # fmt: skip
+    return True

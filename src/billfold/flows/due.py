@@ -1,0 +1,137 @@
+"""What must happen by itself: closing a day, charging the fee, maturity, waiting cash.
+
+Anything that must happen later has a due instant. A customer is brought up to date before
+his next command is decided, so a late worker can never make a wrong decision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from billfold.domain import tbills
+from billfold.flows.command import Books, Command, Context, Outcome
+from billfold.flows.day_end import ONE_DAY, accrue, charge_fee, close_day, start_moving
+from billfold.flows.invest import invest
+from billfold.flows.mature import mature
+from billfold.kit.calendars import Calendars
+from billfold.kit.ids import command_id
+
+if TYPE_CHECKING:
+    from billfold.flows.book import Book, PocketBook
+
+Step = Callable[["Book", "PocketBook", "Context"], None]
+
+
+class CatchUp(Command, frozen=True, kw_only=True):
+    """Bring these customers up to date and do nothing more. Leaves no command row."""
+
+
+def nothing_more(books: Books, cmd: CatchUp, ctx: Context) -> Outcome:
+    """Catching up is done before any flow; this one has nothing to add."""
+    del books, cmd, ctx
+    return {}
+
+
+def pocket_due(pocket: PocketBook, calendars: Calendars) -> datetime | None:
+    """The next instant at which something must happen in this pocket, if any."""
+    if pocket.status == "CLOSED" and pocket.moved_on is None:
+        return None
+    first: datetime | None = pocket.invest_at
+    if pocket.moved_on is not None:
+        at = calendars.closes_at(pocket.moved_on)
+        first = at if first is None or at < first else first
+    if pocket.lots:
+        maturity = pocket.lots[0].maturity
+        assert maturity is not None
+        at = calendars.matures_at(maturity)
+        first = at if first is None or at < first else first
+    if pocket.lots or pocket.cash.balance or pocket.fee_accrued:
+        at = calendars.opens_at(pocket.charge_on)
+        first = at if first is None or at < first else first
+    return first
+
+
+def refresh_due(book: Book, calendars: Calendars) -> datetime | None:
+    """Work out the due instants of pockets that changed, and the book's first."""
+    for pocket_id in book.touched_pockets:
+        pocket = book.pockets.get(pocket_id)
+        if pocket is not None:
+            pocket.due_at = pocket_due(pocket, calendars)
+    dues = [p.due_at for p in book.pockets.values() if p.due_at is not None]
+    return min(dues) if dues else None
+
+
+def catch_up(book: Book, ctx: Context) -> int:
+    """Do everything that was due by `ctx.now`, in order; return how many things were done.
+
+    Each is booked at its own due instant and named after it, so it does not matter who
+    brings the customer up to date or when.
+    """
+    done = 0
+    while True:
+        due = refresh_due(book, ctx.calendars)
+        if due is None or due > ctx.now:
+            return done
+        then = ctx.at(max(due, book.booked_at))
+        for pocket in sorted(book.pockets.values(), key=lambda p: p.pocket_id.bytes):
+            if pocket.due_at is not None and pocket.due_at <= due:
+                _run(book, pocket, then, due)
+                done += 1
+
+
+def _run(book: Book, pocket: PocketBook, ctx: Context, due: datetime) -> None:
+    for name, is_due, step in _STEPS:
+        if is_due(pocket, ctx.calendars, due):
+            ctx.serve(command_id(f"due:{name}:{due.isoformat()}", pocket.pocket_id))
+            book.touch(pocket)
+            step(book, pocket, ctx)
+    book.touch(pocket)
+
+
+def _charge(book: Book, pocket: PocketBook, ctx: Context) -> None:
+    if pocket.lots or pocket.cash.balance:
+        start_moving(book, pocket, ctx)
+        accrue(pocket, ctx, through=pocket.charge_on - ONE_DAY)
+        book.begin(
+            "fee", command_id=ctx.command_id, now=ctx.now, business_date=ctx.business_date,
+            settles_on=ctx.business_date,
+        )  # fmt: skip
+        charge_fee(book, pocket, ctx)
+        book.close()
+    pocket.charge_on = tbills.month_charge_date(pocket.charge_on, ctx.calendars)
+
+
+def _invest(book: Book, pocket: PocketBook, ctx: Context) -> None:
+    start_moving(book, pocket, ctx)
+    book.begin(
+        "invest", command_id=ctx.command_id, now=ctx.now, business_date=ctx.business_date,
+        settles_on=ctx.market.settles_on(ctx.now),
+    )  # fmt: skip
+    invest(book, pocket, ctx)
+    book.close()
+
+
+def _close(book: Book, pocket: PocketBook, ctx: Context) -> None:
+    """End the date on which the pocket moved; emptied lots of matured bills leave the book."""
+    today = ctx.business_date
+    book.lose_lots(
+        pocket,
+        [lot for lot in pocket.lots_by_key.values()
+         if lot.balance == 0 and lot.maturity is not None and lot.maturity < today],
+    )  # fmt: skip
+    close_day(book, pocket)
+
+
+# In the order in which things of one instant happen.
+_STEPS: tuple[tuple[str, Callable[[PocketBook, Calendars, datetime], bool], Step], ...] = (
+    ("close", lambda p, c, due: p.moved_on is not None and c.closes_at(p.moved_on) <= due, _close),
+    ("charge", lambda p, c, due: c.opens_at(p.charge_on) <= due, _charge),
+    (
+        "mature",
+        lambda p, c, due: bool(p.lots) and c.matures_at(p.lots[0].maturity) <= due,
+        lambda book, pocket, ctx: mature(book, pocket, ctx),
+    ),
+    ("invest", lambda p, _, due: p.invest_at is not None and p.invest_at <= due, _invest),
+)

@@ -1,0 +1,84 @@
+"""The house closes its day: it settles with the street and with the Treasury.
+
+Every customer's trades were posted in full against `street` and `treasury` in his own
+books. Per settlement date and bill the house pays and receives one block; the sum of all
+roundings between the block and its parts lands in `rounding`.
+"""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from billfold.flows.command import Books, Command, Context, Outcome, book_of
+from billfold.kit.money import cents_for
+
+if TYPE_CHECKING:
+    from billfold.flows.book import Account, Book
+
+
+class Block(msgspec.Struct, frozen=True):
+    """All trades of one bill at one price on one side that settle together."""
+
+    settles_on: date
+    cusip: str
+    price_micros: int
+    side: str  # BUY, SELL or MATURITY
+    units: int
+    customers_cents: int
+
+
+class CloseHouseDay(Command, frozen=True, kw_only=True):
+    """Settle these blocks; they are everything due by `day` and not yet settled."""
+
+    day: date
+    blocks: tuple[Block, ...]
+
+
+def close_house_day(books: Books, cmd: CloseHouseDay, ctx: Context) -> Outcome:
+    """Post one journal per settlement date and mark the blocks settled."""
+    book = book_of(books, cmd.customers[0])
+    for settles_on in sorted({block.settles_on for block in cmd.blocks}):
+        book.begin(
+            "settlement", command_id=ctx.command_id, now=ctx.now, business_date=cmd.day,
+            settles_on=settles_on,
+        )  # fmt: skip
+        for block in cmd.blocks:
+            if block.settles_on == settles_on:
+                _settle(book, block)
+        book.close()
+    return {"settled": len(cmd.blocks)}
+
+
+def _settle(book: Book, block: Block) -> None:
+    """Customers' side is what they posted; the block's side is what the house really moves."""
+    other = "treasury" if block.side == "MATURITY" else "street"
+    cash_there, cash_here = book.house_account(other), book.house_account("reserve")
+    bills_there = book.house_account(other, block.cusip)
+    bills_here = book.house_account("custodian", block.cusip)
+    cents = cents_for(block.units, block.price_micros)
+    difference = block.customers_cents - cents
+    rounding = book.house_account("rounding")
+    if block.side == "BUY":
+        _move(book, cash_there, cash_here, cents)
+        _move(book, cash_there, rounding, difference)
+        _move(book, bills_here, bills_there, block.units)
+    else:
+        _move(book, cash_here, cash_there, cents)
+        _move(book, rounding, cash_there, difference)
+        _move(book, bills_there, bills_here, block.units)
+    book.draft.settlements.append(
+        (
+            block.settles_on, block.cusip, block.price_micros, block.side, block.units,
+            block.customers_cents, cents,
+        )  # fmt: skip
+    )
+
+
+def _move(book: Book, debit: Account, credit: Account, amount: int) -> None:
+    if amount > 0:
+        book.post(debit, credit, amount)
+    elif amount < 0:
+        book.post(credit, debit, -amount)

@@ -1,0 +1,46 @@
+"""Cash becomes bills: the on-the-run bill of a strategy, at the ask, settling T+1."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from billfold.domain import tbills
+from billfold.flows import record
+from billfold.kit.money import cents_for
+
+if TYPE_CHECKING:
+    from billfold.flows.book import Book, PocketBook
+    from billfold.flows.command import Context
+
+
+def invest(book: Book, pocket: PocketBook, ctx: Context, *, weeks: int | None = None) -> bool:
+    """Buy what the pocket's free cash buys, in the open journal. True when something was bought.
+
+    Outside investing hours the cash waits as a due thing for the next opening; cash below
+    the price of one bill stays, and so does matured money of a pocket without reinvestment.
+    """
+    free = pocket.cash.balance - pocket.cash.reserved - pocket.idle
+    if free <= 0:
+        pocket.invest_at = None
+        return False
+    if not ctx.calendars.may_invest(ctx.now):
+        if pocket.invest_at is None:
+            pocket.invest_at = ctx.calendars.next_open(ctx.now)
+        return False
+    pocket.invest_at = None
+    bill = ctx.market.on_the_run(weeks or pocket.deposit_weeks, ctx.business_date)
+    price = ctx.market.ask(bill, ctx.now)
+    units = tbills.units_for(free, price)
+    if units == 0:
+        return False
+    cost = cents_for(units, price)
+    settles_on = ctx.market.settles_on(ctx.now)
+    book.post(pocket.cash, book.house_account("street"), cost)
+    lot = book.lot(pocket, bill.cusip, book.business_date, bill.maturity)
+    book.post(book.house_account("street", bill.cusip), lot, units)
+    book.lot_in(pocket, lot, cost, cost)
+    record.trade(
+        book, pocket, ctx, activity="BUY", incoming=True, cusip=bill.cusip, units=units,
+        price_micros=price, notional=cost, tax_basis=cost, earnings_basis=cost, settles_on=settles_on,
+    )  # fmt: skip
+    return True

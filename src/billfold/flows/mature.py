@@ -1,0 +1,66 @@
+"""A bill matures: par is credited, and the money buys the next bill of the strategy."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from billfold.flows import record
+from billfold.flows.day_end import start_moving
+from billfold.flows.invest import invest
+from billfold.kit.money import PRICE_PAR_MICROS, cents_for
+
+if TYPE_CHECKING:
+    from billfold.flows.book import Account, Book, PocketBook
+    from billfold.flows.command import Context
+
+
+def mature(book: Book, pocket: PocketBook, ctx: Context) -> None:
+    """Redeem every lot whose maturity has come and reinvest the proceeds, in one journal.
+
+    A pocket without a reinvestment strategy keeps the proceeds as cash that is left alone.
+    """
+    gone = [lot for lot in pocket.lots if lot.maturity and ctx.calendars.matures_at(lot.maturity) <= ctx.now]
+    if not gone:
+        return
+    start_moving(book, pocket, ctx)
+    book.begin(
+        "maturity", command_id=ctx.command_id, now=ctx.now, business_date=ctx.business_date,
+        settles_on=ctx.business_date,
+    )  # fmt: skip
+    by_cusip: dict[str, list[Account]] = {}
+    for lot in gone:
+        by_cusip.setdefault(lot.asset, []).append(lot)
+    for cusip, lots in by_cusip.items():
+        _redeem(book, pocket, ctx, cusip, lots)
+    if pocket.reinvestment_weeks is not None:
+        invest(book, pocket, ctx, weeks=pocket.reinvestment_weeks)
+    book.close()
+
+
+def _redeem(
+    book: Book, pocket: PocketBook, ctx: Context, cusip: str, lots: list[Account]
+) -> None:
+    treasury = book.house_account("treasury", cusip)
+    units = tax = earnings = 0
+    for lot in lots:
+        units += lot.balance
+        tax += lot.tax_basis
+        earnings += lot.earnings_basis
+        book.post(lot, treasury, lot.balance)
+        book.lot_out(pocket, lot, lot.tax_basis, lot.earnings_basis)
+    book.lose_lots(pocket, lots)
+    par = cents_for(units, PRICE_PAR_MICROS)
+    book.post(book.house_account("treasury"), pocket.cash, par)
+    pocket.realised += par - earnings
+    if pocket.reinvestment_weeks is None:
+        pocket.idle += par
+    trade_id = record.trade(
+        book, pocket, ctx, activity="MATURITY", incoming=False, cusip=cusip, units=units,
+        price_micros=PRICE_PAR_MICROS, notional=par, tax_basis=tax, earnings_basis=earnings,
+        settles_on=book.business_date,
+    )  # fmt: skip
+    record.event(
+        book, ctx, "trades.maturity",
+        {"trade_id": str(trade_id), "pocket_id": str(pocket.pocket_id), "cusip": cusip},
+    )  # fmt: skip
+

@@ -1,0 +1,142 @@
+"""A Pocket opens, changes its name or strategy, freezes and closes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from billfold.domain import tbills
+from billfold.flows.book import PocketBook
+from billfold.flows.command import Books, Command, Context, Outcome, book_of
+from billfold.flows.day_end import ONE_DAY
+from billfold.flows.portals import close_portals, new_bank_portal
+from billfold.kit.errors import NotFound, Refused
+
+if TYPE_CHECKING:
+    from billfold.flows.book import Book
+
+
+class OpenPocket(Command, frozen=True, kw_only=True):
+    """Open a pocket with its first bank portal. Strategies as weeks; None keeps matured cash."""
+
+    partner_id: UUID
+    name: str
+    deposit_weeks: int
+    reinvestment_weeks: int | None
+    type: str = "STANDARD"
+    pocket_id: UUID | None = None
+    real_time_yield: bool = False
+
+
+class UpdatePocket(Command, frozen=True, kw_only=True):
+    """Change what is given; `keep_reinvestment` tells None from not given."""
+
+    pocket_id: UUID
+    name: str | None = None
+    deposit_weeks: int | None = None
+    reinvestment_weeks: int | None = None
+    keep_reinvestment: bool = True
+    close_for: str | None = None
+
+
+class SetPocketState(Command, frozen=True, kw_only=True):
+    """What only the operator does: freeze, unfreeze, switch `real_time_yield`."""
+
+    pocket_id: UUID
+    status: str | None = None
+    real_time_yield: bool | None = None
+
+
+def open_pocket(books: Books, cmd: OpenPocket, ctx: Context) -> Outcome:
+    """Open the pocket, its two accounts and its default portal. Refuses: customer-not-open."""
+    book = book_of(books, cmd.customers[0])
+    if book.account_status not in {"OPEN", "PENDING"}:
+        raise Refused("customer-not-open", f"The customer is {book.account_status}.")
+    pocket = PocketBook(
+        pocket_id=cmd.pocket_id or ctx.ids.next(),
+        partner_id=cmd.partner_id,
+        name=cmd.name,
+        type=cmd.type,
+        status="OPEN",
+        deposit_weeks=cmd.deposit_weeks,
+        reinvestment_weeks=cmd.reinvestment_weeks,
+        opened_at=ctx.now,
+        accrued_through=ctx.business_date - ONE_DAY,
+        charge_on=tbills.month_charge_date(ctx.business_date, ctx.calendars),
+        real_time_yield=cmd.real_time_yield,
+    )
+    book.open_accounts(pocket)
+    book.touch(pocket)
+    book.draft.directory.append(
+        ("pocket", str(pocket.pocket_id), book.customer_id, pocket.pocket_id)
+    )
+    portal = new_bank_portal(book, pocket.pocket_id, ctx, name=cmd.name)
+    if book.account_status == "PENDING":
+        book.set_account_status("OPEN")
+    return {"pocket_id": str(pocket.pocket_id), "portal_id": str(portal.portal_id)}
+
+
+def update_pocket(books: Books, cmd: UpdatePocket, ctx: Context) -> Outcome:
+    """Rename, change strategies, or close.
+
+    Refuses: pocket-not-open, pocket-strategy-locked, pocket-not-empty, last-open-pocket.
+    """
+    book = book_of(books, cmd.customers[0])
+    pocket = pocket_of(book, cmd.pocket_id)
+    if pocket.status not in {"OPEN", "FROZEN"} or (cmd.close_for and pocket.status != "OPEN"):
+        raise Refused("pocket-not-open", f"The pocket is {pocket.status}.")
+    changes_strategy = cmd.deposit_weeks is not None or not cmd.keep_reinvestment
+    if changes_strategy and pocket.type == "NETWORK":
+        raise Refused("pocket-strategy-locked", "A network pocket keeps its strategy.")
+    book.touch(pocket)
+    if cmd.name is not None:
+        pocket.name = cmd.name
+    if cmd.deposit_weeks is not None:
+        pocket.deposit_weeks = cmd.deposit_weeks
+    if not cmd.keep_reinvestment:
+        pocket.reinvestment_weeks = cmd.reinvestment_weeks
+    if cmd.close_for:
+        _close(book, pocket, cmd.close_for, ctx)
+    return {"pocket_id": str(pocket.pocket_id), "status": pocket.status}
+
+
+def set_pocket_state(books: Books, cmd: SetPocketState, ctx: Context) -> Outcome:
+    """Freeze or unfreeze a pocket, or switch its real-time yield. Refuses: pocket-not-open."""
+    del ctx
+    book = book_of(books, cmd.customers[0])
+    pocket = pocket_of(book, cmd.pocket_id)
+    if pocket.status not in {"OPEN", "FROZEN"}:
+        raise Refused("pocket-not-open", f"The pocket is {pocket.status}.")
+    book.touch(pocket)
+    if cmd.status is not None:
+        pocket.status = cmd.status
+    if cmd.real_time_yield is not None:
+        pocket.real_time_yield = cmd.real_time_yield
+    return {"pocket_id": str(pocket.pocket_id), "status": pocket.status}
+
+
+def pocket_of(book: Book, pocket_id: UUID) -> PocketBook:
+    """The customer's pocket or NotFound."""
+    pocket = book.pockets.get(pocket_id)
+    if pocket is None:
+        raise NotFound
+    return pocket
+
+
+def _close(book: Book, pocket: PocketBook, reason: str, ctx: Context) -> None:
+    """Close an empty pocket that is not the customer's last; its portals close with it."""
+    if pocket.lots or pocket.cash.balance or pocket.invest_at is not None:
+        raise Refused(
+            "pocket-not-empty",
+            "The pocket still holds money. Move everything out with a FULL_WITHDRAWAL first.",
+        )
+    if any(t.touches(pocket.pocket_id) for t in book.pending.values()):
+        raise Refused("pocket-not-empty", "A transfer of the pocket is still pending.")
+    others = (p for p in book.pockets.values() if p is not pocket and p.status == "OPEN")
+    if next(others, None) is None:
+        raise Refused("last-open-pocket", "A customer keeps at least one open pocket.")
+    close_portals(book, pocket.pocket_id, ctx)
+    pocket.status = "CLOSED"
+    pocket.closed_at = ctx.now
+    pocket.closure_reason = reason
+    pocket.fee_accrued = 0

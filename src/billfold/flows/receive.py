@@ -1,0 +1,98 @@
+"""Money that arrives: the rail pays the pocket's bank account, which sweeps, which invests."""
+
+from __future__ import annotations
+
+from datetime import datetime, time
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from billfold.flows import record
+from billfold.flows.command import Books, Command, Context, Outcome, book_of
+from billfold.flows.day_end import start_moving
+from billfold.flows.invest import invest
+from billfold.kit.dates import et_instant
+from billfold.kit.ids import member_of
+
+if TYPE_CHECKING:
+    from billfold.flows.book import Book, PocketBook
+
+ACH_SETTLES_AFTER = 2
+"""Banking days until an incoming ACH entry is final (contract 9)."""
+
+
+class ReceiveMoney(Command, frozen=True, kw_only=True):
+    """A credit that a rail delivered to a portal. `amount` in cents; `details` per variant."""
+
+    rail: str  # "WIRE" or "ACH"
+    portal_id: UUID
+    pocket_id: UUID
+    amount: int
+    description: str
+    details: dict[str, Any]
+    remittance: dict[str, Any] | None = None
+
+
+def receive_money(books: Books, cmd: ReceiveMoney, ctx: Context) -> Outcome:
+    """Book a deposit and invest it; or refuse it, so that the rail sends it back."""
+    book = book_of(books, cmd.customers[0])
+    portal = book.portals.get(cmd.portal_id)
+    pocket = book.pockets.get(cmd.pocket_id)
+    if portal is None or pocket is None or portal.status != "OPEN" or pocket.status not in _TAKES:
+        record.event(book, ctx, _KIND[cmd.rail] + ".rejected", _payload(cmd))
+        return {"status": "REJECTED", "reason": "ACCOUNT_UNAVAILABLE"}
+    start_moving(book, pocket, ctx)
+    book.begin(
+        "deposit", command_id=ctx.command_id, now=ctx.now, business_date=ctx.business_date,
+        settles_on=ctx.market.settles_on(ctx.now),
+    )  # fmt: skip
+    leg_no = book.post(book.house_account("rail:" + cmd.rail.lower()), pocket.bank, cmd.amount)
+    take_in(book, pocket, ctx, cmd.amount)
+    group = ctx.ids.next_group()
+    record.activity(
+        book, pocket, leg_no=leg_no, activity_id=member_of(group, 1), transaction_id=group,
+        type=cmd.rail, direction="CREDIT", amount=cmd.amount, title=_TITLE[cmd.rail],
+        description=cmd.description, settles_at=_settles_at(cmd.rail, book, ctx),
+        details={**cmd.details, "portal_id": str(cmd.portal_id)}, remittance=cmd.remittance,
+    )  # fmt: skip
+    book.close()
+    if cmd.rail == "ACH" and ctx.terms.ach_credit_lien_days:
+        _lien(book, pocket, ctx, cmd.amount)
+    record.event(book, ctx, _KIND[cmd.rail] + ".success", _payload(cmd))
+    return {"status": "COMPLETED", "transaction_id": str(group)}
+
+
+def take_in(book: Book, pocket: PocketBook, ctx: Context, amount: int) -> None:
+    """Sweep what lies on the bank account into cash, and cash into bills."""
+    book.post(pocket.bank, pocket.cash, amount)
+    pocket.inflow += amount
+    invest(book, pocket, ctx)
+
+
+_TAKES = frozenset({"OPEN", "FROZEN"})
+_KIND = {"WIRE": "transfers.wire.in", "ACH": "transfers.ach.in"}
+_TITLE = {"WIRE": "Wire received", "ACH": "ACH credit"}
+
+
+def _payload(cmd: ReceiveMoney) -> dict[str, str]:
+    payload = {"service_account_id": str(cmd.pocket_id)}
+    for name in ("wire_id", "ach_id"):
+        if cmd.details.get(name):
+            payload[name] = cmd.details[name]
+    return payload
+
+
+def _settles_at(rail: str, book: Book, ctx: Context) -> datetime:
+    if rail == "WIRE":
+        return book.booked_at
+    day = ctx.calendars.add_fed_days(ctx.business_date, ACH_SETTLES_AFTER)
+    return et_instant(day, time(8, 30))
+
+
+def _lien(book: Book, pocket: PocketBook, ctx: Context, amount: int) -> None:
+    """Money inside its return window may not leave: a lien until the risk has passed."""
+    day = ctx.calendars.add_fed_days(ctx.business_date, ctx.terms.ach_credit_lien_days)
+    until = et_instant(day, time(8, 30))
+    pocket.liens.append((amount, until))
+    book.draft.liens.append(
+        (book.customer_id, ctx.ids.next(), pocket.pocket_id, amount, until, "ACH")
+    )

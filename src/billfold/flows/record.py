@@ -1,0 +1,80 @@
+"""How flows tell what happened: trades, activity and events, as rows of the book's draft."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from billfold.flows.book import as_json
+
+if TYPE_CHECKING:
+    from billfold.flows.book import Book, PocketBook
+    from billfold.flows.command import Context
+
+def trade(
+    book: Book,
+    pocket: PocketBook,
+    ctx: Context,
+    *,
+    activity: str,
+    incoming: bool,
+    cusip: str,
+    units: int,
+    price_micros: int,
+    notional: int,
+    tax_basis: int,
+    earnings_basis: int,
+    settles_on: date,
+    counter_pocket_id: UUID | None = None,
+    transfer_id: UUID | None = None,
+) -> UUID:
+    """One trade of one pocket in one bill; bases in cents are those of the units moved."""
+    trade_id = ctx.ids.next()
+    rows = book.draft.trades
+    no = 1
+    if rows:
+        last = rows[-1]
+        if last[2] == book.journal_no:
+            no = last[3] + 1
+    rows.append(
+        (
+            book.customer_id, pocket.pocket_id, book.journal_no, no, trade_id, pocket.partner_id,
+            activity, incoming, cusip, units, price_micros, notional, tax_basis, earnings_basis,
+            book.booked_at, book.business_date, settles_on, counter_pocket_id, transfer_id,
+        )  # fmt: skip
+    )
+    return trade_id
+
+
+def activity(
+    book: Book,
+    pocket: PocketBook,
+    *,
+    leg_no: int,
+    activity_id: UUID,
+    transaction_id: UUID,
+    type: str,  # noqa: A002 - the field's name on the wire
+    direction: str,
+    amount: int,
+    title: str,
+    description: str,
+    settles_at: datetime,
+    details: dict[str, Any],
+    remittance: dict[str, Any] | None = None,
+    swept: bool = True,
+) -> None:
+    """What the customer sees of the leg `leg_no` of the open journal."""
+    book.draft.activities.append(
+        (
+            book.customer_id, pocket.pocket_id, book.journal_no, leg_no, activity_id,
+            transaction_id, pocket.partner_id, type, direction, amount, swept, title, description,
+            book.booked_at, book.business_date, settles_at, as_json(details),
+            None if remittance is None else as_json(remittance),
+        )  # fmt: skip
+    )
+
+
+def event(book: Book, ctx: Context, kind: str, payload: dict[str, Any]) -> None:
+    """Raise the customer's next event."""
+    book.raise_event(ctx.ids.next(), kind, as_json(payload), ctx.now)

@@ -1,0 +1,390 @@
+"""On-us transfers: money, or the bills themselves, move between pockets of this bank.
+
+Between customers the payer's journal ends in `on_us` and the payee's begins there, in one
+commit. Within one customer `BANK_TRANSFER` sells here and buys there at T+1 prices and
+`SECURITY_TRANSFER` moves lots with date and tax basis unchanged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date, datetime
+from typing import TYPE_CHECKING, Any, NamedTuple
+from uuid import UUID
+
+from billfold.domain import tbills
+from billfold.flows import record
+from billfold.flows.command import Books, Command, Context, Outcome, book_of
+from billfold.flows.day_end import charge_fee, start_moving
+from billfold.flows.invest import invest
+from billfold.flows.liquidate import liquidation_value, raise_cash, sell_all
+from billfold.flows.receive import take_in
+from billfold.kit.dates import et_instant
+from billfold.kit.errors import NotFound, Refused
+from billfold.kit.ids import group_of, member_of
+from billfold.kit.money import cents_for
+
+if TYPE_CHECKING:
+    from billfold.flows.book import Account, Book, PocketBook
+
+
+class TransferOnUs(Command, frozen=True, kw_only=True):
+    """Move `amount` cents (None: everything, net of fees) between two pockets of the bank.
+
+    `customers` is (payer,) or (payer, payee). With `later` the transfer is only recorded,
+    and a second command with `accepted_id` carries it out.
+    """
+
+    transfer_id: UUID | None
+    type: str
+    from_pocket_id: UUID
+    to_pocket_id: UUID | None
+    amount: int | None
+    partner_id: UUID
+    in_kind: bool = False
+    description: str = ""
+    end_to_end_identification: str | None = None
+    source: str | None = None
+    target: str | None = None
+    counterparty_id: UUID | None = None
+    request: str = "{}"
+    later: bool = False
+    accepted: bool = False
+
+
+class PendingTransfer(NamedTuple):
+    """A recorded transfer that waits to be carried out."""
+
+    from_pocket_id: UUID
+    to_pocket_id: UUID | None
+
+    def touches(self, pocket_id: UUID) -> bool:
+        """Does it move money of this pocket?"""
+        return pocket_id in self
+
+
+class _Rejected(Exception):  # noqa: N818 - an answer, not an error
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+def transfer_on_us(books: Books, cmd: TransferOnUs, ctx: Context) -> Outcome:
+    """Carry the transfer out, or record why it was rejected. Rejected ones touch no ledger.
+
+    Refuses: pocket-not-open, pocket-frozen, counterparty-not-verified, same-pocket,
+    duplicate-id. NotFound for pockets that are not the caller's.
+    """
+    payer = book_of(books, cmd.customers[0])
+    payee = book_of(books, cmd.customers[-1])
+    origin = payer.pockets.get(cmd.from_pocket_id)
+    if origin is None:
+        raise NotFound
+    transfer_id = cmd.transfer_id or ctx.ids.next()
+    if cmd.later and not cmd.accepted:
+        _must_pay(origin)
+        return _put(payer, cmd, ctx, transfer_id, "PENDING", None, cmd.amount or 0)
+    try:
+        destination = _destination(payee, cmd, payer)
+        _must_pay(origin)
+        _screen(cmd, ctx)
+        if cmd.in_kind:
+            amount = _move_bills(payer, origin, destination, cmd, ctx, transfer_id)
+        else:
+            amount = _move_money(payer, origin, payee, destination, cmd, ctx, transfer_id)
+    except _Rejected as rejected:
+        payer.undo()
+        payee.undo()
+        _tell(payer, cmd, ctx, transfer_id, "rejected")
+        return _put(payer, cmd, ctx, transfer_id, "REJECTED", rejected.reason, cmd.amount or 0)
+    _tell(payer, cmd, ctx, transfer_id, "success")
+    return _put(payer, cmd, ctx, transfer_id, "COMPLETED", None, amount)
+
+
+# -- may it ---------------------------------------------------------------------------
+
+
+def _must_pay(origin: PocketBook) -> None:
+    if origin.status == "FROZEN":
+        raise Refused("pocket-frozen", "The pocket is frozen: nothing leaves it.")
+    if origin.status != "OPEN":
+        raise Refused("pocket-not-open", f"The pocket is {origin.status}.")
+
+
+def _destination(payee: Book, cmd: TransferOnUs, payer: Book) -> PocketBook:
+    destination = payee.pockets.get(cmd.to_pocket_id) if cmd.to_pocket_id else None
+    if destination is None:
+        raise NotFound
+    if destination.status not in {"OPEN", "FROZEN"}:
+        if payee is payer:
+            raise Refused("pocket-not-open", f"The receiving pocket is {destination.status}.")
+        raise _Rejected("ACCOUNT_UNAVAILABLE")
+    return destination
+
+
+_MAGIC = {1: "ACCOUNT_UNAVAILABLE", 2: "SANCTION_SCREEN_FAILED"}
+
+
+def _screen(cmd: TransferOnUs, ctx: Context) -> None:
+    """In the sandbox the last two digits of the amount can ask for a rejection (contract 10)."""
+    if ctx.terms.sandbox and cmd.amount is not None:
+        reason = _MAGIC.get(cmd.amount % 100)
+        if reason is not None:
+            raise _Rejected(reason)
+
+
+# -- money ------------------------------------------------------------------------------
+
+
+def _move_money(
+    payer: Book,
+    origin: PocketBook,
+    payee: Book,
+    destination: PocketBook,
+    cmd: TransferOnUs,
+    ctx: Context,
+    transfer_id: UUID,
+) -> int:
+    within = payer is payee
+    price_of = ctx.t1_bid if within else ctx.t0_bid
+    start_moving(payer, origin, ctx)
+    group = ctx.ids.next_group()
+    settles_on = ctx.market.settles_on(ctx.now) if within else ctx.business_date
+    _begin(payer, ctx, settles_on)
+    amount = _raise(payer, origin, cmd, ctx, price_of, settles_on)
+    payer.post(origin.cash, origin.bank, amount)
+    origin.idle = min(origin.idle, origin.cash.balance)
+    leg_no = payer.post(origin.bank, payer.house_account("on_us"), amount)
+    origin.outflow += amount
+    settles_at = _settles_at(payer, settles_on, within=within)
+    _show(
+        payer, origin, cmd, leg_no, member_of(group, 1), "DEBIT", amount, settles_at,
+        _details(cmd, transfer_id, payee, destination),
+    )  # fmt: skip
+    if within:
+        start_moving(payee, destination, ctx)
+    else:
+        payer.close()
+        start_moving(payee, destination, ctx)
+        _begin(payee, ctx, ctx.market.settles_on(ctx.now))
+    leg_no = payee.post(payee.house_account("on_us"), destination.bank, amount)
+    take_in(payee, destination, ctx, amount)
+    _show(
+        payee, destination, cmd, leg_no, member_of(group, 2), "CREDIT", amount, settles_at,
+        _details(cmd, transfer_id, payer, origin),
+    )  # fmt: skip
+    payee.close()
+    if not within:
+        record.event(
+            payee, ctx, "transfers.on-us.received",
+            {"on_us_id": str(transfer_id), "transaction_activity_id": str(member_of(group, 2)),
+             "receiving_pocket_id": str(destination.pocket_id)},
+        )  # fmt: skip
+    return amount
+
+
+def _raise(
+    payer: Book,
+    origin: PocketBook,
+    cmd: TransferOnUs,
+    ctx: Context,
+    price_of: Callable[[str], int],
+    settles_on: date,
+) -> int:
+    """Make the amount free in cash and return it. Accrued fees and liens stay behind."""
+    if cmd.amount is None:
+        sell_all(payer, origin, ctx, price_of=price_of, settles_on=settles_on)
+        charge_fee(payer, origin, ctx)
+        amount = origin.cash.balance - origin.cash.reserved
+        if amount <= 0 or origin.liened(ctx.now):
+            raise _Rejected("INSUFFICIENT_FUNDS")
+        return amount
+    kept = tbills.charge(origin.fee_accrued)[0]
+    if origin.liens:
+        kept += origin.liened(ctx.now)
+    if kept and liquidation_value(origin, price_of) - kept < cmd.amount:
+        raise _Rejected("INSUFFICIENT_FUNDS")
+    if not raise_cash(payer, origin, ctx, cmd.amount, price_of=price_of, settles_on=settles_on):
+        raise _Rejected("INSUFFICIENT_FUNDS")
+    return cmd.amount
+
+
+def _begin(book: Book, ctx: Context, settles_on: date) -> None:
+    book.begin(
+        "on_us", command_id=ctx.command_id, now=ctx.now, business_date=ctx.business_date,
+        settles_on=settles_on,
+    )  # fmt: skip
+
+
+def _settles_at(book: Book, settles_on: date, *, within: bool) -> datetime:
+    return et_instant(settles_on, 0) if within else book.booked_at
+
+
+# -- bills ------------------------------------------------------------------------------
+
+
+def _move_bills(
+    book: Book,
+    origin: PocketBook,
+    destination: PocketBook,
+    cmd: TransferOnUs,
+    ctx: Context,
+    transfer_id: UUID,
+) -> int:
+    """Move whole bills worth at least the amount at the mark, shortest maturity first.
+
+    Returns the value moved. Cash stays where it is; acquisition dates and tax basis travel,
+    the earnings basis becomes the value at the transfer, so no pocket gains by it.
+    """
+    start_moving(book, origin, ctx)
+    start_moving(book, destination, ctx)
+    _begin(book, ctx, ctx.business_date)
+
+    def mark(cusip: str) -> int:
+        return ctx.market.mark(ctx.market.bill(cusip), ctx.now)
+
+    wanted = cmd.amount
+    if wanted is None:
+        wanted = sum(cents_for(units, mark(cusip)) for cusip, units in origin.positions())
+    kept = tbills.charge(origin.fee_accrued)[0] + origin.liened(ctx.now)
+    sales = tbills.plan_sale(origin.lots, wanted, mark) if wanted > 0 else None
+    if sales is None or liquidation_value(origin, mark) - wanted < kept:
+        raise _Rejected("INSUFFICIENT_FUNDS")
+    for sale in sales:
+        _move_lots(book, origin, destination, sale, ctx, transfer_id)
+    book.close()
+    return sum(sale.proceeds_cents for sale in sales)
+
+
+def _move_lots(
+    book: Book,
+    origin: PocketBook,
+    destination: PocketBook,
+    sale: tbills.Sale[Account],
+    ctx: Context,
+    transfer_id: UUID,
+) -> None:
+    tax = earnings = 0
+    left_units, left_value = sale.units, sale.proceeds_cents
+    for lot, units in sale.taken:
+        tax_part = tbills.part_of_basis(lot.tax_basis, units, lot.balance)
+        earnings_part = tbills.part_of_basis(lot.earnings_basis, units, lot.balance)
+        value_part = tbills.part_of_basis(left_value, units, left_units)
+        left_units, left_value = left_units - units, left_value - value_part
+        here = book.lot(destination, lot.asset, _acquired(lot), ctx.bill(lot.asset).maturity)
+        book.post(lot, here, units)
+        book.lot_out(origin, lot, tax_part, earnings_part)
+        book.lot_in(destination, here, tax_part, value_part)
+        tax += tax_part
+        earnings += earnings_part
+    origin.realised += sale.proceeds_cents - earnings
+    origin.outflow += sale.proceeds_cents
+    destination.inflow += sale.proceeds_cents
+    for pocket, other, incoming, basis in (
+        (origin, destination, False, earnings),
+        (destination, origin, True, sale.proceeds_cents),
+    ):
+        record.trade(
+            book, pocket, ctx, activity="SAME_ENTITY_SECURITY_TRANSFER", incoming=incoming,
+            cusip=sale.cusip, units=sale.units, price_micros=sale.price_micros, notional=sale.proceeds_cents,
+            tax_basis=tax, earnings_basis=basis, settles_on=book.business_date,
+            counter_pocket_id=other.pocket_id, transfer_id=transfer_id,
+        )  # fmt: skip
+
+
+def _acquired(lot: Account) -> date:
+    assert lot.acquired_on is not None
+    return lot.acquired_on
+
+
+# -- telling ------------------------------------------------------------------------------
+
+
+def _details(
+    cmd: TransferOnUs, transfer_id: UUID, other: Book, other_pocket: PocketBook
+) -> dict[str, Any]:
+    return {
+        "on_us_transfer_id": str(transfer_id),
+        "on_us_transfer_type": cmd.type,
+        "source": cmd.source,
+        "target": cmd.target,
+        "counterparty": {
+            "id": str(cmd.counterparty_id) if cmd.counterparty_id else None,
+            "name": other.name,
+            "pocket_id": str(other_pocket.pocket_id),
+        },
+        "end_to_end_identification": cmd.end_to_end_identification,
+    }
+
+
+def _show(
+    book: Book,
+    pocket: PocketBook,
+    cmd: TransferOnUs,
+    leg_no: int,
+    activity_id: UUID,
+    direction: str,
+    amount: int,
+    settles_at: datetime,
+    details: dict[str, Any],
+) -> None:
+    reference = cmd.end_to_end_identification
+    record.activity(
+        book, pocket, leg_no=leg_no, activity_id=activity_id, transaction_id=group_of(activity_id),
+        type="ON_US", direction=direction, amount=amount, title=_TITLE[cmd.type],
+        description=cmd.description or _TITLE[cmd.type], settles_at=settles_at, details=details,
+        remittance={
+            "unstructured": [cmd.description] if cmd.description else [],
+            "structured": {"end_to_end_identification": reference} if reference else None,
+        } if cmd.description or reference else None,
+    )  # fmt: skip
+
+
+_TITLE = {
+    "PARTNER_CUSTOMER_FUNDING": "Funding",
+    "PARTNER_CUSTOMER_DEFUNDING": "Defunding",
+    "INTERNAL_REALLOCATION": "Internal reallocation",
+    "PEER_TO_PEER": "On-us transfer",
+}
+
+
+def _tell(payer: Book, cmd: TransferOnUs, ctx: Context, transfer_id: UUID, how: str) -> None:
+    record.event(
+        payer, ctx, f"transfers.on-us.{how}",
+        {"on_us_id": str(transfer_id), "origin_account_id": str(cmd.from_pocket_id),
+         "destination_account_id": str(cmd.to_pocket_id)},
+    )  # fmt: skip
+
+
+def _put(
+    payer: Book,
+    cmd: TransferOnUs,
+    ctx: Context,
+    transfer_id: UUID,
+    status: str,
+    reason: str | None,
+    amount: int,
+) -> Outcome:
+    if cmd.accepted:
+        payer.drop(payer.pending, transfer_id)
+        payer.change("transfer", transfer_id, status=status, reason=reason, amount=amount)
+    else:
+        payer.draft.transfers.append(
+            (
+                payer.customer_id, transfer_id, cmd.partner_id, cmd.type, status, reason,
+                cmd.from_pocket_id, cmd.to_pocket_id, amount, cmd.request, ctx.now,
+            )  # fmt: skip
+        )
+        payer.draft.directory.append(
+            ("transfer", str(transfer_id), payer.customer_id, transfer_id)
+        )
+        if status == "PENDING":
+            waiting = PendingTransfer(cmd.from_pocket_id, cmd.to_pocket_id)
+            payer.put(payer.pending, transfer_id, waiting)
+            _tell(payer, cmd, ctx, transfer_id, "processing")
+    return {
+        "transfer_id": str(transfer_id),
+        "status": status,
+        "reason": reason,
+        "amount": amount,
+    }

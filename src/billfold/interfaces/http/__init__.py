@@ -1,0 +1,1 @@
+"""What every HTTP door shares: errors, headers, authentication and rendering."""

@@ -1,0 +1,1 @@
+"""Answers from banks, brokers and processors, received as new commands."""

@@ -1,0 +1,1 @@
+"""The Partner API, one file per resource."""

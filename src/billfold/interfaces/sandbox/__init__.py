@@ -1,0 +1,1 @@
+"""The doors that exist only in the sandbox: simulated money, markets and time."""

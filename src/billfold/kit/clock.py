@@ -1,0 +1,136 @@
+"""The clock: the only reader of wall time, and the sandbox's clock that can be set forward.
+
+The bank's time is wall time unless a row of the table `clock` says otherwise. Everybody else
+takes `now` as a parameter. The bank's time never goes back.
+"""
+
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from billfold.kit.dates import aware, iso_z
+from billfold.kit.errors import Refused
+
+if TYPE_CHECKING:
+    from billfold.kit.db import Connection
+
+LATEST = datetime(2100, 1, 1, tzinfo=UTC)
+"""The clock cannot be set to this instant or later: no calendar reaches that far."""
+
+_FIRST = datetime(1, 1, 1, tzinfo=UTC)
+_READ = "select business_anchor, wall_anchor, frozen from clock"
+_WRITE = """
+insert into clock as c (singleton, business_anchor, wall_anchor, frozen)
+values (true, $1, $2, $3)
+on conflict (singleton) do update
+   set business_anchor = excluded.business_anchor,
+       wall_anchor = excluded.wall_anchor,
+       frozen = excluded.frozen
+ where c.business_anchor <= excluded.business_anchor
+returning true
+"""
+
+
+class ClockWouldGoBack(Refused):
+    """The clock was to be set to an instant that has already been."""
+
+    def __init__(self, now: datetime, wanted: datetime) -> None:
+        super().__init__(
+            "clock-would-go-back",
+            f"It is {iso_z(now)} in the bank; it cannot become {iso_z(wanted)}.",
+            now=now,
+            wanted=wanted,
+        )
+
+
+class ClockTooFar(Refused):
+    """The clock was to be set beyond what the calendars know."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "clock-too-far", f"The clock can be set to instants before {iso_z(LATEST)}."
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ClockState:
+    """A settable clock: at `wall_anchor` it showed `business_anchor`; frozen, it still does.
+
+    Every verb takes the wall time of the deed and returns the state from then on.
+    """
+
+    business_anchor: datetime
+    wall_anchor: datetime
+    frozen: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse anchors without a time zone."""
+        aware(self.business_anchor)
+        aware(self.wall_anchor)
+
+    def at(self, wall: datetime) -> datetime:
+        """Return the bank's time at a wall time; before the anchor it is the anchor's."""
+        if self.frozen or wall <= self.wall_anchor:
+            return self.business_anchor
+        return self.business_anchor + (wall - self.wall_anchor)
+
+    def set(self, to: datetime, wall: datetime) -> "ClockState":
+        """Return the clock set to `to`, running or frozen as before.
+
+        Raises ClockWouldGoBack when `to` has been, ClockTooFar from `LATEST` on.
+        """
+        now = self.at(wall)
+        to = aware(to).astimezone(UTC)
+        if to < now:
+            raise ClockWouldGoBack(now, to)
+        if to >= LATEST:
+            raise ClockTooFar
+        return ClockState(to, max(wall, self.wall_anchor), self.frozen)
+
+    def advance(self, by: timedelta, wall: datetime) -> "ClockState":
+        """Return the clock moved forward. Raises as `set` does."""
+        now = self.at(wall)
+        if by >= LATEST - now:
+            raise ClockTooFar
+        return self.set(now + max(by, _FIRST - now), wall)
+
+    def freeze(self, wall: datetime) -> "ClockState":
+        """Return the clock standing still at what it shows now."""
+        return ClockState(self.at(wall), max(wall, self.wall_anchor), frozen=True)
+
+    def resume(self, wall: datetime) -> "ClockState":
+        """Return the clock running on from what it shows now."""
+        return ClockState(self.at(wall), max(wall, self.wall_anchor), frozen=False)
+
+
+def wall_now() -> datetime:
+    """Return the wall time, aware, in UTC."""
+    return datetime.now(UTC)
+
+
+def monotonic() -> float:
+    """Return seconds from a clock that never goes back, for measuring durations only."""
+    return time.monotonic()
+
+
+def business_now(state: ClockState | None, wall: datetime) -> datetime:
+    """Return the bank's time: the settable clock's where there is one, else the wall's."""
+    return wall if state is None else state.at(wall)
+
+
+async def read_clock(conn: "Connection", *, lock: bool = False) -> ClockState | None:
+    """Return the settable clock, or None when the bank runs on wall time.
+
+    `lock` keeps others from setting it until the transaction ends.
+    """
+    row = await conn.fetchrow(f"{_READ} for update" if lock else _READ)
+    return None if row is None else ClockState(*row)
+
+
+async def write_clock(conn: "Connection", state: ClockState) -> None:
+    """Make this the bank's clock. Raises ClockWouldGoBack when another was set further on."""
+    written = await conn.fetchval(_WRITE, state.business_anchor, state.wall_anchor, state.frozen)
+    if written is None:
+        current = await conn.fetchval("select business_anchor from clock")
+        raise ClockWouldGoBack(current, state.business_anchor)

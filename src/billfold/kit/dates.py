@@ -1,0 +1,39 @@
+"""Instants and days: UTC is what is stored, Eastern time decides which day it is."""
+
+from datetime import UTC, date, datetime, time
+from zoneinfo import ZoneInfo
+
+ET = ZoneInfo("America/New_York")
+"""Eastern time, the zone of the Federal Reserve, the bond market and every business date."""
+
+
+def et_date(at: datetime) -> date:
+    """Return the Eastern calendar day of an aware instant. Raises ValueError when it is naive."""
+    return aware(at).astimezone(ET).date()
+
+
+def et_instant(day: date, clock_time: time | int, minute: int = 0) -> datetime:
+    """Return the UTC instant at which a clock in New York shows this time on this day.
+
+    Takes a `time`, or an hour and a minute. A time that a change to summer time skips is read
+    with the offset before the change; one that occurs twice is its first occurrence.
+    """
+    if isinstance(clock_time, int):
+        clock_time = time(clock_time, minute)
+    return datetime.combine(day, clock_time, tzinfo=ET).astimezone(UTC)
+
+
+def iso_z(at: datetime) -> str:
+    """Return an aware instant as RFC 3339 in UTC: "2025-06-02T13:00:00.000000Z"."""
+    utc = at if at.tzinfo is UTC else aware(at).astimezone(UTC)
+    return utc.isoformat(timespec="microseconds")[:-6] + "Z"
+
+
+def aware(at: datetime) -> datetime:
+    """Return `at` when it knows its offset. Raises ValueError for a naive one.
+
+    A naive instant would be read in the zone of whatever machine runs the bank.
+    """
+    if at.tzinfo is None or at.utcoffset() is None:
+        raise ValueError(f"an instant needs a time zone, {at.isoformat()} has none")
+    return at

@@ -1,0 +1,50 @@
+"""The pool of database connections, and the one place that says how its sessions are set up.
+
+Values of type json and jsonb stay text: whoever reads them decides what to decode.
+"""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, TypeAlias
+
+import asyncpg
+
+if TYPE_CHECKING:
+    from asyncpg.pool import PoolConnectionProxy
+
+    Connection: TypeAlias = asyncpg.Connection[asyncpg.Record] | PoolConnectionProxy[asyncpg.Record]
+    Pool: TypeAlias = asyncpg.Pool[asyncpg.Record]
+
+_STATEMENTS_KEPT = 1024
+_COMMAND_SECONDS = 60.0
+_SESSION = {
+    "application_name": "billfold",
+    "timezone": "UTC",
+    # Compiling a plan costs more than any statement of ours takes.
+    "jit": "off",
+}
+
+
+async def create_pool(
+    dsn: str,
+    *,
+    min_size: int = 1,
+    max_size: int = 10,
+    statement_cache_size: int = _STATEMENTS_KEPT,
+    command_timeout: float | None = _COMMAND_SECONDS,
+    server_settings: Mapping[str, str] | None = None,
+) -> "Pool":
+    """Return an open pool of `min_size` to `max_size` connections whose sessions speak UTC.
+
+    `command_timeout` is seconds per command, None for no limit. Prepared statements are kept as
+    long as their connection; `statement_cache_size` 0 is for poolers that hand one session to
+    several clients. Raises what the driver raises when the database does not answer.
+    """
+    return await asyncpg.create_pool(
+        dsn,
+        min_size=min_size,
+        max_size=max_size,
+        statement_cache_size=statement_cache_size,
+        max_cached_statement_lifetime=0,
+        command_timeout=command_timeout,
+        server_settings={**_SESSION, **(server_settings or {})},
+    )

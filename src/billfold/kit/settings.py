@@ -1,0 +1,358 @@
+"""Everything an operator can set, read once from BILLFOLD_* variables and frozen.
+
+A secret may stand in a file instead: BILLFOLD_SEED_FILE names the file that holds the seed.
+All mistakes are found before the first is reported, a misspelt name included.
+"""
+
+import stat
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, fields
+from datetime import UTC, datetime
+from difflib import get_close_matches
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+from typing import Annotated, Any, get_type_hints
+
+from billfold.kit import setting_kinds as kinds
+from billfold.kit.setting_kinds import Kind, Network
+
+PREFIX = "BILLFOLD_"
+_FILE_SUFFIX = "_FILE"
+_MASK = "[hidden]"
+_SEED_BYTES_MIN = 16
+_OPEN_TO_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+_LIEN_DAYS = {"sandbox": 0, "production": 2}
+_NEEDED_IN_PRODUCTION = ("encryption_key", "seed", "bank_name", "bank_routing_number")
+_SANDBOX_ONLY = ("clock_start", "execute_transfers", "webhook_allowed_networks")
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What is declared of a setting beside its type and default."""
+
+    kind: Kind[Any]
+    meaning: str
+    secret: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Mistake:
+    """One setting that is wrong: its variable, what it is now, what is expected."""
+
+    name: str
+    value: str | None
+    expected: str
+    unknown: bool = False
+
+    @property
+    def sentence(self) -> str:
+        """Say it in one line."""
+        if self.unknown:
+            return f"{self.name} is not a setting; expected {self.expected}"
+        now = "is not set" if self.value is None else f"is {self.value!r}"
+        return f"{self.name} {now}; expected {self.expected}"
+
+
+class SettingsError(Exception):
+    """The settings are wrong. Holds every mistake, secrets hidden."""
+
+    def __init__(self, mistakes: list[Mistake]) -> None:
+        self.mistakes = mistakes
+        super().__init__("\n".join(mistake.sentence for mistake in mistakes))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """The settings of one bank. Defaults run a sandbox on this machine."""
+
+    environment: Annotated[
+        str,
+        Setting(
+            kinds.one_of("sandbox", "production"),
+            "A sandbox has a clock that can be set and simulated rails.",
+        ),
+    ] = "sandbox"
+    database_url: Annotated[
+        str | None,
+        Setting(kinds.DATABASE, "The database; without it one is run inside.", secret=True),
+    ] = field(default=None, repr=False)
+    state_dir: Annotated[
+        Path, Setting(kinds.PATH, "Where the embedded database, keys and files are kept.")
+    ] = Path(".billfold")
+    host: Annotated[str, Setting(kinds.text("an address"), "The address to listen on.")] = (
+        "127.0.0.1"
+    )
+    port: Annotated[int, Setting(kinds.whole(1, 65_535), "The port of https.")] = 8443
+    http_port: Annotated[
+        int, Setting(kinds.whole(1, 65_535), "The port that tells plain http to use https.")
+    ] = 8080
+    workers: Annotated[int, Setting(kinds.whole(1, 64), "How many processes answer requests.")] = 1
+    seed: Annotated[
+        bytes | None,
+        Setting(
+            kinds.SEED,
+            "What all ids are derived from. Without it a sandbox draws one and keeps it.",
+            secret=True,
+        ),
+    ] = field(default=None, repr=False)
+    encryption_key: Annotated[
+        bytes | None,
+        Setting(
+            kinds.SECRET_KEY,
+            "What secrets in the database are sealed with. Without it a sandbox makes one.",
+            secret=True,
+        ),
+    ] = field(default=None, repr=False)
+    retired_encryption_keys: Annotated[
+        tuple[bytes, ...],
+        Setting(
+            kinds.flat_list(kinds.SECRET_KEY),
+            "Earlier keys, under which there may still be sealed values.",
+            secret=True,
+        ),
+    ] = field(default=(), repr=False)
+    domain: Annotated[
+        str, Setting(kinds.DOMAIN, "The name of the host; partners and auth are below it.")
+    ] = "localhost"
+    rate_limit_per_minute: Annotated[
+        int, Setting(kinds.whole(1, 1_000_000), "Requests a partner's token may send.")
+    ] = 300
+    money_rate_limit_per_minute: Annotated[
+        int,
+        Setting(kinds.whole(1, 1_000_000), "Requests that move money a partner's token may send."),
+    ] = 60
+    aum_fee_bps: Annotated[
+        int,
+        Setting(kinds.whole(0, 1000, "basis points"), "The yearly fee on what a pocket is worth."),
+    ] = 25
+    same_day_haircut_bps: Annotated[
+        int, Setting(kinds.whole(0, 1000, "basis points"), "What selling for the same day costs.")
+    ] = 0
+    ach_credit_lien_days: Annotated[
+        int,
+        Setting(
+            kinds.whole(0, 90, "days"), "How long an incoming ACH may not leave: 2 in production."
+        ),
+    ] = 0
+    clock_start: Annotated[
+        datetime, Setting(kinds.INSTANT, "What a new sandbox's clock shows.")
+    ] = datetime(2025, 6, 2, 13, tzinfo=UTC)
+    execute_transfers: Annotated[
+        bool, Setting(kinds.YES_OR_NO, "Whether a sandbox carries out approved transfer requests.")
+    ] = True
+    bank_routing_number: Annotated[
+        str, Setting(kinds.ROUTING_NUMBER, "The routing number of the bank.")
+    ] = "061199992"
+    bank_name: Annotated[
+        str, Setting(kinds.text("a name", longest=35), "The name of the bank.")
+    ] = "Billfold Sandbox Bank"
+    log_level: Annotated[
+        str,
+        Setting(
+            kinds.one_of("DEBUG", "INFO", "WARNING", "ERROR", fold=str.upper),
+            "From which level on is logged.",
+        ),
+    ] = "INFO"
+    lanes: Annotated[
+        int, Setting(kinds.whole(1, 64), "How many batches of commands may run side by side.")
+    ] = 2
+    batch_limit: Annotated[
+        int, Setting(kinds.whole(1, 5000), "How many commands a batch may hold.")
+    ] = 300
+    tls_certificate: Annotated[
+        Path | None,
+        Setting(kinds.PATH, "The certificate of the server (PEM). A sandbox makes its own."),
+    ] = None
+    tls_key: Annotated[
+        Path | None, Setting(kinds.PATH, "The key of that certificate (PEM, PKCS#8).")
+    ] = None
+    behind_proxy: Annotated[
+        bool, Setting(kinds.YES_OR_NO, "Whether a proxy in front of the bank terminates https.")
+    ] = False
+    trusted_proxies: Annotated[
+        tuple[Network, ...],
+        Setting(
+            kinds.flat_list(kinds.NETWORK), "The proxies whose forwarded headers are believed."
+        ),
+    ] = ()
+    webhook_allowed_networks: Annotated[
+        tuple[Network, ...],
+        Setting(
+            kinds.flat_list(kinds.NETWORK),
+            "Private networks that webhooks of a sandbox may be sent to.",
+        ),
+    ] = ()
+
+    @property
+    def is_production(self) -> bool:
+        """Tell whether this is a real bank."""
+        return self.environment == "production"
+
+    @classmethod
+    def from_env(
+        cls, environ: Mapping[str, str], *, also_known: Collection[str] = ()
+    ) -> "Settings":
+        """Return the settings of an environment; an empty variable counts as not set.
+
+        `also_known` names BILLFOLD_ variables that belong to somebody else. Raises SettingsError
+        with every mistake: wrong values, unknown names, what production lacks or forbids.
+        """
+        known = _variables()
+        given = {
+            name: raw.strip()
+            for name, raw in environ.items()
+            if name.startswith(PREFIX) and raw.strip() and name not in also_known
+        }
+        mistakes = [_misspelt(name, known) for name in sorted(given.keys() - known.keys())]
+        values: dict[str, Any] = {}
+        for name, declared in declared_settings().items():
+            _read_one(name, declared, given, values, mistakes)
+        environment = values.get("environment", "sandbox")
+        values.setdefault("ach_credit_lien_days", _LIEN_DAYS[environment])
+        mistakes += _contradictions(values, {mistake.name for mistake in mistakes})
+        if mistakes:
+            raise SettingsError(mistakes)
+        return cls(**values)
+
+
+def variable_of(name: str) -> str:
+    """Return the variable that sets a field: `http_port` is BILLFOLD_HTTP_PORT."""
+    return PREFIX + name.upper()
+
+
+@cache
+def declared_settings() -> Mapping[str, Setting]:
+    """Return what is declared of every setting, in order."""
+    hints = get_type_hints(Settings, include_extras=True)
+    return MappingProxyType({one.name: hints[one.name].__metadata__[0] for one in fields(Settings)})
+
+
+def reference() -> str:
+    """Return the table of all settings as Markdown: variable, default, expected, meaning."""
+    rows = ["| Variable | Default | Expected | Meaning |", "|---|---|---|---|"]
+    for one in fields(Settings):
+        declared = declared_settings()[one.name]
+        names = f"`{variable_of(one.name)}`"
+        if declared.secret:
+            names += f" or `{variable_of(one.name)}{_FILE_SUFFIX}`"
+        rows.append(
+            f"| {names} | {_as_text(one.default)} | {declared.kind.expected} | {declared.meaning} |"
+        )
+    return "\n".join(rows) + "\n"
+
+
+def _variables() -> dict[str, str]:
+    declared = declared_settings()
+    in_files = [name for name in declared if declared[name].secret]
+    return {variable_of(name): name for name in declared} | {
+        variable_of(name) + _FILE_SUFFIX: name for name in in_files
+    }
+
+
+def _misspelt(name: str, known: Mapping[str, str]) -> Mistake:
+    nearest = get_close_matches(name, known, n=1)
+    expected = f"perhaps {nearest[0]}" if nearest else "nothing under that name"
+    return Mistake(name, _MASK, expected, unknown=True)
+
+
+def _read_one(
+    name: str,
+    declared: Setting,
+    given: Mapping[str, str],
+    values: dict[str, Any],
+    mistakes: list[Mistake],
+) -> None:
+    """Read one setting into `values`, or what is wrong with it into `mistakes`."""
+    variable = variable_of(name)
+    raw = given.get(variable)
+    file_name = given.get(variable + _FILE_SUFFIX) if declared.secret else None
+    if raw is not None and file_name is not None:
+        expected = f"nothing, since {variable}{_FILE_SUFFIX} is set"
+        mistakes.append(Mistake(variable, _MASK, expected))
+        return
+    if file_name is not None:
+        raw = _secret_file(variable + _FILE_SUFFIX, Path(file_name), mistakes)
+    if raw is None:
+        return
+    try:
+        values[name] = declared.kind.read(raw)
+    except ValueError:
+        shown = _MASK if declared.secret else raw
+        mistakes.append(Mistake(variable, shown, declared.kind.expected))
+
+
+def _secret_file(variable: str, path: Path, mistakes: list[Mistake]) -> str | None:
+    try:
+        mode, content = path.stat().st_mode, path.read_text().strip()
+    except (OSError, UnicodeDecodeError):
+        mistakes.append(Mistake(variable, str(path), "a file that can be read"))
+        return None
+    if mode & _OPEN_TO_OTHERS:
+        expected = "a file that nobody else can read (chmod 600)"
+        mistakes.append(Mistake(variable, str(path), expected))
+        return None
+    return content
+
+
+def _contradictions(values: Mapping[str, Any], reported: set[str]) -> list[Mistake]:
+    """Return what is wrong with the settings together, leaving out what is reported already."""
+    found = _tls_mistakes(values)
+    if values.get("environment") == "production":
+        found += _production_mistakes(values)
+    if values.get("trusted_proxies") and not values.get("behind_proxy"):
+        found.append(Mistake(variable_of("behind_proxy"), "false", "true, as proxies are trusted"))
+    if values.get("port", 8443) == values.get("http_port", 8080):
+        found.append(
+            Mistake(variable_of("http_port"), str(values.get("http_port", 8080)), "another port")
+        )
+    return [mistake for mistake in found if mistake.name not in reported]
+
+
+def _tls_mistakes(values: Mapping[str, Any]) -> list[Mistake]:
+    files = ("tls_certificate", "tls_key")
+    given = [name for name in files if values.get(name)]
+    found = [
+        Mistake(variable_of(name), str(values[name]), "a file that is there")
+        for name in given
+        if not values[name].is_file()
+    ]
+    needed = values.get("environment") == "production" and not values.get("behind_proxy")
+    if given or needed:
+        found += [
+            Mistake(variable_of(name), None, "a file: a certificate and its key go together")
+            for name in files
+            if name not in given
+        ]
+    return found
+
+
+def _production_mistakes(values: Mapping[str, Any]) -> list[Mistake]:
+    found = [
+        Mistake(
+            variable_of(name),
+            None,
+            f"to be set in production: {declared_settings()[name].kind.expected}",
+        )
+        for name in _NEEDED_IN_PRODUCTION
+        if name not in values
+    ]
+    found += [
+        Mistake(variable_of(name), _as_text(values[name]), "not to be set in production")
+        for name in _SANDBOX_ONLY
+        if name in values
+    ]
+    if len(values.get("seed", bytes(_SEED_BYTES_MIN))) < _SEED_BYTES_MIN:
+        expected = f"{_SEED_BYTES_MIN} bytes or more in production"
+        found.append(Mistake(variable_of("seed"), _MASK, expected))
+    return found
+
+
+def _as_text(value: object) -> str:
+    if value is None or value == ():
+        return "none"
+    if isinstance(value, tuple):
+        return ",".join(map(str, value))
+    if isinstance(value, bool):
+        return str(value).lower()
+    return value.isoformat() if isinstance(value, datetime) else str(value)

@@ -1,0 +1,1 @@
+"""Numbered SQL files, each with its way back, and the runner that applies them."""

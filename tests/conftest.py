@@ -1,0 +1,116 @@
+"""A real PostgreSQL for every test that asks: one server per run, one fresh database per test.
+
+The server lives in memory where the machine allows it: cloning the migrated template takes about
+15 ms there and 300 ms on a disk.
+"""
+
+import asyncio
+import os
+import shutil
+import time
+from collections.abc import AsyncIterator, Iterator
+from itertools import count
+from pathlib import Path
+
+import asyncpg
+import pytest
+
+from billfold.adapters import embedded_postgres
+from billfold.migrations import runner
+
+MEMORY = Path("/dev/shm")
+MEMORY_WANTED = 2 * 1024**3
+LONGEST_RUN_SECONDS = 6 * 3600
+TEMPLATE = "billfold_template"
+
+_numbers = count(1)
+
+
+@pytest.fixture(scope="session")
+def pg_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[embedded_postgres.Server]:
+    """The one server of this run, shared by its worker processes; nothing on it is durable."""
+    state_dir = _run_dir(tmp_path_factory) / "state"
+    server = embedded_postgres.start(
+        state_dir, settings={**embedded_postgres.THROWAWAY_SETTINGS, "max_connections": "200"}
+    )
+    yield server
+    if embedded_postgres.stop(server):
+        shutil.rmtree(state_dir.parent)
+
+
+def _run_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder that is the same in every worker of this run and in no other run."""
+    run = os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid()))
+    if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > MEMORY_WANTED:
+        for left_behind in MEMORY.glob("billfold-test-*"):
+            # Of a run that was killed. Its server ends when it finds its files gone.
+            if time.time() - left_behind.stat().st_mtime > LONGEST_RUN_SECONDS:
+                shutil.rmtree(left_behind, ignore_errors=True)
+        return MEMORY / f"billfold-test-{run}"
+    return tmp_path_factory.getbasetemp().parent / f"billfold-test-{run}"
+
+
+@pytest.fixture(scope="session")
+def database_template(pg_server: embedded_postgres.Server) -> str:
+    """The name of a migrated database that nobody is connected to."""
+    asyncio.run(_make_template(pg_server))
+    return TEMPLATE
+
+
+async def _make_template(server: embedded_postgres.Server) -> None:
+    # The first worker makes it; nobody can clone it while another looks whether it is complete.
+    conn = await asyncpg.connect(server.dsn)
+    try:
+        await conn.execute("SELECT pg_advisory_lock(1)")
+        found = await conn.fetchval("SELECT 1 FROM pg_database WHERE datname = $1", TEMPLATE)
+        if not found:
+            await _migrate(await server.create_database("billfold_unfinished"))
+            await conn.execute(f"ALTER DATABASE billfold_unfinished RENAME TO {TEMPLATE}")
+    finally:
+        await conn.close()
+
+
+async def _migrate(dsn: str) -> None:
+    conn = await asyncpg.connect(dsn)
+    try:
+        await runner.up(conn)
+    finally:
+        await conn.close()
+
+
+@pytest.fixture
+async def database_dsn(
+    pg_server: embedded_postgres.Server, database_template: str
+) -> AsyncIterator[str]:
+    """The address of a migrated database of this test alone, gone after it."""
+    name = _fresh_name()
+    yield await pg_server.create_database(name, template=database_template)
+    await _drop(pg_server, name)
+
+
+@pytest.fixture
+async def empty_database_dsn(pg_server: embedded_postgres.Server) -> AsyncIterator[str]:
+    """The address of a database of this test alone that was never migrated."""
+    name = _fresh_name()
+    yield await pg_server.create_database(name)
+    await _drop(pg_server, name)
+
+
+def _fresh_name() -> str:
+    return f"test_{os.environ.get('PYTEST_XDIST_WORKER', 'main')}_{next(_numbers)}"
+
+
+async def _drop(server: embedded_postgres.Server, name: str) -> None:
+    conn = await asyncpg.connect(server.dsn)
+    try:
+        await conn.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
+    finally:
+        await conn.close()
+
+
+@pytest.fixture
+async def conn(database_dsn: str) -> AsyncIterator["asyncpg.Connection[asyncpg.Record]"]:
+    """A connection to the test's own migrated database."""
+    connection = await asyncpg.connect(database_dsn)
+    yield connection
+    await connection.close()

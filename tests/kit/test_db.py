@@ -1,0 +1,36 @@
+from datetime import UTC
+
+import pytest
+
+from billfold.kit import db
+
+
+async def test_sessions_speak_utc_and_do_not_compile_plans(pool):
+    assert await pool.fetchval("show timezone") == "UTC"
+    assert await pool.fetchval("show jit") == "off"
+    assert (await pool.fetchval("select now()")).tzinfo is UTC
+
+
+async def test_json_stays_text(pool):
+    assert await pool.fetchval("""select '{"a": 1}'::jsonb""") == '{"a": 1}'
+    assert await pool.fetchval("select $1::jsonb", '{"a": 1}') == '{"a": 1}'
+
+
+async def test_session_settings_are_added_to_the_usual_ones(database_url):
+    async with await db.create_pool(
+        database_url, server_settings={"application_name": "billfold-lane"}
+    ) as pool:
+        assert await pool.fetchval("show application_name") == "billfold-lane"
+        assert await pool.fetchval("show timezone") == "UTC"
+
+
+async def test_statements_are_not_kept_when_the_cache_is_off(database_url):
+    async with await db.create_pool(database_url, statement_cache_size=0) as pool:
+        await pool.fetchval("select 1 as kept")
+        kept = "select count(*) from pg_prepared_statements where statement like '%as kept%'"
+        assert await pool.fetchval(kept.replace("kept%'", "'||'kept%'")) == 0
+
+
+async def test_opening_fails_when_there_is_no_database():
+    with pytest.raises(OSError, match=r"nowhere|No such|Connect"):
+        await db.create_pool("postgresql:///nowhere?host=/nonexistent-directory")

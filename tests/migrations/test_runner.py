@@ -1,0 +1,172 @@
+"""The schema goes up, down and up again, whole or not at all, by one process at a time."""
+
+import asyncio
+
+import asyncpg
+import pytest
+
+from billfold.migrations import runner
+from billfold.migrations.runner import MigrationError
+
+# Everything a migration can leave behind, in words that do not depend on object ids.
+CATALOGUE = """
+SELECT 'relation', c.relkind::text, c.oid::regclass::text, c.relpersistence::text,
+       c.reloptions::text
+  FROM pg_class c WHERE c.relnamespace = 'public'::regnamespace
+UNION ALL
+SELECT 'column', a.attnum::text, a.attrelid::regclass::text || '.' || a.attname,
+       concat_ws(' ', format_type(a.atttypid, a.atttypmod), a.attnotnull, a.attidentity,
+                 a.attgenerated),
+       pg_get_expr(d.adbin, d.adrelid)
+  FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
+  LEFT JOIN pg_attrdef d ON (d.adrelid, d.adnum) = (a.attrelid, a.attnum)
+ WHERE c.relnamespace = 'public'::regnamespace AND a.attnum > 0 AND NOT a.attisdropped
+UNION ALL
+SELECT 'constraint', contype::text, conrelid::regclass::text || '.' || conname,
+       pg_get_constraintdef(oid), NULL
+  FROM pg_constraint WHERE connamespace = 'public'::regnamespace
+UNION ALL
+SELECT 'index', NULL, indexrelid::regclass::text, pg_get_indexdef(indexrelid), NULL
+  FROM pg_index JOIN pg_class c ON c.oid = indexrelid WHERE c.relnamespace = 'public'::regnamespace
+UNION ALL
+SELECT 'function', prokind::text, oid::regprocedure::text, prosrc, proconfig::text
+  FROM pg_proc WHERE pronamespace = 'public'::regnamespace
+UNION ALL
+SELECT 'trigger', NULL, tgrelid::regclass::text || '.' || tgname, pg_get_triggerdef(oid), NULL
+  FROM pg_trigger WHERE NOT tgisinternal
+UNION ALL
+SELECT 'type', typtype::text, oid::regtype::text, NULL, NULL
+  FROM pg_type WHERE typnamespace = 'public'::regnamespace
+UNION ALL
+SELECT 'schema', NULL, nspname, NULL, NULL FROM pg_namespace WHERE nspname !~ '^pg_'
+UNION ALL
+SELECT 'extension', NULL, extname, extversion, NULL FROM pg_extension
+"""
+
+
+@pytest.fixture
+async def empty(empty_database_dsn):
+    connection = await asyncpg.connect(empty_database_dsn)
+    yield connection
+    await connection.close()
+
+
+@pytest.fixture
+def folder(tmp_path):
+    write(tmp_path, "0001_one", "CREATE TABLE one (x int);", "DROP TABLE one;")
+    write(tmp_path, "0002_two", "CREATE TABLE two (x int);", "DROP TABLE two;")
+    return tmp_path
+
+
+def write(folder, name, up, down):
+    (folder / f"{name}.up.sql").write_text(up)
+    (folder / f"{name}.down.sql").write_text(down)
+
+
+async def read_catalogue(conn):
+    return {tuple(row) for row in await conn.fetch(CATALOGUE)}
+
+
+async def tables(conn):
+    rows = await conn.fetch("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")
+    return {row["tablename"] for row in rows}
+
+
+async def test_down_takes_back_everything_when_all_was_applied(empty):
+    before = await read_catalogue(empty)
+
+    await runner.up(empty)
+    await runner.down(empty)
+
+    await empty.execute("DROP TABLE schema_migration")
+    assert await read_catalogue(empty) == before
+
+
+async def test_up_leaves_the_same_catalogue_when_it_runs_again_after_down(empty):
+    names = await runner.up(empty)
+    first = await read_catalogue(empty)
+
+    assert await runner.down(empty) == names[::-1]
+    assert await runner.pending(empty) == names
+    assert await runner.up(empty) == names
+    assert await read_catalogue(empty) == first
+
+
+async def test_up_changes_nothing_when_nothing_is_pending(conn):
+    before = await read_catalogue(conn)
+
+    assert await runner.pending(conn) == []
+    assert await runner.up(conn) == []
+    assert await read_catalogue(conn) == before
+
+
+async def test_pending_leaves_no_trace_when_the_database_is_empty(empty, folder):
+    assert await runner.pending(empty, folder=folder) == ["0001_one", "0002_two"]
+    assert await runner.down(empty, folder=folder) == []
+    assert await tables(empty) == set()
+
+
+async def test_up_reports_each_step_when_it_begins(empty, folder):
+    said: list[str] = []
+
+    assert await runner.up(empty, said.append, folder=folder) == ["0001_one", "0002_two"]
+    assert said == ["Migrating to 0001_one", "Migrating to 0002_two"]
+
+
+async def test_down_stops_at_the_version_asked_for_when_more_was_applied(empty, folder):
+    await runner.up(empty, folder=folder)
+
+    assert await runner.down(empty, to=1, folder=folder) == ["0002_two"]
+    assert await tables(empty) == {"one", "schema_migration"}
+    assert await runner.pending(empty, folder=folder) == ["0002_two"]
+
+
+async def test_up_refuses_when_an_applied_file_was_edited(empty, folder):
+    await runner.up(empty, folder=folder)
+    write(folder, "0001_one", "CREATE TABLE one (x bigint);", "DROP TABLE one;")
+
+    with pytest.raises(MigrationError, match="0001_one was applied"):
+        await runner.up(empty, folder=folder)
+    with pytest.raises(MigrationError, match="0001_one was applied"):
+        await runner.pending(empty, folder=folder)
+
+
+async def test_up_refuses_when_the_database_is_newer_than_the_files(empty, folder):
+    await runner.up(empty, folder=folder)
+    for path in folder.glob("0002*"):
+        path.unlink()
+
+    with pytest.raises(MigrationError, match="at 0002_two, newer"):
+        await runner.up(empty, folder=folder)
+    with pytest.raises(MigrationError, match="way down is not here"):
+        await runner.down(empty, folder=folder)
+
+
+async def test_up_keeps_the_earlier_steps_when_a_later_one_fails(empty, folder):
+    write(folder, "0002_two", "CREATE TABLE two (x int); SELECT 1 / 0;", "DROP TABLE two;")
+
+    with pytest.raises(asyncpg.DivisionByZeroError):
+        await runner.up(empty, folder=folder)
+
+    assert await tables(empty) == {"one", "schema_migration"}
+    assert await runner.pending(empty, folder=folder) == ["0002_two"]
+
+
+async def test_each_step_is_applied_once_when_two_processes_migrate(empty_database_dsn, folder):
+    connections = [await asyncpg.connect(empty_database_dsn) for _ in range(3)]
+
+    done = await asyncio.gather(*(runner.up(each, folder=folder) for each in connections))
+
+    assert sorted(name for names in done for name in names) == ["0001_one", "0002_two"]
+    for each in connections:
+        await each.close()
+
+
+def test_read_refuses_when_a_step_is_missing_or_has_no_way_back(folder):
+    (folder / "0002_two.down.sql").unlink()
+    with pytest.raises(MigrationError, match="0002_two has no way down"):
+        runner.read_migrations(folder)
+
+    (folder / "0002_two.up.sql").rename(folder / "0003_two.up.sql")
+    with pytest.raises(MigrationError, match="stands where version 2 is expected"):
+        runner.read_migrations(folder)

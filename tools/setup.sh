@@ -1,0 +1,81 @@
+#!/bin/sh
+# Fill .venv with exactly what uv.lock names. Needs Python 3.11 or newer with pip and nothing else:
+# where uv is missing or too old, a private one is put into .uv. The usual variables of pip and uv
+# (index, certificates, timeout) are honoured; a package index of your own serves the locked files.
+set -eu
+cd "$(dirname "$0")/.."
+uv_oldest=0.9
+uv_wanted=0.13.8
+
+say() { printf '==> %s\n' "$*"; }
+fail() { printf 'setup: %s\n' "$*" >&2; exit 1; }
+
+find_python() {
+  for name in ${PYTHON:-python3 python3.14 python3.13 python3.12 python3.11}; do
+    "$name" -c 'import sys; sys.exit(sys.version_info < (3, 11)); ' 2>/dev/null || continue
+    "$name" -c 'import sys; print(sys.executable)'
+    return
+  done
+  fail "needs Python 3.11 or newer; name yours with: make setup PYTHON=/path/to/python3"
+}
+
+is_recent() { # is_recent UV: may this uv be used?
+  have=$("$1" --version 2>/dev/null | cut -d' ' -f2)
+  [ -n "$have" ] && [ "$(printf '%s\n%s\n' "$uv_oldest" "$have" | sort -V | head -n 1)" = "$uv_oldest" ]
+}
+
+find_uv() {
+  for uv in uv .uv/bin/uv; do
+    if is_recent "$uv"; then return; fi
+  done
+  say "fetching uv $uv_wanted into .uv"
+  rm -rf .uv
+  if "$python" -m venv .uv >/dev/null 2>&1; then
+    .uv/bin/python -m pip install --quiet --disable-pip-version-check "uv==$uv_wanted"
+  else # Debian ships Python without ensurepip
+    rm -rf .uv
+    "$python" -m pip install --quiet --disable-pip-version-check --target .uv "uv==$uv_wanted"
+  fi
+  uv=.uv/bin/uv
+}
+
+trust_certificates() { # pip and uv look for certificates in different places
+  if [ -z "${SSL_CERT_FILE:-}" ]; then
+    cert=${PIP_CERT:-${REQUESTS_CA_BUNDLE:-}}
+    [ ! -f "$cert" ] || export SSL_CERT_FILE="$cert"
+  fi
+  for store in /etc/ssl/certs/ca-certificates.crt /etc/pki/tls/certs/ca-bundle.crt /etc/ssl/cert.pem; do
+    if [ -s "$store" ]; then export UV_SYSTEM_CERTS=1 UV_NATIVE_TLS=1; fi
+  done
+}
+
+own_index() { # prints the package index of this machine when it is not the public one
+  index=${UV_DEFAULT_INDEX:-${UV_INDEX_URL:-${PIP_INDEX_URL:-}}}
+  [ -n "$index" ] || index=$("$python" -m pip config get global.index-url 2>/dev/null || true)
+  [ "${index%/}" = https://pypi.org/simple ] || printf '%s' "$index"
+}
+
+install_from() { # install_from INDEX: the locked versions and hashes, whatever address the lock has
+  export UV_DEFAULT_INDEX="$1"
+  unset UV_INDEX_URL
+  [ -x .venv/bin/python ] || "$uv" venv --quiet --python "$python" .venv
+  "$uv" export --frozen --quiet --no-emit-project --output-file .venv/locked.txt
+  "$uv" pip sync --python .venv/bin/python --require-hashes .venv/locked.txt
+  "$uv" pip install --python .venv/bin/python --no-deps --editable .
+}
+
+unset VIRTUAL_ENV CONDA_PREFIX
+export UV_PYTHON_DOWNLOADS=never UV_LINK_MODE=copy UV_PROJECT_ENVIRONMENT=.venv
+export UV_HTTP_TIMEOUT="${UV_HTTP_TIMEOUT:-${PIP_DEFAULT_TIMEOUT:-120}}"
+python=$(find_python)
+find_uv
+trust_certificates
+say "installing what uv.lock names into .venv ($("$python" -V), $("$uv" --version | cut -d' ' -f1,2))"
+index=$(own_index)
+if [ -n "$index" ]; then
+  install_from "$index"
+else
+  "$uv" sync --frozen --python "$python"
+fi
+touch .venv/.ready
+say "ready"
