@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from billfold.kit.calendars import Calendars, DayOverride
+from billfold.kit.calendars import Calendars, DayOverride, _closing_time
 from billfold.kit.dates import ET, et_date, et_instant
 
 CALENDARS = Calendars()
@@ -265,3 +265,10 @@ def test_hours_out_of_order_are_refused(hours):
 def test_a_naive_instant_is_refused():
     with pytest.raises(ValueError, match="time zone"):
         CALENDARS.business_date(datetime(2025, 6, 2, 9))  # noqa: DTZ001
+
+
+def test_an_early_close_is_refused_when_its_hour_is_not_told():
+    assert _closing_time("Good Friday (markets close at 12:00pm)") == time(12)
+    assert _closing_time("Christmas Eve (markets close at 2:30pm)") == time(14, 30)
+    with pytest.raises(ValueError, match="without an hour"):
+        _closing_time("Christmas Eve")

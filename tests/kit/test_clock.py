@@ -118,18 +118,6 @@ def test_nobody_else_reads_the_wall_clock():
     assert readers == {"kit/clock.py"}
 
 
-@pytest.fixture
-async def conn(connection):
-    await connection.execute(
-        """create temporary table clock (
-             singleton boolean primary key default true check (singleton),
-             business_anchor timestamptz not null,
-             wall_anchor timestamptz not null,
-             frozen boolean not null)"""
-    )
-    return connection
-
-
 async def test_a_bank_without_a_clock_has_none(conn):
     assert await clock.read_clock(conn) is None
 

@@ -5,6 +5,12 @@ import pytest
 from billfold.kit import db
 
 
+@pytest.fixture
+async def pool(empty_database_dsn):
+    async with await db.create_pool(empty_database_dsn, max_size=2) as opened:
+        yield opened
+
+
 async def test_sessions_speak_utc_and_do_not_compile_plans(pool):
     assert await pool.fetchval("show timezone") == "UTC"
     assert await pool.fetchval("show jit") == "off"
@@ -16,16 +22,16 @@ async def test_json_stays_text(pool):
     assert await pool.fetchval("select $1::jsonb", '{"a": 1}') == '{"a": 1}'
 
 
-async def test_session_settings_are_added_to_the_usual_ones(database_url):
+async def test_session_settings_are_added_to_the_usual_ones(empty_database_dsn):
     async with await db.create_pool(
-        database_url, server_settings={"application_name": "billfold-lane"}
+        empty_database_dsn, server_settings={"application_name": "billfold-lane"}
     ) as pool:
         assert await pool.fetchval("show application_name") == "billfold-lane"
         assert await pool.fetchval("show timezone") == "UTC"
 
 
-async def test_statements_are_not_kept_when_the_cache_is_off(database_url):
-    async with await db.create_pool(database_url, statement_cache_size=0) as pool:
+async def test_statements_are_not_kept_when_the_cache_is_off(empty_database_dsn):
+    async with await db.create_pool(empty_database_dsn, statement_cache_size=0) as pool:
         await pool.fetchval("select 1 as kept")
         kept = "select count(*) from pg_prepared_statements where statement like '%as kept%'"
         assert await pool.fetchval(kept.replace("kept%'", "'||'kept%'")) == 0

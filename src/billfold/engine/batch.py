@@ -71,9 +71,9 @@ class Answer(msgspec.Struct, frozen=True):
 class _Job:
     __slots__ = ("answer", "command", "command_id", "customers", "deadline", "future")
 
-    def __init__(self, command: Command, deadline: float) -> None:
+    def __init__(self, command: Command, command_id: UUID, deadline: float) -> None:
         self.command = command
-        self.command_id = command.command_id
+        self.command_id = command_id
         self.customers = tuple(dict.fromkeys(command.customers))
         self.future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self.deadline = deadline
@@ -135,7 +135,7 @@ class Engine:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         while self._queue:
-            self._queue.popleft().fail(Unavailable("The bank is shutting down."))
+            self._give_up(self._queue.popleft(), Unavailable("The bank is shutting down."))
 
     async def submit(self, command: Command) -> Answer:
         """Carry the command out exactly once and answer when it is committed.
@@ -144,22 +144,33 @@ class Engine:
         `idempotency-key-reused` when the key belongs to another request, Unavailable when the
         database stays away.
         """
-        running = self._in_flight.get(command.command_id)
+        return await asyncio.shield(self._enqueue(command))
+
+    async def submit_all(self, commands: Sequence[Command]) -> list[Answer | BillfoldError]:
+        """Carry out many commands, as from a file; answers and refusals in their order.
+
+        They go through in the lanes' own batches, so that people do not wait behind them.
+        """
+        futures = [self._enqueue(command) for command in commands]
+        answers = await asyncio.gather(*futures, return_exceptions=True)
+        for answer in answers:
+            if isinstance(answer, BaseException) and not isinstance(answer, BillfoldError):
+                raise answer
+        return answers  # type: ignore[return-value]
+
+    def _enqueue(self, command: Command) -> asyncio.Future[Answer]:
+        """Queue the command, or join the one that is already running under its key."""
+        command_id = command.command_id
+        running = self._in_flight.get(command_id)
         if running is not None:
             if running.command.request_hash != command.request_hash:
                 raise _reused()
-            return await asyncio.shield(running.future)
-        job = _Job(command, monotonic() + PATIENCE_SECONDS)
-        self._in_flight[job.command_id] = job
+            return running.future
+        job = _Job(command, command_id, monotonic() + PATIENCE_SECONDS)
+        self._in_flight[command_id] = job
         self._queue.append(job)
         self._wake.set()
-        try:
-            return await asyncio.shield(job.future)
-        finally:
-            if job.future.done():
-                self._in_flight.pop(job.command_id, None)
-            else:
-                job.future.add_done_callback(lambda _: self._in_flight.pop(job.command_id, None))
+        return job.future
 
     async def now(self, conn: Connection | None = None) -> datetime:
         """The business clock."""
@@ -221,7 +232,7 @@ class Engine:
             again = await self._commit(batch)
         except asyncio.CancelledError:
             for job in batch:
-                job.fail(Unavailable("The bank is shutting down."))
+                self._give_up(job, Unavailable("The bank is shutting down."))
             raise
         except _LOST as error:
             await self._retry(batch, error)
@@ -231,16 +242,20 @@ class Engine:
         else:
             for job in batch:
                 if job not in again:
+                    self._in_flight.pop(job.command_id, None)
                     job.done()
             if again:
                 self._queue.extendleft(again)
 
+    def _give_up(self, job: _Job, error: BaseException) -> None:
+        self._in_flight.pop(job.command_id, None)
+        job.fail(error)
+
     async def _bisect(self, batch: Sequence[_Job], error: Exception) -> None:
         if len(batch) == 1:
             log.error("command_broke", kind=type(batch[0].command).__name__, error=repr(error))
-            batch[0].fail(
-                error if isinstance(error, BillfoldError) else Broken(f"{type(error).__name__}: {error}")
-            )
+            known = isinstance(error, BillfoldError)
+            self._give_up(batch[0], error if known else Broken(f"{type(error).__name__}: {error}"))
             return
         log.warning("batch_broke", size=len(batch), error=repr(error))
         half = len(batch) // 2
@@ -253,7 +268,9 @@ class Engine:
         now = monotonic()
         late = [job for job in batch if job.deadline <= now]
         for job in late:
-            job.fail(Unavailable("The database does not answer.", retry_after_seconds=1))
+            self._give_up(
+                job, Unavailable("The database does not answer.", retry_after_seconds=1)
+            )
         rest = [job for job in batch if job.deadline > now]
         log.warning("database_lost", waiting=len(rest), error=repr(error))
         await asyncio.sleep(0.2)

@@ -24,7 +24,8 @@ SELECT h.customer_id, h.version, h.journal_no, h.event_no, h.account_no, h.booke
   FROM head h WHERE h.customer_id = ANY($1::uuid[]) ORDER BY h.customer_id FOR UPDATE
 """
 _CUSTOMERS = """
-SELECT customer_id, partner_id, name, account_status FROM customer WHERE customer_id = ANY($1::uuid[])
+SELECT customer_id, partner_id, role, name, account_status
+  FROM customer WHERE customer_id = ANY($1::uuid[])
 """
 _ACCOUNTS = """
 SELECT customer_id, account_no, kind, pocket_id, asset, acquired_on, credits - debits AS balance,
@@ -65,7 +66,7 @@ async def load_books(
     for row in await conn.fetch(_CUSTOMERS, ids):
         book = books[row["customer_id"]]
         book.partner_id, book.name = row["partner_id"], row["name"]
-        book.account_status = row["account_status"]
+        book.account_status, book.role = row["account_status"], row["role"]
     for row in await conn.fetch(_POCKETS, ids):
         _take_pocket(books, row)
     for row in await conn.fetch(_ACCOUNTS, ids):

@@ -8,8 +8,10 @@ named. `encode_rows` is also what `verify` uses to recompute it.
 from __future__ import annotations
 
 import hashlib
+import struct
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -60,12 +62,18 @@ COLUMNS: dict[str, tuple[str, tuple[str, ...]]] = {
         "customer_id", "transfer_id", "partner_id", "type", "status", "reason",
         "from_pocket_id", "to_pocket_id", "amount", "request", "created_at")),
     "settlements": ("settlement", (
-        "settles_on", "cusip", "price_micros", "side", "units", "customers_cents",
-        "block_cents")),
+        "settles_on", "cusip", "price_micros", "side", "closed_on", "units",
+        "customers_cents", "block_cents")),
 }  # fmt: skip
+_ACCOUNT = ("customer_id", "account_no", "kind", "pocket_id", "asset", "acquired_on")
+_JOURNAL = (
+    "customer_id", "journal_no", "kind", "command_id", "booked_at", "business_date",
+    "effective_date", "settles_on", "reverses",
+)  # fmt: skip
+_LEG = ("customer_id", "journal_no", "leg_no", "debit", "credit", "asset", "amount", "phase")
 _LINK = ("customer_id", "version", "journal_no", "event_no", "marks", "hash")
 
-_APPLY = "SELECT ledger_apply(" + ", ".join(f"${n}" for n in range(1, 40)) + ")"
+_APPLY = "SELECT ledger_apply(" + ", ".join(f"${n}" for n in range(1, 20)) + ")"
 
 _POCKET_COLUMNS = (
     "pocket_id", "partner_id", "name", "type", "status", "deposit_weeks", "reinvestment_weeks",
@@ -85,6 +93,22 @@ _UPSERT_POCKETS = (
     + ") ON CONFLICT (customer_id, pocket_id) DO UPDATE SET "
     + ", ".join(f"{c} = excluded.{c}" for c in _POCKET_COLUMNS[1:])
 )
+# What money moves, on the way every transfer goes.
+_COUNTERS = {
+    "inflow": "bigint", "outflow": "bigint", "fees": "bigint", "realised": "bigint",
+    "fee_accrued": "bigint", "idle": "bigint", "accrued_through": "date", "charge_on": "date",
+    "moved_on": "date", "invest_at": "timestamptz",
+}  # fmt: skip
+_MOVE_POCKETS = (
+    f"UPDATE pocket p SET {', '.join(f'{c} = n.{c}' for c in _COUNTERS)} FROM unnest("  # noqa: S608
+    + ", ".join(
+        ["$1::uuid[]", "$2::uuid[]", *(f"${i}::{t}[]" for i, t in enumerate(_COUNTERS.values(), 3))]
+    )
+    + f") AS n(customer_id, pocket_id, {', '.join(_COUNTERS)})"
+    " WHERE p.customer_id = n.customer_id AND p.pocket_id = n.pocket_id"
+)
+_pocket_row: Callable[[PocketBook], tuple[Any, ...]] = attrgetter(*_POCKET_COLUMNS)
+_counters: Callable[[PocketBook], tuple[Any, ...]] = attrgetter(*_COUNTERS)
 _KEYS = {"customer": None, "portal": "portal_id", "counterparty": "counterparty_id",
          "transfer": "transfer_id"}  # fmt: skip
 
@@ -93,12 +117,12 @@ _pack = msgspec.msgpack.Encoder().encode
 
 def encode_rows(rows: Iterable[Sequence[Any]]) -> list[bytes]:
     """The bytes of each row that the chain covers."""
-    return [_pack(row) for row in rows]
+    return list(map(_pack, rows))
 
 
 def forge(previous: bytes, encoded: list[bytes]) -> tuple[bytes, bytes]:
     """The next hash after `previous`, and one CRC-32 (4 bytes) per row."""
-    marks = b"".join(zlib.crc32(row).to_bytes(4) for row in encoded)
+    marks = struct.pack(f">{len(encoded)}I", *map(zlib.crc32, encoded))
     return hashlib.sha256(previous + b"".join(encoded)).digest(), marks
 
 
@@ -148,40 +172,34 @@ async def _apply(conn: Connection, books: Sequence[Book], heads: list[tuple[Any,
         for a in b.draft.accounts
     ]
     journals = [row for b in books for row in b.draft.journals]
-    legs = _legs_by_place(books)
-    bases = [
-        (
-            b.customer_id, lot.no, lot.asset, lot.tax_basis, lot.earnings_basis,
-            lot.no not in retired,
-        )  # fmt: skip
-        for b in books
-        if b.touched_lots
-        for retired in [{a.no for a in b.draft.retired}]
-        for lot in b.touched_lots.values()
-    ]
+    legs = [row for b in books for row in b.draft.legs]
+    for table, columns, rows in (
+        ("account", _ACCOUNT, accounts), ("journal", _JOURNAL, journals), ("leg", _LEG, legs)
+    ):  # fmt: skip
+        if rows:
+            await conn.copy_records_to_table(table, records=rows, columns=columns)
     await conn.fetchval(
-        _APPLY,
-        *_arrays(heads, 11),
-        *_arrays(accounts, 6),
-        *_arrays(journals, 9),
-        *_arrays(legs, 7),
-        *_arrays(bases, 6),
+        _APPLY, len(journals), len(legs), *_arrays(heads, 11), *_arrays(_bases(books), 6)
     )
     retired = [(b.customer_id, a.no) for b in books for a in b.draft.retired]
     if retired:
         await conn.execute("SELECT ledger_retire($1, $2)", *_arrays(retired, 2))
 
 
-def _legs_by_place(books: Sequence[Book]) -> list[tuple[Any, ...]]:
-    """Legs name their journal by its place (from 1) in the batch's journals."""
-    legs: list[tuple[Any, ...]] = []
-    before = 1
+def _bases(books: Sequence[Book]) -> list[tuple[Any, ...]]:
+    """The bases of every lot that moved, as they are after the batch."""
+    bases: list[tuple[Any, ...]] = []
     for book in books:
-        count = len(book.draft.journals)
-        place = before - (book.journal_no - count) - 1
-        legs += [(leg[1] + place, *leg[2:]) for leg in book.draft.legs]
-        before += count
-    return legs
+        if book.touched_lots:
+            gone = {lot.no for lot in book.draft.retired}
+            bases += [
+                (
+                    book.customer_id, lot.no, lot.asset, lot.tax_basis, lot.earnings_basis,
+                    lot.no not in gone,
+                )
+                for lot in book.touched_lots.values()
+            ]  # fmt: skip
+    return bases
 
 
 def _arrays(rows: list[tuple[Any, ...]], width: int) -> list[list[Any]]:
@@ -189,13 +207,19 @@ def _arrays(rows: list[tuple[Any, ...]], width: int) -> list[list[Any]]:
 
 
 async def _write_pockets(conn: Connection, books: Sequence[Book]) -> None:
-    rows = [
-        (book.customer_id, *(getattr(pocket, name) for name in _POCKET_COLUMNS))
-        for book in books
-        for pocket in _touched(book)
-    ]
-    if rows:
-        await conn.execute(_UPSERT_POCKETS, *_arrays(rows, 1 + len(_POCKET_COLUMNS)))
+    """Whole rows of pockets that are new or changed by command, counters of those that moved."""
+    whole: list[tuple[Any, ...]] = []
+    moved: list[tuple[Any, ...]] = []
+    for book in books:
+        for pocket in _touched(book):
+            if pocket.pocket_id in book.changed_pockets:
+                whole.append((book.customer_id, *_pocket_row(pocket)))
+            else:
+                moved.append((book.customer_id, pocket.pocket_id, *_counters(pocket)))
+    if whole:
+        await conn.execute(_UPSERT_POCKETS, *_arrays(whole, 1 + len(_POCKET_COLUMNS)))
+    if moved:
+        await conn.execute(_MOVE_POCKETS, *_arrays(moved, 2 + len(_COUNTERS)))
 
 
 def _touched(book: Book) -> list[PocketBook]:

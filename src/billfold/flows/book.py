@@ -8,7 +8,9 @@ taken back by `undo`, so a refusal leaves no trace.
 from __future__ import annotations
 
 from bisect import insort
+from collections.abc import Callable
 from datetime import date, datetime
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -128,13 +130,6 @@ class PocketBook:
         "type",
     )
 
-    # What `undo` must restore; accounts are restored one by one.
-    PLAIN = (
-        "accrued_through", "charge_on", "closed_at", "closure_reason", "deposit_weeks",
-        "fee_accrued", "fees", "idle", "inflow", "invest_at", "moved_on", "name", "outflow", "owed",
-        "real_time_yield", "realised", "reinvestment_weeks", "status",
-    )  # fmt: skip
-
     def __init__(
         self,
         *,
@@ -215,6 +210,15 @@ class PocketBook:
         return sum(amount for amount, until in self.liens if until > now)
 
 
+# What `undo` must restore of a pocket; accounts are restored one by one.
+_PLAIN = (
+    "accrued_through", "charge_on", "closed_at", "closure_reason", "deposit_weeks",
+    "fee_accrued", "fees", "idle", "inflow", "invest_at", "moved_on", "name", "outflow", "owed",
+    "real_time_yield", "realised", "reinvestment_weeks", "status",
+)  # fmt: skip
+_plain: Callable[[PocketBook], tuple[Any, ...]] = attrgetter(*_PLAIN)
+
+
 class Draft:
     """The rows one batch writes for one customer, in the order they were made."""
 
@@ -260,15 +264,17 @@ class Draft:
 
     def lengths(self) -> tuple[int, ...]:
         """Where each list ends now, for `cut`."""
-        return tuple(len(getattr(self, name)) for name in _DRAFT_LISTS)
+        return tuple(map(len, _lists_of(self)))
 
     def cut(self, lengths: tuple[int, ...]) -> None:
         """Forget every row made since `lengths` was taken."""
-        for name, length in zip(_DRAFT_LISTS, lengths, strict=True):
-            del getattr(self, name)[length:]
+        for rows, length in zip(_lists_of(self), lengths, strict=True):
+            del rows[length:]
 
 
 _DRAFT_LISTS = tuple(Draft.__slots__)
+_NOTHING = (0,) * len(_DRAFT_LISTS)
+_lists_of: Callable[[Draft], tuple[list[Any], ...]] = attrgetter(*_DRAFT_LISTS)
 
 
 class Book:
@@ -293,6 +299,7 @@ class Book:
         account_status: str = "OPEN",
         name: str = "",
         partner_id: UUID | None = None,
+        role: str = "customer",
     ) -> None:
         self.customer_id = customer_id
         self.version = version
@@ -305,6 +312,9 @@ class Book:
         self.account_status = account_status
         self.name = name
         self.partner_id = partner_id
+        self.role = role
+        # How often each kind of due thing was done since the last commit.
+        self.happened: dict[str, int] = {}
         self.pockets: dict[UUID, PocketBook] = {}
         self.house: dict[tuple[str, str], Account] = {}
         self.portals: dict[UUID, Any] = {}
@@ -312,7 +322,10 @@ class Book:
         self.pending: dict[UUID, Any] = {}
         self.due_at: datetime | None = None
         self.draft = Draft()
+        # Has anything been put into the draft, or may it have been?
+        self.begun = False
         self.touched_pockets: set[UUID] = set()
+        self.changed_pockets: set[UUID] = set()
         self.touched_lots: dict[int, Account] = {}
         self._leg_no = 0
         self._banks: list[Account] = []
@@ -332,7 +345,9 @@ class Book:
     def settle(self) -> None:
         """The draft has been written: start the next one."""
         self.draft = Draft()
+        self.happened = {}
         self.touched_pockets = set()
+        self.changed_pockets = set()
         self.touched_lots = {}
         self._mark = None
 
@@ -344,9 +359,10 @@ class Book:
         self._saved_pockets.clear()
         self._undo.clear()
         self._mark = (
-            self.draft.lengths(), self.journal_no, self.event_no, self.account_no,
+            self.draft.lengths() if self.begun else _NOTHING, self.journal_no, self.event_no, self.account_no,
             self.booked_at, self.business_date, self.account_status,
         )  # fmt: skip
+        self.begun = True
 
     def undo(self) -> None:
         """Take back everything since `mark`."""
@@ -367,7 +383,7 @@ class Book:
                 mapping[key] = before
         for pocket, lots, liens, plain in self._saved_pockets.values():
             pocket.lots, pocket.liens = lots, liens
-            for name, value in zip(PocketBook.PLAIN, plain, strict=True):
+            for name, value in zip(_PLAIN, plain, strict=True):
                 setattr(pocket, name, value)
         for acct in made:
             if acct.pocket_id is None:
@@ -391,12 +407,16 @@ class Book:
         self._undo.append((mapping, key, mapping.get(key)))
         mapping.pop(key, None)
 
+    def alter(self, pocket: PocketBook) -> None:
+        """Announce that more than the counters of this pocket is about to change."""
+        self.touch(pocket)
+        self.changed_pockets.add(pocket.pocket_id)
+
     def touch(self, pocket: PocketBook) -> None:
-        """Announce that this pocket's row is about to change."""
+        """Announce that money is about to move in this pocket."""
         key = pocket.pocket_id
         if key not in self._saved_pockets:
-            plain = tuple(getattr(pocket, name) for name in PocketBook.PLAIN)
-            self._saved_pockets[key] = (pocket, pocket.lots.copy(), pocket.liens.copy(), plain)
+            self._saved_pockets[key] = (pocket, pocket.lots.copy(), pocket.liens.copy(), _plain(pocket))
         self.touched_pockets.add(key)
 
     def enrol(self, role: str, type_: str, profile: dict[str, Any], now: datetime) -> None:
@@ -486,13 +506,10 @@ class Book:
         if amount <= 0 or debit.asset != credit.asset:
             msg = f"leg of {amount} {debit.asset} to {credit.asset}"
             raise Broken(msg)
-        saved = self._saved
-        for account in (debit, credit):
-            if account.no not in saved:
-                saved[account.no] = (
-                    account, account.balance, account.reserved,
-                    account.tax_basis, account.earnings_basis,
-                )  # fmt: skip
+        if debit.no not in self._saved:
+            self._save(debit)
+        if credit.no not in self._saved:
+            self._save(credit)
         debit.balance -= amount
         credit.balance += amount
         if debit.kind == "bank":
@@ -507,6 +524,11 @@ class Book:
             )  # fmt: skip
         )
         return self._leg_no
+
+    def _save(self, account: Account) -> None:
+        self._saved[account.no] = (
+            account, account.balance, account.reserved, account.tax_basis, account.earnings_basis,
+        )  # fmt: skip
 
     def close(self) -> None:
         """End the journal: every bank account it touched is at zero again.

@@ -14,6 +14,7 @@ from uuid import UUID
 
 import msgspec
 
+from billfold.domain.tbills import less_spread
 from billfold.kit.ids import IdSource, command_id
 
 if TYPE_CHECKING:
@@ -67,7 +68,10 @@ class Context:
     instant, for things that were due earlier.
     """
 
-    __slots__ = ("_t0", "business_date", "calendars", "command_id", "ids", "market", "now", "seed", "terms")
+    __slots__ = (
+        "_offers", "_t0", "_t1", "business_date", "calendars", "command_id", "ids",
+        "investing", "market", "now", "seed", "settles_on", "terms",
+    )  # fmt: skip
 
     def __init__(
         self, *, now: datetime, market: Market, calendars: Calendars, terms: Terms, seed: bytes
@@ -78,9 +82,13 @@ class Context:
         self.terms = terms
         self.seed = seed
         self.business_date: date = calendars.business_date(now)
+        self.investing: bool = calendars.may_invest(now)
+        self.settles_on: date = market.settles_on(now)
         self.command_id: UUID = UUID(int=0)
         self.ids: IdSource = IdSource(seed, self.command_id)
         self._t0: dict[str, int] = {}
+        self._t1: dict[str, int] = {}
+        self._offers: dict[int, tuple[Bill, int]] = {}
 
     def serve(self, command_id: UUID) -> None:
         """Make ids in the name of this command from here on."""
@@ -106,15 +114,24 @@ class Context:
         price = self._t0.get(cusip)
         if price is None:
             price = self.market.t0_bid(self.market.bill(cusip), self.now)
-            haircut = self.terms.haircut_bps
-            if haircut:
-                price -= price * haircut // 10_000
+            price = less_spread(price, self.terms.haircut_bps)
             self._t0[cusip] = price
         return price
 
     def t1_bid(self, cusip: str) -> int:
         """What the street pays now for a bill that settles on the next business day."""
-        return self.market.t1_bid(self.market.bill(cusip), self.now)
+        price = self._t1.get(cusip)
+        if price is None:
+            price = self._t1[cusip] = self.market.t1_bid(self.market.bill(cusip), self.now)
+        return price
+
+    def offer(self, weeks: int) -> tuple[Bill, int]:
+        """The bill a strategy buys now, and its ask in micro-dollars per $100."""
+        offer = self._offers.get(weeks)
+        if offer is None:
+            bill = self.market.on_the_run(weeks, self.business_date)
+            offer = self._offers[weeks] = (bill, self.market.ask(bill, self.now))
+        return offer
 
 
 Books = Mapping[UUID, "Book"]

@@ -42,7 +42,7 @@ def close_customer(books: Books, cmd: CloseCustomer, ctx: Context) -> Outcome:
     for pocket in book.pockets.values():
         if pocket.status != "CLOSED":
             close_portals(book, pocket.pocket_id, ctx)
-            book.touch(pocket)
+            book.alter(pocket)
             pocket.status, pocket.closed_at = "CLOSED", ctx.now
             pocket.closure_reason, pocket.fee_accrued = cmd.reason, 0
     book.set_account_status("CLOSED")

@@ -6,6 +6,7 @@ his next command is decided, so a late worker can never make a wrong decision.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -21,6 +22,9 @@ from billfold.kit.ids import command_id
 if TYPE_CHECKING:
     from billfold.flows.book import Book, PocketBook
 
+HOUSE = "house"
+"""The role of the one customer that is the bank itself."""
+
 Step = Callable[["Book", "PocketBook", "Context"], None]
 
 
@@ -29,9 +33,13 @@ class CatchUp(Command, frozen=True, kw_only=True):
 
 
 def nothing_more(books: Books, cmd: CatchUp, ctx: Context) -> Outcome:
-    """Catching up is done before any flow; this one has nothing to add."""
-    del books, cmd, ctx
-    return {}
+    """Catching up is done before any flow; this one says what it did, counted by kind."""
+    del ctx
+    happened: Counter[str] = Counter()
+    for customer_id in cmd.customers:
+        if customer_id in books:
+            happened.update(books[customer_id].happened)
+    return {"happened": dict(happened)}
 
 
 def pocket_due(pocket: PocketBook, calendars: Calendars) -> datetime | None:
@@ -54,7 +62,12 @@ def pocket_due(pocket: PocketBook, calendars: Calendars) -> datetime | None:
 
 
 def refresh_due(book: Book, calendars: Calendars) -> datetime | None:
-    """Work out the due instants of pockets that changed, and the book's first."""
+    """Work out the due instants of pockets that changed, and the book's first.
+
+    The house has no pockets: its day is due to be closed when business of that day is over.
+    """
+    if book.role == HOUSE:
+        return calendars.closes_at(book.business_date)
     for pocket_id in book.touched_pockets:
         pocket = book.pockets.get(pocket_id)
         if pocket is not None:
@@ -67,9 +80,12 @@ def catch_up(book: Book, ctx: Context) -> int:
     """Do everything that was due by `ctx.now`, in order; return how many things were done.
 
     Each is booked at its own due instant and named after it, so it does not matter who
-    brings the customer up to date or when.
+    brings the customer up to date or when. The house closes its days by a command of its own,
+    since it needs to see everybody's trades.
     """
     done = 0
+    if book.role == HOUSE:
+        return done
     while True:
         due = refresh_due(book, ctx.calendars)
         if due is None or due > ctx.now:
@@ -87,6 +103,7 @@ def _run(book: Book, pocket: PocketBook, ctx: Context, due: datetime) -> None:
             ctx.serve(command_id(f"due:{name}:{due.isoformat()}", pocket.pocket_id))
             book.touch(pocket)
             step(book, pocket, ctx)
+            book.happened[name] = book.happened.get(name, 0) + 1
     book.touch(pocket)
 
 
@@ -107,7 +124,7 @@ def _invest(book: Book, pocket: PocketBook, ctx: Context) -> None:
     start_moving(book, pocket, ctx)
     book.begin(
         "invest", command_id=ctx.command_id, now=ctx.now, business_date=ctx.business_date,
-        settles_on=ctx.market.settles_on(ctx.now),
+        settles_on=ctx.settles_on,
     )  # fmt: skip
     invest(book, pocket, ctx)
     book.close()

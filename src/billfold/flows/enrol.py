@@ -22,5 +22,6 @@ def enrol_customer(books: Books, cmd: EnrolCustomer, ctx: Context) -> Outcome:
     """The account is PENDING until its first pocket opens."""
     book = book_of(books, cmd.customers[0])
     book.name, book.partner_id, book.account_status = cmd.name, cmd.partner_id, "PENDING"
+    book.role = cmd.role
     book.enrol(cmd.role, cmd.type, cmd.profile, ctx.now)
     return {"customer_id": str(book.customer_id)}

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from billfold.flows.command import Books, Command, Context, Outcome, book_of
+from billfold.kit.errors import Broken
 from billfold.kit.money import cents_for
 
 if TYPE_CHECKING:
@@ -31,15 +32,23 @@ class Block(msgspec.Struct, frozen=True):
 
 
 class CloseHouseDay(Command, frozen=True, kw_only=True):
-    """Settle these blocks; they are everything due by `day` and not yet settled."""
+    """Settle these blocks; they are everything due by `day` and not yet settled.
+
+    Customers due by the end of `day` have been brought up to date before.
+    """
 
     day: date
     blocks: tuple[Block, ...]
 
 
 def close_house_day(books: Books, cmd: CloseHouseDay, ctx: Context) -> Outcome:
-    """Post one journal per settlement date and mark the blocks settled."""
+    """Post one journal per settlement date, mark the blocks settled, open the next day.
+
+    Days are closed in order. Broken when another day is open.
+    """
     book = book_of(books, cmd.customers[0])
+    if cmd.day != book.business_date:
+        raise Broken("The house closes its days in order.", day=cmd.day, open=book.business_date)
     for settles_on in sorted({block.settles_on for block in cmd.blocks}):
         book.begin(
             "settlement", command_id=ctx.command_id, now=ctx.now, business_date=cmd.day,
@@ -47,12 +56,13 @@ def close_house_day(books: Books, cmd: CloseHouseDay, ctx: Context) -> Outcome:
         )  # fmt: skip
         for block in cmd.blocks:
             if block.settles_on == settles_on:
-                _settle(book, block)
+                _settle(book, block, cmd.day)
         book.close()
+    book.business_date = ctx.calendars.next_settlement_day(cmd.day)
     return {"settled": len(cmd.blocks)}
 
 
-def _settle(book: Book, block: Block) -> None:
+def _settle(book: Book, block: Block, day: date) -> None:
     """Customers' side is what they posted; the block's side is what the house really moves."""
     other = "treasury" if block.side == "MATURITY" else "street"
     cash_there, cash_here = book.house_account(other), book.house_account("reserve")
@@ -71,7 +81,7 @@ def _settle(book: Book, block: Block) -> None:
         _move(book, bills_there, bills_here, block.units)
     book.draft.settlements.append(
         (
-            block.settles_on, block.cusip, block.price_micros, block.side, block.units,
+            block.settles_on, block.cusip, block.price_micros, block.side, day, block.units,
             block.customers_cents, cents,
         )  # fmt: skip
     )

@@ -23,24 +23,23 @@ def invest(book: Book, pocket: PocketBook, ctx: Context, *, weeks: int | None = 
     if free <= 0:
         pocket.invest_at = None
         return False
-    if not ctx.calendars.may_invest(ctx.now):
+    if not ctx.investing:
         if pocket.invest_at is None:
             pocket.invest_at = ctx.calendars.next_open(ctx.now)
         return False
     pocket.invest_at = None
-    bill = ctx.market.on_the_run(weeks or pocket.deposit_weeks, ctx.business_date)
-    price = ctx.market.ask(bill, ctx.now)
+    bill, price = ctx.offer(weeks or pocket.deposit_weeks)
     units = tbills.units_for(free, price)
     if units == 0:
         return False
     cost = cents_for(units, price)
-    settles_on = ctx.market.settles_on(ctx.now)
     book.post(pocket.cash, book.house_account("street"), cost)
     lot = book.lot(pocket, bill.cusip, book.business_date, bill.maturity)
     book.post(book.house_account("street", bill.cusip), lot, units)
     book.lot_in(pocket, lot, cost, cost)
     record.trade(
         book, pocket, ctx, activity="BUY", incoming=True, cusip=bill.cusip, units=units,
-        price_micros=price, notional=cost, tax_basis=cost, earnings_basis=cost, settles_on=settles_on,
+        price_micros=price, notional=cost, tax_basis=cost, earnings_basis=cost,
+        settles_on=ctx.settles_on,
     )  # fmt: skip
     return True

@@ -66,7 +66,7 @@ def open_pocket(books: Books, cmd: OpenPocket, ctx: Context) -> Outcome:
         real_time_yield=cmd.real_time_yield,
     )
     book.open_accounts(pocket)
-    book.touch(pocket)
+    book.alter(pocket)
     book.draft.directory.append(
         ("pocket", str(pocket.pocket_id), book.customer_id, pocket.pocket_id)
     )
@@ -88,7 +88,7 @@ def update_pocket(books: Books, cmd: UpdatePocket, ctx: Context) -> Outcome:
     changes_strategy = cmd.deposit_weeks is not None or not cmd.keep_reinvestment
     if changes_strategy and pocket.type == "NETWORK":
         raise Refused("pocket-strategy-locked", "A network pocket keeps its strategy.")
-    book.touch(pocket)
+    book.alter(pocket)
     if cmd.name is not None:
         pocket.name = cmd.name
     if cmd.deposit_weeks is not None:
@@ -107,7 +107,7 @@ def set_pocket_state(books: Books, cmd: SetPocketState, ctx: Context) -> Outcome
     pocket = pocket_of(book, cmd.pocket_id)
     if pocket.status not in {"OPEN", "FROZEN"}:
         raise Refused("pocket-not-open", f"The pocket is {pocket.status}.")
-    book.touch(pocket)
+    book.alter(pocket)
     if cmd.status is not None:
         pocket.status = cmd.status
     if cmd.real_time_yield is not None:

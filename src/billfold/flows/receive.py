@@ -43,7 +43,7 @@ def receive_money(books: Books, cmd: ReceiveMoney, ctx: Context) -> Outcome:
     start_moving(book, pocket, ctx)
     book.begin(
         "deposit", command_id=ctx.command_id, now=ctx.now, business_date=ctx.business_date,
-        settles_on=ctx.market.settles_on(ctx.now),
+        settles_on=ctx.settles_on,
     )  # fmt: skip
     leg_no = book.post(book.house_account("rail:" + cmd.rail.lower()), pocket.bank, cmd.amount)
     take_in(book, pocket, ctx, cmd.amount)

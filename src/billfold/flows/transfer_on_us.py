@@ -149,7 +149,7 @@ def _move_money(
     price_of = ctx.t1_bid if within else ctx.t0_bid
     start_moving(payer, origin, ctx)
     group = ctx.ids.next_group()
-    settles_on = ctx.market.settles_on(ctx.now) if within else ctx.business_date
+    settles_on = ctx.settles_on if within else ctx.business_date
     _begin(payer, ctx, settles_on)
     amount = _raise(payer, origin, cmd, ctx, price_of, settles_on)
     payer.post(origin.cash, origin.bank, amount)
@@ -166,7 +166,7 @@ def _move_money(
     else:
         payer.close()
         start_moving(payee, destination, ctx)
-        _begin(payee, ctx, ctx.market.settles_on(ctx.now))
+        _begin(payee, ctx, ctx.settles_on)
     leg_no = payee.post(payee.house_account("on_us"), destination.bank, amount)
     take_in(payee, destination, ctx, amount)
     _show(
@@ -177,8 +177,8 @@ def _move_money(
     if not within:
         record.event(
             payee, ctx, "transfers.on-us.received",
-            {"on_us_id": str(transfer_id), "transaction_activity_id": str(member_of(group, 2)),
-             "receiving_pocket_id": str(destination.pocket_id)},
+            {"on_us_id": transfer_id, "transaction_activity_id": member_of(group, 2),
+             "receiving_pocket_id": destination.pocket_id},
         )  # fmt: skip
     return amount
 
@@ -304,14 +304,14 @@ def _details(
     cmd: TransferOnUs, transfer_id: UUID, other: Book, other_pocket: PocketBook
 ) -> dict[str, Any]:
     return {
-        "on_us_transfer_id": str(transfer_id),
+        "on_us_transfer_id": transfer_id,
         "on_us_transfer_type": cmd.type,
         "source": cmd.source,
         "target": cmd.target,
         "counterparty": {
-            "id": str(cmd.counterparty_id) if cmd.counterparty_id else None,
+            "id": cmd.counterparty_id,
             "name": other.name,
-            "pocket_id": str(other_pocket.pocket_id),
+            "pocket_id": other_pocket.pocket_id,
         },
         "end_to_end_identification": cmd.end_to_end_identification,
     }
@@ -351,8 +351,8 @@ _TITLE = {
 def _tell(payer: Book, cmd: TransferOnUs, ctx: Context, transfer_id: UUID, how: str) -> None:
     record.event(
         payer, ctx, f"transfers.on-us.{how}",
-        {"on_us_id": str(transfer_id), "origin_account_id": str(cmd.from_pocket_id),
-         "destination_account_id": str(cmd.to_pocket_id)},
+        {"on_us_id": transfer_id, "origin_account_id": cmd.from_pocket_id,
+         "destination_account_id": cmd.to_pocket_id},
     )  # fmt: skip
 
 

@@ -251,8 +251,10 @@ def _variables() -> dict[str, str]:
 
 
 def _misspelt(name: str, known: Mapping[str, str]) -> Mistake:
-    nearest = get_close_matches(name, known, n=1)
-    expected = f"perhaps {nearest[0]}" if nearest else "nothing under that name"
+    # Without the prefix that all share, so that only what resembles it is suggested.
+    bare = [each.removeprefix(PREFIX) for each in known]
+    nearest = get_close_matches(name.removeprefix(PREFIX), bare, n=1)
+    expected = f"perhaps {PREFIX}{nearest[0]}" if nearest else "nothing under that name"
     return Mistake(name, _MASK, expected, unknown=True)
 
 

@@ -457,39 +457,40 @@ CREATE TABLE transfer (
   PRIMARY KEY (customer_id, transfer_id)
 );
 
--- What the house has settled, per date and bill: the street explained to zero.
+-- What the house has settled, per date and bill: the street explained to zero. A trade that
+-- was committed while its day was being closed is settled with the next day that closes.
 CREATE TABLE settlement (
   settles_on     date NOT NULL,
   cusip          text NOT NULL,
   price_micros   bigint NOT NULL,
   side           text NOT NULL CHECK (side IN ('BUY', 'SELL', 'MATURITY')),
+  closed_on      date NOT NULL,
   units          bigint NOT NULL,
   customers_cents bigint NOT NULL,
   block_cents    bigint NOT NULL,
-  PRIMARY KEY (settles_on, cusip, price_micros, side)
+  PRIMARY KEY (settles_on, cusip, price_micros, side, closed_on)
 );
 CREATE INDEX transfer_pending ON transfer (created_at) WHERE status = 'PENDING';
 
 -- The one writer of balances ------------------------------------------------------
--- Everything a batch posts arrives as arrays and is written whole or not at all. A leg
--- names its journal by place in the journal arrays, so it can belong to no other; balances
--- are derived here from the legs themselves: a leg whose account does not exist under its
--- customer, or holds another asset, finds no row and the batch fails. Every join is by a
--- primary key; the settings keep a plan made on an empty table from scanning a full one.
+-- The batch has copied its new accounts, journals and legs; this moves the heads on and
+-- derives the balances from those very rows, so the log cannot say one thing and the
+-- balances another. A leg whose account does not exist under its customer, or holds
+-- another asset, finds no row; rows outside the numbers the heads now cover are counted
+-- and missed; either fails the whole batch. Every join is by a primary key; the settings
+-- keep a plan made on an empty table from scanning a full one.
 CREATE FUNCTION ledger_apply(
+  journals bigint, legs bigint,
   h_customer uuid[], h_was bigint[], h_journal_was bigint[], h_journal bigint[], h_event_was bigint[], h_event bigint[],
   h_account int[], h_booked timestamptz[], h_date date[], h_due timestamptz[], h_chain bytea[],
-  n_customer uuid[], n_no int[], n_kind text[], n_pocket uuid[], n_asset text[], n_acquired date[],
-  j_customer uuid[], j_no bigint[], j_kind text[], j_command uuid[], j_booked timestamptz[], j_date date[],
-  j_effective date[], j_settles date[], j_reverses bigint[],
-  l_journal int[], l_no smallint[], l_debit int[], l_credit int[], l_asset text[], l_amount bigint[], l_phase smallint[],
   b_customer uuid[], b_account int[], b_asset text[], b_tax bigint[], b_earnings bigint[], b_live boolean[]
 ) RETURNS void LANGUAGE plpgsql
-  SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off
+  SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off SET enable_bitmapscan = off
 AS $$
 DECLARE
   seen bigint;
   wanted bigint;
+  found bigint;
 BEGIN
   UPDATE head h
      SET version = h.version + 1, journal_no = n.journal, event_no = n.event, account_no = n.account,
@@ -504,31 +505,24 @@ BEGIN
     RAISE EXCEPTION 'a head moved: % of % are as planned', seen, cardinality(h_customer) USING ERRCODE = '40001';
   END IF;
 
-  IF cardinality(n_customer) > 0 THEN
-    INSERT INTO account (customer_id, account_no, kind, pocket_id, asset, acquired_on)
-    SELECT * FROM unnest(n_customer, n_no, n_kind, n_pocket, n_asset, n_acquired);
+  -- Numbers without gaps: what was copied is exactly what the heads now say.
+  SELECT count(*) INTO seen
+    FROM unnest(h_customer, h_journal_was, h_journal) AS n(customer, was, now)
+    JOIN journal j ON j.customer_id = n.customer AND j.journal_no > n.was AND j.journal_no <= n.now
+   WHERE n.now > n.was;
+  SELECT coalesce(sum(now - was), 0) INTO wanted FROM unnest(h_journal_was, h_journal) AS n(was, now);
+  IF seen <> journals OR wanted <> journals THEN
+    RAISE EXCEPTION 'journal numbers have a gap: % copied, % found, % announced', journals, seen, wanted USING ERRCODE = '23514';
   END IF;
-
-  -- Numbers without gaps: what is written is exactly what the heads now say.
-  SELECT count(*), coalesce(sum(n), 0) INTO seen, wanted
-    FROM (SELECT customer, count(*) AS n, min(no) AS first, max(no) AS last
-            FROM unnest(j_customer, j_no) AS j(customer, no) GROUP BY customer) j
-    LEFT JOIN head h ON h.customer_id = j.customer
-   WHERE h.journal_no IS DISTINCT FROM j.last OR j.last - j.first + 1 <> j.n;
-  IF seen > 0 OR cardinality(j_customer) <> (SELECT coalesce(sum(j - w), 0) FROM unnest(h_journal, h_journal_was) AS x(j, w)) THEN
-    RAISE EXCEPTION 'journal numbers have a gap' USING ERRCODE = '23514';
-  END IF;
-  INSERT INTO journal SELECT * FROM unnest(j_customer, j_no, j_kind, j_command, j_booked, j_date, j_effective, j_settles, j_reverses);
 
   WITH l AS MATERIALIZED (
-    SELECT j_customer[place] AS customer_id, j_no[place] AS journal_no, leg_no, debit, credit, asset, amount, phase
-      FROM unnest(l_journal, l_no, l_debit, l_credit, l_asset, l_amount, l_phase)
-        AS l(place, leg_no, debit, credit, asset, amount, phase)
-  ), written AS (
-    INSERT INTO leg SELECT * FROM l
+    SELECT l.customer_id, l.debit, l.credit, l.asset, l.amount, l.phase
+      FROM unnest(h_customer, h_journal_was, h_journal) AS n(customer, was, now)
+      JOIN leg l ON l.customer_id = n.customer AND l.journal_no > n.was AND l.journal_no <= n.now
+     WHERE n.now > n.was
   ), side AS (
-    SELECT customer_id, account_no, asset, sum(debit)::bigint AS debit, sum(credit)::bigint AS credit,
-           sum(reserve)::bigint AS reserve, max(tax) AS tax, max(earnings) AS earnings, bool_and(live) AS live
+    SELECT customer_id, account_no, asset, sum(debit)::bigint AS debit, sum(credit)::bigint AS credit, sum(reserve)::bigint AS reserve,
+           max(tax) AS tax, max(earnings) AS earnings, bool_and(live) AS live
       FROM (
         SELECT customer_id, debit AS account_no, asset, CASE phase WHEN 0 THEN amount ELSE 0 END AS debit, 0::bigint AS credit,
                CASE phase WHEN 1 THEN amount WHEN 2 THEN -amount ELSE 0 END AS reserve,
@@ -549,9 +543,12 @@ BEGIN
      WHERE a.customer_id = s.customer_id AND a.account_no = s.account_no AND a.asset = s.asset
     RETURNING 1
   )
-  SELECT (SELECT count(*) FROM moved), (SELECT count(*) FROM side) INTO seen, wanted;
+  SELECT (SELECT count(*) FROM moved), (SELECT count(*) FROM side), (SELECT count(*) FROM l) INTO seen, wanted, found;
   IF seen <> wanted THEN
     RAISE EXCEPTION 'a leg has no account: % of % sides found theirs', seen, wanted USING ERRCODE = '23503';
+  END IF;
+  IF found <> legs THEN
+    RAISE EXCEPTION 'legs outside the numbers of their heads: % copied, % found', legs, found USING ERRCODE = '23514';
   END IF;
 END $$;
 

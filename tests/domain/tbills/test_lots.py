@@ -121,5 +121,7 @@ def test_everything_goes_when_the_need_is_exactly_what_it_brings() -> None:
 
 
 def test_nothing_is_sold_for_nothing_and_nothing_sells_nothing() -> None:
-    assert plan_sale([held("A", 1, 1)], 0, {}.__getitem__) == []
-    assert plan_sale([], 1, {}.__getitem__) is None
+    prices: dict[str, int] = {}
+
+    assert plan_sale([held("A", 1, 1)], 0, prices.__getitem__) == []
+    assert plan_sale([], 1, prices.__getitem__) is None

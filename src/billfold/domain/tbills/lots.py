@@ -116,11 +116,12 @@ def _plan_across(
 
 
 def _take(held: Iterable[LotType], units: int) -> list[tuple[LotType, int]]:
+    """Return which lots give the units, oldest first; together they hold at least as many."""
     taken = []
-    for lot in held:
+    lots = iter(held)
+    while units:
+        lot = next(lots)
         part = min(lot.units, units)
         taken.append((lot, part))
         units -= part
-        if units == 0:
-            break
     return taken

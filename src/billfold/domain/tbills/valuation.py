@@ -79,7 +79,8 @@ def value(
             )
         )
         total += worth
-        t0 += cents_for(settled_units, less_spread(struck.t0_bid_micros, haircut_bps))
+        t0_bid = struck.t0_bid_micros
+        t0 += cents_for(settled_units, less_spread(t0_bid, haircut_bps) if haircut_bps else t0_bid)
         t1 += cents_for(units, struck.t1_bid_micros)
         if struck.seconds_left:
             slope += (FACE_CENTS * units - worth) * _SLOPE_SCALE // struck.seconds_left

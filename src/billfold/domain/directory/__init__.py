@@ -1,0 +1,10 @@
+"""Who owns what: names of customers, pockets, portals and the like, to their customer.
+
+Owns look-ups by (kind, value) and their cache. Entries are written with the thing they name and
+never change, so a cached one is never wrong. Never writes.
+"""
+
+from billfold.domain.directory.reads import Directory, find_customer
+from billfold.domain.directory.types import CustomerRow, Entry
+
+__all__ = ["CustomerRow", "Directory", "Entry", "find_customer"]

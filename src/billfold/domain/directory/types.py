@@ -1,0 +1,29 @@
+"""An entry of the directory, and the row of a customer."""
+
+from datetime import datetime
+from uuid import UUID
+
+import msgspec
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """What a name stands for, whose it is, and which partner serves that customer."""
+
+    customer_id: UUID
+    object_id: UUID
+    partner_id: UUID | None
+
+
+class CustomerRow(msgspec.Struct, frozen=True):
+    """A customer as stored. `profile` is JSON text; `role` is customer, partner or house."""
+
+    customer_id: UUID
+    partner_id: UUID | None
+    role: str
+    type: str
+    name: str
+    account_status: str
+    profile: str
+    opened_at: datetime
+    closed_at: datetime | None
+    closure_reason: str | None

@@ -1,0 +1,96 @@
+"""The worker: does what is due, closes the house's day, carries out what waits, tidies up.
+
+It owns nothing: every round asks the database what there is to do, so it may be killed at any
+moment and any number may run. One of them at a time does due work; the others take over when
+it is gone. Nothing waits for a worker to be right: customers are brought up to date before
+each of their commands anyway.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
+
+import asyncpg
+import structlog
+
+from billfold.engine.due_work import DUE_WORK_LOCK, catch_up_due
+from billfold.engine.house_day import close_house_days
+from billfold.engine.purge import AT_ONCE, purge
+from billfold.kit.clock import monotonic, wall_now
+from billfold.kit.errors import BillfoldError
+
+if TYPE_CHECKING:
+    from billfold.engine.bank import Bank
+
+log = structlog.get_logger(__name__)
+
+PAUSE_SECONDS = 0.5
+"""How long a worker rests after a round in which there was nothing to do."""
+PURGE_SECONDS = 60.0
+
+Errand = Callable[["Bank"], Awaitable[int]]
+"""Something that may be waiting: does a few and returns how many."""
+
+
+class Worker:
+    """One worker of one bank. `errands` are further things that wait to be done."""
+
+    def __init__(self, bank: Bank, *errands: Errand, pause_seconds: float = PAUSE_SECONDS) -> None:
+        self._bank = bank
+        self._errands = errands
+        self._pause_seconds = pause_seconds
+        self._purge_at = 0.0
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Work until `stop` is set. A database that is away is waited for."""
+        log.info("worker_started")
+        while not stop.is_set():
+            try:
+                done = await self.work_once()
+            except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, BillfoldError) as error:
+                log.warning("round_failed", error=repr(error))
+                done = 0
+            if not done:
+                await self._rest(stop)
+        log.info("worker_stopped")
+
+    async def work_once(self) -> int:
+        """Do one round; return how many things were done."""
+        done = await self._due_work()
+        for errand in self._errands:
+            done += await errand(self._bank)
+        if monotonic() >= self._purge_at:
+            removed = await purge(self._bank.pool, wall_now())
+            if max(removed.values()) < AT_ONCE:
+                self._purge_at = monotonic() + PURGE_SECONDS
+            done += sum(removed.values())
+        return done
+
+    async def _due_work(self) -> int:
+        """Bring the bank up to now, unless another worker or a walk of the clock is doing it."""
+        async with self._bank.pool.acquire() as conn:
+            if not await conn.fetchval("SELECT pg_try_advisory_lock($1)", DUE_WORK_LOCK):
+                return 0
+            try:
+                return await self._bring_up_to_now()
+            finally:
+                await conn.execute("SELECT pg_advisory_unlock($1)", DUE_WORK_LOCK)
+
+    async def _bring_up_to_now(self) -> int:
+        now = await self._bank.now()
+        caught = await catch_up_due(self._bank, now)
+        for customer_id, error in caught.failed.items():
+            log.error("customer_stays_due", customer_id=str(customer_id), error=repr(error))
+        closed = await close_house_days(self._bank, now)
+        done = caught.happened.total() + closed
+        if done:
+            log.info("due_work_done", now=now, house_days=closed, **caught.happened)
+        return done
+
+    async def _rest(self, stop: asyncio.Event) -> None:
+        try:
+            await asyncio.wait_for(stop.wait(), self._pause_seconds)
+        except TimeoutError:
+            return

@@ -1,0 +1,38 @@
+"""What is declared of an operation beside its path: passed to Litestar as `opt`, joined by `|`.
+
+    @post("/api/v1/transfers/on-us/", opt=MOVES_MONEY, ...)
+    @get("/api/v1/service-accounts/{account_id:str}/", opt=deprecated(since=..., sunset=...), ...)
+"""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Any
+
+Marks = dict[str, Any]
+
+OPEN: Marks = {"door": "open"}
+"""No headers are asked for: login, token, health, the reference."""
+BEARER: Marks = {"door": "bearer"}
+"""A token is enough; key and signature are checked when present: operations of the sandbox."""
+SIGNED: Marks = {"door": "signed"}
+"""Token, idempotency key and signature. The default."""
+MOVES_MONEY: Marks = {"moves_money": True}
+"""Counts towards the limit of requests that move money as well."""
+ANY_QUERY: Marks = {"any_query": True}
+"""The operation reads its query itself; names it does not declare are not refused by the door."""
+
+
+def deprecated(*, since: date, sunset: date) -> Marks:
+    """Mark an operation as on its way out: still answering, announced in its headers."""
+    return {"deprecated": (since, sunset)}
+
+
+def takes_query(*names: str) -> Marks:
+    """Declare query names that the function reads from the request itself."""
+    return {"query_names": frozenset(names)}
+
+
+def refuses(*codes: str) -> Marks:
+    """Name the problems an operation can answer beside those of every operation."""
+    return {"problems": codes}
