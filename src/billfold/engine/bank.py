@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -19,23 +18,48 @@ if TYPE_CHECKING:
     from billfold.kit.settings import Settings
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Bank:
-    """Everything a door needs. One per process; holds no state but caches of what never changes."""
+    """Everything a door needs. One per process; its parts are never exchanged.
 
-    pool: Pool
-    engine: Engine
-    market: Market
-    calendars: Calendars
-    terms: Terms
-    seed: bytes = field(repr=False)
-    settings: Settings
-    pager: Pager = field(repr=False)
-    vault: Vault = field(repr=False)
-    directory: Directory = field(init=False, repr=False)
+    Not a dataclass: the web framework would take one apart and build it anew per request.
+    """
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "directory", Directory(self.pool))
+    __slots__ = (
+        "calendars",
+        "directory",
+        "engine",
+        "market",
+        "pager",
+        "pool",
+        "seed",
+        "settings",
+        "terms",
+        "vault",
+    )
+
+    def __init__(
+        self,
+        *,
+        pool: Pool,
+        engine: Engine,
+        market: Market,
+        calendars: Calendars,
+        terms: Terms,
+        seed: bytes,
+        settings: Settings,
+        pager: Pager,
+        vault: Vault,
+    ) -> None:
+        self.pool = pool
+        self.engine = engine
+        self.market = market
+        self.calendars = calendars
+        self.terms = terms
+        self.seed = seed
+        self.settings = settings
+        self.pager = pager
+        self.vault = vault
+        self.directory = Directory(pool)
 
     async def now(self, conn: Connection | None = None) -> datetime:
         """Return the business time. Costs a round trip in a sandbox: doors use `caller.now`."""

@@ -12,13 +12,13 @@ import asyncio
 from collections import OrderedDict, deque
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 import asyncpg
-import msgspec
 import structlog
 
+from billfold.engine.job import Answer, Job, rendered, replay, reused, sign
 from billfold.engine.load import LOCK_HEADS, load_books
 from billfold.engine.write import settle_books, write_books
 from billfold.flows import FLOWS
@@ -29,11 +29,10 @@ from billfold.kit.clock import monotonic, read_clock, wall_now
 from billfold.kit.errors import BillfoldError, Broken, NotFound, Refused, Unavailable
 
 if TYPE_CHECKING:
-    from asyncpg import Connection, Pool
-
     from billfold.domain.tbills import Market
     from billfold.flows.book import Book
     from billfold.kit.calendars import Calendars
+    from billfold.kit.db import Connection, Pool
 
 log = structlog.get_logger(__name__)
 
@@ -61,38 +60,6 @@ _LOST = (
 )
 
 
-class Answer(msgspec.Struct, frozen=True):
-    """What became of a command. `replayed` when an earlier run of the key is answered."""
-
-    outcome: Outcome
-    replayed: bool = False
-
-
-class _Job:
-    __slots__ = ("answer", "command", "command_id", "customers", "deadline", "future")
-
-    def __init__(self, command: Command, command_id: UUID, deadline: float) -> None:
-        self.command = command
-        self.command_id = command_id
-        self.customers = tuple(dict.fromkeys(command.customers))
-        self.future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-        self.deadline = deadline
-        self.answer: Answer | BillfoldError | None = None
-
-    def done(self) -> None:
-        """Hand the planned answer to whoever waits; called after COMMIT."""
-        if self.future.done():
-            return
-        if isinstance(self.answer, BillfoldError):
-            self.future.set_exception(self.answer)
-        elif self.answer is not None:
-            self.future.set_result(self.answer)
-
-    def fail(self, error: BaseException) -> None:
-        if not self.future.done():
-            self.future.set_exception(error)
-
-
 class Engine:
     """The one writer of money. `submit` returns when the command is durable."""
 
@@ -116,10 +83,10 @@ class Engine:
         self.test_clock = test_clock
         self.batch_limit = batch_limit
         self._lanes = lanes
-        self._queue: deque[_Job] = deque()
+        self._queue: deque[Job] = deque()
         self._wake = asyncio.Event()
         self._held: set[UUID] = set()
-        self._in_flight: dict[UUID, _Job] = {}
+        self._in_flight: dict[UUID, Job] = {}
         self._books: OrderedDict[UUID, Book] = OrderedDict()
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -135,7 +102,7 @@ class Engine:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         while self._queue:
-            self._give_up(self._queue.popleft(), Unavailable("The bank is shutting down."))
+            self._give_up([self._queue.popleft()], Unavailable("The bank is shutting down."))
 
     async def submit(self, command: Command) -> Answer:
         """Carry the command out exactly once and answer when it is committed.
@@ -164,9 +131,9 @@ class Engine:
         running = self._in_flight.get(command_id)
         if running is not None:
             if running.command.request_hash != command.request_hash:
-                raise _reused()
+                raise reused()
             return running.future
-        job = _Job(command, command_id, monotonic() + PATIENCE_SECONDS)
+        job = Job(command, command_id, monotonic() + PATIENCE_SECONDS)
         self._in_flight[command_id] = job
         self._queue.append(job)
         self._wake.set()
@@ -208,11 +175,11 @@ class Engine:
                 self._held -= customers
                 self._wake.set()
 
-    def _take(self) -> list[_Job]:
+    def _take(self) -> list[Job]:
         """The next jobs, in order, leaving those whose customers another lane holds."""
-        batch: list[_Job] = []
+        batch: list[Job] = []
         mine: set[UUID] = set()
-        skipped: list[_Job] = []
+        skipped: list[Job] = []
         blocked: set[UUID] = set()
         while self._queue and len(batch) < self.batch_limit:
             job = self._queue.popleft()
@@ -226,13 +193,12 @@ class Engine:
         self._held |= mine
         return batch
 
-    async def _run(self, batch: Sequence[_Job]) -> None:
+    async def _run(self, batch: Sequence[Job]) -> None:
         """Commit a batch, or find out which of its commands cannot be committed."""
         try:
             again = await self._commit(batch)
         except asyncio.CancelledError:
-            for job in batch:
-                self._give_up(job, Unavailable("The bank is shutting down."))
+            self._give_up(batch, Unavailable("The bank is shutting down."))
             raise
         except _LOST as error:
             await self._retry(batch, error)
@@ -240,37 +206,38 @@ class Engine:
             self.forget(c for job in batch for c in job.customers)
             await self._bisect(batch, error)
         else:
-            for job in batch:
-                if job not in again:
-                    self._in_flight.pop(job.command_id, None)
-                    job.done()
-            if again:
-                self._queue.extendleft(again)
+            self._finish(batch, again)
 
-    def _give_up(self, job: _Job, error: BaseException) -> None:
-        self._in_flight.pop(job.command_id, None)
-        job.fail(error)
+    def _finish(self, batch: Sequence[Job], again: list[Job]) -> None:
+        """The batch is durable: answer, and queue again what needs more customers."""
+        for job in batch:
+            if job not in again:
+                self._in_flight.pop(job.command_id, None)
+                job.done()
+        self._queue.extendleft(again)
 
-    async def _bisect(self, batch: Sequence[_Job], error: Exception) -> None:
+    def _give_up(self, jobs: Iterable[Job], error: BaseException) -> None:
+        for job in jobs:
+            self._in_flight.pop(job.command_id, None)
+            job.fail(error)
+
+    async def _bisect(self, batch: Sequence[Job], error: Exception) -> None:
         if len(batch) == 1:
             log.error("command_broke", kind=type(batch[0].command).__name__, error=repr(error))
             known = isinstance(error, BillfoldError)
-            self._give_up(batch[0], error if known else Broken(f"{type(error).__name__}: {error}"))
+            self._give_up(batch, error if known else Broken(f"{type(error).__name__}: {error}"))
             return
         log.warning("batch_broke", size=len(batch), error=repr(error))
         half = len(batch) // 2
         await self._run(batch[:half])
         await self._run(batch[half:])
 
-    async def _retry(self, batch: Sequence[_Job], error: BaseException) -> None:
+    async def _retry(self, batch: Sequence[Job], error: BaseException) -> None:
         """The database went away, maybe after COMMIT: ask again, the key tells."""
         self.forget(c for job in batch for c in job.customers)
         now = monotonic()
         late = [job for job in batch if job.deadline <= now]
-        for job in late:
-            self._give_up(
-                job, Unavailable("The database does not answer.", retry_after_seconds=1)
-            )
+        self._give_up(late, Unavailable("The database does not answer.", retry_after_seconds=1))
         rest = [job for job in batch if job.deadline > now]
         log.warning("database_lost", waiting=len(rest), error=repr(error))
         await asyncio.sleep(0.2)
@@ -278,10 +245,9 @@ class Engine:
 
     # -- a batch ----------------------------------------------------------------------
 
-    async def _commit(self, batch: Sequence[_Job]) -> list[_Job]:
+    async def _commit(self, batch: Sequence[Job]) -> list[Job]:
         """Plan and write in one transaction. Returns jobs that need more customers."""
         customers = sorted({c for job in batch for c in job.customers})
-        again: list[_Job] = []
         async with self.pool.acquire() as conn:
             async with conn.transaction():
                 now = await self.now(conn)
@@ -292,9 +258,7 @@ class Engine:
                 heads = await conn.fetch(LOCK_HEADS, customers)
                 books = await self._gather(conn, heads, now)
                 known = await self._known(conn, batch)
-                for job in batch:
-                    if not self._plan(job, books, known, ctx):
-                        again.append(job)
+                again = [job for job in batch if not self._plan(job, books, known, ctx)]
                 changed = [book for book in books.values() if book.is_changed()]
                 if changed:
                     await write_books(conn, changed, self.calendars)
@@ -332,9 +296,7 @@ class Engine:
                 self._books.popitem(last=False)
         return books
 
-    async def _known(
-        self, conn: Connection, batch: Sequence[_Job]
-    ) -> dict[UUID, asyncpg.Record]:
+    async def _known(self, conn: Connection, batch: Sequence[Job]) -> dict[UUID, asyncpg.Record]:
         rows = await conn.fetch(
             _KNOWN, [job.customers[0] for job in batch], [job.command_id for job in batch]
         )
@@ -342,7 +304,7 @@ class Engine:
 
     def _plan(
         self,
-        job: _Job,
+        job: Job,
         books: dict[UUID, Book],
         known: dict[UUID, asyncpg.Record],
         ctx: Context,
@@ -350,68 +312,41 @@ class Engine:
         """Decide one command. False when it must run again with more customers."""
         earlier = known.get(job.command_id)
         if earlier is not None:
-            job.answer = _replay(job, earlier["request_hash"], earlier["accepted"], earlier["outcome"])
+            job.answer = replay(job, earlier)
             return True
-        own = [books[c] for c in job.customers if c in books]
-        if not own or own[0].customer_id != job.customers[0]:
+        own = {c: books[c] for c in job.customers if c in books}
+        if job.customers[0] not in own:
             job.answer = NotFound()
             return True
-        for book in own:
+        for book in own.values():
             if book.due_at is not None and book.due_at <= ctx.now:
                 catch_up(book, ctx)
             book.mark()
         ctx.serve(job.command_id)
-        accepted = True
         try:
-            outcome = FLOWS[type(job.command)](books, job.command, ctx)
+            outcome, accepted = _decide(job.command, own, ctx)
         except Missing as missing:
-            for book in own:
-                book.undo()
+            _undo(own.values())
             if missing.customer_id in job.customers:
                 job.answer = NotFound()
                 return True
             job.customers = (*job.customers, missing.customer_id)
             return False
-        except (Refused, NotFound) as refusal:
-            for book in own:
-                book.undo()
-            accepted, outcome = False, _refusal(refusal)
-        job.answer = _rendered(outcome, accepted=accepted, replayed=False)
+        job.answer = rendered(outcome, accepted=accepted, replayed=False)
         if not isinstance(job.command, CatchUp):
-            _sign(own[0], job, outcome, ctx.now, accepted=accepted)
+            sign(own[job.customers[0]], job, outcome, ctx.now, accepted=accepted)
         return True
 
 
-def _sign(book: Book, job: _Job, outcome: Outcome, now: datetime, *, accepted: bool) -> None:
-    command = job.command
-    book.draft.commands.append(
-        (
-            book.customer_id, job.command_id, command.caller, command.key,
-            type(command).__name__, command.request_hash, accepted,
-            msgspec.json.encode(outcome).decode(), book.version + 1, now,
-        )  # fmt: skip
-    )
+def _decide(command: Command, own: dict[UUID, Book], ctx: Context) -> tuple[Outcome, bool]:
+    """The outcome, and whether the command was accepted; a refusal leaves no trace."""
+    try:
+        return FLOWS[type(command)](own, command, ctx), True
+    except (Refused, NotFound) as refusal:
+        _undo(own.values())
+        return {"refused": refusal.code, "detail": refusal.detail, "facts": refusal.facts}, False
 
 
-def _refusal(refusal: BillfoldError) -> dict[str, Any]:
-    return {"refused": refusal.code, "detail": refusal.detail, "facts": refusal.facts}
-
-
-def _rendered(outcome: Outcome, *, accepted: bool, replayed: bool) -> Answer | BillfoldError:
-    if accepted:
-        return Answer(outcome, replayed)
-    if outcome["refused"] == "not-found":
-        return NotFound(outcome["detail"], **outcome["facts"])
-    return Refused(outcome["refused"], outcome["detail"], **outcome["facts"])
-
-
-def _replay(job: _Job, request_hash: bytes, accepted: bool, outcome: str) -> Answer | BillfoldError:  # noqa: FBT001
-    if request_hash != job.command.request_hash:
-        return _reused()
-    return _rendered(msgspec.json.decode(outcome), accepted=accepted, replayed=True)
-
-
-def _reused() -> Refused:
-    return Refused(
-        "idempotency-key-reused", "This key already belongs to another request. Send a new one."
-    )
+def _undo(books: Iterable[Book]) -> None:
+    for book in books:
+        book.undo()

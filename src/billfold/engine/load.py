@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from billfold.domain.tbills import Market
-from billfold.flows.book import Account, Book, PocketBook
+from billfold.flows.book import Book
 from billfold.flows.due import pocket_due
+from billfold.flows.holdings import Account, Lot, PocketBook
 from billfold.flows.portals import Portal
 from billfold.flows.transfer_on_us import PendingTransfer
 
 if TYPE_CHECKING:
-    from asyncpg import Connection, Record
+    from asyncpg import Record
 
     from billfold.kit.calendars import Calendars
+    from billfold.kit.db import Connection
 
 LOCK_HEADS = """
 SELECT h.customer_id, h.version, h.journal_no, h.event_no, h.account_no, h.booked_at,
@@ -62,11 +64,18 @@ async def load_books(
 ) -> dict[UUID, Book]:
     """The books of these locked heads, with everything that decides money."""
     books = {head["customer_id"]: _book(head) for head in heads}
+    await _load_money(conn, books, market, now)
+    await _load_names(conn, books)
+    for book in books.values():
+        for pocket in book.pockets.values():
+            pocket.due_at = pocket_due(pocket, calendars)
+    return books
+
+
+async def _load_money(
+    conn: Connection, books: dict[UUID, Book], market: Market, now: datetime
+) -> None:
     ids = list(books)
-    for row in await conn.fetch(_CUSTOMERS, ids):
-        book = books[row["customer_id"]]
-        book.partner_id, book.name = row["partner_id"], row["name"]
-        book.account_status, book.role = row["account_status"], row["role"]
     for row in await conn.fetch(_POCKETS, ids):
         _take_pocket(books, row)
     for row in await conn.fetch(_ACCOUNTS, ids):
@@ -74,6 +83,12 @@ async def load_books(
     for row in await conn.fetch(_LIENS, ids, now):
         pocket = books[row["customer_id"]].pockets[row["pocket_id"]]
         pocket.liens.append((row["amount"], row["until"]))
+
+
+async def _load_names(conn: Connection, books: dict[UUID, Book]) -> None:
+    ids = list(books)
+    for row in await conn.fetch(_CUSTOMERS, ids):
+        _take_customer(books[row["customer_id"]], row)
     for row in await conn.fetch(_PORTALS, ids):
         books[row["customer_id"]].portals[row["portal_id"]] = _portal(row)
     for row in await conn.fetch(_COUNTERPARTIES, ids):
@@ -84,10 +99,6 @@ async def load_books(
         books[row["customer_id"]].pending[row["transfer_id"]] = PendingTransfer(
             row["from_pocket_id"], row["to_pocket_id"]
         )
-    for book in books.values():
-        for pocket in book.pockets.values():
-            pocket.due_at = pocket_due(pocket, calendars)
-    return books
 
 
 def _book(head: Record) -> Book:
@@ -103,6 +114,11 @@ def _book(head: Record) -> Book:
     )
 
 
+def _take_customer(book: Book, row: Record) -> None:
+    book.partner_id, book.name = row["partner_id"], row["name"]
+    book.account_status, book.role = row["account_status"], row["role"]
+
+
 def _take_pocket(books: dict[UUID, Book], row: Record) -> None:
     fields: dict[str, Any] = dict(row)
     book = books[fields.pop("customer_id")]
@@ -110,23 +126,19 @@ def _take_pocket(books: dict[UUID, Book], row: Record) -> None:
 
 
 def _take_account(book: Book, row: Record, market: Market) -> None:
-    kind, asset = row["kind"], row["asset"]
-    account = Account(
-        row["account_no"],
-        kind,
-        row["pocket_id"],
-        asset,
-        row["acquired_on"],
-        market.bill(asset).maturity if kind == "lot" else None,
-        balance=row["balance"],
-        reserved=row["reserved"],
-        tax_basis=row["tax_basis"],
-        earnings_basis=row["earnings_basis"],
-    )
-    if account.pocket_id is None:
+    kind, asset, pocket_id = row["kind"], row["asset"], row["pocket_id"]
+    account: Account
+    if kind == "lot":
+        maturity = market.bill(asset).maturity
+        account = Lot(row["account_no"], pocket_id, asset, row["acquired_on"], maturity)
+        account.tax_basis, account.earnings_basis = row["tax_basis"], row["earnings_basis"]
+    else:
+        account = Account(row["account_no"], kind, pocket_id, asset)
+    account.balance, account.reserved = row["balance"], row["reserved"]
+    if pocket_id is None:
         book.house[kind, asset] = account
     else:
-        book.pockets[account.pocket_id].adopt(account)
+        book.pockets[pocket_id].adopt(account)
 
 
 def _portal(row: Record) -> Portal:

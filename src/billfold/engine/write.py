@@ -17,13 +17,13 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.flows.book import Book, PocketBook
+from billfold.flows.book import Book
 from billfold.flows.due import refresh_due
+from billfold.flows.holdings import Account, Lot, PocketBook
 
 if TYPE_CHECKING:
-    from asyncpg import Connection
-
     from billfold.kit.calendars import Calendars
+    from billfold.kit.db import Connection
 
 CHAINED = ("journals", "legs", "trades", "activities", "events", "commands")
 """The lists of a draft that the chain covers, in the order in which they are hashed."""
@@ -166,11 +166,7 @@ def _forge_head(book: Book, calendars: Calendars) -> tuple[tuple[Any, ...], tupl
 
 
 async def _apply(conn: Connection, books: Sequence[Book], heads: list[tuple[Any, ...]]) -> None:
-    accounts = [
-        (b.customer_id, a.no, a.kind, a.pocket_id, a.asset, a.acquired_on)
-        for b in books
-        for a in b.draft.accounts
-    ]
+    accounts = [_account_row(b, a) for b in books for a in b.draft.accounts]
     journals = [row for b in books for row in b.draft.journals]
     legs = [row for b in books for row in b.draft.legs]
     for table, columns, rows in (
@@ -184,6 +180,12 @@ async def _apply(conn: Connection, books: Sequence[Book], heads: list[tuple[Any,
     retired = [(b.customer_id, a.no) for b in books for a in b.draft.retired]
     if retired:
         await conn.execute("SELECT ledger_retire($1, $2)", *_arrays(retired, 2))
+
+
+def _account_row(book: Book, account: Account) -> tuple[Any, ...]:
+    acquired_on = account.acquired_on if isinstance(account, Lot) else None
+    kind, pocket_id = account.kind, account.pocket_id
+    return (book.customer_id, account.no, kind, pocket_id, account.asset, acquired_on)
 
 
 def _bases(books: Sequence[Book]) -> list[tuple[Any, ...]]:
@@ -203,7 +205,9 @@ def _bases(books: Sequence[Book]) -> list[tuple[Any, ...]]:
 
 
 def _arrays(rows: list[tuple[Any, ...]], width: int) -> list[list[Any]]:
-    return [list(column) for column in zip(*rows, strict=True)] if rows else [[] for _ in range(width)]
+    if not rows:
+        return [[] for _ in range(width)]
+    return [list(column) for column in zip(*rows, strict=True)]
 
 
 async def _write_pockets(conn: Connection, books: Sequence[Book]) -> None:

@@ -14,201 +14,14 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-import msgspec
-
+from billfold.flows.draft import ACCOUNTS, NOTHING, Draft, as_json
+from billfold.flows.holdings import Account, Lot, PocketBook, selling_order
 from billfold.kit.errors import Broken
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 USD = "USD"
-
-_encode = msgspec.json.Encoder().encode
-
-
-def as_json(value: object) -> str:
-    """JSON text of a small record."""
-    return _encode(value).decode()
-
-
-
-
-class Account:
-    """A balance of one asset. `balance` is credits minus debits, in cents or bills.
-
-    Lots carry two bases in cents: `tax_basis` travels with the bills, `earnings_basis` is
-    what the pocket paid or the value at which it received them.
-    """
-
-    __slots__ = (
-        "acquired_on",
-        "asset",
-        "balance",
-        "earnings_basis",
-        "kind",
-        "maturity",
-        "no",
-        "pocket_id",
-        "reserved",
-        "tax_basis",
-    )
-
-    def __init__(
-        self,
-        no: int,
-        kind: str,
-        pocket_id: UUID | None,
-        asset: str,
-        acquired_on: date | None = None,
-        maturity: date | None = None,
-        *,
-        balance: int = 0,
-        reserved: int = 0,
-        tax_basis: int = 0,
-        earnings_basis: int = 0,
-    ) -> None:
-        self.no = no
-        self.kind = kind
-        self.pocket_id = pocket_id
-        self.asset = asset
-        self.acquired_on = acquired_on
-        self.maturity = maturity
-        self.balance = balance
-        self.reserved = reserved
-        self.tax_basis = tax_basis
-        self.earnings_basis = earnings_basis
-
-    @property
-    def units(self) -> int:
-        """Bills of $100 face held in a lot."""
-        return self.balance
-
-    @property
-    def cusip(self) -> str:
-        """The CUSIP of a lot."""
-        return self.asset
-
-
-def _selling_order(lot: Account) -> tuple[date, str, date]:
-    """Shortest maturity first, first in first out within a bill."""
-    assert lot.maturity is not None
-    assert lot.acquired_on is not None
-    return (lot.maturity, lot.asset, lot.acquired_on)
-
-
-class PocketBook:
-    """One pocket of a book: its accounts and the counters that outlive a day."""
-
-    __slots__ = (
-        "accrued_through",
-        "bank",
-        "cash",
-        "charge_on",
-        "closed_at",
-        "closure_reason",
-        "deposit_weeks",
-        "due_at",
-        "fee_accrued",
-        "fees",
-        "idle",
-        "inflow",
-        "invest_at",
-        "liens",
-        "lots",
-        "lots_by_key",
-        "moved_on",
-        "name",
-        "opened_at",
-        "outflow",
-        "owed",
-        "partner_id",
-        "pocket_id",
-        "real_time_yield",
-        "realised",
-        "reinvestment_weeks",
-        "status",
-        "type",
-    )
-
-    def __init__(
-        self,
-        *,
-        pocket_id: UUID,
-        partner_id: UUID,
-        name: str,
-        type: str,  # noqa: A002 - the field's name on the wire
-        status: str,
-        deposit_weeks: int,
-        reinvestment_weeks: int | None,
-        opened_at: datetime,
-        accrued_through: date,
-        charge_on: date,
-        real_time_yield: bool = False,
-        inflow: int = 0,
-        outflow: int = 0,
-        fees: int = 0,
-        realised: int = 0,
-        fee_accrued: int = 0,
-        idle: int = 0,
-        moved_on: date | None = None,
-        invest_at: datetime | None = None,
-        closed_at: datetime | None = None,
-        closure_reason: str | None = None,
-    ) -> None:
-        self.pocket_id = pocket_id
-        self.partner_id = partner_id
-        self.name = name
-        self.type = type
-        self.status = status
-        self.deposit_weeks = deposit_weeks
-        self.reinvestment_weeks = reinvestment_weeks
-        self.opened_at = opened_at
-        self.accrued_through = accrued_through
-        self.charge_on = charge_on
-        self.real_time_yield = real_time_yield
-        self.inflow = inflow
-        self.outflow = outflow
-        self.fees = fees
-        self.realised = realised
-        self.fee_accrued = fee_accrued
-        self.idle = idle
-        self.moved_on = moved_on
-        self.invest_at = invest_at
-        self.closed_at = closed_at
-        self.closure_reason = closure_reason
-        self.due_at: datetime | None = None
-        self.bank: Account
-        self.cash: Account
-        self.owed: Account | None = None
-        self.lots: list[Account] = []
-        self.lots_by_key: dict[tuple[str, date], Account] = {}
-        self.liens: list[tuple[int, datetime]] = []
-
-    def adopt(self, account: Account) -> None:
-        """Take an account of this pocket into its place."""
-        if account.kind == "lot":
-            assert account.acquired_on is not None
-            self.lots_by_key[account.asset, account.acquired_on] = account
-            if account.balance:
-                insort(self.lots, account, key=_selling_order)
-        else:
-            setattr(self, account.kind, account)
-
-    def positions(self) -> list[tuple[str, int]]:
-        """Units per CUSIP, shortest maturity first."""
-        held: dict[str, int] = {}
-        for lot in self.lots:
-            held[lot.asset] = held.get(lot.asset, 0) + lot.balance
-        return list(held.items())
-
-    def earnings_basis(self) -> int:
-        """Cents at which the bills still held entered the pocket."""
-        return sum(lot.earnings_basis for lot in self.lots)
-
-    def liened(self, now: datetime) -> int:
-        """Cents that may not leave yet."""
-        return sum(amount for amount, until in self.liens if until > now)
-
 
 # What `undo` must restore of a pocket; accounts are restored one by one.
 _PLAIN = (
@@ -217,64 +30,6 @@ _PLAIN = (
     "real_time_yield", "realised", "reinvestment_weeks", "status",
 )  # fmt: skip
 _plain: Callable[[PocketBook], tuple[Any, ...]] = attrgetter(*_PLAIN)
-
-
-class Draft:
-    """The rows one batch writes for one customer, in the order they were made."""
-
-    __slots__ = (
-        "accounts",
-        "activities",
-        "commands",
-        "counterparties",
-        "customers",
-        "directory",
-        "events",
-        "journals",
-        "legs",
-        "liens",
-        "portals",
-        "retired",
-        "settlements",
-        "snapshots",
-        "trades",
-        "transfers",
-        "updates",
-    )
-
-    def __init__(self) -> None:
-        self.accounts: list[Account] = []
-        self.journals: list[tuple[Any, ...]] = []
-        self.legs: list[tuple[Any, ...]] = []
-        self.trades: list[tuple[Any, ...]] = []
-        self.activities: list[tuple[Any, ...]] = []
-        self.events: list[tuple[Any, ...]] = []
-        self.commands: list[tuple[Any, ...]] = []
-        self.snapshots: list[tuple[Any, ...]] = []
-        self.liens: list[tuple[Any, ...]] = []
-        self.customers: list[tuple[Any, ...]] = []
-        self.directory: list[tuple[Any, ...]] = []
-        self.portals: list[tuple[Any, ...]] = []
-        self.counterparties: list[tuple[Any, ...]] = []
-        self.transfers: list[tuple[Any, ...]] = []
-        self.settlements: list[tuple[Any, ...]] = []
-        self.retired: list[Account] = []
-        # Small changes of waiting things: (table, key, {column: value}).
-        self.updates: list[tuple[str, UUID, dict[str, Any]]] = []
-
-    def lengths(self) -> tuple[int, ...]:
-        """Where each list ends now, for `cut`."""
-        return tuple(map(len, _lists_of(self)))
-
-    def cut(self, lengths: tuple[int, ...]) -> None:
-        """Forget every row made since `lengths` was taken."""
-        for rows, length in zip(_lists_of(self), lengths, strict=True):
-            del rows[length:]
-
-
-_DRAFT_LISTS = tuple(Draft.__slots__)
-_NOTHING = (0,) * len(_DRAFT_LISTS)
-_lists_of: Callable[[Draft], tuple[list[Any], ...]] = attrgetter(*_DRAFT_LISTS)
 
 
 class Book:
@@ -326,7 +81,7 @@ class Book:
         self.begun = False
         self.touched_pockets: set[UUID] = set()
         self.changed_pockets: set[UUID] = set()
-        self.touched_lots: dict[int, Account] = {}
+        self.touched_lots: dict[int, Lot] = {}
         self._leg_no = 0
         self._banks: list[Account] = []
         self._mark: tuple[Any, ...] | None = None
@@ -359,7 +114,8 @@ class Book:
         self._saved_pockets.clear()
         self._undo.clear()
         self._mark = (
-            self.draft.lengths() if self.begun else _NOTHING, self.journal_no, self.event_no, self.account_no,
+            self.draft.lengths() if self.begun else NOTHING,
+            self.journal_no, self.event_no, self.account_no,
             self.booked_at, self.business_date, self.account_status,
         )  # fmt: skip
         self.begun = True
@@ -368,12 +124,11 @@ class Book:
         """Take back everything since `mark`."""
         assert self._mark is not None
         lengths, journal, event, account, booked, day, status = self._mark
-        made = self.draft.accounts[lengths[_DRAFT_LISTS.index("accounts")] :]
+        made = self.draft.accounts[lengths[ACCOUNTS] :]
         self.draft.cut(lengths)
         self.journal_no, self.event_no, self.account_no = journal, event, account
         self.booked_at, self.business_date, self.account_status = booked, day, status
-        for old in self._saved.values():
-            acct, balance, reserved, tax, earnings = old
+        for acct, balance, reserved, tax, earnings in self._saved.values():
             acct.balance, acct.reserved = balance, reserved
             acct.tax_basis, acct.earnings_basis = tax, earnings
         for mapping, key, before in reversed(self._undo):
@@ -385,17 +140,21 @@ class Book:
             pocket.lots, pocket.liens = lots, liens
             for name, value in zip(_PLAIN, plain, strict=True):
                 setattr(pocket, name, value)
-        for acct in made:
-            if acct.pocket_id is None:
-                self.house.pop((acct.kind, acct.asset), None)
-            elif acct.kind == "lot":
-                pocket = self.pockets.get(acct.pocket_id)
-                if pocket is not None and acct.acquired_on is not None:
-                    pocket.lots_by_key.pop((acct.asset, acct.acquired_on), None)
+        self._unmake(made)
         self._banks.clear()
         self._saved.clear()
         self._saved_pockets.clear()
         self._undo.clear()
+
+    def _unmake(self, made: Iterable[Account]) -> None:
+        """Forget accounts that were opened since the mark."""
+        for account in made:
+            if account.pocket_id is None:
+                self.house.pop((account.kind, account.asset), None)
+            elif isinstance(account, Lot):
+                pocket = self.pockets.get(account.pocket_id)
+                if pocket is not None:
+                    pocket.lots_by_key.pop((account.asset, account.acquired_on), None)
 
     def put(self, mapping: dict[Any, Any], key: Any, value: Any) -> None:  # noqa: ANN401 - any noun
         """Set `mapping[key]` so that `undo` can take it back."""
@@ -416,7 +175,8 @@ class Book:
         """Announce that money is about to move in this pocket."""
         key = pocket.pocket_id
         if key not in self._saved_pockets:
-            self._saved_pockets[key] = (pocket, pocket.lots.copy(), pocket.liens.copy(), _plain(pocket))
+            held = (pocket.lots.copy(), pocket.liens.copy())
+            self._saved_pockets[key] = (pocket, *held, _plain(pocket))
         self.touched_pockets.add(key)
 
     def enrol(self, role: str, type_: str, profile: dict[str, Any], now: datetime) -> None:
@@ -425,8 +185,8 @@ class Book:
             (
                 self.customer_id, self.partner_id, role, type_, self.name, self.account_status,
                 as_json(profile), now,
-            )  # fmt: skip
-        )
+            )
+        )  # fmt: skip
         self.draft.directory.append(
             ("customer", str(self.customer_id), self.customer_id, self.customer_id)
         )
@@ -452,24 +212,19 @@ class Book:
         pocket.cash = self._make("cash", pocket.pocket_id, USD)
         self.put(self.pockets, pocket.pocket_id, pocket)
 
-    def lot(self, pocket: PocketBook, cusip: str, acquired_on: date, maturity: date) -> Account:
+    def lot(self, pocket: PocketBook, cusip: str, acquired_on: date, maturity: date) -> Lot:
         """The lot of this bill acquired on this day, made when first needed."""
         lot = pocket.lots_by_key.get((cusip, acquired_on))
         if lot is None:
-            lot = self._make("lot", pocket.pocket_id, cusip, acquired_on, maturity)
+            self.account_no += 1
+            lot = Lot(self.account_no, pocket.pocket_id, cusip, acquired_on, maturity)
+            self.draft.accounts.append(lot)
             pocket.lots_by_key[cusip, acquired_on] = lot
         return lot
 
-    def _make(
-        self,
-        kind: str,
-        pocket_id: UUID | None,
-        asset: str,
-        acquired_on: date | None = None,
-        maturity: date | None = None,
-    ) -> Account:
+    def _make(self, kind: str, pocket_id: UUID | None, asset: str) -> Account:
         self.account_no += 1
-        account = Account(self.account_no, kind, pocket_id, asset, acquired_on, maturity)
+        account = Account(self.account_no, kind, pocket_id, asset)
         self.draft.accounts.append(account)
         return account
 
@@ -486,10 +241,8 @@ class Book:
         reverses: int | None = None,
     ) -> int:
         """Open the next journal and return its number. Dates of a book never go back."""
-        if now < self.booked_at:
-            now = self.booked_at
-        if business_date < self.business_date:
-            business_date = self.business_date
+        now = max(now, self.booked_at)
+        business_date = max(business_date, self.business_date)
         self.booked_at, self.business_date = now, business_date
         self.journal_no += 1
         self._leg_no = 0
@@ -497,8 +250,8 @@ class Book:
             (
                 self.customer_id, self.journal_no, kind, command_id, now, business_date,
                 business_date, settles_on, reverses,
-            )  # fmt: skip
-        )
+            )
+        )  # fmt: skip
         return self.journal_no
 
     def post(self, debit: Account, credit: Account, amount: int) -> int:
@@ -521,8 +274,8 @@ class Book:
             (
                 self.customer_id, self.journal_no, self._leg_no, debit.no, credit.no,
                 debit.asset, amount, 0,
-            )  # fmt: skip
-        )
+            )
+        )  # fmt: skip
         return self._leg_no
 
     def _save(self, account: Account) -> None:
@@ -545,15 +298,15 @@ class Book:
 
     # -- lots --------------------------------------------------------------------------
 
-    def lot_in(self, pocket: PocketBook, lot: Account, tax: int, earnings: int) -> None:
+    def lot_in(self, pocket: PocketBook, lot: Lot, tax: int, earnings: int) -> None:
         """Bills have been posted into `lot`: add their bases and keep the selling order."""
         lot.tax_basis += tax
         lot.earnings_basis += earnings
         self.touched_lots[lot.no] = lot
         if lot not in pocket.lots:
-            insort(pocket.lots, lot, key=_selling_order)
+            insort(pocket.lots, lot, key=selling_order)
 
-    def lot_out(self, pocket: PocketBook, lot: Account, tax: int, earnings: int) -> None:
+    def lot_out(self, pocket: PocketBook, lot: Lot, tax: int, earnings: int) -> None:
         """Bills have been posted out of `lot`: take their bases away."""
         lot.tax_basis -= tax
         lot.earnings_basis -= earnings
@@ -561,10 +314,9 @@ class Book:
         if lot.balance == 0:
             pocket.lots.remove(lot)
 
-    def lose_lots(self, pocket: PocketBook, lots: Iterable[Account]) -> None:
+    def lose_lots(self, pocket: PocketBook, lots: Iterable[Lot]) -> None:
         """These lots' bills have matured: the book needs them no more."""
         for lot in lots:
-            assert lot.acquired_on is not None
             self._undo.append((pocket.lots_by_key, (lot.asset, lot.acquired_on), lot))
             del pocket.lots_by_key[lot.asset, lot.acquired_on]
             self.draft.retired.append(lot)
@@ -574,8 +326,7 @@ class Book:
     def raise_event(self, event_id: UUID, kind: str, payload: str, now: datetime) -> None:
         """Append the customer's next numbered event; `payload` is JSON text."""
         self.event_no += 1
-        if now < self.booked_at:
-            now = self.booked_at
+        now = max(now, self.booked_at)
         self.draft.events.append((self.customer_id, self.event_no, event_id, kind, payload, now))
 
     def change(self, table: str, key: UUID, **columns: object) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
-from billfold.flows import record
 from billfold.flows.command import Books, Command, Context, Outcome, book_of
+from billfold.flows.draft import as_json
 from billfold.kit.errors import NotFound, Refused
 
 
@@ -49,12 +49,20 @@ def add_on_us_counterparty(books: Books, cmd: AddOnUsCounterparty, ctx: Context)
     )
     book.draft.counterparties.append(
         (
-            book.customer_id, counterparty_id, "on_us", "LINKED",
-            record.as_json(cmd.counterparty_name), cmd.display_name, cmd.account_number,
-            cmd.target_customer_id, cmd.target_pocket_id, record.as_json(verification),
-            ctx.now, ctx.now,
-        )  # fmt: skip
-    )
+            book.customer_id,
+            counterparty_id,
+            "on_us",
+            "LINKED",
+            as_json(cmd.counterparty_name),
+            cmd.display_name,
+            cmd.account_number,
+            cmd.target_customer_id,
+            cmd.target_pocket_id,
+            as_json(verification),
+            ctx.now,
+            ctx.now,
+        )
+    )  # fmt: skip
     book.draft.directory.append(
         ("counterparty", str(counterparty_id), book.customer_id, counterparty_id)
     )

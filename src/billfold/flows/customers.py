@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from billfold.flows import record
 from billfold.flows.command import Books, Command, Context, Outcome, book_of
+from billfold.flows.draft import as_json
 from billfold.flows.portals import close_portals
 from billfold.kit.errors import Refused
 
@@ -28,7 +28,7 @@ def update_customer(books: Books, cmd: UpdateCustomer, ctx: Context) -> Outcome:
     book = book_of(books, cmd.customers[0])
     if book.account_status == "CLOSED":
         raise Refused("customer-not-open", "The customer is CLOSED.")
-    book.change("customer", book.customer_id, profile=record.as_json(cmd.profile))
+    book.change("customer", book.customer_id, profile=as_json(cmd.profile))
     return {"customer_id": str(book.customer_id)}
 
 

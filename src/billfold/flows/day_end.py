@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING
 
 from billfold.domain import tbills
 from billfold.flows import record
+from billfold.flows.draft import as_json
 from billfold.flows.liquidate import liquidation_value, raise_cash
 from billfold.kit.ids import member_of
 from billfold.kit.money import cents_for
 
 if TYPE_CHECKING:
-    from billfold.flows.book import Book, PocketBook
+    from billfold.flows.book import Book
     from billfold.flows.command import Context
+    from billfold.flows.holdings import PocketBook
 
 ONE_DAY = timedelta(days=1)
 
@@ -41,10 +43,10 @@ def close_day(book: Book, pocket: PocketBook) -> None:
     book.draft.snapshots.append(
         (
             book.customer_id, pocket.pocket_id, pocket.moved_on, pocket.cash.balance,
-            record.as_json(pocket.positions()), pocket.earnings_basis(), pocket.inflow,
+            as_json(pocket.positions()), pocket.earnings_basis(), pocket.inflow,
             pocket.outflow, pocket.fees, pocket.realised,
-        )  # fmt: skip
-    )
+        )
+    )  # fmt: skip
     pocket.moved_on = None
 
 
@@ -83,13 +85,13 @@ def charge_fee(book: Book, pocket: PocketBook, ctx: Context) -> bool:
     Residual cash pays first, else bills are sold. What the pocket cannot pay stays accrued.
     Returns True when something was charged.
     """
-    whole, rest = tbills.charge(pocket.fee_accrued)
+    whole, _ = tbills.charge(pocket.fee_accrued)
     due = min(whole, liquidation_value(pocket, ctx.t0_bid))
     if due <= 0:
         return False
     raise_cash(book, pocket, ctx, due, price_of=ctx.t0_bid, settles_on=book.business_date)
     leg_no = book.post(pocket.cash, book.house_account("fees"), due)
-    pocket.fee_accrued = rest if due == whole else pocket.fee_accrued - due * tbills.ACCRUED_PER_CENT
+    pocket.fee_accrued -= due * tbills.ACCRUED_PER_CENT
     pocket.fees += due
     pocket.idle = min(pocket.idle, pocket.cash.balance)
     group = ctx.ids.next_group()

@@ -20,7 +20,8 @@ from billfold.kit.calendars import Calendars
 from billfold.kit.ids import command_id
 
 if TYPE_CHECKING:
-    from billfold.flows.book import Book, PocketBook
+    from billfold.flows.book import Book
+    from billfold.flows.holdings import PocketBook
 
 HOUSE = "house"
 """The role of the one customer that is the bank itself."""
@@ -51,9 +52,7 @@ def pocket_due(pocket: PocketBook, calendars: Calendars) -> datetime | None:
         at = calendars.closes_at(pocket.moved_on)
         first = at if first is None or at < first else first
     if pocket.lots:
-        maturity = pocket.lots[0].maturity
-        assert maturity is not None
-        at = calendars.matures_at(maturity)
+        at = calendars.matures_at(pocket.lots[0].maturity)
         first = at if first is None or at < first else first
     if pocket.lots or pocket.cash.balance or pocket.fee_accrued:
         at = calendars.opens_at(pocket.charge_on)
@@ -136,7 +135,7 @@ def _close(book: Book, pocket: PocketBook, ctx: Context) -> None:
     book.lose_lots(
         pocket,
         [lot for lot in pocket.lots_by_key.values()
-         if lot.balance == 0 and lot.maturity is not None and lot.maturity < today],
+         if lot.balance == 0 and lot.maturity < today],
     )  # fmt: skip
     close_day(book, pocket)
 
@@ -148,7 +147,7 @@ _STEPS: tuple[tuple[str, Callable[[PocketBook, Calendars, datetime], bool], Step
     (
         "mature",
         lambda p, c, due: bool(p.lots) and c.matures_at(p.lots[0].maturity) <= due,
-        lambda book, pocket, ctx: mature(book, pocket, ctx),
+        mature,
     ),
     ("invest", lambda p, _, due: p.invest_at is not None and p.invest_at <= due, _invest),
 )

@@ -17,7 +17,8 @@ from billfold.kit.errors import Broken
 from billfold.kit.money import cents_for
 
 if TYPE_CHECKING:
-    from billfold.flows.book import Account, Book
+    from billfold.flows.book import Book
+    from billfold.flows.holdings import Account
 
 
 class Block(msgspec.Struct, frozen=True):
@@ -83,8 +84,8 @@ def _settle(book: Book, block: Block, day: date) -> None:
         (
             block.settles_on, block.cusip, block.price_micros, block.side, day, block.units,
             block.customers_cents, cents,
-        )  # fmt: skip
-    )
+        )
+    )  # fmt: skip
 
 
 def _move(book: Book, debit: Account, credit: Account, amount: int) -> None:

@@ -9,8 +9,9 @@ from billfold.flows import record
 from billfold.kit.money import cents_for
 
 if TYPE_CHECKING:
-    from billfold.flows.book import Book, PocketBook
+    from billfold.flows.book import Book
     from billfold.flows.command import Context
+    from billfold.flows.holdings import PocketBook
 
 
 def invest(book: Book, pocket: PocketBook, ctx: Context, *, weeks: int | None = None) -> bool:

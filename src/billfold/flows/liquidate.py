@@ -11,8 +11,9 @@ from billfold.flows import record
 from billfold.kit.money import cents_for
 
 if TYPE_CHECKING:
-    from billfold.flows.book import Account, Book, PocketBook
+    from billfold.flows.book import Book
     from billfold.flows.command import Context
+    from billfold.flows.holdings import Lot, PocketBook
 
 
 def liquidation_value(pocket: PocketBook, price_of: Callable[[str], int]) -> int:
@@ -66,7 +67,7 @@ def sell_all(
 
 
 def _sell(
-    book: Book, pocket: PocketBook, ctx: Context, sale: tbills.Sale[Account], settles_on: date
+    book: Book, pocket: PocketBook, ctx: Context, sale: tbills.Sale[Lot], settles_on: date
 ) -> None:
     away = book.house_account("street", sale.cusip)
     tax = earnings = 0

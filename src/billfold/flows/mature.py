@@ -10,8 +10,9 @@ from billfold.flows.invest import invest
 from billfold.kit.money import PRICE_PAR_MICROS, cents_for
 
 if TYPE_CHECKING:
-    from billfold.flows.book import Account, Book, PocketBook
+    from billfold.flows.book import Book
     from billfold.flows.command import Context
+    from billfold.flows.holdings import Lot, PocketBook
 
 
 def mature(book: Book, pocket: PocketBook, ctx: Context) -> None:
@@ -19,7 +20,8 @@ def mature(book: Book, pocket: PocketBook, ctx: Context) -> None:
 
     A pocket without a reinvestment strategy keeps the proceeds as cash that is left alone.
     """
-    gone = [lot for lot in pocket.lots if lot.maturity and ctx.calendars.matures_at(lot.maturity) <= ctx.now]
+    matures_at = ctx.calendars.matures_at
+    gone = [lot for lot in pocket.lots if matures_at(lot.maturity) <= ctx.now]
     if not gone:
         return
     start_moving(book, pocket, ctx)
@@ -27,7 +29,7 @@ def mature(book: Book, pocket: PocketBook, ctx: Context) -> None:
         "maturity", command_id=ctx.command_id, now=ctx.now, business_date=ctx.business_date,
         settles_on=ctx.business_date,
     )  # fmt: skip
-    by_cusip: dict[str, list[Account]] = {}
+    by_cusip: dict[str, list[Lot]] = {}
     for lot in gone:
         by_cusip.setdefault(lot.asset, []).append(lot)
     for cusip, lots in by_cusip.items():
@@ -37,9 +39,7 @@ def mature(book: Book, pocket: PocketBook, ctx: Context) -> None:
     book.close()
 
 
-def _redeem(
-    book: Book, pocket: PocketBook, ctx: Context, cusip: str, lots: list[Account]
-) -> None:
+def _redeem(book: Book, pocket: PocketBook, ctx: Context, cusip: str, lots: list[Lot]) -> None:
     treasury = book.house_account("treasury", cusip)
     units = tax = earnings = 0
     for lot in lots:
@@ -63,4 +63,3 @@ def _redeem(
         book, ctx, "trades.maturity",
         {"trade_id": str(trade_id), "pocket_id": str(pocket.pocket_id), "cusip": cusip},
     )  # fmt: skip
-

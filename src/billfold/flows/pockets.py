@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from billfold.domain import tbills
-from billfold.flows.book import PocketBook
 from billfold.flows.command import Books, Command, Context, Outcome, book_of
 from billfold.flows.day_end import ONE_DAY
+from billfold.flows.holdings import PocketBook
 from billfold.flows.portals import close_portals, new_bank_portal
 from billfold.kit.errors import NotFound, Refused
 
@@ -112,7 +112,11 @@ def set_pocket_state(books: Books, cmd: SetPocketState, ctx: Context) -> Outcome
         pocket.status = cmd.status
     if cmd.real_time_yield is not None:
         pocket.real_time_yield = cmd.real_time_yield
-    return {"pocket_id": str(pocket.pocket_id), "status": pocket.status}
+    return {
+        "pocket_id": str(pocket.pocket_id),
+        "status": pocket.status,
+        "real_time_yield": pocket.real_time_yield,
+    }
 
 
 def pocket_of(book: Book, pocket_id: UUID) -> PocketBook:

@@ -114,8 +114,8 @@ def new_bank_portal(
             book.customer_id, portal_id, pocket_id, portal.type, name, portal.status,
             portal.routing_number, portal.account_number, portal.network_address,
             list(portal.payment_rails), ctx.now, ctx.now,
-        )  # fmt: skip
-    )
+        )
+    )  # fmt: skip
     for kind, value in (
         ("portal", str(portal_id)),
         ("account", f"{portal.routing_number}:{portal.account_number}"),

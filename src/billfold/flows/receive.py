@@ -14,7 +14,8 @@ from billfold.kit.dates import et_instant
 from billfold.kit.ids import member_of
 
 if TYPE_CHECKING:
-    from billfold.flows.book import Book, PocketBook
+    from billfold.flows.book import Book
+    from billfold.flows.holdings import PocketBook
 
 ACH_SETTLES_AFTER = 2
 """Banking days until an incoming ACH entry is final (contract 9)."""

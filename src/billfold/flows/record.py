@@ -6,11 +6,12 @@ from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from billfold.flows.book import as_json
+from billfold.flows.draft import as_json
 
 if TYPE_CHECKING:
-    from billfold.flows.book import Book, PocketBook
+    from billfold.flows.book import Book
     from billfold.flows.command import Context
+    from billfold.flows.holdings import PocketBook
 
 def trade(
     book: Book,
@@ -42,8 +43,8 @@ def trade(
             book.customer_id, pocket.pocket_id, book.journal_no, no, trade_id, pocket.partner_id,
             activity, incoming, cusip, units, price_micros, notional, tax_basis, earnings_basis,
             book.booked_at, book.business_date, settles_on, counter_pocket_id, transfer_id,
-        )  # fmt: skip
-    )
+        )
+    )  # fmt: skip
     return trade_id
 
 
@@ -71,8 +72,8 @@ def activity(
             transaction_id, pocket.partner_id, type, direction, amount, swept, title, description,
             book.booked_at, book.business_date, settles_at, as_json(details),
             None if remittance is None else as_json(remittance),
-        )  # fmt: skip
-    )
+        )
+    )  # fmt: skip
 
 
 def event(book: Book, ctx: Context, kind: str, payload: dict[str, Any]) -> None:

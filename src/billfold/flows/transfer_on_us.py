@@ -16,7 +16,6 @@ from billfold.domain import tbills
 from billfold.flows import record
 from billfold.flows.command import Books, Command, Context, Outcome, book_of
 from billfold.flows.day_end import charge_fee, start_moving
-from billfold.flows.invest import invest
 from billfold.flows.liquidate import liquidation_value, raise_cash, sell_all
 from billfold.flows.receive import take_in
 from billfold.kit.dates import et_instant
@@ -25,7 +24,8 @@ from billfold.kit.ids import group_of, member_of
 from billfold.kit.money import cents_for
 
 if TYPE_CHECKING:
-    from billfold.flows.book import Account, Book, PocketBook
+    from billfold.flows.book import Book
+    from billfold.flows.holdings import Lot, PocketBook
 
 
 class TransferOnUs(Command, frozen=True, kw_only=True):
@@ -158,8 +158,8 @@ def _move_money(
     origin.outflow += amount
     settles_at = _settles_at(payer, settles_on, within=within)
     _show(
-        payer, origin, cmd, leg_no, member_of(group, 1), "DEBIT", amount, settles_at,
-        _details(cmd, transfer_id, payee, destination),
+        payer, origin, cmd, leg_no, member_of(group, 1), direction="DEBIT", amount=amount,
+        settles_at=settles_at, details=_details(cmd, transfer_id, payee, destination),
     )  # fmt: skip
     if within:
         start_moving(payee, destination, ctx)
@@ -170,8 +170,8 @@ def _move_money(
     leg_no = payee.post(payee.house_account("on_us"), destination.bank, amount)
     take_in(payee, destination, ctx, amount)
     _show(
-        payee, destination, cmd, leg_no, member_of(group, 2), "CREDIT", amount, settles_at,
-        _details(cmd, transfer_id, payer, origin),
+        payee, destination, cmd, leg_no, member_of(group, 2), direction="CREDIT", amount=amount,
+        settles_at=settles_at, details=_details(cmd, transfer_id, payer, origin),
     )  # fmt: skip
     payee.close()
     if not within:
@@ -260,7 +260,7 @@ def _move_lots(
     book: Book,
     origin: PocketBook,
     destination: PocketBook,
-    sale: tbills.Sale[Account],
+    sale: tbills.Sale[Lot],
     ctx: Context,
     transfer_id: UUID,
 ) -> None:
@@ -271,7 +271,7 @@ def _move_lots(
         earnings_part = tbills.part_of_basis(lot.earnings_basis, units, lot.balance)
         value_part = tbills.part_of_basis(left_value, units, left_units)
         left_units, left_value = left_units - units, left_value - value_part
-        here = book.lot(destination, lot.asset, _acquired(lot), ctx.bill(lot.asset).maturity)
+        here = book.lot(destination, lot.asset, lot.acquired_on, ctx.bill(lot.asset).maturity)
         book.post(lot, here, units)
         book.lot_out(origin, lot, tax_part, earnings_part)
         book.lot_in(destination, here, tax_part, value_part)
@@ -286,15 +286,11 @@ def _move_lots(
     ):
         record.trade(
             book, pocket, ctx, activity="SAME_ENTITY_SECURITY_TRANSFER", incoming=incoming,
-            cusip=sale.cusip, units=sale.units, price_micros=sale.price_micros, notional=sale.proceeds_cents,
-            tax_basis=tax, earnings_basis=basis, settles_on=book.business_date,
+            cusip=sale.cusip, units=sale.units, price_micros=sale.price_micros,
+            notional=sale.proceeds_cents, tax_basis=tax, earnings_basis=basis,
+            settles_on=book.business_date,
             counter_pocket_id=other.pocket_id, transfer_id=transfer_id,
         )  # fmt: skip
-
-
-def _acquired(lot: Account) -> date:
-    assert lot.acquired_on is not None
-    return lot.acquired_on
 
 
 # -- telling ------------------------------------------------------------------------------
@@ -323,6 +319,7 @@ def _show(
     cmd: TransferOnUs,
     leg_no: int,
     activity_id: UUID,
+    *,
     direction: str,
     amount: int,
     settles_at: datetime,
@@ -373,8 +370,8 @@ def _put(
             (
                 payer.customer_id, transfer_id, cmd.partner_id, cmd.type, status, reason,
                 cmd.from_pocket_id, cmd.to_pocket_id, amount, cmd.request, ctx.now,
-            )  # fmt: skip
-        )
+            )
+        )  # fmt: skip
         payer.draft.directory.append(
             ("transfer", str(transfer_id), payer.customer_id, transfer_id)
         )

@@ -470,7 +470,7 @@ CREATE TABLE settlement (
   block_cents    bigint NOT NULL,
   PRIMARY KEY (settles_on, cusip, price_micros, side, closed_on)
 );
-CREATE INDEX transfer_pending ON transfer (created_at) WHERE status = 'PENDING';
+CREATE INDEX transfer_pending ON transfer (customer_id, created_at) WHERE status = 'PENDING';
 
 -- The one writer of balances ------------------------------------------------------
 -- The batch has copied its new accounts, journals and legs; this moves the heads on and

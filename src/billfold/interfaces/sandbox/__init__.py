@@ -1,1 +1,4 @@
-"""The doors that exist only in the sandbox: simulated money, markets and time."""
+"""Operations that only a sandbox has: money from outside, a customer at once, the clock.
+
+Mounted on the Partner API when the environment is a sandbox; production has no such routes.
+"""

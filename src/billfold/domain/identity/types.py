@@ -1,0 +1,65 @@
+"""Partners, users, keys, and what a token stands for."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from uuid import UUID
+
+
+@dataclass(frozen=True, slots=True)
+class PartnerRow:
+    """A partner as stored. The slug is the first label of his host name."""
+
+    partner_id: UUID
+    slug: str
+    name: str
+    own_customer_id: UUID
+    features: frozenset[str]
+    rate_per_minute: int
+    money_per_minute: int
+
+
+@dataclass(frozen=True, slots=True)
+class NewPartner:
+    """A partner just made, with his signing secret: the only time it is shown."""
+
+    partner_id: UUID
+    shared_secret: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class UserRow:
+    """One who logs in for a partner. `locked_until` is wall time."""
+
+    user_id: UUID
+    partner_id: UUID
+    partner_slug: str
+    username: str
+    password_hash: str = field(repr=False)
+    failures: int
+    locked_until: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRow:
+    """A registered public key, and whose it is."""
+
+    key_id: str
+    algorithm: str
+    public_pem: str
+    user_id: UUID
+    partner_id: UUID
+    partner_slug: str
+    username: str
+
+
+@dataclass(frozen=True, slots=True)
+class Credential:
+    """What an access token stands for, with all that its requests are checked against.
+
+    `shared_secrets` are the signing secrets in force: two while one is being changed.
+    """
+
+    partner: PartnerRow
+    user_id: UUID
+    expires_at: datetime
+    shared_secrets: tuple[bytes, ...] = field(repr=False)

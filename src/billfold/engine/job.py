@@ -1,0 +1,97 @@
+"""A command on its way through the engine, and what became of it."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from billfold.flows.command import Command, Outcome
+from billfold.kit.errors import BillfoldError, NotFound, Refused
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from asyncpg import Record
+
+    from billfold.flows.book import Book
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """What became of a command. `replayed` when an earlier run of the key is answered."""
+
+    outcome: Outcome
+    replayed: bool = False
+
+
+class Job:
+    """One command waiting for its batch; `answer` is planned, `future` is told after COMMIT."""
+
+    __slots__ = ("answer", "command", "command_id", "customers", "deadline", "future")
+
+    def __init__(self, command: Command, command_id: UUID, deadline: float) -> None:
+        self.command = command
+        self.command_id = command_id
+        self.customers = tuple(dict.fromkeys(command.customers))
+        self.future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        self.deadline = deadline
+        self.answer: Answer | BillfoldError | None = None
+
+    def done(self) -> None:
+        """Hand the planned answer to whoever waits; called after COMMIT."""
+        if self.future.done():
+            return
+        if isinstance(self.answer, BillfoldError):
+            self.future.set_exception(self.answer)
+        elif self.answer is not None:
+            self.future.set_result(self.answer)
+
+    def fail(self, error: BaseException) -> None:
+        """Tell whoever waits that there will be no answer."""
+        if not self.future.done():
+            self.future.set_exception(error)
+
+
+def sign(book: Book, job: Job, outcome: Outcome, now: datetime, *, accepted: bool) -> None:
+    """Leave the command's row: who asked, under which key, and what became of it."""
+    command = job.command
+    book.draft.commands.append(
+        (
+            book.customer_id,
+            job.command_id,
+            command.caller,
+            command.key,
+            type(command).__name__,
+            command.request_hash,
+            accepted,
+            msgspec.json.encode(outcome).decode(),
+            book.version + 1,
+            now,
+        )
+    )  # fmt: skip
+
+
+def rendered(outcome: Outcome, *, accepted: bool, replayed: bool) -> Answer | BillfoldError:
+    """The answer to an outcome, or the refusal it stands for."""
+    if accepted:
+        return Answer(outcome, replayed)
+    if outcome["refused"] == "not-found":
+        return NotFound(outcome["detail"], **outcome["facts"])
+    return Refused(outcome["refused"], outcome["detail"], **outcome["facts"])
+
+
+def replay(job: Job, earlier: Record) -> Answer | BillfoldError:
+    """Answer from the row that an earlier run of the same key left."""
+    if earlier["request_hash"] != job.command.request_hash:
+        return reused()
+    outcome = msgspec.json.decode(earlier["outcome"])
+    return rendered(outcome, accepted=earlier["accepted"], replayed=True)
+
+
+def reused() -> Refused:
+    """The key belongs to a request with another fingerprint."""
+    return Refused(
+        "idempotency-key-reused", "This key already belongs to another request. Send a new one."
+    )

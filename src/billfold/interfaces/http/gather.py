@@ -1,0 +1,58 @@
+"""One round trip for everybody who asks at the same moment.
+
+While one batch is away the next gathers; nobody waits for a timer, and a lone caller is sent off
+at once. The answer of a batch is a list in the order of what was asked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Generic, TypeVar
+
+Asked = TypeVar("Asked")
+Got = TypeVar("Got")
+
+BATCH_MAX = 500
+
+
+class Gatherer(Generic[Asked, Got]):
+    """Sends what was asked meanwhile as one batch, one batch at a time, in order."""
+
+    __slots__ = ("_limit", "_run", "_task", "_waiting")
+
+    def __init__(
+        self, run: Callable[[Sequence[Asked]], Awaitable[Sequence[Got]]], *, limit: int = BATCH_MAX
+    ) -> None:
+        self._run = run
+        self._limit = limit
+        self._waiting: list[tuple[Asked, asyncio.Future[Got]]] = []
+        self._task: asyncio.Task[None] | None = None
+
+    def ask(self, item: Asked) -> asyncio.Future[Got]:
+        """Return what will hold the answer. An error of the batch is everybody's error."""
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Got] = loop.create_future()
+        self._waiting.append((item, future))
+        if self._task is None or self._task.done():
+            self._task = loop.create_task(self._drain())
+        return future
+
+    async def settle(self) -> None:
+        """Wait until nothing is under way."""
+        while self._task is not None and not self._task.done():
+            await asyncio.wait([self._task])
+
+    async def _drain(self) -> None:
+        while self._waiting:
+            batch, self._waiting = self._waiting[: self._limit], self._waiting[self._limit :]
+            try:
+                answers = await self._run([item for item, _ in batch])
+            except Exception as error:  # noqa: BLE001 - handed on to everybody who waits
+                for _, future in batch:
+                    if not future.done():
+                        future.set_exception(error)
+            else:
+                for (_, future), answer in zip(batch, answers, strict=True):
+                    if not future.done():
+                        future.set_result(answer)

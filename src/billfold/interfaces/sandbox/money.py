@@ -1,0 +1,102 @@
+"""Money that arrives because somebody asked for it: ACH credits and wires."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+from uuid import UUID
+
+import msgspec
+from litestar import post
+from litestar.status_codes import HTTP_202_ACCEPTED
+
+from billfold.engine.bank import Bank
+from billfold.interfaces.http.calls import Caller
+from billfold.interfaces.http.marks import BEARER, MOVES_MONEY, refuses
+from billfold.interfaces.sandbox.simulation import Address, Sender, Simulation
+from billfold.kit.errors import Refused
+from billfold.kit.ids import command_id, derive
+
+if TYPE_CHECKING:
+    from billfold.kit.db import Pool
+
+FUND_MOST_CENTS = 4_999_999
+FUND_MOST_TIMES = 9
+WIRE_MOST_CENTS = 99_999_999_999
+
+_OPEN_PORTAL = """
+SELECT routing_number, account_number FROM portal
+ WHERE customer_id = $1 AND pocket_id = $2 AND status = 'OPEN' AND 'ACH' = ANY(payment_rails)
+ ORDER BY created_at, portal_id LIMIT 1
+"""
+_PORTAL = """
+SELECT routing_number, account_number FROM portal
+ WHERE customer_id = $1 AND portal_id = $2 AND status = 'OPEN' AND 'WIRE' = ANY(payment_rails)
+"""
+
+Text = Annotated[str, msgspec.Meta(min_length=1, max_length=140)]
+
+
+class FundRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """Up to nine ACH credits of one amount from one company."""
+
+    account_id: UUID
+    amount_usdc: Annotated[int, msgspec.Meta(ge=1, le=FUND_MOST_CENTS)]
+    company_name: Annotated[str, msgspec.Meta(min_length=1, max_length=16)] = "FakeCompany"
+    count: Annotated[int, msgspec.Meta(ge=1, le=FUND_MOST_TIMES)] = 1
+
+
+class WireRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """One wire from anybody."""
+
+    portal_id: UUID
+    amount_usdc: Annotated[int, msgspec.Meta(ge=1, le=WIRE_MOST_CENTS)]
+    sender_name: Text
+    sender_account_number: Annotated[str, msgspec.Meta(pattern=r"^[0-9A-Z]{4,34}$")] | None = None
+    sender_routing_number: Annotated[str, msgspec.Meta(pattern=r"^[0-9]{9}$")] | None = None
+
+
+@post(
+    "/api/v1/sandbox/fund/",
+    status_code=HTTP_202_ACCEPTED,
+    opt=BEARER | MOVES_MONEY | refuses("not-found", "no-open-portal"),
+    operation_id="sandbox_fund",
+    summary="Let ACH credits arrive",
+    tags=["Sandbox"],
+)
+async def fund(caller: Caller, bank: Bank, simulation: Simulation, data: FundRequest) -> None:
+    """Let up to nine ACH credits arrive at the first open portal of a Pocket."""
+    customer_id, pocket_id = await caller.pocket(bank, data.account_id)
+    to = await _address(bank.pool, _OPEN_PORTAL, customer_id, pocket_id)
+    for nth in range(data.count):
+        ach_id = payment_id(bank, caller, nth)
+        await simulation.send_ach_credit(bank, ach_id, to, data.amount_usdc, data.company_name)
+
+
+@post(
+    "/api/v1/sandbox/wire/",
+    status_code=HTTP_202_ACCEPTED,
+    opt=BEARER | MOVES_MONEY | refuses("not-found", "no-open-portal"),
+    operation_id="sandbox_wire",
+    summary="Let a wire arrive",
+    tags=["Sandbox"],
+)
+async def wire(caller: Caller, bank: Bank, simulation: Simulation, data: WireRequest) -> None:
+    """Let a wire arrive at a portal."""
+    customer_id, portal_id = await caller.portal(bank, data.portal_id)
+    to = await _address(bank.pool, _PORTAL, customer_id, portal_id)
+    sender = Sender(data.sender_name, data.sender_account_number, data.sender_routing_number)
+    await simulation.send_wire(bank, payment_id(bank, caller, 0), to, data.amount_usdc, sender)
+
+
+def payment_id(bank: Bank, caller: Caller, nth: int) -> UUID:
+    """Return the id of the nth payment of a request: the same when the request is repeated."""
+    return derive(bank.seed, command_id(f"sandbox:{caller.user_id}", caller.key), nth)
+
+
+async def _address(pool: Pool, query: str, customer_id: UUID, of: UUID) -> Address:
+    row = await pool.fetchrow(query, customer_id, of)
+    if row is None:
+        raise Refused(
+            "no-open-portal", "There is no open portal this payment could arrive at. Open one."
+        )
+    return Address(*row)

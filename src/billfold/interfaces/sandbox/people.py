@@ -1,0 +1,109 @@
+"""Customers without onboarding, and what otherwise only the operator does with a Pocket."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+from uuid import UUID
+
+import msgspec
+from litestar import post
+from litestar.status_codes import HTTP_200_OK, HTTP_201_CREATED
+
+from billfold.engine.bank import Bank
+from billfold.flows.enrol import EnrolCustomer
+from billfold.flows.pockets import SetPocketState
+from billfold.interfaces.http import ids_in
+from billfold.interfaces.http.calls import Caller
+from billfold.interfaces.http.marks import BEARER, refuses
+from billfold.kit.errors import FieldError, InvalidInput
+from billfold.kit.ids import command_id, derive
+
+
+class NewCustomer(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """A customer as far as the sandbox needs him."""
+
+    name: Annotated[str, msgspec.Meta(min_length=1, max_length=250)]
+    type: Literal["BUSINESS", "INDIVIDUAL"] = "BUSINESS"
+
+
+class EnrolledCustomer(msgspec.Struct, kw_only=True):
+    """The customer that was made; his first Pocket opens his account."""
+
+    id: UUID
+    name: str
+    type: str
+    account_status: Literal["PENDING"] = "PENDING"
+    object_type: Literal["Customer"] = "Customer"
+
+
+class PocketState(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """What to change; at least one of both."""
+
+    status: Literal["OPEN", "FROZEN"] | None = None
+    real_time_yield: bool | None = None
+
+
+class ChangedPocket(msgspec.Struct, kw_only=True):
+    """The Pocket after the change."""
+
+    id: UUID
+    status: str
+    real_time_yield: bool
+    object_type: Literal["PocketState"] = "PocketState"
+
+
+@post(
+    "/api/v1/sandbox/customers/",
+    status_code=HTTP_201_CREATED,
+    opt=BEARER,
+    operation_id="sandbox_customer",
+    summary="Make a customer",
+    tags=["Sandbox"],
+)
+async def enrol(caller: Caller, bank: Bank, data: NewCustomer) -> EnrolledCustomer:
+    """Make a customer without an application. An idempotency key makes the call repeatable."""
+    command = command_id(f"sandbox:{caller.user_id}", caller.key)
+    customer_id = derive(bank.seed, command, 0)
+    await bank.engine.submit(
+        EnrolCustomer(
+            **caller.command_fields(customer_id),
+            partner_id=caller.partner_id,
+            role="customer",
+            type=data.type,
+            name=data.name,
+            profile={},
+        )
+    )
+    return EnrolledCustomer(id=customer_id, name=data.name, type=data.type)
+
+
+@post(
+    "/api/v1/sandbox/pockets/{pocket_id:str}/",
+    status_code=HTTP_200_OK,
+    opt=BEARER | refuses("not-found", "pocket-not-open"),
+    operation_id="sandbox_pocket",
+    summary="Freeze a Pocket, or switch its real-time yield",
+    tags=["Sandbox"],
+)
+async def set_pocket(
+    caller: Caller, bank: Bank, pocket_id: str, data: PocketState
+) -> ChangedPocket:
+    """Do what only the operator does: freeze, unfreeze, switch `real_time_yield`."""
+    if data.status is None and data.real_time_yield is None:
+        raise InvalidInput(
+            [FieldError(("body",), "needs status or real_time_yield", "value_error")]
+        )
+    customer_id, own_id = await caller.pocket(bank, ids_in.path_uuid("pocket_id", pocket_id))
+    answer = await bank.engine.submit(
+        SetPocketState(
+            **caller.command_fields(customer_id),
+            pocket_id=own_id,
+            status=data.status,
+            real_time_yield=data.real_time_yield,
+        )
+    )
+    return ChangedPocket(
+        id=own_id,
+        status=answer.outcome["status"],
+        real_time_yield=answer.outcome["real_time_yield"],
+    )

@@ -1,0 +1,40 @@
+"""What the sandbox's operations need of the simulated world; the wiring supplies it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+from uuid import UUID
+
+import msgspec
+
+if TYPE_CHECKING:
+    from billfold.engine.bank import Bank
+
+
+class Address(msgspec.Struct, frozen=True):
+    """Where a payment is to arrive."""
+
+    routing_number: str
+    account_number: str
+
+
+class Sender(msgspec.Struct, frozen=True):
+    """Who sends it."""
+
+    name: str
+    account_number: str | None = None
+    routing_number: str | None = None
+
+
+class Simulation(Protocol):
+    """The world outside the bank, as far as it sends us money."""
+
+    async def send_wire(
+        self, bank: Bank, wire_id: UUID, to: Address, amount: int, sender: Sender
+    ) -> bool:
+        """Let a wire arrive; tell whether it was booked. The same id arrives once."""
+
+    async def send_ach_credit(
+        self, bank: Bank, ach_id: UUID, to: Address, amount: int, company_name: str
+    ) -> bool:
+        """Let an ACH credit arrive; tell whether it was booked. The same id arrives once."""

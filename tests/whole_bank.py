@@ -1,0 +1,116 @@
+"""A whole bank on a database of its own: the engine running, the clock frozen, nothing booked."""
+
+from dataclasses import replace
+from uuid import UUID
+
+import pytest
+
+from billfold.domain.business_days import load_calendars
+from billfold.domain.tbills.reads import load_market
+from billfold.engine.bank import Bank
+from billfold.engine.batch import Engine
+from billfold.engine.founding import enrol_house, lay_foundation
+from billfold.flows.command import Terms
+from billfold.flows.enrol import EnrolCustomer
+from billfold.flows.pockets import OpenPocket
+from billfold.flows.receive import ReceiveMoney
+from billfold.kit import ids
+from billfold.kit.clock import wall_now
+from billfold.kit.crypto import Vault
+from billfold.kit.db import create_pool
+from billfold.kit.paging import Pager
+from billfold.kit.settings import Settings
+
+SEED = b"a seed for tests of the engine"
+PARTNER = UUID("8f3b6f60-0000-4000-8000-00000000aaaa")
+
+
+async def open_bank(dsn, **settings):
+    """Return a running bank on a founded database; close it with `close_bank`."""
+    settings = replace(Settings(), **settings)
+    pool = await create_pool(dsn, min_size=2, max_size=8)
+    async with pool.acquire() as conn:
+        await lay_foundation(
+            conn,
+            seed=SEED,
+            environment="sandbox",
+            clock_start=settings.clock_start,
+            wall=wall_now(),
+        )
+        calendars = await load_calendars(conn)
+        market = await load_market(conn, calendars)
+    terms = Terms(
+        aum_fee_bps=settings.aum_fee_bps, routing_number=settings.bank_routing_number, sandbox=True
+    )
+    engine = Engine(
+        pool, market=market, calendars=calendars, terms=terms, seed=SEED, test_clock=True
+    )
+    await engine.start()
+    bank = Bank(
+        pool=pool,
+        engine=engine,
+        market=market,
+        calendars=calendars,
+        terms=terms,
+        seed=SEED,
+        settings=settings,
+        pager=Pager(SEED),
+        vault=Vault(bytes(range(32))),
+    )
+    await enrol_house(bank)
+    return bank
+
+
+async def close_bank(bank):
+    await bank.engine.stop()
+    await bank.pool.close()
+
+
+@pytest.fixture
+async def bank(database_dsn):
+    """A founded bank at 2025-06-02 09:00 ET, with its house and nobody else."""
+    opened = await open_bank(database_dsn)
+    yield opened
+    await close_bank(opened)
+
+
+class Holder:
+    """A customer with one Pocket, as tests of the engine need him."""
+
+    def __init__(self, bank, customer_id, pocket_id, portal_id):
+        self.bank = bank
+        self.customer_id, self.pocket_id, self.portal_id = customer_id, pocket_id, portal_id
+
+    async def deposit(self, cents, *, rail="WIRE"):
+        answer = await self.bank.engine.submit(
+            ReceiveMoney(
+                caller="test", key=ids.new(), customers=(self.customer_id,), rail=rail,
+                portal_id=self.portal_id, pocket_id=self.pocket_id, amount=cents,
+                description="a deposit", details={},
+            )
+        )  # fmt: skip
+        return answer.outcome
+
+
+@pytest.fixture
+def new_holder(bank):
+    """Make a customer with a Pocket: `await new_holder(weeks=4, reinvest=4)`."""
+
+    async def make(*, weeks=4, reinvest=4, name="A holder", at=bank):
+        customer = ids.new()
+        common = {"caller": "test", "customers": (customer,), "partner_id": PARTNER}
+        await at.engine.submit(
+            EnrolCustomer(
+                key=ids.new(), role="customer", type="BUSINESS", name=name, profile={}, **common
+            )
+        )
+        answer = await at.engine.submit(
+            OpenPocket(
+                key=ids.new(), name="Reserve", deposit_weeks=weeks, reinvestment_weeks=reinvest,
+                **common,
+            )
+        )  # fmt: skip
+        outcome = answer.outcome
+        return Holder(at, customer, UUID(outcome["pocket_id"]), UUID(outcome["portal_id"]))
+
+    return make
