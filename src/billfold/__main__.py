@@ -1,11 +1,15 @@
 """The command `billfold`, and `python -m billfold`."""
 
+import os
+import sys
+
 
 def main() -> None:
     """Run the command line. It is imported here so that importing this module costs nothing."""
-    from billfold.interfaces.cli.app import app  # noqa: PLC0415
+    from billfold.interfaces.cli.app import run  # noqa: PLC0415
+    from billfold.wiring import Wiring  # noqa: PLC0415
 
-    app()
+    sys.exit(run(Wiring(os.environ)))
 
 
 if __name__ == "__main__":

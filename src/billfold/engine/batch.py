@@ -19,7 +19,7 @@ import asyncpg
 import structlog
 
 from billfold.engine.job import Answer, Job, rendered, replay, reused, sign
-from billfold.engine.load import LOCK_HEADS, load_books
+from billfold.engine.load import LOCK_HEADS, load_books, load_names
 from billfold.engine.write import settle_books, write_books
 from billfold.flows import FLOWS
 from billfold.flows.command import Command, Context, Missing, Outcome, Terms
@@ -38,7 +38,7 @@ log = structlog.get_logger(__name__)
 
 PATIENCE_SECONDS = 20.0
 """How long a command waits for a database that is gone before it is given up."""
-BOOKS_KEPT = 20_000
+BOOKS_KEPT = 8_000
 
 _KNOWN = """
 SELECT c.customer_id, c.command_id, c.request_hash, c.accepted, c.outcome
@@ -130,9 +130,11 @@ class Engine:
         command_id = command.command_id
         running = self._in_flight.get(command_id)
         if running is not None:
-            if running.command.request_hash != command.request_hash:
-                raise reused()
-            return running.future
+            if running.command.request_hash == command.request_hash:
+                return running.future
+            refused: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+            refused.set_exception(reused())
+            return refused
         job = Job(command, command_id, monotonic() + PATIENCE_SECONDS)
         self._in_flight[command_id] = job
         self._queue.append(job)
@@ -171,6 +173,9 @@ class Engine:
             customers = {c for job in batch for c in job.customers}
             try:
                 await self._run(batch)
+            except asyncio.CancelledError:
+                self._give_up(batch, Unavailable("The bank is shutting down."))
+                raise
             finally:
                 self._held -= customers
                 self._wake.set()
@@ -197,9 +202,6 @@ class Engine:
         """Commit a batch, or find out which of its commands cannot be committed."""
         try:
             again = await self._commit(batch)
-        except asyncio.CancelledError:
-            self._give_up(batch, Unavailable("The bank is shutting down."))
-            raise
         except _LOST as error:
             await self._retry(batch, error)
         except Exception as error:  # noqa: BLE001 - a bug in one command must not take others along
@@ -240,8 +242,8 @@ class Engine:
         self._give_up(late, Unavailable("The database does not answer.", retry_after_seconds=1))
         rest = [job for job in batch if job.deadline > now]
         log.warning("database_lost", waiting=len(rest), error=repr(error))
-        await asyncio.sleep(0.2)
         self._queue.extendleft(reversed(rest))
+        await asyncio.sleep(0.2)
 
     # -- a batch ----------------------------------------------------------------------
 
@@ -257,6 +259,7 @@ class Engine:
                     await conn.execute(_NEW_HEADS, sorted(enrolled), now, ctx.business_date)
                 heads = await conn.fetch(LOCK_HEADS, customers)
                 books = await self._gather(conn, heads, now)
+                await _name(conn, batch, books)
                 known = await self._known(conn, batch)
                 again = [job for job in batch if not self._plan(job, books, known, ctx)]
                 changed = [book for book in books.values() if book.is_changed()]
@@ -336,6 +339,14 @@ class Engine:
         if not isinstance(job.command, CatchUp):
             sign(own[job.customers[0]], job, outcome, ctx.now, accepted=accepted)
         return True
+
+
+async def _name(conn: Connection, batch: Sequence[Job], books: dict[UUID, Book]) -> None:
+    """Load the names of the books whose commands look at them."""
+    wanted = {c for job in batch if job.command.needs_names for c in job.customers}
+    nameless = [books[c] for c in wanted if c in books and not books[c].names_loaded]
+    if nameless:
+        await load_names(conn, nameless)
 
 
 def _decide(command: Command, own: dict[UUID, Book], ctx: Context) -> tuple[Outcome, bool]:

@@ -20,7 +20,7 @@ from billfold.kit.ids import command_id, derive
 
 if TYPE_CHECKING:
     from billfold.engine.bank import Bank
-    from billfold.engine.batch import Answer
+    from billfold.engine.job import Answer
 
 BATCH_MAX = 100
 """How many customers are brought up to date in one batch."""

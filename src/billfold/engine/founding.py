@@ -64,12 +64,13 @@ class Foundation(NamedTuple):
 
 
 class PartnerPlaces(NamedTuple):
-    """The ids a partner has from its first moment: itself, its own customer, its Pocket."""
+    """The ids a partner has from its first moment: itself, its own customer, its Pocket, its user."""
 
     partner_id: UUID
     own_customer_id: UUID
     facilitation_pocket_id: UUID
     dummy_customer_id: UUID
+    user_id: UUID
 
 
 async def find_foundation(conn: Connection) -> Foundation | None:
@@ -139,7 +140,7 @@ async def enrol_partner(bank: Bank, slug: str, name: str) -> PartnerPlaces:
 def partner_places(seed: bytes, slug: str) -> PartnerPlaces:
     """Return the ids of a partner, fixed by the bank's seed and the partner's slug."""
     command = command_id(CALLER, f"partner:{slug}")
-    return PartnerPlaces(*(derive(seed, command, ordinal) for ordinal in range(4)))
+    return PartnerPlaces(*(derive(seed, command, ordinal) for ordinal in range(5)))
 
 
 async def _enrol(

@@ -65,7 +65,6 @@ async def load_books(
     """The books of these locked heads, with everything that decides money."""
     books = {head["customer_id"]: _book(head) for head in heads}
     await _load_money(conn, books, market, now)
-    await _load_names(conn, books)
     for book in books.values():
         for pocket in book.pockets.values():
             pocket.due_at = pocket_due(pocket, calendars)
@@ -76,6 +75,8 @@ async def _load_money(
     conn: Connection, books: dict[UUID, Book], market: Market, now: datetime
 ) -> None:
     ids = list(books)
+    for row in await conn.fetch(_CUSTOMERS, ids):
+        _take_customer(books[row["customer_id"]], row)
     for row in await conn.fetch(_POCKETS, ids):
         _take_pocket(books, row)
     for row in await conn.fetch(_ACCOUNTS, ids):
@@ -85,10 +86,10 @@ async def _load_money(
         pocket.liens.append((row["amount"], row["until"]))
 
 
-async def _load_names(conn: Connection, books: dict[UUID, Book]) -> None:
+async def load_names(conn: Connection, wanted: Iterable[Book]) -> None:
+    """Portals, counterparties and waiting transfers: what only some commands look at."""
+    books = {book.customer_id: book for book in wanted}
     ids = list(books)
-    for row in await conn.fetch(_CUSTOMERS, ids):
-        _take_customer(books[row["customer_id"]], row)
     for row in await conn.fetch(_PORTALS, ids):
         books[row["customer_id"]].portals[row["portal_id"]] = _portal(row)
     for row in await conn.fetch(_COUNTERPARTIES, ids):
@@ -99,6 +100,8 @@ async def _load_names(conn: Connection, books: dict[UUID, Book]) -> None:
         books[row["customer_id"]].pending[row["transfer_id"]] = PendingTransfer(
             row["from_pocket_id"], row["to_pocket_id"]
         )
+    for book in books.values():
+        book.names_loaded = True
 
 
 def _book(head: Record) -> Book:

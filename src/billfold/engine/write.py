@@ -11,7 +11,7 @@ import hashlib
 import struct
 import zlib
 from collections.abc import Callable, Iterable, Sequence
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -148,6 +148,9 @@ async def write_books(conn: Connection, books: Sequence[Book], calendars: Calend
 
 def _forge_head(book: Book, calendars: Calendars) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     draft = book.draft
+    # Nothing in their rows tells how commands of one commit followed each other.
+    if len(draft.commands) > 1:
+        draft.commands.sort(key=itemgetter(1))
     encoded: list[bytes] = []
     for name in CHAINED:
         encoded += encode_rows(getattr(draft, name))

@@ -76,6 +76,7 @@ class Book:
         self.counterparties: dict[UUID, Any] = {}
         self.pending: dict[UUID, Any] = {}
         self.due_at: datetime | None = None
+        self.names_loaded = False
         self.draft = Draft()
         # Has anything been put into the draft, or may it have been?
         self.begun = False
@@ -100,6 +101,7 @@ class Book:
     def settle(self) -> None:
         """The draft has been written: start the next one."""
         self.draft = Draft()
+        self.begun = False
         self.happened = {}
         self.touched_pockets = set()
         self.changed_pockets = set()
@@ -152,6 +154,7 @@ class Book:
             if account.pocket_id is None:
                 self.house.pop((account.kind, account.asset), None)
             elif isinstance(account, Lot):
+                self.touched_lots.pop(account.no, None)
                 pocket = self.pockets.get(account.pocket_id)
                 if pocket is not None:
                     pocket.lots_by_key.pop((account.asset, account.acquired_on), None)
@@ -173,6 +176,7 @@ class Book:
 
     def touch(self, pocket: PocketBook) -> None:
         """Announce that money is about to move in this pocket."""
+        self.begun = True
         key = pocket.pocket_id
         if key not in self._saved_pockets:
             held = (pocket.lots.copy(), pocket.liens.copy())

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import date, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 from uuid import UUID
 
 import msgspec
@@ -31,6 +31,9 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
     `customers[0]` owns the command row. `request_hash` is the fingerprint of the request;
     the same (caller, key) with another fingerprint is refused.
     """
+
+    # Does the flow look at portals, counterparties or waiting transfers?
+    needs_names: ClassVar[bool] = True
 
     caller: str
     key: UUID
@@ -69,7 +72,7 @@ class Context:
     """
 
     __slots__ = (
-        "_offers", "_t0", "_t1", "business_date", "calendars", "command_id", "ids",
+        "_offers", "_others", "_t0", "_t1", "business_date", "calendars", "command_id", "ids",
         "investing", "market", "now", "seed", "settles_on", "terms",
     )  # fmt: skip
 
@@ -88,6 +91,7 @@ class Context:
         self.ids: IdSource = IdSource(seed, self.command_id)
         self._t0: dict[str, int] = {}
         self._t1: dict[str, int] = {}
+        self._others: dict[datetime, Context] = {}
         self._offers: dict[int, tuple[Bill, int]] = {}
 
     def serve(self, command_id: UUID) -> None:
@@ -96,14 +100,17 @@ class Context:
         self.ids = IdSource(self.seed, command_id)
 
     def at(self, now: datetime) -> Context:
-        """The same bank at another instant."""
-        return Context(
-            now=now,
-            market=self.market,
-            calendars=self.calendars,
-            terms=self.terms,
-            seed=self.seed,
-        )
+        """The same bank at another instant; prices looked up there are kept."""
+        other = self._others.get(now)
+        if other is None:
+            other = self._others[now] = Context(
+                now=now,
+                market=self.market,
+                calendars=self.calendars,
+                terms=self.terms,
+                seed=self.seed,
+            )
+        return other
 
     def bill(self, cusip: str) -> Bill:
         """The bill behind a CUSIP."""

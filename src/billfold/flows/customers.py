@@ -45,6 +45,7 @@ def close_customer(books: Books, cmd: CloseCustomer, ctx: Context) -> Outcome:
             book.alter(pocket)
             pocket.status, pocket.closed_at = "CLOSED", ctx.now
             pocket.closure_reason, pocket.fee_accrued = cmd.reason, 0
+            pocket.invest_at = None
     book.set_account_status("CLOSED")
     book.change("customer", book.customer_id, closed_at=ctx.now, closure_reason=cmd.reason)
     return {"customer_id": str(book.customer_id)}

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from billfold.domain import tbills
 from billfold.flows.command import Books, Command, Context, Outcome
@@ -31,6 +31,8 @@ Step = Callable[["Book", "PocketBook", "Context"], None]
 
 class CatchUp(Command, frozen=True, kw_only=True):
     """Bring these customers up to date and do nothing more. Leaves no command row."""
+
+    needs_names: ClassVar[bool] = False
 
 
 def nothing_more(books: Books, cmd: CatchUp, ctx: Context) -> Outcome:
@@ -88,6 +90,9 @@ def catch_up(book: Book, ctx: Context) -> int:
     while True:
         due = refresh_due(book, ctx.calendars)
         if due is None or due > ctx.now:
+            if not done and due != book.due_at:
+                # The calendar has changed since the head was written: it says when from now on.
+                book.touched_pockets.update(book.pockets)
             return done
         then = ctx.at(max(due, book.booked_at))
         for pocket in sorted(book.pockets.values(), key=lambda p: p.pocket_id.bytes):
@@ -131,11 +136,11 @@ def _invest(book: Book, pocket: PocketBook, ctx: Context) -> None:
 
 def _close(book: Book, pocket: PocketBook, ctx: Context) -> None:
     """End the date on which the pocket moved; emptied lots of matured bills leave the book."""
-    today = ctx.business_date
+    matures_at = ctx.calendars.matures_at
     book.lose_lots(
         pocket,
         [lot for lot in pocket.lots_by_key.values()
-         if lot.balance == 0 and lot.maturity < today],
+         if lot.balance == 0 and matures_at(lot.maturity) <= ctx.now],
     )  # fmt: skip
     close_day(book, pocket)
 

@@ -8,7 +8,7 @@ roundings between the block and its parts lands in `rounding`.
 from __future__ import annotations
 
 from datetime import date
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import msgspec
 
@@ -37,6 +37,8 @@ class CloseHouseDay(Command, frozen=True, kw_only=True):
 
     Customers due by the end of `day` have been brought up to date before.
     """
+
+    needs_names: ClassVar[bool] = False
 
     day: date
     blocks: tuple[Block, ...]

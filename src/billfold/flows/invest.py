@@ -25,7 +25,8 @@ def invest(book: Book, pocket: PocketBook, ctx: Context, *, weeks: int | None = 
         pocket.invest_at = None
         return False
     if not ctx.investing:
-        if pocket.invest_at is None:
+        # It may have come to nothing: a day that was to be open has been declared closed.
+        if pocket.invest_at is None or pocket.invest_at <= ctx.now:
             pocket.invest_at = ctx.calendars.next_open(ctx.now)
         return False
     pocket.invest_at = None

@@ -129,7 +129,7 @@ def pocket_of(book: Book, pocket_id: UUID) -> PocketBook:
 
 def _close(book: Book, pocket: PocketBook, reason: str, ctx: Context) -> None:
     """Close an empty pocket that is not the customer's last; its portals close with it."""
-    if pocket.lots or pocket.cash.balance or pocket.invest_at is not None:
+    if pocket.lots or pocket.cash.balance:
         raise Refused(
             "pocket-not-empty",
             "The pocket still holds money. Move everything out with a FULL_WITHDRAWAL first.",
@@ -144,3 +144,4 @@ def _close(book: Book, pocket: PocketBook, reason: str, ctx: Context) -> None:
     pocket.closed_at = ctx.now
     pocket.closure_reason = reason
     pocket.fee_accrued = 0
+    pocket.invest_at = None

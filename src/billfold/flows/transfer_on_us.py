@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import date, datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from uuid import UUID
 
 from billfold.domain import tbills
@@ -34,6 +34,8 @@ class TransferOnUs(Command, frozen=True, kw_only=True):
     `customers` is (payer,) or (payer, payee). With `later` the transfer is only recorded,
     and a second command with `accepted_id` carries it out.
     """
+
+    needs_names: ClassVar[bool] = False
 
     transfer_id: UUID | None
     type: str
@@ -72,14 +74,16 @@ class _Rejected(Exception):  # noqa: N818 - an answer, not an error
 def transfer_on_us(books: Books, cmd: TransferOnUs, ctx: Context) -> Outcome:
     """Carry the transfer out, or record why it was rejected. Rejected ones touch no ledger.
 
-    Refuses: pocket-not-open, pocket-frozen, counterparty-not-verified, same-pocket,
-    duplicate-id. NotFound for pockets that are not the caller's.
+    Refuses: pocket-not-open, pocket-frozen, same-pocket. NotFound for pockets that are not
+    the caller's.
     """
     payer = book_of(books, cmd.customers[0])
     payee = book_of(books, cmd.customers[-1])
     origin = payer.pockets.get(cmd.from_pocket_id)
     if origin is None:
         raise NotFound
+    if cmd.to_pocket_id == cmd.from_pocket_id:
+        raise Refused("same-pocket", "Money does not move from a pocket into itself.")
     transfer_id = cmd.transfer_id or ctx.ids.next()
     if cmd.later and not cmd.accepted:
         _must_pay(origin)

@@ -5,7 +5,7 @@ from datetime import date
 
 import pytest
 
-from billfold.domain.tbills import packaged
+from billfold.domain.tbills import Market, packaged
 from billfold.domain.tbills.reads import load_market
 from billfold.domain.tbills.types import Auction, DailyRates, Quote
 from billfold.domain.tbills.writes import import_auctions, import_rates, write_packaged_market
@@ -23,7 +23,7 @@ NEW = Auction(
 async def test_the_market_from_its_tables_is_the_packaged_one(conn):
     await write_packaged_market(conn)
     calendars = Calendars()
-    loaded, direct = await load_market(conn, calendars), packaged_market(calendars)
+    loaded, direct = await load_market(conn, calendars), Market.packaged(calendars)
     for day in (date(2023, 6, 1), date(2025, 6, 2), date(2026, 7, 1), date(2027, 3, 3)):
         at = et_instant(day, 11)
         for weeks in (4, 13, 26, 52):
@@ -31,12 +31,6 @@ async def test_the_market_from_its_tables_is_the_packaged_one(conn):
             assert loaded.on_the_run(weeks, day) == bill
             assert loaded.ask(bill, at) == direct.ask(bill, at)
             assert loaded.mark(bill, at) == direct.mark(bill, at)
-
-
-def packaged_market(calendars):
-    from billfold.domain.tbills import Market  # noqa: PLC0415
-
-    return Market.packaged(calendars)
 
 
 async def test_nothing_is_loaded_again_when_there_is_a_market(conn):

@@ -15,6 +15,7 @@ from billfold.domain.identity.rules import (
     LOCK_LASTS,
     OVERLAP,
     TOKEN_LASTS,
+    check_slug,
     locked_for,
 )
 from billfold.domain.identity.types import Credential, KeyRow, NewPartner, PartnerRow, UserRow
@@ -47,6 +48,7 @@ __all__ = [
     "UserRow",
     "add_key",
     "add_user",
+    "check_slug",
     "create_partner",
     "disable_feature",
     "enable_feature",

@@ -33,7 +33,7 @@ INSERT INTO partner (partner_id, slug, name, own_customer_id, features, rate_per
                      money_per_minute, created_at)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
 """
-_NEW_SECRET = """
+_SEALED = """
 INSERT INTO partner_secret (partner_id, secret_no, sealed, created_at) VALUES ($1, $2, $3, $4)
 """
 # Of the secrets in force the newest gets the overlap; one that was already leaving leaves now.
@@ -53,7 +53,9 @@ _STRANGER = """
 INSERT INTO rate_window AS w (caller, kind, starts_at, used) VALUES ($1, 'stranger', $2, 1)
 ON CONFLICT (caller, kind, starts_at) DO UPDATE SET used = w.used + 1
 """
-_STRANGERS = "SELECT used FROM rate_window WHERE caller = $1 AND kind = 'stranger' AND starts_at = $2"
+_STRANGERS = (
+    "SELECT used FROM rate_window WHERE caller = $1 AND kind = 'stranger' AND starts_at = $2"
+)
 
 
 async def create_partner(
@@ -258,7 +260,7 @@ async def _add_secret(conn: Connection, vault: Vault, partner_id: UUID, now: dat
     )
     secret, _ = crypto.token()
     sealed = vault.seal(secret.encode(), place_of_secret(partner_id, number))
-    await conn.execute(_NEW_SECRET, partner_id, number, sealed, now)
+    await conn.execute(_SEALED, partner_id, number, sealed, now)
     return secret
 
 

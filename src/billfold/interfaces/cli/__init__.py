@@ -1,1 +1,1 @@
-"""The command line of the house."""
+"""The command `billfold`: runs the bank, looks after it, and says what to do next."""

@@ -40,7 +40,8 @@ _ADMIT = """
 WITH asked AS MATERIALIZED (
   SELECT * FROM unnest($1::uuid[], $2::int[], $3::int[], $4::int[], $5::int[], $6::uuid[],
                        $7::bytea[], $8::boolean[])
-    WITH ORDINALITY AS a(caller, behind, room, money_behind, money_room, key, fingerprint, claims, n)
+    WITH ORDINALITY AS a(caller, behind, room, money_behind, money_room, key, fingerprint,
+                         claims, n)
 ), counted AS (
   INSERT INTO rate_window AS w (caller, kind, starts_at, used)
   SELECT c.caller, c.kind, $9, c.used
@@ -85,8 +86,9 @@ SELECT r.caller, r.key, r.fingerprint, $1, $1, r.status, r.content_type, r.answe
     AS r(caller, key, fingerprint, status, content_type, answer)
  ORDER BY r.caller, r.key
     ON CONFLICT (caller, key) DO UPDATE
-   SET status = excluded.status, content_type = excluded.content_type, answer = excluded.answer
- WHERE k.status IS NULL AND k.fingerprint = excluded.fingerprint
+   SET fingerprint = excluded.fingerprint, claimed_at = excluded.claimed_at,
+       status = excluded.status, content_type = excluded.content_type, answer = excluded.answer
+ WHERE (k.status IS NULL AND k.fingerprint = excluded.fingerprint) OR k.claimed_at < $8
 """
 _RELEASE = """
 DELETE FROM request_key k USING unnest($1::uuid[], $2::uuid[]) AS r(caller, key)
@@ -223,21 +225,23 @@ class Admission:
         )
         resets_at = starts + WINDOW_SECONDS
         return [
-            _admittance(request, row, resets_at)
-            for (request, _), row in zip(batch, rows, strict=True)
+            _admittance(request, row, resets_at, with_key=with_key)
+            for (request, with_key), row in zip(batch, rows, strict=True)
         ]
 
     async def _shelve_all(self, batch: Sequence[_Shelved]) -> Sequence[None]:
         slots, fingerprints, answers = zip(*batch, strict=True)
+        now = wall_now()
         await self._lines[1].fetch(
             _SHELVE,
-            wall_now(),
+            now,
             [caller for caller, _ in slots],
             [key for _, key in slots],
             list(fingerprints),
             [answer.status for answer in answers],
             [answer.content_type for answer in answers],
             [answer.body for answer in answers],
+            now - KEPT,
         )
         return [None] * len(batch)
 
@@ -281,7 +285,7 @@ def _asked_row(
     )
 
 
-def _admittance(request: Request, row: Record, resets_at: int) -> Admittance:
+def _admittance(request: Request, row: Record, resets_at: int, *, with_key: bool) -> Admittance:
     partner = request.credential.partner
     limit, remaining = partner.rate_per_minute, partner.rate_per_minute - row["used"]
     if row["money_used"] is not None:
@@ -294,7 +298,7 @@ def _admittance(request: Request, row: Record, resets_at: int) -> Admittance:
     answer = Admittance("run", limit, max(remaining, 0), resets_at, clock)
     if remaining < 0:
         answer.verdict = "limited"
-    elif not row["claimed"]:
+    elif with_key and not row["claimed"]:
         answer.verdict, answer.stored = _looked_up(request, row)
     return answer
 
@@ -303,7 +307,7 @@ def _looked_up(request: Request, row: Record) -> tuple[Verdict, StoredAnswer | N
     """Judge a key that was not claimed: it is somebody's, or it need not be claimed."""
     if row["fingerprint"] is None:
         # Nobody's, or claimed by another process a moment ago.
-        return ("running" if request.claims and request.key is not None else "run"), None
+        return ("running" if request.claims else "run"), None
     if row["fingerprint"] != request.fingerprint:
         return "reused", None
     if row["status"] is None:

@@ -1,7 +1,7 @@
 """What is declared of an operation beside its path: passed to Litestar as `opt`, joined by `|`.
 
-    @post("/api/v1/transfers/on-us/", opt=MOVES_MONEY, ...)
-    @get("/api/v1/service-accounts/{account_id:str}/", opt=deprecated(since=..., sunset=...), ...)
+@post("/api/v1/transfers/on-us/", opt=MOVES_MONEY, ...)
+@get("/api/v1/service-accounts/{account_id:str}/", opt=deprecated(since=..., sunset=...), ...)
 """
 
 from __future__ import annotations

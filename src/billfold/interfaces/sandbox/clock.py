@@ -10,6 +10,8 @@ from typing import Annotated, Literal
 
 import msgspec
 from litestar import get, post
+from litestar.datastructures import State
+from litestar.di import Provide
 from litestar.status_codes import HTTP_200_OK
 
 from billfold.engine.stepping import ClockFace, Stepping
@@ -21,6 +23,14 @@ ADVANCE_MOST_SECONDS = 10 * 366 * 86_400
 ADVANCE_MOST_DAYS = 2_600
 _WAYS = ("seconds", "business_days", "until")
 _MOVES = BEARER | refuses("clock-would-go-back", "clock-too-far")
+
+
+def _the_stepping(state: State) -> Stepping:
+    stepping: Stepping = state.stepping
+    return stepping
+
+
+_STEPPING = {"stepping": Provide(_the_stepping, sync_to_thread=False)}
 
 
 class AdvanceRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -63,8 +73,8 @@ def render_clock(face: ClockFace) -> Clock:
     "/api/v1/sandbox/clock/",
     opt=BEARER,
     operation_id="sandbox_clock",
-    summary="Show the clock",
-    tags=["Sandbox clock"],
+    tags=["sandbox"],
+    dependencies=_STEPPING,
 )
 async def show(stepping: Stepping) -> Clock:
     """Show the bank's time, its business date and the next instant at which something is due."""
@@ -76,8 +86,8 @@ async def show(stepping: Stepping) -> Clock:
     status_code=HTTP_200_OK,
     opt=_MOVES,
     operation_id="sandbox_clock_advance",
-    summary="Move the clock forward",
-    tags=["Sandbox clock"],
+    tags=["sandbox"],
+    dependencies=_STEPPING,
 )
 async def advance(stepping: Stepping, data: AdvanceRequest) -> Clock:
     """Move the clock forward; maturities, fees and day ends on the way happen in order."""
@@ -100,8 +110,8 @@ async def advance(stepping: Stepping, data: AdvanceRequest) -> Clock:
     status_code=HTTP_200_OK,
     opt=_MOVES,
     operation_id="sandbox_clock_set",
-    summary="Set the clock",
-    tags=["Sandbox clock"],
+    tags=["sandbox"],
+    dependencies=_STEPPING,
 )
 async def set_clock(stepping: Stepping, data: SetRequest) -> Clock:
     """Set the clock to an instant that has not been yet."""
@@ -113,8 +123,8 @@ async def set_clock(stepping: Stepping, data: SetRequest) -> Clock:
     status_code=HTTP_200_OK,
     opt=_MOVES,
     operation_id="sandbox_clock_run_to_next_event",
-    summary="Run to the next event",
-    tags=["Sandbox clock"],
+    tags=["sandbox"],
+    dependencies=_STEPPING,
 )
 async def run_to_next_event(stepping: Stepping) -> Clock:
     """Move the clock to the next instant at which anything in the bank is due."""
@@ -126,8 +136,8 @@ async def run_to_next_event(stepping: Stepping) -> Clock:
     status_code=HTTP_200_OK,
     opt=BEARER,
     operation_id="sandbox_clock_freeze",
-    summary="Stop the clock",
-    tags=["Sandbox clock"],
+    tags=["sandbox"],
+    dependencies=_STEPPING,
 )
 async def freeze(stepping: Stepping) -> Clock:
     """Let the clock stand still at what it shows."""
@@ -139,8 +149,8 @@ async def freeze(stepping: Stepping) -> Clock:
     status_code=HTTP_200_OK,
     opt=BEARER,
     operation_id="sandbox_clock_resume",
-    summary="Let the clock run",
-    tags=["Sandbox clock"],
+    tags=["sandbox"],
+    dependencies=_STEPPING,
 )
 async def resume(stepping: Stepping) -> Clock:
     """Let the clock run on, a second per second."""

@@ -12,7 +12,7 @@ from litestar.status_codes import HTTP_202_ACCEPTED
 from billfold.engine.bank import Bank
 from billfold.interfaces.http.calls import Caller
 from billfold.interfaces.http.marks import BEARER, MOVES_MONEY, refuses
-from billfold.interfaces.sandbox.simulation import Address, Sender, Simulation
+from billfold.interfaces.sandbox.simulation import SIMULATED, Address, Sender, Simulation
 from billfold.kit.errors import Refused
 from billfold.kit.ids import command_id, derive
 
@@ -60,8 +60,8 @@ class WireRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     status_code=HTTP_202_ACCEPTED,
     opt=BEARER | MOVES_MONEY | refuses("not-found", "no-open-portal"),
     operation_id="sandbox_fund",
-    summary="Let ACH credits arrive",
-    tags=["Sandbox"],
+    tags=["sandbox"],
+    dependencies=SIMULATED,
 )
 async def fund(caller: Caller, bank: Bank, simulation: Simulation, data: FundRequest) -> None:
     """Let up to nine ACH credits arrive at the first open portal of a Pocket."""
@@ -77,8 +77,8 @@ async def fund(caller: Caller, bank: Bank, simulation: Simulation, data: FundReq
     status_code=HTTP_202_ACCEPTED,
     opt=BEARER | MOVES_MONEY | refuses("not-found", "no-open-portal"),
     operation_id="sandbox_wire",
-    summary="Let a wire arrive",
-    tags=["Sandbox"],
+    tags=["sandbox"],
+    dependencies=SIMULATED,
 )
 async def wire(caller: Caller, bank: Bank, simulation: Simulation, data: WireRequest) -> None:
     """Let a wire arrive at a portal."""

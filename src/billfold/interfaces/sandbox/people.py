@@ -57,8 +57,7 @@ class ChangedPocket(msgspec.Struct, kw_only=True):
     status_code=HTTP_201_CREATED,
     opt=BEARER,
     operation_id="sandbox_customer",
-    summary="Make a customer",
-    tags=["Sandbox"],
+    tags=["sandbox"],
 )
 async def enrol(caller: Caller, bank: Bank, data: NewCustomer) -> EnrolledCustomer:
     """Make a customer without an application. An idempotency key makes the call repeatable."""
@@ -82,8 +81,7 @@ async def enrol(caller: Caller, bank: Bank, data: NewCustomer) -> EnrolledCustom
     status_code=HTTP_200_OK,
     opt=BEARER | refuses("not-found", "pocket-not-open"),
     operation_id="sandbox_pocket",
-    summary="Freeze a Pocket, or switch its real-time yield",
-    tags=["Sandbox"],
+    tags=["sandbox"],
 )
 async def set_pocket(
     caller: Caller, bank: Bank, pocket_id: str, data: PocketState

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
-from litestar import Router
-from litestar.di import Provide
+from litestar.handlers import HTTPRouteHandler
 
-from billfold.engine.bank import Bank
 from billfold.engine.stepping import Stepping
 from billfold.interfaces.sandbox import clock, money, people
-from billfold.interfaces.sandbox.simulation import Simulation
 
-HANDLERS: Sequence[Any] = (
+if TYPE_CHECKING:
+    from litestar import Litestar
+
+    from billfold.engine.bank import Bank
+    from billfold.interfaces.sandbox.simulation import Simulation
+
+ROUTES: list[HTTPRouteHandler] = [
     money.fund,
     money.wire,
     people.enrol,
@@ -24,23 +26,10 @@ HANDLERS: Sequence[Any] = (
     clock.run_to_next_event,
     clock.freeze,
     clock.resume,
-)
+]
 
 
-def sandbox_router(simulation: Simulation) -> Router:
-    """Return the routes, with the simulated world they let act and the clock they move."""
-    walking: list[Stepping] = []
-
-    async def stepping_of(bank: Bank) -> Stepping:
-        if not walking:
-            walking.append(Stepping(bank))
-        return walking[0]
-
-    async def simulated() -> Simulation:
-        return simulation
-
-    return Router(
-        "/",
-        route_handlers=list(HANDLERS),
-        dependencies={"stepping": Provide(stepping_of), "simulation": Provide(simulated)},
-    )
+def set_up(app: Litestar, bank: Bank, simulation: Simulation) -> None:
+    """Give the routes of an application the clock they move and the world they let act."""
+    app.state.stepping = Stepping(bank)
+    app.state.simulation = simulation

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Protocol
 from uuid import UUID
 
 import msgspec
+from litestar.datastructures import State
+from litestar.di import Provide
 
 if TYPE_CHECKING:
     from billfold.engine.bank import Bank
@@ -38,3 +40,12 @@ class Simulation(Protocol):
         self, bank: Bank, ach_id: UUID, to: Address, amount: int, company_name: str
     ) -> bool:
         """Let an ACH credit arrive; tell whether it was booked. The same id arrives once."""
+
+
+def _the_simulation(state: State) -> Simulation:
+    simulation: Simulation = state.simulation
+    return simulation
+
+
+SIMULATED = {"simulation": Provide(_the_simulation, sync_to_thread=False)}
+"""What a route declares to be given the simulated world."""

@@ -1,0 +1,62 @@
+"""The throwaway database server of one benchmark: made, used and removed.
+
+Its settings are those of a default installation, so every commit reaches the disk.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import asyncpg
+
+from billfold.adapters import embedded_postgres
+from billfold.migrations import runner
+
+
+class Ground:
+    """A running server with databases of its own."""
+
+    def __init__(self, server: embedded_postgres.Server, path: Path) -> None:
+        self.path = path
+        self.pid = server.pid
+        self._server = server
+
+    def empty_database(self, name: str) -> str:
+        """Return the address of a new database without tables."""
+        return asyncio.run(self._server.create_database(name))
+
+    def database(self, name: str) -> str:
+        """Return the address of a new database with Billfold's tables."""
+        dsn = self.empty_database(name)
+        asyncio.run(_migrate(dsn))
+        return dsn
+
+
+@contextmanager
+def proving_ground(state_dir: Path) -> Iterator[Ground]:
+    """Start a server in a new folder below `state_dir`; stop it and remove the folder after."""
+    state_dir = state_dir.expanduser().resolve()
+    state_dir.mkdir(parents=True, exist_ok=True)
+    path = Path(tempfile.mkdtemp(prefix="bench-", dir=state_dir))
+    path.chmod(0o755)  # the server may run as another user
+    try:
+        server = embedded_postgres.start(path)
+        try:
+            yield Ground(server, path)
+        finally:
+            embedded_postgres.stop(server)
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+async def _migrate(dsn: str) -> None:
+    conn = await asyncpg.connect(dsn)
+    try:
+        await runner.up(conn)
+    finally:
+        await conn.close()

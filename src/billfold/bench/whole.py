@@ -1,0 +1,180 @@
+"""The subject of `engine`: whole on-us transfers between customers through the real engine."""
+
+from __future__ import annotations
+
+import gc
+from random import Random
+from typing import Any
+
+import msgspec
+
+from billfold.bench.measure import Lap
+from billfold.bench.racers import Child
+from billfold.bench.town import (
+    DEPOSIT_CENTS,
+    PARTNER,
+    close_bank,
+    customer_of,
+    deposit,
+    next_morning,
+    open_bank,
+    pocket_of,
+    settle,
+    submit_everything,
+)
+from billfold.engine.bank import Bank
+from billfold.flows.command import Command
+from billfold.flows.transfer_on_us import TransferOnUs
+from billfold.kit.clock import monotonic
+from billfold.kit.ids import command_id
+
+Pair = tuple[int, int, int]
+"""Payer, payee and cents."""
+
+_MOST_CENTS = 20_000_00
+# What one transfer leaves is counted in the database, never taken from the code.
+_COUNTS = """
+SELECT (SELECT count(*) FROM leg) AS legs, (SELECT count(*) FROM command) AS commands,
+       (SELECT count(*) FROM account WHERE kind = 'lot') AS lots,
+       (SELECT count(*) FROM transfer WHERE status = 'COMPLETED') AS transfers
+"""
+_UNBALANCED = """
+WITH side AS (
+  SELECT customer_id, debit AS account_no, amount AS debits, 0::bigint AS credits FROM leg
+   UNION ALL
+  SELECT customer_id, credit, 0, amount FROM leg
+), folded AS (
+  SELECT customer_id, account_no, sum(debits) AS debits, sum(credits) AS credits
+    FROM side GROUP BY customer_id, account_no
+)
+SELECT count(*) FROM account a FULL JOIN folded f USING (customer_id, account_no)
+ WHERE coalesce(a.debits, -1) <> coalesce(f.debits, 0)
+    OR coalesce(a.credits, -1) <> coalesce(f.credits, 0)
+    OR (a.kind = 'bank' AND a.debits <> a.credits)
+"""
+_MONEY_MADE = "SELECT coalesce(sum(credits - debits), 0)::bigint FROM account WHERE asset = 'USD'"
+
+
+class Counts(msgspec.Struct, frozen=True):
+    """Rows in the database at one moment."""
+
+    legs: int
+    commands: int
+    lots: int
+    transfers: int
+
+    def since(self, earlier: Counts) -> Counts:
+        """Return what was added."""
+        return Counts(
+            *(getattr(self, name) - getattr(earlier, name) for name in self.__struct_fields__)
+        )
+
+
+class Whole:
+    """One engine that carries out its share of a pass."""
+
+    def __init__(self, bank: Bank) -> None:
+        self._bank = bank
+        self._commands: list[Command] = []
+        self._laps = 0
+
+    async def prepare(self, orders: tuple[str, list[Pair], bool]) -> None:
+        """Turn pairs into commands; `cold` forgets every book."""
+        name, pairs, cold = orders
+        self._commands = [_transfer(name, nth, pair) for nth, pair in enumerate(pairs)]
+        if cold:
+            self._bank.engine.forget_all()
+        gc.collect()
+
+    async def run(self) -> Lap:
+        """Submit the share in one go; every transfer must complete."""
+        started = monotonic()
+        outcomes = await submit_everything(self._bank, self._commands)
+        ended = monotonic()
+        assert all(outcome["status"] == "COMPLETED" for outcome in outcomes)
+        return Lap(len(outcomes), started, ended)
+
+    async def close(self) -> None:
+        """Stop the engine."""
+        await close_bank(self._bank)
+
+
+class Warden:
+    """Settles the town, turns its clock and counts its rows; never runs while others do."""
+
+    def __init__(self, bank: Bank) -> None:
+        self._bank = bank
+
+    async def prepare(self, orders: tuple[str, Any]) -> Any:  # noqa: ANN401 - per verb
+        """Do what is asked: settle, morning, count or prove."""
+        verb, argument = orders
+        if verb == "settle":
+            portals = await settle(self._bank, range(argument))
+            await submit_everything(
+                self._bank,
+                [deposit(nth, portal, DEPOSIT_CENTS, "first") for nth, portal in portals.items()],
+            )
+            await self._bank.pool.execute("VACUUM ANALYZE")
+            await self._bank.pool.execute("CHECKPOINT")
+        elif verb == "morning":
+            await next_morning(self._bank)
+        elif verb == "count":
+            return Counts(*(await self._bank.pool.fetchrow(_COUNTS) or ()))
+        elif verb == "prove":
+            assert await self._bank.pool.fetchval(_UNBALANCED, timeout=600) == 0
+            assert await self._bank.pool.fetchval(_MONEY_MADE) == 0
+        return None
+
+    async def run(self) -> None:
+        """It runs no races."""
+
+    async def close(self) -> None:
+        """Stop the engine."""
+        await close_bank(self._bank)
+
+
+async def open_whole(dsn: str, lanes: int, batch_limit: int) -> Whole:
+    """Open an engine on a founded bank."""
+    return Whole(await open_bank(dsn, lanes=lanes, batch_limit=batch_limit))
+
+
+async def open_warden(dsn: str) -> Warden:
+    """Found the bank of an empty database."""
+    return Warden(await open_bank(dsn))
+
+
+def whole_child(dsn: str, *, lanes: int, batch_limit: int) -> Child:
+    """Return an engine in a process of its own."""
+    return Child(open_whole, dsn=dsn, lanes=lanes, batch_limit=batch_limit)
+
+
+def warden_child(dsn: str) -> Child:
+    """Return the warden in a process of its own."""
+    return Child(open_warden, dsn=dsn)
+
+
+def draw_pairs(draw: Random, customers: int) -> list[Pair]:
+    """Pair everybody with somebody, once: each pair pays a drawn amount in one direction."""
+    people = list(range(customers))
+    draw.shuffle(people)
+    # Fifty cents: the sandbox takes some endings of an amount for a wish to be refused.
+    return [
+        (payer, payee, draw.randrange(100, _MOST_CENTS // 100) * 100 + 50)
+        for payer, payee in zip(people[::2], people[1::2], strict=False)
+    ]
+
+
+def _transfer(name: str, nth: int, pair: Pair) -> TransferOnUs:
+    payer, payee, cents = pair
+    return TransferOnUs(
+        caller="bench",
+        key=command_id(name, str(nth)),
+        customers=(customer_of(payer), customer_of(payee)),
+        transfer_id=None,
+        type="PEER_TO_PEER",
+        from_pocket_id=pocket_of(payer),
+        to_pocket_id=pocket_of(payee),
+        amount=cents,
+        partner_id=PARTNER,
+        description="Invoice",
+    )

@@ -1,0 +1,100 @@
+"""The command line as a whole: every command in its place, every failure with a next step."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from billfold import __version__
+from billfold.interfaces.cli import (
+    clock,
+    database,
+    doctor,
+    market,
+    partners,
+    pockets,
+    proof,
+    reference,
+    running,
+    sandbox,
+)
+from billfold.interfaces.cli.ground import CannotGoOn, Ground
+from billfold.interfaces.cli.shown import complain, example
+from billfold.kit.errors import BillfoldError, InvalidInput
+from billfold.kit.settings import SettingsError
+
+
+
+def build_app(ground: Ground) -> typer.Typer:
+    """Return the command line, standing on what the wiring lends."""
+    app = typer.Typer(
+        name="billfold",
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode="rich",
+        help="A core for bank accounts that live in US Treasury bills.",
+        epilog=example("billfold sandbox"),
+        context_settings={"obj": ground, "help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(_about)
+    app.command(running.HTTPS, hidden=True)(running.run_https)
+    app.command(running.PLAIN, hidden=True)(running.run_plain)
+    app.command(epilog=example("billfold sandbox --fresh --seed 7"))(sandbox.sandbox)
+    app.command(epilog=example("BILLFOLD_PORT=9443 billfold serve"))(running.serve)
+    app.command(epilog=example("billfold worker"))(running.worker)
+    app.command(epilog=example("billfold verify"))(proof.verify)
+    app.command(epilog=example("billfold doctor"))(doctor.doctor)
+    app.command(epilog=example("billfold deprecations"))(reference.deprecations)
+    app.command(
+        epilog=example("billfold bench engine", "billfold bench transfers --json"),
+        context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
+    )(proof.bench)
+    app.add_typer(clock.app, name="clock")
+    app.add_typer(database.app, name="migrate")
+    app.add_typer(partners.app, name="partner")
+    app.add_typer(pockets.app, name="pocket")
+    app.add_typer(market.market, name="market")
+    app.add_typer(market.calendar, name="calendar")
+    app.add_typer(reference.openapi, name="openapi")
+    return app
+
+
+def _print_version(wanted: bool) -> None:  # noqa: FBT001 - called by the command line
+    if wanted:
+        typer.echo(f"billfold {__version__}")
+        raise typer.Exit
+
+
+def run(ground: Ground, arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return the status to end with: 0, 1 when it failed, 2 when misused."""
+    try:
+        build_app(ground)(list(sys.argv[1:] if arguments is None else arguments))
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else 1
+    except CannotGoOn as gap:
+        complain(str(gap), gap.next_step)
+    except SettingsError as wrong:
+        complain("The settings are wrong.", "Set the variables named here:")
+        for mistake in wrong.mistakes:
+            complain(mistake.sentence)
+    except InvalidInput as wrong:
+        for error in wrong.errors:
+            complain(f"{'.'.join(map(str, error.loc))}: {error.msg}")
+    except BillfoldError as error:
+        complain(f"{error.detail} ({error.code})", "See `billfold doctor`.")
+    return 1
+
+
+def _about(
+    version: Annotated[  # noqa: ARG001 - its callback does the work
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version and end."
+        ),
+    ] = False,  # noqa: FBT002 - a flag of the command line
+) -> None:
+    pass

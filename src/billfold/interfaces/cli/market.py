@@ -1,0 +1,119 @@
+"""`billfold market` and `billfold calendar`: what the Treasury and the operator know."""
+
+from __future__ import annotations
+
+from datetime import date, datetime, time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from billfold.domain.business_days import (
+    Override,
+    keep_override,
+    list_overrides,
+    remove_override,
+)
+from billfold.domain.tbills import parse_auctions, parse_daily_rates
+from billfold.domain.tbills.writes import import_auctions, import_rates
+from billfold.interfaces.cli.ground import CannotGoOn, ground_of
+from billfold.interfaces.cli.opened import with_database
+from billfold.interfaces.cli.shown import console, done, example, say, table
+
+if TYPE_CHECKING:
+    from billfold.kit.db import Connection
+
+market = typer.Typer(
+    no_args_is_help=True,
+    help="Bring the Treasury's newer rates and auctions into the bank.",
+    epilog=example("billfold market import --rates daily-treasury-rates.csv"),
+)
+calendar = typer.Typer(
+    no_args_is_help=True,
+    help="Say what the calendars do not know: a day that is closed, or closes early.",
+    epilog=example("billfold calendar override 2025-01-09 --bond closed --reason 'Mourning'"),
+)
+
+CsvFile = Annotated[Path | None, typer.Option(exists=True, dir_okay=False)]
+_RESTART = "[dim]Running processes see it after a restart.[/]"
+
+
+@market.command(
+    "import", epilog=example("billfold market import --rates rates.csv --auctions auctions.csv")
+)
+def import_files(
+    ctx: typer.Context,
+    rates: CsvFile = None,
+    auctions: CsvFile = None,
+) -> None:
+    """Add a Daily Treasury Bill Rates file and an auctions_query file, as the Treasury wrote them.
+
+    Nothing is changed that is on record: a row that contradicts refuses the whole file.
+    """
+    if rates is None and auctions is None:
+        raise CannotGoOn("There is nothing to import.", "Give --rates FILE or --auctions FILE.")
+
+    async def work(conn: Connection) -> None:
+        async with conn.transaction():
+            if auctions is not None:
+                rows = await import_auctions(conn, parse_auctions(auctions.read_text()))
+                done(f"Auctions: {rows.added} new, {rows.known} known already.")
+            if rates is not None:
+                days = await import_rates(conn, parse_daily_rates(rates.read_text()))
+                done(f"Days of rates: {days.added} new, {days.known} known already.")
+
+    with_database(ground_of(ctx), work)
+    say(_RESTART)
+
+
+@calendar.command(
+    epilog=example("billfold calendar override 2025-11-28 --closes 13:00 --reason 'Early close'")
+)
+def override(
+    ctx: typer.Context,
+    day: Annotated[datetime, typer.Argument(formats=["%Y-%m-%d"])],
+    bond: Annotated[
+        Literal["open", "closed"], typer.Option(help="The bond market on that day.")
+    ] = "open",
+    fed: Annotated[
+        Literal["open", "closed"], typer.Option(help="The Federal Reserve on that day.")
+    ] = "open",
+    closes: Annotated[
+        datetime | None, typer.Option(formats=["%H:%M"], help="An early close, New York time.")
+    ] = None,
+    reason: Annotated[str, typer.Option(help="Why, for whoever reads it later.")] = "",
+    remove: Annotated[bool, typer.Option("--remove", help="Forget the override.")] = False,  # noqa: FBT002 - a flag of the command line
+) -> None:
+    """Override what the calendars say of one day."""
+    on: date = day.date()
+    if remove:
+        if not with_database(ground_of(ctx), lambda conn: remove_override(conn, on)):
+            raise CannotGoOn(f"{on} is not overridden.", "See `billfold calendar list`.")
+        done(f"{on} is as the calendars say again.")
+        return
+    if not reason or (closes and bond == "closed"):
+        raise CannotGoOn(
+            "An override needs a reason, and a closed market does not close early.",
+            "Give --reason, and either --closes or --bond closed.",
+        )
+    early: time | None = closes.time() if closes else None
+    kept = Override(on, "early" if early else bond, early, fed, reason)
+    with_database(ground_of(ctx), lambda conn: keep_override(conn, kept))
+    done(f"{on}: bond market {kept.bond_market}, Reserve {fed}.")
+    say(_RESTART)
+
+
+@calendar.command("list", epilog=example("billfold calendar list"))
+def list_all(ctx: typer.Context) -> None:
+    """List the days on which the calendars are overridden."""
+    rows = with_database(ground_of(ctx), list_overrides)
+    console.print(
+        table(
+            "",
+            ("day", "bond market", "closes", "Reserve", "reason"),
+            [
+                (each.day, each.bond_market, each.closes_at or "", each.fed, each.reason)
+                for each in rows
+            ],
+        )
+    )

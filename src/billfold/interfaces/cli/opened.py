@@ -1,0 +1,45 @@
+"""A bank or a database lent to one command and given back at its end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, TypeVar
+
+from billfold.interfaces.cli.ground import Ground
+from billfold.kit.db import create_pool
+
+if TYPE_CHECKING:
+    from billfold.engine.bank import Bank
+    from billfold.kit.db import Connection
+
+Result = TypeVar("Result")
+
+
+def with_bank(ground: Ground, work: Callable[[Bank], Awaitable[Result]]) -> Result:
+    """Open the bank, do the work, close it. Starts the embedded database when nobody has."""
+    settings = ground.settings()
+    with ground.database(settings, _quiet) as database:
+
+        async def run() -> Result:
+            async with ground.bank(settings, database.dsn) as bank:
+                return await work(bank)
+
+        return asyncio.run(run())
+
+
+def with_database(ground: Ground, work: Callable[[Connection], Awaitable[Result]]) -> Result:
+    """Connect to the database, do the work, let go. The bank need not be founded."""
+    settings = ground.settings()
+    with ground.database(settings, _quiet) as database:
+
+        async def run() -> Result:
+            pool = await create_pool(database.dsn, max_size=2)
+            async with pool, pool.acquire() as conn:
+                return await work(conn)
+
+        return asyncio.run(run())
+
+
+def _quiet(_: str) -> None:
+    pass

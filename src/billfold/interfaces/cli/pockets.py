@@ -1,0 +1,71 @@
+"""`billfold pocket`: what only the operator does with a Pocket."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+from uuid import UUID
+
+import typer
+
+from billfold.flows.pockets import SetPocketState
+from billfold.interfaces.cli.ground import CannotGoOn, Ground, ground_of
+from billfold.interfaces.cli.opened import with_bank
+from billfold.interfaces.cli.shown import done, example
+from billfold.kit import ids
+
+if TYPE_CHECKING:
+    from billfold.engine.bank import Bank
+
+app = typer.Typer(
+    no_args_is_help=True,
+    help="Freeze and unfreeze a Pocket, switch its real-time yield.",
+    epilog=example("billfold pocket freeze 5d0c...e1"),
+)
+
+PocketId = Annotated[UUID, typer.Argument(help="The Pocket's id.")]
+
+
+@app.command(epilog=example("billfold pocket freeze 5d0c2a4e-8f00-8000-8000-0000000000e1"))
+def freeze(ctx: typer.Context, pocket_id: PocketId) -> None:
+    """Freeze a Pocket: money may come in, nothing leaves."""
+    _set(ground_of(ctx), pocket_id, status="FROZEN")
+    done("The Pocket is frozen.")
+
+
+@app.command(epilog=example("billfold pocket unfreeze 5d0c2a4e-8f00-8000-8000-0000000000e1"))
+def unfreeze(ctx: typer.Context, pocket_id: PocketId) -> None:
+    """Open a frozen Pocket again."""
+    _set(ground_of(ctx), pocket_id, status="OPEN")
+    done("The Pocket is open.")
+
+
+@app.command(
+    "real-time-yield",
+    epilog=example("billfold pocket real-time-yield 5d0c2a4e-8f00-8000-8000-0000000000e1 --off"),
+)
+def real_time_yield(
+    ctx: typer.Context,
+    pocket_id: PocketId,
+    on: Annotated[bool, typer.Option("--on/--off", help="Show it, or stop showing it.")] = True,  # noqa: FBT002 - a flag of the command line
+) -> None:
+    """Show a Pocket's yield by the second, or stop showing it."""
+    _set(ground_of(ctx), pocket_id, real_time_yield=on)
+    done(f"Real-time yield is {'on' if on else 'off'}.")
+
+
+def _set(ground: Ground, pocket_id: UUID, **changes: Any) -> None:
+    async def work(bank: Bank) -> None:
+        entry = await bank.directory.find("pocket", pocket_id)
+        if entry is None:
+            raise CannotGoOn(f"There is no Pocket {pocket_id}.", "Look up its id in the API.")
+        await bank.engine.submit(
+            SetPocketState(
+                caller="operator",
+                key=ids.new(),
+                customers=(entry.customer_id,),
+                pocket_id=pocket_id,
+                **changes,
+            )
+        )
+
+    with_bank(ground, work)

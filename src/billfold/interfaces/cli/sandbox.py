@@ -1,0 +1,231 @@
+"""`billfold sandbox`: a whole bank on this machine, and the story of its first customer.
+
+Starts the database, migrates and founds, makes a partner and certificates, runs server and
+worker as processes of their own, plays the story once, and stays until it is told to stop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+import httpx
+import msgspec
+import typer
+from rich.panel import Panel
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from billfold.interfaces.cli.ground import CannotGoOn, Database, Ground, ground_of
+from billfold.interfaces.cli.proof import prove
+from billfold.interfaces.cli.running import HTTPS, PLAIN, stop_on_signals, words_for
+from billfold.interfaces.cli.sandbox_file import (
+    SandboxFile,
+    Stage,
+    read_sandbox_file,
+    write_sandbox_file,
+)
+from billfold.interfaces.cli.settling_in import settle_in
+from billfold.interfaces.cli.shown import complain, console, done, say
+from billfold.interfaces.cli.story import Story
+from billfold.interfaces.cli.story_client import PartnerClient
+from billfold.interfaces.cli.supervision import Supervisor
+from billfold.kit.clock import monotonic, wall_now
+
+if TYPE_CHECKING:
+    from billfold.kit.settings import Settings
+
+UP_SECONDS = 60.0
+_POLL_SECONDS = 0.1
+_INTERRUPTED = (
+    "The story was interrupted the last time and is not told twice over.",
+    "Start over with `billfold sandbox --fresh`, or go on without it.",
+)
+
+Port = Annotated[int | None, typer.Option(min=1, max=65_535)]
+
+
+class _Wish(NamedTuple):
+    """What the person asked for on the command line."""
+
+    exit_after_story: bool
+    tell_story: bool
+    changes: dict[str, object]
+
+
+def sandbox(
+    ctx: typer.Context,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Forget the last time.")] = False,  # noqa: FBT002 - a flag of the command line
+    seed: Annotated[
+        int | None, typer.Option(help="Ids, and so the whole story, repeat with a seed.")
+    ] = None,
+    port: Port = None,
+    http_port: Port = None,
+    exit_after_story: Annotated[
+        bool, typer.Option("--exit-after-story", help="End with status 0 after the story.")
+    ] = False,  # noqa: FBT002 - a flag of the command line
+    no_story: Annotated[bool, typer.Option("--no-story", help="Start the bank only.")] = False,  # noqa: FBT002 - a flag of the command line
+) -> None:
+    """Run a whole bank on this machine: over https, with a partner and a customer to try."""
+    ground = ground_of(ctx)
+    given = {"port": port, "http_port": http_port}
+    ports: dict[str, object] = {name: value for name, value in given.items() if value is not None}
+    settings = ground.settings(**ports)
+    if seed is not None:
+        settings = ground.settings(**ports, seed=f"sandbox {seed}".encode())
+    if settings.is_production:
+        raise CannotGoOn("This is set up as a real bank.", "Unset BILLFOLD_ENVIRONMENT.")
+    _must_be_free(settings)
+    if fresh:
+        _start_over(ground, settings)
+    wish = _Wish(exit_after_story, tell_story=not no_story, changes=ports)
+    with _steps() as step:
+        step("Starting the database")
+        with ground.database(settings, step) as database:
+            asyncio.run(_run(ground, settings, database, wish, step))
+
+
+async def _run(
+    ground: Ground, settings: Settings, database: Database, wish: _Wish, step: _Steps
+) -> None:
+    stop = stop_on_signals()
+    step("Migrating the database")
+    await ground.migrate_up(database.dsn, step)
+    step("Founding the bank")
+    await ground.found(settings, database.dsn)
+    home = await settle_in(ground, settings, database.dsn, step)
+    logs = settings.state_dir / "logs"
+    environment = ground.environment(settings, database.dsn, **wish.changes)
+    supervisor = Supervisor(environment, complain, watch=database.revive)
+    step("Starting the server")
+    try:
+        await supervisor.start("https", words_for(ground, HTTPS), logs / "https.log")
+        await supervisor.start("plain http", words_for(ground, PLAIN), logs / "plain.log")
+        worker = words_for(ground, "worker", "--with-parent")
+        await supervisor.start("worker", worker, logs / "worker.log")
+        await _until_up(home, logs, stop)
+        step.end()
+        if not stop.is_set():
+            await _tell(ground, settings, database, home, wish)
+        if not (stop.is_set() or wish.exit_after_story):
+            _show_home(settings, home)
+            await supervisor.run(stop)
+    finally:
+        step.end()
+        await supervisor.stop()
+
+
+async def _tell(
+    ground: Ground, settings: Settings, database: Database, home: SandboxFile, wish: _Wish
+) -> None:
+    """Play the story once in the life of this bank, and prove the ledger after it."""
+    if not wish.tell_story or home.story == "played":
+        return
+    if home.story == "playing":
+        complain(*_INTERRUPTED)
+        return
+    began = monotonic()
+    _note(settings, home, "playing")
+    async with ground.bank(settings, database.dsn) as bank:
+        await asyncio.to_thread(_play, settings, home, bank.seed)
+        console.rule("The ledger proves itself", align="left", style="cyan")
+        await prove(bank)
+    _note(settings, home, "played")
+    done(f"The story took {monotonic() - began:.1f} seconds.")
+
+
+def _play(settings: Settings, home: SandboxFile, seed: bytes) -> None:
+    transcript = settings.state_dir / "story.jsonl"
+    with PartnerClient(home.access(), seed=seed, transcript=transcript) as client:
+        client.get_token(wall_now())
+        Story(client, console).play()
+
+
+def _note(settings: Settings, home: SandboxFile, stage: Stage) -> None:
+    write_sandbox_file(settings.state_dir, msgspec.structs.replace(home, story=stage))
+
+
+def _start_over(ground: Ground, settings: Settings) -> None:
+    if settings.database_url is not None:
+        raise CannotGoOn(
+            "--fresh does not empty a database of your own.",
+            "Drop and create it, or unset BILLFOLD_DATABASE_URL.",
+        )
+    ground.wipe(settings.state_dir, say)
+
+
+def _must_be_free(settings: Settings) -> None:
+    """Refuse to start where something listens already."""
+    for name, port in (("port", settings.port), ("http-port", settings.http_port)):
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind((settings.host, port))
+            except OSError:
+                raise CannotGoOn(
+                    f"Port {port} of {settings.host} is taken.",
+                    f"Stop what listens there (another sandbox?), or choose: --{name} {port + 1000}",
+                ) from None
+
+
+async def _until_up(home: SandboxFile, logs: Path, stop: asyncio.Event) -> None:
+    """Wait until the server answers over https."""
+    began = monotonic()
+    context = httpx.create_ssl_context(verify=home.ca_file, trust_env=False)
+    async with httpx.AsyncClient(verify=context, trust_env=False) as client:
+        while not stop.is_set():
+            try:
+                answer = await client.get(f"{home.base_url}/health")
+            except httpx.TransportError:
+                answer = None
+            if answer is not None and answer.is_success:
+                return
+            if monotonic() - began > UP_SECONDS:
+                raise CannotGoOn("The server does not come up.", f"Look into {logs / 'https.log'}.")
+            await asyncio.sleep(_POLL_SECONDS)
+
+
+def _show_home(settings: Settings, home: SandboxFile) -> None:
+    lines = [
+        f"API          {home.partner_url}",
+        f"Reference    {home.docs_url}",
+        f"Plain http   {home.http_url} (refused)",
+        f"Username     {home.username}",
+        f"Password     {home.password}",
+        f"Secret       {home.shared_secret}",
+        f"CA           {home.ca_file}",
+        f"For programs {settings.state_dir / 'sandbox.json'}",
+    ]
+    say("")
+    console.print(Panel("\n".join(lines), title="The bank is open", title_align="left"))
+    say("[dim]Move its time with[/] billfold clock next[dim]; stop it with Ctrl-C.[/]")
+
+
+class _Steps:
+    """The line that says what is being done right now."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._task = progress.add_task("", total=None)
+        self._text = ""
+        self._began = time.monotonic()
+
+    def __call__(self, text: str) -> None:
+        self._progress.update(self._task, description=text)
+
+    def end(self) -> None:
+        self._progress.stop()
+
+
+@contextmanager
+def _steps() -> Iterator[_Steps]:
+    progress = Progress(
+        SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(),
+        console=console, transient=True,
+    )  # fmt: skip
+    with progress:
+        yield _Steps(progress)

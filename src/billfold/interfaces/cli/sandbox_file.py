@@ -1,0 +1,69 @@
+"""`.billfold/sandbox.json`: everything a program needs to call the sandbox, readable by its owner."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Literal
+from uuid import UUID
+
+import msgspec
+
+from billfold.interfaces.cli.story_client import Access
+
+NAME = "sandbox.json"
+
+Stage = Literal["none", "playing", "played"]
+
+
+class SandboxFile(msgspec.Struct, frozen=True, kw_only=True):
+    """Addresses, credentials and ids of a running sandbox."""
+
+    base_url: str
+    partner_url: str
+    host: str
+    http_url: str
+    docs_url: str
+    clock_url: str
+    ca_file: str
+    partner: str
+    username: str
+    password: str
+    shared_secret: str
+    private_key: str
+    kid: str
+    customer_id: UUID
+    own_customer_id: UUID
+    facilitation_pocket_id: UUID
+    story: Stage = "none"
+
+    def access(self) -> Access:
+        """Return what a client of the API needs of it."""
+        return Access(
+            base_url=self.base_url,
+            host=self.host,
+            ca_file=self.ca_file,
+            username=self.username,
+            shared_secret=self.shared_secret,
+            private_key=self.private_key,
+            kid=self.kid,
+        )
+
+
+def read_sandbox_file(state_dir: Path) -> SandboxFile | None:
+    """Return what the last start wrote, or None when there is nothing, or nothing readable."""
+    try:
+        return msgspec.json.decode((state_dir / NAME).read_bytes(), type=SandboxFile)
+    except (OSError, msgspec.MsgspecError):
+        return None
+
+
+def write_sandbox_file(state_dir: Path, content: SandboxFile) -> Path:
+    """Put the file in place whole, never readable by anybody else."""
+    path = state_dir / NAME
+    draft = path.with_suffix(".new")
+    draft.unlink(missing_ok=True)
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:
+        out.write(msgspec.json.format(msgspec.json.encode(content)) + b"\n")
+    draft.replace(path)
+    return path

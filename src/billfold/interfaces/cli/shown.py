@@ -1,0 +1,53 @@
+"""How the command line looks: one console, tables, and an example under each help text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from billfold.kit.dates import ET
+
+console = Console(highlight=False)
+errors = Console(stderr=True, highlight=False)
+
+
+def example(*lines: str) -> str:
+    """Return the last paragraph of a command's help: how it is called."""
+    return "Example:  " + "    ".join(lines)
+
+
+def say(text: str) -> None:
+    """Tell the person something; markup is rendered."""
+    console.print(text)
+
+
+def done(text: str) -> None:
+    """Tell that something worked."""
+    console.print(f"[green]✓[/] {text}")
+
+
+def complain(wrong: str, next_step: str = "") -> None:
+    """Tell on standard error what is wrong and what to do next."""
+    errors.print(f"[red]✗[/] {escape(wrong)}")
+    if next_step:
+        errors.print(f"  [bold]Next:[/] {escape(next_step)}")
+
+
+def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Table:
+    """Return a table; columns whose name ends with `>` are aligned to the right."""
+    made = Table(title=title or None, title_justify="left", header_style="bold")
+    for column in columns:
+        right = column.endswith(">")
+        made.add_column(column.rstrip(">"), justify="right" if right else "left")
+    for row in rows:
+        made.add_row(*(escape(str(cell)) for cell in row))
+    return made
+
+
+def eastern(at: datetime) -> str:
+    """Return an instant as people in New York write it: "Mon 2025-06-02 09:00:00 EDT"."""
+    return at.astimezone(ET).strftime("%a %Y-%m-%d %H:%M:%S %Z")

@@ -1,0 +1,105 @@
+"""What the application declares of each operation, read once from its routes."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import date
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote_plus
+
+from litestar.routes import HTTPRoute
+
+from billfold.interfaces.http.arrivals import Arrival
+from billfold.interfaces.http.bodies import decode, missing_body
+from billfold.kit.errors import BillfoldError, FieldError, InvalidInput
+
+if TYPE_CHECKING:
+    from litestar import Litestar
+    from litestar.handlers import HTTPRouteHandler
+
+SANDBOX = "/api/v1/sandbox/"
+_JSON_TYPE = re.compile(r"application/json\s*(;.*)?", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One method of one path. `door` is open, bearer or signed; `body` None without a JSON body."""
+
+    name: str
+    door: str = "open"
+    moves_money: bool = False
+    body: Any = None
+    body_optional: bool = False
+    query: frozenset[str] | None = None
+    deprecated: tuple[date, date] | None = None
+
+    def read(self, arrival: Arrival, query: bytes) -> None:
+        """Check the query's names and decode the body. Raises what is wrong with them."""
+        if query and self.query is not None:
+            self._check_query(query)
+        if self.body is None:
+            return
+        if not arrival.body:
+            if not self.body_optional:
+                raise missing_body()
+            return
+        sent = arrival.header(b"content-type")
+        if sent is not None and not _JSON_TYPE.fullmatch(sent):
+            raise BillfoldError("unsupported-media-type", "Send the body as application/json.")
+        arrival.decoded = decode(arrival.body, self.body)
+
+    def _check_query(self, query: bytes) -> None:
+        sent = {unquote_plus(part.partition("=")[0]) for part in query.decode("latin-1").split("&")}
+        unknown = sorted(sent - (self.query or frozenset()) - {""})
+        if unknown:
+            raise InvalidInput(
+                FieldError(
+                    ("query", name), "is not a parameter of this operation", "extra_forbidden"
+                )
+                for name in unknown
+            )
+
+
+OPTIONS = Operation("options")
+
+
+def operations_of(app: Litestar) -> dict[HTTPRouteHandler, Operation]:
+    """Return the declared operations of an application under their handlers."""
+    return {
+        handler: _operation(
+            handler, route.path, {each.field_alias for each in model.expected_query_params}
+        )
+        for route in app.routes
+        if isinstance(route, HTTPRoute)
+        for method, (handler, model) in route.route_handler_map.items()
+        if method != "OPTIONS"
+    }
+
+
+def operation_name(handler: HTTPRouteHandler) -> str:
+    """Return the operationId: as declared, or the name of the function."""
+    declared = handler.operation_id
+    return declared if isinstance(declared, str) else handler.handler_name
+
+
+def door_of(handler: HTTPRouteHandler, path: str) -> str:
+    """Return the door of an operation: as marked; bearer below /api/v1/sandbox/; else signed."""
+    usual = "bearer" if path.startswith(SANDBOX) else "signed"
+    return str(handler.opt.get("door", usual))
+
+
+def _operation(handler: HTTPRouteHandler, path: str, query: set[str]) -> Operation:
+    opt = handler.opt
+    data = handler.parsed_fn_signature.parameters.get("data")
+    return Operation(
+        name=operation_name(handler),
+        door=door_of(handler, path),
+        moves_money=bool(opt.get("moves_money")),
+        body=None if data is None else data.annotation,
+        body_optional=data is not None and (data.is_optional or data.has_default),
+        query=None
+        if opt.get("any_query")
+        else frozenset(query) | opt.get("query_names", frozenset()),
+        deprecated=opt.get("deprecated"),
+    )

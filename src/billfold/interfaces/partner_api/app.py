@@ -1,0 +1,152 @@
+"""The Partner API put together: the routes of every resource behind one door."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib.metadata import version
+from importlib.resources import files
+from typing import Any
+
+import msgspec
+from litestar import Litestar, Request, Response
+from litestar.di import Provide
+from litestar.exceptions import NotAuthorizedException
+from litestar.middleware import DefineMiddleware
+from litestar.types import ControllerRouterHandler
+
+from billfold.engine.bank import Bank
+from billfold.interfaces.http.answers import answer_to
+from billfold.interfaces.http.arrivals import ArrivedRequest, arrival_of
+from billfold.interfaces.http.calls import Caller
+from billfold.interfaces.http.door import Door, Doorkeeper
+from billfold.interfaces.http.frame import Frame
+from billfold.interfaces.http.openapi import Described, Document, describe
+from billfold.interfaces.http.operations import operations_of
+from billfold.interfaces.http.pages import PAGES, reference_pages
+from billfold.interfaces.http.signatures import plain_signatures
+from billfold.interfaces.partner_api.login import LoginDesk
+from billfold.kit.settings import Settings
+
+_TITLE = "Partner API"
+_DESCRIPTION = (
+    "Open accounts for your customers whose money lives in US Treasury bills, and move it. "
+    "Amounts are integers in cents.\n\n"
+    "Every request carries a token, an idempotency key and a signature: `Authorization: Bearer "
+    "<token>`, `x-service-idempotency: <uuid>`, `x-service-signature: <base64>`. The signature is "
+    "HMAC-SHA256, keyed with your shared secret, over the key, the path and the body as sent, with "
+    "nothing between them. Operations of the sandbox need only the token.\n\n"
+    "A request may be sent again under its key: it does not run twice, and the first answer comes "
+    "back for 24 hours. Errors are problem documents whose `type` is a page that explains them."
+)
+_INJECTED = ("bank", "caller", "desk")
+
+
+def partner_routes(
+    sandbox: Sequence[ControllerRouterHandler] = (),
+) -> list[ControllerRouterHandler]:
+    """Return the ROUTES of every module here, and those of the sandbox where there is one."""
+    here = importlib.import_module(str(__package__))
+    found: list[ControllerRouterHandler] = []
+    for module in pkgutil.iter_modules(here.__path__, f"{here.__name__}."):
+        found += getattr(importlib.import_module(module.name), "ROUTES", ())
+    return [*found, *sandbox]
+
+
+def create_partner_app(bank: Bank, *, routes: Sequence[ControllerRouterHandler]) -> Litestar:
+    """Return the ASGI application of one worker. Whoever opens the bank starts its engine."""
+    keeper = Doorkeeper(bank)
+    desk = LoginDesk(bank)
+
+    def the_bank() -> Bank:
+        return bank
+
+    def the_desk() -> LoginDesk:
+        return desk
+
+    with plain_signatures():
+        app = Litestar(
+            route_handlers=[
+                *routes,
+                *PAGES,
+                *reference_pages(lambda: partner_document(bank.settings, tuple(routes))),
+            ],
+            middleware=[DefineMiddleware(Door, keeper=keeper)],
+            dependencies={
+                "bank": Provide(the_bank, sync_to_thread=False),
+                "caller": Provide(_the_caller, sync_to_thread=False),
+                "desk": Provide(the_desk, sync_to_thread=False),
+            },
+            exception_handlers={Exception: _on_error},
+            request_class=ArrivedRequest,
+            openapi_config=None,
+            logging_config=None,
+            on_shutdown=[keeper.close],
+        )
+    app.state.bank, app.state.partner_routes = bank, tuple(routes)
+    keeper.operations = operations_of(app)
+    app.asgi_handler = Frame(app.asgi_handler, bank.settings)
+    return app
+
+
+def partner_openapi(app: Litestar, *, include_deprecated: bool = False) -> Document:
+    """Return the OpenAPI document of the Partner API."""
+    bank: Bank = app.state.bank
+    return partner_document(
+        bank.settings, app.state.partner_routes, include_deprecated=include_deprecated
+    )
+
+
+def partner_document(
+    settings: Settings,
+    routes: Sequence[ControllerRouterHandler],
+    *,
+    include_deprecated: bool = False,
+) -> Document:
+    """Return the OpenAPI document of these routes; no bank needs to be open for it."""
+    server = {
+        "url": f"https://{{partner}}.{settings.domain}:{{port}}",
+        "variables": {
+            "partner": {"default": "acme", "description": "The name you were given."},
+            "port": {"default": str(settings.port)},
+        },
+    }
+    what = Described(
+        routes=routes,
+        injected=_INJECTED,
+        title=_TITLE,
+        version=version("billfold"),
+        description=_DESCRIPTION,
+        servers=[server],
+        examples=_examples(),
+    )
+    return describe(what, include_deprecated=include_deprecated)
+
+
+@cache
+def _examples() -> Mapping[str, Mapping[str, Any]]:
+    """Return the packaged examples: operationId -> {"request": ..., "response": ...}."""
+    packaged = files(__package__).joinpath("examples.json")
+    if not packaged.is_file():
+        return {}
+    found: Mapping[str, Mapping[str, Any]] = msgspec.json.decode(packaged.read_bytes())
+    return found
+
+
+def _the_caller(request: ArrivedRequest) -> Caller:
+    caller = arrival_of(request.scope).caller
+    if caller is None:
+        raise NotAuthorizedException
+    return caller
+
+
+def _on_error(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
+    answer = answer_to(error, arrival_of(request.scope))
+    return Response(
+        answer.body,
+        status_code=answer.status,
+        media_type=answer.content_type,
+        headers={name.decode(): value.decode("latin-1") for name, value in answer.headers},
+    )

@@ -1,0 +1,126 @@
+"""Logging in with a user name and a password: slow on purpose, and locked after five failures."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import datetime
+from typing import Annotated
+
+import msgspec
+from litestar import post
+from litestar.handlers import HTTPRouteHandler
+from typing_extensions import override
+
+from billfold.domain import identity
+from billfold.domain.identity import UserRow
+from billfold.engine.bank import Bank
+from billfold.interfaces.http.addresses import count_address
+from billfold.interfaces.http.answers import Turned
+from billfold.interfaces.http.arrivals import Arrival, ArrivedRequest, arrival_of
+from billfold.interfaces.http.hosts import is_bare, slug_of
+from billfold.interfaces.http.marks import OPEN, refuses
+from billfold.kit.clock import wall_now
+from billfold.kit.crypto import verify_password
+from billfold.kit.errors import Unavailable
+
+AT_ONCE = 2
+"""How many passwords are verified side by side; each takes 19 MiB and a core."""
+WAITING_MAX = 100
+Word = Annotated[str, msgspec.Meta(min_length=1, max_length=128)]
+
+
+class LoginRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Who logs in."""
+
+    username: Word
+    password: Word
+
+    @override
+    def __repr__(self) -> str:
+        """Leave the password out of logs and traces."""
+        return f"LoginRequest(username={self.username!r})"
+
+
+class Login(msgspec.Struct, frozen=True):
+    """An access token for one hour."""
+
+    token: str
+    expires: str
+
+
+class LoginDesk:
+    """Where passwords are checked, two at a time."""
+
+    __slots__ = ("_bank", "_gate", "_waiting")
+
+    def __init__(self, bank: Bank) -> None:
+        self._bank = bank
+        self._gate = asyncio.Semaphore(AT_ONCE)
+        self._waiting = 0
+
+    async def log_in(self, body: LoginRequest, arrival: Arrival, now: datetime) -> Login:
+        """Return a token. Raises `invalid-credentials`, `login-locked`, `rate-limited`."""
+        pool = self._bank.pool
+        await count_address(pool, arrival.client, now)
+        user = await self._user(body.username, arrival.host)
+        # Asked of everybody, so that a name that exists takes no other time than one that does not.
+        strange = await identity.stranger_locked_for(pool, body.username, now)
+        locked = strange if user is None else identity.locked_for(user.locked_until, now)
+        if locked:
+            raise Turned(
+                "login-locked", "Too many logins failed.", (b"retry-after", str(locked).encode())
+            )
+        if not await self._verified(user, body.password) or user is None:
+            await self._record_failure(user, body.username, now)
+            raise Turned(
+                "invalid-credentials",
+                "The user name and the password do not belong together.",
+                (b"www-authenticate", b'Bearer realm="billfold"'),
+            )
+        if user.failures:
+            await identity.forget_failures(pool, user.user_id)
+        token, expires = await identity.issue_token(
+            pool, partner_id=user.partner_id, user_id=user.user_id, now=now
+        )
+        return Login(token=token, expires=expires.isoformat())
+
+    async def _user(self, username: str, host: str) -> UserRow | None:
+        """Return the user if he belongs to the partner of this host."""
+        user = await identity.find_user(self._bank.pool, username)
+        slug = slug_of(host, self._bank.settings.domain)
+        if slug is None:
+            at_home = not self._bank.settings.is_production and is_bare(host)
+        else:
+            at_home = user is not None and user.partner_slug == slug
+        return user if at_home else None
+
+    async def _verified(self, user: UserRow | None, password: str) -> bool:
+        if self._waiting >= WAITING_MAX:
+            raise Unavailable("Too many logins are waiting.", retry_after_seconds=2)
+        self._waiting += 1
+        try:
+            async with self._gate:
+                password_hash = None if user is None else user.password_hash
+                return await asyncio.to_thread(verify_password, password_hash, password)
+        finally:
+            self._waiting -= 1
+
+    async def _record_failure(self, user: UserRow | None, username: str, now: datetime) -> None:
+        if user is None:
+            await identity.record_stranger(self._bank.pool, username, now)
+        else:
+            await identity.record_failure(self._bank.pool, user.user_id, now)
+
+
+@post(
+    "/api/v1/login/",
+    opt=OPEN | refuses("invalid-credentials", "login-locked"),
+    status_code=200,
+    tags=["authentication"],
+)
+async def log_in(data: LoginRequest, request: ArrivedRequest, desk: LoginDesk) -> Login:
+    """Log in with user name and password. The token is valid for one hour."""
+    return await desk.log_in(data, arrival_of(request.scope), wall_now())
+
+
+ROUTES: list[HTTPRouteHandler] = [log_in]

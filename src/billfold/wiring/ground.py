@@ -1,0 +1,205 @@
+"""What the command line stands on, made of the real parts."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import sys
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import asyncpg
+import msgspec
+import psutil
+
+from billfold.adapters import embedded_postgres
+from billfold.adapters.embedded_postgres import EmbeddedPostgresError
+from billfold.engine.worker import Worker
+from billfold.interfaces.cli.ground import CannotGoOn, Report
+from billfold.interfaces.http.plain import serve_plain
+from billfold.interfaces.http.serve import https_server
+from billfold.interfaces.partner_api.app import create_partner_app, partner_openapi, partner_routes
+from billfold.interfaces.sandbox import routes as sandbox_routes
+from billfold.kit.clock import wall_now
+from billfold.kit.settings import Settings, variable_of
+from billfold.kit.tls import TlsFiles, ensure_certificates
+from billfold.migrations import runner
+from billfold.wiring.opening import found, open_bank
+
+if TYPE_CHECKING:
+    from billfold.engine.bank import Bank
+    from billfold.kit.db import Connection
+
+DATABASE = "billfold"
+APP = "billfold.wiring:partner_app"
+LOOK_SECONDS = 10.0
+_REFUSED = (OSError, asyncpg.PostgresError, TimeoutError)
+
+Result = TypeVar("Result")
+
+
+class EmbeddedDatabase:
+    """The database that comes with Billfold, held by this process."""
+
+    embedded = True
+
+    def __init__(self, state_dir: Path, report: Report) -> None:
+        self._state_dir = state_dir
+        self._server = embedded_postgres.start(state_dir, progress=report)
+        self.dsn = asyncio.run(self._server.create_database(DATABASE))
+
+    def revive(self) -> None:
+        """Start the server again when it is gone; what was committed is there."""
+        if not psutil.pid_exists(self._server.pid):
+            gone, self._server = self._server, embedded_postgres.start(self._state_dir)
+            gone.hold.release()
+
+    def close(self) -> None:
+        """Let go; the last to do so stops the server."""
+        embedded_postgres.stop(self._server)
+
+
+class OwnDatabase:
+    """A database that somebody else runs."""
+
+    embedded = False
+
+    def __init__(self, dsn: str) -> None:
+        self.dsn = dsn
+        asyncio.run(self._look())
+
+    def revive(self) -> None:
+        """Leave it to whoever runs it."""
+
+    async def _look(self) -> None:
+        try:
+            await (await asyncpg.connect(self.dsn, timeout=LOOK_SECONDS)).close()
+        except _REFUSED as error:
+            raise CannotGoOn(
+                f"The database does not answer: {error}", "Check BILLFOLD_DATABASE_URL."
+            ) from error
+
+
+class Wiring:
+    """Everything the command line may ask for, made of the real parts."""
+
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        self._environ = environ
+
+    def settings(self, **changes: Any) -> Settings:
+        """Return the settings of the environment with some replaced."""
+        return replace(Settings.from_env(self._environ), **changes)
+
+    @contextmanager
+    def database(self, settings: Settings, report: Report) -> Iterator[EmbeddedDatabase | OwnDatabase]:
+        """Lend the database, started when it is the embedded one."""
+        if settings.database_url is not None:
+            yield OwnDatabase(settings.database_url)
+            return
+        try:
+            embedded = EmbeddedDatabase(settings.state_dir, report)
+        except EmbeddedPostgresError as error:
+            raise CannotGoOn(
+                f"The embedded database does not start: {error}",
+                f"Look into {settings.state_dir / 'postgres'}, or set BILLFOLD_DATABASE_URL.",
+            ) from error
+        try:
+            yield embedded
+        finally:
+            embedded.close()
+
+    def bank(self, settings: Settings, dsn: str) -> AbstractAsyncContextManager[Bank]:
+        """Open the bank in a database."""
+        return open_bank(settings, dsn)
+
+    async def migrate_up(self, dsn: str, report: Report) -> list[str]:
+        """Bring the schema up to this release."""
+        return await _migrated(dsn, lambda conn: runner.up(conn, report))
+
+    async def migrate_down(self, dsn: str, to: int) -> list[str]:
+        """Take steps of the schema back."""
+        return await _migrated(dsn, lambda conn: runner.down(conn, to))
+
+    async def pending_migrations(self, dsn: str) -> list[str]:
+        """Return what is still to be done."""
+        return await _migrated(dsn, runner.pending)
+
+    async def found(self, settings: Settings, dsn: str) -> None:
+        """Found the bank in a migrated database."""
+        await found(settings, dsn)
+    def certificates(self, settings: Settings, partners: Sequence[str]) -> TlsFiles | None:
+        """Return the certificate of the bank's hosts; None when a proxy has it."""
+        if settings.tls_certificate is not None and settings.tls_key is not None:
+            return TlsFiles(settings.tls_certificate, settings.tls_certificate, settings.tls_key)
+        if settings.behind_proxy:
+            return None
+        return ensure_certificates(
+            settings.state_dir, wall_now(), domain=settings.domain, partners=partners
+        )
+
+    def openapi(self, settings: Settings, *, everything: bool) -> bytes:
+        """Return the OpenAPI document of the Partner API."""
+        sandbox = () if settings.is_production else sandbox_routes.ROUTES
+        document = partner_document(
+            settings, partner_routes(sandbox), include_deprecated=everything
+        )
+        return msgspec.json.format(msgspec.json.encode(document))
+
+    def run_https(self, settings: Settings, tls: TlsFiles | None) -> None:
+        """Serve the Partner API until a signal ends it. Blocks."""
+        server = https_server(
+            APP,
+            host=settings.host,
+            port=settings.port,
+            workers=settings.workers,
+            certificate=tls and tls.certificate,
+            key=tls and tls.key,
+        )
+        server.serve()
+
+    async def run_plain(self, settings: Settings, stop: asyncio.Event) -> None:
+        """Tell whoever comes over plain http to use https, until told to stop."""
+        server = await serve_plain(
+            settings.host, settings.http_port, https_host=f"{settings.domain}:{settings.port}"
+        )
+        async with server:
+            await stop.wait()
+
+    async def work(self, bank: Bank, stop: asyncio.Event) -> None:
+        """Do what is due until told to stop."""
+        await Worker(bank).run(stop)
+
+    def environment(self, settings: Settings, dsn: str, **changes: object) -> dict[str, str]:
+        """Return the environment in which a child process sees these settings."""
+        named = {variable_of(name): str(value) for name, value in changes.items()}
+        address = {variable_of("database_url"): dsn, "PYTHONUNBUFFERED": "1"}
+        state = {variable_of("state_dir"): str(settings.state_dir)}
+        return {**self._environ, **named, **state, **address}
+
+    def program(self) -> Sequence[str]:
+        """Return the words that start this program, for a child process."""
+        return (sys.executable, "-m", "billfold")
+
+    def wipe(self, state_dir: Path, report: Report) -> None:
+        """Stop and remove the embedded database of a state directory, and what was told of it."""
+        folder = state_dir / "postgres"
+        if folder.exists():
+            report("Removing the database of the last time")
+            server = embedded_postgres.start(state_dir)
+            if not embedded_postgres.stop(server):
+                raise CannotGoOn(
+                    "Another process uses the database.", "Stop the other sandbox first."
+                )
+            shutil.rmtree(folder)
+        for name in ("sandbox.json", "story.jsonl", "encryption.key"):
+            (state_dir / name).unlink(missing_ok=True)
+
+
+async def _migrated(dsn: str, work: Callable[[Connection], Awaitable[Result]]) -> Result:
+    conn = await asyncpg.connect(dsn)
+    try:
+        return await work(conn)
+    finally:
+        await conn.close()

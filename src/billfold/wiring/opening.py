@@ -1,0 +1,135 @@
+"""A database becomes a bank: founded once, opened by every process."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import asyncpg
+
+from billfold.domain.business_days import load_calendars
+from billfold.domain.tbills.reads import load_market
+from billfold.engine.bank import Bank
+from billfold.engine.batch import Engine
+from billfold.engine.founding import enrol_house, find_foundation, lay_foundation
+from billfold.flows.command import Terms
+from billfold.interfaces.cli.ground import CannotGoOn
+from billfold.kit.clock import wall_now
+from billfold.kit.crypto import KEY_BYTES, Vault
+from billfold.kit.db import create_pool
+from billfold.kit.paging import Pager
+from billfold.kit.settings import Settings
+from billfold.migrations import runner
+
+if TYPE_CHECKING:
+    from billfold.kit.db import Connection
+
+POOL_MAX = 12
+SEED_BYTES = 32
+_KEY_FILE = "encryption.key"
+_MIGRATE = "Run `billfold migrate up`."
+
+
+@asynccontextmanager
+async def open_bank(settings: Settings, dsn: str, *, pool_max: int = POOL_MAX) -> AsyncIterator[Bank]:
+    """Open the bank founded in a database; its engine runs until the context ends.
+
+    Raises CannotGoOn when there is no bank, or its schema is another release's.
+    """
+    pool = await create_pool(dsn, min_size=1, max_size=pool_max)
+    async with pool:
+        async with pool.acquire() as conn:
+            seed = await _foundation(conn)
+            calendars = await load_calendars(conn)
+            market = await load_market(conn, calendars)
+        terms = _terms(settings)
+        engine = Engine(
+            pool,
+            market=market,
+            calendars=calendars,
+            terms=terms,
+            seed=seed,
+            test_clock=not settings.is_production,
+            lanes=settings.lanes,
+            batch_limit=settings.batch_limit,
+        )
+        bank = Bank(
+            pool=pool,
+            engine=engine,
+            market=market,
+            calendars=calendars,
+            terms=terms,
+            seed=seed,
+            settings=settings,
+            pager=Pager(hashlib.blake2b(seed, person=b"billfold.pager").digest()),
+            vault=_vault(settings),
+        )
+        await engine.start()
+        try:
+            yield bank
+        finally:
+            await engine.stop()
+
+
+async def found(settings: Settings, dsn: str) -> None:
+    """Found the bank in a migrated database; what is there already stays. May be repeated."""
+    conn = await asyncpg.connect(dsn)
+    try:
+        known = await find_foundation(conn)
+        seed = settings.seed or (known.seed if known else secrets.token_bytes(SEED_BYTES))
+        await lay_foundation(
+            conn,
+            seed=seed,
+            environment=settings.environment,
+            clock_start=settings.clock_start,
+            wall=wall_now(),
+        )
+    finally:
+        await conn.close()
+    async with open_bank(settings, dsn, pool_max=4) as bank:
+        await enrol_house(bank)
+
+
+async def _foundation(conn: Connection) -> bytes:
+    """Return the seed of the bank. Raises CannotGoOn when there is none to be opened."""
+    if await runner.pending(conn):
+        raise CannotGoOn("The database does not have this release's shape.", _MIGRATE)
+    known = await find_foundation(conn)
+    if known is None:
+        raise CannotGoOn("There is no bank in the database yet.", _MIGRATE)
+    return known.seed
+
+
+def _terms(settings: Settings) -> Terms:
+    return Terms(
+        aum_fee_bps=settings.aum_fee_bps,
+        haircut_bps=settings.same_day_haircut_bps,
+        ach_credit_lien_days=settings.ach_credit_lien_days,
+        sandbox=not settings.is_production,
+        routing_number=settings.bank_routing_number,
+    )
+
+
+def _vault(settings: Settings) -> Vault:
+    key = settings.encryption_key or _kept_key(settings.state_dir)
+    return Vault(key, retired=settings.retired_encryption_keys)
+
+
+def _kept_key(state_dir: Path) -> bytes:
+    """Return the key a sandbox keeps for itself, made when first needed."""
+    path = state_dir / _KEY_FILE
+    state_dir.mkdir(parents=True, exist_ok=True)
+    with suppress(FileExistsError):
+        draft = path.with_name(f"{_KEY_FILE}.{os.getpid()}")
+        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT, 0o600), "wb") as out:
+            out.write(secrets.token_bytes(KEY_BYTES))
+        try:
+            os.link(draft, path)  # whole, and never over a key that is there
+        finally:
+            draft.unlink()
+    return path.read_bytes()

@@ -1,0 +1,83 @@
+"""A bank becomes a server: the Partner API, in a sandbox with the simulated world behind it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from billfold.adapters.simulated_bank import SimulatedBank
+from billfold.engine.bank import Bank
+from billfold.interfaces.cli.supervision import end_with_parent
+from billfold.interfaces.http.late import LateApp
+from billfold.interfaces.inbound.receive import receive
+from billfold.interfaces.partner_api.app import create_partner_app, partner_routes
+from billfold.interfaces.sandbox import routes as sandbox_routes
+from billfold.interfaces.sandbox.simulation import Address, Sender
+from billfold.kit.logs import configure_logs
+from billfold.kit.settings import Settings
+from billfold.wiring.opening import open_bank
+
+if TYPE_CHECKING:
+    from litestar import Litestar
+
+
+def partner_app() -> LateApp:
+    """Return the Partner API for one worker of the https server."""
+    end_with_parent()
+    settings = Settings.from_env(os.environ)
+    configure_logs(settings.log_level)
+    assert settings.database_url is not None
+
+    @asynccontextmanager
+    async def open_app() -> AsyncIterator[Litestar]:
+        async with open_bank(settings, settings.database_url or "") as bank:
+            yield make_partner_app(bank)
+
+    return LateApp(open_app)
+
+
+def make_partner_app(bank: Bank) -> Litestar:
+    """Return the Partner API of a bank; in a sandbox with the sandbox's operations."""
+    if bank.settings.is_production:
+        return create_partner_app(bank, routes=partner_routes())
+    app = create_partner_app(bank, routes=partner_routes(sandbox_routes.ROUTES))
+    sandbox_routes.set_up(app, bank, Simulated(SimulatedBank(bank.seed)))
+    return app
+
+
+class Simulated:
+    """The simulated world: payments of the simulated bank, received like any other."""
+
+    def __init__(self, correspondent: SimulatedBank) -> None:
+        self.correspondent = correspondent
+
+    async def send_wire(
+        self, bank: Bank, wire_id: UUID, to: Address, amount: int, sender: Sender
+    ) -> bool:
+        """Let a wire arrive; tell whether it was booked."""
+        wire = self.correspondent.wire(
+            wire_id,
+            routing_number=to.routing_number,
+            account_number=to.account_number,
+            amount=amount,
+            sender_name=sender.name,
+            sender_account_number=sender.account_number,
+            sender_routing_number=sender.routing_number,
+        )
+        return (await receive(bank, self.correspondent, wire)).status == "COMPLETED"
+
+    async def send_ach_credit(
+        self, bank: Bank, ach_id: UUID, to: Address, amount: int, company_name: str
+    ) -> bool:
+        """Let an ACH credit arrive; tell whether it was booked."""
+        ach = self.correspondent.ach_credit(
+            ach_id,
+            routing_number=to.routing_number,
+            account_number=to.account_number,
+            amount=amount,
+            company_name=company_name,
+        )
+        return (await receive(bank, self.correspondent, ach)).status == "COMPLETED"
