@@ -73,9 +73,7 @@ async def test_a_months_fee_is_charged_when_the_next_month_opens(bank, stepping,
 async def test_events_come_one_by_one_and_in_order_when_run_to_the_next(stepping, new_holder):
     await (await new_holder()).deposit(10_000_00)
     seen = [await stepping.run_to_next_event() for _ in range(3)]
-    assert [face.now for face in seen] == [
-        et_instant(date(2025, 6, day), 17) for day in (2, 3, 4)
-    ]
+    assert [face.now for face in seen] == [et_instant(date(2025, 6, day), 17) for day in (2, 3, 4)]
     assert seen[0].happened == {"close": 1, "house-day": 1}
     assert seen[1].happened == {"house-day": 1}
 

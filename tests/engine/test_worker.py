@@ -103,7 +103,9 @@ async def test_assertions_and_windows_are_forgotten_when_they_are_over(bank):
     wall = wall_now()
     for minutes in (-40, 10):
         at = wall + timedelta(minutes=minutes)
-        await bank.pool.execute("INSERT INTO used_assertion VALUES ('a', $1, $2)", ids.new().bytes, at)
+        await bank.pool.execute(
+            "INSERT INTO used_assertion VALUES ('a', $1, $2)", ids.new().bytes, at
+        )
         await bank.pool.execute("INSERT INTO rate_window VALUES ($1, 'all', $2, 1)", ids.new(), at)
     await Worker(bank).work_once()
     assert await count(bank, "used_assertion") == 1

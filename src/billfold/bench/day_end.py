@@ -7,7 +7,6 @@ worker uses: a snapshot per pocket that moved, a roll of each head, then the hou
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
 
@@ -17,6 +16,7 @@ from billfold.bench.measure import (
     Chapter,
     Figure,
     Lap,
+    Say,
     figure,
     peak_of_family,
     rate,
@@ -24,9 +24,15 @@ from billfold.bench.measure import (
 )
 from billfold.bench.racers import Child
 from billfold.bench.sizes import Sizes
-from billfold.bench.town import close_bank, deposit, next_morning, open_bank, settle
-from billfold.bench.town import submit_everything
-from billfold.engine.bank import Bank
+from billfold.bench.town import (
+    OpenBank,
+    Place,
+    deposit,
+    found_bank,
+    next_morning,
+    settle,
+    submit_everything,
+)
 from billfold.engine.stepping import Stepping
 from billfold.kit.clock import monotonic
 from billfold.kit.dates import et_date
@@ -40,14 +46,13 @@ _CENTS = 1_000_00
 _SNAPSHOTS = "SELECT count(*) FROM snapshot WHERE business_date = $1"
 _HOUSE_DAY = "SELECT business_date FROM head h JOIN bank b ON b.house_customer_id = h.customer_id"
 
-Say = Callable[[str], None]
-
 
 class DayEnd:
     """A bank whose pockets move in the morning and whose day is closed in the evening."""
 
-    def __init__(self, bank: Bank) -> None:
-        self._bank = bank
+    def __init__(self, opened: OpenBank) -> None:
+        self._opened = opened
+        self._bank = opened.bank
         self._portals: dict[int, Any] = {}
         self._moved = 0
         self._mornings = 0
@@ -83,12 +88,12 @@ class DayEnd:
 
     async def close(self) -> None:
         """Stop the engine."""
-        await close_bank(self._bank)
+        await self._opened.close()
 
 
-async def open_day_end(dsn: str) -> DayEnd:
+async def open_day_end(place: Place) -> DayEnd:
     """Found the bank of an empty database."""
-    return DayEnd(await open_bank(dsn))
+    return DayEnd(await found_bank(place))
 
 
 def bench_day_end(ground: Ground, sizes: Sizes, say: Say) -> Chapter:
@@ -96,7 +101,7 @@ def bench_day_end(ground: Ground, sizes: Sizes, say: Say) -> Chapter:
     with ExitStack() as stack:
         bare = bare_child(ground.empty_database("bare"), sizes.customers)
         stack.callback(bare.close)
-        bank = Child(open_day_end, dsn=ground.database("day_end"))
+        bank = Child(open_day_end, place=ground.place("day_end"))
         stack.callback(bank.close)
         people = max(sizes.day_ends)
         say(f"settling {people:,} customers")

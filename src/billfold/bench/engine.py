@@ -6,7 +6,6 @@ from the database, and whoever is paid buys a lot he did not have.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import ExitStack
 from random import Random
 
@@ -14,7 +13,7 @@ import msgspec
 
 from billfold.bench.bare import CONNECTIONS, bare_child
 from billfold.bench.ground import Ground
-from billfold.bench.measure import Chapter, Figure, Lap, figure, peak_of_family, rate
+from billfold.bench.measure import Chapter, Figure, Lap, Say, figure, peak_of_family, rate
 from billfold.bench.racers import Child, run_together
 from billfold.bench.sizes import Sizes
 from billfold.bench.whole import Counts, Pair, draw_pairs, warden_child, whole_child
@@ -22,8 +21,6 @@ from billfold.bench.whole import Counts, Pair, draw_pairs, warden_child, whole_c
 LANES = 2
 BATCH_LIMIT = 300
 BARE = "bare transfers"
-
-Say = Callable[[str], None]
 
 
 class Way(msgspec.Struct):
@@ -47,12 +44,12 @@ class Race:
         self.added: list[Counts] = []
         self.bare = bare_child(ground.empty_database("bare"), sizes.customers)
         stack.callback(self.bare.close)
-        dsn = ground.database("engine")
-        self.warden = warden_child(dsn)
+        place = ground.place("engine")
+        self.warden = warden_child(place)
         stack.callback(self.warden.close)
         say(f"settling {sizes.customers:,} customers")
         self.warden.prepare(("settle", sizes.customers))
-        self.engines = [whole_child(dsn, lanes=LANES, batch_limit=BATCH_LIMIT) for _ in range(2)]
+        self.engines = [whole_child(place, lanes=LANES, batch_limit=BATCH_LIMIT) for _ in range(2)]
         for engine in self.engines:
             stack.callback(engine.close)
         self.ways = [

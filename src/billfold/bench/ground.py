@@ -15,6 +15,7 @@ from pathlib import Path
 import asyncpg
 
 from billfold.adapters import embedded_postgres
+from billfold.bench.town import Place
 from billfold.migrations import runner
 
 
@@ -30,11 +31,11 @@ class Ground:
         """Return the address of a new database without tables."""
         return asyncio.run(self._server.create_database(name))
 
-    def database(self, name: str) -> str:
-        """Return the address of a new database with Billfold's tables."""
+    def place(self, name: str) -> Place:
+        """Return the place for a new bank: a database with Billfold's tables, and a folder."""
         dsn = self.empty_database(name)
         asyncio.run(_migrate(dsn))
-        return dsn
+        return Place(dsn, self.path / name)
 
 
 @contextmanager

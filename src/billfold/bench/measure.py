@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 import platform
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 import msgspec
 import psutil
+
+Say = Callable[[str], None]
+"""Told what is being done now."""
 
 _KIB_PER_MIB = 1024
 _DIGITS = 4

@@ -13,13 +13,15 @@ from collections.abc import Awaitable, Callable, Sequence
 from multiprocessing.connection import Connection
 from typing import Any, Protocol
 
+import uvloop
+
 from billfold.bench.measure import peak_memory_mib
 
 _OPEN_SECONDS = 120.0
 _END_SECONDS = 30.0
 
 
-class RaceLost(RuntimeError):
+class RaceError(RuntimeError):
     """A racer failed; the text is its traceback."""
 
 
@@ -37,13 +39,19 @@ class Racer(Protocol):
 
 
 class Child:
-    """A racer in a process of its own, which runs a plain asyncio loop."""
+    """A racer in a process of its own, on asyncio's own loop unless told otherwise."""
 
-    def __init__(self, opener: Callable[..., Awaitable[Racer]], **arguments: Any) -> None:  # noqa: ANN401 - the opener's
+    def __init__(
+        self,
+        opener: Callable[..., Awaitable[Racer]],
+        *,
+        fast: bool = False,
+        **arguments: Any,  # noqa: ANN401 - the opener's
+    ) -> None:
         ours, theirs = multiprocessing.Pipe()
         self._pipe = ours
         self._process = multiprocessing.get_context("spawn").Process(
-            target=_live, args=(theirs, opener, arguments), daemon=True
+            target=_live, args=(theirs, opener, arguments, fast), daemon=True
         )
         self._process.start()
         theirs.close()
@@ -86,12 +94,12 @@ class Child:
     def _receive(self, seconds: float | None = None) -> Any:  # noqa: ANN401 - the racer's
         try:
             if not self._pipe.poll(seconds):
-                raise RaceLost("a racer did not open in time")
+                raise RaceError("a racer did not open in time")
             failed, answer = self._pipe.recv()
         except EOFError:
-            raise RaceLost("a racer died") from None
+            raise RaceError("a racer died") from None
         if failed:
-            raise RaceLost(answer)
+            raise RaceError(answer)
         return answer
 
 
@@ -103,10 +111,14 @@ def run_together(children: Sequence[Child]) -> list[Any]:
 
 
 def _live(
-    pipe: Connection, opener: Callable[..., Awaitable[Racer]], arguments: dict[str, Any]
+    pipe: Connection,
+    opener: Callable[..., Awaitable[Racer]],
+    arguments: dict[str, Any],
+    fast: bool,  # noqa: FBT001 - passed by position to a new process
 ) -> None:
+    run = uvloop.run if fast else asyncio.run
     try:
-        asyncio.run(_serve(pipe, opener, arguments))
+        run(_serve(pipe, opener, arguments))
     except (EOFError, KeyboardInterrupt):
         return
 

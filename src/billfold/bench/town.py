@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from datetime import time
+from pathlib import Path
+from typing import Any, NamedTuple
 from uuid import UUID
 
-from billfold.domain.business_days import load_calendars
-from billfold.domain.tbills.reads import load_market
+import msgspec
+
+from billfold import wiring
 from billfold.engine.bank import Bank
-from billfold.engine.batch import Engine
-from billfold.engine.founding import enrol_house, lay_foundation
 from billfold.engine.stepping import Stepping
-from billfold.flows.command import Command, Terms
+from billfold.flows.command import Command
 from billfold.flows.enrol import EnrolCustomer
 from billfold.flows.pockets import OpenPocket
 from billfold.flows.receive import ReceiveMoney
-from billfold.kit.clock import wall_now
 from billfold.kit.collector import calm_collector
-from billfold.kit.crypto import Vault
 from billfold.kit.dates import et_date, et_instant
-from billfold.kit.db import create_pool
 from billfold.kit.ids import command_id, derive
-from billfold.kit.paging import Pager
 from billfold.kit.settings import Settings
 
 SEED = b"the seed of every benchmarked bank"
@@ -35,7 +33,6 @@ TEN_O_CLOCK = time(10)
 
 _CALLER = "bench"
 _AT_ONCE = 20_000
-_CONNECTIONS = 8
 
 
 def customer_of(nth: int) -> UUID:
@@ -48,52 +45,42 @@ def pocket_of(nth: int) -> UUID:
     return derive(SEED, command_id(_CALLER, f"customer:{nth}"), 1)
 
 
-async def open_bank(dsn: str, *, lanes: int = 2, batch_limit: int = 300) -> Bank:
-    """Return the running bank of a database, founded if it was not. Close with `close_bank`."""
-    settings = replace(Settings(), lanes=lanes, batch_limit=batch_limit, seed=SEED)
-    pool = await create_pool(dsn, min_size=lanes + 1, max_size=_CONNECTIONS)
-    async with pool.acquire() as conn:
-        await lay_foundation(
-            conn,
-            seed=SEED,
-            environment="sandbox",
-            clock_start=settings.clock_start,
-            wall=wall_now(),
+class Place(msgspec.Struct, frozen=True):
+    """Where a bank lives: its database and the folder of its keys."""
+
+    dsn: str
+    state_dir: Path
+
+    def settings(self, **changes: Any) -> Settings:  # noqa: ANN401 - values of many settings
+        """Return the settings of a default installation with some replaced."""
+        return replace(
+            Settings(), state_dir=self.state_dir, database_url=self.dsn, seed=SEED, **changes
         )
-        calendars = await load_calendars(conn)
-        market = await load_market(conn, calendars)
-    terms = Terms(aum_fee_bps=settings.aum_fee_bps, routing_number=settings.bank_routing_number)
-    engine = Engine(
-        pool,
-        market=market,
-        calendars=calendars,
-        terms=terms,
-        seed=SEED,
-        test_clock=True,
-        lanes=lanes,
-        batch_limit=batch_limit,
-    )
-    await engine.start()
-    bank = Bank(
-        pool=pool,
-        engine=engine,
-        market=market,
-        calendars=calendars,
-        terms=terms,
-        seed=SEED,
-        settings=settings,
-        pager=Pager(SEED),
-        vault=Vault(SEED[:32]),
-    )
-    await enrol_house(bank)
+
+
+class OpenBank(NamedTuple):
+    """A running bank, and what ends it."""
+
+    bank: Bank
+    stack: AsyncExitStack
+
+    async def close(self) -> None:
+        """Stop the engine and let go of the database."""
+        await self.stack.aclose()
+
+
+async def found_bank(place: Place, **changes: Any) -> OpenBank:  # noqa: ANN401 - settings
+    """Found the bank of a migrated database and open it."""
+    await wiring.found(place.settings(), place.dsn)
+    return await open_bank(place, **changes)
+
+
+async def open_bank(place: Place, **changes: Any) -> OpenBank:  # noqa: ANN401 - settings
+    """Open a founded bank under the settings of a default installation, some replaced."""
+    stack = AsyncExitStack()
+    bank = await stack.enter_async_context(wiring.open_bank(place.settings(**changes), place.dsn))
     calm_collector()
-    return bank
-
-
-async def close_bank(bank: Bank) -> None:
-    """Stop the engine and let go of the database."""
-    await bank.engine.stop()
-    await bank.pool.close()
+    return OpenBank(bank, stack)
 
 
 async def submit_everything(bank: Bank, commands: Sequence[Command]) -> list[dict[str, object]]:
@@ -107,8 +94,9 @@ async def submit_everything(bank: Bank, commands: Sequence[Command]) -> list[dic
     return outcomes
 
 
-async def settle(bank: Bank, numbers: Sequence[int]) -> dict[int, UUID]:
+async def settle(bank: Bank, numbers: Iterable[int], *, weeks: int = WEEKS) -> dict[int, UUID]:
     """Enrol customers and open a pocket each; return their portals by number."""
+    numbers = list(numbers)
     await submit_everything(
         bank,
         [
@@ -134,8 +122,8 @@ async def settle(bank: Bank, numbers: Sequence[int]) -> dict[int, UUID]:
                 customers=(customer_of(nth),),
                 partner_id=PARTNER,
                 name="Reserve",
-                deposit_weeks=WEEKS,
-                reinvestment_weeks=WEEKS,
+                deposit_weeks=weeks,
+                reinvestment_weeks=weeks,
                 pocket_id=pocket_of(nth),
             )
             for nth in numbers

@@ -13,16 +13,17 @@ from billfold.bench.racers import Child
 from billfold.bench.town import (
     DEPOSIT_CENTS,
     PARTNER,
-    close_bank,
+    OpenBank,
+    Place,
     customer_of,
     deposit,
+    found_bank,
     next_morning,
     open_bank,
     pocket_of,
     settle,
     submit_everything,
 )
-from billfold.engine.bank import Bank
 from billfold.flows.command import Command
 from billfold.flows.transfer_on_us import TransferOnUs
 from billfold.kit.clock import monotonic
@@ -73,8 +74,9 @@ class Counts(msgspec.Struct, frozen=True):
 class Whole:
     """One engine that carries out its share of a pass."""
 
-    def __init__(self, bank: Bank) -> None:
-        self._bank = bank
+    def __init__(self, opened: OpenBank) -> None:
+        self._opened = opened
+        self._bank = opened.bank
         self._commands: list[Command] = []
         self._laps = 0
 
@@ -96,14 +98,15 @@ class Whole:
 
     async def close(self) -> None:
         """Stop the engine."""
-        await close_bank(self._bank)
+        await self._opened.close()
 
 
 class Warden:
     """Settles the town, turns its clock and counts its rows; never runs while others do."""
 
-    def __init__(self, bank: Bank) -> None:
-        self._bank = bank
+    def __init__(self, opened: OpenBank) -> None:
+        self._opened = opened
+        self._bank = opened.bank
 
     async def prepare(self, orders: tuple[str, Any]) -> Any:  # noqa: ANN401 - per verb
         """Do what is asked: settle, morning, count or prove."""
@@ -130,27 +133,27 @@ class Warden:
 
     async def close(self) -> None:
         """Stop the engine."""
-        await close_bank(self._bank)
+        await self._opened.close()
 
 
-async def open_whole(dsn: str, lanes: int, batch_limit: int) -> Whole:
+async def open_whole(place: Place, lanes: int, batch_limit: int) -> Whole:
     """Open an engine on a founded bank."""
-    return Whole(await open_bank(dsn, lanes=lanes, batch_limit=batch_limit))
+    return Whole(await open_bank(place, lanes=lanes, batch_limit=batch_limit))
 
 
-async def open_warden(dsn: str) -> Warden:
+async def open_warden(place: Place) -> Warden:
     """Found the bank of an empty database."""
-    return Warden(await open_bank(dsn))
+    return Warden(await found_bank(place))
 
 
-def whole_child(dsn: str, *, lanes: int, batch_limit: int) -> Child:
+def whole_child(place: Place, *, lanes: int, batch_limit: int) -> Child:
     """Return an engine in a process of its own."""
-    return Child(open_whole, dsn=dsn, lanes=lanes, batch_limit=batch_limit)
+    return Child(open_whole, place=place, lanes=lanes, batch_limit=batch_limit)
 
 
-def warden_child(dsn: str) -> Child:
+def warden_child(place: Place) -> Child:
     """Return the warden in a process of its own."""
-    return Child(open_warden, dsn=dsn)
+    return Child(open_warden, place=place)
 
 
 def draw_pairs(draw: Random, customers: int) -> list[Pair]:

@@ -48,7 +48,7 @@ def house_id(seed: bytes) -> UUID:
 
 
 async def next_due(bank: Bank) -> datetime | None:
-    """Return the first instant at which anything is due, the closing of the house's day included."""
+    """Return the first instant at which anything is due, the house's day included."""
     due: datetime | None = await bank.pool.fetchval(_NEXT)
     return due
 

@@ -64,7 +64,7 @@ class Foundation(NamedTuple):
 
 
 class PartnerPlaces(NamedTuple):
-    """The ids a partner has from its first moment: itself, its own customer, its Pocket, its user."""
+    """The ids a partner has from its first moment: itself, customer, Pocket, user."""
 
     partner_id: UUID
     own_customer_id: UUID
@@ -132,7 +132,12 @@ async def enrol_partner(bank: Bank, slug: str, name: str) -> PartnerPlaces:
     )
     if bank.terms.sandbox:
         await _enrol(
-            bank, places.partner_id, places.dummy_customer_id, "customer", DUMMY_NAME, _DUMMY_PROFILE
+            bank,
+            places.partner_id,
+            places.dummy_customer_id,
+            "customer",
+            DUMMY_NAME,
+            _DUMMY_PROFILE,
         )
     return places
 

@@ -19,13 +19,13 @@ WINDOWS_LAST = timedelta(minutes=30)
 
 _PURGES = {
     "request_key": (
-        "DELETE FROM request_key WHERE (caller, key) IN"
-        " (SELECT caller, key FROM request_key WHERE claimed_at < $1 LIMIT $2)",
+        """DELETE FROM request_key WHERE (caller, key) IN
+           (SELECT caller, key FROM request_key WHERE claimed_at < $1 LIMIT $2)""",
         KEYS_LAST,
     ),
     "rate_window": (
-        "DELETE FROM rate_window WHERE (caller, kind, starts_at) IN"
-        " (SELECT caller, kind, starts_at FROM rate_window WHERE starts_at < $1 LIMIT $2)",
+        """DELETE FROM rate_window WHERE (caller, kind, starts_at) IN
+           (SELECT caller, kind, starts_at FROM rate_window WHERE starts_at < $1 LIMIT $2)""",
         WINDOWS_LAST,
     ),
 }

@@ -173,5 +173,3 @@ class Stepping:
                 yield
             finally:
                 await conn.execute("SELECT pg_advisory_unlock($1)", DUE_WORK_LOCK)
-
-

@@ -48,7 +48,7 @@ COLUMNS: dict[str, tuple[str, tuple[str, ...]]] = {
         "customer_id", "command_id", "caller", "key", "kind", "request_hash", "accepted",
         "outcome", "version", "booked_at")),
     "snapshots": ("snapshot", (
-        "customer_id", "pocket_id", "business_date", "cash", "positions", "earnings_basis",
+        "customer_id", "pocket_id", "business_date", "journal_no", "cash", "positions", "earnings_basis",
         "inflow", "outflow", "fees", "realised")),
     "liens": ("lien", ("customer_id", "lien_id", "pocket_id", "amount", "until", "cause")),
     "portals": ("portal", (
@@ -66,12 +66,12 @@ COLUMNS: dict[str, tuple[str, tuple[str, ...]]] = {
         "customers_cents", "block_cents")),
 }  # fmt: skip
 _ACCOUNT = ("customer_id", "account_no", "kind", "pocket_id", "asset", "acquired_on")
-_JOURNAL = (
+JOURNAL_COLUMNS = (
     "customer_id", "journal_no", "kind", "command_id", "booked_at", "business_date",
     "effective_date", "settles_on", "reverses",
 )  # fmt: skip
-_LEG = ("customer_id", "journal_no", "leg_no", "debit", "credit", "asset", "amount", "phase")
-_LINK = ("customer_id", "version", "journal_no", "event_no", "marks", "hash")
+LEG_COLUMNS = ("customer_id", "journal_no", "leg_no", "debit", "credit", "asset", "amount", "phase")
+LINK_COLUMNS = ("customer_id", "version", "journal_no", "event_no", "marks", "hash")
 
 _APPLY = "SELECT ledger_apply(" + ", ".join(f"${n}" for n in range(1, 20)) + ")"
 
@@ -136,7 +136,7 @@ async def write_books(conn: Connection, books: Sequence[Book], calendars: Calend
         links.append(link)
     await _apply(conn, books, heads)
     await _write_pockets(conn, books)
-    await conn.copy_records_to_table("link", records=links, columns=_LINK)
+    await conn.copy_records_to_table("link", records=links, columns=LINK_COLUMNS)
     for name, (table, columns) in COLUMNS.items():
         rows = [row for book in books for row in getattr(book.draft, name)]
         if rows:
@@ -173,7 +173,7 @@ async def _apply(conn: Connection, books: Sequence[Book], heads: list[tuple[Any,
     journals = [row for b in books for row in b.draft.journals]
     legs = [row for b in books for row in b.draft.legs]
     for table, columns, rows in (
-        ("account", _ACCOUNT, accounts), ("journal", _JOURNAL, journals), ("leg", _LEG, legs)
+        ("account", _ACCOUNT, accounts), ("journal", JOURNAL_COLUMNS, journals), ("leg", LEG_COLUMNS, legs)
     ):  # fmt: skip
         if rows:
             await conn.copy_records_to_table(table, records=rows, columns=columns)

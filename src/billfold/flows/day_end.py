@@ -14,7 +14,6 @@ from billfold.flows import record
 from billfold.flows.draft import as_json
 from billfold.flows.liquidate import liquidation_value, raise_cash
 from billfold.kit.ids import member_of
-from billfold.kit.money import cents_for
 
 if TYPE_CHECKING:
     from billfold.flows.book import Book
@@ -32,6 +31,9 @@ def start_moving(book: Book, pocket: PocketBook, ctx: Context) -> None:
         return
     close_day(book, pocket)
     accrue(pocket, ctx, through=today - ONE_DAY)
+    if pocket.charge_on <= today and not (pocket.lots or pocket.cash.balance or pocket.fee_accrued):
+        # Of the months in which it held nothing there is nothing to charge.
+        pocket.charge_on = tbills.month_charge_date(today, ctx.calendars)
     pocket.moved_on = today
 
 
@@ -42,7 +44,7 @@ def close_day(book: Book, pocket: PocketBook) -> None:
     book.touch(pocket)
     book.draft.snapshots.append(
         (
-            book.customer_id, pocket.pocket_id, pocket.moved_on, pocket.cash.balance,
+            book.customer_id, pocket.pocket_id, pocket.moved_on, book.journal_no, pocket.cash.balance,
             as_json(pocket.positions()), pocket.earnings_basis(), pocket.inflow,
             pocket.outflow, pocket.fees, pocket.realised,
         )
@@ -55,28 +57,15 @@ def accrue(pocket: PocketBook, ctx: Context, *, through: date) -> None:
     if pocket.accrued_through >= through:
         return
     if pocket.lots or pocket.cash.balance:
-        pocket.fee_accrued += accrual(pocket, ctx, through=through)
+        pocket.fee_accrued += tbills.accrual(
+            pocket.positions(),
+            pocket.cash.balance,
+            after=pocket.accrued_through,
+            through=through,
+            market=ctx.market,
+            bps=ctx.terms.aum_fee_bps,
+        )
     pocket.accrued_through = through
-
-
-def accrual(pocket: PocketBook, ctx: Context, *, through: date) -> int:
-    """The fee from `accrued_through` to `through`, in `tbills.fees` units, at end-of-day marks."""
-    positions, cash = pocket.positions(), pocket.cash.balance
-    total = 0
-    day = pocket.accrued_through + ONE_DAY
-    value, valued_on = 0, None
-    while day <= through:
-        priced_on = ctx.calendars.pricing_day(ctx.calendars.closes_at(day))
-        if priced_on != valued_on:
-            close = ctx.calendars.closes_at(priced_on)
-            value = cash + sum(
-                cents_for(units, ctx.market.mark(ctx.market.bill(cusip), close))
-                for cusip, units in positions
-            )
-            valued_on = priced_on
-        total += tbills.accrue(value, ctx.terms.aum_fee_bps, 1)
-        day += ONE_DAY
-    return total
 
 
 def charge_fee(book: Book, pocket: PocketBook, ctx: Context) -> bool:

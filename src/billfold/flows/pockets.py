@@ -52,6 +52,7 @@ def open_pocket(books: Books, cmd: OpenPocket, ctx: Context) -> Outcome:
     book = book_of(books, cmd.customers[0])
     if book.account_status not in {"OPEN", "PENDING"}:
         raise Refused("customer-not-open", f"The customer is {book.account_status}.")
+    _must_be_sold(cmd.deposit_weeks, cmd.reinvestment_weeks)
     pocket = PocketBook(
         pocket_id=cmd.pocket_id or ctx.ids.next(),
         partner_id=cmd.partner_id,
@@ -88,6 +89,7 @@ def update_pocket(books: Books, cmd: UpdatePocket, ctx: Context) -> Outcome:
     changes_strategy = cmd.deposit_weeks is not None or not cmd.keep_reinvestment
     if changes_strategy and pocket.type == "NETWORK":
         raise Refused("pocket-strategy-locked", "A network pocket keeps its strategy.")
+    _must_be_sold(cmd.deposit_weeks, cmd.reinvestment_weeks)
     book.alter(pocket)
     if cmd.name is not None:
         pocket.name = cmd.name
@@ -125,6 +127,13 @@ def pocket_of(book: Book, pocket_id: UUID) -> PocketBook:
     if pocket is None:
         raise NotFound
     return pocket
+
+
+def _must_be_sold(*terms: int | None) -> None:
+    """A pocket whose bills nobody sells could never take money in. Raises NotFound."""
+    for weeks in terms:
+        if weeks is not None:
+            tbills.strategy_of(weeks)
 
 
 def _close(book: Book, pocket: PocketBook, reason: str, ctx: Context) -> None:

@@ -93,8 +93,6 @@ def new_bank_portal(
 ) -> Portal:
     """A virtual account of our bank with its own network address, entered in the directory."""
     portal_id = ctx.ids.next()
-    account = digits(ctx.seed, portal_id, 0, ACCOUNT_DIGITS - 1)
-    network = digits(ctx.seed, portal_id, 1, NETWORK_DIGITS - 1)
     portal = Portal(
         portal_id=portal_id,
         pocket_id=pocket_id,
@@ -102,9 +100,8 @@ def new_bank_portal(
         name=name,
         status="OPEN",
         routing_number=ctx.terms.routing_number,
-        # A number that never begins with zero survives spreadsheets.
-        account_number="8" + account,
-        network_address="7" + network,
+        account_number=account_number(ctx.seed, portal_id),
+        network_address=network_address(ctx.seed, portal_id),
         payment_rails=payment_rails or BANK_RAILS,
         created_at=ctx.now,
     )
@@ -123,6 +120,16 @@ def new_bank_portal(
     ):
         book.draft.directory.append((kind, value, book.customer_id, portal_id))
     return portal
+
+
+def account_number(seed: bytes, portal_id: UUID) -> str:
+    """Twelve digits drawn for a portal; a number that begins with no zero survives spreadsheets."""
+    return "8" + digits(seed, portal_id, 0, ACCOUNT_DIGITS - 1)
+
+
+def network_address(seed: bytes, portal_id: UUID) -> str:
+    """Twelve digits drawn for a portal, apart from its account number."""
+    return "7" + digits(seed, portal_id, 1, NETWORK_DIGITS - 1)
 
 
 def close_portals(book: Book, pocket_id: UUID, ctx: Context) -> None:

@@ -152,6 +152,8 @@ def _move_money(
     within = payer is payee
     price_of = ctx.t1_bid if within else ctx.t0_bid
     start_moving(payer, origin, ctx)
+    if within:
+        start_moving(payee, destination, ctx)
     group = ctx.ids.next_group()
     settles_on = ctx.settles_on if within else ctx.business_date
     _begin(payer, ctx, settles_on)
@@ -165,9 +167,7 @@ def _move_money(
         payer, origin, cmd, leg_no, member_of(group, 1), direction="DEBIT", amount=amount,
         settles_at=settles_at, details=_details(cmd, transfer_id, payee, destination),
     )  # fmt: skip
-    if within:
-        start_moving(payee, destination, ctx)
-    else:
+    if not within:
         payer.close()
         start_moving(payee, destination, ctx)
         _begin(payee, ctx, ctx.settles_on)

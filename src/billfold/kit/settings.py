@@ -147,6 +147,12 @@ class Settings:
     bank_name: Annotated[
         str, Setting(kinds.text("a name", longest=35), "The name of the bank.")
     ] = "Billfold Sandbox Bank"
+    bank_bic: Annotated[
+        str, Setting(kinds.text("a BIC of 8 or 11 characters", longest=11), "The bank's BIC.")
+    ] = "BLFDUS33"
+    bank_address: Annotated[
+        str, Setting(kinds.text("an address", longest=140), "Where the bank is.")
+    ] = "1 Ledger Way, Wilmington, DE 19801, US"
     log_level: Annotated[
         str,
         Setting(

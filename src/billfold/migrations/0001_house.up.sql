@@ -191,7 +191,7 @@ CREATE TABLE customer (
   closed_at       timestamptz,
   closure_reason  text
 );
-CREATE INDEX customer_partner ON customer (partner_id, opened_at DESC, customer_id);
+CREATE INDEX customer_partner ON customer (partner_id, opened_at, customer_id);
 
 -- Names from outside, resolved before a command is decided. Immutable; the only
 -- place of global uniqueness.
@@ -385,6 +385,7 @@ CREATE TABLE snapshot (
   customer_id     uuid NOT NULL,
   pocket_id       uuid NOT NULL,
   business_date   date NOT NULL,
+  journal_no      bigint NOT NULL,
   cash            bigint NOT NULL CHECK (cash >= 0),
   positions       json NOT NULL,
   earnings_basis  bigint NOT NULL,

@@ -7,6 +7,7 @@ import shutil
 import sys
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -16,11 +17,12 @@ import psutil
 
 from billfold.adapters import embedded_postgres
 from billfold.adapters.embedded_postgres import EmbeddedPostgresError
+from billfold.engine.pending import carry_out_pending
 from billfold.engine.worker import Worker
 from billfold.interfaces.cli.ground import CannotGoOn, Report
 from billfold.interfaces.http.plain import serve_plain
 from billfold.interfaces.http.serve import https_server
-from billfold.interfaces.partner_api.app import create_partner_app, partner_openapi, partner_routes
+from billfold.interfaces.partner_api.app import partner_document, partner_routes
 from billfold.interfaces.sandbox import routes as sandbox_routes
 from billfold.kit.clock import wall_now
 from billfold.kit.settings import Settings, variable_of
@@ -52,9 +54,15 @@ class EmbeddedDatabase:
 
     def revive(self) -> None:
         """Start the server again when it is gone; what was committed is there."""
-        if not psutil.pid_exists(self._server.pid):
+        if psutil.pid_exists(self._server.pid):
+            return
+        try:
             gone, self._server = self._server, embedded_postgres.start(self._state_dir)
-            gone.hold.release()
+        except EmbeddedPostgresError as error:
+            raise CannotGoOn(
+                f"The embedded database does not come back: {error}.", "It is tried again."
+            ) from error
+        gone.hold.release()
 
     def close(self) -> None:
         """Let go; the last to do so stops the server."""
@@ -88,12 +96,14 @@ class Wiring:
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._environ = environ
 
-    def settings(self, **changes: Any) -> Settings:
+    def settings(self, **changes: Any) -> Settings:  # noqa: ANN401 - values of many settings
         """Return the settings of the environment with some replaced."""
         return replace(Settings.from_env(self._environ), **changes)
 
     @contextmanager
-    def database(self, settings: Settings, report: Report) -> Iterator[EmbeddedDatabase | OwnDatabase]:
+    def database(
+        self, settings: Settings, report: Report
+    ) -> Iterator[EmbeddedDatabase | OwnDatabase]:
         """Lend the database, started when it is the embedded one."""
         if settings.database_url is not None:
             yield OwnDatabase(settings.database_url)
@@ -129,6 +139,7 @@ class Wiring:
     async def found(self, settings: Settings, dsn: str) -> None:
         """Found the bank in a migrated database."""
         await found(settings, dsn)
+
     def certificates(self, settings: Settings, partners: Sequence[str]) -> TlsFiles | None:
         """Return the certificate of the bank's hosts; None when a proxy has it."""
         if settings.tls_certificate is not None and settings.tls_key is not None:
@@ -154,8 +165,8 @@ class Wiring:
             host=settings.host,
             port=settings.port,
             workers=settings.workers,
-            certificate=tls and tls.certificate,
-            key=tls and tls.key,
+            certificate=None if tls is None else tls.certificate,
+            key=None if tls is None else tls.key,
         )
         server.serve()
 
@@ -169,7 +180,7 @@ class Wiring:
 
     async def work(self, bank: Bank, stop: asyncio.Event) -> None:
         """Do what is due until told to stop."""
-        await Worker(bank).run(stop)
+        await Worker(bank, carry_out_pending).run(stop)
 
     def environment(self, settings: Settings, dsn: str, **changes: object) -> dict[str, str]:
         """Return the environment in which a child process sees these settings."""

@@ -36,7 +36,9 @@ _MIGRATE = "Run `billfold migrate up`."
 
 
 @asynccontextmanager
-async def open_bank(settings: Settings, dsn: str, *, pool_max: int = POOL_MAX) -> AsyncIterator[Bank]:
+async def open_bank(
+    settings: Settings, dsn: str, *, pool_max: int = POOL_MAX
+) -> AsyncIterator[Bank]:
     """Open the bank founded in a database; its engine runs until the context ends.
 
     Raises CannotGoOn when there is no bank, or its schema is another release's.

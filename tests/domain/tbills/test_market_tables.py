@@ -1,4 +1,4 @@
-"""The market in its tables: what ships is loaded once, newer files are added, nothing is changed."""
+"""The market in its tables: loaded once, newer files added, nothing changed."""
 
 from dataclasses import replace
 from datetime import date

@@ -119,8 +119,9 @@ def no_runs():
 @pytest.fixture
 async def app(bank):
     made = create_partner_app(bank, routes=ROUTES)
-    async with made.lifespan():
-        yield made
+    yield made
+    for hook in made.on_shutdown:
+        await hook()
 
 
 @pytest.fixture

@@ -73,7 +73,7 @@ async def test_nothing_is_recorded_when_the_signature_is_wrong_in_any_part(clien
         sign_request(client.partner.secret, key, THING, b'{"amount_usdc":100,"name":"a thing"}'),
         sign_request("another secret", key, THING, raw),
         good.rstrip("="),
-        good + "\n",
+        good + "=",
         "",
     ]
     for signature in wrong:

@@ -4,13 +4,12 @@ import json
 
 import msgspec
 import pytest
+from tests.whole_bank import SEED
 
 from billfold.adapters.simulated_bank import SimulatedBank
 from billfold.flows.portals import UpdatePortal
 from billfold.interfaces.inbound.receive import NO_ACCOUNT, receive
 from billfold.kit import ids
-
-from tests.whole_bank import SEED
 
 
 @pytest.fixture
@@ -121,6 +120,7 @@ def test_a_payment_is_the_same_to_the_last_digit_when_it_is_made_again(correspon
         SimulatedBank(SEED).ach_credit(ach_id, **to, amount=7, company_name="B") for _ in range(2)
     ]
     assert msgspec.json.encode(made[0]) == msgspec.json.encode(made[1])
-    assert made[0].trace_number != correspondent.ach_credit(
-        ids.new(), **to, amount=7, company_name="B"
-    ).trace_number
+    assert (
+        made[0].trace_number
+        != correspondent.ach_credit(ids.new(), **to, amount=7, company_name="B").trace_number
+    )

@@ -16,7 +16,7 @@ _ALL = "SELECT day, bond_market, closes_at, fed, reason FROM calendar_override O
 
 
 class Override(msgspec.Struct, frozen=True):
-    """One day as the operator knows it. `bond_market` is open, early or closed; `fed` two of these."""
+    """One day as the operator knows it. The bond market is open, early or closed."""
 
     day: date
     bond_market: str

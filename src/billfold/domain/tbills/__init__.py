@@ -7,6 +7,7 @@ Never moves money, never writes a row, never reads a clock.
 """
 
 from billfold.domain.tbills.calendar_rule import TERMS
+from billfold.domain.tbills.cusips import tradable_id
 from billfold.domain.tbills.earnings import (
     Entry,
     PeriodName,
@@ -15,7 +16,13 @@ from billfold.domain.tbills.earnings import (
     entry,
     period_bounds,
 )
-from billfold.domain.tbills.fees import ACCRUED_PER_CENT, accrue, charge, month_charge_date
+from billfold.domain.tbills.fees import (
+    ACCRUED_PER_CENT,
+    accrual,
+    accrue,
+    charge,
+    month_charge_date,
+)
 from billfold.domain.tbills.files import parse_auctions, parse_daily_rates
 from billfold.domain.tbills.lots import (
     Lot,
@@ -59,6 +66,7 @@ __all__ = [
     "StrategyUse",
     "Struck",
     "Valuation",
+    "accrual",
     "accrue",
     "aggregate",
     "charge",
@@ -75,6 +83,7 @@ __all__ = [
     "plan_sale",
     "price_from_rate",
     "strategy_of",
+    "tradable_id",
     "units_for",
     "units_to_raise",
     "value",

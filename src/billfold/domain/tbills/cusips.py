@@ -6,6 +6,7 @@ has one number, as bills of one maturity are one security. No Treasury issue beg
 """
 
 from datetime import date
+from uuid import NAMESPACE_OID, UUID, uuid5
 
 from stdnum import cusip as stdnum_cusip
 from stdnum import isin as stdnum_isin
@@ -18,6 +19,11 @@ _LENGTH = 9
 def is_valid_cusip(cusip: str) -> bool:
     """Return whether this is nine upper-case characters with the right check digit."""
     return len(cusip) == _LENGTH and cusip == cusip.upper() and bool(stdnum_cusip.is_valid(cusip))
+
+
+def tradable_id(cusip: str) -> UUID:
+    """Return the id of a bill in the v1 reads: a name-based UUID of its CUSIP."""
+    return uuid5(NAMESPACE_OID, f"cusip:{cusip}")
 
 
 def isin_of(cusip: str) -> str:

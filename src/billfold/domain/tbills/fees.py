@@ -4,9 +4,12 @@ Accrued fees are integers in units of 1/3,650,000 cent, the value of one cent at
 for one day of a 365-day year; nothing is rounded until a whole cent is charged.
 """
 
+from collections.abc import Iterable
 from datetime import date, timedelta
 
+from billfold.domain.tbills.market import Market
 from billfold.kit.calendars import Calendars
+from billfold.kit.money import cents_for
 
 ACCRUED_PER_CENT = 10_000 * 365
 """How many units of accrued fee make one cent."""
@@ -32,3 +35,36 @@ def month_charge_date(day: date, calendars: Calendars) -> date:
     """
     next_month = (day.replace(day=1) + _LONGEST_MONTH).replace(day=1)
     return calendars.settlement_on_or_after(next_month)
+
+
+def accrual(
+    positions: Iterable[tuple[str, int]],
+    cash_cents: int,
+    *,
+    after: date,
+    through: date,
+    market: Market,
+    bps: int,
+) -> int:
+    """Return what accrues on an unchanged holding on each calendar day after `after` to `through`.
+
+    A day is valued at the mark of its close; a day on which the market is closed at that of
+    the last close before it.
+    """
+    positions = list(positions)
+    calendars = market.calendars
+    total = value = 0
+    valued_on = None
+    day = after + timedelta(days=1)
+    while day <= through:
+        priced_on = calendars.pricing_day(calendars.closes_at(day))
+        if priced_on != valued_on:
+            close = calendars.closes_at(priced_on)
+            value = cash_cents + sum(
+                cents_for(units, market.mark(market.bill(cusip), close))
+                for cusip, units in positions
+            )
+            valued_on = priced_on
+        total += accrue(value, bps, 1)
+        day += timedelta(days=1)
+    return total

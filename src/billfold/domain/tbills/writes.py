@@ -7,6 +7,7 @@ refused and named, unless it only fills in a result that was not out yet.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from datetime import date
 from typing import TYPE_CHECKING, NamedTuple
 
 from billfold.domain.tbills import packaged
@@ -100,7 +101,7 @@ async def import_rates(conn: Connection, rates: Iterable[DailyRates]) -> Importe
 
 
 def _sorted_out(
-    auctions: Iterable[Auction], known: dict[tuple[str, object], Auction]
+    auctions: Iterable[Auction], known: dict[tuple[str, date], Auction]
 ) -> tuple[list[Auction], list[Auction]]:
     """Return new auctions, and known ones whose result has come. Raises InvalidInput."""
     new: list[Auction] = []

@@ -27,7 +27,6 @@ from billfold.kit.errors import BillfoldError, InvalidInput
 from billfold.kit.settings import SettingsError
 
 
-
 def build_app(ground: Ground) -> typer.Typer:
     """Return the command line, standing on what the wiring lends."""
     app = typer.Typer(
@@ -90,11 +89,12 @@ def run(ground: Ground, arguments: Sequence[str] | None = None) -> int:
 
 
 def _about(
-    version: Annotated[  # noqa: ARG001 - its callback does the work
+    *,
+    version: Annotated[
         bool,
         typer.Option(
             "--version", callback=_print_version, is_eager=True, help="Print the version and end."
         ),
-    ] = False,  # noqa: FBT002 - a flag of the command line
+    ] = False,
 ) -> None:
     pass

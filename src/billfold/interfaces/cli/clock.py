@@ -11,7 +11,7 @@ import typer
 from billfold.engine.stepping import ClockFace, Stepping
 from billfold.interfaces.cli.ground import CannotGoOn, Ground, ground_of
 from billfold.interfaces.cli.opened import with_bank
-from billfold.interfaces.cli.shown import console, eastern, example, table
+from billfold.interfaces.cli.shown import console, eastern, example, pairs
 from billfold.kit.dates import ET
 
 app = typer.Typer(
@@ -87,13 +87,13 @@ def _move(ground: Ground, move: Move) -> None:
 def show_face(face: ClockFace) -> None:
     """Print what the clock shows."""
     runs = "frozen" if face.frozen else "running"
-    rows = [
+    rows: list[tuple[str, object]] = [
         ("Clock", f"{eastern(face.now)} ({runs if face.settable else 'real time'})"),
         ("Business date", face.business_date),
         ("Next event", eastern(face.next_event_at) if face.next_event_at else "nothing is due"),
     ]
     rows += [(f"Done: {kind}", count) for kind, count in face.happened.items()]
-    console.print(table("", ("", ""), rows))
+    console.print(pairs(rows))
 
 
 def _instant(text: str) -> datetime:

@@ -36,8 +36,9 @@ def up(ctx: typer.Context) -> None:
 @app.command(epilog=example("billfold migrate down --to 0 --yes"))
 def down(
     ctx: typer.Context,
+    *,
     to: Annotated[int, typer.Option(min=0, help="The version to go back to.")] = 0,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,  # noqa: FBT002 - a flag of the command line
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
 ) -> None:
     """Take steps back. What they held is lost."""
     ground = ground_of(ctx)

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import typer
 from cryptography import x509
+from rich.markup import escape
+from rich.table import Table
 
 from billfold.engine.due_work import next_due
 from billfold.interfaces.cli.ground import CannotGoOn, Ground, ground_of
-from billfold.interfaces.cli.shown import complain, console, eastern, table
+from billfold.interfaces.cli.shown import complain, console, eastern
 from billfold.kit.clock import wall_now
 
 if TYPE_CHECKING:
@@ -39,9 +41,9 @@ def doctor(ctx: typer.Context) -> None:
     ground = ground_of(ctx)
     checks = examine(ground)
     marks = [("[red]✗[/]" if check.next_step else "[green]✓[/]") for check in checks]
-    shown = table("", ("", "", ""), [])
+    shown = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
     for mark, check in zip(marks, checks, strict=True):
-        shown.add_row(mark, check.what, check.found)
+        shown.add_row(mark, check.what, escape(check.found))
     console.print(shown)
     first = next((check for check in checks if check.next_step), None)
     if first is not None:
@@ -104,8 +106,9 @@ def _examine_server(settings: Settings) -> Iterator[Check]:
     if _answers(settings.host, settings.port):
         yield Check("server", f"answers on port {settings.port}")
     else:
-        step = "Run `billfold serve`" + ("." if settings.is_production else " or `billfold sandbox`.")
-        yield Check("server", f"nothing answers on port {settings.port}", step)
+        command = "serve" if settings.is_production else "sandbox"
+        found = f"nothing answers on port {settings.port}"
+        yield Check("server", found, f"Run `billfold {command}`.")
 
 
 def _expiry(certificate: x509.Certificate, wall: datetime) -> Check:

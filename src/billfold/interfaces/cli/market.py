@@ -72,6 +72,7 @@ def import_files(
 def override(
     ctx: typer.Context,
     day: Annotated[datetime, typer.Argument(formats=["%Y-%m-%d"])],
+    *,
     bond: Annotated[
         Literal["open", "closed"], typer.Option(help="The bond market on that day.")
     ] = "open",
@@ -82,7 +83,7 @@ def override(
         datetime | None, typer.Option(formats=["%H:%M"], help="An early close, New York time.")
     ] = None,
     reason: Annotated[str, typer.Option(help="Why, for whoever reads it later.")] = "",
-    remove: Annotated[bool, typer.Option("--remove", help="Forget the override.")] = False,  # noqa: FBT002 - a flag of the command line
+    remove: Annotated[bool, typer.Option("--remove", help="Forget the override.")] = False,
 ) -> None:
     """Override what the calendars say of one day."""
     on: date = day.date()

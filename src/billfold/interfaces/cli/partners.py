@@ -13,7 +13,7 @@ from billfold.domain import identity
 from billfold.engine.founding import PartnerPlaces, enrol_partner, partner_places
 from billfold.interfaces.cli.ground import CannotGoOn, Ground, ground_of
 from billfold.interfaces.cli.opened import with_bank, with_database
-from billfold.interfaces.cli.shown import console, done, example, say, table
+from billfold.interfaces.cli.shown import console, done, example, pairs, say, table
 from billfold.kit.clock import wall_now
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def create(
         ("shared secret", made.shared_secret),
         ("facilitation pocket", made.places.facilitation_pocket_id),
     ]
-    console.print(table("", ("", ""), rows))
+    console.print(pairs(rows))
     say("[dim]A running server takes the host into its certificate when it is restarted.[/]")
     say(_ONCE)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 from uuid import UUID
 
 import typer
@@ -46,14 +46,21 @@ def unfreeze(ctx: typer.Context, pocket_id: PocketId) -> None:
 def real_time_yield(
     ctx: typer.Context,
     pocket_id: PocketId,
-    on: Annotated[bool, typer.Option("--on/--off", help="Show it, or stop showing it.")] = True,  # noqa: FBT002 - a flag of the command line
+    *,
+    on: Annotated[bool, typer.Option("--on/--off", help="Show it, or stop showing it.")] = True,
 ) -> None:
     """Show a Pocket's yield by the second, or stop showing it."""
     _set(ground_of(ctx), pocket_id, real_time_yield=on)
     done(f"Real-time yield is {'on' if on else 'off'}.")
 
 
-def _set(ground: Ground, pocket_id: UUID, **changes: Any) -> None:
+def _set(
+    ground: Ground,
+    pocket_id: UUID,
+    *,
+    status: str | None = None,
+    real_time_yield: bool | None = None,
+) -> None:
     async def work(bank: Bank) -> None:
         entry = await bank.directory.find("pocket", pocket_id)
         if entry is None:
@@ -64,7 +71,8 @@ def _set(ground: Ground, pocket_id: UUID, **changes: Any) -> None:
                 key=ids.new(),
                 customers=(entry.customer_id,),
                 pocket_id=pocket_id,
-                **changes,
+                status=status,
+                real_time_yield=real_time_yield,
             )
         )
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import typer
 
-from billfold.interfaces.cli.ground import ground_of
-
 
 def verify(ctx: typer.Context) -> None:
     """Prove the ledger."""

@@ -38,9 +38,10 @@ def about() -> None:
 @openapi.command(epilog=example("billfold openapi partner --all > partner.json"))
 def partner(
     ctx: typer.Context,
+    *,
     everything: Annotated[
         bool, typer.Option("--all", help="Deprecated operations as well.")
-    ] = False,  # noqa: FBT002 - a flag of the command line
+    ] = False,
 ) -> None:
     """Print the OpenAPI 3.1 document of the Partner API; it needs no database."""
     ground = ground_of(ctx)

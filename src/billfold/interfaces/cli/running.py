@@ -37,7 +37,8 @@ def serve(ctx: typer.Context) -> None:
 
 def worker(
     ctx: typer.Context,
-    with_parent: Annotated[bool, typer.Option("--with-parent", hidden=True)] = False,  # noqa: FBT002 - a flag of the command line
+    *,
+    with_parent: Annotated[bool, typer.Option("--with-parent", hidden=True)] = False,
 ) -> None:
     """Do what is due: day ends, maturities, fees, waiting transfers. Several may run."""
     ground = ground_of(ctx)
@@ -103,6 +104,6 @@ async def _serve(ground: Ground, settings: Settings, database: Database) -> None
     await supervisor.start("https", words_for(ground, HTTPS))
     await supervisor.start("plain http", words_for(ground, PLAIN))
     try:
-        await supervisor.run(stop)
+        await stop.wait()
     finally:
         await supervisor.stop()

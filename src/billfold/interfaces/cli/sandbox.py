@@ -8,17 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import socket
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import httpx
 import msgspec
 import typer
+from rich.markup import escape
 from rich.panel import Panel
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from billfold.interfaces.cli.ground import CannotGoOn, Database, Ground, ground_of
 from billfold.interfaces.cli.proof import prove
@@ -26,7 +23,6 @@ from billfold.interfaces.cli.running import HTTPS, PLAIN, stop_on_signals, words
 from billfold.interfaces.cli.sandbox_file import (
     SandboxFile,
     Stage,
-    read_sandbox_file,
     write_sandbox_file,
 )
 from billfold.interfaces.cli.settling_in import settle_in
@@ -59,7 +55,8 @@ class _Wish(NamedTuple):
 
 def sandbox(
     ctx: typer.Context,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Forget the last time.")] = False,  # noqa: FBT002 - a flag of the command line
+    *,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Forget the last time.")] = False,
     seed: Annotated[
         int | None, typer.Option(help="Ids, and so the whole story, repeat with a seed.")
     ] = None,
@@ -67,8 +64,8 @@ def sandbox(
     http_port: Port = None,
     exit_after_story: Annotated[
         bool, typer.Option("--exit-after-story", help="End with status 0 after the story.")
-    ] = False,  # noqa: FBT002 - a flag of the command line
-    no_story: Annotated[bool, typer.Option("--no-story", help="Start the bank only.")] = False,  # noqa: FBT002 - a flag of the command line
+    ] = False,
+    no_story: Annotated[bool, typer.Option("--no-story", help="Start the bank only.")] = False,
 ) -> None:
     """Run a whole bank on this machine: over https, with a partner and a customer to try."""
     ground = ground_of(ctx)
@@ -83,10 +80,13 @@ def sandbox(
     if fresh:
         _start_over(ground, settings)
     wish = _Wish(exit_after_story, tell_story=not no_story, changes=ports)
-    with _steps() as step:
+    step = _Steps()
+    try:
         step("Starting the database")
         with ground.database(settings, step) as database:
             asyncio.run(_run(ground, settings, database, wish, step))
+    finally:
+        step.end()
 
 
 async def _run(
@@ -113,9 +113,8 @@ async def _run(
             await _tell(ground, settings, database, home, wish)
         if not (stop.is_set() or wish.exit_after_story):
             _show_home(settings, home)
-            await supervisor.run(stop)
+            await stop.wait()
     finally:
-        step.end()
         await supervisor.stop()
 
 
@@ -168,7 +167,7 @@ def _must_be_free(settings: Settings) -> None:
             except OSError:
                 raise CannotGoOn(
                     f"Port {port} of {settings.host} is taken.",
-                    f"Stop what listens there (another sandbox?), or choose: --{name} {port + 1000}",
+                    f"Stop what listens there (another sandbox?), or give --{name}.",
                 ) from None
 
 
@@ -206,26 +205,26 @@ def _show_home(settings: Settings, home: SandboxFile) -> None:
 
 
 class _Steps:
-    """The line that says what is being done right now."""
+    """What is being done right now, and how long everything before it took."""
 
-    def __init__(self, progress: Progress) -> None:
-        self._progress = progress
-        self._task = progress.add_task("", total=None)
+    def __init__(self) -> None:
+        self._status = console.status("")
         self._text = ""
-        self._began = time.monotonic()
+        self._began = monotonic()
+        self._status.start()
 
     def __call__(self, text: str) -> None:
-        self._progress.update(self._task, description=text)
+        self._finish()
+        self._text, self._began = text, monotonic()
+        self._status.update(text)
 
     def end(self) -> None:
-        self._progress.stop()
+        """Take the line away; what comes next is printed below."""
+        self._finish()
+        self._status.stop()
 
-
-@contextmanager
-def _steps() -> Iterator[_Steps]:
-    progress = Progress(
-        SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(),
-        console=console, transient=True,
-    )  # fmt: skip
-    with progress:
-        yield _Steps(progress)
+    def _finish(self) -> None:
+        if self._text:
+            took = monotonic() - self._began
+            done(f"{escape(self._text)} [dim]{took:.1f} s[/]")
+            self._text = ""

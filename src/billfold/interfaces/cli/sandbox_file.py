@@ -1,4 +1,4 @@
-"""`.billfold/sandbox.json`: everything a program needs to call the sandbox, readable by its owner."""
+"""`.billfold/sandbox.json`: all a program needs to call the sandbox, readable by its owner."""
 
 from __future__ import annotations
 

@@ -48,6 +48,16 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) 
     return made
 
 
+def pairs(rows: Iterable[tuple[str, object]]) -> Table:
+    """Return names with their values beside them, without lines."""
+    made = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    made.add_column(style="dim")
+    made.add_column()
+    for name, value in rows:
+        made.add_row(escape(name), escape(str(value)))
+    return made
+
+
 def eastern(at: datetime) -> str:
     """Return an instant as people in New York write it: "Mon 2025-06-02 09:00:00 EDT"."""
     return at.astimezone(ET).strftime("%a %Y-%m-%d %H:%M:%S %Z")

@@ -183,7 +183,9 @@ class Story:
         self._see(pocket)
 
     def _bank_side(self, pocket: str) -> None:
-        told = self.client.get(f"/api/v2/pockets/{pocket}/transactions/?include_sweeps=true&limit=100")
+        told = self.client.get(
+            f"/api/v2/pockets/{pocket}/transactions/?include_sweeps=true&limit=100"
+        )
         rows = told.body["items"]
         signs = {"CREDIT": 1, "DEBIT": -1}
         # A fee is taken from the brokerage side and never passes the bank account.
@@ -220,7 +222,9 @@ class Story:
 
     def _clock(self, until: str) -> None:
         told = self.client.post("/api/v1/sandbox/clock/advance/", {"until": until})
-        done = ", ".join(f"{kind} {self._show(told, f'happened.{kind}')}" for kind in told.at("happened"))
+        done = ", ".join(
+            f"{kind} {self._show(told, f'happened.{kind}')}" for kind in told.at("happened")
+        )
         self._line(
             f"The clock shows {self._show(told, 'now')}, business date"
             f" {self._show(told, 'business_date')}. On the way: {done or 'nothing'}."

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Self
+from urllib.parse import urlencode
 from uuid import UUID
 
 import httpx
@@ -49,7 +50,7 @@ class Told:
     text: str
     body: Any = field(repr=False)
 
-    def at(self, where: str) -> Any:
+    def at(self, where: str) -> Any:  # noqa: ANN401 - whatever the bank answered
         """Return what stands at a place like `items.0.amount.formatted`."""
         found = self.body
         for part in where.split("."):
@@ -95,9 +96,9 @@ class PartnerClient:
             "jti": str(ids.new()),
         }
         assertion = jwt.encode(claims, access.private_key, "ES256", headers={"kid": access.kid})
-        answer = self._send(
-            "POST", "/token/", {}, httpx.QueryParams(grant_type=GRANT, assertion=assertion)
-        )
+        form = urlencode({"grant_type": GRANT, "assertion": assertion}).encode()
+        headers = {"content-type": "application/x-www-form-urlencoded"}
+        answer = self._send("POST", "/token/", headers, form)
         self._token = _checked(answer).json()["access_token"]
 
     def get(self, path: str) -> Told:
@@ -122,9 +123,7 @@ class PartnerClient:
             headers["content-type"] = "application/json"
         answer = _checked(self._send(method, path, headers, body))
         text = answer.text
-        told = Told(
-            number, method, path, answer.status_code, text, answer.json() if text else None
-        )
+        told = Told(number, method, path, answer.status_code, text, answer.json() if text else None)
         self.answers.append(told)
         if self._transcript:
             line = {"method": method, "path": path, "status": told.status, "body": text}
@@ -132,20 +131,17 @@ class PartnerClient:
             self._transcript.flush()
         return told
 
-    def _send(
-        self, method: str, path: str, headers: dict[str, str], body: bytes | httpx.QueryParams
-    ) -> httpx.Response:
-        """Send to the address, under the name of the partner: no machine needs to know that name."""
-        name = self._access.host.partition(":")[0]
-        form = isinstance(body, httpx.QueryParams)
-        if form:
-            headers = {**headers, "content-type": "application/x-www-form-urlencoded"}
+    def _send(self, method: str, path: str, headers: dict[str, str], body: bytes) -> httpx.Response:
+        """Send to the address in the name of the host, which no machine needs to know."""
         request = self._http.build_request(
             method,
             path,
             headers={**headers, "host": self._access.host},
-            content=str(body).encode() if form else body or None,
-            extensions={"sni_hostname": name, "timeout": self._http.timeout.as_dict()},
+            content=body or None,
+            extensions={
+                "sni_hostname": self._access.host.partition(":")[0],
+                "timeout": self._http.timeout.as_dict(),
+            },
         )
         try:
             return self._http.send(request)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from pathlib import Path
 
+from billfold.interfaces.cli.ground import CannotGoOn
 from billfold.kit.clock import monotonic
 
 STOP_SECONDS = 20.0
@@ -46,18 +47,13 @@ class Supervisor:
 
     async def start(self, name: str, words: Sequence[str], log: Path | None = None) -> Child:
         """Start a process and keep it alive from now on; without a log it writes where we do."""
+        if not self._keepers:
+            self._keepers.append(asyncio.create_task(self._look_after()))
         child = Child(name, words, log)
         await self._spawn(child)
         self._children.append(child)
         self._keepers.append(asyncio.create_task(self._keep(child)))
         return child
-
-    async def run(self, stop: asyncio.Event) -> None:
-        """Watch over everything until `stop` is set."""
-        while not stop.is_set():
-            await asyncio.to_thread(self._watch)
-            with suppress(TimeoutError):
-                await asyncio.wait_for(stop.wait(), WATCH_SECONDS)
 
     async def stop(self) -> None:
         """Ask every child to end, and end those that do not."""
@@ -65,6 +61,15 @@ class Supervisor:
             keeper.cancel()
         await asyncio.gather(*self._keepers, return_exceptions=True)
         await asyncio.gather(*(self._end(child) for child in self._children))
+
+    async def _look_after(self) -> None:
+        """Watch over what the children stand on."""
+        while True:
+            try:
+                await asyncio.to_thread(self._watch)
+            except CannotGoOn as gap:
+                self._report(f"{gap} {gap.next_step}")
+            await asyncio.sleep(WATCH_SECONDS)
 
     async def _keep(self, child: Child) -> None:
         while True:

@@ -26,6 +26,7 @@ from billfold.interfaces.http.operations import OPTIONS, Operation
 from billfold.kit import ids
 from billfold.kit.clock import business_now, wall_now
 from billfold.kit.crypto import is_unambiguous, verify_signature
+from billfold.kit.dates import iso_z
 from billfold.kit.errors import BillfoldError, InvalidInput
 
 if TYPE_CHECKING:
@@ -136,7 +137,7 @@ class Door:
             moves_money=operation.moves_money,
         )
         admittance = await self._keeper.admission.admit(request)
-        headers = _headers(operation, admittance)
+        headers = _headers(operation, admittance, wall)
         if operation.deprecated is not None:
             self._keeper.deprecations.count(credential.user_id, operation.name, wall)
         if admittance.verdict != "run":
@@ -231,12 +232,14 @@ def _caller(
     )
 
 
-def _headers(operation: Operation, admittance: Admittance) -> Headers:
+def _headers(operation: Operation, admittance: Admittance, wall: datetime) -> Headers:
     headers = [
         (b"x-ratelimit-limit", str(admittance.limit).encode()),
         (b"x-ratelimit-remaining", str(admittance.remaining).encode()),
         (b"x-ratelimit-reset", str(admittance.resets_at).encode()),
     ]
+    if admittance.clock is not None:
+        headers.append((b"x-service-clock", iso_z(admittance.clock.at(wall)).encode()))
     if operation.deprecated is not None:
         headers += announcement(*operation.deprecated)
     return headers

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any, cast
 
 from billfold.interfaces.http.answers import answer_to, problem
@@ -21,6 +22,8 @@ CAREFUL = (
     (b"strict-transport-security", b"max-age=31536000"),
     (b"cache-control", b"no-store"),
 )
+DROPPED_BYTES_MAX = 16 * 1024 * 1024
+DROPPED_SECONDS = 5.0
 HTTPS_REQUIRED = "Only https is accepted. What this request carried counts as seen by others."
 
 
@@ -40,11 +43,13 @@ class Frame:
             arrival.client = client_of(peer, arrival.header(b"x-forwarded-for"), self._proxies)
         attach(http, arrival)
         started = False
+        body = _Incoming(receive, arrival)
 
         async def framed(message: Any) -> None:  # noqa: ANN401 - a message of ASGI
             nonlocal started
             if message["type"] == "http.response.start":
                 started = True
+                await body.finish()
                 trace = (TRACE_HEADER, arrival.trace_id.encode())
                 message["headers"] = [*message["headers"], *CAREFUL, trace]
             await send(message)
@@ -56,7 +61,7 @@ class Frame:
                 )
                 await refusal.send(framed)
             else:
-                await self._app(scope, receive, framed)
+                await self._app(scope, body.receive, framed)
         except Exception as error:
             answer = answer_to(error, arrival)
             if started:
@@ -69,3 +74,40 @@ class Frame:
         if self._proxies and is_trusted(peer, self._proxies):
             forwarded = arrival.header(b"x-forwarded-proto")
         return (forwarded or scope["scheme"]) != "https"
+
+
+class _Incoming:
+    """The body on its way in. What nobody wants is thrown away before the answer is sent.
+
+    A server that answers while the caller still sends must cut the line, and with it often the
+    answer: the caller would see a broken connection instead of what was wrong.
+    """
+
+    __slots__ = ("_ended", "_receive")
+
+    def __init__(self, receive: Receive, arrival: Arrival) -> None:
+        self._receive = receive
+        headers = arrival.headers
+        self._ended = b"transfer-encoding" not in headers and (
+            headers.get(b"content-length", b"0") == b"0"
+        )
+
+    async def receive(self) -> Any:  # noqa: ANN401 - a message of ASGI
+        """Pass on the next part."""
+        message: Any = await self._receive()
+        if message["type"] != "http.request" or not message.get("more_body", False):
+            self._ended = True
+        return message
+
+    async def finish(self) -> None:
+        """Drop the rest, as far as it is not too much to wait for."""
+        if not self._ended:
+            try:
+                await asyncio.wait_for(self._drop(), DROPPED_SECONDS)
+            except TimeoutError:
+                return
+
+    async def _drop(self) -> None:
+        dropped = 0
+        while not self._ended and dropped < DROPPED_BYTES_MAX:
+            dropped += len((await self.receive()).get("body", b""))

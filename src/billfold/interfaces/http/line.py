@@ -29,6 +29,8 @@ _LOST = (
     asyncpg.CannotConnectNowError,
     asyncpg.AdminShutdownError,
     asyncpg.CrashShutdownError,
+    # What the driver says when the server's last words came between two statements.
+    asyncpg.InternalClientError,
     asyncio.TimeoutError,
     OSError,
 )
@@ -37,24 +39,29 @@ _LOST = (
 class Line:
     """One connection of the pool, held; another is taken when it breaks."""
 
-    __slots__ = ("_conn", "_pool")
+    __slots__ = ("_conn", "_free", "_pool")
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
+        self._free = asyncio.Lock()
         self._conn: asyncpg.pool.PoolConnectionProxy[asyncpg.Record] | None = None
 
     async def fetch(self, query: str, *args: object) -> Sequence[asyncpg.Record]:
-        """Return the rows. Tries a second connection; raises Unavailable when that fails too."""
-        try:
-            return await self._fetch(query, *args)
-        except _LOST as error:
-            log.warning("line_lost", error=repr(error))
-            await self.close()
-        try:
-            return await self._fetch(query, *args)
-        except _LOST as error:
-            await self.close()
-            raise Unavailable("The database does not answer.", retry_after_seconds=1) from error
+        """Return the rows, one statement after the other.
+
+        Tries a second connection; raises Unavailable when that fails too.
+        """
+        async with self._free:
+            try:
+                return await self._fetch(query, *args)
+            except _LOST as error:
+                log.warning("line_lost", error=repr(error))
+                await self.close()
+            try:
+                return await self._fetch(query, *args)
+            except _LOST as error:
+                await self.close()
+                raise Unavailable("The database does not answer.", retry_after_seconds=1) from error
 
     async def close(self) -> None:
         """Give the connection back."""

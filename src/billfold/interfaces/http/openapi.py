@@ -156,8 +156,9 @@ def spelled(path: str) -> str:
 def _documented(what: Described) -> Litestar:
     """Return an application of the same routes that is only asked for its description."""
 
-    def nothing() -> Any:  # noqa: ANN401 - stands for whatever is injected
-        return None
+    def stand_in(name: str) -> Provide:
+        # One for each name: the framework refuses the same provider under two.
+        return Provide(lambda: name, sync_to_thread=False)
 
     config = OpenAPIConfig(
         title=what.title,
@@ -169,7 +170,7 @@ def _documented(what: Described) -> Litestar:
     with plain_signatures():
         return Litestar(
             route_handlers=what.routes,
-            dependencies={name: Provide(nothing, sync_to_thread=False) for name in what.injected},
+            dependencies={name: stand_in(name) for name in what.injected},
             openapi_config=config,
             logging_config=None,
         )

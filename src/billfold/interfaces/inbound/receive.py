@@ -47,7 +47,9 @@ async def receive(
         await correspondent.send_back(payment, NO_ACCOUNT)
         return Received(status="RETURNED", reason=NO_ACCOUNT)
     pocket_id = await bank.pool.fetchval(_POCKET, entry.customer_id, entry.object_id)
-    answer = await bank.engine.submit(_command(payment, entry.customer_id, entry.object_id, pocket_id))
+    answer = await bank.engine.submit(
+        _command(payment, entry.customer_id, entry.object_id, pocket_id)
+    )
     outcome = answer.outcome
     if outcome["status"] != "COMPLETED":
         await correspondent.send_back(payment, outcome["reason"])

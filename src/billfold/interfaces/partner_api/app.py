@@ -6,7 +6,6 @@ import importlib
 import pkgutil
 from collections.abc import Mapping, Sequence
 from functools import cache
-from importlib.metadata import version
 from importlib.resources import files
 from typing import Any
 
@@ -17,6 +16,7 @@ from litestar.exceptions import NotAuthorizedException
 from litestar.middleware import DefineMiddleware
 from litestar.types import ControllerRouterHandler
 
+from billfold import __version__
 from billfold.engine.bank import Bank
 from billfold.interfaces.http.answers import answer_to
 from billfold.interfaces.http.arrivals import ArrivedRequest, arrival_of
@@ -117,7 +117,7 @@ def partner_document(
         routes=routes,
         injected=_INJECTED,
         title=_TITLE,
-        version=version("billfold"),
+        version=__version__,
         description=_DESCRIPTION,
         servers=[server],
         examples=_examples(),

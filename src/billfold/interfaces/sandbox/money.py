@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 from uuid import UUID
 
 import msgspec
-from litestar import post
+from litestar import MediaType, Response, post
 from litestar.status_codes import HTTP_202_ACCEPTED
 
 from billfold.engine.bank import Bank
 from billfold.interfaces.http.calls import Caller
 from billfold.interfaces.http.marks import BEARER, MOVES_MONEY, refuses
-from billfold.interfaces.sandbox.simulation import SIMULATED, Address, Sender, Simulation
+from billfold.interfaces.sandbox.simulation import (
+    SIMULATED,
+    Address,
+    Sender,
+    TheSimulation,
+)
 from billfold.kit.errors import Refused
 from billfold.kit.ids import command_id, derive
 
@@ -63,13 +68,16 @@ class WireRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     tags=["sandbox"],
     dependencies=SIMULATED,
 )
-async def fund(caller: Caller, bank: Bank, simulation: Simulation, data: FundRequest) -> None:
+async def fund(
+    caller: Caller, bank: Bank, simulation: TheSimulation, data: FundRequest
+) -> Response[None]:
     """Let up to nine ACH credits arrive at the first open portal of a Pocket."""
     customer_id, pocket_id = await caller.pocket(bank, data.account_id)
     to = await _address(bank.pool, _OPEN_PORTAL, customer_id, pocket_id)
     for nth in range(data.count):
         ach_id = payment_id(bank, caller, nth)
         await simulation.send_ach_credit(bank, ach_id, to, data.amount_usdc, data.company_name)
+    return _nothing()
 
 
 @post(
@@ -80,17 +88,25 @@ async def fund(caller: Caller, bank: Bank, simulation: Simulation, data: FundReq
     tags=["sandbox"],
     dependencies=SIMULATED,
 )
-async def wire(caller: Caller, bank: Bank, simulation: Simulation, data: WireRequest) -> None:
+async def wire(
+    caller: Caller, bank: Bank, simulation: TheSimulation, data: WireRequest
+) -> Response[None]:
     """Let a wire arrive at a portal."""
     customer_id, portal_id = await caller.portal(bank, data.portal_id)
     to = await _address(bank.pool, _PORTAL, customer_id, portal_id)
     sender = Sender(data.sender_name, data.sender_account_number, data.sender_routing_number)
     await simulation.send_wire(bank, payment_id(bank, caller, 0), to, data.amount_usdc, sender)
+    return _nothing()
 
 
 def payment_id(bank: Bank, caller: Caller, nth: int) -> UUID:
     """Return the id of the nth payment of a request: the same when the request is repeated."""
     return derive(bank.seed, command_id(f"sandbox:{caller.user_id}", caller.key), nth)
+
+
+def _nothing() -> Response[None]:
+    """Return the answer without a body; the framework would write `null` for None."""
+    return Response(cast("None", b""), media_type=MediaType.TEXT)
 
 
 async def _address(pool: Pool, query: str, customer_id: UUID, of: UUID) -> Address:

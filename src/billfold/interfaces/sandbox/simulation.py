@@ -7,7 +7,8 @@ from uuid import UUID
 
 import msgspec
 from litestar.datastructures import State
-from litestar.di import Provide
+from litestar.di import NamedDependency, Provide
+from litestar.params import SkipValidation
 
 if TYPE_CHECKING:
     from billfold.engine.bank import Bank
@@ -40,6 +41,10 @@ class Simulation(Protocol):
         self, bank: Bank, ach_id: UUID, to: Address, amount: int, company_name: str
     ) -> bool:
         """Let an ACH credit arrive; tell whether it was booked. The same id arrives once."""
+
+
+TheSimulation = NamedDependency[SkipValidation[Simulation]]
+"""The simulated world as a parameter of a route, which declares `SIMULATED`."""
 
 
 def _the_simulation(state: State) -> Simulation:

@@ -4,6 +4,13 @@ from billfold.kit.problems.problem import Problem, by_code
 
 TRANSFERS = by_code(
     Problem(
+        "rail-not-available",
+        422,
+        "This rail is not available",
+        "The bank does not offer this kind of counterparty or portal.",
+        "Use one of the kinds named in `detail`, or ask the operator when the rail opens.",
+    ),
+    Problem(
         "insufficient-funds",
         422,
         "Not enough money",

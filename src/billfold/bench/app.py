@@ -1,0 +1,132 @@
+"""The command `billfold bench`: which benchmarks to run, progress, a table, and JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+import typer
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from billfold.bench.day_end import bench_day_end
+from billfold.bench.engine import bench_engine
+from billfold.bench.ground import Ground, proving_ground
+from billfold.bench.measure import Chapter, Say, machine
+from billfold.bench.reads import bench_reads
+from billfold.bench.report import print_chapter
+from billfold.bench.sizes import QUICK_SCALE, RUNS, Sizes, sizes_at
+from billfold.bench.transfers import bench_transfers
+from billfold.kit.clock import wall_now
+from billfold.kit.dates import iso_z
+
+BENCHMARKS: Mapping[str, Callable[[Ground, Sizes, Say], Chapter]] = {
+    "engine": bench_engine,
+    "transfers": bench_transfers,
+    "reads": bench_reads,
+    "day_end": bench_day_end,
+}
+ALL = "all"
+
+app = typer.Typer(add_completion=False)
+
+
+@app.command("bench")
+def bench(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(help="engine, transfers, reads, day_end or all.", show_default=ALL),
+    ] = None,
+    out_json: Annotated[
+        Path | None, typer.Option("--json", help="Write every figure into this file.")
+    ] = None,
+    quick: Annotated[  # noqa: FBT002 - a flag of the command line
+        bool, typer.Option("--quick", help="A tenth of the sizes, for a first look.")
+    ] = False,
+    state_dir: Annotated[
+        Path,
+        typer.Option(help="Where the throwaway database is made.", envvar="BILLFOLD_STATE_DIR"),
+    ] = Path(".billfold"),
+) -> None:
+    """Measure this machine on a database of its own; what is measured is gone afterwards."""
+    try:
+        run(
+            list(names or [ALL]),
+            scale=QUICK_SCALE if quick else 1.0,
+            state_dir=state_dir,
+            out_json=out_json,
+        )
+    except UnknownBenchmarkError as error:
+        raise typer.BadParameter(str(error)) from None
+
+
+class UnknownBenchmarkError(ValueError):
+    """A name that is no benchmark's; the text says which there are."""
+
+
+def run(
+    names: Sequence[str],
+    *,
+    scale: float = 1.0,
+    state_dir: Path,
+    out_json: Path | None = None,
+    runs: int = RUNS,
+    console: Console | None = None,
+) -> dict[str, Any]:
+    """Run benchmarks by name, print a table each, and return (and write) what was found.
+
+    Raises UnknownBenchmarkError, and RaceError when a workload fails.
+    """
+    chosen = chosen_of(names)
+    console = console or Console()
+    sizes = sizes_at(scale, runs=runs)
+    chapters: dict[str, Any] = {}
+    for name in chosen:
+        with _progress(console) as progress, proving_ground(state_dir) as ground:
+            chapter = BENCHMARKS[name](ground, sizes, _say(progress, name))
+        print_chapter(console, chapter)
+        chapters[name] = msgspec.to_builtins(chapter)
+    found = {
+        "measured_at": iso_z(wall_now()),
+        "machine": machine(),
+        "scale": scale,
+        "runs": runs,
+        "benchmarks": chapters,
+    }
+    if out_json is not None:
+        out_json.write_bytes(msgspec.json.format(msgspec.json.encode(found)) + b"\n")
+        console.print(f"Written to {out_json}")
+    return found
+
+
+def chosen_of(names: Sequence[str]) -> list[str]:
+    """Return the benchmarks in their own order. Raises UnknownBenchmarkError."""
+    known = (*BENCHMARKS, ALL)
+    for name in names:
+        if name.replace("-", "_") not in known:
+            raise UnknownBenchmarkError(f"{name!r} is none of {', '.join(known)}")
+    wanted = {name.replace("-", "_") for name in names}
+    return [name for name in BENCHMARKS if name in wanted or ALL in wanted]
+
+
+def _progress(console: Console) -> Progress:
+    return Progress(
+        SpinnerColumn(),
+        TextColumn("[bold]{task.fields[name]}"),
+        TextColumn("{task.description}"),
+        TimeElapsedColumn(),
+        console=console,
+        transient=True,
+        refresh_per_second=2,  # what it draws is taken from the measured
+    )
+
+
+def _say(progress: Progress, name: str) -> Say:
+    task = progress.add_task("starting the database", name=name, total=None)
+
+    def say(text: str) -> None:
+        progress.update(task, description=text)
+
+    return say

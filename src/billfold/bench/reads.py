@@ -1,0 +1,135 @@
+"""`billfold bench reads`: what a read costs beside an empty answer, and beside a short past.
+
+All over HTTPS against one server in its default installation, every request signed.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import Any
+
+import msgspec
+
+from billfold.bench.ground import Ground
+from billfold.bench.history import LONG, SHORT, Past, historian_child
+from billfold.bench.load import Call, Credentials, Orders, Outcome, loader_child
+from billfold.bench.measure import Chapter, Figure, Say, figure, peak_of_family, rate
+from billfold.bench.server import Server
+from billfold.bench.sizes import Sizes
+from billfold.bench.town import pocket_of
+
+CONNECTIONS = 16
+HEALTH = "health, not authenticated"
+EMPTY = "empty answer"
+POCKET_LEAST = 0.3
+SLOWER_MOST = 1.2
+
+_EMPTY_PATH = "/api/v2/pocket-configurations/"
+_READS = {
+    "pocket": ("/api/v2/pockets/{}/", ""),
+    "30 transactions": ("/api/v2/pockets/{}/transactions/", "limit=30"),
+    "earnings": ("/api/v2/pockets/{}/earnings/", "period=ytd"),
+}
+
+
+class Read(msgspec.Struct, frozen=True):
+    """One kind of request."""
+
+    name: str
+    call: Call
+    bare: bool = False
+
+
+def bench_reads(ground: Ground, sizes: Sizes, say: Say) -> Chapter:
+    """Load both pasts, run every read in every round, and return the figures."""
+    with ExitStack() as stack:
+        place = ground.place("reads")
+        historian = historian_child(place)
+        stack.callback(historian.close)
+        say(f"living through {sizes.history:,} transactions")
+        historian.prepare(("live", sizes.history))
+        pasts: list[Past] = historian.prepare(("tell", 0))
+        server = Server(place, workers=1)
+        stack.callback(server.close)
+        credentials: Credentials = historian.prepare(("partner", 0))
+        server.open()
+        loader = loader_child(server.ca)
+        stack.callback(loader.close)
+        reads = _reads()
+        rates: dict[str, list[float]] = {read.name: [] for read in reads}
+        for number in range(1, sizes.runs + 1):
+            for read in reads:
+                say(f"run {number}: {read.name}")
+                orders = Orders(
+                    calls=[read.call] * sizes.requests,
+                    port=server.port,
+                    credentials=None if read.bare else credentials,
+                    lines=CONNECTIONS,
+                )
+                outcome: Outcome = loader.run(orders)
+                rates[read.name].append(rate([outcome.lap]))
+        return Chapter(
+            name="reads",
+            setting=_setting(pasts, sizes),
+            figures=_figures(rates),
+            peak_memory_mib={
+                "server worker": server.peak_of_worker(),
+                "load generator": loader.peak_memory_mib(),
+                **peak_of_family(ground.pid),
+            },
+        )
+
+
+def _reads() -> list[Read]:
+    reads = [Read(HEALTH, Call("GET", "/health"), bare=True), Read(EMPTY, Call("GET", _EMPTY_PATH))]
+    for name, (path, query) in _READS.items():
+        for nth in (SHORT, LONG):
+            call = Call("GET", path.format(pocket_of(nth)), query)
+            reads.append(Read(_named(name, nth), call))
+    return reads
+
+
+def _named(name: str, nth: int) -> str:
+    return f"{name}, {'long' if nth == LONG else 'short'} history"
+
+
+def _figures(rates: dict[str, list[float]]) -> list[Figure]:
+    """Each read against the empty answer, then each long past against the short one."""
+    health = figure(HEALTH, "per second", rates[HEALTH])
+    empty = figure(EMPTY, "per second", rates[EMPTY])
+    figures = [health, empty]
+    for name in _READS:
+        for nth in (SHORT, LONG):
+            runs = rates[_named(name, nth)]
+            least = POCKET_LEAST if name == "pocket" else None
+            figures.append(
+                figure(_named(name, nth), "per second", runs, against=empty, at_least=least)
+            )
+    for name in _READS:
+        short = figure(_named(name, SHORT), "us", _costs(rates[_named(name, SHORT)]))
+        figures.append(
+            figure(
+                f"{name}: long beside short",
+                "us",
+                _costs(rates[_named(name, LONG)]),
+                against=short,
+                at_most=SLOWER_MOST,
+            )
+        )
+    return figures
+
+
+def _costs(rates: list[float]) -> list[float]:
+    """Microseconds per request."""
+    return [1e6 / per_second for per_second in rates]
+
+
+def _setting(pasts: list[Past], sizes: Sizes) -> dict[str, Any]:
+    return {
+        "workers": 1,
+        "connections": CONNECTIONS,
+        "requests per run": sizes.requests,
+        "empty answer": f"GET {_EMPTY_PATH}",
+        "short history": msgspec.to_builtins(pasts[SHORT]),
+        "long history": msgspec.to_builtins(pasts[LONG]),
+    }

@@ -1,0 +1,25 @@
+"""What customers see of the money that moved through their bank accounts.
+
+Owns every read of activity, sweeps included. Never writes any: the engine does, in the commit
+of the journal the activity tells about.
+"""
+
+from billfold.domain.activity.reads import (
+    ActivityRow,
+    Wanted,
+    find_activity,
+    list_of_customer,
+    list_of_partner,
+    list_of_pocket,
+    swept,
+)
+
+__all__ = [
+    "ActivityRow",
+    "Wanted",
+    "find_activity",
+    "list_of_customer",
+    "list_of_partner",
+    "list_of_pocket",
+    "swept",
+]

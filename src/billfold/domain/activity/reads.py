@@ -1,0 +1,233 @@
+"""Reads of activity: one statement each, in booking order, by index, whatever the history.
+
+A sweep is not stored: it is the other half of each swept activity, so it is derived beside it.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+import msgspec
+
+from billfold.kit.errors import NotFound
+from billfold.kit.ids import group_of, member_of
+
+if TYPE_CHECKING:
+    from asyncpg import Record
+
+    from billfold.kit.db import Connection, Pool
+
+SWEEP_MEMBER = 1000
+"""The sweep beside member n of a transaction is its member 1000 + n."""
+_LAST_MEMBER = 65_535
+
+_COLUMNS = (
+    "customer_id, pocket_id, journal_no, leg_no, activity_id, transaction_id, type, direction, "
+    "amount, swept, title, description, booked_at, settles_at, details, remittance"
+)
+_FILTER = """
+   AND ({type}::text[] IS NULL OR a.type = ANY({type}))
+   AND ({direction}::text IS NULL OR a.direction = {direction})
+   AND ({low}::bigint IS NULL OR a.amount >= {low}) AND ({high}::bigint IS NULL OR a.amount <= {high})
+   AND ({from_}::timestamptz IS NULL OR a.booked_at >= {from_})
+   AND ({to}::timestamptz IS NULL OR a.booked_at < {to})
+   AND ({settled_from}::timestamptz IS NULL OR (a.settles_at >= {settled_from} AND a.settles_at <= {now}))
+   AND ({settled_to}::timestamptz IS NULL OR (a.settles_at < {settled_to} AND a.settles_at <= {now}))
+   AND ({details}::text[] IS NULL OR a.details ->> 'on_us_transfer_id' = ANY({details})
+        OR a.details ->> 'wire_id' = ANY({details}) OR a.details ->> 'portal_id' = ANY({details}))
+"""
+
+
+class ActivityRow(msgspec.Struct, frozen=True):
+    """One row of activity; `details` and `remittance` are JSON text."""
+
+    customer_id: UUID
+    pocket_id: UUID
+    journal_no: int
+    leg_no: int
+    activity_id: UUID
+    transaction_id: UUID
+    type: str
+    direction: str
+    amount: int
+    swept: bool
+    title: str
+    description: str
+    booked_at: datetime
+    settles_at: datetime
+    details: str
+    remittance: str | None
+
+
+class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+    """Which activity: every filter None lets everything through.
+
+    `details` are texts of which one must be the transfer's, wire's or portal's id.
+    `booked_from` and `settled_from` are included, `_to` excluded.
+    """
+
+    now: datetime
+    types: list[str] | None = None
+    direction: str | None = None
+    amount_from: int | None = None
+    amount_to: int | None = None
+    booked_from: datetime | None = None
+    booked_to: datetime | None = None
+    settled_from: datetime | None = None
+    settled_to: datetime | None = None
+    details: list[str] | None = None
+
+    def arguments(self) -> tuple[object, ...]:
+        """In the order of `_FILTER`."""
+        return (
+            self.types, self.direction, self.amount_from, self.amount_to, self.booked_from,
+            self.booked_to, self.settled_from, self.settled_to, self.details, self.now,
+        )  # fmt: skip
+
+
+def _filter(first: int) -> str:
+    names = (
+        "type", "direction", "low", "high", "from_", "to", "settled_from", "settled_to",
+        "details", "now",
+    )  # fmt: skip
+    return _FILTER.format(**{name: f"${first + place}" for place, name in enumerate(names)})
+
+
+_PREFIXED = ", ".join(f"a.{name}" for name in _COLUMNS.split(", "))
+_POCKET = f"""
+SELECT {_PREFIXED} FROM activity a
+ WHERE a.customer_id = $1 AND a.pocket_id = $2
+   AND ($3::bigint IS NULL OR (a.journal_no, a.leg_no) {{than}} ($3, $4::smallint)) {_filter(6)}
+ ORDER BY a.journal_no {{way}}, a.leg_no {{way}} LIMIT $5
+"""
+_CUSTOMER = f"""
+SELECT {_PREFIXED} FROM unnest($2::uuid[]) AS p(pocket_id) CROSS JOIN LATERAL (
+  SELECT * FROM activity a
+   WHERE a.customer_id = $1 AND a.pocket_id = p.pocket_id
+     AND ($3::bigint IS NULL OR (a.journal_no, a.leg_no) {{than}} ($3, $4::smallint)) {_filter(6)}
+   ORDER BY a.journal_no {{way}}, a.leg_no {{way}} LIMIT $5) a
+ ORDER BY a.journal_no {{way}}, a.leg_no {{way}} LIMIT $5
+"""
+_PARTNER = f"""
+SELECT {_PREFIXED} FROM activity a
+ WHERE a.partner_id = $1 AND ($2::uuid[] IS NULL OR a.pocket_id = ANY($2))
+   AND ($3::timestamptz IS NULL OR (a.booked_at, a.activity_id) {{than}} ($3, $4::uuid)) {_filter(6)}
+ ORDER BY a.booked_at {{way}}, a.activity_id {{way}} LIMIT $5
+"""
+_ONE = f"""
+SELECT {_PREFIXED} FROM activity a
+ WHERE a.customer_id = $1 AND a.activity_id BETWEEN $3 AND $4 AND a.pocket_id = $2
+ ORDER BY a.activity_id <> $5, a.activity_id LIMIT 1
+"""
+
+
+def _both(sql: str) -> tuple[str, str]:
+    return sql.format(than="<", way="DESC"), sql.format(than=">", way="ASC")
+
+
+_POCKET_DOWN, _POCKET_UP = _both(_POCKET)
+_CUSTOMER_DOWN, _CUSTOMER_UP = _both(_CUSTOMER)
+_PARTNER_DOWN, _PARTNER_UP = _both(_PARTNER)
+
+
+async def list_of_pocket(
+    conn: Connection | Pool,
+    customer_id: UUID,
+    pocket_id: UUID,
+    wanted: Wanted,
+    *,
+    after: tuple[int, int] | None,
+    descending: bool,
+    limit: int,
+) -> list[ActivityRow]:
+    """One pocket's activity on from (journal_no, leg_no)."""
+    journal_no, leg_no = after or (None, None)
+    sql = _POCKET_DOWN if descending else _POCKET_UP
+    rows = await conn.fetch(
+        sql, customer_id, pocket_id, journal_no, leg_no, limit, *wanted.arguments()
+    )
+    return [_row(row) for row in rows]
+
+
+async def list_of_customer(
+    conn: Connection | Pool,
+    customer_id: UUID,
+    pocket_ids: list[UUID],
+    wanted: Wanted,
+    *,
+    after: tuple[int, int] | None,
+    descending: bool,
+    limit: int,
+) -> list[ActivityRow]:
+    """The activity of these pockets of one customer, merged, on from (journal_no, leg_no)."""
+    journal_no, leg_no = after or (None, None)
+    sql = _CUSTOMER_DOWN if descending else _CUSTOMER_UP
+    rows = await conn.fetch(
+        sql, customer_id, pocket_ids, journal_no, leg_no, limit, *wanted.arguments()
+    )
+    return [_row(row) for row in rows]
+
+
+async def list_of_partner(
+    conn: Connection | Pool,
+    partner_id: UUID,
+    pocket_ids: list[UUID] | None,
+    wanted: Wanted,
+    *,
+    after: tuple[datetime, UUID] | None,
+    descending: bool,
+    limit: int,
+) -> list[ActivityRow]:
+    """The activity of all customers of a partner on from (booked_at, activity_id)."""
+    booked_at, activity_id = after or (None, None)
+    sql = _PARTNER_DOWN if descending else _PARTNER_UP
+    rows = await conn.fetch(
+        sql, partner_id, pocket_ids, booked_at, activity_id, limit, *wanted.arguments()
+    )
+    return [_row(row) for row in rows]
+
+
+async def find_activity(
+    conn: Connection | Pool, customer_id: UUID, pocket_id: UUID, asked: UUID
+) -> ActivityRow:
+    """The activity with this id, or of the transaction with it. Raises NotFound."""
+    group = group_of(asked)
+    member = int.from_bytes(asked.bytes[-2:])
+    if member >= SWEEP_MEMBER:
+        asked = member_of(group, member - SWEEP_MEMBER)
+    last = member_of(group, _LAST_MEMBER)
+    row = await conn.fetchrow(_ONE, customer_id, pocket_id, group, last, asked)
+    if row is None:
+        raise NotFound("There is no such transaction.")
+    found = _row(row)
+    return swept(found) if member >= SWEEP_MEMBER else found
+
+
+def swept(row: ActivityRow) -> ActivityRow:
+    """The sweep beside an activity: what came in goes to the brokerage, what goes out comes from it."""
+    member = int.from_bytes(row.activity_id.bytes[-2:])
+    came_in = row.direction == "CREDIT"
+    return ActivityRow(
+        customer_id=row.customer_id,
+        pocket_id=row.pocket_id,
+        journal_no=row.journal_no,
+        leg_no=row.leg_no,
+        activity_id=member_of(row.transaction_id, SWEEP_MEMBER + member),
+        transaction_id=row.transaction_id,
+        type="SWEEP",
+        direction="DEBIT" if came_in else "CREDIT",
+        amount=row.amount,
+        swept=False,
+        title="Sweep",
+        description="To brokerage" if came_in else "From brokerage",
+        booked_at=row.booked_at,
+        settles_at=row.booked_at,
+        details='{"sweep_direction":"TO_BROKERAGE"}' if came_in else '{"sweep_direction":"TO_BANK"}',
+        remittance=None,
+    )
+
+
+def _row(row: Record) -> ActivityRow:
+    return ActivityRow(*row)

@@ -1,0 +1,12 @@
+"""Counterparties as they are read.
+
+Owns every read of a counterparty. Never links, verifies or unlinks one: that is a flow's work.
+"""
+
+from billfold.domain.counterparties.reads import (
+    CounterpartyRow,
+    get_counterparty,
+    list_counterparties,
+)
+
+__all__ = ["CounterpartyRow", "get_counterparty", "list_counterparties"]

@@ -1,0 +1,43 @@
+"""A Pocket as stored, with everything it holds."""
+
+from datetime import date, datetime
+from uuid import UUID
+
+import msgspec
+
+
+class PocketRow(msgspec.Struct, frozen=True):
+    """One pocket and its holdings: lots as parallel lists, cents and units as integers.
+
+    `inflow`, `outflow`, `fees` and `realised` run since the pocket was opened; `fee_accrued`
+    is in units of `tbills.ACCRUED_PER_CENT` up to and including `accrued_through`.
+    """
+
+    customer_id: UUID
+    pocket_id: UUID
+    partner_id: UUID
+    name: str
+    type: str
+    status: str
+    deposit_weeks: int
+    reinvestment_weeks: int | None
+    real_time_yield: bool
+    opened_at: datetime
+    inflow: int
+    outflow: int
+    fees: int
+    realised: int
+    fee_accrued: int
+    accrued_through: date
+    cash: int
+    earnings_basis: int
+    lot_cusips: list[str]
+    lot_units: list[int]
+    lot_dates: list[date]
+
+    def positions(self) -> dict[str, int]:
+        """Units per CUSIP."""
+        held: dict[str, int] = {}
+        for cusip, units in zip(self.lot_cusips, self.lot_units, strict=True):
+            held[cusip] = held.get(cusip, 0) + units
+        return held

@@ -1,0 +1,71 @@
+"""Reads of portals."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+import msgspec
+
+from billfold.kit.errors import NotFound
+
+if TYPE_CHECKING:
+    from billfold.kit.db import Connection, Pool
+
+_COLUMNS = """
+SELECT customer_id, portal_id, pocket_id, type, name, status, routing_number, account_number,
+       network_address, payment_rails, created_at, updated_at FROM portal
+"""
+_GET = f"{_COLUMNS} WHERE customer_id = $1 AND portal_id = $2"
+_LIST = """{columns}
+ WHERE customer_id = $1 AND ($2::uuid IS NULL OR pocket_id = $2)
+   AND ($3::text[] IS NULL OR type = ANY($3))
+   AND ($4::timestamptz IS NULL OR (created_at, portal_id) {than} ($4, $5::uuid))
+ ORDER BY created_at {way}, portal_id {way} LIMIT $6"""
+_DOWN = _LIST.format(columns=_COLUMNS, than="<", way="DESC")
+_UP = _LIST.format(columns=_COLUMNS, than=">", way="ASC")
+
+
+class PortalRow(msgspec.Struct, frozen=True):
+    """A portal as stored."""
+
+    customer_id: UUID
+    portal_id: UUID
+    pocket_id: UUID
+    type: str
+    name: str
+    status: str
+    routing_number: str | None
+    account_number: str | None
+    network_address: str | None
+    payment_rails: list[str]
+    created_at: datetime
+    updated_at: datetime
+
+
+async def get_portal(
+    conn: Connection | Pool, customer_id: UUID, portal_id: UUID, *, pocket_id: UUID | None = None
+) -> PortalRow:
+    """The portal, of this pocket when one is named. Raises NotFound."""
+    row = await conn.fetchrow(_GET, customer_id, portal_id)
+    if row is None or (pocket_id is not None and row["pocket_id"] != pocket_id):
+        raise NotFound("There is no such portal.")
+    return PortalRow(*row.values())
+
+
+async def list_portals(
+    conn: Connection | Pool,
+    customer_id: UUID,
+    pocket_id: UUID | None,
+    *,
+    types: list[str] | None = None,
+    after: tuple[datetime, UUID] | None = None,
+    backwards: bool = False,
+    limit: int = 1000,
+) -> list[PortalRow]:
+    """Newest first, on from `after`; backwards they come oldest first."""
+    created_at, portal_id = after or (None, None)
+    sql = _UP if backwards else _DOWN
+    rows = await conn.fetch(sql, customer_id, pocket_id, types, created_at, portal_id, limit)
+    return [PortalRow(*row.values()) for row in rows]

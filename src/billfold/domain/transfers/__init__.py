@@ -1,0 +1,8 @@
+"""On-us transfers as they are read.
+
+Owns every read of a transfer, waiting ones included. Never carries one out: that is a flow.
+"""
+
+from billfold.domain.transfers.reads import TransferRow, find_transfer, get_transfer, list_pending
+
+__all__ = ["TransferRow", "find_transfer", "get_transfer", "list_pending"]

@@ -1,0 +1,62 @@
+"""Reads of on-us transfers."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+import msgspec
+
+from billfold.kit.errors import NotFound
+
+if TYPE_CHECKING:
+    from billfold.kit.db import Connection, Pool
+
+_COLUMNS = """
+SELECT t.customer_id, t.transfer_id, t.partner_id, t.type, t.status, t.reason, t.from_pocket_id,
+       t.to_pocket_id, t.amount, t.request, t.created_at, d.customer_id AS payee_id
+  FROM transfer t LEFT JOIN directory d ON d.kind = 'pocket' AND d.value = t.to_pocket_id::text
+"""
+_GET = f"{_COLUMNS} WHERE t.customer_id = $1 AND t.transfer_id = $2"
+_PENDING = f"{_COLUMNS} WHERE t.status = 'PENDING' ORDER BY t.created_at, t.transfer_id LIMIT $1"
+
+
+class TransferRow(msgspec.Struct, frozen=True):
+    """A transfer as stored; `request` is the JSON text of what was asked for."""
+
+    customer_id: UUID
+    transfer_id: UUID
+    partner_id: UUID
+    type: str
+    status: str
+    reason: str | None
+    from_pocket_id: UUID
+    to_pocket_id: UUID | None
+    amount: int
+    request: str
+    created_at: datetime
+    payee_id: UUID | None
+
+
+async def find_transfer(
+    conn: Connection | Pool, customer_id: UUID, transfer_id: UUID
+) -> TransferRow | None:
+    """The customer's transfer, or None."""
+    row = await conn.fetchrow(_GET, customer_id, transfer_id)
+    return None if row is None else TransferRow(*row)
+
+
+async def get_transfer(
+    conn: Connection | Pool, customer_id: UUID, transfer_id: UUID
+) -> TransferRow:
+    """The customer's transfer. Raises NotFound."""
+    found = await find_transfer(conn, customer_id, transfer_id)
+    if found is None:
+        raise NotFound("There is no such transfer.")
+    return found
+
+
+async def list_pending(conn: Connection | Pool, *, limit: int = 100) -> list[TransferRow]:
+    """Transfers recorded and not yet carried out, oldest first."""
+    return [TransferRow(*row) for row in await conn.fetch(_PENDING, limit)]

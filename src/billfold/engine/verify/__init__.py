@@ -1,0 +1,60 @@
+"""The proof of the bank: everything recomputed from the log, and the first bad row named.
+
+Reads in one snapshot, customer by customer and commit by commit, so a pocket with a million rows
+takes no more memory than one with ten. Writes nothing and repairs nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from billfold.domain.business_days import load_calendars
+from billfold.domain.tbills.reads import load_market
+from billfold.engine.verify.customers import Progress, Walk
+from billfold.engine.verify.house import check_house
+from billfold.engine.verify.nouns import check_nouns
+from billfold.engine.verify.report import Finding, Findings, Report
+from billfold.kit.errors import BillfoldError
+
+if TYPE_CHECKING:
+    from billfold.kit.db import Connection
+
+__all__ = ["Finding", "NoBank", "Progress", "Report", "verify_bank"]
+
+_SEED = "SELECT seed FROM bank"
+
+
+class NoBank(BillfoldError):  # noqa: N818 - says what was found
+    """There is no bank in this database to prove."""
+
+    def __init__(self) -> None:
+        super().__init__("unavailable", "No bank was founded in this database.")
+
+
+async def verify_bank(conn: Connection, *, progress: Progress | None = None) -> Report:
+    """Prove the whole bank as it is now; `progress` is told (commits done, commits in all).
+
+    Runs in a transaction of its own, or in the caller's if there is one. Raises NoBank.
+    """
+    if conn.is_in_transaction():
+        return await _verify(conn, progress)
+    async with conn.transaction(isolation="repeatable_read", readonly=True):
+        return await _verify(conn, progress)
+
+
+async def _verify(conn: Connection, progress: Progress | None) -> Report:
+    seed = await conn.fetchval(_SEED)
+    if seed is None:
+        raise NoBank
+    found = Findings()
+    calendars = await load_calendars(conn)
+    market = await load_market(conn, calendars)
+    # Rows come in the order of the keys at once, not after everything has been sorted.
+    await conn.execute("SET LOCAL enable_seqscan = off")
+    walk = Walk(conn, found, market, calendars, progress)
+    await walk.go()
+    await conn.execute("SET LOCAL enable_seqscan = on")
+    await check_house(conn, found, walk)
+    found.turn_page()
+    await check_nouns(conn, found, seed)
+    return found.report()

@@ -1,0 +1,152 @@
+"""The accounts of one customer as the log makes them, beside what their rows say."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from billfold.engine.verify.report import DERIVED, MISSING, Findings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from asyncpg import Record
+
+IN_HAND = frozenset({"cash", "lot"})
+"""What a customer owns: never negative."""
+PURSES = frozenset({"bank", "cash"})
+OUTSIDE = frozenset(
+    {"rail:ach", "rail:wire", "rail:card", "rail:crypto", "on_us", "fees", "promotions"}
+)
+"""Where money comes from and goes to, as a customer sees it."""
+
+_OFTEN_ENOUGH = 64
+
+
+class Folded:
+    """One account: its row, and the sums of the legs seen so far."""
+
+    __slots__ = (
+        "acquired_on", "asset", "credits", "debits", "earnings_basis", "kind", "no", "pocket_id",
+        "redeemed", "reserved", "row", "tax_basis",
+    )  # fmt: skip
+
+    def __init__(self, row: Record) -> None:
+        self.row = row
+        self.no: int = row["account_no"]
+        self.kind: str = row["kind"]
+        self.pocket_id: UUID | None = row["pocket_id"]
+        self.asset: str = row["asset"]
+        self.acquired_on: date | None = row["acquired_on"]
+        self.debits = self.credits = self.reserved = 0
+        self.tax_basis = self.earnings_basis = 0
+        self.redeemed = False
+
+    @property
+    def balance(self) -> int:
+        """Credits less debits."""
+        return self.credits - self.debits
+
+
+class Accounts:
+    """All accounts of one customer by number."""
+
+    def __init__(self, found: Findings, customer_id: UUID, rows: Iterable[Record]) -> None:
+        self._found = found
+        self.customer_id = customer_id
+        self.by_no: dict[int, Folded] = {}
+        self.held: dict[UUID, dict[int, Folded]] = {}
+        self.cash: dict[UUID, Folded] = {}
+        last: Folded | None = None
+        for row in rows:
+            account = Folded(row)
+            self._look_at(account, last)
+            self.by_no.setdefault(account.no, account)
+            last = account
+        if last is not None and last.kind == "bank":
+            self._blame(last.no + 1, "a pocket's bank account stands alone", MISSING)
+
+    def _look_at(self, account: Folded, last: Folded | None) -> None:
+        """Numbers follow each other, and so do the two accounts of a pocket."""
+        expected = 1 if last is None else last.no + 1
+        if account.no > expected:
+            self._blame(expected, "the account is missing", MISSING)
+        elif account.no < expected:
+            self._blame(account.no, "the number is taken twice", MISSING)
+        after_bank = last is not None and last.kind == "bank"
+        if after_bank and last is not None and account.pocket_id != last.pocket_id:
+            wrong = last.no if account.kind == "cash" and last.no + 1 == account.no else account.no
+            self._blame(wrong, "a pocket has a bank account and a cash account")
+        elif after_bank != (account.kind == "cash"):
+            self._blame(account.no, "a pocket has a bank account and then a cash account")
+        if account.kind == "cash" and account.pocket_id is not None:
+            self.cash.setdefault(account.pocket_id, account)
+
+    def _blame(self, number: int, wrong: str, sureness: int = DERIVED) -> None:
+        self._found.add("balances", "account", self.key(number), wrong, sureness)
+
+    def key(self, number: int) -> dict[str, object]:
+        """The primary key of an account."""
+        return {"customer_id": self.customer_id, "account_no": number}
+
+    def named(self, number: int, asset: str) -> Folded | None:
+        """The account a leg names, when it is there and holds the leg's asset."""
+        account = self.by_no.get(number)
+        if account is None:
+            self._blame(number, "a leg names it, and it is not there", MISSING)
+        elif account.asset != asset:
+            self._blame(number, f"it holds {account.asset}, and a leg moves {asset} in it")
+        return account
+
+    def holds(self, account: Folded) -> None:
+        """Keep at hand which lots of a pocket are not empty."""
+        if account.pocket_id is None:
+            return
+        held = self.held.setdefault(account.pocket_id, {})
+        if account.balance:
+            held[account.no] = account
+        else:
+            held.pop(account.no, None)
+
+    def positions(self, pocket_id: UUID) -> dict[str, int]:
+        """Bills of a pocket by CUSIP."""
+        total: dict[str, int] = {}
+        for lot in self.held.get(pocket_id, {}).values():
+            total[lot.asset] = total.get(lot.asset, 0) + lot.balance
+        return total
+
+    def earnings_basis(self, pocket_id: UUID) -> int:
+        """Cents at which the bills of a pocket entered it."""
+        return sum(lot.earnings_basis for lot in self.held.get(pocket_id, {}).values())
+
+    def end(self, head: Record) -> None:
+        """The whole log is folded: every row must say the same."""
+        if len(self.by_no) < head["account_no"] and max(self.by_no, default=0) < head["account_no"]:
+            self._blame(max(self.by_no, default=0) + 1, "the account is missing", MISSING)
+        for account in self.by_no.values():
+            if account.no > head["account_no"]:
+                self._blame(account.no, "its number is beyond the head's", MISSING)
+            self._compare(account)
+
+    def _compare(self, account: Folded) -> None:
+        row = account.row
+        for name in ("debits", "credits", "reserved"):
+            if row[name] != getattr(account, name):
+                wrong = f"{name} are {row[name]}, the legs say {getattr(account, name)}"
+                self._blame(account.no, wrong)
+        for name in ("tax_basis", "earnings_basis"):
+            if row[name] != getattr(account, name):
+                wrong = f"{name} is {row[name]}, the trades say {getattr(account, name)}"
+                self._found.add("lots", "account", self.key(account.no), wrong)
+        if account.redeemed and row["live"]:
+            self._found.add(
+                "lots", "account", self.key(account.no), "its bill was redeemed and it is live"
+            )
+        if not row["live"] and (account.kind != "lot" or account.balance):
+            self._blame(account.no, "it is not live and still needed")
+
+
+def as_number(value: Any) -> int:  # noqa: ANN401 - a sum of the database
+    """An exact sum as an integer."""
+    return int(value or 0)

@@ -1,0 +1,139 @@
+"""The head of a customer against his log, his pockets and his own row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from billfold.engine.verify.accounts import Accounts
+from billfold.engine.verify.pockets import PocketRows
+from billfold.engine.verify.report import DERIVED, MISSING, SUSPECT, Findings
+from billfold.engine.verify.streams import CUSTOMERS, HEADS
+from billfold.flows.due import pocket_due
+from billfold.flows.holdings import Lot, PocketBook
+from billfold.kit.dates import ET
+from billfold.kit.errors import NotFound
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from asyncpg import Record
+
+    from billfold.domain.tbills import Market
+    from billfold.kit.calendars import Calendars
+
+CHECK = "heads"
+_HOUSE = "house"
+
+
+def check_head(
+    found: Findings,
+    head: Record,
+    customers: Sequence[Record],
+    pockets: PocketRows,
+    last: Record | None,
+    calendars: Calendars,
+    market: Market,
+) -> None:
+    """Compare what the head says with the last journal and with what is due."""
+    key = HEADS.key_of(head)
+    if len(customers) != 1:
+        wrong = "the customer is missing" if not customers else "the customer is there twice"
+        found.add(CHECK, "customer", key, wrong, MISSING)
+        return
+    customer = customers[0]
+    for wrong in _customer(customer, pockets):
+        found.add("customers", "customer", CUSTOMERS.key_of(customer), wrong)
+    for pocket in pockets.by_id.values():
+        if pocket["partner_id"] != customer["partner_id"]:
+            wrong = "it belongs to another partner than its customer"
+            found.add("pockets", "pocket", {**key, "pocket_id": pocket["pocket_id"]}, wrong)
+    journal_no = 0 if last is None else last["journal_no"]
+    if head["journal_no"] != journal_no:
+        found.add(CHECK, "head", key, f"the last journal is {journal_no}", DERIVED)
+    is_house = customer["role"] == _HOUSE
+    wrong = _dates(head, customer["opened_at"], last, calendars, is_house=is_house)
+    if wrong:
+        found.add(CHECK, "head", key, wrong)
+    if is_house:
+        due: datetime | None = calendars.closes_at(head["business_date"])
+    else:
+        due = _due(pockets, calendars, market)
+    if due != head["due_at"]:
+        found.add(CHECK, "head", key, f"what is due first is due at {due}", SUSPECT)
+
+
+def _dates(
+    head: Record, opened_at: datetime, last: Record | None, calendars: Calendars, *, is_house: bool
+) -> str | None:
+    """The head's time is the last journal's, or that of a due thing that came to nothing."""
+    booked_at, business_date = head["booked_at"], head["business_date"]
+    since = opened_at if last is None else last["booked_at"]
+    if booked_at < since or (booked_at != since and not _is_opening(booked_at, calendars)):
+        return f"it was last booked at {since}"
+    if is_house:
+        first = calendars.business_date(opened_at) if last is None else last["business_date"]
+        later = last is None or business_date > first
+        if business_date < first or not later or not calendars.is_settlement_day(business_date):
+            return f"its day cannot be {business_date} after {first}"
+    elif business_date != (
+        last["business_date"]
+        if last is not None and booked_at == since
+        else calendars.business_date(booked_at)
+    ):
+        return f"its business date is not that of {booked_at}"
+    return None
+
+
+def _is_opening(at: datetime, calendars: Calendars) -> bool:
+    return calendars.opens_at(at.astimezone(ET).date()) == at
+
+
+def _customer(row: Record, pockets: PocketRows) -> Iterator[str]:
+    status = row["account_status"]
+    if (status == "CLOSED") != (row["closed_at"] is not None):
+        yield "it is closed without an end, or ended without being closed"
+    if (status == "CLOSED") != (row["closure_reason"] is not None):
+        yield "it is closed without a reason, or has a reason without being closed"
+    if status == "PENDING" and pockets.by_id:
+        yield "it has pockets and is not open"
+    if status == "OPEN" and not pockets.by_id and row["role"] != _HOUSE:
+        yield "it is open without a pocket"
+    if status == "CLOSED" and any(p["status"] != "CLOSED" for p in pockets.by_id.values()):
+        yield "it is closed and has open pockets"
+    if (row["partner_id"] is None) != (row["role"] == _HOUSE):
+        yield "every customer but the house has a partner"
+
+
+def _due(pockets: PocketRows, calendars: Calendars, market: Market) -> datetime | None:
+    """The first instant at which something must happen, from the rows themselves."""
+    dues = [_pocket_due(row, pockets.accounts, calendars, market) for row in pockets.by_id.values()]
+    return min((due for due in dues if due is not None), default=None)
+
+
+def _pocket_due(
+    row: Record, accounts: Accounts, calendars: Calendars, market: Market
+) -> datetime | None:
+    fields = {name: value for name, value in row.items() if name != "customer_id"}
+    pocket = PocketBook(**fields)
+    cash = accounts.cash.get(pocket.pocket_id)
+    if cash is None:
+        return None
+    pocket.cash = cash  # type: ignore[assignment] - has a balance, which is all that is asked
+    for held in accounts.held.get(pocket.pocket_id, {}).values():
+        lot = _lot(held.no, pocket.pocket_id, held.asset, held.balance, market)
+        if lot is not None:
+            pocket.adopt(lot)
+    return pocket_due(pocket, calendars)
+
+
+def _lot(no: int, pocket_id: UUID, cusip: str, units: int, market: Market) -> Lot | None:
+    try:
+        maturity = market.bill(cusip).maturity
+    except NotFound:
+        return None
+    # The day it was bought decides nothing here; each number makes a lot of its own.
+    lot = Lot(no, pocket_id, cusip, maturity, maturity)
+    lot.balance = units
+    return lot

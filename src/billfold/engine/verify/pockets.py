@@ -1,0 +1,186 @@
+"""The pockets of one customer: counters, snapshots and dates against what the log made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+import msgspec
+
+from billfold.domain.tbills import TERMS, month_charge_date
+from billfold.engine.verify.accounts import Accounts
+from billfold.engine.verify.report import DERIVED, MISSING, Findings
+from billfold.engine.verify.streams import POCKETS, SNAPSHOTS
+from billfold.kit.dates import ET
+
+if TYPE_CHECKING:
+    from asyncpg import Record
+
+    from billfold.engine.verify.replay import Counters
+    from billfold.kit.calendars import Calendars
+
+
+class PocketRows:
+    """The pocket rows of a customer, followed through his log."""
+
+    def __init__(
+        self,
+        found: Findings,
+        accounts: Accounts,
+        rows: Sequence[Record],
+        calendars: Calendars,
+    ) -> None:
+        self._found = found
+        self.accounts = accounts
+        self._calendars = calendars
+        self.by_id = {row["pocket_id"]: row for row in rows}
+        # The date on which a pocket last moved, while no snapshot of it has been met.
+        self._open: dict[UUID, date] = {}
+        self._kept: dict[UUID, date] = {}
+        for pocket_id in accounts.cash.keys() - self.by_id.keys():
+            key = {"customer_id": accounts.customer_id, "pocket_id": pocket_id}
+            found.add("pockets", "pocket", key, "it has accounts, and it is not there", MISSING)
+        for pocket_id in self.by_id.keys() - accounts.cash.keys():
+            self._blame(pocket_id, "it has no accounts", MISSING)
+
+    def _blame(self, pocket_id: UUID, wrong: str, sureness: int = DERIVED) -> None:
+        key = POCKETS.key_of(self.by_id[pocket_id])
+        self._found.add("pockets", "pocket", key, wrong, sureness)
+
+    # -- on the way ------------------------------------------------------------------
+
+    def follow(self, journal: Record, touched: Iterable[UUID]) -> None:
+        """Money moved in these pockets: their earlier day must have been kept."""
+        today = journal["business_date"]
+        for pocket_id in touched:
+            before = self._open.get(pocket_id)
+            if before is not None and before != today:
+                self._lacks(pocket_id, before)
+            kept = self._kept.get(pocket_id)
+            if kept is not None and kept >= today:
+                key = self._snapshot(pocket_id, kept)
+                wrong = f"the pocket moved on {today} after it"
+                self._found.add("snapshots", "snapshot", key, wrong)
+            self._open[pocket_id] = today
+
+    def compare_snapshots(
+        self, rows: Iterable[Record], journal_no: int, counters: Mapping[UUID, Counters]
+    ) -> None:
+        """Snapshots taken after this journal say what the replay says."""
+        for row in rows:
+            pocket_id = row["pocket_id"]
+            key = SNAPSHOTS.key_of(row)
+            if row["journal_no"] != journal_no:
+                self._found.add("snapshots", "snapshot", key, "it was taken after no journal")
+                continue
+            moved = self._open.pop(pocket_id, None)
+            if moved is not None and moved > row["business_date"]:
+                self._found.add("snapshots", "snapshot", key, f"the pocket had moved on {moved}")
+            if self._kept.get(pocket_id) == row["business_date"]:
+                self._found.add("snapshots", "snapshot", key, "the date was kept already")
+            self._kept[pocket_id] = row["business_date"]
+            wrong = self._difference(row, counters.get(pocket_id))
+            if wrong:
+                self._found.add("snapshots", "snapshot", key, wrong)
+            if moved is not None and moved < row["business_date"]:
+                self._lacks(pocket_id, moved)
+
+    def _difference(self, row: Record, counters: Counters | None) -> str | None:
+        cash = self.accounts.cash.get(row["pocket_id"])
+        try:
+            positions = dict(msgspec.json.decode(row["positions"], type=list[tuple[str, int]]))
+        except msgspec.MsgspecError:
+            return "its positions cannot be read"
+        says = (row["cash"], positions, row["earnings_basis"], *_counted(row))
+        made = (
+            0 if cash is None else cash.balance,
+            self.accounts.positions(row["pocket_id"]),
+            self.accounts.earnings_basis(row["pocket_id"]),
+            *(_counted_by(counters)),
+        )
+        return None if says == made else f"it says {says}, the log {made}"
+
+    def _lacks(self, pocket_id: UUID, day: date) -> None:
+        key = self._snapshot(pocket_id, day)
+        self._found.add("snapshots", "snapshot", key, "the snapshot is missing", MISSING)
+
+    def _snapshot(self, pocket_id: UUID, day: date) -> dict[str, object]:
+        return {
+            "customer_id": self.accounts.customer_id,
+            "pocket_id": pocket_id,
+            "business_date": day,
+        }
+
+    # -- at the end --------------------------------------------------------------------
+
+    def end(self, head: Record, counters: Mapping[UUID, Counters]) -> None:
+        """The whole log is played: every pocket's row must say the same."""
+        for pocket_id, row in self.by_id.items():
+            says, made = _counted(row), _counted_by(counters.get(pocket_id))
+            if says != made:
+                wrong = f"in, out, fees and realised are {says}, the log says {made}"
+                self._blame(pocket_id, wrong)
+            self._end_day(head, row)
+            for wrong in self._implausible(row):
+                self._blame(pocket_id, wrong)
+
+    def _end_day(self, head: Record, row: Record) -> None:
+        """The date on which the pocket last moved is open, or it was kept."""
+        pocket_id, says = row["pocket_id"], row["moved_on"]
+        moved = self._open.get(pocket_id)
+        if moved is not None and says != moved:
+            closes_at = self._calendars.closes_at(moved)
+            still_open = head["due_at"] is not None and head["due_at"] <= closes_at
+            if says is None and not still_open:
+                self._lacks(pocket_id, moved)
+            elif says is None or says < moved:
+                self._blame(pocket_id, f"it last moved on {moved}, not on {says}")
+        kept = self._kept.get(pocket_id)
+        if says is not None and kept is not None and says <= kept:
+            self._blame(pocket_id, f"the day {says} on which it moved has been kept already")
+
+    def _implausible(self, row: Record) -> Iterable[str]:
+        """What no pocket's row says, whatever happened to it."""
+        cash = self.accounts.cash.get(row["pocket_id"])
+        held = self.accounts.held.get(row["pocket_id"])
+        balance = 0 if cash is None else cash.balance
+        if not 0 <= row["idle"] <= balance:
+            yield f"of {balance} cents {row['idle']} are left alone"
+        if row["fee_accrued"] < 0:
+            yield "its fee is negative"
+        if row["invest_at"] is not None and not self._is_opening(row):
+            yield "it invests at an instant at which no market opens"
+        charge_on = row["charge_on"]
+        if charge_on != month_charge_date(_month_before(charge_on), self._calendars):
+            yield "its fee is charged on a day on which none is"
+        if row["accrued_through"] >= charge_on:
+            yield "its fee has accrued beyond the day of its charge"
+        if not {row["deposit_weeks"], row["reinvestment_weeks"] or row["deposit_weeks"]} <= set(TERMS):
+            yield "it follows a strategy that does not exist"
+        if (row["status"] == "CLOSED") != (row["closed_at"] is not None):
+            yield "it is closed without an end, or ended without being closed"
+        if row["status"] == "CLOSED" and (balance or held or row["fee_accrued"]):
+            yield "it is closed and holds something"
+        if row["closed_at"] is not None and row["closed_at"] < row["opened_at"]:
+            yield "it was closed before it was opened"
+
+    def _is_opening(self, row: Record) -> bool:
+        at = row["invest_at"]
+        day = at.astimezone(ET).date()
+        return self._calendars.is_settlement_day(day) and self._calendars.opens_at(day) == at
+
+
+def _counted(row: Record) -> tuple[int, int, int, int]:
+    return (row["inflow"], row["outflow"], row["fees"], row["realised"])
+
+
+def _counted_by(counters: Counters | None) -> tuple[int, int, int, int]:
+    if counters is None:
+        return (0, 0, 0, 0)
+    return (counters.inflow, counters.outflow, counters.fees, counters.realised)
+
+
+def _month_before(day: date) -> date:
+    return date(day.year - (day.month == 1), (day.month - 2) % 12 + 1, 1)

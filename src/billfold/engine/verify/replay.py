@@ -1,0 +1,366 @@
+"""The log of one customer played again, journal by journal, from nothing.
+
+Nothing is believed but legs and trades: balances, both bases of every lot and the counters of
+every pocket come out of them, and are then compared with the rows that carry them.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+from uuid import UUID
+
+from billfold.domain.tbills import part_of_basis
+from billfold.engine.verify.accounts import IN_HAND, OUTSIDE, PURSES, Accounts, Folded
+from billfold.engine.verify.report import DERIVED, MISSING, Findings
+from billfold.engine.verify.streams import ACTIVITIES, JOURNALS, LEGS, TRADES
+from billfold.kit.money import cents_for
+
+if TYPE_CHECKING:
+    from asyncpg import Record
+
+IN_KIND = "SAME_ENTITY_SECURITY_TRANSFER"
+_POSTED, _RESERVED = 0, 1
+_ACTIVITY_OF = {
+    "rail:ach": "ACH", "rail:wire": "WIRE", "rail:card": "CARD", "on_us": "ON_US", "fees": "FEE",
+    "promotions": "CREDIT",
+}  # fmt: skip
+
+
+class Counters:
+    """What a pocket's counters must say."""
+
+    __slots__ = ("fees", "inflow", "outflow", "realised")
+
+    def __init__(self) -> None:
+        self.inflow = self.outflow = self.fees = self.realised = 0
+
+
+class Journal(NamedTuple):
+    """A journal with everything that hangs on its number."""
+
+    row: Record
+    legs: Sequence[Record]
+    trades: Sequence[Record]
+    activities: Sequence[Record]
+    intact: bool
+
+
+class _Bills(NamedTuple):
+    """Bills of one trade: which pocket, which bill, which kind of trade, in or out."""
+
+    pocket_id: UUID | None
+    cusip: str
+    activity: str
+    incoming: bool
+
+
+class _Moved:
+    """What the legs of one journal did to one such trade."""
+
+    __slots__ = ("account", "cents", "earnings", "tax", "units")
+
+    def __init__(self, account: int) -> None:
+        self.account = account
+        self.units = self.tax = self.earnings = self.cents = 0
+
+
+class Replay:
+    """Plays journals in order; `accounts` and `counters` are the state reached."""
+
+    def __init__(self, found: Findings, accounts: Accounts) -> None:
+        self._found = found
+        self.accounts = accounts
+        self.counters: defaultdict[UUID, Counters] = defaultdict(Counters)
+        self.touched: set[UUID] = set()
+
+    def play(self, journal: Journal) -> None:
+        """Fold one journal and check that it holds together."""
+        self._number_legs(journal)
+        self.touched = set()
+        moved: dict[_Bills, _Moved] = {}
+        money: dict[tuple[UUID | None, str], int] = defaultdict(int)
+        left = _offered(journal.trades)
+        told = {row["leg_no"]: row for row in journal.activities}
+        used: list[Folded] = []
+        for leg in journal.legs:
+            debit = self.accounts.named(leg["debit"], leg["asset"])
+            credit = self.accounts.named(leg["credit"], leg["asset"])
+            if debit is None or credit is None:
+                continue
+            self._fold(leg, debit, credit)
+            used += (debit, credit)
+            if debit.kind == "lot" or credit.kind == "lot":
+                self._bills(journal, leg, debit, credit, moved, left)
+            else:
+                _money(leg, debit, credit, money)
+                self._told(journal, leg, debit, credit, told)
+        self._rest(journal, used)
+        self._compare_trades(journal, moved, money)
+        for row in told.values():
+            self._blame_activity(journal, row, "no leg of its journal says so")
+
+    # -- legs ------------------------------------------------------------------------
+
+    def _number_legs(self, journal: Journal) -> None:
+        key = JOURNALS.key_of(journal.row)
+        if not journal.legs:
+            wrong = "the journal has no legs"
+            self._found.add("numbers", "leg", {**key, "leg_no": 1}, wrong, MISSING)
+        for expected, leg in enumerate(journal.legs, start=1):
+            if leg["leg_no"] != expected:
+                wrong = "the leg is missing" if leg["leg_no"] > expected else "the leg is there twice"
+                self._found.add("numbers", "leg", {**key, "leg_no": expected}, wrong, MISSING)
+                return
+
+    def _fold(self, leg: Record, debit: Folded, credit: Folded) -> None:
+        amount = leg["amount"]
+        if leg["phase"] == _POSTED:
+            debit.debits += amount
+            credit.credits += amount
+        else:
+            debit.reserved += amount if leg["phase"] == _RESERVED else -amount
+        for account in (debit, credit):
+            if account.pocket_id is not None:
+                self.touched.add(account.pocket_id)
+
+    def _rest(self, journal: Journal, used: Iterable[Folded]) -> None:
+        """After a journal every bank account is at zero and nobody holds less than nothing."""
+        for account in used:
+            if account.kind == "bank" and account.balance:
+                wrong = f"bank account {account.no} holds {account.balance} cents after it"
+                self._found.add("bank zero", "journal", JOURNALS.key_of(journal.row), wrong)
+            if account.kind in IN_HAND and account.balance < account.reserved:
+                wrong = f"account {account.no} holds {account.balance} after it"
+                self._found.add("overdraft", "journal", JOURNALS.key_of(journal.row), wrong)
+
+    # -- bills -----------------------------------------------------------------------
+
+    def _bills(
+        self,
+        journal: Journal,
+        leg: Record,
+        debit: Folded,
+        credit: Folded,
+        moved: dict[_Bills, _Moved],
+        left: dict[_Bills, list[int]],
+    ) -> None:
+        """Bills went into a lot or out of one: move their bases as the bank does."""
+        units = leg["amount"]
+        tax = earnings = 0
+        if debit.kind == "lot":
+            held = debit.balance + units
+            if 0 < units <= held:
+                tax = part_of_basis(debit.tax_basis, units, held)
+                earnings = part_of_basis(debit.earnings_basis, units, held)
+            debit.tax_basis -= tax
+            debit.earnings_basis -= earnings
+            debit.redeemed = debit.redeemed or credit.kind == "treasury"
+            self.accounts.holds(debit)
+            _add(moved, _out_of(debit, credit), debit.no, units, tax, earnings)
+        if credit.kind == "lot":
+            into = _into(debit, credit)
+            offered = left.get(into)
+            if offered is not None:
+                earnings = part_of_basis(offered[1], min(units, offered[0]), offered[0] or 1)
+                offered[0] -= units
+                offered[1] -= earnings
+            if debit.kind != "lot":
+                tax = earnings
+                if credit.acquired_on != journal.row["business_date"]:
+                    self._blame_lot(credit, "its bills were bought on another day")
+            elif credit.acquired_on != debit.acquired_on:
+                self._blame_lot(credit, "its bills came from a lot of another day")
+            credit.tax_basis += tax
+            credit.earnings_basis += earnings
+            self.accounts.holds(credit)
+            _add(moved, into, credit.no, units, tax, earnings)
+
+    def _blame_lot(self, lot: Folded, wrong: str) -> None:
+        self._found.add("lots", "account", self.accounts.key(lot.no), wrong)
+
+    def _compare_trades(
+        self,
+        journal: Journal,
+        moved: dict[_Bills, _Moved],
+        money: dict[tuple[UUID | None, str], int],
+    ) -> None:
+        """Every trade is in the legs, and what is in the legs is a trade."""
+        paid: dict[tuple[UUID | None, str], int] = defaultdict(int)
+        for row in journal.trades:
+            bills = _bills_of(row)
+            legs = moved.pop(bills, None)
+            if legs is None:
+                self._blame_trade(journal, row, "no leg of its journal moves these bills")
+                continue
+            wrong = _difference(row, legs)
+            if wrong:
+                self._blame_trade(journal, row, wrong)
+            self._count(row)
+            if row["activity"] != IN_KIND:
+                paid[row["pocket_id"], row["activity"]] += row["notional"]
+        for bills, legs in moved.items():
+            self._untold(journal, bills, legs)
+        for side in paid.keys() | money.keys():
+            if paid[side] != money[side]:
+                self._blame_money(journal, side, paid[side], money[side])
+
+    def _count(self, row: Record) -> None:
+        counters = self.counters[row["pocket_id"]]
+        notional = row["notional"]
+        if not row["incoming"]:
+            counters.realised += notional - row["earnings_basis"]
+        if row["activity"] == IN_KIND:
+            if row["incoming"]:
+                counters.inflow += notional
+            else:
+                counters.outflow += notional
+
+    def _untold(self, journal: Journal, bills: _Bills, legs: _Moved) -> None:
+        """Legs moved bills and no trade says so: a row is gone, or the account is another's."""
+        wrong = f"{legs.units} bills of {bills.cusip} moved in it, and no trade says so"
+        if journal.intact:
+            self._found.add("lots", "account", self.accounts.key(legs.account), wrong)
+            return
+        numbers = {row["trade_no"] for row in journal.trades}
+        number = next(n for n in range(1, len(numbers) + 2) if n not in numbers)
+        key = {
+            "customer_id": self.accounts.customer_id, "pocket_id": bills.pocket_id,
+            "journal_no": journal.row["journal_no"], "trade_no": number,
+        }  # fmt: skip
+        self._found.add("trades", "trade", key, "the trade is missing", MISSING)
+
+    def _blame_trade(self, journal: Journal, row: Record, wrong: str) -> None:
+        self._found.add("trades", "trade", TRADES.key_of(row), wrong, DERIVED + journal.intact)
+
+    def _blame_money(
+        self, journal: Journal, side: tuple[UUID | None, str], told: int, moved: int
+    ) -> None:
+        """The cash of a trade: with the rows as committed it is an account that is another's."""
+        wrong = f"{side[1]} moved {moved} cents in journal, its trades say {told}"
+        if side[0] is None or not journal.intact:
+            self._found.add("trades", "journal", JOURNALS.key_of(journal.row), wrong, DERIVED + 1)
+            return
+        for leg in journal.legs:
+            for account in (self.accounts.by_no.get(leg["debit"]), self.accounts.by_no.get(leg["credit"])):
+                if account is not None and account.pocket_id is None and leg["asset"] == "USD":
+                    self._found.add("trades", "account", self.accounts.key(account.no), wrong)
+                    return
+
+    # -- what the customer is told --------------------------------------------------------
+
+    def _told(
+        self, journal: Journal, leg: Record, debit: Folded, credit: Folded, told: dict[int, Record]
+    ) -> None:
+        """Money between a pocket and the outside has exactly one activity."""
+        if debit.kind in PURSES and credit.kind in OUTSIDE:
+            purse, outside, direction = debit, credit, "DEBIT"
+        elif credit.kind in PURSES and debit.kind in OUTSIDE:
+            purse, outside, direction = credit, debit, "CREDIT"
+        else:
+            return
+        row = told.pop(leg["leg_no"], None)
+        if row is None:
+            self._silent(journal, leg, purse, outside)
+            return
+        expected = (
+            purse.pocket_id, direction, leg["amount"], purse.kind == "bank", outside.kind,
+            journal.row["booked_at"], journal.row["business_date"],
+        )  # fmt: skip
+        says = (
+            row["pocket_id"], row["direction"], row["amount"], row["swept"],
+            outside.kind if row["type"] == _ACTIVITY_OF.get(outside.kind) else row["type"],
+            row["booked_at"], row["business_date"],
+        )  # fmt: skip
+        if says[4] != expected[4] and journal.intact:
+            wrong = f"it is of kind {outside.kind}, and what went through it was {row['type']}"
+            self._found.add("activity", "account", self.accounts.key(outside.no), wrong)
+        elif says[0] != expected[0] and journal.intact:
+            wrong = "it is another pocket's than the activity of its legs"
+            self._found.add("activity", "account", self.accounts.key(purse.no), wrong)
+        elif says != expected:
+            self._blame_activity(journal, row, f"the leg says {expected}, the activity {says}")
+        self._count_activity(row)
+
+    def _count_activity(self, row: Record) -> None:
+        counters = self.counters[row["pocket_id"]]
+        if row["type"] == "FEE":
+            counters.fees += row["amount"]
+        elif row["direction"] == "CREDIT":
+            counters.inflow += row["amount"]
+        else:
+            counters.outflow += row["amount"]
+
+    def _silent(self, journal: Journal, leg: Record, purse: Folded, outside: Folded) -> None:
+        if journal.intact:
+            wrong = f"leg {LEGS.key_of(leg)} goes through it, and no activity tells of it"
+            self._found.add("activity", "account", self.accounts.key(outside.no), wrong)
+            return
+        key = {
+            "customer_id": self.accounts.customer_id, "pocket_id": purse.pocket_id,
+            "journal_no": leg["journal_no"], "leg_no": leg["leg_no"],
+        }  # fmt: skip
+        self._found.add("activity", "activity", key, "the activity is missing", MISSING)
+
+    def _blame_activity(self, journal: Journal, row: Record, wrong: str) -> None:
+        key = ACTIVITIES.key_of(row)
+        self._found.add("activity", "activity", key, wrong, DERIVED + journal.intact)
+
+
+def _offered(trades: Iterable[Record]) -> dict[_Bills, list[int]]:
+    """What bills enter a pocket at, by trade: [units, cents], used up leg by leg."""
+    offered: dict[_Bills, list[int]] = {}
+    for row in trades:
+        if row["incoming"] or row["activity"] == "BUY":
+            left = offered.setdefault(_bills_of(row), [0, 0])
+            left[0] += row["units"]
+            left[1] += row["notional"]
+    return offered
+
+
+def _bills_of(row: Record) -> _Bills:
+    return _Bills(row["pocket_id"], row["cusip"], row["activity"], row["incoming"])
+
+
+def _out_of(lot: Folded, there: Folded) -> _Bills:
+    activity = {"treasury": "MATURITY", "lot": IN_KIND}.get(there.kind, "SELL")
+    return _Bills(lot.pocket_id, lot.asset, activity, incoming=False)
+
+
+def _into(there: Folded, lot: Folded) -> _Bills:
+    if there.kind == "lot":
+        return _Bills(lot.pocket_id, lot.asset, IN_KIND, incoming=True)
+    return _Bills(lot.pocket_id, lot.asset, "BUY", incoming=True)
+
+
+def _add(
+    moved: dict[_Bills, _Moved], bills: _Bills, account: int, units: int, tax: int, earnings: int
+) -> None:
+    sums = moved.get(bills)
+    if sums is None:
+        sums = moved[bills] = _Moved(account)
+    sums.units += units
+    sums.tax += tax
+    sums.earnings += earnings
+
+
+def _money(
+    leg: Record, debit: Folded, credit: Folded, money: dict[tuple[UUID | None, str], int]
+) -> None:
+    """Cash that was paid for bills or came from them."""
+    if debit.kind == "cash" and credit.kind == "street":
+        money[debit.pocket_id, "BUY"] += leg["amount"]
+    elif credit.kind == "cash" and debit.kind in {"street", "treasury"}:
+        side = "SELL" if debit.kind == "street" else "MATURITY"
+        money[credit.pocket_id, side] += leg["amount"]
+
+
+def _difference(row: Record, legs: _Moved) -> str | None:
+    """Where a trade and its legs disagree."""
+    says: tuple[Any, ...] = (row["units"], row["tax_basis"], row["earnings_basis"])
+    if says != (legs.units, legs.tax, legs.earnings):
+        return f"units and bases are {says}, the legs say {(legs.units, legs.tax, legs.earnings)}"
+    if row["notional"] != cents_for(row["units"], row["price_micros"]):
+        return "its money is not units times price"
+    return None

@@ -1,0 +1,62 @@
+"""What every cursor list takes and gives: cursor, limit, order; a sealed page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, TypeVar
+
+import msgspec
+from litestar.di import Provide
+from litestar.params import Parameter
+
+from billfold.interfaces.http.shapes.pages import CursorList
+from billfold.kit.errors import InvalidInput
+from billfold.kit.paging import LIMIT_MAX, Page, Pager, Position, parse_limit
+
+Item = TypeVar("Item")
+
+
+class ListQuery(msgspec.Struct, frozen=True):
+    """The page a caller asks for."""
+
+    cursor: str
+    limit: int
+    descending: bool = True
+
+    def position(
+        self, pager: Pager, scope: str, filters: Mapping[str, object]
+    ) -> Position | None:
+        """Where to go on from; None on the first page. Raises BadCursor."""
+        if not self.cursor:
+            return None
+        return pager.open(scope, filters, self.cursor)
+
+
+def list_query(*, maximum: int = LIMIT_MAX, ordered: bool = False) -> dict[str, Provide]:
+    """Return the dependency `wanted: ListQuery` of a list; `ordered` ones take `order` too."""
+
+    def plain(
+        cursor: Annotated[str, Parameter(query="cursor", description="From an earlier page.")] = "",
+        limit: Annotated[
+            str | None, Parameter(query="limit", description=f"1 to {maximum}, default 30.")
+        ] = None,
+    ) -> ListQuery:
+        return ListQuery(cursor, parse_limit(limit, maximum=maximum))
+
+    def with_order(
+        cursor: Annotated[str, Parameter(query="cursor", description="From an earlier page.")] = "",
+        limit: Annotated[
+            str | None, Parameter(query="limit", description=f"1 to {maximum}, default 30.")
+        ] = None,
+        order: Annotated[str, Parameter(query="order", description="desc or asc.")] = "desc",
+    ) -> ListQuery:
+        if order not in {"asc", "desc"}:
+            raise InvalidInput.at("query", "order", msg="must be asc or desc", kind="enum")
+        return ListQuery(cursor, parse_limit(limit, maximum=maximum), order == "desc")
+
+    return {"wanted": Provide(with_order if ordered else plain, sync_to_thread=False)}
+
+
+def page_of(page: Page[Any], items: list[Item]) -> CursorList[Item]:
+    """Return the list of a page, its rows rendered."""
+    return CursorList(prev_page=page.prev_page, next_page=page.next_page, items=items)

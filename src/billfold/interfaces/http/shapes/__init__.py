@@ -1,0 +1,1 @@
+"""What both APIs show: one struct and one render function per noun."""

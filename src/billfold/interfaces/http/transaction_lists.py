@@ -1,0 +1,196 @@
+"""Pages of transactions at every level, sweeps put in beside their activity when asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from datetime import date, datetime
+from typing import Annotated
+from uuid import UUID
+
+import msgspec
+from litestar.di import Provide
+from litestar.params import Parameter
+
+from billfold.domain.activity import ActivityRow, Wanted, swept
+from billfold.engine.bank import Bank
+from billfold.interfaces.http import ids_in
+from billfold.interfaces.http.lists import ListQuery
+from billfold.kit.dates import et_instant
+from billfold.kit.errors import InvalidInput
+from billfold.kit.paging import Page, Place
+
+TYPES = frozenset({"ACH", "WIRE", "CARD", "ON_US", "FEE", "CREDIT", "GENERIC"})
+Fetch = Callable[[Wanted, Place | None, bool, bool, int], Awaitable[list[ActivityRow]]]
+"""(wanted, key, including it, descending, limit): rows on from the key of a row."""
+_DAY = len("2025-01-01")
+
+
+class TransactionQuery(msgspec.Struct, frozen=True, kw_only=True):
+    """The filters of a request, as they were sent."""
+
+    pockets: list[UUID] | None
+    types: list[str] | None
+    direction: str | None
+    booked: tuple[datetime | None, datetime | None]
+    settled: tuple[datetime | None, datetime | None]
+    amounts: tuple[int | None, int | None]
+    details: list[str] | None
+    sweeps: bool
+
+    def wanted(self, now: datetime) -> Wanted:
+        """What to read."""
+        return Wanted(
+            now=now,
+            types=self.types,
+            direction=self.direction,
+            amount_from=self.amounts[0],
+            amount_to=self.amounts[1],
+            booked_from=self.booked[0],
+            booked_to=self.booked[1],
+            settled_from=self.settled[0],
+            settled_to=self.settled[1],
+            details=self.details,
+        )
+
+
+def _query(
+    pocket: Annotated[list[str] | None, Parameter(query="pocket[]")] = None,
+    types: Annotated[list[str] | None, Parameter(query="type[]")] = None,
+    direction: Annotated[str | None, Parameter(description="DEBIT or CREDIT.")] = None,
+    time_booked_from: str | None = None,
+    time_booked_to: str | None = None,
+    time_settled_from: str | None = None,
+    time_settled_to: str | None = None,
+    amount_from: str | None = None,
+    amount_to: str | None = None,
+    on_us_transfer: Annotated[list[str] | None, Parameter(query="on_us_transfer[]")] = None,
+    wire: Annotated[list[str] | None, Parameter(query="wire[]")] = None,
+    portal: Annotated[list[str] | None, Parameter(query="portal[]")] = None,
+    include_sweeps: str | None = None,
+) -> TransactionQuery:
+    named = {"on_us_transfer[]": on_us_transfer, "wire[]": wire, "portal[]": portal}
+    details = [
+        str(each)
+        for name, texts in named.items()
+        for each in ids_in.query_uuids(name, texts or [])
+    ]
+    return TransactionQuery(
+        pockets=None if pocket is None else ids_in.query_uuids("pocket[]", pocket),
+        types=among("type[]", types, TYPES),
+        direction=one_of("direction", direction, ("DEBIT", "CREDIT")),
+        booked=(instant("time_booked_from", time_booked_from),
+                instant("time_booked_to", time_booked_to)),
+        settled=(instant("time_settled_from", time_settled_from),
+                 instant("time_settled_to", time_settled_to)),
+        amounts=(cents("amount_from", amount_from), cents("amount_to", amount_to)),
+        details=details or None,
+        sweeps=one_of("include_sweeps", include_sweeps, ("true", "false")) == "true",
+    )  # fmt: skip
+
+
+FILTERS = {"asked": Provide(_query, sync_to_thread=False)}
+
+
+async def transaction_page(
+    bank: Bank,
+    wanted: ListQuery,
+    asked: TransactionQuery,
+    now: datetime,
+    *,
+    scope: str,
+    key_of: Callable[[ActivityRow], Place],
+    fetch: Fetch,
+) -> Page[ActivityRow]:
+    """One page. A place is the row's key and 0 for the activity or 1 for its sweep."""
+    filters: dict[str, object] = {**msgspec.to_builtins(asked), "descending": wanted.descending}
+    position = wanted.position(bank.pager, scope, filters)
+    backwards = position is not None and position.direction == "prev"
+    descending = wanted.descending != backwards
+    place = position.place if position else None
+    key = place[:-1] if place else None
+    # With sweeps the row of the place is read again: its other half may still be to come.
+    rows = await fetch(asked.wanted(now), key, asked.sweeps, descending, wanted.limit + 2)
+    halves = _halves(rows, asked, last_first=backwards)
+    if place is not None and asked.sweeps:
+        shown = [(*key_of(row), part) for row, part in halves]
+        halves = halves[shown.index(place) + 1 :] if place in shown else halves
+    page = bank.pager.page(
+        scope,
+        filters,
+        halves[: wanted.limit + 1],
+        limit=wanted.limit,
+        came_from=position,
+        place_of=lambda half: (*key_of(half[0]), half[1]),
+    )
+    return Page([_shown(half) for half in page.items], page.next_page, page.prev_page)
+
+
+Half = tuple[ActivityRow, int]
+
+
+def _halves(rows: list[ActivityRow], asked: TransactionQuery, *, last_first: bool) -> list[Half]:
+    if not asked.sweeps:
+        return [(row, 0) for row in rows]
+    halves: list[Half] = []
+    for row in rows:
+        both = [(row, 0), (row, 1)] if row.swept else [(row, 0)]
+        halves += reversed(both) if last_first else both
+    return halves
+
+
+def _shown(half: Half) -> ActivityRow:
+    row, part = half
+    return swept(row) if part else row
+
+
+def among(name: str, asked: list[str] | None, known: frozenset[str]) -> list[str] | None:
+    """The texts, all of them known. Raises InvalidInput at query.`name`."""
+    if asked is not None and not known.issuperset(asked):
+        raise InvalidInput.at("query", name, msg=f"must be among {', '.join(sorted(known))}")
+    return asked or None
+
+
+def one_of(name: str, text: str | None, known: tuple[str, ...]) -> str | None:
+    """The text, a known one. Raises InvalidInput at query.`name`."""
+    if text is not None and text not in known:
+        raise InvalidInput.at("query", name, msg=f"must be one of {', '.join(known)}")
+    return text
+
+
+def instant(name: str, text: str | None) -> datetime | None:
+    """A date-time with its offset, or the first instant of a date. Raises InvalidInput."""
+    if text is None:
+        return None
+    try:
+        if len(text) == _DAY:
+            return et_instant(date.fromisoformat(text), 0)
+        # A `+` in a query that was not escaped arrives as a space.
+        at = datetime.fromisoformat(text.replace(" ", "+"))
+    except ValueError:
+        at = None
+    if at is None or at.tzinfo is None:
+        raise InvalidInput.at(
+            "query", name, msg="must be a date or a date-time with its offset", kind="date_parsing"
+        )
+    return at
+
+
+def day(name: str, text: str | None) -> date | None:
+    """A date. Raises InvalidInput."""
+    if text is None:
+        return None
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise InvalidInput.at("query", name, msg="must be a date", kind="date_parsing") from None
+
+
+def cents(name: str, text: str | None) -> int | None:
+    """A whole number of cents. Raises InvalidInput."""
+    if text is None:
+        return None
+    if not (text.isascii() and text.isdigit() and len(text) <= 18):  # noqa: PLR2004 - fits 64 bits
+        raise InvalidInput.at(
+            "query", name, msg="must be a whole number of cents", kind="int_parsing"
+        )
+    return int(text)

@@ -1,0 +1,153 @@
+"""Customers as far as their Pockets need them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+import msgspec
+from litestar import get, patch
+from litestar.params import Parameter
+from msgspec import UNSET, UnsetType
+
+from billfold.domain import customers
+from billfold.domain.directory import CustomerRow
+from billfold.engine.bank import Bank
+from billfold.flows.customers import CloseCustomer, UpdateCustomer
+from billfold.interfaces.http import ids_in
+from billfold.interfaces.http.calls import Caller
+from billfold.interfaces.http.lists import ListQuery, list_query, page_of
+from billfold.interfaces.http.marks import refuses
+from billfold.interfaces.http.shapes.customer import (
+    Address,
+    Customer,
+    Email,
+    Phone,
+    TrustedContact,
+    render_customer,
+)
+from billfold.interfaces.http.shapes.pages import CursorList
+from billfold.kit.errors import InvalidInput
+
+STATUSES = ("PENDING", "OPEN", "FROZEN", "CLOSED")
+TYPES = ("INDIVIDUAL", "BUSINESS")
+CLOSURE_FEATURE = "customer_closure"
+ClosureReason = Literal[
+    "SUSPICIOUS_ACTIVITY", "USER_INSTIGATED", "PARTNER_INITIATED_CLOSURE", "INACTIVITY"
+]
+
+
+class ChangeCustomer(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """Contact details to replace, or `status` CLOSED with a `closure_reason`; never both."""
+
+    email: Email | None = None
+    phone_number: Phone | None = None
+    address: Address | None = None
+    trusted_contact: TrustedContact | None | UnsetType = UNSET
+    status: Literal["CLOSED"] | None = None
+    closure_reason: ClosureReason | None = None
+    closure_description: Annotated[str, msgspec.Meta(max_length=500)] | None = None
+
+
+@get(
+    "/api/v1/customers/", dependencies=list_query(), operation_id="list_customers",
+    tags=["customers"],
+)  # fmt: skip
+async def list_customers(
+    caller: Caller,
+    bank: Bank,
+    wanted: ListQuery,
+    account_status: Annotated[str | None, Parameter(query="account_status")] = None,
+    type_: Annotated[str | None, Parameter(query="type")] = None,
+) -> CursorList[Customer]:
+    """List the partner's customers, newest first."""
+    _one_of("account_status", account_status, STATUSES)
+    _one_of("type", type_, TYPES)
+    scope = f"customers:{caller.partner_id}"
+    filters = {"status": account_status, "type": type_}
+    position = wanted.position(bank.pager, scope, filters)
+    place = position.place if position else None
+    rows = await customers.list_customers(
+        bank.pool,
+        caller.partner_id,
+        account_status=account_status,
+        type_=type_,
+        after=(datetime.fromisoformat(str(place[0])), UUID(str(place[1]))) if place else None,
+        backwards=position is not None and position.direction == "prev",
+        limit=wanted.limit + 1,
+    )
+    page = bank.pager.page(
+        scope, filters, rows, limit=wanted.limit, came_from=position, place_of=_place
+    )
+    return page_of(page, [render_customer(row) for row in page.items])
+
+
+@get(
+    "/api/v1/customers/{customer_id:str}/",
+    operation_id="get_customer",
+    opt=refuses("not-found"),
+    tags=["customers"],
+)
+async def get_customer(caller: Caller, bank: Bank, customer_id: str) -> Customer:
+    """Read one customer."""
+    return render_customer(
+        await caller.customer(bank, ids_in.path_uuid("customer_id", customer_id))
+    )
+
+
+@patch(
+    "/api/v1/customers/{customer_id:str}/",
+    operation_id="update_customer",
+    opt=refuses("not-found", "customer-not-open", "customer-has-balance", "feature-not-enabled"),
+    tags=["customers"],
+)
+async def update_customer(
+    caller: Caller, bank: Bank, customer_id: str, data: ChangeCustomer
+) -> Customer:
+    """Replace contact details, or close the customer's account when every Pocket is empty."""
+    row = await caller.customer(bank, ids_in.path_uuid("customer_id", customer_id))
+    fields = caller.command_fields(row.customer_id)
+    changes = _changes(data)
+    if data.status is not None:
+        caller.must_have(CLOSURE_FEATURE)
+        reason = _closure(data, changes)
+        await bank.engine.submit(CloseCustomer(**fields, reason=reason))
+    elif changes:
+        profile = customers.merged_profile(msgspec.json.decode(row.profile), changes)
+        await bank.engine.submit(UpdateCustomer(**fields, profile=profile))
+    else:
+        raise InvalidInput.at("body", msg="names nothing to change")
+    return render_customer(await caller.customer(bank, row.customer_id))
+
+
+def _changes(data: ChangeCustomer) -> dict[str, Any]:
+    given = {
+        name: value
+        for name in ("email", "phone_number", "address")
+        if (value := getattr(data, name)) is not None
+    }
+    if data.trusted_contact is not UNSET:
+        given["trusted_contact"] = data.trusted_contact
+    built: dict[str, Any] = msgspec.to_builtins(given)
+    return built
+
+
+def _closure(data: ChangeCustomer, changes: dict[str, Any]) -> str:
+    if changes:
+        raise InvalidInput.at("body", "status", msg="closes the account and changes nothing else")
+    if data.closure_reason is None:
+        raise InvalidInput.at("body", "closure_reason", msg="is needed to close", kind="missing")
+    return data.closure_reason
+
+
+def _one_of(name: str, value: str | None, known: tuple[str, ...]) -> None:
+    if value is not None and value not in known:
+        raise InvalidInput.at("query", name, msg=f"must be one of {', '.join(known)}")
+
+
+def _place(row: CustomerRow) -> tuple[str, str]:
+    return row.opened_at.isoformat(), str(row.customer_id)
+
+
+ROUTES = [list_customers, get_customer, update_customer]

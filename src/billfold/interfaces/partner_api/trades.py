@@ -1,0 +1,172 @@
+"""Trades of v1 and v2."""
+
+from __future__ import annotations
+
+from typing import Annotated
+from uuid import UUID
+
+import msgspec
+from litestar import get
+from litestar.di import Provide
+from litestar.params import Parameter
+
+from billfold.domain import pockets, trades
+from billfold.domain.trades import TradeRow, WantedTrades
+from billfold.engine.bank import Bank
+from billfold.interfaces.http import ids_in
+from billfold.interfaces.http.calls import Caller
+from billfold.interfaces.http.lists import ListQuery, list_query, page_of
+from billfold.interfaces.http.marks import refuses
+from billfold.interfaces.http.shapes.pages import CursorList
+from billfold.interfaces.http.shapes.trade import Trade, V1Trade, render_trade, render_v1_trade
+from billfold.interfaces.http.transaction_lists import day, instant
+from billfold.kit.paging import Page
+
+V1_ACTIVITIES = ["BUY", "SELL", "MATURITY"]
+
+
+def _dates(
+    trade_datetime_from: str | None = None,
+    trade_datetime_to: str | None = None,
+    book_date_from: str | None = None,
+    book_date_to: str | None = None,
+    settlement_date_from: str | None = None,
+    settlement_date_to: str | None = None,
+) -> WantedTrades:
+    return WantedTrades(
+        traded_from=instant("trade_datetime_from", trade_datetime_from),
+        traded_to=instant("trade_datetime_to", trade_datetime_to),
+        booked_from=day("book_date_from", book_date_from),
+        booked_to=day("book_date_to", book_date_to),
+        settled_from=day("settlement_date_from", settlement_date_from),
+        settled_to=day("settlement_date_to", settlement_date_to),
+    )
+
+
+LISTED = {**list_query(ordered=True), "asked": Provide(_dates, sync_to_thread=False)}
+Accounts = Annotated[list[str] | None, Parameter(query="account[]")]
+Pockets = Annotated[list[str] | None, Parameter(query="pocket_id[]")]
+
+
+@get(
+    "/api/v1/customers/{customer_id:str}/trades/",
+    dependencies=LISTED,
+    operation_id="list_v1_customer_trades",
+    opt=refuses("not-found"),
+    tags=["trades"],
+)
+async def list_v1_customer_trades(
+    caller: Caller,
+    bank: Bank,
+    customer_id: str,
+    wanted: ListQuery,
+    asked: WantedTrades,
+    account: Accounts = None,
+) -> CursorList[V1Trade]:
+    """List a customer's purchases, sales and maturities."""
+    owner, own = await _of_customer(caller, bank, customer_id, "account[]", account)
+    asked = msgspec.structs.replace(asked, activities=V1_ACTIVITIES)
+    page = await _page(bank, owner, own, wanted, asked)
+    return page_of(page, [render_v1_trade(row, bank, caller.now) for row in page.items])
+
+
+@get(
+    "/api/v1/service-accounts/{account_id:str}/trades/",
+    dependencies=LISTED,
+    operation_id="list_v1_trades",
+    opt=refuses("not-found"),
+    tags=["trades"],
+)
+async def list_v1_trades(
+    caller: Caller, bank: Bank, account_id: str, wanted: ListQuery, asked: WantedTrades
+) -> CursorList[V1Trade]:
+    """List an account's purchases, sales and maturities."""
+    owner, own_id = await caller.pocket(bank, ids_in.path_uuid("account_id", account_id))
+    asked = msgspec.structs.replace(asked, activities=V1_ACTIVITIES)
+    page = await _page(bank, owner, [own_id], wanted, asked)
+    return page_of(page, [render_v1_trade(row, bank, caller.now) for row in page.items])
+
+
+@get(
+    "/api/v2/customers/{customer_id:str}/trades/",
+    dependencies=LISTED,
+    operation_id="list_customer_trades",
+    opt=refuses("not-found"),
+    tags=["trades"],
+)
+async def list_customer_trades(
+    caller: Caller,
+    bank: Bank,
+    customer_id: str,
+    wanted: ListQuery,
+    asked: WantedTrades,
+    pocket_id: Pockets = None,
+) -> CursorList[Trade]:
+    """List a customer's trades, transfers of bills included."""
+    owner, own = await _of_customer(caller, bank, customer_id, "pocket_id[]", pocket_id)
+    page = await _page(bank, owner, own, wanted, asked)
+    return page_of(page, [render_trade(row, bank, caller.now) for row in page.items])
+
+
+@get(
+    "/api/v2/pockets/{pocket_id:str}/trades/",
+    dependencies=LISTED,
+    operation_id="list_pocket_trades",
+    opt=refuses("not-found"),
+    tags=["trades"],
+)
+async def list_pocket_trades(
+    caller: Caller, bank: Bank, pocket_id: str, wanted: ListQuery, asked: WantedTrades
+) -> CursorList[Trade]:
+    """List a Pocket's trades, transfers of bills included."""
+    owner, own_id = await caller.pocket(bank, ids_in.path_uuid("pocket_id", pocket_id))
+    page = await _page(bank, owner, [own_id], wanted, asked)
+    return page_of(page, [render_trade(row, bank, caller.now) for row in page.items])
+
+
+async def _of_customer(
+    caller: Caller, bank: Bank, customer_id: str, name: str, asked: list[str] | None
+) -> tuple[UUID, list[UUID]]:
+    owner = await caller.customer_id(bank, ids_in.path_uuid("customer_id", customer_id))
+    if asked is None:
+        return owner, await pockets.list_ids(bank.pool, owner)
+    ids = ids_in.query_uuids(name, asked)
+    return owner, [await caller.pocket_of(bank, owner, each) for each in ids]
+
+
+async def _page(
+    bank: Bank, owner: UUID, own: list[UUID], wanted: ListQuery, asked: WantedTrades
+) -> Page[TradeRow]:
+    scope = f"trades:{owner}"
+    filters = {
+        "pockets": sorted(map(str, own)),
+        "descending": wanted.descending,
+        **msgspec.to_builtins(asked),
+    }
+    position = wanted.position(bank.pager, scope, filters)
+    backwards = position is not None and position.direction == "prev"
+    rows = await trades.list_trades(
+        bank.pool,
+        owner,
+        own,
+        asked,
+        after=(int(position.place[0]), int(position.place[1])) if position else None,
+        descending=wanted.descending != backwards,
+        limit=wanted.limit + 1,
+    )
+    return bank.pager.page(
+        scope,
+        filters,
+        rows,
+        limit=wanted.limit,
+        came_from=position,
+        place_of=lambda row: (row.journal_no, row.trade_no),
+    )
+
+
+ROUTES = [
+    list_v1_customer_trades,
+    list_v1_trades,
+    list_customer_trades,
+    list_pocket_trades,
+]

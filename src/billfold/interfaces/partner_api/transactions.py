@@ -1,0 +1,296 @@
+"""Transactions at every level: partner, customer, Pocket; and the older reads of v1."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from functools import partial
+from typing import Annotated
+from uuid import UUID
+
+from litestar import get
+from litestar.params import Parameter
+
+from billfold.domain import activity, pockets
+from billfold.domain.activity import ActivityRow, Wanted
+from billfold.engine.bank import Bank
+from billfold.interfaces.http import ids_in
+from billfold.interfaces.http.calls import Caller
+from billfold.interfaces.http.lists import ListQuery, list_query, page_of
+from billfold.interfaces.http.marks import refuses
+from billfold.interfaces.http.shapes.pages import CursorList
+from billfold.interfaces.http.shapes.transaction import (
+    Transaction,
+    V1Transaction,
+    render_transaction,
+    render_v1_transaction,
+)
+from billfold.interfaces.http.transaction_lists import (
+    FILTERS,
+    TYPES,
+    TransactionQuery,
+    among,
+    instant,
+    transaction_page,
+)
+from billfold.interfaces.partner_api.accounts import V1_READS
+from billfold.kit.paging import Page, Place
+
+LISTED = {**list_query(ordered=True), **FILTERS}
+
+
+@get(
+    "/api/v2/transactions/",
+    dependencies=LISTED,
+    operation_id="list_transactions",
+    tags=["transactions"],
+)
+async def list_transactions(
+    caller: Caller, bank: Bank, wanted: ListQuery, asked: TransactionQuery
+) -> CursorList[Transaction]:
+    """List the transactions of all customers."""
+    own = [(await caller.pocket(bank, each))[1] for each in asked.pockets or ()]
+    fetch = partial(_of_partner, bank, caller.partner_id, own or None)
+    page = await transaction_page(
+        bank,
+        wanted,
+        asked,
+        caller.now,
+        scope=f"transactions:{caller.partner_id}",
+        key_of=lambda row: (row.booked_at.isoformat(), str(row.activity_id)),
+        fetch=fetch,
+    )
+    return page_of(page, [render_transaction(row, caller.now) for row in page.items])
+
+
+@get(
+    "/api/v2/customers/{customer_id:str}/transactions/",
+    dependencies=LISTED,
+    operation_id="list_customer_transactions",
+    opt=refuses("not-found"),
+    tags=["transactions"],
+)
+async def list_customer_transactions(
+    caller: Caller, bank: Bank, customer_id: str, wanted: ListQuery, asked: TransactionQuery
+) -> CursorList[Transaction]:
+    """List the transactions of a customer's Pockets."""
+    owner = await caller.customer_id(bank, ids_in.path_uuid("customer_id", customer_id))
+    page = await _customer_page(caller, bank, owner, wanted, asked)
+    return page_of(page, [render_transaction(row, caller.now) for row in page.items])
+
+
+@get(
+    "/api/v2/pockets/{pocket_id:str}/transactions/",
+    dependencies=LISTED,
+    operation_id="list_pocket_transactions",
+    opt=refuses("not-found"),
+    tags=["transactions"],
+)
+async def list_pocket_transactions(
+    caller: Caller, bank: Bank, pocket_id: str, wanted: ListQuery, asked: TransactionQuery
+) -> CursorList[Transaction]:
+    """List the transactions of one Pocket."""
+    key = await caller.pocket(bank, ids_in.path_uuid("pocket_id", pocket_id))
+    page = await _pocket_page(caller, bank, key, wanted, asked)
+    return page_of(page, [render_transaction(row, caller.now) for row in page.items])
+
+
+@get(
+    "/api/v2/pockets/{pocket_id:str}/transactions/{transaction_id:str}/",
+    operation_id="get_transaction",
+    opt=refuses("not-found"),
+    tags=["transactions"],
+)
+async def get_transaction(
+    caller: Caller, bank: Bank, pocket_id: str, transaction_id: str
+) -> Transaction:
+    """Read one transaction by its `id` or its `transaction_id`."""
+    key = await caller.pocket(bank, ids_in.path_uuid("pocket_id", pocket_id))
+    asked = ids_in.path_uuid("transaction_id", transaction_id)
+    return render_transaction(await activity.find_activity(bank.pool, *key, asked), caller.now)
+
+
+Order = Annotated[list[str] | None, Parameter(query="account[]")]
+PortalFilter = Annotated[list[str] | None, Parameter(query="filter[portal]")]
+TypeFilter = Annotated[list[str] | None, Parameter(query="filter[types]")]
+From = Annotated[str | None, Parameter(query="timestamp_from")]
+To = Annotated[str | None, Parameter(query="timestamp_to")]
+
+
+@get(
+    "/api/v1/customers/{customer_id:str}/transactions/",
+    dependencies=list_query(ordered=True),
+    operation_id="list_v1_customer_transactions",
+    opt=V1_READS | refuses("not-found"),
+    tags=["accounts"],
+)
+async def list_v1_customer_transactions(
+    caller: Caller,
+    bank: Bank,
+    customer_id: str,
+    wanted: ListQuery,
+    account: Order = None,
+    portal: PortalFilter = None,
+    types: TypeFilter = None,
+    timestamp_from: From = None,
+    timestamp_to: To = None,
+) -> CursorList[V1Transaction]:
+    """List a customer's transactions as v1 shows them. Use v2 instead."""
+    owner = await caller.customer_id(bank, ids_in.path_uuid("customer_id", customer_id))
+    asked = _older(account, portal, types, timestamp_from, timestamp_to)
+    page = await _customer_page(caller, bank, owner, wanted, asked)
+    return page_of(page, [render_v1_transaction(row, caller.now) for row in page.items])
+
+
+@get(
+    "/api/v1/service-accounts/{account_id:str}/transactions/",
+    dependencies=list_query(ordered=True),
+    operation_id="list_v1_transactions",
+    opt=V1_READS | refuses("not-found"),
+    tags=["accounts"],
+)
+async def list_v1_transactions(
+    caller: Caller,
+    bank: Bank,
+    account_id: str,
+    wanted: ListQuery,
+    portal: PortalFilter = None,
+    types: TypeFilter = None,
+    timestamp_from: From = None,
+    timestamp_to: To = None,
+) -> CursorList[V1Transaction]:
+    """List an account's transactions as v1 shows them. Use v2 instead."""
+    key = await caller.pocket(bank, ids_in.path_uuid("account_id", account_id))
+    asked = _older(None, portal, types, timestamp_from, timestamp_to)
+    page = await _pocket_page(caller, bank, key, wanted, asked)
+    return page_of(page, [render_v1_transaction(row, caller.now) for row in page.items])
+
+
+@get(
+    "/api/v1/service-accounts/{account_id:str}/transactions/{transaction_id:str}/",
+    operation_id="get_v1_transaction",
+    opt=V1_READS | refuses("not-found"),
+    tags=["accounts"],
+)
+async def get_v1_transaction(
+    caller: Caller, bank: Bank, account_id: str, transaction_id: str
+) -> V1Transaction:
+    """Read one transaction as v1 shows it. Use v2 instead."""
+    key = await caller.pocket(bank, ids_in.path_uuid("account_id", account_id))
+    asked = ids_in.path_uuid("transaction_id", transaction_id)
+    return render_v1_transaction(await activity.find_activity(bank.pool, *key, asked), caller.now)
+
+
+def _older(
+    account: list[str] | None,
+    portal: list[str] | None,
+    types: list[str] | None,
+    timestamp_from: str | None,
+    timestamp_to: str | None,
+) -> TransactionQuery:
+    portals = ids_in.query_uuids("filter[portal]", portal or [])
+    return TransactionQuery(
+        pockets=None if account is None else ids_in.query_uuids("account[]", account),
+        types=among("filter[types]", types, TYPES),
+        direction=None,
+        booked=(
+            instant("timestamp_from", timestamp_from),
+            instant("timestamp_to", timestamp_to),
+        ),
+        settled=(None, None),
+        amounts=(None, None),
+        details=[str(each) for each in portals] or None,
+        sweeps=False,
+    )
+
+
+async def _customer_page(
+    caller: Caller, bank: Bank, owner: UUID, wanted: ListQuery, asked: TransactionQuery
+) -> Page[ActivityRow]:
+    if asked.pockets is None:
+        own = await pockets.list_ids(bank.pool, owner)
+    else:
+        own = [await caller.pocket_of(bank, owner, each) for each in asked.pockets]
+    return await transaction_page(
+        bank,
+        wanted,
+        asked,
+        caller.now,
+        scope=f"transactions:customer:{owner}",
+        key_of=lambda row: (row.journal_no, row.leg_no),
+        fetch=partial(_of_customer, bank, owner, own),
+    )
+
+
+async def _pocket_page(
+    caller: Caller,
+    bank: Bank,
+    key: tuple[UUID, UUID],
+    wanted: ListQuery,
+    asked: TransactionQuery,
+) -> Page[ActivityRow]:
+    for each in asked.pockets or ():
+        await caller.pocket(bank, each)
+    return await transaction_page(
+        bank,
+        wanted,
+        asked,
+        caller.now,
+        scope=f"transactions:pocket:{key[1]}",
+        key_of=lambda row: (row.journal_no, row.leg_no),
+        fetch=partial(_of_customer, bank, key[0], [key[1]]),
+    )
+
+
+async def _of_customer(
+    bank: Bank,
+    owner: UUID,
+    own: list[UUID],
+    wanted: Wanted,
+    key: Place | None,
+    including: bool,  # noqa: FBT001 - one of many of a page
+    descending: bool,  # noqa: FBT001
+    limit: int,
+) -> list[ActivityRow]:
+    after = None
+    if key is not None:
+        step = (1 if descending else -1) if including else 0
+        after = (int(key[0]), int(key[1]) + step)
+    if len(own) == 1:
+        return await activity.list_of_pocket(
+            bank.pool, owner, own[0], wanted, after=after, descending=descending, limit=limit
+        )
+    return await activity.list_of_customer(
+        bank.pool, owner, own, wanted, after=after, descending=descending, limit=limit
+    )
+
+
+async def _of_partner(
+    bank: Bank,
+    partner_id: UUID,
+    own: list[UUID] | None,
+    wanted: Wanted,
+    key: Place | None,
+    including: bool,  # noqa: FBT001 - one of many of a page
+    descending: bool,  # noqa: FBT001
+    limit: int,
+) -> list[ActivityRow]:
+    after = None
+    if key is not None:
+        asked = UUID(str(key[1]))
+        if including:
+            asked = UUID(int=asked.int + (1 if descending else -1))
+        after = (datetime.fromisoformat(str(key[0])), asked)
+    return await activity.list_of_partner(
+        bank.pool, partner_id, own, wanted, after=after, descending=descending, limit=limit
+    )
+
+
+ROUTES = [
+    list_transactions,
+    list_customer_transactions,
+    list_pocket_transactions,
+    get_transaction,
+    list_v1_customer_transactions,
+    list_v1_transactions,
+    get_v1_transaction,
+]

@@ -1,0 +1,247 @@
+"""On-us transfers: the four ways money moves between Pockets of this bank."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+import msgspec
+from litestar import get, post
+from litestar.status_codes import HTTP_201_CREATED
+
+from billfold.domain import counterparties, transfers
+from billfold.engine.bank import Bank
+from billfold.engine.pending import carry_out
+from billfold.flows.transfer_on_us import TransferOnUs
+from billfold.interfaces.http import ids_in
+from billfold.interfaces.http.calls import Caller
+from billfold.interfaces.http.marks import MOVES_MONEY, refuses
+from billfold.interfaces.http.shapes.transfer import (
+    OnUsTransfer,
+    render_transfer,
+    render_transfer_row,
+)
+from billfold.kit.errors import InvalidInput, NotFound, Refused
+
+MOST_CENTS = 999_999_999_999
+"""No single transfer is larger than a Fedwire payment: $9,999,999,999.99."""
+
+Cents = Annotated[int, msgspec.Meta(ge=1, le=MOST_CENTS)]
+Place = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+
+
+class AccountRef(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """A Pocket, by its id."""
+
+    id: UUID
+    type: Literal["SERVICE_ACCOUNT"] = "SERVICE_ACCOUNT"
+
+
+class RequestedAmount(
+    msgspec.Struct,
+    forbid_unknown_fields=True,
+    kw_only=True,
+    tag_field="type",
+    tag="REQUESTED_AMOUNT",
+):
+    """So many cents."""
+
+    amount_usdc: Cents
+
+
+class FullWithdrawal(
+    msgspec.Struct, forbid_unknown_fields=True, kw_only=True, tag_field="type", tag="FULL_WITHDRAWAL"
+):
+    """Everything, net of fees."""
+
+
+class CreateTransfer(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """A transfer. Exactly one of `amount` and the older `amount_usdc`."""
+
+    type: Literal[
+        "PARTNER_CUSTOMER_FUNDING",
+        "PARTNER_CUSTOMER_DEFUNDING",
+        "INTERNAL_REALLOCATION",
+        "PEER_TO_PEER",
+    ]
+    from_account: AccountRef
+    to_account: AccountRef | None = None
+    counterparty_id: UUID | None = None
+    amount: RequestedAmount | FullWithdrawal | None = None
+    amount_usdc: Cents | None = None
+    transfer_id: UUID | None = None
+    description: Annotated[str, msgspec.Meta(max_length=100)] | None = None
+    end_to_end_identification: Annotated[str, msgspec.Meta(max_length=35)] | None = None
+    source: Place | None = None
+    target: Place | None = None
+    transfer_type: Literal["BANK_TRANSFER", "SECURITY_TRANSFER"] | None = None
+    async_mode: bool = False
+
+
+@post(
+    "/api/v1/transfers/on-us/",
+    status_code=HTTP_201_CREATED,
+    operation_id="create_on_us_transfer",
+    opt=MOVES_MONEY
+    | refuses(
+        "not-found",
+        "pocket-not-open",
+        "pocket-frozen",
+        "counterparty-not-verified",
+        "duplicate-id",
+        "same-pocket",
+        "transfer-type-not-allowed",
+    ),
+    tags=["transfers"],
+)
+async def create_on_us_transfer(caller: Caller, bank: Bank, data: CreateTransfer) -> OnUsTransfer:
+    """Move money or bills. What the bank cannot do is REJECTED with a reason, and nothing moved."""
+    check_shape(data)
+    request = msgspec.json.encode(data).decode()
+    if data.transfer_id is not None:
+        earlier = await _same_id(caller, bank, data.transfer_id, request)
+        if earlier is not None:
+            return earlier
+    command = await _command(caller, bank, data, request)
+    answer = await bank.engine.submit(command)
+    outcome = answer.outcome
+    transfer_id = UUID(outcome["transfer_id"])
+    if outcome["status"] == "PENDING":
+        _soon(bank, command.customers[0], transfer_id)
+    return render_transfer(
+        transfer_id, outcome["status"], outcome["reason"], outcome["amount"], request
+    )
+
+
+@get(
+    "/api/v1/transfers/on-us/{transfer_id:str}/",
+    operation_id="get_on_us_transfer",
+    opt=refuses("not-found"),
+    tags=["transfers"],
+)
+async def get_on_us_transfer(caller: Caller, bank: Bank, transfer_id: str) -> OnUsTransfer:
+    """Read a transfer and what became of it."""
+    owner, own_id = await caller.transfer(bank, ids_in.path_uuid("transfer_id", transfer_id))
+    return render_transfer_row(await transfers.get_transfer(bank.pool, owner, own_id))
+
+
+def check_shape(data: CreateTransfer) -> None:
+    """Raise InvalidInput where the fields do not belong together."""
+    if (data.amount is None) == (data.amount_usdc is None):
+        raise InvalidInput.at("body", "amount", msg="exactly one of amount and amount_usdc")
+    peer = data.type == "PEER_TO_PEER"
+    _needs(data, "counterparty_id", peer)
+    _needs(data, "to_account", not peer)
+    _needs(data, "source", data.type == "PARTNER_CUSTOMER_FUNDING")
+    _needs(data, "target", data.type == "PARTNER_CUSTOMER_DEFUNDING")
+    if data.transfer_type is not None and data.type != "INTERNAL_REALLOCATION":
+        raise InvalidInput.at(
+            "body", "transfer_type", msg="is only taken with INTERNAL_REALLOCATION"
+        )
+    funding = data.type == "PARTNER_CUSTOMER_FUNDING"
+    if funding and isinstance(data.amount, FullWithdrawal):
+        raise InvalidInput.at("body", "amount", msg="a funding names its amount")
+
+
+def _needs(data: CreateTransfer, name: str, needed: bool) -> None:  # noqa: FBT001
+    given = getattr(data, name) is not None
+    if needed and not given:
+        raise InvalidInput.at("body", name, msg=f"is required for {data.type}", kind="missing")
+    if given and not needed:
+        raise InvalidInput.at("body", name, msg=f"is not taken with {data.type}")
+
+
+async def _same_id(
+    caller: Caller, bank: Bank, transfer_id: UUID, request: str
+) -> OnUsTransfer | None:
+    """The transfer that already has this id, when it was asked for with the same words."""
+    entry = await bank.directory.find("transfer", transfer_id)
+    if entry is None:
+        return None
+    row = await transfers.get_transfer(bank.pool, entry.customer_id, transfer_id)
+    if entry.partner_id != caller.partner_id or row.request != request:
+        raise Refused("duplicate-id", "Another transfer already has this transfer_id.")
+    return render_transfer_row(row)
+
+
+async def _command(
+    caller: Caller, bank: Bank, data: CreateTransfer, request: str
+) -> TransferOnUs:
+    payer, from_pocket = await caller.pocket(bank, data.from_account.id)
+    payee, to_pocket = await _destination(caller, bank, data, payer)
+    _check_sides(caller, data, payer, payee)
+    if from_pocket == to_pocket:
+        raise Refused("same-pocket", "A transfer needs two different pockets.")
+    amount = data.amount_usdc
+    if isinstance(data.amount, RequestedAmount):
+        amount = data.amount.amount_usdc
+    return TransferOnUs(
+        **caller.command_fields(payer, payee),
+        transfer_id=data.transfer_id,
+        type=data.type,
+        from_pocket_id=from_pocket,
+        to_pocket_id=to_pocket,
+        amount=amount,
+        partner_id=caller.partner_id,
+        in_kind=data.transfer_type == "SECURITY_TRANSFER",
+        description=data.description or "",
+        end_to_end_identification=data.end_to_end_identification,
+        source=data.source,
+        target=data.target,
+        counterparty_id=data.counterparty_id,
+        request=request,
+        later=data.async_mode,
+    )
+
+
+async def _destination(
+    caller: Caller, bank: Bank, data: CreateTransfer, payer: UUID
+) -> tuple[UUID, UUID]:
+    """(customer_id, pocket_id) of the receiving side."""
+    if data.to_account is not None:
+        return await caller.pocket(bank, data.to_account.id)
+    assert data.counterparty_id is not None
+    row = await counterparties.get_counterparty(bank.pool, payer, data.counterparty_id)
+    if row.type != "on_us" or row.status not in {"LINKED", "VERIFIED"}:
+        raise Refused(
+            "counterparty-not-verified",
+            f"The counterparty is {row.status}; link an on_us counterparty.",
+        )
+    if row.target_customer_id is None or row.target_pocket_id is None:
+        raise NotFound("The counterparty leads nowhere.")
+    return row.target_customer_id, row.target_pocket_id
+
+
+def _check_sides(caller: Caller, data: CreateTransfer, payer: UUID, payee: UUID) -> None:
+    """Raise Refused when a side is not whose the type says it is."""
+    own = caller.own_customer_id
+    right = {
+        "PARTNER_CUSTOMER_FUNDING": payer == own and payee != own,
+        "PARTNER_CUSTOMER_DEFUNDING": payer != own and payee == own,
+        "INTERNAL_REALLOCATION": payer == payee,
+        "PEER_TO_PEER": True,
+    }
+    if not right[data.type]:
+        raise Refused(
+            "transfer-type-not-allowed", f"These two pockets cannot take part in {data.type}."
+        )
+
+
+_running: set[asyncio.Task[Any]] = set()
+
+
+def _soon(bank: Bank, customer_id: UUID, transfer_id: UUID) -> None:
+    """Carry an accepted transfer out after the answer; a worker does it if this process dies."""
+
+    async def later() -> None:
+        row = await transfers.find_transfer(bank.pool, customer_id, transfer_id)
+        if row is not None and row.status == "PENDING":
+            await carry_out(bank, row)
+
+    task = asyncio.create_task(later())
+    _running.add(task)
+    task.add_done_callback(_running.discard)
+
+
+ROUTES = [create_on_us_transfer, get_on_us_transfer]

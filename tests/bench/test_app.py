@@ -1,0 +1,98 @@
+"""Every benchmark at the smallest size: that it runs, counts, and says what it measured."""
+
+import io
+
+import msgspec
+import pytest
+from rich.console import Console
+from typer.testing import CliRunner
+
+from billfold.bench import app as bench
+from billfold.bench.history import shared_out
+from billfold.bench.measure import figure
+from billfold.bench.report import row_of
+
+TINY = 0.001
+
+
+def measured(name, tmp_path):
+    """Run one benchmark once and return its chapter, as read back from the file."""
+    out = io.StringIO()
+    path = tmp_path / "figures.json"
+    found = bench.run(
+        [name], scale=TINY, runs=1, state_dir=tmp_path, out_json=path,
+        console=Console(file=out, width=200),
+    )  # fmt: skip
+    assert msgspec.json.decode(path.read_bytes()) == msgspec.json.decode(msgspec.json.encode(found))
+    assert [each.name for each in tmp_path.iterdir()] == ["figures.json"], "it cleans up"
+    assert f"billfold bench {name}" in out.getvalue()
+    assert found["machine"]["cores"] >= 1
+    return found["benchmarks"][name]
+
+
+def figures_of(chapter):
+    return {each["name"]: each for each in chapter["figures"]}
+
+
+def test_engine_compares_whole_transfers_and_rows_with_bare_ones(tmp_path):
+    chapter = measured("engine", tmp_path)
+    figures = figures_of(chapter)
+    assert figures["bare transfers"]["ratio"] is None
+    whole = figures["whole transfers, 1 process"]
+    rows = figures["ledger rows, 1 process"]
+    assert whole["baseline"] == rows["baseline"] == "bare transfers"
+    assert rows["median"] / whole["median"] == pytest.approx(8, rel=0.05)
+    assert chapter["setting"]["new lots per transfer"] == 1
+    judged = {each["at_least"] for each in chapter["figures"]} - {None}
+    assert judged == {0.6, 5.0}
+    assert chapter["peak_memory_mib"]["engine"] > 10
+
+
+def test_day_end_closes_every_size_and_compares_the_cost_of_a_pocket(tmp_path):
+    figures = figures_of(measured("day_end", tmp_path))
+    assert figures["day end of 100 pockets"]["at_most"] == 60.0
+    assert figures["per pocket, of 100"]["baseline"] == "per pocket, of 20"
+    assert figures["pockets closed, of 100"]["ratio"] > 0
+
+
+def test_reads_compare_both_pasts_and_the_empty_answer(tmp_path):
+    chapter = measured("reads", tmp_path)
+    figures = figures_of(chapter)
+    assert figures["pocket, long history"]["baseline"] == "empty answer"
+    assert figures["earnings: long beside short"]["baseline"] == "earnings, short history"
+    assert chapter["setting"]["long history"]["transactions"] == 1000
+    assert chapter["peak_memory_mib"]["server worker"] > 10
+
+
+def test_transfers_compare_signed_ones_with_bare_ones_and_tell_latencies(tmp_path):
+    figures = figures_of(measured("transfers", tmp_path))
+    assert figures["transfers, 1 worker"]["baseline"] == "bare transfers"
+    assert figures["p99 at half load, 2 workers"]["unit"] == "ms"
+
+
+def test_command_line_names_the_benchmarks_when_it_does_not_know_one():
+    answer = CliRunner().invoke(bench.app, ["engines"])
+    assert answer.exit_code == 2
+    assert "day_end" in answer.output
+
+
+@pytest.mark.parametrize(
+    ("names", "chosen"),
+    [
+        (["all"], ["engine", "transfers", "reads", "day_end"]),
+        (["day-end", "engine"], ["engine", "day_end"]),
+    ],
+)
+def test_benchmarks_run_in_their_own_order(names, chosen):
+    assert bench.chosen_of(names) == chosen
+
+
+def test_table_shows_ratio_and_bound():
+    base = figure("bare", "per second", [1000.0])
+    row = row_of(figure("whole", "per second", [650.0], against=base, at_least=0.6))
+    assert row == ("whole", "650", "per second", "0.65x", ">= 0.6x", "[green]yes[/]")
+
+
+def test_history_is_shared_out_evenly():
+    assert shared_out(10, 4) == [2, 3, 2, 3]
+    assert sum(shared_out(1_000_000, 240)) == 1_000_000

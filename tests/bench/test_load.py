@@ -1,0 +1,97 @@
+"""The load generator: requests as they go over the wire, answers in any number of pieces."""
+
+import asyncio
+
+import pytest
+from typing_extensions import override
+
+from billfold.bench.load import Call, Credentials, Crowd, _Line, request_of
+from billfold.bench.racers import RaceError
+from billfold.kit.crypto import verify_signature
+
+WHO = Credentials("bench.localhost", "token", "secret")
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+
+
+class Wire(asyncio.Transport):
+    """A transport that answers each request after the loop has turned."""
+
+    def __init__(self, line, pieces):
+        super().__init__()
+        self.line, self.pieces, self.sent = line, pieces, []
+
+    @override
+    def write(self, data):
+        self.sent.append(data)
+        loop = asyncio.get_running_loop()
+        for piece in self.pieces:
+            loop.call_soon(self.line.data_received, piece)
+
+
+async def run(requests, pieces, *, lines=2, per_second=None):
+    crowd = Crowd(requests, per_second)
+    wires = []
+    for _ in range(lines):
+        line = _Line(crowd)
+        wires.append(Wire(line, pieces))
+        line.connection_made(wires[-1])
+    outcome = await crowd.run([wire.line for wire in wires])
+    return outcome, [sent for wire in wires for sent in wire.sent]
+
+
+def test_request_is_signed_when_there_are_credentials():
+    head, _, body = request_of(Call("POST", "/a/", "b=1", '{"c":2}'), WHO).partition(b"\r\n\r\n")
+    first, *rest = head.decode().split("\r\n")
+    headers = dict(line.split(": ", 1) for line in rest)
+    assert first == "POST /a/?b=1 HTTP/1.1"
+    assert headers["Authorization"] == "Bearer token"
+    assert headers["Content-Length"] == str(len(body))
+    assert verify_signature(
+        ["secret"], headers["x-service-idempotency"], "/a/", body, headers["x-service-signature"]
+    )
+
+
+def test_two_requests_have_two_keys():
+    call = Call("POST", "/a/")
+    assert request_of(call, WHO) != request_of(call, WHO)
+
+
+def test_request_is_bare_without_credentials():
+    assert request_of(Call("GET", "/health"), None) == (
+        b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    )
+
+
+@pytest.mark.parametrize("per_second", [None, 10_000.0])
+async def test_every_request_is_sent_once_in_a_closed_and_in_an_open_run(per_second):
+    requests = [b"%d" % n for n in range(20)]
+    outcome, sent = await run(requests, [OK], per_second=per_second)
+    assert sorted(sent) == sorted(requests)
+    assert outcome.lap.done == 20
+    assert 0 <= outcome.p50_ms <= outcome.p99_ms
+
+
+async def test_answer_is_put_together_when_it_comes_in_pieces():
+    outcome, _ = await run([b"1", b"2", b"3"], [OK[:5], OK[5:39], OK[39:]])
+    assert outcome.lap.done == 3
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        (b"HTTP/1.1 429 Too Many Requests\r\nContent-Length: 0\r\n\r\n", "429"),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "without length"),
+    ],
+)
+async def test_run_fails_at_the_first_answer_that_is_not_good(answer, why):
+    with pytest.raises(RaceError, match=why):
+        await run([b"1"], [answer], lines=1)
+
+
+async def test_run_fails_when_the_server_hangs_up():
+    crowd = Crowd([b"1"], None)
+    line = _Line(crowd)
+    line.connection_made(Wire(line, []))
+    asyncio.get_running_loop().call_soon(line.connection_lost, None)
+    with pytest.raises(RaceError, match="hung up"):
+        await crowd.run([line])

@@ -1,0 +1,79 @@
+"""The command line: every command teaches, every failure says what to do next."""
+
+import os
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from billfold.interfaces.cli.app import build_app, run
+from billfold.wiring import Wiring
+
+
+def commands(app, words=()):
+    """Yield the words of every command and every group, hidden ones left out."""
+    group = typer.main.get_command(app)
+    yield from _below(group, words)
+
+
+def _below(group, words):
+    for name, command in group.commands.items():
+        if command.hidden:
+            continue
+        yield (*words, name)
+        if hasattr(command, "commands"):
+            yield from _below(command, (*words, name))
+
+
+ALL = sorted(commands(build_app(Wiring({}))))
+
+
+def test_every_command_of_the_house_is_there():
+    top = {words[0] for words in ALL}
+    assert top == {
+        "bench", "calendar", "clock", "deprecations", "doctor", "market", "migrate", "openapi",
+        "partner", "pocket", "sandbox", "serve", "verify", "worker",
+    }  # fmt: skip
+    assert {words[1] for words in ALL if words[0] == "clock" and len(words) > 1} == {
+        "show", "set", "advance", "next", "freeze", "resume",
+    }  # fmt: skip
+    assert {words[1] for words in ALL if words[0] == "partner" and len(words) > 1} == {
+        "create", "add-user", "add-key", "rotate-secret", "enable", "disable", "list",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("words", ALL, ids=" ".join)
+def test_the_help_of_a_command_says_what_it_does_and_shows_an_example(words):
+    result = CliRunner().invoke(build_app(Wiring({})), [*words, "--help"])
+    assert result.exit_code == 0
+    assert "Example" in result.output
+    shown = " ".join(result.output.split())
+    assert "billfold" in shown[shown.index("Example") :]
+
+
+def test_the_version_is_printed_when_asked_for(capsys):
+    assert run(Wiring({}), ["--version"]) == 0
+    assert capsys.readouterr().out.startswith("billfold ")
+
+
+def test_misuse_ends_with_two(capsys):
+    assert run(Wiring({}), ["clock", "nonsense"]) == 2
+
+
+def test_wrong_settings_are_all_named_when_a_command_starts(capsys):
+    environment = {"BILLFOLD_PORT": "high", "BILLFOLD_LANES": "0"}
+    assert run(Wiring(environment), ["clock", "show"]) == 1
+    said = capsys.readouterr().err
+    assert "BILLFOLD_PORT" in said
+    assert "BILLFOLD_LANES" in said
+
+
+def test_a_database_that_does_not_answer_ends_with_what_to_do(capsys, tmp_path):
+    environment = {
+        "BILLFOLD_DATABASE_URL": f"postgresql://nobody@/none?host={tmp_path}",
+        "PATH": os.environ["PATH"],
+    }
+    assert run(Wiring(environment), ["clock", "show"]) == 1
+    said = " ".join(capsys.readouterr().err.split())
+    assert "does not answer" in said
+    assert "BILLFOLD_DATABASE_URL" in said

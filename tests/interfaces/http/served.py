@@ -1,0 +1,30 @@
+"""What the server of `test_serve` imports in its worker."""
+
+import os
+from contextlib import asynccontextmanager
+
+from litestar import get
+
+from billfold.interfaces.http.calls import Caller
+from billfold.interfaces.http.late import LateApp
+from billfold.interfaces.partner_api.app import create_partner_app
+from tests.whole_bank import close_bank, open_bank
+
+
+@get("/api/v2/worker/")
+async def show_worker(caller: Caller) -> dict[str, int]:
+    """Tell which process answers."""
+    return {"pid": os.getpid()}
+
+
+@asynccontextmanager
+async def opened():
+    bank = await open_bank(os.environ["DOORS_DSN"])
+    try:
+        yield create_partner_app(bank, routes=[show_worker])
+    finally:
+        await close_bank(bank)
+
+
+def make_app():
+    return LateApp(opened)

@@ -1,0 +1,78 @@
+"""A database becomes a bank, and settings decide which."""
+
+import os
+import stat
+from dataclasses import replace
+
+import asyncpg
+import pytest
+
+from billfold.engine.founding import AnotherBank
+from billfold.interfaces.cli.ground import CannotGoOn
+from billfold.kit.settings import Settings
+from billfold.wiring import found, open_bank
+
+
+@pytest.fixture
+def settings(tmp_path):
+    return replace(Settings(), state_dir=tmp_path)
+
+
+async def test_a_bank_opens_when_it_was_founded(settings, database_dsn):
+    await found(settings, database_dsn)
+    async with open_bank(settings, database_dsn) as bank:
+        assert await bank.now() == settings.clock_start
+        assert bank.terms.routing_number == settings.bank_routing_number
+        assert len(bank.seed) == 32
+
+
+async def test_a_bank_keeps_its_seed_when_it_is_founded_again_without_one(settings, database_dsn):
+    await found(replace(settings, seed=b"a seed"), database_dsn)
+    await found(settings, database_dsn)
+    async with open_bank(settings, database_dsn) as bank:
+        assert bank.seed == b"a seed"
+    with pytest.raises(AnotherBank):
+        await found(replace(settings, seed=b"another"), database_dsn)
+
+
+async def test_nothing_opens_and_the_next_step_is_named_when_nothing_was_founded(
+    settings, database_dsn
+):
+    with pytest.raises(CannotGoOn) as gap:
+        async with open_bank(settings, database_dsn):
+            pass
+    assert "migrate up" in gap.value.next_step
+
+
+async def test_nothing_opens_when_the_schema_is_not_there(settings, empty_database_dsn):
+    with pytest.raises(CannotGoOn) as gap:
+        async with open_bank(settings, empty_database_dsn):
+            pass
+    assert "migrate up" in gap.value.next_step
+
+
+async def test_secrets_open_in_every_process_when_the_sandbox_keeps_its_own_key(
+    settings, database_dsn
+):
+    await found(settings, database_dsn)
+    async with open_bank(settings, database_dsn) as one, open_bank(settings, database_dsn) as two:
+        assert two.vault.open(one.vault.seal(b"secret", b"here"), b"here") == b"secret"
+    mode = stat.S_IMODE(os.stat(settings.state_dir / "encryption.key").st_mode)
+    assert mode == 0o600
+
+
+async def test_cursors_are_the_same_when_the_seed_is(settings, database_dsn):
+    await found(replace(settings, seed=b"7"), database_dsn)
+    async with open_bank(settings, database_dsn) as one, open_bank(settings, database_dsn) as two:
+        cursors = {each.pager.seal("a list", {}, "next", (1,)) for each in (one, two)}
+    assert len(cursors) == 1
+
+
+async def test_a_market_that_was_imported_is_the_banks(settings, database_dsn):
+    await found(settings, database_dsn)
+    conn = await asyncpg.connect(database_dsn)
+    await conn.execute("UPDATE bill_rate SET discount_milli = 1000 WHERE day = '2025-06-02'")
+    await conn.close()
+    async with open_bank(settings, database_dsn) as bank:
+        bill = bank.market.on_the_run(26, settings.clock_start.date())
+        assert bank.market.bid_rate(bill, settings.clock_start.date()) == 1000
