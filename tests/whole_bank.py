@@ -1,6 +1,7 @@
 """A whole bank on a database of its own: the engine running, the clock frozen, nothing booked."""
 
 from dataclasses import replace
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -25,9 +26,9 @@ SEED = b"a seed for tests of the engine"
 PARTNER = UUID("8f3b6f60-0000-4000-8000-00000000aaaa")
 
 
-async def open_bank(dsn, **settings):
+async def open_bank(dsn, **changes):
     """Return a running bank on a founded database; close it with `close_bank`."""
-    settings = replace(Settings(), **settings)
+    settings = replace(Settings(), **changes)
     pool = await create_pool(dsn, min_size=2, max_size=8)
     async with pool.acquire() as conn:
         await lay_foundation(
@@ -98,7 +99,9 @@ def new_holder(bank):
 
     async def make(*, weeks=4, reinvest=4, name="A holder", at=bank):
         customer = ids.new()
-        common = {"caller": "test", "customers": (customer,), "partner_id": PARTNER}
+        common: dict[str, Any] = {
+            "caller": "test", "customers": (customer,), "partner_id": PARTNER
+        }  # fmt: skip
         await at.engine.submit(
             EnrolCustomer(
                 key=ids.new(), role="customer", type="BUSINESS", name=name, profile={}, **common

@@ -1,6 +1,5 @@
 """A database becomes a bank, and settings decide which."""
 
-import os
 import stat
 from dataclasses import replace
 
@@ -57,7 +56,7 @@ async def test_secrets_open_in_every_process_when_the_sandbox_keeps_its_own_key(
     await found(settings, database_dsn)
     async with open_bank(settings, database_dsn) as one, open_bank(settings, database_dsn) as two:
         assert two.vault.open(one.vault.seal(b"secret", b"here"), b"here") == b"secret"
-    mode = stat.S_IMODE(os.stat(settings.state_dir / "encryption.key").st_mode)
+    mode = stat.S_IMODE((settings.state_dir / "encryption.key").stat().st_mode)
     assert mode == 0o600
 
 

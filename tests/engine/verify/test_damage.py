@@ -19,7 +19,7 @@ class Proved(NamedTuple):
 TABLES = {
     "head": Proved(("customer_id",), where="journal_no > 5"),
     "customer": Proved(
-        ("customer_id",), ("type", "name", "profile"), where="role = 'customer' AND closed_at IS NULL"
+        ("customer_id",), ("type", "name", "profile", "role"), where="role = 'customer' AND closed_at IS NULL"
     ),
     "account": Proved(("customer_id", "account_no"), where="kind = 'lot' AND credits > debits"),
     "journal": Proved(("customer_id", "journal_no")),
@@ -36,7 +36,7 @@ TABLES = {
     ),
     "snapshot": Proved(("customer_id", "pocket_id", "business_date")),
     "lien": Proved(("customer_id", "lien_id"), ("lien_id", "until")),
-    "portal": Proved(("customer_id", "portal_id"), ("type", "name", "payment_rails")),
+    "portal": Proved(("customer_id", "portal_id"), ("type", "name", "payment_rails"), "status = 'OPEN'"),
     "counterparty": Proved(
         ("customer_id", "counterparty_id"),
         ("type", "status", "counterparty_name", "display_name", "verification"),
@@ -50,9 +50,9 @@ TABLES = {
     "settlement": Proved(("settles_on", "cusip", "price_micros", "side", "closed_on")),
 }  # fmt: skip
 CHANGES = {
-    "bigint": "{c} + 1",
-    "integer": "{c} + 1",
-    "smallint": "{c} + 1",
+    "bigint": "coalesce({c}, 0) + 1",
+    "integer": "coalesce({c}, 0) + 1",
+    "smallint": "coalesce({c}, 0) + 1",
     "boolean": "NOT {c}",
     "text": "coalesce({c}, '') || 'x'",
     "character": "'912796XXX'",
@@ -147,7 +147,7 @@ async def test_the_row_is_named_when_it_was_added_after_the_last(damaged, table)
     number = NUMBERED[table]
     before = await one_row(damaged, table, order=f"{number} DESC")
     columns = [name for name, _ in await damaged.fetch(COLUMNS, table)]
-    values = ", ".join(f"{c} + 1" if c == number else c for c in columns)
+    values = ", ".join(f"coalesce({c}, 0) + 1" if c == number else c for c in columns)
     after = await damaged.fetchrow(
         f"INSERT INTO {table} SELECT {values} FROM {table} WHERE ctid = $1::text::tid RETURNING *",
         before["ctid"],

@@ -6,6 +6,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from billfold.bench.app import bench
 from billfold.interfaces.cli.app import build_app, run
 from billfold.wiring import Wiring
 
@@ -25,7 +26,7 @@ def _below(group, words):
             yield from _below(command, (*words, name))
 
 
-ALL = sorted(commands(build_app(Wiring({}))))
+ALL = sorted(commands(build_app(Wiring({}), bench)))
 
 
 def test_every_command_of_the_house_is_there():
@@ -44,7 +45,7 @@ def test_every_command_of_the_house_is_there():
 
 @pytest.mark.parametrize("words", ALL, ids=" ".join)
 def test_the_help_of_a_command_says_what_it_does_and_shows_an_example(words):
-    result = CliRunner().invoke(build_app(Wiring({})), [*words, "--help"])
+    result = CliRunner().invoke(build_app(Wiring({}), bench), [*words, "--help"])
     assert result.exit_code == 0
     assert "Example" in result.output
     shown = " ".join(result.output.split())
@@ -52,17 +53,17 @@ def test_the_help_of_a_command_says_what_it_does_and_shows_an_example(words):
 
 
 def test_the_version_is_printed_when_asked_for(capsys):
-    assert run(Wiring({}), ["--version"]) == 0
+    assert run(Wiring({}), arguments=["--version"]) == 0
     assert capsys.readouterr().out.startswith("billfold ")
 
 
 def test_misuse_ends_with_two(capsys):
-    assert run(Wiring({}), ["clock", "nonsense"]) == 2
+    assert run(Wiring({}), arguments=["clock", "nonsense"]) == 2
 
 
 def test_wrong_settings_are_all_named_when_a_command_starts(capsys):
     environment = {"BILLFOLD_PORT": "high", "BILLFOLD_LANES": "0"}
-    assert run(Wiring(environment), ["clock", "show"]) == 1
+    assert run(Wiring(environment), arguments=["clock", "show"]) == 1
     said = capsys.readouterr().err
     assert "BILLFOLD_PORT" in said
     assert "BILLFOLD_LANES" in said
@@ -73,7 +74,7 @@ def test_a_database_that_does_not_answer_ends_with_what_to_do(capsys, tmp_path):
         "BILLFOLD_DATABASE_URL": f"postgresql://nobody@/none?host={tmp_path}",
         "PATH": os.environ["PATH"],
     }
-    assert run(Wiring(environment), ["clock", "show"]) == 1
+    assert run(Wiring(environment), arguments=["clock", "show"]) == 1
     said = " ".join(capsys.readouterr().err.split())
     assert "does not answer" in said
     assert "BILLFOLD_DATABASE_URL" in said

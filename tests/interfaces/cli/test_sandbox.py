@@ -1,5 +1,6 @@
 """The whole sandbox: it starts, refuses plain http, plays its story, repeats it, stops cleanly."""
 
+import io
 import json
 import os
 import signal
@@ -97,7 +98,7 @@ def sandbox(tmp_path_factory):
 @pytest.fixture(scope="module")
 def told(sandbox):
     """The story told to a listener in this process: what was printed, and what it rests on."""
-    console = Console(record=True, width=200, file=Path(os.devnull).open("w"), highlight=False)
+    console = Console(record=True, width=200, file=io.StringIO(), highlight=False)
     home = sandbox.home()
     with PartnerClient(
         home.access(), seed=seed_of(sandbox), transcript=sandbox.state / "listened.jsonl"
@@ -105,7 +106,6 @@ def told(sandbox):
         client.get_token(wall_now())
         story = Story(client, console)
         story.play()
-    console.file.close()
     return story, console.export_text()
 
 
@@ -289,6 +289,7 @@ def test_a_second_sandbox_says_that_the_port_is_taken(sandbox):
         env={**os.environ, "PYTHONPATH": str(SOURCE)},
         capture_output=True,
         text=True,
+        check=False,
     )
     assert done.returncode == 1
     assert f"Port {sandbox.port}" in done.stderr

@@ -21,13 +21,13 @@ STUBBORN = (
     "-c",
     "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)",
 )
+TOLD: list[str] = []
 
 
 @pytest.fixture
 async def supervisor():
-    told = []
-    made = Supervisor(dict(os.environ), told.append, watch=lambda: None)
-    made.told = told
+    made = Supervisor(dict(os.environ), TOLD.append, watch=lambda: None)
+    TOLD.clear()
     yield made
     await made.stop()
 
@@ -48,7 +48,7 @@ async def test_a_child_is_started_again_when_it_is_killed(supervisor, monkeypatc
     await until(lambda: child.starts == 2)
     assert child.process.pid != first
     assert psutil.pid_exists(child.process.pid)
-    assert "sleeper" in supervisor.told[0]
+    assert "sleeper" in TOLD[0]
 
 
 async def test_a_child_writes_to_its_log(supervisor, tmp_path):
@@ -74,7 +74,8 @@ async def test_a_child_that_does_not_listen_is_killed(supervisor, monkeypatch):
 
 async def test_the_watch_is_kept_and_outlives_its_failures(monkeypatch):
     monkeypatch.setattr(supervision, "WATCH_SECONDS", 0.01)
-    watched, told = [], []
+    watched: list[int] = []
+    told: list[str] = []
 
     def watch():
         watched.append(1)
@@ -108,6 +109,7 @@ def test_a_process_ends_with_its_parent_when_the_parent_is_killed(tmp_path):
     parent = subprocess.Popen(
         [sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, env=environment
     )
+    assert parent.stdout is not None
     grandchild = int(parent.stdout.readline())
     assert parent.stdout.readline().strip() == "up"
     parent.kill()

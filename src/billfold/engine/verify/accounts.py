@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from billfold.engine.verify.report import DERIVED, MISSING, Findings
+from billfold.flows.book import USD
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 IN_HAND = frozenset({"cash", "lot"})
 """What a customer owns: never negative."""
 PURSES = frozenset({"bank", "cash"})
+OF_A_POCKET = frozenset({"bank", "cash", "lot", "owed"})
 OUTSIDE = frozenset(
     {"rail:ach", "rail:wire", "rail:card", "rail:crypto", "on_us", "fees", "promotions"}
 )
@@ -80,6 +82,12 @@ class Accounts:
             self._blame(wrong, "a pocket has a bank account and a cash account")
         elif after_bank != (account.kind == "cash"):
             self._blame(account.no, "a pocket has a bank account and then a cash account")
+        if (
+            (account.kind in OF_A_POCKET) != (account.pocket_id is not None)
+            or (account.kind == "lot") != (account.acquired_on is not None)
+            or (account.kind in PURSES and account.asset != USD)
+        ):
+            self._blame(account.no, f"it cannot be of kind {account.kind}", MISSING)
         if account.kind == "cash" and account.pocket_id is not None:
             self.cash.setdefault(account.pocket_id, account)
 
@@ -122,8 +130,10 @@ class Accounts:
 
     def end(self, head: Record) -> None:
         """The whole log is folded: every row must say the same."""
-        if len(self.by_no) < head["account_no"] and max(self.by_no, default=0) < head["account_no"]:
-            self._blame(max(self.by_no, default=0) + 1, "the account is missing", MISSING)
+        last = max(self.by_no, default=0)
+        if last < head["account_no"]:
+            key, wrong = {"customer_id": self.customer_id}, f"the last account is {last}"
+            self._found.add("heads", "head", key, wrong)
         for account in self.by_no.values():
             if account.no > head["account_no"]:
                 self._blame(account.no, "its number is beyond the head's", MISSING)

@@ -90,8 +90,11 @@ class Chain:
 
     def end(self, head: Record) -> None:
         """Every link has been seen: the head names the last one."""
-        if self.version < head["version"] and not self._misses_links:
-            self._missing(head["customer_id"], head["version"])
+        if self.version < head["version"] and self.hash != head["chain"]:
+            self._missing(head["customer_id"], self.version + 1)
+        elif self.version < head["version"]:
+            wrong = f"its chain is that of version {self.version}"
+            self._found.add(CHECK, "head", {"customer_id": head["customer_id"]}, wrong)
         elif self.version > head["version"]:
             wrong = f"there are links up to version {self.version}"
             self._found.add(CHECK, "head", {"customer_id": head["customer_id"]}, wrong)

@@ -9,10 +9,10 @@ from uuid import UUID
 
 from billfold.engine.verify.accounts import Accounts
 from billfold.engine.verify.chain import COVERED, Chain, Commit, left_over
-from billfold.engine.verify.heads import check_head
+from billfold.engine.verify.heads import LogEnd, check_head
 from billfold.engine.verify.pockets import PocketRows
 from billfold.engine.verify.replay import Journal, Replay
-from billfold.engine.verify.report import LEFT_OVER, MISSING, Findings
+from billfold.engine.verify.report import CHANGED, Findings, MISSING
 from billfold.engine.verify.settling import Settling
 from billfold.engine.verify.streams import (
     ACCOUNTS,
@@ -58,7 +58,7 @@ class Walk:
         progress: Progress | None,
     ) -> None:
         self._conn = conn
-        self._found = found
+        self.found = found
         self._market = market
         self._calendars = calendars
         self._progress = progress
@@ -79,54 +79,64 @@ class Walk:
         previous: UUID | None = None
         while (head := await heads.next()) is not None:
             if head["customer_id"] == previous:
-                self._found.add("heads", "head", HEADS.key_of(head), "the head is there twice")
+                self.found.add("heads", "head", HEADS.key_of(head), "the head is there twice")
                 continue
             previous = head["customer_id"]
             await self._pass(previous)
             await self._customer(head)
-            self._found.turn_page()
+            self.found.turn_page()
         await self._pass(None)
         await self.settling.close()
         for stream in (heads, *self._streams.values()):
-            self._found.checked[stream.table.name] = stream.read
+            self.found.checked[stream.table.name] = stream.read
 
     async def _pass(self, customer_id: UUID | None) -> None:
         """Rows before this customer belong to nobody who has a head."""
+        headless: set[UUID] = set()
         for table in OF_A_CUSTOMER:
             passed = await self._streams[table.name].skip_to(customer_id)
-            if passed is not None:
-                head = {"customer_id": passed["customer_id"]}
-                wrong = f"there are rows of the customer in {table.name}, and no head"
-                self._found.add("heads", "head", head, wrong, LEFT_OVER)
-                left_over(self._found, table, passed)
+            if passed is None or passed["customer_id"] in headless:
+                continue
+            if table in {CUSTOMERS, LINKS}:
+                headless.add(passed["customer_id"])
+                key = {"customer_id": passed["customer_id"]}
+                self.found.add("heads", "head", key, "the customer has no head", CHANGED)
+            else:
+                left_over(self.found, table, passed)
 
-    async def _take(self, table: Table, customer_id: UUID, through: object = None) -> list[Record]:
+    async def take(self, table: Table, customer_id: UUID, through: object = None) -> list[Record]:
+        """The customer's next rows of a table, up to a number."""
         return await self._streams[table.name].take(customer_id, through)
 
     # -- one customer ---------------------------------------------------------------
 
     async def _customer(self, head: Record) -> None:
         customer_id = head["customer_id"]
-        customers = await self._take(CUSTOMERS, customer_id)
-        rows = await self._take(ACCOUNTS, customer_id)
-        accounts = Accounts(self._found, customer_id, rows)
+        customers = await self.take(CUSTOMERS, customer_id)
+        rows = await self.take(ACCOUNTS, customer_id)
+        accounts = Accounts(self.found, customer_id, rows)
         pockets = PocketRows(
-            self._found, accounts, await self._take(POCKETS, customer_id), self._calendars
+            self.found, accounts, await self.take(POCKETS, customer_id), self._calendars
         )
-        replay = Replay(self._found, accounts)
-        chain = Chain(self._found)
+        replay = Replay(self.found, accounts)
+        chain = Chain(self.found)
         is_house = bool(customers) and customers[0]["role"] == HOUSE
         reader = _Reader(self, customer_id, chain)
+        if not customers and not await reader.has_more():
+            wrong = "it is the head of nobody"
+            self.found.add("heads", "head", HEADS.key_of(head), wrong, CHANGED)
+            return
         last: Record | None = None
         while (commit := await reader.next()) is not None:
             intact = await chain.prove(self._conn, commit)
+            pockets.belong(commit.rows[2], commit.rows[3])
             for journal in reader.journals(commit, intact):
                 replay.play(journal)
                 if is_house:
                     await self.settling.compare(journal, accounts)
                 pockets.follow(journal.row, replay.touched)
                 number = journal.row["journal_no"]
-                kept = await self._take(SNAPSHOTS, customer_id, number)
+                kept = await self.take(SNAPSHOTS, customer_id, number)
                 pockets.compare_snapshots(kept, number, replay.counters)
                 last = journal.row
             self._tell()
@@ -134,13 +144,14 @@ class Walk:
         chain.end(head)
         accounts.end(head)
         pockets.end(head, replay.counters)
-        check_head(self._found, head, customers, pockets, last, self._calendars, self._market)
+        end = LogEnd(last, reader.event_no)
+        check_head(self.found, head, customers, pockets, end, self._calendars, self._market)
         self._sum(accounts)
 
     async def _left_over(self, customer_id: UUID) -> None:
         for table in (*COVERED, SNAPSHOTS):
-            for row in (await self._take(table, customer_id))[:1]:
-                left_over(self._found, table, row)
+            for row in (await self.take(table, customer_id))[:1]:
+                left_over(self.found, table, row)
 
     def _sum(self, accounts: Accounts) -> None:
         for account in accounts.by_no.values():
@@ -165,16 +176,26 @@ class _Reader:
         self._links: list[Record] = []
         self._expected = {"journal": 1, "event": 1}
 
-    async def next(self) -> Commit | None:
-        """The next link with what it covers."""
-        take, customer_id = self._walk._take, self._customer_id  # noqa: SLF001 - its own walk
+    @property
+    def event_no(self) -> int:
+        """The number of the last event met."""
+        return self._expected["event"] - 1
+
+    async def has_more(self) -> bool:
+        """Is there another link? Reads a few hundred ahead."""
         if not self._links:
+            take, customer_id = self._walk.take, self._customer_id
             self._links = await take(LINKS, customer_id, self._chain.version + _TELL_EVERY)
             if not self._links:
                 self._links = await take(LINKS, customer_id)
             self._links.reverse()
-        if not self._links:
+        return bool(self._links)
+
+    async def next(self) -> Commit | None:
+        """The next link with what it covers."""
+        if not await self.has_more():
             return None
+        take, customer_id = self._walk.take, self._customer_id
         link = self._links.pop()
         journal_no = link["journal_no"]
         commit = Commit(
@@ -210,7 +231,7 @@ class _Reader:
             table.columns[table.number]: number - 1 if twice else number,
         }
         wrong = "the number is taken twice" if twice else "the row is missing"
-        self._walk._found.add("numbers", table.name, key, wrong, MISSING)  # noqa: SLF001
+        self._walk.found.add("numbers", table.name, key, wrong, MISSING)
 
     @staticmethod
     def journals(commit: Commit, intact: bool) -> list[Journal]:  # noqa: FBT001 - of the commit
@@ -220,7 +241,7 @@ class _Reader:
             return [Journal(journals[0], legs, trades, activities, intact)]
         parted = [_by_journal(rows) for rows in (legs, trades, activities)]
         return [
-            Journal(row, *(part.get(row["journal_no"], []) for part in parted), intact)
+            Journal(row, *(part.get(row["journal_no"], []) for part in parted), intact=intact)
             for row in journals
         ]
 

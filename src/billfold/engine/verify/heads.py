@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from billfold.engine.verify.accounts import Accounts
 from billfold.engine.verify.pockets import PocketRows
-from billfold.engine.verify.report import DERIVED, MISSING, SUSPECT, Findings
+from billfold.engine.verify.report import MISSING, SUSPECT, Findings
 from billfold.engine.verify.streams import CUSTOMERS, HEADS
 from billfold.flows.due import pocket_due
 from billfold.flows.holdings import Lot, PocketBook
@@ -27,12 +27,19 @@ CHECK = "heads"
 _HOUSE = "house"
 
 
+class LogEnd(NamedTuple):
+    """Where a customer's log ends: his last journal and the number of his last event."""
+
+    journal: Record | None
+    event_no: int
+
+
 def check_head(
     found: Findings,
     head: Record,
     customers: Sequence[Record],
     pockets: PocketRows,
-    last: Record | None,
+    end: LogEnd,
     calendars: Calendars,
     market: Market,
 ) -> None:
@@ -44,24 +51,28 @@ def check_head(
         return
     customer = customers[0]
     for wrong in _customer(customer, pockets):
-        found.add("customers", "customer", CUSTOMERS.key_of(customer), wrong)
-    for pocket in pockets.by_id.values():
-        if pocket["partner_id"] != customer["partner_id"]:
-            wrong = "it belongs to another partner than its customer"
-            found.add("pockets", "pocket", {**key, "pocket_id": pocket["pocket_id"]}, wrong)
-    journal_no = 0 if last is None else last["journal_no"]
-    if head["journal_no"] != journal_no:
-        found.add(CHECK, "head", key, f"the last journal is {journal_no}", DERIVED)
+        found.add("customers", "customer", CUSTOMERS.key_of(customer), wrong, SUSPECT)
     is_house = customer["role"] == _HOUSE
-    wrong = _dates(head, customer["opened_at"], last, calendars, is_house=is_house)
-    if wrong:
+    for wrong in _numbers(head, end):
         found.add(CHECK, "head", key, wrong)
-    if is_house:
-        due: datetime | None = calendars.closes_at(head["business_date"])
-    else:
-        due = _due(pockets, calendars, market)
+    misdated = _dates(head, customer["opened_at"], end.journal, calendars, is_house=is_house)
+    if misdated:
+        found.add(CHECK, "head", key, misdated)
+    due = (
+        calendars.closes_at(head["business_date"])
+        if is_house
+        else _due(pockets, calendars, market)
+    )
     if due != head["due_at"]:
         found.add(CHECK, "head", key, f"what is due first is due at {due}", SUSPECT)
+
+
+def _numbers(head: Record, end: LogEnd) -> Iterator[str]:
+    last = 0 if end.journal is None else end.journal["journal_no"]
+    if head["journal_no"] != last:
+        yield f"the last journal is {last}"
+    if head["event_no"] != end.event_no:
+        yield f"the last event is {end.event_no}"
 
 
 def _dates(
@@ -102,6 +113,8 @@ def _customer(row: Record, pockets: PocketRows) -> Iterator[str]:
         yield "it is open without a pocket"
     if status == "CLOSED" and any(p["status"] != "CLOSED" for p in pockets.by_id.values()):
         yield "it is closed and has open pockets"
+    if any(p["partner_id"] != row["partner_id"] for p in pockets.by_id.values()):
+        yield "its pockets are served by another partner"
     if (row["partner_id"] is None) != (row["role"] == _HOUSE):
         yield "every customer but the house has a partner"
 

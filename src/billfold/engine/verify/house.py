@@ -65,8 +65,11 @@ async def check_house(conn: Connection, found: Findings, walk: Walk) -> None:
     day = await conn.fetchval(_HOUSE_DAY, timeout=PATIENCE_SECONDS)
     unsettled = Open()
     for row in await conn.fetch(_DIFFERENCES, timeout=PATIENCE_SECONDS):
-        unsettled.add(row)
         key = {name: row[name] for name in KEY}
+        if row["side"] not in _COUNTS_ONCE:
+            found.add("settlement", SETTLEMENT, key, "there is no such side")
+            continue
+        unsettled.add(row)
         settled = as_number(row["settled_units"])
         if settled > as_number(row["units"]):
             wrong = f"{settled} bills were settled, {as_number(row['units'])} were traded"

@@ -69,6 +69,8 @@ async def check_nouns(conn: Connection, found: Findings, seed: bytes) -> None:
 
 def queries() -> Iterator[Query]:
     """Every check, the ones that name a row most surely first."""
+    for table, key in (*((noun.name, noun.key) for noun in NOUNS), ("directory", ("kind", "value"))):
+        yield _twice(table, ", ".join(key))
     for noun in NOUNS:
         yield from _births(noun)
     for noun in NOUNS:
@@ -76,6 +78,14 @@ def queries() -> Iterator[Query]:
     yield from _NAMES
     yield from _STATES
     yield from _TRANSFERS
+
+
+def _twice(table: str, key: str) -> Query:
+    return Query(
+        "births", table, "it is there twice",
+        f"SELECT {key} FROM {table} GROUP BY {key} HAVING count(*) > 1 ORDER BY {key} LIMIT 1",
+        MISSING,
+    )  # fmt: skip
 
 
 def _births(noun: Noun) -> Iterator[Query]:
@@ -165,6 +175,15 @@ _STATES = (
         "states", "portal", "its pocket is not there, or closed while it is open",
         """SELECT p.customer_id, p.portal_id FROM portal p LEFT JOIN pocket k USING (customer_id, pocket_id)
             WHERE k.pocket_id IS NULL OR (k.status = 'CLOSED' AND p.status <> 'CLOSED')
+            ORDER BY 1, 2 LIMIT 1""",
+    ),
+    Query(
+        "states", "portal", "no command closed it",
+        """SELECT p.customer_id, p.portal_id FROM portal p JOIN pocket k USING (customer_id, pocket_id)
+            WHERE p.status = 'CLOSED' AND k.status <> 'CLOSED' AND NOT EXISTS (
+              SELECT 1 FROM command c
+               WHERE c.customer_id = p.customer_id AND c.kind = 'UpdatePortal' AND c.accepted
+                 AND (c.outcome->>'portal_id')::uuid = p.portal_id)
             ORDER BY 1, 2 LIMIT 1""",
     ),
     Query(

@@ -39,6 +39,14 @@ class PocketRows:
         # The date on which a pocket last moved, while no snapshot of it has been met.
         self._open: dict[UUID, date] = {}
         self._kept: dict[UUID, date] = {}
+        for row in rows:
+            if self.by_id[row["pocket_id"]] is not row:
+                self._blame(row["pocket_id"], "the pocket is there twice", MISSING)
+        for account in accounts.by_no.values():
+            owner = account.pocket_id
+            if owner is not None and owner not in self.by_id and owner not in accounts.cash:
+                wrong = "it is of a pocket that is not there"
+                found.add("balances", "account", accounts.key(account.no), wrong, MISSING)
         for pocket_id in accounts.cash.keys() - self.by_id.keys():
             key = {"customer_id": accounts.customer_id, "pocket_id": pocket_id}
             found.add("pockets", "pocket", key, "it has accounts, and it is not there", MISSING)
@@ -48,6 +56,15 @@ class PocketRows:
     def _blame(self, pocket_id: UUID, wrong: str, sureness: int = DERIVED) -> None:
         key = POCKETS.key_of(self.by_id[pocket_id])
         self._found.add("pockets", "pocket", key, wrong, sureness)
+
+    def belong(self, *tables: Iterable[Record]) -> None:
+        """Rows of the log name the partner that serves their pocket."""
+        for rows in tables:
+            for row in rows:
+                pocket = self.by_id.get(row["pocket_id"])
+                if pocket is not None and pocket["partner_id"] != row["partner_id"]:
+                    self._blame(row["pocket_id"], "its log names another partner")
+                    return
 
     # -- on the way ------------------------------------------------------------------
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated
 
 import typer
@@ -27,8 +27,8 @@ from billfold.kit.errors import BillfoldError, InvalidInput
 from billfold.kit.settings import SettingsError
 
 
-def build_app(ground: Ground) -> typer.Typer:
-    """Return the command line, standing on what the wiring lends."""
+def build_app(ground: Ground, *more: Callable[..., None]) -> typer.Typer:
+    """Return the command line, standing on what the wiring lends, with `more` commands."""
     app = typer.Typer(
         name="billfold",
         no_args_is_help=True,
@@ -48,10 +48,8 @@ def build_app(ground: Ground) -> typer.Typer:
     app.command(epilog=example("billfold verify"))(proof.verify)
     app.command(epilog=example("billfold doctor"))(doctor.doctor)
     app.command(epilog=example("billfold deprecations"))(reference.deprecations)
-    app.command(
-        epilog=example("billfold bench engine", "billfold bench transfers --json"),
-        context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
-    )(proof.bench)
+    for command in more:
+        app.command(epilog=example(f"billfold {command.__name__} --quick"))(command)
     app.add_typer(clock.app, name="clock")
     app.add_typer(database.app, name="migrate")
     app.add_typer(partners.app, name="partner")
@@ -68,10 +66,12 @@ def _print_version(wanted: bool) -> None:  # noqa: FBT001 - called by the comman
         raise typer.Exit
 
 
-def run(ground: Ground, arguments: Sequence[str] | None = None) -> int:
+def run(
+    ground: Ground, *more: Callable[..., None], arguments: Sequence[str] | None = None
+) -> int:
     """Run one command and return the status to end with: 0, 1 when it failed, 2 when misused."""
     try:
-        build_app(ground)(list(sys.argv[1:] if arguments is None else arguments))
+        build_app(ground, *more)(list(sys.argv[1:] if arguments is None else arguments))
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else 1
     except CannotGoOn as gap:

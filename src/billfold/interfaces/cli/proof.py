@@ -1,17 +1,52 @@
-"""`billfold verify` and `billfold bench`: that the ledger holds, and how fast it is."""
+"""`billfold verify`: the whole ledger recomputed from its log, and the first bad row named."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import typer
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
+from billfold.engine.verify import Report, verify_bank
+from billfold.interfaces.cli.ground import CannotGoOn, ground_of
+from billfold.interfaces.cli.opened import with_database
+from billfold.interfaces.cli.shown import complain, console, done, pairs
+
+if TYPE_CHECKING:
+    from billfold.kit.db import Connection
+
+SHOWN_MAX = 20
 
 
 def verify(ctx: typer.Context) -> None:
-    """Prove the ledger."""
+    """Prove the ledger: sums, balances, lots, activity, numbers, the chain. Changes nothing."""
+    show_report(with_database(ground_of(ctx), prove))
 
 
-async def prove(bank):  # type: ignore
-    """Prove."""
+async def prove(conn: Connection) -> Report:
+    """Prove the bank, with a bar that says how far it is."""
+    columns = (
+        TextColumn("Proving"), BarColumn(), TaskProgressColumn(),
+        TextColumn("{task.completed:,} of {task.total:,} commits"), TimeElapsedColumn(),
+    )  # fmt: skip
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("", total=0)
+
+        def progress(so_far: int, total: int) -> None:
+            bar.update(task, completed=so_far, total=total)
+
+        return await verify_bank(conn, progress=progress)
 
 
-def bench(ctx: typer.Context) -> None:
-    """Measure."""
+def show_report(report: Report) -> None:
+    """Print what was checked. Raises CannotGoOn with the first bad row when there is one."""
+    console.print(pairs((what, f"{count:,}") for what, count in report.checked.items()))
+    if report.first is None:
+        done("The ledger proves itself: every row is as it was written.")
+        return
+    for finding in report.findings[:SHOWN_MAX]:
+        complain(str(finding))
+    raise CannotGoOn(
+        f"The first bad row is in {report.first.table}: {report.first}",
+        "Stop writing to this database, keep a copy of it, and compare with the last backup.",
+    )

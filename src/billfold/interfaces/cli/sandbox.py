@@ -18,7 +18,7 @@ from rich.markup import escape
 from rich.panel import Panel
 
 from billfold.interfaces.cli.ground import CannotGoOn, Database, Ground, ground_of
-from billfold.interfaces.cli.proof import prove
+from billfold.interfaces.cli.proof import prove, show_report
 from billfold.interfaces.cli.running import HTTPS, PLAIN, stop_on_signals, words_for
 from billfold.interfaces.cli.sandbox_file import (
     SandboxFile,
@@ -129,10 +129,10 @@ async def _tell(
         return
     began = monotonic()
     _note(settings, home, "playing")
-    async with ground.bank(settings, database.dsn) as bank:
+    async with ground.bank(settings, database.dsn) as bank, bank.pool.acquire() as conn:
         await asyncio.to_thread(_play, settings, home, bank.seed)
         console.rule("The ledger proves itself", align="left", style="cyan")
-        await prove(bank)
+        show_report(await prove(conn))
     _note(settings, home, "played")
     done(f"The story took {monotonic() - began:.1f} seconds.")
 

@@ -32,23 +32,19 @@ class ListQuery(msgspec.Struct, frozen=True):
         return pager.open(scope, filters, self.cursor)
 
 
+CursorText = Annotated[str, Parameter(query="cursor", description="From an earlier page.")]
+LimitText = Annotated[str | None, Parameter(query="limit", description="Default 30, at most 100.")]
+OrderText = Annotated[str, Parameter(query="order", description="desc or asc.")]
+
+
 def list_query(*, maximum: int = LIMIT_MAX, ordered: bool = False) -> dict[str, Provide]:
     """Return the dependency `wanted: ListQuery` of a list; `ordered` ones take `order` too."""
 
-    def plain(
-        cursor: Annotated[str, Parameter(query="cursor", description="From an earlier page.")] = "",
-        limit: Annotated[
-            str | None, Parameter(query="limit", description=f"1 to {maximum}, default 30.")
-        ] = None,
-    ) -> ListQuery:
+    def plain(cursor: CursorText = "", limit: LimitText = None) -> ListQuery:
         return ListQuery(cursor, parse_limit(limit, maximum=maximum))
 
     def with_order(
-        cursor: Annotated[str, Parameter(query="cursor", description="From an earlier page.")] = "",
-        limit: Annotated[
-            str | None, Parameter(query="limit", description=f"1 to {maximum}, default 30.")
-        ] = None,
-        order: Annotated[str, Parameter(query="order", description="desc or asc.")] = "desc",
+        cursor: CursorText = "", limit: LimitText = None, order: OrderText = "desc"
     ) -> ListQuery:
         if order not in {"asc", "desc"}:
             raise InvalidInput.at("query", "order", msg="must be asc or desc", kind="enum")
