@@ -4,6 +4,7 @@ from datetime import date, timedelta
 from uuid import UUID
 
 import msgspec
+from tests.whole_bank import PARTNER, SEED, close_bank, open_bank
 
 from billfold.engine.stepping import Stepping
 from billfold.flows.counterparties import AddOnUsCounterparty, UpdateCounterparty
@@ -16,7 +17,6 @@ from billfold.flows.transfer_on_us import TransferOnUs
 from billfold.kit.dates import et_instant
 from billfold.kit.errors import BillfoldError
 from billfold.kit.ids import command_id, derive
-from tests.whole_bank import PARTNER, SEED, close_bank, open_bank
 
 CALLER = "small bank"
 
@@ -81,7 +81,8 @@ async def live(dsn):
     bank = await open_bank(dsn)
     bank.engine.terms = msgspec.structs.replace(bank.engine.terms, ach_credit_lien_days=2)
     town = Town(bank)
-    anna, bert, carl, dora = [await town.customer(name) for name in ("Anna", "Bert", "Carl", "Dora")]
+    names = ("Anna", "Bert", "Carl", "Dora")
+    anna, bert, carl, dora = [await town.customer(name) for name in names]
     short, long = await town.pocket(anna), await town.pocket(anna, weeks=26, reinvest=13)
     berts, carls = await town.pocket(bert, weeks=52), await town.pocket(carl, reinvest=None)
     doras, spare = await town.pocket(dora), await town.pocket(dora, weeks=13)

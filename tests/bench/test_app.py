@@ -60,7 +60,7 @@ def test_reads_compare_both_pasts_and_the_empty_answer(tmp_path):
     figures = figures_of(chapter)
     assert figures["pocket, long history"]["baseline"] == "empty answer"
     assert figures["earnings: long beside short"]["baseline"] == "earnings, short history"
-    assert chapter["setting"]["long history"]["transactions"] == 1000
+    assert chapter["setting"]["long history"]["transactions"] >= 1000
     assert chapter["peak_memory_mib"]["server worker"] > 10
 
 

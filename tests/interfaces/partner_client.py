@@ -50,6 +50,12 @@ async def new_partner(bank, slug="acme", *, rate=10_000, money=10_000, features=
     return Acme(slug, partner_id, own, user_id, f"{slug}-app", made.shared_secret, token)
 
 
+async def close_app(app):
+    """Do what the worker does when it stops."""
+    for hook in app.on_shutdown:
+        await hook()
+
+
 def json_of(body):
     """Return the bytes of a JSON body, or those given."""
     return body if isinstance(body, bytes) else msgspec.json.encode(body)

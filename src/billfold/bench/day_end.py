@@ -30,6 +30,7 @@ from billfold.bench.town import (
     deposit,
     found_bank,
     next_morning,
+    prove,
     settle,
     submit_everything,
 )
@@ -101,7 +102,8 @@ def bench_day_end(ground: Ground, sizes: Sizes, say: Say) -> Chapter:
     with ExitStack() as stack:
         bare = bare_child(ground.empty_database("bare"), sizes.customers)
         stack.callback(bare.close)
-        bank = Child(open_day_end, place=ground.place("day_end"))
+        place = ground.place("day_end")
+        bank = Child(open_day_end, place=place)
         stack.callback(bank.close)
         people = max(sizes.day_ends)
         say(f"settling {people:,} customers")
@@ -114,14 +116,18 @@ def bench_day_end(ground: Ground, sizes: Sizes, say: Say) -> Chapter:
             for size in sizes.day_ends:
                 say(f"run {number}: day end of {size:,} pockets")
                 laps[size].append(bank.run(("move", size)))
+        peaks = {"engine": bank.peak_memory_mib(), **peak_of_family(ground.pid)}
+        say("proving the ledger")
+        proven = prove(place)
         return Chapter(
             name="day_end",
-            setting={"pockets per customer": 1, "customers": people},
-            figures=_figures(rates, laps),
-            peak_memory_mib={
-                "engine": bank.peak_memory_mib(),
-                **peak_of_family(ground.pid),
+            setting={
+                "pockets per customer": 1,
+                "customers": people,
+                "rows proven after it": proven,
             },
+            figures=_figures(rates, laps),
+            peak_memory_mib=peaks,
         )
 
 

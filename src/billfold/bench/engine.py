@@ -16,6 +16,7 @@ from billfold.bench.ground import Ground
 from billfold.bench.measure import Chapter, Figure, Lap, Say, figure, peak_of_family, rate
 from billfold.bench.racers import Child, run_together
 from billfold.bench.sizes import Sizes
+from billfold.bench.town import prove
 from billfold.bench.whole import Counts, Pair, draw_pairs, warden_child, whole_child
 
 LANES = 2
@@ -45,6 +46,7 @@ class Race:
         self.bare = bare_child(ground.empty_database("bare"), sizes.customers)
         stack.callback(self.bare.close)
         place = ground.place("engine")
+        self.place = place
         self.warden = warden_child(place)
         stack.callback(self.warden.close)
         say(f"settling {sizes.customers:,} customers")
@@ -99,17 +101,18 @@ def bench_engine(ground: Ground, sizes: Sizes, say: Say) -> Chapter:
     with ExitStack() as stack:
         race = Race(ground, sizes, say, stack)
         bare = [race.round(number) for number in range(1, sizes.runs + 1)]
-        say("checking that no cent was made")
-        race.warden.prepare(("prove", None))
+        peaks = {
+            "bare": race.bare.peak_memory_mib(),
+            "engine": max(engine.peak_memory_mib() for engine in race.engines),
+            **peak_of_family(ground.pid),
+        }
+        say("proving the ledger")
+        proven = prove(race.place)
         return Chapter(
             name="engine",
-            setting=_setting(race, sizes),
+            setting={**_setting(race, sizes), "rows proven after it": proven},
             figures=_figures(race, bare),
-            peak_memory_mib={
-                "bare": race.bare.peak_memory_mib(),
-                "engine": max(engine.peak_memory_mib() for engine in race.engines),
-                **peak_of_family(ground.pid),
-            },
+            peak_memory_mib=peaks,
         )
 
 

@@ -16,7 +16,7 @@ from billfold.bench.load import Call, Credentials, Orders, Outcome, loader_child
 from billfold.bench.measure import Chapter, Figure, Say, figure, peak_of_family, rate
 from billfold.bench.server import Server
 from billfold.bench.sizes import Sizes
-from billfold.bench.town import pocket_of
+from billfold.bench.town import pocket_of, prove
 
 CONNECTIONS = 16
 HEALTH = "health, not authenticated"
@@ -68,15 +68,18 @@ def bench_reads(ground: Ground, sizes: Sizes, say: Say) -> Chapter:
                 )
                 outcome: Outcome = loader.run(orders)
                 rates[read.name].append(rate([outcome.lap]))
+        peaks = {
+            "server worker": server.peak_of_worker(),
+            "load generator": loader.peak_memory_mib(),
+            **peak_of_family(ground.pid),
+        }
+        say("proving the ledger")
+        proven = prove(place)
         return Chapter(
             name="reads",
-            setting=_setting(pasts, sizes),
+            setting={**_setting(pasts, sizes), "rows proven after it": proven},
             figures=_figures(rates),
-            peak_memory_mib={
-                "server worker": server.peak_of_worker(),
-                "load generator": loader.peak_memory_mib(),
-                **peak_of_family(ground.pid),
-            },
+            peak_memory_mib=peaks,
         )
 
 

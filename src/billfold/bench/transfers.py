@@ -21,7 +21,7 @@ from billfold.bench.measure import Chapter, Figure, Say, figure, peak_of_family,
 from billfold.bench.payees import payees_child
 from billfold.bench.server import Server
 from billfold.bench.sizes import Sizes
-from billfold.bench.town import pocket_of
+from billfold.bench.town import pocket_of, prove
 
 BARE = "bare transfers"
 WORKERS = (1, 2)
@@ -51,7 +51,7 @@ class Traffic:
         self._draw = Random(3)
         self.bare = bare_child(ground.empty_database("bare"), sizes.customers)
         stack.callback(self.bare.close)
-        place = ground.place("transfers")
+        self.place = place = ground.place("transfers")
         self.payees = payees_child(place)
         stack.callback(self.payees.close)
         say(f"settling {sizes.customers:,} customers with a payee each")
@@ -114,15 +114,18 @@ def bench_transfers(ground: Ground, sizes: Sizes, say: Say) -> Chapter:
     with ExitStack() as stack:
         traffic = Traffic(ground, sizes, say, stack)
         bare = [traffic.round(number) for number in range(1, sizes.runs + 1)]
+        peaks = {
+            **{f"server, {way.name}": way.server.peak_of_worker() for way in traffic.ways},
+            "load generator": traffic.loader.peak_memory_mib(),
+            **peak_of_family(ground.pid),
+        }
+        say("proving the ledger")
+        proven = prove(traffic.place)
         return Chapter(
             name="transfers",
-            setting=_setting(sizes),
+            setting={**_setting(sizes), "rows proven after it": proven},
             figures=_figures(traffic.ways, bare),
-            peak_memory_mib={
-                **{f"server, {w.name}": w.server.peak_of_worker() for w in traffic.ways},
-                "load generator": traffic.loader.peak_memory_mib(),
-                **peak_of_family(ground.pid),
-            },
+            peak_memory_mib=peaks,
         )
 
 

@@ -47,4 +47,10 @@ async def create_pool(
         max_cached_statement_lifetime=0,
         command_timeout=command_timeout,
         server_settings={**_SESSION, **(server_settings or {})},
+        reset=_leave_as_it_is,
     )
+
+
+async def _leave_as_it_is(conn: "Connection") -> None:
+    """Nobody changes a session for longer than a transaction: resetting it costs a round trip."""
+    del conn

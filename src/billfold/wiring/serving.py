@@ -16,6 +16,7 @@ from billfold.interfaces.inbound.receive import receive
 from billfold.interfaces.partner_api.app import create_partner_app, partner_routes
 from billfold.interfaces.sandbox import routes as sandbox_routes
 from billfold.interfaces.sandbox.simulation import Address, Sender
+from billfold.kit.collector import calm_collector
 from billfold.kit.logs import configure_logs
 from billfold.kit.settings import Settings
 from billfold.wiring.opening import open_bank
@@ -34,7 +35,9 @@ def partner_app() -> LateApp:
     @asynccontextmanager
     async def open_app() -> AsyncIterator[Litestar]:
         async with open_bank(settings, settings.database_url or "") as bank:
-            yield make_partner_app(bank)
+            app = make_partner_app(bank)
+            calm_collector()
+            yield app
 
     return LateApp(open_app)
 

@@ -5,7 +5,6 @@ import os
 
 import asyncpg
 import pytest
-
 from tests import small_bank
 
 DROP_EVERYTHING = """
@@ -30,6 +29,7 @@ END $$
 @pytest.fixture(scope="session")
 def lived_bank(pg_server, database_template):
     """The name of a database in which the small bank has lived, and nobody is connected."""
+
     async def make():
         name = "small_bank"
         conn = await asyncpg.connect(pg_server.dsn)
@@ -73,4 +73,3 @@ async def damaged(unprotected_bank):
     yield conn
     await transaction.rollback()
     await conn.close()
-

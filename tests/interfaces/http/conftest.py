@@ -9,6 +9,8 @@ import msgspec
 import pytest
 from litestar import Response, delete, get, post
 from litestar.params import QueryParameter
+from tests.interfaces.partner_client import PartnerClient, close_app, new_partner
+from tests.whole_bank import bank, new_holder
 
 from billfold.engine.bank import Bank
 from billfold.flows.enrol import EnrolCustomer
@@ -18,8 +20,6 @@ from billfold.interfaces.partner_api import login, token
 from billfold.interfaces.partner_api.app import create_partner_app
 from billfold.kit import ids
 from billfold.kit.errors import Broken, NotFound, Refused, Unavailable
-from tests.interfaces.partner_client import PartnerClient, new_partner
-from tests.whole_bank import bank, new_holder
 
 __all__ = ["bank", "new_holder"]
 
@@ -120,8 +120,7 @@ def no_runs():
 async def app(bank):
     made = create_partner_app(bank, routes=ROUTES)
     yield made
-    for hook in made.on_shutdown:
-        await hook()
+    await close_app(made)
 
 
 @pytest.fixture

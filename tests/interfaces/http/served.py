@@ -4,11 +4,11 @@ import os
 from contextlib import asynccontextmanager
 
 from litestar import get
+from tests.whole_bank import close_bank, open_bank
 
 from billfold.interfaces.http.calls import Caller
 from billfold.interfaces.http.late import LateApp
 from billfold.interfaces.partner_api.app import create_partner_app
-from tests.whole_bank import close_bank, open_bank
 
 
 @get("/api/v2/worker/")

@@ -1,8 +1,8 @@
 """What callers read when something is wrong."""
 
 import pytest
-
 from tests.interfaces.http.conftest import RUNS, THING
+from tests.interfaces.partner_client import PartnerClient
 
 BODY = {"name": "a thing", "amount_usdc": 100}
 ONE = THING + "1/"
@@ -122,7 +122,10 @@ async def test_a_body_without_a_length_is_cut_off_when_it_grows_too_large(client
 async def test_query_names_that_are_not_declared_are_refused(client):
     answer = await client.get(ONE, query="limit=2&limt=3&x%5B%5D=1")
     assert answer.status_code == 422
-    assert [each["loc"] for each in answer.json()["detail"]] == [["query", "limt"], ["query", "x[]"]]
+    assert [each["loc"] for each in answer.json()["detail"]] == [
+        ["query", "limt"],
+        ["query", "x[]"],
+    ]
     answer = await client.get(ONE, query="limit=2&omit%5B%5D=A&omit[]=B")
     assert (answer.json()["limit"], answer.json()["omit"]) == (2, ["A", "B"])
 
@@ -134,8 +137,6 @@ async def test_a_query_value_of_another_type_is_named(client):
 
 
 async def test_plain_http_is_refused_before_anything_else(app, acme):
-    from tests.interfaces.partner_client import PartnerClient
-
     plain = PartnerClient(app, acme, scheme="http")
     answer = await plain.post(THING, BODY, headers={"x-forwarded-proto": "https"})
     assert (answer.status_code, answer.json()["code"]) == (403, "https-required")

@@ -6,14 +6,14 @@ from datetime import timedelta
 
 import msgspec
 import pytest
+from tests.interfaces.http.conftest import RUNS, THING
+from tests.interfaces.partner_client import PartnerClient, new_partner
 
 from billfold.domain import identity
 from billfold.interfaces.http.credentials import FRESH_SECONDS
 from billfold.kit import ids
 from billfold.kit.clock import wall_now
 from billfold.kit.crypto import sign_request
-from tests.interfaces.http.conftest import RUNS, THING
-from tests.interfaces.partner_client import PartnerClient, new_partner
 
 BODY = {"name": "a thing", "amount_usdc": 100}
 ONE = THING + "1/"
@@ -189,6 +189,7 @@ async def test_both_secrets_sign_while_one_is_changed(client, bank):
     token_hash = await bank.pool.fetchval("SELECT token_hash FROM partner_token")
     await bank.pool.execute("UPDATE partner_token SET expires_at = $1", late + timedelta(hours=1))
     then = await identity.find_credential(bank.pool, bank.vault, token_hash, late)
+    assert then is not None
     assert then.shared_secrets == (client.partner.secret.encode(),)
 
 
@@ -283,7 +284,9 @@ async def test_the_sandbox_asks_only_for_the_token(client):
     assert (await client.post(path, BODY, headers=unsigned)).status_code == 202
     wrong = {"x-service-signature": "A" * 44}
     assert (await client.post(path, BODY, headers=wrong)).status_code == 401
-    assert (await client.post(path, BODY, headers=bare | {"authorization": None})).status_code == 401
+    assert (
+        await client.post(path, BODY, headers=bare | {"authorization": None})
+    ).status_code == 401
     assert RUNS["sandbox"] == 2
 
 

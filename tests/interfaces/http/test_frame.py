@@ -4,10 +4,11 @@ from ipaddress import ip_network
 
 import httpx
 import pytest
+from tests.interfaces.partner_client import close_app
+from tests.whole_bank import close_bank, open_bank
 
 from billfold.interfaces.http.hosts import client_of, is_bare, name_of, slug_of
 from billfold.interfaces.partner_api.app import create_partner_app
-from tests.whole_bank import close_bank, open_bank
 
 PROXIES = (ip_network("10.0.0.0/8"), ip_network("127.0.0.1/32"))
 
@@ -17,8 +18,7 @@ async def proxied(database_dsn):
     bank = await open_bank(database_dsn, behind_proxy=True, trusted_proxies=PROXIES)
     app = create_partner_app(bank, routes=[])
     yield app
-    for hook in app.on_shutdown:
-        await hook()
+    await close_app(app)
     await close_bank(bank)
 
 

@@ -7,14 +7,15 @@ import ssl
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import httpx
 import pytest
+from tests.interfaces.partner_client import PartnerClient, new_partner
+from tests.whole_bank import close_bank, open_bank
 
 from billfold.kit.clock import wall_now
 from billfold.kit.tls import ensure_certificates
-from tests.interfaces.partner_client import PartnerClient, new_partner
-from tests.whole_bank import close_bank, open_bank
 
 START = """
 import sys
@@ -43,7 +44,10 @@ async def served(database_dsn, tmp_path):
     script = tmp_path / "start.py"
     script.write_text(START)
     port = free_port()
-    env = os.environ | {"DOORS_DSN": database_dsn, "PYTHONPATH": os.getcwd() + ":" + os.getcwd() + "/src"}
+    env = os.environ | {
+        "DOORS_DSN": database_dsn,
+        "PYTHONPATH": f"{Path.cwd()}:{Path.cwd()}/src",
+    }
     process = subprocess.Popen(
         [sys.executable, str(script), str(files.certificate), str(files.key), str(port)], env=env
     )

@@ -6,13 +6,13 @@ from datetime import datetime, timedelta
 from statistics import median
 
 import pytest
+from tests.interfaces.partner_client import PASSWORD, PartnerClient, close_app, new_partner
+from tests.whole_bank import bank
 
 from billfold.interfaces.http import addresses
 from billfold.interfaces.partner_api import login, token
 from billfold.interfaces.partner_api.app import create_partner_app
 from billfold.kit.clock import wall_now
-from tests.interfaces.partner_client import PASSWORD, PartnerClient, new_partner
-from tests.whole_bank import bank
 
 __all__ = ["bank"]
 LOGIN = "/api/v1/login/"
@@ -22,8 +22,7 @@ LOGIN = "/api/v1/login/"
 async def app(bank):
     made = create_partner_app(bank, routes=[*login.ROUTES, *token.ROUTES])
     yield made
-    for hook in made.on_shutdown:
-        await hook()
+    await close_app(made)
 
 
 @pytest.fixture

@@ -12,6 +12,8 @@ from cryptography.hazmat.primitives.serialization import (
     PrivateFormat,
     PublicFormat,
 )
+from tests.interfaces.partner_client import PartnerClient, close_app, new_partner
+from tests.whole_bank import bank
 
 from billfold.domain import identity
 from billfold.interfaces.partner_api import login, token
@@ -19,8 +21,6 @@ from billfold.interfaces.partner_api.app import create_partner_app
 from billfold.kit import ids
 from billfold.kit.clock import wall_now
 from billfold.kit.errors import InvalidInput, Refused
-from tests.interfaces.partner_client import PartnerClient, new_partner
-from tests.whole_bank import bank
 
 __all__ = ["bank"]
 RSA = rsa.generate_private_key(public_exponent=65537, key_size=2048)
@@ -46,8 +46,7 @@ async def client(bank):
     client = PartnerClient(made, await new_partner(bank))
     yield client
     await client.close()
-    for hook in made.on_shutdown:
-        await hook()
+    await close_app(made)
 
 
 @pytest.fixture
@@ -91,7 +90,8 @@ async def test_an_assertion_is_exchanged_for_a_bearer_token(client, key_ids, alg
 
 
 @pytest.mark.parametrize(
-    "aud", ["https://acme.localhost/token", "https://acme.localhost", ["x", "https://acme.localhost"]]
+    "aud",
+    ["https://acme.localhost/token", "https://acme.localhost", ["x", "https://acme.localhost"]],
 )
 async def test_the_issuer_and_both_spellings_are_an_audience(client, key_ids, aud):
     assert (await exchange(client, signed(key_ids["ES256"], aud=aud))).status_code == 200
@@ -129,7 +129,7 @@ async def test_only_the_registered_algorithm_signs(client, key_ids):
     forged = text + b"." + jwt.utils.base64url_encode(algorithm.sign(text, hmac_key))
     wrong = [
         forged.decode(),
-        jwt.encode(claims(), None, algorithm="none", headers={"kid": key_ids["ES256"]}),
+        jwt.encode(claims(), "", algorithm="none", headers={"kid": key_ids["ES256"]}),
         signed(key_ids["PS256"], "RS256", private_pem(RSA)),
         signed(key_ids["ES256"], "ES256", private_pem(ec.generate_private_key(ec.SECP256R1()))),
         signed("no-such-key"),

@@ -17,6 +17,7 @@ from billfold.engine.verify.report import Finding, Findings, Report
 from billfold.kit.errors import BillfoldError
 
 if TYPE_CHECKING:
+    from billfold.domain.tbills import Market
     from billfold.kit.db import Connection
 
 __all__ = ["Finding", "NoBank", "Progress", "Report", "verify_bank"]
@@ -31,27 +32,30 @@ class NoBank(BillfoldError):  # noqa: N818 - says what was found
         super().__init__("unavailable", "No bank was founded in this database.")
 
 
-async def verify_bank(conn: Connection, *, progress: Progress | None = None) -> Report:
+async def verify_bank(
+    conn: Connection, *, progress: Progress | None = None, market: Market | None = None
+) -> Report:
     """Prove the whole bank as it is now; `progress` is told (commits done, commits in all).
 
-    Runs in a transaction of its own, or in the caller's if there is one. Raises NoBank.
+    Runs in a transaction of its own, or in the caller's if there is one. `market` is loaded when
+    it is not given. Raises NoBank.
     """
     if conn.is_in_transaction():
-        return await _verify(conn, progress)
+        return await _verify(conn, progress, market)
     async with conn.transaction(isolation="repeatable_read", readonly=True):
-        return await _verify(conn, progress)
+        return await _verify(conn, progress, market)
 
 
-async def _verify(conn: Connection, progress: Progress | None) -> Report:
+async def _verify(conn: Connection, progress: Progress | None, market: Market | None) -> Report:
     seed = await conn.fetchval(_SEED)
     if seed is None:
         raise NoBank
     found = Findings()
-    calendars = await load_calendars(conn)
-    market = await load_market(conn, calendars)
+    if market is None:
+        market = await load_market(conn, await load_calendars(conn))
     # Rows come in the order of the keys at once, not after everything has been sorted.
     await conn.execute("SET LOCAL enable_seqscan = off")
-    walk = Walk(conn, found, market, calendars, progress)
+    walk = Walk(conn, found, market, progress)
     await walk.go()
     await conn.execute("SET LOCAL enable_seqscan = on")
     await check_house(conn, found, walk)

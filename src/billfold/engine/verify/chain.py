@@ -133,7 +133,8 @@ class Chain:
                 left[crc] -= 1
                 continue
             table, row = commit.row(index)
-            self._found.add(CHECK, table.name, table.key_of(row), "it was not committed so", CHANGED)
+            wrong = "it was not committed so"
+            self._found.add(CHECK, table.name, table.key_of(row), wrong, CHANGED)
             return
         lost = left.total()
         if not lost:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -12,7 +12,7 @@ from billfold.engine.verify.chain import COVERED, Chain, Commit, left_over
 from billfold.engine.verify.heads import LogEnd, check_head
 from billfold.engine.verify.pockets import PocketRows
 from billfold.engine.verify.replay import Journal, Replay
-from billfold.engine.verify.report import CHANGED, Findings, MISSING
+from billfold.engine.verify.report import CHANGED, MISSING, Findings
 from billfold.engine.verify.settling import Settling
 from billfold.engine.verify.streams import (
     ACCOUNTS,
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from asyncpg import Record
 
     from billfold.domain.tbills import Market
-    from billfold.kit.calendars import Calendars
     from billfold.kit.db import Connection
 
 Progress = Callable[[int, int], None]
@@ -54,13 +53,12 @@ class Walk:
         conn: Connection,
         found: Findings,
         market: Market,
-        calendars: Calendars,
         progress: Progress | None,
     ) -> None:
         self._conn = conn
         self.found = found
         self._market = market
-        self._calendars = calendars
+        self._calendars = market.calendars
         self._progress = progress
         self._streams: dict[str, Stream] = {}
         self._done = 0
@@ -92,17 +90,19 @@ class Walk:
 
     async def _pass(self, customer_id: UUID | None) -> None:
         """Rows before this customer belong to nobody who has a head."""
-        headless: set[UUID] = set()
+        met: list[tuple[Table, Record]] = []
         for table in OF_A_CUSTOMER:
-            passed = await self._streams[table.name].skip_to(customer_id)
-            if passed is None or passed["customer_id"] in headless:
-                continue
-            if table in {CUSTOMERS, LINKS}:
-                headless.add(passed["customer_id"])
-                key = {"customer_id": passed["customer_id"]}
-                self.found.add("heads", "head", key, "the customer has no head", CHANGED)
-            else:
-                left_over(self.found, table, passed)
+            row = await self._streams[table.name].skip_to(customer_id)
+            if row is not None:
+                met.append((table, row))
+        named = {table.name: row["customer_id"] for table, row in met}
+        headless = named.get("customer") if named.get("customer") == named.get("link") else None
+        if headless is not None:
+            key = {"customer_id": headless}
+            self.found.add("heads", "head", key, "the customer has no head", CHANGED)
+        for table, row in met:
+            if row["customer_id"] != headless:
+                left_over(self.found, table, row)
 
     async def take(self, table: Table, customer_id: UUID, through: object = None) -> list[Record]:
         """The customer's next rows of a table, up to a number."""
@@ -113,40 +113,40 @@ class Walk:
     async def _customer(self, head: Record) -> None:
         customer_id = head["customer_id"]
         customers = await self.take(CUSTOMERS, customer_id)
-        rows = await self.take(ACCOUNTS, customer_id)
-        accounts = Accounts(self.found, customer_id, rows)
-        pockets = PocketRows(
-            self.found, accounts, await self.take(POCKETS, customer_id), self._calendars
-        )
+        accounts = Accounts(self.found, customer_id, await self.take(ACCOUNTS, customer_id))
+        rows = await self.take(POCKETS, customer_id)
+        pockets = PocketRows(self.found, accounts, rows, self._calendars)
         replay = Replay(self.found, accounts)
         chain = Chain(self.found)
-        is_house = bool(customers) and customers[0]["role"] == HOUSE
         reader = _Reader(self, customer_id, chain)
         if not customers and not await reader.has_more():
             wrong = "it is the head of nobody"
             self.found.add("heads", "head", HEADS.key_of(head), wrong, CHANGED)
             return
-        last: Record | None = None
+        is_house = bool(customers) and customers[0]["role"] == HOUSE
         while (commit := await reader.next()) is not None:
             intact = await chain.prove(self._conn, commit)
             pockets.belong(commit.rows[2], commit.rows[3])
-            for journal in reader.journals(commit, intact):
-                replay.play(journal)
+            for journal in reader.journals(commit, intact=intact):
+                await self._play(journal, replay, pockets)
                 if is_house:
                     await self.settling.compare(journal, accounts)
-                pockets.follow(journal.row, replay.touched)
-                number = journal.row["journal_no"]
-                kept = await self.take(SNAPSHOTS, customer_id, number)
-                pockets.compare_snapshots(kept, number, replay.counters)
-                last = journal.row
             self._tell()
         await self._left_over(customer_id)
         chain.end(head)
         accounts.end(head)
         pockets.end(head, replay.counters)
-        end = LogEnd(last, reader.event_no)
-        check_head(self.found, head, customers, pockets, end, self._calendars, self._market)
+        end = LogEnd(replay.last, reader.event_no)
+        check_head(self.found, head, customers, pockets, end, self._market)
         self._sum(accounts)
+
+    async def _play(self, journal: Journal, replay: Replay, pockets: PocketRows) -> None:
+        replay.play(journal)
+        pockets.follow(journal.row, replay.touched)
+        number = journal.row["journal_no"]
+        kept = await self.take(SNAPSHOTS, journal.row["customer_id"], number)
+        if kept:
+            pockets.compare_snapshots(kept, number, replay.counters)
 
     async def _left_over(self, customer_id: UUID) -> None:
         for table in (*COVERED, SNAPSHOTS):
@@ -219,13 +219,13 @@ class _Reader:
         for row in rows:
             expected = self._expected[table.name]
             if row[column] != expected:
-                self._gap(table, expected, row[column] < expected)
+                self._gap(table, expected, twice=row[column] < expected)
             self._expected[table.name] = row[column] + 1
         if self._expected[table.name] == through:
             self._gap(table, through, twice=False)
             self._expected[table.name] = through + 1
 
-    def _gap(self, table: Table, number: int, twice: bool) -> None:  # noqa: FBT001 - its own
+    def _gap(self, table: Table, number: int, *, twice: bool) -> None:
         key: Mapping[str, object] = {
             "customer_id": self._customer_id,
             table.columns[table.number]: number - 1 if twice else number,
@@ -234,20 +234,21 @@ class _Reader:
         self._walk.found.add("numbers", table.name, key, wrong, MISSING)
 
     @staticmethod
-    def journals(commit: Commit, intact: bool) -> list[Journal]:  # noqa: FBT001 - of the commit
+    def journals(commit: Commit, *, intact: bool) -> list[Journal]:
         """The journals of a commit, each with its own rows."""
         journals, legs, trades, activities, _, _ = commit.rows
         if len(journals) == 1:
             return [Journal(journals[0], legs, trades, activities, intact)]
-        parted = [_by_journal(rows) for rows in (legs, trades, activities)]
+        of_legs, of_trades, of_activities = map(_by_journal, (legs, trades, activities))
         return [
-            Journal(row, *(part.get(row["journal_no"], []) for part in parted), intact=intact)
+            Journal(row, of_legs[number], of_trades[number], of_activities[number], intact)
             for row in journals
+            for number in (row["journal_no"],)
         ]
 
 
-def _by_journal(rows: list[Record]) -> dict[int, list[Record]]:
-    parted: dict[int, list[Record]] = {}
+def _by_journal(rows: list[Record]) -> defaultdict[int, list[Record]]:
+    parted: defaultdict[int, list[Record]] = defaultdict(list)
     for row in rows:
-        parted.setdefault(row["journal_no"], []).append(row)
+        parted[row["journal_no"]].append(row)
     return parted

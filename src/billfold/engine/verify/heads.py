@@ -11,7 +11,7 @@ from billfold.engine.verify.pockets import PocketRows
 from billfold.engine.verify.report import MISSING, SUSPECT, Findings
 from billfold.engine.verify.streams import CUSTOMERS, HEADS
 from billfold.flows.due import pocket_due
-from billfold.flows.holdings import Lot, PocketBook
+from billfold.flows.holdings import Account, Lot, PocketBook
 from billfold.kit.dates import ET
 from billfold.kit.errors import NotFound
 
@@ -40,11 +40,10 @@ def check_head(
     customers: Sequence[Record],
     pockets: PocketRows,
     end: LogEnd,
-    calendars: Calendars,
     market: Market,
 ) -> None:
     """Compare what the head says with the last journal and with what is due."""
-    key = HEADS.key_of(head)
+    key, calendars = HEADS.key_of(head), market.calendars
     if len(customers) != 1:
         wrong = "the customer is missing" if not customers else "the customer is there twice"
         found.add(CHECK, "customer", key, wrong, MISSING)
@@ -59,9 +58,7 @@ def check_head(
     if misdated:
         found.add(CHECK, "head", key, misdated)
     due = (
-        calendars.closes_at(head["business_date"])
-        if is_house
-        else _due(pockets, calendars, market)
+        calendars.closes_at(head["business_date"]) if is_house else _due(pockets, calendars, market)
     )
     if due != head["due_at"]:
         found.add(CHECK, "head", key, f"what is due first is due at {due}", SUSPECT)
@@ -133,7 +130,7 @@ def _pocket_due(
     cash = accounts.cash.get(pocket.pocket_id)
     if cash is None:
         return None
-    pocket.cash = cash  # type: ignore[assignment] - has a balance, which is all that is asked
+    pocket.cash = Account(cash.no, cash.kind, pocket.pocket_id, cash.asset, balance=cash.balance)
     for held in accounts.held.get(pocket.pocket_id, {}).values():
         lot = _lot(held.no, pocket.pocket_id, held.asset, held.balance, market)
         if lot is not None:

@@ -102,7 +102,8 @@ def _explain(found: Findings, walk: Walk, unsettled: Open) -> None:
             found.add("conservation", "account", {"asset": asset}, wrong, SUSPECT)
         held = totals["lot", asset] + unsettled["street", asset] + unsettled["treasury", asset]
         if asset != USD and -totals["custodian", asset] != held:
-            wrong = f"the custodian has {-totals['custodian', asset]}, customers' settled bills are {held}"
+            has = -totals["custodian", asset]
+            wrong = f"the custodian has {has}, customers' settled bills are {held}"
             found.add("house", "account", {"kind": "custodian", "asset": asset}, wrong, SUSPECT)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -158,30 +158,32 @@ class PocketRows:
         if says is not None and kept is not None and says <= kept:
             self._blame(pocket_id, f"the day {says} on which it moved has been kept already")
 
-    def _implausible(self, row: Record) -> Iterable[str]:
+    def _implausible(self, row: Record) -> Iterator[str]:
         """What no pocket's row says, whatever happened to it."""
         cash = self.accounts.cash.get(row["pocket_id"])
-        held = self.accounts.held.get(row["pocket_id"])
         balance = 0 if cash is None else cash.balance
+        charge_on = row["charge_on"]
+        weeks = {row["deposit_weeks"], row["reinvestment_weeks"] or row["deposit_weeks"]}
         if not 0 <= row["idle"] <= balance:
             yield f"of {balance} cents {row['idle']} are left alone"
-        if row["fee_accrued"] < 0:
-            yield "its fee is negative"
+        if row["fee_accrued"] < 0 or row["accrued_through"] >= charge_on:
+            yield "its fee has accrued beyond the day of its charge, or below zero"
         if row["invest_at"] is not None and not self._is_opening(row):
             yield "it invests at an instant at which no market opens"
-        charge_on = row["charge_on"]
         if charge_on != month_charge_date(_month_before(charge_on), self._calendars):
             yield "its fee is charged on a day on which none is"
-        if row["accrued_through"] >= charge_on:
-            yield "its fee has accrued beyond the day of its charge"
-        if not {row["deposit_weeks"], row["reinvestment_weeks"] or row["deposit_weeks"]} <= set(TERMS):
+        if not weeks <= TERMS.keys():
             yield "it follows a strategy that does not exist"
-        if (row["status"] == "CLOSED") != (row["closed_at"] is not None):
+        if row["status"] == "CLOSED" or row["closed_at"] is not None:
+            yield from self._badly_closed(row, balance)
+
+    def _badly_closed(self, row: Record, balance: int) -> Iterator[str]:
+        if row["status"] != "CLOSED" or row["closed_at"] is None:
             yield "it is closed without an end, or ended without being closed"
-        if row["status"] == "CLOSED" and (balance or held or row["fee_accrued"]):
-            yield "it is closed and holds something"
-        if row["closed_at"] is not None and row["closed_at"] < row["opened_at"]:
+        elif row["closed_at"] < row["opened_at"]:
             yield "it was closed before it was opened"
+        if balance or self.accounts.held.get(row["pocket_id"]) or row["fee_accrued"]:
+            yield "it is closed and holds something"
 
     def _is_opening(self, row: Record) -> bool:
         at = row["invest_at"]

@@ -74,11 +74,13 @@ class Replay:
         self.accounts = accounts
         self.counters: defaultdict[UUID, Counters] = defaultdict(Counters)
         self.touched: set[UUID] = set()
+        self.last: Record | None = None
 
     def play(self, journal: Journal) -> None:
         """Fold one journal and check that it holds together."""
         self._number_legs(journal)
         self.touched = set()
+        self.last = journal.row
         moved: dict[_Bills, _Moved] = {}
         money: dict[tuple[UUID | None, str], int] = defaultdict(int)
         left = _offered(journal.trades)
@@ -110,7 +112,8 @@ class Replay:
             self._found.add("numbers", "leg", {**key, "leg_no": 1}, wrong, MISSING)
         for expected, leg in enumerate(journal.legs, start=1):
             if leg["leg_no"] != expected:
-                wrong = "the leg is missing" if leg["leg_no"] > expected else "the leg is there twice"
+                twice = leg["leg_no"] < expected
+                wrong = "the leg is there twice" if twice else "the leg is missing"
                 self._found.add("numbers", "leg", {**key, "leg_no": expected}, wrong, MISSING)
                 return
 
@@ -243,7 +246,8 @@ class Replay:
             self._found.add("trades", "journal", JOURNALS.key_of(journal.row), wrong, DERIVED + 1)
             return
         for leg in journal.legs:
-            for account in (self.accounts.by_no.get(leg["debit"]), self.accounts.by_no.get(leg["credit"])):
+            for number in (leg["debit"], leg["credit"]):
+                account = self.accounts.by_no.get(number)
                 if account is not None and account.pocket_id is None and leg["asset"] == "USD":
                     self._found.add("trades", "account", self.accounts.key(account.no), wrong)
                     return

@@ -21,7 +21,7 @@ class Finding(NamedTuple):
     key: Mapping[str, object]
     wrong: str
 
-    def __str__(self) -> str:
+    def __str__(self) -> str:  # type: ignore[explicit-override]  # Python 3.11 has no `override`
         """The finding as one line for a person."""
         key = ", ".join(f"{name}={value}" for name, value in self.key.items())
         return f"{self.table}({key}): {self.wrong} [{self.check}]"

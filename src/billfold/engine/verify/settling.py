@@ -128,7 +128,8 @@ def _steps_for(block: Record) -> Iterator[Step]:
     there = "treasury" if block["side"] == "MATURITY" else "street"
     cents = cents_for(block["units"], block["price_micros"])
     buys = block["side"] == "BUY"
-    for kind, amount in (("reserve", block["block_cents"]), ("rounding", block["customers_cents"] - cents)):
+    rounded = block["customers_cents"] - cents
+    for kind, amount in (("reserve", block["block_cents"]), ("rounding", rounded)):
         if amount:
             away = buys == (amount > 0)
             debit, credit = (there, kind) if away else (kind, there)

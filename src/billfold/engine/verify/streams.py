@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from billfold.engine.write import COLUMNS, JOURNAL_COLUMNS, LEG_COLUMNS, LINK_COLUMNS
@@ -55,9 +55,9 @@ class Table:
         listed = ", ".join(("customer_id", *order))
         self.query = f"SELECT {', '.join(columns)} FROM {name} ORDER BY {listed}"  # noqa: S608 - names are ours
 
-    def key_of(self, row: Sequence[Any]) -> dict[str, object]:
+    def key_of(self, row: Record) -> dict[str, object]:
         """The primary key of a row, by name."""
-        return {name: row[self.columns.index(name)] for name in self.key}
+        return {name: row[name] for name in self.key}
 
 
 HEADS = Table("head", HEAD_COLUMNS, (), ("customer_id",))
@@ -66,9 +66,7 @@ ACCOUNTS = Table("account", ACCOUNT_COLUMNS, ("account_no",), ("customer_id", "a
 POCKETS = Table("pocket", POCKET_COLUMNS, ("pocket_id",), ("customer_id", "pocket_id"))
 LINKS = Table("link", LINK_COLUMNS, ("version",), ("customer_id", "version"))
 JOURNALS = Table("journal", JOURNAL_COLUMNS, ("journal_no",), ("customer_id", "journal_no"))
-LEGS = Table(
-    "leg", LEG_COLUMNS, ("journal_no", "leg_no"), ("customer_id", "journal_no", "leg_no")
-)
+LEGS = Table("leg", LEG_COLUMNS, ("journal_no", "leg_no"), ("customer_id", "journal_no", "leg_no"))
 TRADES = Table(
     "trade", COLUMNS["trades"][1], ("journal_no", "trade_no", "pocket_id"),
     ("customer_id", "pocket_id", "journal_no", "trade_no"),

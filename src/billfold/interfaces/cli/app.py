@@ -66,9 +66,7 @@ def _print_version(wanted: bool) -> None:  # noqa: FBT001 - called by the comman
         raise typer.Exit
 
 
-def run(
-    ground: Ground, *more: Callable[..., None], arguments: Sequence[str] | None = None
-) -> int:
+def run(ground: Ground, *more: Callable[..., None], arguments: Sequence[str] | None = None) -> int:
     """Run one command and return the status to end with: 0, 1 when it failed, 2 when misused."""
     try:
         build_app(ground, *more)(list(sys.argv[1:] if arguments is None else arguments))

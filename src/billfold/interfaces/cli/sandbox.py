@@ -10,6 +10,7 @@ import asyncio
 import socket
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
+from uuid import UUID
 
 import httpx
 import msgspec
@@ -27,7 +28,7 @@ from billfold.interfaces.cli.sandbox_file import (
 )
 from billfold.interfaces.cli.settling_in import settle_in
 from billfold.interfaces.cli.shown import complain, console, done, say
-from billfold.interfaces.cli.story import Story
+from billfold.interfaces.cli.story import Ending, Story
 from billfold.interfaces.cli.story_client import PartnerClient
 from billfold.interfaces.cli.supervision import Supervisor
 from billfold.kit.clock import monotonic, wall_now
@@ -130,22 +131,23 @@ async def _tell(
     began = monotonic()
     _note(settings, home, "playing")
     async with ground.bank(settings, database.dsn) as bank, bank.pool.acquire() as conn:
-        await asyncio.to_thread(_play, settings, home, bank.seed)
+        ending = await asyncio.to_thread(_play, settings, home, bank.seed)
         console.rule("The ledger proves itself", align="left", style="cyan")
         show_report(await prove(conn))
-    _note(settings, home, "played")
+    _note(settings, home, "played", *ending.pocket_ids)
     done(f"The story took {monotonic() - began:.1f} seconds.")
 
 
-def _play(settings: Settings, home: SandboxFile, seed: bytes) -> None:
+def _play(settings: Settings, home: SandboxFile, seed: bytes) -> Ending:
     transcript = settings.state_dir / "story.jsonl"
     with PartnerClient(home.access(), seed=seed, transcript=transcript) as client:
         client.get_token(wall_now())
-        Story(client, console).play()
+        return Story(client, console).play()
 
 
-def _note(settings: Settings, home: SandboxFile, stage: Stage) -> None:
-    write_sandbox_file(settings.state_dir, msgspec.structs.replace(home, story=stage))
+def _note(settings: Settings, home: SandboxFile, stage: Stage, *pocket_ids: UUID) -> None:
+    noted = msgspec.structs.replace(home, story=stage, pocket_ids=pocket_ids)
+    write_sandbox_file(settings.state_dir, noted)
 
 
 def _start_over(ground: Ground, settings: Settings) -> None:

@@ -36,6 +36,8 @@ class SandboxFile(msgspec.Struct, frozen=True, kw_only=True):
     own_customer_id: UUID
     facilitation_pocket_id: UUID
     story: Stage = "none"
+    pocket_ids: tuple[UUID, ...] = ()
+    """The Pockets of the story, the 4-week one first."""
 
     def access(self) -> Access:
         """Return what a client of the API needs of it."""

@@ -68,6 +68,7 @@ async def _home(bank: Bank, kept: SandboxFile | None, ca_file: str) -> SandboxFi
         own_customer_id=places.own_customer_id,
         facilitation_pocket_id=places.facilitation_pocket_id,
         story="none" if kept is None else kept.story,
+        pocket_ids=() if kept is None else kept.pocket_ids,
     )
 
 

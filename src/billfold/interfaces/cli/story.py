@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
+from uuid import UUID
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -30,8 +32,8 @@ _HOLDING = ("cusip", "maturity_date", "quantity", "mark_price", "yield_to_maturi
             "market_value.formatted")  # fmt: skip
 _TRADES = ("trade", "CUSIP", "bills", "price", "amount", "settles", "status")
 _TRADE = ("activity", "cusip", "quantity", "price", "notional.formatted", "settled_date", "status")
-_PAYMENTS = ("booked", "type", "", "what", "amount", "status")
-_PAYMENT = ("time_booked", "type", "direction", "title", "amount.formatted", "status")
+_PAYMENTS = ("booked", "", "what", "amount", "status")
+_PAYMENT = ("time_booked", "direction", "title", "amount.formatted", "status")
 _WORTH = (
     ("cash", "portfolio.cash.formatted"),
     ("total value", "portfolio.total_value.formatted"),
@@ -42,6 +44,7 @@ _YIELD = (
     ("priced at", "portfolio.pricing_timestamp"),
     ("cents a second", "portfolio.appreciation_per_second"),
 )
+_RIGHT = frozenset({"bills", "mark", "yield", "value", "price", "amount"})
 _EARNED = (
     ("earned", "earnings.formatted"),
     ("of which realised", "realised.formatted"),
@@ -64,7 +67,7 @@ class Ending:
     """What the story leaves behind: two Pockets of one customer."""
 
     customer_id: str
-    pocket_ids: tuple[str, str]
+    pocket_ids: tuple[UUID, UUID]
 
 
 @dataclass(slots=True)
@@ -74,6 +77,7 @@ class Story:
     client: PartnerClient
     console: Console
     figures: list[Figure] = field(default_factory=list)
+    _names: dict[str, str] = field(default_factory=dict)
 
     def play(self) -> Ending:
         """Play it from the first line to the last. Raises CannotGoOn when the bank says no."""
@@ -89,11 +93,12 @@ class Story:
         self._move(first, second)
         self._settle(first, second)
         self._mature(first)
+        self._heading("What was earned, and what is left at the bank")
         for pocket in (first, second):
             self._earnings(pocket)
         for pocket in (first, second):
             self._bank_side(pocket)
-        return Ending(customer, (first, second))
+        return Ending(customer, (UUID(first), UUID(second)))
 
     # -- what happens ------------------------------------------------------------------
 
@@ -102,7 +107,7 @@ class Story:
         place = next(
             n for n, each in enumerate(told.body["items"]) if each["name"].startswith("Dummy")
         )
-        self._line(f"The customer is {self._show(told, f'items.{place}.name')}.")
+        self._line(f"The customer: {self._show(told, f'items.{place}.name')}")
         return str(told.at(f"items.{place}.id"))
 
     def _open(self, customer: str, name: str, strategy: str) -> str:
@@ -114,6 +119,7 @@ class Story:
             f"Pocket {self._show(told, 'pocket_name')},"
             f" strategy {self._show(told, 'deposit_strategy_id')}"
         )
+        self._names[told.at("id")] = name
         return str(told.at("id"))
 
     def _wire(self, pocket: str) -> None:
@@ -194,7 +200,8 @@ class Story:
         if left:
             raise CannotGoOn(f"The bank account of {pocket} holds {left} cents.", "Run verify.")
         self._line(
-            f"Bank account of {pocket}: {len(passing)} movements, sweeps included, come to zero."
+            f"Bank account of {self._names[pocket]}: {len(passing)} movements,"
+            " sweeps included, come to zero."
         )
 
     # -- what is seen --------------------------------------------------------------------
@@ -217,7 +224,7 @@ class Story:
 
     def _earnings(self, pocket: str) -> None:
         told = self.client.get(f"/api/v2/pockets/{pocket}/earnings/?period=all-time")
-        self._line(f"Earnings of {pocket}")
+        self._line(f"Earnings of {self._names[pocket]}")
         self._pairs(told, _EARNED)
 
     def _clock(self, until: str) -> None:
@@ -233,27 +240,33 @@ class Story:
     # -- how it is printed -----------------------------------------------------------------
 
     def _show(self, told: Told, where: str) -> str:
-        shown = str(told.at(where))
+        """Return a figure for printing, and note where it was read."""
+        found = told.at(where)
+        if found is None:
+            return "-"
+        shown = str(found)
         self.figures.append(Figure(told.number, where, shown))
         return f"[bold]{escape(shown)}[/]"
 
     def _line(self, text: str) -> None:
-        self.console.print(text)
+        self.console.print(text, soft_wrap=True)
 
     def _heading(self, text: str) -> None:
         self.console.print()
         self.console.rule(text, align="left", style="cyan")
 
     def _pairs(self, told: Told, pairs: Sequence[tuple[str, str]]) -> None:
-        self._line("   ".join(f"{name} {self._show(told, where)}" for name, where in pairs))
+        made = Table(box=None, show_header=False, padding=(0, 2, 0, 1))
+        for name, where in pairs:
+            made.add_row(name, self._show(told, where))
+        self.console.print(made)
 
     def _table(
         self, told: Told, of: str, columns: Sequence[str], fields: Sequence[str], *, title: str
     ) -> None:
-        made = Table(title=title, title_justify="left", header_style="bold")
+        made = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
         for column in columns:
-            right = column in {"bills", "mark", "yield", "value", "price", "amount"}
-            made.add_column(column, justify="right" if right else "left", no_wrap=True)
+            made.add_column(column, justify="right" if column in _RIGHT else "left", no_wrap=True)
         rows: list[Any] = told.at(of)
         for n in range(len(rows)):
             made.add_row(*(self._show(told, f"{of}.{n}.{name}") for name in fields))

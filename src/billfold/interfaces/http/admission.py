@@ -24,7 +24,7 @@ from billfold.kit.clock import ClockState, wall_now
 if TYPE_CHECKING:
     from asyncpg import Record
 
-    from billfold.kit.db import Connection, Pool
+    from billfold.kit.db import Pool
 
 log = structlog.get_logger(__name__)
 
@@ -249,12 +249,6 @@ class Admission:
         callers, keys = zip(*batch, strict=True)
         await self._lines[0].fetch(_RELEASE, list(callers), list(keys))
         return [None] * len(batch)
-
-
-async def purge_admission(conn: Connection | Pool, now: datetime) -> None:
-    """Delete keys older than 24 hours and counters of the past; for the worker, now and then."""
-    await conn.execute("DELETE FROM request_key WHERE claimed_at < $1", now - KEPT)
-    await conn.execute("DELETE FROM rate_window WHERE starts_at < $1", now - timedelta(hours=1))
 
 
 def _recalled(known: _Open, fingerprint: bytes) -> tuple[Verdict, StoredAnswer | None]:

@@ -7,7 +7,7 @@ from typing import Annotated, Any, TypeVar
 
 import msgspec
 from litestar.di import Provide
-from litestar.params import Parameter
+from litestar.params import QueryParameter
 
 from billfold.interfaces.http.shapes.pages import CursorList
 from billfold.kit.errors import InvalidInput
@@ -32,9 +32,9 @@ class ListQuery(msgspec.Struct, frozen=True):
         return pager.open(scope, filters, self.cursor)
 
 
-CursorText = Annotated[str, Parameter(query="cursor", description="From an earlier page.")]
-LimitText = Annotated[str | None, Parameter(query="limit", description="Default 30, at most 100.")]
-OrderText = Annotated[str, Parameter(query="order", description="desc or asc.")]
+CursorText = Annotated[str, QueryParameter(name="cursor", description="From an earlier page.")]
+LimitText = Annotated[str | None, QueryParameter(name="limit", description="Default 30, at most 100.")]
+OrderText = Annotated[str, QueryParameter(name="order", description="desc or asc.")]
 
 
 def list_query(*, maximum: int = LIMIT_MAX, ordered: bool = False) -> dict[str, Provide]:

@@ -33,6 +33,11 @@ def takes_query(*names: str) -> Marks:
     return {"query_names": frozenset(names)}
 
 
+def documented(**extra: Any) -> Marks:  # noqa: ANN401 - parts of an OpenAPI operation
+    """Put parts into the description of an operation that its signature does not tell."""
+    return {"documented": extra}
+
+
 def refuses(*codes: str) -> Marks:
     """Name the problems an operation can answer beside those of every operation."""
     return {"problems": codes}

@@ -7,6 +7,7 @@ closing slash, the three headers, the errors every operation can answer, and the
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -144,7 +145,7 @@ def describe(what: Described, *, include_deprecated: bool = False) -> Document:
     document["tags"] = [{"name": tag, "description": what.tags.get(tag, "")} for tag in used]
     document["servers"] = [dict(server) for server in what.servers]
     document["paths"] = dict(sorted(paths.items()))
-    return _without_loose_schemas(document)
+    return _renamed(_without_loose_schemas(document))
 
 
 def spelled(path: str) -> str:
@@ -204,6 +205,10 @@ def _finished(
     if handler.opt.get("deprecated"):
         operation["deprecated"] = True
         operation["x-sunset"] = handler.opt["deprecated"][1].isoformat()
+    for part, told in handler.opt.get("documented", {}).items():
+        known = operation.get(part)
+        operation[part] = known | told if isinstance(known, dict) else told
+    operation["responses"] = dict(sorted(operation["responses"].items()))
     _exemplify(operation, examples.get(operation["operationId"], {}))
     return operation
 
@@ -265,6 +270,27 @@ def _without_loose_schemas(document: Document) -> Document:
             waiting.append(schemas[name])
     document["components"]["schemas"] = {name: schemas[name] for name in sorted(wanted)}
     return document
+
+
+def _renamed(document: Document) -> Document:
+    """Take the names of our modules out of the names of schemas."""
+    text = json.dumps(document)
+    for name in sorted(document["components"]["schemas"], key=len, reverse=True):
+        if "billfold." in name:
+            text = text.replace(json.dumps(name)[1:-1], _short(name))
+    renamed: Document = json.loads(text)
+    return renamed
+
+
+def _short(name: str) -> str:
+    """Shorten `CursorList_billfold.x.pocket.Pocket_` to `CursorList_Pocket`; of many kinds of
+    one module only the module is told.
+    """
+    outer, *inner = name.rstrip("_").split("_billfold.")
+    kinds = [each.rpartition(".")[2].rstrip("_") for each in inner]
+    if len(kinds) > 1:
+        kinds = [inner[0].split(".")[-2].title()]
+    return "_".join([outer, *kinds])
 
 
 def _references(value: object) -> Iterator[str]:

@@ -9,7 +9,7 @@ from uuid import UUID
 
 import msgspec
 from litestar.di import Provide
-from litestar.params import Parameter
+from litestar.params import QueryParameter
 
 from billfold.domain.activity import ActivityRow, Wanted, swept
 from billfold.engine.bank import Bank
@@ -54,18 +54,18 @@ class TransactionQuery(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _query(
-    pocket: Annotated[list[str] | None, Parameter(query="pocket[]")] = None,
-    types: Annotated[list[str] | None, Parameter(query="type[]")] = None,
-    direction: Annotated[str | None, Parameter(description="DEBIT or CREDIT.")] = None,
+    pocket: Annotated[list[str] | None, QueryParameter(name="pocket[]")] = None,
+    types: Annotated[list[str] | None, QueryParameter(name="type[]")] = None,
+    direction: Annotated[str | None, QueryParameter(description="DEBIT or CREDIT.")] = None,
     time_booked_from: str | None = None,
     time_booked_to: str | None = None,
     time_settled_from: str | None = None,
     time_settled_to: str | None = None,
     amount_from: str | None = None,
     amount_to: str | None = None,
-    on_us_transfer: Annotated[list[str] | None, Parameter(query="on_us_transfer[]")] = None,
-    wire: Annotated[list[str] | None, Parameter(query="wire[]")] = None,
-    portal: Annotated[list[str] | None, Parameter(query="portal[]")] = None,
+    on_us_transfer: Annotated[list[str] | None, QueryParameter(name="on_us_transfer[]")] = None,
+    wire: Annotated[list[str] | None, QueryParameter(name="wire[]")] = None,
+    portal: Annotated[list[str] | None, QueryParameter(name="portal[]")] = None,
     include_sweeps: str | None = None,
 ) -> TransactionQuery:
     named = {"on_us_transfer[]": on_us_transfer, "wire[]": wire, "portal[]": portal}

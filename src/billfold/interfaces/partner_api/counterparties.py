@@ -8,7 +8,7 @@ from uuid import UUID
 
 import msgspec
 from litestar import get, patch, post
-from litestar.params import Parameter
+from litestar.params import QueryParameter
 from litestar.status_codes import HTTP_201_CREATED
 from msgspec import UNSET, UnsetType
 
@@ -106,9 +106,9 @@ async def list_counterparties(
     bank: Bank,
     customer_id: str,
     wanted: ListQuery,
-    status: Annotated[list[str] | None, Parameter(query="status")] = None,
-    type_: Annotated[list[str] | None, Parameter(query="type")] = None,
-    types: Annotated[list[str] | None, Parameter(query="type[]")] = None,
+    status: Annotated[list[str] | None, QueryParameter(name="status")] = None,
+    type_: Annotated[list[str] | None, QueryParameter(name="type")] = None,
+    types: Annotated[list[str] | None, QueryParameter(name="type[]")] = None,
 ) -> CursorList[Counterparty]:
     """List the counterparties of a customer, newest first."""
     owner = await caller.customer_id(bank, ids_in.path_uuid("customer_id", customer_id))

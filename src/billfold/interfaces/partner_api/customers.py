@@ -8,7 +8,7 @@ from uuid import UUID
 
 import msgspec
 from litestar import get, patch
-from litestar.params import Parameter
+from litestar.params import QueryParameter
 from msgspec import UNSET, UnsetType
 
 from billfold.domain import customers
@@ -58,8 +58,8 @@ async def list_customers(
     caller: Caller,
     bank: Bank,
     wanted: ListQuery,
-    account_status: Annotated[str | None, Parameter(query="account_status")] = None,
-    type_: Annotated[str | None, Parameter(query="type")] = None,
+    account_status: Annotated[str | None, QueryParameter(name="account_status")] = None,
+    type_: Annotated[str | None, QueryParameter(name="type")] = None,
 ) -> CursorList[Customer]:
     """List the partner's customers, newest first."""
     _one_of("account_status", account_status, STATUSES)

@@ -7,7 +7,7 @@ from typing import Annotated
 from uuid import UUID
 
 from litestar import get
-from litestar.params import Parameter
+from litestar.params import QueryParameter
 
 from billfold.domain import pockets, tbills
 from billfold.domain.pockets import PocketRow
@@ -29,10 +29,10 @@ from billfold.kit.errors import InvalidInput, Refused
 POCKETS_MAX = 30
 
 Period = Annotated[
-    str, Parameter(query="period", description="wtd, mtd, ytd, all-time or range.")
+    str, QueryParameter(name="period", description="wtd, mtd, ytd, all-time or range.")
 ]
 Bound = Annotated[
-    str | None, Parameter(description="With period=range: a date or a date-time.")
+    str | None, QueryParameter(description="With period=range: a date or a date-time.")
 ]
 
 
@@ -70,8 +70,8 @@ async def list_earnings(
     period: Period = "all-time",
     date_from: Bound = None,
     date_to: Bound = None,
-    customer_id: Annotated[str | None, Parameter(query="customer_id")] = None,
-    pocket_id: Annotated[list[str] | None, Parameter(query="pocket_id[]")] = None,
+    customer_id: Annotated[str | None, QueryParameter(name="customer_id")] = None,
+    pocket_id: Annotated[list[str] | None, QueryParameter(name="pocket_id[]")] = None,
 ) -> EarningsList:
     """Read what up to 30 Pockets earned, and the exact sum. Default: all that are not closed."""
     rows = await _asked_for(caller, bank, customer_id, pocket_id)

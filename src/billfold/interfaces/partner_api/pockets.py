@@ -8,7 +8,7 @@ from uuid import UUID
 
 import msgspec
 from litestar import get, patch, post
-from litestar.params import Parameter
+from litestar.params import QueryParameter
 from litestar.status_codes import HTTP_201_CREATED
 from msgspec import UNSET, UnsetType
 
@@ -30,8 +30,8 @@ ClosureReason = Literal[
 OMITTABLE = frozenset({"ALL_TIME_EARNINGS", "PORTFOLIO"})
 STATUSES = frozenset({"PENDING", "OPEN", "FROZEN", "CLOSED"})
 
-OmitBare = Annotated[list[str] | None, Parameter(query="omit", description="Parts to leave out.")]
-OmitList = Annotated[list[str] | None, Parameter(query="omit[]", description="Parts to leave out.")]
+OmitBare = Annotated[list[str] | None, QueryParameter(name="omit", description="Parts to leave out.")]
+OmitList = Annotated[list[str] | None, QueryParameter(name="omit[]", description="Parts to leave out.")]
 
 
 class CreatePocket(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -95,7 +95,7 @@ async def list_customer_pockets(
     wanted: ListQuery,
     omit: OmitBare = None,
     omit_list: OmitList = None,
-    status: Annotated[list[str] | None, Parameter(query="filter[status]")] = None,
+    status: Annotated[list[str] | None, QueryParameter(name="filter[status]")] = None,
 ) -> CursorList[Pocket]:
     """List the Pockets of one customer, newest first."""
     owner = await caller.customer_id(bank, ids_in.path_uuid("customer_id", customer_id))
@@ -114,10 +114,10 @@ async def list_pockets(
     wanted: ListQuery,
     omit: OmitBare = None,
     omit_list: OmitList = None,
-    status: Annotated[list[str] | None, Parameter(query="filter[status]")] = None,
-    customer_id: Annotated[list[str] | None, Parameter(query="customer_id[]")] = None,
+    status: Annotated[list[str] | None, QueryParameter(name="filter[status]")] = None,
+    customer_id: Annotated[list[str] | None, QueryParameter(name="customer_id[]")] = None,
     valuation_type: Annotated[
-        str | None, Parameter(query="valuation_type", description="MARK or REAL_TIME.")
+        str | None, QueryParameter(name="valuation_type", description="MARK or REAL_TIME.")
     ] = None,
 ) -> CursorList[Pocket]:
     """List the Pockets of many customers, newest first."""

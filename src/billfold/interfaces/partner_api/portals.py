@@ -8,7 +8,7 @@ from uuid import UUID
 
 import msgspec
 from litestar import get, patch, post
-from litestar.params import Parameter
+from litestar.params import QueryParameter
 from litestar.status_codes import HTTP_201_CREATED, HTTP_204_NO_CONTENT
 
 from billfold.domain import portals
@@ -36,7 +36,7 @@ BANK_TYPE: Final = "BANK_VIRTUAL_ACCOUNT_PORTAL"
 CRYPTO_TYPE: Final = "CRYPTO_DEPOSIT_ADDRESS_PORTAL"
 NewName = Annotated[str, msgspec.Meta(min_length=1, max_length=128)]
 OtherName = Annotated[str, msgspec.Meta(min_length=1, max_length=50)]
-Types = Annotated[list[str] | None, Parameter(query="type[]", description="Portal types.")]
+Types = Annotated[list[str] | None, QueryParameter(name="type[]", description="Portal types.")]
 
 
 class NewPortal(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):

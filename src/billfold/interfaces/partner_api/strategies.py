@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import msgspec
 from litestar import get
-from litestar.params import Parameter
+from litestar.params import QueryParameter
 
 from billfold.domain import tbills
 from billfold.interfaces.http.calls import Caller
@@ -14,7 +14,7 @@ from billfold.interfaces.http.shapes.pages import OffsetList
 from billfold.kit.errors import InvalidInput
 
 Use = Annotated[
-    str | None, Parameter(query="enabled_for", description="DEPOSIT or REINVESTMENT.")
+    str | None, QueryParameter(name="enabled_for", description="DEPOSIT or REINVESTMENT.")
 ]
 
 

@@ -22,7 +22,7 @@ from billfold.engine.bank import Bank
 from billfold.interfaces.http.addresses import count_address
 from billfold.interfaces.http.arrivals import Arrival, ArrivedRequest, arrival_of
 from billfold.interfaces.http.hosts import is_bare, slug_of
-from billfold.interfaces.http.marks import ANY_QUERY, OPEN
+from billfold.interfaces.http.marks import ANY_QUERY, OPEN, documented
 from billfold.kit.clock import wall_now
 
 GRANT = "urn:ietf:params:oauth:grant-type:jwt-bearer"
@@ -52,7 +52,52 @@ class _Wrong(Exception):  # noqa: N818 - an answer, not an accident
         self.status = status
 
 
-@post("/token/", opt=OPEN | ANY_QUERY, status_code=200, tags=["authentication"])
+_ERROR = {
+    "content": {
+        "application/json": {
+            "schema": {
+                "type": "object",
+                "required": ["error"],
+                "properties": {
+                    "error": {"type": "string"},
+                    "error_description": {"type": "string"},
+                },
+            }
+        }
+    }
+}
+_TOLD = documented(
+    requestBody={
+        "required": True,
+        "content": {
+            _FORM: {
+                "schema": {
+                    "type": "object",
+                    "required": ["grant_type", "assertion"],
+                    "properties": {
+                        "grant_type": {"const": GRANT},
+                        "assertion": {
+                            "type": "string",
+                            "description": "A JWT with `kid` in its header; `iss` and `sub` the "
+                            "user name, `aud` this URL, `jti` new, `exp` at most 5 minutes after "
+                            "`iat`.",
+                        },
+                    },
+                }
+            }
+        },
+    },
+    responses={
+        "400": {
+            "description": "invalid_grant, invalid_request, unsupported_grant_type (RFC 6749)",
+            **_ERROR,
+        },
+        "401": {"description": "invalid_client (RFC 6749)", **_ERROR},
+    },
+)
+
+
+@post("/token/", opt=OPEN | ANY_QUERY | _TOLD, status_code=200, tags=["authentication"])
 async def exchange_assertion(request: ArrivedRequest, bank: Bank) -> Response[Any]:
     """Exchange a signed JWT assertion for a bearer token of one hour."""
     arrival, now = arrival_of(request.scope), wall_now()

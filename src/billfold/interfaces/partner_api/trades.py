@@ -8,7 +8,7 @@ from uuid import UUID
 import msgspec
 from litestar import get
 from litestar.di import Provide
-from litestar.params import Parameter
+from litestar.params import QueryParameter
 
 from billfold.domain import pockets, trades
 from billfold.domain.trades import TradeRow, WantedTrades
@@ -44,8 +44,8 @@ def _dates(
 
 
 LISTED = {**list_query(ordered=True), "asked": Provide(_dates, sync_to_thread=False)}
-Accounts = Annotated[list[str] | None, Parameter(query="account[]")]
-Pockets = Annotated[list[str] | None, Parameter(query="pocket_id[]")]
+Accounts = Annotated[list[str] | None, QueryParameter(name="account[]")]
+Pockets = Annotated[list[str] | None, QueryParameter(name="pocket_id[]")]
 
 
 @get(

@@ -8,7 +8,7 @@ from typing import Annotated
 from uuid import UUID
 
 from litestar import get
-from litestar.params import Parameter
+from litestar.params import QueryParameter
 
 from billfold.domain import activity, pockets
 from billfold.domain.activity import ActivityRow, Wanted
@@ -109,11 +109,11 @@ async def get_transaction(
     return render_transaction(await activity.find_activity(bank.pool, *key, asked), caller.now)
 
 
-Order = Annotated[list[str] | None, Parameter(query="account[]")]
-PortalFilter = Annotated[list[str] | None, Parameter(query="filter[portal]")]
-TypeFilter = Annotated[list[str] | None, Parameter(query="filter[types]")]
-From = Annotated[str | None, Parameter(query="timestamp_from")]
-To = Annotated[str | None, Parameter(query="timestamp_to")]
+Order = Annotated[list[str] | None, QueryParameter(name="account[]")]
+PortalFilter = Annotated[list[str] | None, QueryParameter(name="filter[portal]")]
+TypeFilter = Annotated[list[str] | None, QueryParameter(name="filter[types]")]
+From = Annotated[str | None, QueryParameter(name="timestamp_from")]
+To = Annotated[str | None, QueryParameter(name="timestamp_to")]
 
 
 @get(

@@ -1,0 +1,228 @@
+"""The commands on a real database: each does what it says and tells what to do next."""
+
+import asyncio
+import json
+import os
+from datetime import date
+
+import asyncpg
+import pytest
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+from billfold.engine.founding import partner_places
+from billfold.interfaces.cli.app import run
+from billfold.wiring import Wiring
+
+SEED = "a seed of the command line"
+
+
+@pytest.fixture
+def billfold(database_dsn, tmp_path, capsys):
+    """Run a command on a database of this test; return (status, what was said)."""
+    environment = {
+        "BILLFOLD_DATABASE_URL": database_dsn,
+        "BILLFOLD_STATE_DIR": str(tmp_path),
+        "BILLFOLD_SEED": SEED,
+        "BILLFOLD_LOG_LEVEL": "ERROR",
+        "PATH": os.environ["PATH"],
+    }
+
+    def call(*words, **more):
+        status = run(Wiring(environment | more), arguments=words)
+        captured = capsys.readouterr()
+        return status, " ".join((captured.out + captured.err).split())
+
+    return call
+
+
+@pytest.fixture
+def founded(billfold):
+    assert billfold("migrate", "up")[0] == 0
+    return billfold
+
+
+async def fetch(dsn, query):
+    conn = await asyncpg.connect(dsn)
+    try:
+        return await conn.fetch(query)
+    finally:
+        await conn.close()
+
+
+def _fetch(dsn, query):
+    return asyncio.run(fetch(dsn, query))
+
+
+def test_a_bank_is_founded_once_when_the_database_is_migrated(billfold):
+    assert billfold("migrate", "up") == (0, "✓ Nothing was pending.")  # the fixture had migrated
+    assert billfold("migrate", "status")[0] == 0
+    status, said = billfold("migrate", "up", BILLFOLD_SEED="another")
+    assert status == 1
+    assert "another seed" in said
+
+
+def test_steps_are_taken_back_and_done_again(billfold):
+    assert billfold("migrate", "down", "--yes")[0] == 0
+    status, said = billfold("migrate", "status")
+    assert status == 1
+    assert "billfold migrate up" in said
+    assert billfold("clock", "show")[0] == 1
+    assert billfold("migrate", "up")[0] == 0
+
+
+def test_the_clock_is_shown_moved_and_does_not_go_back(founded):
+    status, said = founded("clock", "show")
+    assert status == 0
+    assert "Mon 2025-06-02 09:00:00 EDT (frozen)" in said
+    assert "2025-06-03" in founded("clock", "advance", "--business-days", "1")[1]
+    assert "Wed 2025-06-04 10:00:00" in founded("clock", "set", "2025-06-04T10:00")[1]
+    assert "Wed 2025-06-04 17:00:00" in founded("clock", "next")[1]
+    assert "running" in founded("clock", "resume")[1]
+    assert "frozen" in founded("clock", "freeze")[1]
+    status, said = founded("clock", "set", "2025-06-01T00:00")
+    assert status == 1
+    assert "clock-would-go-back" in said
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("advance",), ("advance", "--business-days", "1", "--hours", "1"), ("set", "tomorrow")],
+)
+def test_the_clock_asks_again_when_it_is_not_clear_how_far_to_go(founded, words):
+    status, said = founded("clock", *words)
+    assert status == 1
+    assert "Next:" in said
+
+
+def test_a_partner_is_made_with_what_it_needs(founded):
+    status, said = founded("partner", "create", "acme", "--name", "Acme Inc.")
+    assert status == 0
+    places = partner_places(SEED.encode(), "acme")
+    assert str(places.facilitation_pocket_id) in said
+    assert "password" in said
+    assert "once" in said
+    status, said = founded("partner", "create", "acme")
+    assert status == 1
+    assert "duplicate-id" in said
+    assert "Acme Inc." in founded("partner", "list")[1]
+
+
+def test_a_partner_with_a_name_that_is_no_host_leaves_nothing(founded):
+    status, said = founded("partner", "create", "Not A Host")
+    assert status == 1
+    assert "slug" in said
+    assert "Not A Host" not in founded("partner", "list")[1]
+
+
+def test_credentials_are_added_and_changed(founded, tmp_path):
+    founded("partner", "create", "acme")
+    assert "anna may log in" in founded("partner", "add-user", "acme", "anna")[1]
+    pem = tmp_path / "key.pem"
+    key = ec.generate_private_key(ec.SECP256R1()).public_key()
+    pem.write_bytes(key.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo))
+    status, said = founded("partner", "add-key", "anna", str(pem))
+    assert status == 0
+    assert "kid = " in said
+    assert founded("partner", "add-key", "nobody", str(pem))[0] == 1
+    assert "new signing secret" in founded("partner", "rotate-secret", "acme")[1]
+    assert founded("partner", "enable", "acme", "customer-close")[0] == 0
+    assert "customer-close" in founded("partner", "list")[1]
+    assert founded("partner", "disable", "acme", "customer-close")[0] == 0
+    assert "customer-close" not in founded("partner", "list")[1]
+    status, said = founded("partner", "enable", "nobody", "customer-close")
+    assert status == 1
+    assert "billfold partner list" in said
+
+
+def test_a_pocket_is_frozen_and_opened_by_the_operator(founded, database_dsn):
+    founded("partner", "create", "acme")
+    pocket = str(partner_places(SEED.encode(), "acme").facilitation_pocket_id)
+    for words, column, expected in (
+        (("freeze", pocket), "status", "FROZEN"),
+        (("unfreeze", pocket), "status", "OPEN"),
+        (("real-time-yield", pocket), "real_time_yield", True),
+        (("real-time-yield", pocket, "--off"), "real_time_yield", False),
+    ):
+        assert founded("pocket", *words)[0] == 0
+        rows = _fetch(database_dsn, "SELECT status, real_time_yield FROM pocket")
+        assert [row[column] for row in rows] == [expected]
+    status, said = founded("pocket", "freeze", "8f72b064-f013-8fbb-add9-dd64e9528fe6")
+    assert status == 1
+    assert "There is no Pocket" in said
+
+
+def test_days_are_overridden_and_given_back(founded, database_dsn):
+    words = ("calendar", "override", "2025-11-28", "--closes", "13:00", "--reason", "Early close")
+    assert founded(*words)[0] == 0
+    assert "Early close" in founded("calendar", "list")[1]
+    (row,) = _fetch(database_dsn, "SELECT * FROM calendar_override")
+    assert (row["day"], row["bond_market"], row["fed"]) == (date(2025, 11, 28), "early", "open")
+    assert founded("calendar", "override", "2025-11-28", "--remove")[0] == 0
+    assert founded("calendar", "override", "2025-11-28", "--remove")[0] == 1
+    assert founded("calendar", "override", "2025-11-28", "--bond", "closed")[0] == 1
+
+
+def test_newer_rates_are_imported_and_contradicting_ones_refused(founded, tmp_path):
+    header = "Date,4 WEEKS BANK DISCOUNT,4 WEEKS COUPON EQUIVALENT\n"
+    rates = tmp_path / "rates.csv"
+    rates.write_text(header + "11/20/2026,3.95,4.01\n")
+    assert "1 new, 0 known" in founded("market", "import", "--rates", str(rates))[1]
+    assert "0 new, 1 known" in founded("market", "import", "--rates", str(rates))[1]
+    rates.write_text(header + "11/20/2026,3.96,4.02\n")
+    status, said = founded("market", "import", "--rates", str(rates))
+    assert status == 1
+    assert "otherwise than what is on record" in said
+    rates.write_text(header + "11/20/2026,high,4.02\n")
+    assert "not a percentage" in founded("market", "import", "--rates", str(rates))[1]
+    assert founded("market", "import")[0] == 1
+
+
+def test_the_ledger_is_proven_and_the_first_bad_row_is_named(founded, database_dsn):
+    founded("partner", "create", "acme")
+    status, said = founded("verify")
+    assert status == 0, said
+    assert "every row is as it was written" in said
+    _fetch(database_dsn, "UPDATE customer SET account_status = 'FROZEN' WHERE role = 'partner'")
+    _fetch(database_dsn, "UPDATE head SET event_no = event_no + 1")
+    status, said = founded("verify")
+    assert status == 1
+    assert "The first bad row is in" in said
+    assert "Next:" in said
+
+
+def test_the_doctor_names_the_first_gap_and_what_to_do(billfold):
+    status, said = billfold("doctor")
+    assert status == 1
+    assert "no bank in the database yet" in said
+    assert "billfold migrate up" in said
+    billfold("migrate", "up")
+    status, said = billfold("doctor", BILLFOLD_PORT="1", BILLFOLD_HTTP_PORT="2")
+    assert status == 1
+    assert "test clock: Mon 2025-06-02 09:00:00 EDT" in said
+    assert "none yet" in said  # the certificate
+
+
+def test_the_openapi_document_is_printed_without_a_database(capsysbinary):
+    assert run(Wiring({}), arguments=["openapi", "partner"]) == 0
+    plain = json.loads(capsysbinary.readouterr().out)
+    assert run(Wiring({}), arguments=["openapi", "partner", "--all"]) == 0
+    everything = json.loads(capsysbinary.readouterr().out)
+    assert plain["openapi"].startswith("3.1")
+    assert "/api/v1/sandbox/fund/" in plain["paths"]
+    assert plain["paths"].keys() < everything["paths"].keys()
+    production = {"BILLFOLD_ENVIRONMENT": "production"}
+    assert run(Wiring(production), arguments=["openapi", "partner"]) == 1  # it lacks its settings
+
+
+def test_callers_of_deprecated_operations_are_listed(founded, database_dsn):
+    assert "Nobody" in founded("deprecations")[1]
+    founded("partner", "create", "acme")
+    _fetch(
+        database_dsn,
+        "INSERT INTO deprecated_call SELECT user_id, 'list_accounts', 3, now(), now()"
+        " FROM partner_user",
+    )
+    said = founded("deprecations")[1]
+    assert "list_accounts" in said
+    assert "acme" in said

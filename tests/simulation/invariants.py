@@ -1,0 +1,99 @@
+"""What must hold of every book at every moment, and of all of them together."""
+
+from collections import Counter
+
+from billfold.domain.tbills import PocketState, entry
+from billfold.flows.holdings import selling_order
+
+
+def check_book(book):
+    """Bank zero, nothing negative, bases where bills are, lots in selling order."""
+    for pocket in book.pockets.values():
+        assert pocket.bank.balance == 0
+        assert pocket.cash.balance >= pocket.cash.reserved >= 0
+        assert 0 <= pocket.idle <= pocket.cash.balance
+        assert pocket.fee_accrued >= 0
+        assert min(pocket.inflow, pocket.outflow, pocket.fees) >= 0
+        assert pocket.lots == sorted(pocket.lots, key=selling_order)
+        assert all(lot.balance > 0 for lot in pocket.lots)
+        assert all(min(lot.tax_basis, lot.earnings_basis) >= 0 for lot in pocket.lots)
+        for key, lot in pocket.lots_by_key.items():
+            assert key == (lot.asset, lot.acquired_on)
+            assert (lot.balance > 0) == (lot in pocket.lots)
+            assert lot.balance or lot.tax_basis == lot.earnings_basis == 0
+        if pocket.status == "CLOSED":
+            assert not pocket.lots
+            assert pocket.cash.balance == 0
+    assert not book._banks
+
+
+def check_bank(bank):
+    """Every asset sums to zero; between customers nothing is lost; the street is explained."""
+    by_asset = Counter()
+    for (kind, asset), total in bank.totals.items():
+        by_asset[asset] += total
+        if kind == "on_us":
+            assert total == 0, asset
+    assert not +by_asset
+    assert not -by_asset
+    units, cents = Counter(), 0
+    for (block, what), count in bank.unsettled.items():
+        _, cusip, _, side = block
+        sign = -1 if side == "BUY" else 1
+        if what == "units":
+            units[cusip] += sign * count
+        elif side != "MATURITY":
+            cents -= sign * count
+    assert bank.totals["street", "USD"] == cents
+    for cusip in {asset for _, asset in bank.totals} - {"USD"}:
+        there = bank.totals["street", cusip] + bank.totals["treasury", cusip]
+        assert there == units[cusip]
+        assert -bank.totals["custodian", cusip] == bank.totals["lot", cusip] + there
+
+
+def state_of(pocket):
+    """What the earnings of a pocket are computed from."""
+    return PocketState(
+        positions=tuple(pocket.positions()), cash=pocket.cash.balance,
+        earnings_basis=pocket.earnings_basis(), inflow=pocket.inflow, outflow=pocket.outflow,
+        fees=pocket.fees, realised=pocket.realised,
+    )  # fmt: skip
+
+
+def check_earnings(pocket, market, now):
+    """The identity of the earnings entry holds since the pocket was opened (`entry` asserts it)."""
+    entry(PocketState(), pocket.opened_at, state_of(pocket), now, market)
+
+
+def picture(book):
+    """Everything a book holds, in a form that can be compared."""
+    return (
+        book.version, book.journal_no, book.event_no, book.account_no, book.booked_at,
+        book.business_date, book.chain, book.account_status, book.draft.lengths(),
+        {key: picture_of_account(account) for key, account in book.house.items()},
+        dict(book.portals), dict(book.counterparties), dict(book.pending),
+        {key: picture_of_pocket(pocket) for key, pocket in book.pockets.items()},
+        list(book._banks),
+    )  # fmt: skip
+
+
+def picture_of_account(account):
+    return (
+        account.no, account.kind, account.asset, account.balance, account.reserved,
+        account.tax_basis, account.earnings_basis,
+    )  # fmt: skip
+
+
+def picture_of_pocket(pocket):
+    """A pocket without its next due instant, which is worked out when it is written."""
+    plain = {
+        name: getattr(pocket, name)
+        for name in pocket.__slots__
+        if name not in {"bank", "cash", "owed", "lots", "lots_by_key", "liens", "due_at"}
+    }
+    return (
+        plain, picture_of_account(pocket.bank), picture_of_account(pocket.cash),
+        [picture_of_account(lot) for lot in pocket.lots],
+        {key: picture_of_account(lot) for key, lot in pocket.lots_by_key.items()},
+        list(pocket.liens),
+    )  # fmt: skip

@@ -1,0 +1,200 @@
+"""The whole bank in memory: the same flows and the same planning, tables that are lists.
+
+What the engine does with a database is done here with dictionaries, one command per commit, so
+a run through Postgres with the same commands must agree to the cent and to the last hash.
+"""
+
+from bisect import insort
+from collections import Counter, defaultdict
+from datetime import datetime
+from uuid import UUID
+
+from billfold.engine.batch import Engine
+from billfold.engine.due_work import house_id
+from billfold.engine.write import _forge_head, settle_books
+from billfold.flows.book import Book
+from billfold.flows.command import Context
+from billfold.flows.due import CatchUp
+from billfold.flows.enrol import EnrolCustomer
+from billfold.flows.house import Block, CloseHouseDay
+from billfold.kit.errors import BillfoldError
+from billfold.kit.ids import command_id
+
+CUSTOMERS_OWN = frozenset({"cash", "lot"})
+LISTS = (
+    "journals", "legs", "trades", "activities", "events", "commands", "snapshots", "liens",
+    "customers", "directory", "portals", "counterparties", "transfers", "settlements",
+)  # fmt: skip
+
+
+class Planned:
+    """A command on its way, as the engine's planning expects one."""
+
+    def __init__(self, command):
+        self.command = command
+        self.command_id = command.command_id
+        self.customers = tuple(dict.fromkeys(command.customers))
+        self.answer = None
+
+
+class Balance:
+    """One account as the database keeps it."""
+
+    __slots__ = ("asset", "credits", "debits", "kind", "reserved")
+
+    def __init__(self, kind, asset):
+        self.kind, self.asset = kind, asset
+        self.debits = self.credits = self.reserved = 0
+
+
+class MemoryBank:
+    """Books and tables of one bank. `submit` answers as the engine does."""
+
+    def __init__(self, market, calendars, terms, seed, now):
+        self.market, self.calendars, self.terms, self.seed = market, calendars, terms, seed
+        self.now: datetime = now
+        self.books = {}
+        self.tables = defaultdict(list)
+        self.commands = {}
+        self.balances = {}
+        self.links = {}
+        self.totals = Counter()
+        self.unsettled = Counter()
+        self._dues = []
+        self._engine = Engine(
+            None, market=market, calendars=calendars, terms=terms, seed=seed, test_clock=True
+        )
+
+    # -- commands -----------------------------------------------------------------------
+
+    def submit(self, command):
+        """Carry a command out in a commit of its own; raise its refusal."""
+        job = Planned(command)
+        planned = False
+        while not planned:
+            ctx = Context(
+                now=self.now, market=self.market, calendars=self.calendars, terms=self.terms,
+                seed=self.seed,
+            )  # fmt: skip
+            if isinstance(command, EnrolCustomer):
+                self._new_head(command.customers[0], ctx)
+            books = {c: self.books[c] for c in sorted(job.customers) if c in self.books}
+            earlier = self.commands.get((job.customers[0], job.command_id))
+            known = {} if earlier is None else {job.command_id: earlier}
+            planned = self._engine._plan(job, books, known, ctx)
+            changed = [book for book in books.values() if book.is_changed()]
+            for book in changed:
+                self._write(book)
+            settle_books(changed)
+        if isinstance(job.answer, BillfoldError):
+            raise job.answer
+        return job.answer
+
+    def _new_head(self, customer_id, ctx):
+        if customer_id not in self.books:
+            self.books[customer_id] = Book(
+                customer_id=customer_id, version=0, journal_no=0, event_no=0, account_no=0,
+                booked_at=ctx.now, business_date=ctx.business_date, chain=b"",
+            )  # fmt: skip
+
+    def _write(self, book):
+        was_due = book.due_at
+        head, link = _forge_head(book, self.calendars)
+        assert head[3] - head[2] == len(book.draft.journals)
+        if book.due_at != was_due and book.due_at is not None:
+            insort(self._dues, (book.due_at, book.customer_id.bytes))
+        self.links[book.customer_id, link[1]] = link
+        for name in LISTS:
+            self.tables[name] += getattr(book.draft, name)
+        for row in book.draft.commands:
+            self.commands[row[0], row[1]] = {
+                "command_id": row[1], "request_hash": row[5], "accepted": row[6], "outcome": row[7],
+            }  # fmt: skip
+        self._fold(book)
+        for row in book.draft.trades:
+            if row[6] in {"BUY", "SELL", "MATURITY"}:
+                block = (row[16], row[8], row[10], row[6])
+                self.unsettled[block, "units"] += row[9]
+                self.unsettled[block, "cents"] += row[11]
+        for row in book.draft.settlements:
+            self.unsettled[row[:4], "units"] -= row[5]
+            self.unsettled[row[:4], "cents"] -= row[6]
+        self.unsettled = +self.unsettled if book.draft.settlements else self.unsettled
+
+    def _fold(self, book):
+        """What `ledger_apply` does, and the constraints it leans on."""
+        customer_id = book.customer_id
+        for account in book.draft.accounts:
+            key = customer_id, account.no
+            assert key not in self.balances
+            self.balances[key] = Balance(account.kind, account.asset)
+        touched = set()
+        for _, _, _, debit_no, credit_no, asset, amount, phase in book.draft.legs:
+            debit = self.balances[customer_id, debit_no]
+            credit = self.balances[customer_id, credit_no]
+            assert asset == debit.asset == credit.asset
+            assert amount > 0
+            assert phase == 0
+            debit.debits += amount
+            credit.credits += amount
+            self.totals[debit.kind, asset] -= amount
+            self.totals[credit.kind, asset] += amount
+            touched |= {debit, credit}
+        for account in touched:
+            assert account.kind != "bank" or account.debits == account.credits
+            assert account.kind not in CUSTOMERS_OWN or account.credits >= account.debits
+
+    # -- time ---------------------------------------------------------------------------
+
+    def advance(self, to):
+        """Walk to an instant through everything that is due on the way, as the clock does."""
+        while (due := self._next_due()) is not None and due <= to:
+            self.now = max(due, self.now)
+            self._catch_up()
+            self._close_house_days()
+        self.now = max(to, self.now)
+
+    def _next_due(self):
+        while self._dues:
+            due, customer = self._dues[0]
+            book = self._by_bytes(customer)
+            if book.due_at == due:
+                return due
+            self._dues.pop(0)
+        return None
+
+    def _by_bytes(self, customer):
+        return self.books[UUID(bytes=customer)]
+
+    def _catch_up(self):
+        house = house_id(self.seed)
+        while True:
+            due = [
+                book.customer_id
+                for book in self.books.values()
+                if book.due_at is not None
+                and book.due_at <= self.now
+                and book.customer_id != house
+            ]
+            if not due:
+                return
+            for customer in due:
+                self.submit(CatchUp(caller="due", key=customer, customers=(customer,)))
+
+    def _close_house_days(self):
+        house = house_id(self.seed)
+        book = self.books.get(house)
+        while book is not None and book.due_at is not None and book.due_at <= self.now:
+            day = book.business_date
+            self.submit(
+                CloseHouseDay(
+                    caller="house", key=command_id("house-day", day.isoformat()),
+                    customers=(house,), day=day, blocks=self._blocks(day),
+                )
+            )  # fmt: skip
+
+    def _blocks(self, day):
+        keys = sorted({block for block, _ in self.unsettled if block[0] <= day})
+        return tuple(
+            Block(*key, self.unsettled[key, "units"], self.unsettled[key, "cents"]) for key in keys
+        )
