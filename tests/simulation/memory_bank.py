@@ -61,6 +61,7 @@ class MemoryBank:
         self.totals = Counter()
         self.unsettled = Counter()
         self._dues = []
+        self._ctx = None
         self._engine = Engine(
             None, market=market, calendars=calendars, terms=terms, seed=seed, test_clock=True
         )
@@ -72,10 +73,7 @@ class MemoryBank:
         job = Planned(command)
         planned = False
         while not planned:
-            ctx = Context(
-                now=self.now, market=self.market, calendars=self.calendars, terms=self.terms,
-                seed=self.seed,
-            )  # fmt: skip
+            ctx = self._moment()
             if isinstance(command, EnrolCustomer):
                 self._new_head(command.customers[0], ctx)
             books = {c: self.books[c] for c in sorted(job.customers) if c in self.books}
@@ -89,6 +87,15 @@ class MemoryBank:
         if isinstance(job.answer, BillfoldError):
             raise job.answer
         return job.answer
+
+    def _moment(self):
+        """The context of this instant; prices looked up at it are kept while it lasts."""
+        if self._ctx is None or self._ctx.now != self.now:
+            self._ctx = Context(
+                now=self.now, market=self.market, calendars=self.calendars, terms=self.terms,
+                seed=self.seed,
+            )  # fmt: skip
+        return self._ctx
 
     def _new_head(self, customer_id, ctx):
         if customer_id not in self.books:

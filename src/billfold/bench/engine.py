@@ -14,9 +14,9 @@ import msgspec
 from billfold.bench.bare import CONNECTIONS, bare_child
 from billfold.bench.ground import Ground
 from billfold.bench.measure import Chapter, Figure, Lap, Say, figure, peak_of_family, rate
+from billfold.bench.proof import check_sums
 from billfold.bench.racers import Child, run_together
 from billfold.bench.sizes import Sizes
-from billfold.bench.town import prove
 from billfold.bench.whole import Counts, Pair, draw_pairs, warden_child, whole_child
 
 LANES = 2
@@ -106,11 +106,11 @@ def bench_engine(ground: Ground, sizes: Sizes, say: Say) -> Chapter:
             "engine": max(engine.peak_memory_mib() for engine in race.engines),
             **peak_of_family(ground.pid),
         }
-        say("proving the ledger")
-        proven = prove(race.place)
+        say("folding the log against the balances")
+        check_sums(race.place)
         return Chapter(
             name="engine",
-            setting={**_setting(race, sizes), "rows proven after it": proven},
+            setting=_setting(race, sizes),
             figures=_figures(race, bare),
             peak_memory_mib=peaks,
         )

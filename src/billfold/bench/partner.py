@@ -66,6 +66,8 @@ async def enrol_partner(bank: Bank) -> Credentials:
 
 async def introduce(bank: Bank, pairs: Sequence[tuple[int, int]]) -> list[UUID]:
     """Give each payer his payee as a counterparty; return the counterparties in order."""
+    rows = await bank.pool.fetch("SELECT pocket_id, network_address FROM portal")
+    addresses = {row["pocket_id"]: row["network_address"] for row in rows}
     outcomes = await submit_everything(
         bank,
         [
@@ -75,7 +77,7 @@ async def introduce(bank: Bank, pairs: Sequence[tuple[int, int]]) -> list[UUID]:
                 customers=(customer_of(payer),),
                 counterparty_name={"type": "BUSINESS", "business_name": f"Customer {payee}"},
                 display_name=None,
-                account_number=f"{payee:012d}",
+                account_number=addresses[pocket_of(payee)],
                 target_customer_id=customer_of(payee),
                 target_pocket_id=pocket_of(payee),
             )

@@ -14,9 +14,10 @@ from billfold.bench.ground import Ground
 from billfold.bench.history import LONG, SHORT, Past, historian_child
 from billfold.bench.load import Call, Credentials, Orders, Outcome, loader_child
 from billfold.bench.measure import Chapter, Figure, Say, figure, peak_of_family, rate
+from billfold.bench.proof import prove
 from billfold.bench.server import Server
 from billfold.bench.sizes import Sizes
-from billfold.bench.town import pocket_of, prove
+from billfold.bench.town import pocket_of
 
 CONNECTIONS = 16
 HEALTH = "health, not authenticated"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
@@ -11,13 +10,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import UUID
 
-import asyncpg
 import msgspec
 
 from billfold import wiring
 from billfold.engine.bank import Bank
 from billfold.engine.stepping import Stepping
-from billfold.engine.verify import verify_bank
 from billfold.flows.command import Command
 from billfold.flows.enrol import EnrolCustomer
 from billfold.flows.pockets import OpenPocket
@@ -156,18 +153,3 @@ async def next_morning(bank: Bank) -> None:
     """Walk the clock to ten in the morning of the next business day, doing all that is due."""
     day = bank.calendars.next_settlement_day(et_date(await bank.now()))
     await Stepping(bank).set_to(et_instant(day, TEN_O_CLOCK))
-
-
-def prove(place: Place) -> int:
-    """Have the ledger prove itself; return how many rows that took. Raises AssertionError."""
-    return asyncio.run(_prove(place))
-
-
-async def _prove(place: Place) -> int:
-    conn = await asyncpg.connect(place.dsn)  # without a limit of time
-    try:
-        report = await verify_bank(conn)
-    finally:
-        await conn.close()
-    assert report.first is None, str(report.first)
-    return sum(report.checked.values())

@@ -49,6 +49,8 @@ _NEW_HEADS = """
 INSERT INTO head (customer_id, booked_at, business_date)
 SELECT id, $2, $3 FROM unnest($1::uuid[]) AS id ON CONFLICT DO NOTHING
 """
+_TAKEN = "directory_pkey"
+"""Two commands at once gave their objects one id: the directory lets the first have it."""
 _LOST = (
     asyncpg.PostgresConnectionError,
     asyncpg.InterfaceError,
@@ -227,8 +229,7 @@ class Engine:
     async def _bisect(self, batch: Sequence[Job], error: Exception) -> None:
         if len(batch) == 1:
             log.error("command_broke", kind=type(batch[0].command).__name__, error=repr(error))
-            known = isinstance(error, BillfoldError)
-            self._give_up(batch, error if known else Broken(f"{type(error).__name__}: {error}"))
+            self._give_up(batch, _as_told(error))
             return
         log.warning("batch_broke", size=len(batch), error=repr(error))
         half = len(batch) // 2
@@ -340,6 +341,15 @@ class Engine:
         if not isinstance(job.command, CatchUp):
             sign(own[job.customers[0]], job, outcome, ctx.now, accepted=accepted)
         return True
+
+
+def _as_told(error: Exception) -> BillfoldError:
+    """What the caller of one command learns of its failure."""
+    if isinstance(error, BillfoldError):
+        return error
+    if isinstance(error, asyncpg.UniqueViolationError) and error.constraint_name == _TAKEN:
+        return Refused("duplicate-id", "Another object already has this id.")
+    return Broken(f"{type(error).__name__}: {error}")
 
 
 async def _name(conn: Connection, batch: Sequence[Job], books: dict[UUID, Book]) -> None:

@@ -89,8 +89,7 @@ def transfer_on_us(books: Books, cmd: TransferOnUs, ctx: Context) -> Outcome:
         _must_pay(origin)
         return _put(payer, cmd, ctx, transfer_id, "PENDING", None, cmd.amount or 0)
     try:
-        destination = _destination(payee, cmd, payer)
-        _must_pay(origin)
+        destination = _may_move(payer, origin, payee, cmd)
         _screen(cmd, ctx)
         if cmd.in_kind:
             amount = _move_bills(payer, origin, destination, cmd, ctx, transfer_id)
@@ -106,6 +105,19 @@ def transfer_on_us(books: Books, cmd: TransferOnUs, ctx: Context) -> Outcome:
 
 
 # -- may it ---------------------------------------------------------------------------
+
+
+def _may_move(
+    payer: Book, origin: PocketBook, payee: Book, cmd: TransferOnUs
+) -> PocketBook:
+    """The destination, when both ends may take part. What was accepted earlier is rejected now."""
+    try:
+        _must_pay(origin)
+        return _destination(payee, cmd, payer)
+    except Refused:
+        if not cmd.accepted:
+            raise
+        raise _Rejected("ACCOUNT_UNAVAILABLE") from None
 
 
 def _must_pay(origin: PocketBook) -> None:

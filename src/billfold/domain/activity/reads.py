@@ -5,7 +5,7 @@ A sweep is not stored: it is the other half of each swept activity, so it is der
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -22,19 +22,29 @@ if TYPE_CHECKING:
 SWEEP_MEMBER = 1000
 """The sweep beside member n of a transaction is its member 1000 + n."""
 _LAST_MEMBER = 65_535
+ROWS_MAX = 128
+"""The most rows a list gives at once: a full page, and what its edges need."""
+
+_NUMBERS = ((-1, -1), (2**63 - 1, 2**15 - 1))
+_EVER = (datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, tzinfo=UTC))
+_NO_ID = UUID(int=0)
 
 _COLUMNS = (
     "customer_id, pocket_id, journal_no, leg_no, activity_id, transaction_id, type, direction, "
     "amount, swept, title, description, booked_at, settles_at, details, remittance"
 )
 _FILTER = """
-   AND ({type}::text[] IS NULL OR a.type = ANY({type}))
+   AND ({type}::text[] IS NULL OR a.type = ANY({type}) OR a.type || ':'
+        || coalesce(a.details ->> 'fee_type', a.details ->> 'credit_type', '') = ANY({type}))
    AND ({direction}::text IS NULL OR a.direction = {direction})
-   AND ({low}::bigint IS NULL OR a.amount >= {low}) AND ({high}::bigint IS NULL OR a.amount <= {high})
+   AND ({low}::bigint IS NULL OR a.amount >= {low})
+   AND ({high}::bigint IS NULL OR a.amount <= {high})
    AND ({from_}::timestamptz IS NULL OR a.booked_at >= {from_})
    AND ({to}::timestamptz IS NULL OR a.booked_at < {to})
-   AND ({settled_from}::timestamptz IS NULL OR (a.settles_at >= {settled_from} AND a.settles_at <= {now}))
-   AND ({settled_to}::timestamptz IS NULL OR (a.settles_at < {settled_to} AND a.settles_at <= {now}))
+   AND ({settled_from}::timestamptz IS NULL
+        OR (a.settles_at >= {settled_from} AND a.settles_at <= {now}))
+   AND ({settled_to}::timestamptz IS NULL
+        OR (a.settles_at < {settled_to} AND a.settles_at <= {now}))
    AND ({details}::text[] IS NULL OR a.details ->> 'on_us_transfer_id' = ANY({details})
         OR a.details ->> 'wire_id' = ANY({details}) OR a.details ->> 'portal_id' = ANY({details}))
 """
@@ -64,7 +74,8 @@ class ActivityRow(msgspec.Struct, frozen=True):
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     """Which activity: every filter None lets everything through.
 
-    `details` are texts of which one must be the transfer's, wire's or portal's id.
+    `types` are types, or a type and what kind of it: "FEE:WIRE_FEE". `details` are texts of
+    which one must be the transfer's, wire's or portal's id.
     `booked_from` and `settled_from` are included, `_to` excluded.
     """
 
@@ -96,35 +107,41 @@ def _filter(first: int) -> str:
 
 
 _PREFIXED = ", ".join(f"a.{name}" for name in _COLUMNS.split(", "))
+# A plan made without knowing the values must be as good as one made for them. So the place to
+# go on from is always there, the first page going on from beyond the ends, and a constant limit
+# inside the asked one tells the planner that few rows are wanted.
 _POCKET = f"""
-SELECT {_PREFIXED} FROM activity a
+SELECT * FROM (SELECT {_PREFIXED} FROM activity a
  WHERE a.customer_id = $1 AND a.pocket_id = $2
-   AND ($3::bigint IS NULL OR (a.journal_no, a.leg_no) {{than}} ($3, $4::smallint)) {_filter(6)}
- ORDER BY a.journal_no {{way}}, a.leg_no {{way}} LIMIT $5
-"""
+   AND (a.journal_no, a.leg_no) {{than}} ($3::bigint, $4::smallint) {_filter(6)}
+ ORDER BY a.journal_no {{way}}, a.leg_no {{way}} LIMIT {ROWS_MAX}) a LIMIT $5
+"""  # noqa: S608 - our columns
 _CUSTOMER = f"""
 SELECT {_PREFIXED} FROM unnest($2::uuid[]) AS p(pocket_id) CROSS JOIN LATERAL (
-  SELECT * FROM activity a
+  SELECT * FROM (SELECT * FROM activity a
    WHERE a.customer_id = $1 AND a.pocket_id = p.pocket_id
-     AND ($3::bigint IS NULL OR (a.journal_no, a.leg_no) {{than}} ($3, $4::smallint)) {_filter(6)}
-   ORDER BY a.journal_no {{way}}, a.leg_no {{way}} LIMIT $5) a
+     AND (a.journal_no, a.leg_no) {{than}} ($3::bigint, $4::smallint) {_filter(6)}
+   ORDER BY a.journal_no {{way}}, a.leg_no {{way}} LIMIT {ROWS_MAX}) a LIMIT $5) a
  ORDER BY a.journal_no {{way}}, a.leg_no {{way}} LIMIT $5
-"""
+"""  # noqa: S608 - our columns
 _PARTNER = f"""
-SELECT {_PREFIXED} FROM activity a
+SELECT * FROM (SELECT {_PREFIXED} FROM activity a
  WHERE a.partner_id = $1 AND ($2::uuid[] IS NULL OR a.pocket_id = ANY($2))
-   AND ($3::timestamptz IS NULL OR (a.booked_at, a.activity_id) {{than}} ($3, $4::uuid)) {_filter(6)}
- ORDER BY a.booked_at {{way}}, a.activity_id {{way}} LIMIT $5
-"""
+   AND (a.booked_at, a.activity_id) {{than}} ($3::timestamptz, $4::uuid)
+   AND a.booked_at {{until}} $16::timestamptz {_filter(6)}
+ ORDER BY a.booked_at {{way}}, a.activity_id {{way}} LIMIT {ROWS_MAX}) a LIMIT $5
+"""  # noqa: S608 - our columns
 _ONE = f"""
 SELECT {_PREFIXED} FROM activity a
  WHERE a.customer_id = $1 AND a.activity_id BETWEEN $3 AND $4 AND a.pocket_id = $2
- ORDER BY a.activity_id <> $5, a.activity_id LIMIT 1
-"""
+   AND (a.swept OR NOT $5::boolean)
+ ORDER BY a.activity_id LIMIT 1
+"""  # noqa: S608 - our columns
 
 
 def _both(sql: str) -> tuple[str, str]:
-    return sql.format(than="<", way="DESC"), sql.format(than=">", way="ASC")
+    down = sql.format(than="<", way="DESC", until=">=")
+    return down, sql.format(than=">", way="ASC", until="<")
 
 
 _POCKET_DOWN, _POCKET_UP = _both(_POCKET)
@@ -143,7 +160,7 @@ async def list_of_pocket(
     limit: int,
 ) -> list[ActivityRow]:
     """One pocket's activity on from (journal_no, leg_no)."""
-    journal_no, leg_no = after or (None, None)
+    journal_no, leg_no = after or _NUMBERS[descending]
     sql = _POCKET_DOWN if descending else _POCKET_UP
     rows = await conn.fetch(
         sql, customer_id, pocket_id, journal_no, leg_no, limit, *wanted.arguments()
@@ -162,7 +179,7 @@ async def list_of_customer(
     limit: int,
 ) -> list[ActivityRow]:
     """The activity of these pockets of one customer, merged, on from (journal_no, leg_no)."""
-    journal_no, leg_no = after or (None, None)
+    journal_no, leg_no = after or _NUMBERS[descending]
     sql = _CUSTOMER_DOWN if descending else _CUSTOMER_UP
     rows = await conn.fetch(
         sql, customer_id, pocket_ids, journal_no, leg_no, limit, *wanted.arguments()
@@ -181,32 +198,45 @@ async def list_of_partner(
     limit: int,
 ) -> list[ActivityRow]:
     """The activity of all customers of a partner on from (booked_at, activity_id)."""
-    booked_at, activity_id = after or (None, None)
+    start, end = _bounds(wanted, after, descending=descending)
     sql = _PARTNER_DOWN if descending else _PARTNER_UP
     rows = await conn.fetch(
-        sql, partner_id, pocket_ids, booked_at, activity_id, limit, *wanted.arguments()
-    )
+        sql, partner_id, pocket_ids, *start, limit, *wanted.arguments(), end
+    )  # fmt: skip
     return [_row(row) for row in rows]
+
+
+def _bounds(
+    wanted: Wanted, after: tuple[datetime, UUID] | None, *, descending: bool
+) -> tuple[tuple[datetime, UUID], datetime]:
+    """Where a partner's list goes on from and where it ends, its dates in the same bounds."""
+    first, last = wanted.booked_from or _EVER[0], wanted.booked_to or _EVER[1]
+    if descending:
+        return min(after or (last, _NO_ID), (last, _NO_ID)), first
+    return max(after or (first, _NO_ID), (first, _NO_ID)), last
 
 
 async def find_activity(
     conn: Connection | Pool, customer_id: UUID, pocket_id: UUID, asked: UUID
 ) -> ActivityRow:
-    """The activity with this id, or of the transaction with it. Raises NotFound."""
+    """The activity with this id, or the first of the transaction with it. Raises NotFound."""
     group = group_of(asked)
     member = int.from_bytes(asked.bytes[-2:])
-    if member >= SWEEP_MEMBER:
-        asked = member_of(group, member - SWEEP_MEMBER)
-    last = member_of(group, _LAST_MEMBER)
-    row = await conn.fetchrow(_ONE, customer_id, pocket_id, group, last, asked)
+    sweep = member >= SWEEP_MEMBER
+    first = member_of(group, member - SWEEP_MEMBER) if sweep else asked
+    last = first if member else member_of(group, _LAST_MEMBER)
+    row = await conn.fetchrow(_ONE, customer_id, pocket_id, first, last, sweep)
     if row is None:
         raise NotFound("There is no such transaction.")
-    found = _row(row)
-    return swept(found) if member >= SWEEP_MEMBER else found
+    return swept(_row(row)) if sweep else _row(row)
+
+
+_TO_BROKERAGE = '{"sweep_direction":"TO_BROKERAGE"}'
+_TO_BANK = '{"sweep_direction":"TO_BANK"}'
 
 
 def swept(row: ActivityRow) -> ActivityRow:
-    """The sweep beside an activity: what came in goes to the brokerage, what goes out comes from it."""
+    """The sweep beside an activity: to the brokerage what came in, from it what goes out."""
     member = int.from_bytes(row.activity_id.bytes[-2:])
     came_in = row.direction == "CREDIT"
     return ActivityRow(
@@ -224,7 +254,7 @@ def swept(row: ActivityRow) -> ActivityRow:
         description="To brokerage" if came_in else "From brokerage",
         booked_at=row.booked_at,
         settles_at=row.booked_at,
-        details='{"sweep_direction":"TO_BROKERAGE"}' if came_in else '{"sweep_direction":"TO_BANK"}',
+        details=_TO_BROKERAGE if came_in else _TO_BANK,
         remittance=None,
     )
 

@@ -1,0 +1,215 @@
+"""Books under any sequence of commands and days: what must hold after every single step."""
+
+from datetime import UTC, date, datetime, timedelta
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, rule
+
+from billfold.domain.tbills import Market
+from billfold.flows import FLOWS
+from billfold.flows.command import Context, Missing, Terms
+from billfold.flows.due import catch_up
+from billfold.flows.enrol import EnrolCustomer
+from billfold.flows.pockets import OpenPocket, SetPocketState, UpdatePocket
+from billfold.flows.receive import ReceiveMoney
+from billfold.flows.transfer_on_us import TransferOnUs
+from billfold.kit.calendars import Calendars
+from billfold.kit.dates import ET, et_instant
+from billfold.kit.errors import BillfoldError, NotFound, Refused
+from billfold.kit.ids import command_id, derive
+from tests.simulation.invariants import check_bank, check_book, check_earnings, picture
+from tests.simulation.life import PARTNER, WEEKS, Life
+from tests.simulation.memory_bank import MemoryBank
+
+CALENDARS = Calendars()
+MARKET = Market.packaged(CALENDARS)
+START = datetime(2025, 6, 2, 13, tzinfo=UTC)
+TERMS = Terms(routing_number="091000019", ach_credit_lien_days=2)
+
+cents = st.one_of(
+    st.integers(1, 300), st.integers(9_000, 11_000), st.integers(1, 100_000_000),
+    st.integers(1, 10**6).map(lambda dollars: dollars * 100),
+)  # fmt: skip
+
+
+class Books(RuleBasedStateMachine):
+    """Customers with pockets; every command is first planned, taken back, and planned again."""
+
+    places = Bundle("places")
+
+    @initialize()
+    def found(self):
+        self.bank = MemoryBank(MARKET, CALENDARS, TERMS, b"seed of the machine", START)
+        self.count = 0
+        self.portals = {}
+        self.bank.submit(Life(self.bank, 0).found())
+
+    # -- people ---------------------------------------------------------------------
+
+    @rule(target=places, weeks=st.sampled_from(WEEKS), again=st.sampled_from((*WEEKS, None)))
+    def arrive(self, weeks, again):
+        customer = derive(b"machine", command_id("machine", str(self.count)), 0)
+        self.do(
+            EnrolCustomer, customer, partner_id=PARTNER, role="customer", type="BUSINESS",
+            name="Somebody", profile={},
+        )  # fmt: skip
+        return self.open(customer, weeks, again)
+
+    @rule(
+        target=places, place=places, weeks=st.sampled_from(WEEKS),
+        again=st.sampled_from((*WEEKS, None)),
+    )  # fmt: skip
+    def another(self, place, weeks, again):
+        return self.open(place[0], weeks, again)
+
+    def open(self, customer, weeks, again):
+        opened = self.do(
+            OpenPocket, customer, partner_id=PARTNER, name="A pocket", deposit_weeks=weeks,
+            reinvestment_weeks=again,
+        )  # fmt: skip
+        pocket = next(reversed(self.bank.books[customer].pockets))
+        self.portals[pocket] = next(reversed(self.bank.books[customer].portals))
+        assert not isinstance(opened, BillfoldError)
+        return customer, pocket
+
+    @rule(place=places, status=st.sampled_from(("OPEN", "FROZEN")))
+    def freeze(self, place, status):
+        self.do(SetPocketState, place[0], pocket_id=place[1], status=status)
+
+    @rule(place=places, weeks=st.sampled_from((*WEEKS, None)))
+    def reinvest(self, place, weeks):
+        self.do(
+            UpdatePocket, place[0], pocket_id=place[1], reinvestment_weeks=weeks,
+            keep_reinvestment=False,
+        )  # fmt: skip
+
+    @rule(place=places)
+    def close(self, place):
+        self.do(UpdatePocket, place[0], pocket_id=place[1], close_for="not needed")
+
+    # -- money ----------------------------------------------------------------------
+
+    @rule(place=places, amount=cents, rail=st.sampled_from(("WIRE", "ACH")))
+    def deposit(self, place, amount, rail):
+        self.do(
+            ReceiveMoney, place[0], rail=rail, portal_id=self.portals[place[1]],
+            pocket_id=place[1], amount=amount, description="a deposit", details={},
+        )  # fmt: skip
+
+    @rule(origin=places, there=places, amount=st.one_of(cents, st.none()))
+    def pay(self, origin, there, amount):
+        self.transfer(origin, there, amount)
+
+    @rule(origin=places, there=places, part=st.integers(1, 100))
+    def pay_part(self, origin, there, part):
+        pocket = self.bank.books[origin[0]].pockets[origin[1]]
+        worth = pocket.cash.balance + sum(units * 9_990 for _, units in pocket.positions())
+        self.transfer(origin, there, max(1, worth * part // 100))
+
+    @rule(origin=places, there=places, amount=st.one_of(cents, st.none()))
+    def move_bills(self, origin, there, amount):
+        if origin[0] == there[0]:
+            self.transfer(origin, there, amount, in_kind=True)
+
+    @rule(origin=places, there=places, amount=cents)
+    def pay_in_two_steps(self, origin, there, amount):
+        outcome = self.transfer(origin, there, amount, later=True)
+        if not isinstance(outcome, BillfoldError):
+            waiting = next(reversed(self.bank.books[origin[0]].pending))
+            self.transfer(origin, there, amount, later=True, accepted=True, transfer_id=waiting)
+
+    def transfer(self, origin, there, amount, transfer_id=None, **fields):
+        within = origin[0] == there[0]
+        return self.do(
+            TransferOnUs, origin[0], *(() if within else (there[0],)), transfer_id=transfer_id,
+            type="INTERNAL_REALLOCATION" if within else "PEER_TO_PEER",
+            from_pocket_id=origin[1], to_pocket_id=there[1], amount=amount, partner_id=PARTNER,
+            **fields,
+        )  # fmt: skip
+
+    # -- time -------------------------------------------------------------------------
+
+    @rule(minutes=st.integers(1, 600))
+    def minutes(self, minutes):
+        self.bank.advance(self.bank.now + timedelta(minutes=minutes))
+
+    @rule(days=st.integers(1, 40), hour=st.sampled_from((0, 7, 8, 9, 12, 15, 17, 20)))
+    def days(self, days, hour):
+        day = self.bank.now.astimezone(ET).date() + timedelta(days=days)
+        self.bank.advance(et_instant(day, hour))
+
+    @rule(hours=st.integers(1, 800))
+    def nobody_looks(self, hours):
+        """Time goes by and no worker does what is due: the next command finds it waiting."""
+        self.bank.now += timedelta(hours=hours)
+
+    # -- one command -------------------------------------------------------------------
+
+    def do(self, kind, *customers, **fields):
+        """Plan it, take it back, look whether anything is left, and then do it."""
+        self.count += 1
+        command = kind(
+            caller="machine", key=command_id("machine", str(self.count)), customers=customers,
+            request_hash=b"%d" % self.count, **fields,
+        )  # fmt: skip
+        rehearsed = self.rehearse(command)
+        try:
+            outcome = self.bank.submit(command).outcome
+        except BillfoldError as refused:
+            assert rehearsed is None or refused.code == rehearsed["refused"]
+            return refused
+        assert rehearsed is None or rehearsed == outcome
+        assert self.bank.submit(command).replayed
+        with pytest.raises(Refused):
+            self.bank.submit(msgspec.structs.replace(command, request_hash=b"another"))
+        return outcome
+
+    def rehearse(self, command):
+        if isinstance(command, EnrolCustomer):
+            return None
+        ctx = Context(
+            now=self.bank.now, market=MARKET, calendars=CALENDARS, terms=TERMS,
+            seed=self.bank.seed,
+        )  # fmt: skip
+        own = {customer: self.bank.books[customer] for customer in command.customers}
+        for book in own.values():
+            catch_up(book, ctx)
+            book.mark()
+        before = [picture(book) for book in own.values()]
+        ctx.serve(command.command_id)
+        try:
+            outcome = FLOWS[type(command)](own, command, ctx)
+        except (Refused, NotFound) as refused:
+            outcome = {"refused": refused.code}
+        except Missing:
+            pytest.fail("every customer of the command is there")
+        for book in own.values():
+            book.undo()
+        assert [picture(book) for book in own.values()] == before
+        return outcome
+
+    # -- always -------------------------------------------------------------------------
+
+    @invariant()
+    def books_are_whole(self):
+        if not hasattr(self, "bank"):
+            return
+        for book in self.bank.books.values():
+            check_book(book)
+            for pocket in book.pockets.values():
+                check_earnings(pocket, MARKET, self.bank.now)
+        check_bank(self.bank)
+
+
+Books.TestCase.settings = settings(
+    max_examples=60, stateful_step_count=40, deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+)  # fmt: skip
+TestBooks = Books.TestCase
+
+
+def test_the_calendar_of_the_machine_has_holidays_ahead():
+    assert not CALENDARS.is_settlement_day(date(2025, 6, 19))
