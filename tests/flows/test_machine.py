@@ -7,6 +7,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, rule
+from tests.simulation.invariants import check_bank, check_book, check_earnings, picture
+from tests.simulation.life import PARTNER, WEEKS, Life
+from tests.simulation.memory_bank import MemoryBank
 
 from billfold.domain.tbills import Market
 from billfold.flows import FLOWS
@@ -20,9 +23,6 @@ from billfold.kit.calendars import Calendars
 from billfold.kit.dates import ET, et_instant
 from billfold.kit.errors import BillfoldError, NotFound, Refused
 from billfold.kit.ids import command_id, derive
-from tests.simulation.invariants import check_bank, check_book, check_earnings, picture
-from tests.simulation.life import PARTNER, WEEKS, Life
-from tests.simulation.memory_bank import MemoryBank
 
 CALENDARS = Calendars()
 MARKET = Market.packaged(CALENDARS)

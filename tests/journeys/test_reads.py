@@ -129,7 +129,8 @@ async def test_a_pocket_is_opened_by_any_name_of_its_strategy(town):
         ({"pocket_configuration_id": "UST-13W"}, "UST-13W", "UST-13W"),
         ({"trading_strategy_id": "UST-52W"}, "UST-52W", "UST-52W"),
         ({"deposit_strategy_id": "UST-4W", "reinvestment_strategy_id": None}, "UST-4W", None),
-        ({"deposit_strategy_id": "UST-4W", "reinvestment_strategy_id": "UST-26W"}, "UST-4W", "UST-26W"),
+        ({"deposit_strategy_id": "UST-4W", "reinvestment_strategy_id": "UST-26W"},
+         "UST-4W", "UST-26W"),
     ):  # fmt: skip
         made = await town.post(path, {"pocket_name": "p", **body})
         assert (made["deposit_strategy_id"], made["reinvestment_strategy_id"]) == (deposit, again)

@@ -179,9 +179,7 @@ class MemoryBank:
             due = [
                 book.customer_id
                 for book in self.books.values()
-                if book.due_at is not None
-                and book.due_at <= self.now
-                and book.customer_id != house
+                if book.due_at is not None and book.due_at <= self.now and book.customer_id != house
             ]
             if not due:
                 return

@@ -7,6 +7,10 @@ from datetime import UTC, datetime
 import asyncpg
 import msgspec
 import pytest
+from tests.simulation.invariants import check_bank, check_book, check_earnings
+from tests.simulation.life import Life, WalkTo
+from tests.simulation.memory_bank import MemoryBank
+from tests.whole_bank import SEED, close_bank, open_bank
 
 from billfold.domain.tbills import Market
 from billfold.engine.batch import Engine
@@ -16,10 +20,6 @@ from billfold.flows.command import Terms
 from billfold.kit.calendars import Calendars
 from billfold.kit.errors import BillfoldError
 from billfold.kit.settings import Settings
-from tests.simulation.invariants import check_bank, check_book, check_earnings
-from tests.simulation.life import Life, WalkTo
-from tests.simulation.memory_bank import MemoryBank
-from tests.whole_bank import SEED, close_bank, open_bank
 
 SIMULATION_SEED = int(os.environ.get("BILLFOLD_SIMULATION_SEED", "20250602"))
 STEPS = int(os.environ.get("BILLFOLD_SIMULATION_STEPS", "100000"))

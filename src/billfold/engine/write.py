@@ -48,7 +48,8 @@ COLUMNS: dict[str, tuple[str, tuple[str, ...]]] = {
         "customer_id", "command_id", "caller", "key", "kind", "request_hash", "accepted",
         "outcome", "version", "booked_at")),
     "snapshots": ("snapshot", (
-        "customer_id", "pocket_id", "business_date", "journal_no", "cash", "positions", "earnings_basis",
+        "customer_id", "pocket_id", "business_date", "journal_no", "cash", "positions",
+        "earnings_basis",
         "inflow", "outflow", "fees", "realised")),
     "liens": ("lien", ("customer_id", "lien_id", "pocket_id", "amount", "until", "cause")),
     "portals": ("portal", (
@@ -87,9 +88,7 @@ _POCKET_TYPES = (
 )  # fmt: skip
 _UPSERT_POCKETS = (
     f"INSERT INTO pocket (customer_id, {', '.join(_POCKET_COLUMNS)}) SELECT * FROM unnest("  # noqa: S608
-    + ", ".join(
-        ["$1::uuid[]", *(f"${i}::{t}[]" for i, t in enumerate(_POCKET_TYPES, start=2))]
-    )
+    + ", ".join(["$1::uuid[]", *(f"${i}::{t}[]" for i, t in enumerate(_POCKET_TYPES, start=2))])
     + ") ON CONFLICT (customer_id, pocket_id) DO UPDATE SET "
     + ", ".join(f"{c} = excluded.{c}" for c in _POCKET_COLUMNS[1:])
 )
@@ -173,7 +172,9 @@ async def _apply(conn: Connection, books: Sequence[Book], heads: list[tuple[Any,
     journals = [row for b in books for row in b.draft.journals]
     legs = [row for b in books for row in b.draft.legs]
     for table, columns, rows in (
-        ("account", _ACCOUNT, accounts), ("journal", JOURNAL_COLUMNS, journals), ("leg", LEG_COLUMNS, legs)
+        ("account", _ACCOUNT, accounts),
+        ("journal", JOURNAL_COLUMNS, journals),
+        ("leg", LEG_COLUMNS, legs),
     ):  # fmt: skip
         if rows:
             await conn.copy_records_to_table(table, records=rows, columns=columns)

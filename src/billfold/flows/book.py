@@ -83,8 +83,7 @@ class Book:
         self.touched_pockets: set[UUID] = set()
         self.changed_pockets: set[UUID] = set()
         self.touched_lots: dict[int, Lot] = {}
-        self._leg_no = 0
-        self._banks: list[Account] = []
+        self._leg_no, self._banks = 0, list[Account]()
         self._mark: tuple[Any, ...] | None = None
         self._saved: dict[int, tuple[Any, ...]] = {}
         self._saved_pockets: dict[UUID, tuple[Any, ...]] = {}

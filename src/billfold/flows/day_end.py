@@ -44,7 +44,8 @@ def close_day(book: Book, pocket: PocketBook) -> None:
     book.touch(pocket)
     book.draft.snapshots.append(
         (
-            book.customer_id, pocket.pocket_id, pocket.moved_on, book.journal_no, pocket.cash.balance,
+            book.customer_id, pocket.pocket_id, pocket.moved_on, book.journal_no,
+            pocket.cash.balance,
             as_json(pocket.positions()), pocket.earnings_basis(), pocket.inflow,
             pocket.outflow, pocket.fees, pocket.realised,
         )

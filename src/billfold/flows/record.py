@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from billfold.flows.command import Context
     from billfold.flows.holdings import PocketBook
 
+
 def trade(
     book: Book,
     pocket: PocketBook,

@@ -107,9 +107,7 @@ def transfer_on_us(books: Books, cmd: TransferOnUs, ctx: Context) -> Outcome:
 # -- may it ---------------------------------------------------------------------------
 
 
-def _may_move(
-    payer: Book, origin: PocketBook, payee: Book, cmd: TransferOnUs
-) -> PocketBook:
+def _may_move(payer: Book, origin: PocketBook, payee: Book, cmd: TransferOnUs) -> PocketBook:
     """The destination, when both ends may take part. What was accepted earlier is rejected now."""
     try:
         _must_pay(origin)
@@ -388,9 +386,7 @@ def _put(
                 cmd.from_pocket_id, cmd.to_pocket_id, amount, cmd.request, ctx.now,
             )
         )  # fmt: skip
-        payer.draft.directory.append(
-            ("transfer", str(transfer_id), payer.customer_id, transfer_id)
-        )
+        payer.draft.directory.append(("transfer", str(transfer_id), payer.customer_id, transfer_id))
         if status == "PENDING":
             waiting = PendingTransfer(cmd.from_pocket_id, cmd.to_pocket_id)
             payer.put(payer.pending, transfer_id, waiting)

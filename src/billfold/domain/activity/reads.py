@@ -5,7 +5,7 @@ A sweep is not stored: it is the other half of each swept activity, so it is der
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -22,12 +22,6 @@ if TYPE_CHECKING:
 SWEEP_MEMBER = 1000
 """The sweep beside member n of a transaction is its member 1000 + n."""
 _LAST_MEMBER = 65_535
-ROWS_MAX = 128
-"""The most rows a list gives at once: a full page, and what its edges need."""
-
-_NUMBERS = ((-1, -1), (2**63 - 1, 2**15 - 1))
-_EVER = (datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, tzinfo=UTC))
-_NO_ID = UUID(int=0)
 
 _COLUMNS = (
     "customer_id, pocket_id, journal_no, leg_no, activity_id, transaction_id, type, direction, "
@@ -107,29 +101,26 @@ def _filter(first: int) -> str:
 
 
 _PREFIXED = ", ".join(f"a.{name}" for name in _COLUMNS.split(", "))
-# A plan made without knowing the values must be as good as one made for them. So the place to
-# go on from is always there, the first page going on from beyond the ends, and a constant limit
-# inside the asked one tells the planner that few rows are wanted.
 _POCKET = f"""
-SELECT * FROM (SELECT {_PREFIXED} FROM activity a
+SELECT {_PREFIXED} FROM activity a
  WHERE a.customer_id = $1 AND a.pocket_id = $2
-   AND (a.journal_no, a.leg_no) {{than}} ($3::bigint, $4::smallint) {_filter(6)}
- ORDER BY a.journal_no {{way}}, a.leg_no {{way}} LIMIT {ROWS_MAX}) a LIMIT $5
+   AND ($3::bigint IS NULL OR (a.journal_no, a.leg_no) {{than}} ($3, $4::smallint)) {_filter(6)}
+ ORDER BY a.journal_no {{way}}, a.leg_no {{way}} LIMIT $5
 """  # noqa: S608 - our columns
 _CUSTOMER = f"""
 SELECT {_PREFIXED} FROM unnest($2::uuid[]) AS p(pocket_id) CROSS JOIN LATERAL (
-  SELECT * FROM (SELECT * FROM activity a
+  SELECT * FROM activity a
    WHERE a.customer_id = $1 AND a.pocket_id = p.pocket_id
-     AND (a.journal_no, a.leg_no) {{than}} ($3::bigint, $4::smallint) {_filter(6)}
-   ORDER BY a.journal_no {{way}}, a.leg_no {{way}} LIMIT {ROWS_MAX}) a LIMIT $5) a
+     AND ($3::bigint IS NULL OR (a.journal_no, a.leg_no) {{than}} ($3, $4::smallint)) {_filter(6)}
+   ORDER BY a.journal_no {{way}}, a.leg_no {{way}} LIMIT $5) a
  ORDER BY a.journal_no {{way}}, a.leg_no {{way}} LIMIT $5
 """  # noqa: S608 - our columns
 _PARTNER = f"""
-SELECT * FROM (SELECT {_PREFIXED} FROM activity a
+SELECT {_PREFIXED} FROM activity a
  WHERE a.partner_id = $1 AND ($2::uuid[] IS NULL OR a.pocket_id = ANY($2))
-   AND (a.booked_at, a.activity_id) {{than}} ($3::timestamptz, $4::uuid)
-   AND a.booked_at {{until}} $16::timestamptz {_filter(6)}
- ORDER BY a.booked_at {{way}}, a.activity_id {{way}} LIMIT {ROWS_MAX}) a LIMIT $5
+   AND ($3::timestamptz IS NULL OR (a.booked_at, a.activity_id) {{than}} ($3, $4::uuid))
+   {_filter(6)}
+ ORDER BY a.booked_at {{way}}, a.activity_id {{way}} LIMIT $5
 """  # noqa: S608 - our columns
 _ONE = f"""
 SELECT {_PREFIXED} FROM activity a
@@ -140,8 +131,7 @@ SELECT {_PREFIXED} FROM activity a
 
 
 def _both(sql: str) -> tuple[str, str]:
-    down = sql.format(than="<", way="DESC", until=">=")
-    return down, sql.format(than=">", way="ASC", until="<")
+    return sql.format(than="<", way="DESC"), sql.format(than=">", way="ASC")
 
 
 _POCKET_DOWN, _POCKET_UP = _both(_POCKET)
@@ -160,7 +150,7 @@ async def list_of_pocket(
     limit: int,
 ) -> list[ActivityRow]:
     """One pocket's activity on from (journal_no, leg_no)."""
-    journal_no, leg_no = after or _NUMBERS[descending]
+    journal_no, leg_no = after or (None, None)
     sql = _POCKET_DOWN if descending else _POCKET_UP
     rows = await conn.fetch(
         sql, customer_id, pocket_id, journal_no, leg_no, limit, *wanted.arguments()
@@ -178,8 +168,11 @@ async def list_of_customer(
     descending: bool,
     limit: int,
 ) -> list[ActivityRow]:
-    """The activity of these pockets of one customer, merged, on from (journal_no, leg_no)."""
-    journal_no, leg_no = after or _NUMBERS[descending]
+    """The activity of these pockets of one customer, merged, on from (journal_no, leg_no).
+
+    A pocket named twice would give its rows twice.
+    """
+    journal_no, leg_no = after or (None, None)
     sql = _CUSTOMER_DOWN if descending else _CUSTOMER_UP
     rows = await conn.fetch(
         sql, customer_id, pocket_ids, journal_no, leg_no, limit, *wanted.arguments()
@@ -198,28 +191,18 @@ async def list_of_partner(
     limit: int,
 ) -> list[ActivityRow]:
     """The activity of all customers of a partner on from (booked_at, activity_id)."""
-    start, end = _bounds(wanted, after, descending=descending)
+    booked_at, activity_id = after or (None, None)
     sql = _PARTNER_DOWN if descending else _PARTNER_UP
     rows = await conn.fetch(
-        sql, partner_id, pocket_ids, *start, limit, *wanted.arguments(), end
-    )  # fmt: skip
+        sql, partner_id, pocket_ids, booked_at, activity_id, limit, *wanted.arguments()
+    )
     return [_row(row) for row in rows]
-
-
-def _bounds(
-    wanted: Wanted, after: tuple[datetime, UUID] | None, *, descending: bool
-) -> tuple[tuple[datetime, UUID], datetime]:
-    """Where a partner's list goes on from and where it ends, its dates in the same bounds."""
-    first, last = wanted.booked_from or _EVER[0], wanted.booked_to or _EVER[1]
-    if descending:
-        return min(after or (last, _NO_ID), (last, _NO_ID)), first
-    return max(after or (first, _NO_ID), (first, _NO_ID)), last
 
 
 async def find_activity(
     conn: Connection | Pool, customer_id: UUID, pocket_id: UUID, asked: UUID
 ) -> ActivityRow:
-    """The activity with this id, or the first of the transaction with it. Raises NotFound."""
+    """The activity with this id, or the pocket's of the transaction with it. Raises NotFound."""
     group = group_of(asked)
     member = int.from_bytes(asked.bytes[-2:])
     sweep = member >= SWEEP_MEMBER

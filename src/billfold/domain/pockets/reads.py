@@ -45,7 +45,7 @@ _OPEN = f"""{_ROW}
   FROM (SELECT * FROM pocket WHERE partner_id = $1 AND status <> 'CLOSED'
            AND ($2::uuid IS NULL OR customer_id = $2)
          ORDER BY opened_at, pocket_id LIMIT $3) p {_HOLDINGS}
- ORDER BY p.opened_at, p.pocket_id"""
+ ORDER BY p.opened_at, p.pocket_id"""  # noqa: S608 - built from our own texts
 _LIST = """{row}
   FROM (SELECT * FROM pocket
          WHERE partner_id = $1
@@ -66,9 +66,7 @@ async def get_pocket(conn: Connection | Pool, customer_id: UUID, pocket_id: UUID
     return _pocket(row)
 
 
-async def list_by_id(
-    conn: Connection | Pool, keys: Sequence[tuple[UUID, UUID]]
-) -> list[PocketRow]:
+async def list_by_id(conn: Connection | Pool, keys: Sequence[tuple[UUID, UUID]]) -> list[PocketRow]:
     """These pockets, given as (customer_id, pocket_id), oldest first."""
     rows = await conn.fetch(_BY_ID, [c for c, _ in keys], [p for _, p in keys])
     return [_pocket(row) for row in rows]
@@ -101,9 +99,7 @@ async def list_of_partner(
     """Newest first, `limit` rows on from `after`; backwards they come oldest first."""
     opened_at, pocket_id = after or (None, None)
     sql = _UP if backwards else _DOWN
-    rows = await conn.fetch(
-        sql, partner_id, customer_ids, statuses, opened_at, pocket_id, limit
-    )
+    rows = await conn.fetch(sql, partner_id, customer_ids, statuses, opened_at, pocket_id, limit)
     return [_pocket(row) for row in rows]
 
 

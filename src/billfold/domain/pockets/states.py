@@ -89,7 +89,13 @@ class _Running:
         self.held: dict[str, int] = dict(msgspec.json.decode(row["positions"] or "[]"))
 
     def trade(
-        self, activity: str, incoming: bool, cusip: str, units: int, notional: int, basis: int  # noqa: FBT001
+        self,
+        activity: str,
+        incoming: bool,  # noqa: FBT001 - a column of the row
+        cusip: str,
+        units: int,
+        notional: int,
+        basis: int,
     ) -> None:
         """Bills in or out; in kind they are flows, bought and sold they are cash."""
         in_kind = activity not in {"BUY", "SELL", "MATURITY"}

@@ -16,24 +16,18 @@ _COLUMNS = (
     "t.cusip, t.units, t.price_micros, t.notional, t.traded_at, t.book_date, t.settles_on, "
     "t.counter_pocket_id, t.transfer_id"
 )
-ROWS_MAX = 128
-"""The most rows a list gives at once: a full page, and one more."""
-
-# A plan made without knowing the values must be as good as one made for them: the first page
-# goes on from beyond the ends, and the constant limit says that few rows are wanted.
-_ENDS = ((-1, -1), (2**63 - 1, 2**15 - 1))
 _LIST = f"""
 SELECT {_COLUMNS} FROM unnest($2::uuid[]) AS p(pocket_id) CROSS JOIN LATERAL (
-  SELECT * FROM (SELECT * FROM trade t
+  SELECT * FROM trade t
    WHERE t.customer_id = $1 AND t.pocket_id = p.pocket_id
-     AND (t.journal_no, t.trade_no) {{than}} ($3::bigint, $4::smallint)
+     AND ($3::bigint IS NULL OR (t.journal_no, t.trade_no) {{than}} ($3, $4::smallint))
      AND ($6::text[] IS NULL OR t.activity = ANY($6))
      AND ($7::timestamptz IS NULL OR t.traded_at >= $7)
      AND ($8::timestamptz IS NULL OR t.traded_at < $8)
      AND ($9::date IS NULL OR t.book_date >= $9) AND ($10::date IS NULL OR t.book_date <= $10)
      AND ($11::date IS NULL OR t.settles_on >= $11)
      AND ($12::date IS NULL OR t.settles_on <= $12)
-   ORDER BY t.journal_no {{way}}, t.trade_no {{way}} LIMIT {ROWS_MAX}) t LIMIT $5) t
+   ORDER BY t.journal_no {{way}}, t.trade_no {{way}} LIMIT $5) t
  ORDER BY t.journal_no {{way}}, t.trade_no {{way}} LIMIT $5
 """  # noqa: S608 - our columns
 _DOWN = _LIST.format(than="<", way="DESC")
@@ -85,9 +79,9 @@ async def list_trades(
 ) -> list[TradeRow]:
     """The trades of these pockets of one customer, merged, on from (journal_no, trade_no).
 
-    `limit` is at most `ROWS_MAX`. Each pocket is named once.
+    A pocket named twice would give its rows twice.
     """
-    journal_no, trade_no = after or _ENDS[descending]
+    journal_no, trade_no = after or (None, None)
     sql = _DOWN if descending else _UP
     rows = await conn.fetch(
         sql, customer_id, pocket_ids, journal_no, trade_no, limit, wanted.activities,

@@ -23,9 +23,7 @@ class ListQuery(msgspec.Struct, frozen=True):
     limit: int
     descending: bool = True
 
-    def position(
-        self, pager: Pager, scope: str, filters: Mapping[str, object]
-    ) -> Position | None:
+    def position(self, pager: Pager, scope: str, filters: Mapping[str, object]) -> Position | None:
         """Where to go on from; None on the first page. Raises BadCursor."""
         if not self.cursor:
             return None
@@ -33,7 +31,9 @@ class ListQuery(msgspec.Struct, frozen=True):
 
 
 CursorText = Annotated[str, QueryParameter(name="cursor", description="From an earlier page.")]
-LimitText = Annotated[str | None, QueryParameter(name="limit", description="Default 30, at most 100.")]
+LimitText = Annotated[
+    str | None, QueryParameter(name="limit", description="Default 30, at most 100.")
+]
 OrderText = Annotated[str, QueryParameter(name="order", description="desc or asc.")]
 
 

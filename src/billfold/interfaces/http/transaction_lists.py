@@ -54,6 +54,7 @@ class TransactionQuery(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _query(
+    *,
     pocket: Annotated[list[str] | None, QueryParameter(name="pocket[]")] = None,
     types: Annotated[list[str] | None, QueryParameter(name="type[]")] = None,
     direction: Annotated[str | None, QueryParameter(description="DEBIT or CREDIT.")] = None,
@@ -70,9 +71,7 @@ def _query(
 ) -> TransactionQuery:
     named = {"on_us_transfer[]": on_us_transfer, "wire[]": wire, "portal[]": portal}
     details = [
-        str(each)
-        for name, texts in named.items()
-        for each in ids_in.query_uuids(name, texts or [])
+        str(each) for name, texts in named.items() for each in ids_in.query_uuids(name, texts or [])
     ]
     return TransactionQuery(
         pockets=None if pocket is None else ids_in.query_uuids("pocket[]", pocket),

@@ -16,6 +16,7 @@ from billfold.domain import counterparties, portals
 from billfold.domain.portals import PortalRow
 from billfold.engine.bank import Bank
 from billfold.flows.counterparties import AddOnUsCounterparty, UpdateCounterparty
+from billfold.flows.portals import NETWORK_DIGITS
 from billfold.interfaces.http import ids_in
 from billfold.interfaces.http.calls import Caller
 from billfold.interfaces.http.lists import ListQuery, list_query, page_of
@@ -64,7 +65,7 @@ _FOREIGN_FIELDS = (
 class ChangeCounterparty(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """Another display name (null removes it), or `status` UNLINKED for ever."""
 
-    display_name: DisplayName | None | UnsetType = UNSET
+    display_name: DisplayName | UnsetType | None = UNSET
     status: Literal["UNLINKED"] | None = None
 
 
@@ -204,7 +205,7 @@ async def _target(bank: Bank, data: CreateCounterparty) -> PortalRow:
 
 
 def _is_address(number: str) -> bool:
-    return len(number) == 12 and number.isascii() and number.isdigit()
+    return len(number) == NETWORK_DIGITS and number.isascii() and number.isdigit()
 
 
 async def _read(bank: Bank, owner: UUID, counterparty_id: UUID) -> Counterparty:

@@ -44,7 +44,7 @@ class ChangeCustomer(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     email: Email | None = None
     phone_number: Phone | None = None
     address: Address | None = None
-    trusted_contact: TrustedContact | None | UnsetType = UNSET
+    trusted_contact: TrustedContact | UnsetType | None = UNSET
     status: Literal["CLOSED"] | None = None
     closure_reason: ClosureReason | None = None
     closure_description: Annotated[str, msgspec.Meta(max_length=500)] | None = None

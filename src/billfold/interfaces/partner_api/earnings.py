@@ -27,6 +27,7 @@ from billfold.kit.dates import et_date
 from billfold.kit.errors import InvalidInput, Refused
 
 POCKETS_MAX = 30
+_DATE_LENGTH = len("2025-06-02")
 
 Period = Annotated[
     str, QueryParameter(name="period", description="wtd, mtd, ytd, all-time or range.")
@@ -88,9 +89,7 @@ async def _asked_for(
         asked = ids_in.query_uuid("customer_id", customer_id)
         owner = await caller.customer_id(bank, asked)
     if pocket_id is None:
-        rows = await pockets.list_open(
-            bank.pool, caller.partner_id, owner, limit=POCKETS_MAX + 1
-        )
+        rows = await pockets.list_open(bank.pool, caller.partner_id, owner, limit=POCKETS_MAX + 1)
         if len(rows) > POCKETS_MAX:
             raise _too_many()
         return rows
@@ -145,8 +144,10 @@ def _bound(name: str, text: str | None) -> date | None:
         return None
     try:
         # A `+` in a query that was not escaped arrives as a space.
-        return date.fromisoformat(text) if len(text) == 10 else datetime.fromisoformat(
-            text.replace(" ", "+")
+        return (
+            date.fromisoformat(text)
+            if len(text) == _DATE_LENGTH
+            else datetime.fromisoformat(text.replace(" ", "+"))
         )
     except ValueError:
         raise InvalidInput.at(

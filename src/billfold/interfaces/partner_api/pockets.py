@@ -30,8 +30,12 @@ ClosureReason = Literal[
 OMITTABLE = frozenset({"ALL_TIME_EARNINGS", "PORTFOLIO"})
 STATUSES = frozenset({"PENDING", "OPEN", "FROZEN", "CLOSED"})
 
-OmitBare = Annotated[list[str] | None, QueryParameter(name="omit", description="Parts to leave out.")]
-OmitList = Annotated[list[str] | None, QueryParameter(name="omit[]", description="Parts to leave out.")]
+OmitBare = Annotated[
+    list[str] | None, QueryParameter(name="omit", description="Parts to leave out.")
+]
+OmitList = Annotated[
+    list[str] | None, QueryParameter(name="omit[]", description="Parts to leave out.")
+]
 
 
 class CreatePocket(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -41,7 +45,7 @@ class CreatePocket(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     pocket_configuration_id: str | None = None
     trading_strategy_id: str | None = None
     deposit_strategy_id: str | None = None
-    reinvestment_strategy_id: str | None | UnsetType = UNSET
+    reinvestment_strategy_id: str | UnsetType | None = UNSET
 
 
 class ChangePocket(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -52,7 +56,7 @@ class ChangePocket(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     status: Literal["CLOSED"] | None = None
     closure_reason: ClosureReason | None = None
     deposit_strategy_id: str | None = None
-    reinvestment_strategy_id: str | None | UnsetType = UNSET
+    reinvestment_strategy_id: str | UnsetType | None = UNSET
 
 
 @post(
@@ -62,9 +66,7 @@ class ChangePocket(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     operation_id="create_pocket",
     tags=["pockets"],
 )
-async def create_pocket(
-    caller: Caller, bank: Bank, customer_id: str, data: CreatePocket
-) -> Pocket:
+async def create_pocket(caller: Caller, bank: Bank, customer_id: str, data: CreatePocket) -> Pocket:
     """Open a Pocket with its first portal. What arrives there becomes T-bills at once."""
     owner = await caller.customer_id(bank, ids_in.path_uuid("customer_id", customer_id))
     deposit, reinvestment = _strategies(data)

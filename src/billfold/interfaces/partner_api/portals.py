@@ -121,9 +121,7 @@ async def rename_account_portal(
     opt=refuses("not-found", "already-closed"),
     tags=["portals"],
 )
-async def close_account_portal(
-    caller: Caller, bank: Bank, account_id: str, portal_id: str
-) -> None:
+async def close_account_portal(caller: Caller, bank: Bank, account_id: str, portal_id: str) -> None:
     """Close a portal for ever. A second close is 412."""
     found = await _find(caller, bank, "account_id", account_id, portal_id)
     await bank.engine.submit(
@@ -234,9 +232,7 @@ async def get_funding_instructions(
     return render_instructions(found, customer.name if customer else "", bank.settings)
 
 
-async def _find(
-    caller: Caller, bank: Bank, name: str, pocket_id: str, portal_id: str
-) -> PortalRow:
+async def _find(caller: Caller, bank: Bank, name: str, pocket_id: str, portal_id: str) -> PortalRow:
     owner, own_id = await caller.pocket(bank, ids_in.path_uuid(name, pocket_id))
     asked = ids_in.path_uuid("portal_id", portal_id)
     return await portals.get_portal(bank.pool, owner, asked, pocket_id=own_id)

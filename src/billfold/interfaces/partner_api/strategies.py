@@ -28,9 +28,7 @@ class TradingStrategy(msgspec.Struct, kw_only=True):
     object_type: Literal["TradingStrategy"] = "TradingStrategy"
 
 
-@get(
-    "/api/v2/trading-strategies/", operation_id="list_trading_strategies", tags=["strategies"]
-)
+@get("/api/v2/trading-strategies/", operation_id="list_trading_strategies", tags=["strategies"])
 async def list_trading_strategies(
     caller: Caller, enabled_for: Use = None
 ) -> OffsetList[TradingStrategy]:

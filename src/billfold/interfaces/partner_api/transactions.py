@@ -19,6 +19,7 @@ from billfold.interfaces.http.lists import ListQuery, list_query, page_of
 from billfold.interfaces.http.marks import refuses
 from billfold.interfaces.http.shapes.pages import CursorList
 from billfold.interfaces.http.shapes.transaction import (
+    V1_TYPES,
     Transaction,
     V1Transaction,
     render_transaction,
@@ -26,7 +27,6 @@ from billfold.interfaces.http.shapes.transaction import (
 )
 from billfold.interfaces.http.transaction_lists import (
     FILTERS,
-    TYPES,
     TransactionQuery,
     among,
     instant,
@@ -48,17 +48,7 @@ async def list_transactions(
     caller: Caller, bank: Bank, wanted: ListQuery, asked: TransactionQuery
 ) -> CursorList[Transaction]:
     """List the transactions of all customers."""
-    own = [(await caller.pocket(bank, each))[1] for each in asked.pockets or ()]
-    fetch = partial(_of_partner, bank, caller.partner_id, own or None)
-    page = await transaction_page(
-        bank,
-        wanted,
-        asked,
-        caller.now,
-        scope=f"transactions:{caller.partner_id}",
-        key_of=lambda row: (row.booked_at.isoformat(), str(row.activity_id)),
-        fetch=fetch,
-    )
+    page = await _partner_page(caller, bank, wanted, asked)
     return page_of(page, [render_transaction(row, caller.now) for row in page.items])
 
 
@@ -124,6 +114,7 @@ To = Annotated[str | None, QueryParameter(name="timestamp_to")]
     tags=["accounts"],
 )
 async def list_v1_customer_transactions(
+    *,
     caller: Caller,
     bank: Bank,
     customer_id: str,
@@ -190,7 +181,7 @@ def _older(
     portals = ids_in.query_uuids("filter[portal]", portal or [])
     return TransactionQuery(
         pockets=None if account is None else ids_in.query_uuids("account[]", account),
-        types=among("filter[types]", types, TYPES),
+        types=_types_now(types),
         direction=None,
         booked=(
             instant("timestamp_from", timestamp_from),
@@ -203,22 +194,43 @@ def _older(
     )
 
 
+def _types_now(older: list[str] | None) -> list[str] | None:
+    """What the types of v1 are now."""
+    asked = among("filter[types]", older, frozenset(V1_TYPES))
+    return None if asked is None else [now for each in asked for now in V1_TYPES[each]]
+
+
+async def _partner_page(
+    caller: Caller, bank: Bank, wanted: ListQuery, asked: TransactionQuery
+) -> Page[ActivityRow]:
+    scope = f"transactions:{caller.partner_id}"
+    places = [await caller.pocket(bank, each) for each in asked.pockets or ()]
+    own = list(dict.fromkeys(pocket_id for _, pocket_id in places))
+    owners = {owner for owner, _ in places}
+    if len(owners) == 1:
+        # Their own order leads straight to the rows; the partner's would go through everybody's.
+        return await _numbered_page(bank, wanted, asked, caller.now, scope, (owners.pop(), own))
+    return await transaction_page(
+        bank,
+        wanted,
+        asked,
+        caller.now,
+        scope=scope,
+        key_of=lambda row: (row.booked_at.isoformat(), str(row.activity_id)),
+        fetch=partial(_of_partner, bank, caller.partner_id, own or None),
+    )
+
+
 async def _customer_page(
     caller: Caller, bank: Bank, owner: UUID, wanted: ListQuery, asked: TransactionQuery
 ) -> Page[ActivityRow]:
     if asked.pockets is None:
         own = await pockets.list_ids(bank.pool, owner)
     else:
-        own = [await caller.pocket_of(bank, owner, each) for each in asked.pockets]
-    return await transaction_page(
-        bank,
-        wanted,
-        asked,
-        caller.now,
-        scope=f"transactions:customer:{owner}",
-        key_of=lambda row: (row.journal_no, row.leg_no),
-        fetch=partial(_of_customer, bank, owner, own),
-    )
+        named = dict.fromkeys(asked.pockets)
+        own = [await caller.pocket_of(bank, owner, each) for each in named]
+    scope = f"transactions:customer:{owner}"
+    return await _numbered_page(bank, wanted, asked, caller.now, scope, (owner, own))
 
 
 async def _pocket_page(
@@ -228,16 +240,31 @@ async def _pocket_page(
     wanted: ListQuery,
     asked: TransactionQuery,
 ) -> Page[ActivityRow]:
-    for each in asked.pockets or ():
-        await caller.pocket(bank, each)
+    own = [key[1]]
+    if asked.pockets is not None:
+        named = [await caller.pocket(bank, each) for each in asked.pockets]
+        own = own if key in named else []
+    scope = f"transactions:pocket:{key[1]}"
+    return await _numbered_page(bank, wanted, asked, caller.now, scope, (key[0], own))
+
+
+async def _numbered_page(
+    bank: Bank,
+    wanted: ListQuery,
+    asked: TransactionQuery,
+    now: datetime,
+    scope: str,
+    of: tuple[UUID, list[UUID]],
+) -> Page[ActivityRow]:
+    """A page of some pockets of one customer, whose journals number their activity."""
     return await transaction_page(
         bank,
         wanted,
         asked,
-        caller.now,
-        scope=f"transactions:pocket:{key[1]}",
+        now,
+        scope=scope,
         key_of=lambda row: (row.journal_no, row.leg_no),
-        fetch=partial(_of_customer, bank, key[0], [key[1]]),
+        fetch=partial(_of_customer, bank, *of),
     )
 
 

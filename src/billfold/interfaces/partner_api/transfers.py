@@ -51,7 +51,11 @@ class RequestedAmount(
 
 
 class FullWithdrawal(
-    msgspec.Struct, forbid_unknown_fields=True, kw_only=True, tag_field="type", tag="FULL_WITHDRAWAL"
+    msgspec.Struct,
+    forbid_unknown_fields=True,
+    kw_only=True,
+    tag_field="type",
+    tag="FULL_WITHDRAWAL",
 ):
     """Everything, net of fees."""
 
@@ -165,9 +169,7 @@ async def _same_id(
     return render_transfer_row(row)
 
 
-async def _command(
-    caller: Caller, bank: Bank, data: CreateTransfer, request: str
-) -> TransferOnUs:
+async def _command(caller: Caller, bank: Bank, data: CreateTransfer, request: str) -> TransferOnUs:
     payer, from_pocket = await caller.pocket(bank, data.from_account.id)
     payee, to_pocket = await _destination(caller, bank, data, payer)
     _check_sides(caller, data, payer, payee)

@@ -161,7 +161,8 @@ def _instruction(rail: str, row: PortalRow, beneficiary: str, settings: Settings
     if rail == "WIRE":
         return WireInstruction(
             routing_number=routing, account_number=account, beneficiary_name=beneficiary,
-            beneficiary_address=settings.bank_address, bank_name=bank, bank_address=settings.bank_address,
+            beneficiary_address=settings.bank_address, bank_name=bank,
+            bank_address=settings.bank_address,
         )  # fmt: skip
     if rail == "INTERNATIONAL_WIRE":
         return InternationalWireInstruction(

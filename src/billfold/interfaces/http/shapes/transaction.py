@@ -137,14 +137,17 @@ _FIELDS = {
     for kind, variant in _VARIANTS.items()
 }
 
-_V1_DETAILS = {
-    "ACH": "ach_transaction",
-    "WIRE": "wire_transaction",
-    "CARD": "card_transaction",
-    "ON_US": "on_us_transaction",
-    "FEE": "wire_fee_transaction",
-    "CREDIT": "cash_back_transaction",
+V1_TYPES = {
+    "ACH": ("ACH",),
+    "WIRE": ("WIRE",),
+    "CARD": ("CARD",),
+    "ON_US": ("ON_US",),
+    "WIRE_FEE": ("FEE:WIRE_FEE",),
+    "CASH_BACK": ("CREDIT:CASH_BACK",),
+    "GENERIC": ("GENERIC", "FEE:AUM_FEE", "CREDIT:PROMOTION", "CREDIT:ADJUSTMENT"),
 }
+"""Each type of v1 and what it is now. What v1 had no name for is GENERIC there."""
+_V1_TYPE = {now: older for older, kinds in V1_TYPES.items() for now in kinds}
 
 
 class V1Transaction(msgspec.Struct, kw_only=True):
@@ -176,7 +179,7 @@ def render_transaction(row: ActivityRow, now: datetime) -> Transaction:
         direction=row.direction,
         pocket_id=row.pocket_id,
         customer_id=row.customer_id,
-        remittance_information=None if row.remittance is None else msgspec.json.decode(row.remittance),
+        remittance_information=msgspec.json.decode(row.remittance or "null"),
         **{name: value for name, value in details.items() if name in fields},
     )
     return variant
@@ -184,16 +187,18 @@ def render_transaction(row: ActivityRow, now: datetime) -> Transaction:
 
 def render_v1_transaction(row: ActivityRow, now: datetime) -> V1Transaction:
     """The same transaction in its older coat."""
+    block = msgspec.json.decode(row.details)
+    kind = block.get("fee_type") or block.get("credit_type")
+    older = _V1_TYPE.get(f"{row.type}:{kind}" if kind else row.type, "GENERIC")
     details: dict[str, Any] = {
         "title": row.title,
-        "transaction_type": "WIRE_FEE" if row.type == "FEE" else row.type,
+        "transaction_type": older,
         "sub_title": row.description,
         "transaction_type_title": row.title,
         "direction": row.direction,
     }
-    block = _V1_DETAILS.get(row.type)
-    if block is not None:
-        details[block] = msgspec.json.decode(row.details)
+    if older != "GENERIC":
+        details[f"{older.lower()}_transaction"] = block
     return V1Transaction(
         id=row.activity_id,
         service_account_id=row.pocket_id,

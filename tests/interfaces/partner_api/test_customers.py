@@ -1,0 +1,122 @@
+"""Customers over HTTP: listed, read, changed and closed."""
+
+import pytest
+from tests.interfaces.partner_api.desk import UNKNOWN
+
+PATH = "/api/v1/customers/"
+ADDRESS = {
+    "street_address": "1 Main Street", "city": "Springfield", "postal_code": "12345",
+    "state": "NY", "country": "US",
+}  # fmt: skip
+CLOSING = {"status": "CLOSED", "closure_reason": "USER_INSTIGATED"}
+
+
+@pytest.fixture
+async def closer(desks):
+    """The desk of a partner who may close customers."""
+    return await desks("initech", features=("customer_closure",))
+
+
+async def test_customers_are_listed_without_the_partner_himself_and_the_house(desk, stranger):
+    made = [await desk.customer(f"No. {n}") for n in range(4)]
+    person = await desk.customer("Ada Stone", "INDIVIDUAL")
+    await desk.facilitation()
+    await stranger.customer()
+    listed = await desk.pages(PATH)
+    assert {each["id"] for each in listed} == {*made, person}
+    assert all(each["object_type"] == "Customer" for each in listed)
+    people = await desk.get(PATH, {"type": "INDIVIDUAL"})
+    assert [each["id"] for each in people["items"]] == [person]
+    await desk.pocket(made[0])
+    for status, expected in (("OPEN", {made[0]}), ("PENDING", {*made[1:], person})):
+        items = await desk.pages(PATH, {"account_status": status})
+        assert {each["id"] for each in items} == expected
+    for filters in ({"account_status": "NEW"}, {"type": "CAT"}, {"limit": "0"}, {"name": "x"}):
+        await desk.ask("GET", PATH, status=422, filters=filters)
+
+
+async def test_contact_details_are_replaced_one_by_one(desk):
+    customer = await desk.customer("Northwind")
+    path = f"{PATH}{customer}/"
+    shown = await desk.get(path)
+    assert (shown["name"], shown["type"], shown["account_status"]) == (
+        "Northwind", "BUSINESS", "PENDING",
+    )  # fmt: skip
+    contact = {"first_name": "Ada", "phone_number": "+12125550100"}
+    first = await desk.patch(path, {"email": "a@example.org", "address": ADDRESS})
+    second = await desk.patch(path, {"phone_number": "+12125550123", "trusted_contact": contact})
+    assert first["email"] == second["email"] == "a@example.org"
+    assert second["phone_number"] == "+12125550123"
+    for name, value in ADDRESS.items():
+        assert second["address"][name] == value
+    assert second["trusted_contact"]["first_name"] == "Ada"
+    third = await desk.patch(path, {"trusted_contact": None})
+    assert third["trusted_contact"] is None
+    assert third["phone_number"] == "+12125550123"
+    assert await desk.get(path) == third
+
+
+@pytest.mark.parametrize(
+    ("body", "loc"),
+    [
+        ({}, "body"),
+        ({"email": "nobody"}, "body.email"),
+        ({"phone_number": "555"}, "body.phone_number"),
+        ({"address": {"city": "Springfield"}}, "body.address.street_address"),
+        ({"address": ADDRESS | {"country": "Narnia"}}, "body.address.country"),
+        ({"address": ADDRESS | {"planet": "Mars"}}, "body.address.planet"),
+        ({"trusted_contact": {"email": "nobody"}}, "body.trusted_contact.email"),
+        ({"name": "Other"}, "body.name"),
+        ({"status": "FROZEN"}, "body.status"),
+        ({"status": "CLOSED"}, "body.closure_reason"),
+        ({"status": "CLOSED", "closure_reason": "BORED"}, "body.closure_reason"),
+        (CLOSING | {"email": "a@example.org"}, "body.status"),
+    ],
+)
+async def test_a_customer_stays_as_he_was_when_the_change_is_malformed(closer, body, loc):
+    customer = await closer.customer()
+    path = f"{PATH}{customer}/"
+    before = await closer.get(path)
+    await closer.invalid("PATCH", path, body, loc=loc)
+    assert await closer.get(path) == before
+
+
+async def test_a_customer_is_closed_with_his_pockets_and_portals_when_all_are_empty(closer):
+    pocket = await closer.funded(1_000_00)
+    second = await closer.pocket(pocket.customer)
+    path = f"{PATH}{pocket.customer}/"
+    await closer.refused("PATCH", path, CLOSING, status=422, code="customer-has-balance")
+    own = await closer.facilitation()
+    await closer.transfer(
+        pocket, own, None, type="PARTNER_CUSTOMER_DEFUNDING", target="the last of it"
+    )
+    closed = await closer.patch(path, CLOSING | {"closure_description": "moved away"})
+    assert closed["account_status"] == "CLOSED"
+    for each in (pocket, second):
+        assert (await closer.get(each.path))["status"] == "CLOSED"
+        assert (await closer.get(f"{each.path}portals/{each.portal}/"))["status"] == "CLOSED"
+    for body in (CLOSING, {"email": "late@example.org"}):
+        await closer.refused("PATCH", path, body, status=409, code="customer-not-open")
+    body = {"pocket_name": "Again", "deposit_strategy_id": "UST-4W"}
+    await closer.refused(
+        "POST", f"/api/v2/customers/{pocket.customer}/pockets/", body, status=409,
+        code="customer-not-open",
+    )  # fmt: skip
+    listed = await closer.get(PATH, {"account_status": "CLOSED"})
+    assert [each["id"] for each in listed["items"]] == [pocket.customer]
+
+
+async def test_nobody_is_closed_when_the_partner_may_not(desk):
+    customer = await desk.customer()
+    path = f"{PATH}{customer}/"
+    await desk.refused("PATCH", path, CLOSING, status=403, code="feature-not-enabled")
+    assert (await desk.get(path))["account_status"] == "PENDING"
+
+
+async def test_a_customer_is_not_there_for_others(desk, stranger):
+    customer = await desk.customer()
+    for path in (f"{PATH}{customer}/", f"{PATH}{UNKNOWN}/"):
+        await stranger.refused("GET", path, status=404, code="not-found")
+        body = {"email": "mine@example.org"}
+        await stranger.refused("PATCH", path, body, status=404, code="not-found")
+    await desk.invalid("GET", f"{PATH}me/", loc="path.customer_id")

@@ -1,0 +1,173 @@
+"""Portals over HTTP, v1 and v2: opened, read, renamed, closed, and how to pay into them."""
+
+import pytest
+from tests.interfaces.partner_api.desk import UNKNOWN
+
+RAILS = ["ACH", "WIRE", "INTERNATIONAL_WIRE", "ON_US"]
+
+
+def v1(pocket, portal=None):
+    """Return the older path of a Pocket's portals, or of one."""
+    path = f"/api/v1/service-accounts/{pocket.id}/portals/"
+    return path if portal is None else f"{path}{portal}/"
+
+
+def v2(pocket, portal=None):
+    """Return the path of a Pocket's portals, or of one."""
+    path = f"{pocket.path}portals/"
+    return path if portal is None else f"{path}{portal}/"
+
+
+async def test_a_portal_is_opened_and_read(desk):
+    pocket = await desk.pocket()
+    made = await desk.post(v2(pocket), {"name": "Payroll"})
+    assert (made["name"], made["status"], made["object_type"]) == ("Payroll", "OPEN", "Portal")
+    assert made["type"] == "BANK_VIRTUAL_ACCOUNT_PORTAL"
+    assert (made["pocket_id"], made["customer_id"]) == (pocket.id, pocket.customer)
+    assert made["payment_rails"] == RAILS
+    assert len(made["routing_number"]) == 9
+    assert len(made["account_number"]) == len(made["network_address"]) == 12
+    assert made["time_created"] == made["updated_at"] == "2025-06-02T13:00:00Z"
+    assert await desk.get(v2(pocket, made["id"])) == made
+    numbers = {made["account_number"], made["network_address"]}
+    first = await desk.get(v2(pocket, pocket.portal))
+    assert numbers.isdisjoint({first["account_number"], first["network_address"]})
+
+
+async def test_a_portal_takes_only_the_rails_it_was_opened_for(desk):
+    pocket = await desk.pocket()
+    made = await desk.post(v2(pocket), {"name": "Wires", "payment_rails": ["WIRE", "ACH"]})
+    assert made["payment_rails"] == ["ACH", "WIRE"]
+    assert "network_address" not in made
+    shown = await desk.get(f"{v2(pocket, made['id'])}funding-instructions/")
+    assert [each["payment_rail"] for each in shown["instructions"]] == ["ACH", "WIRE"]
+
+
+async def test_instructions_say_how_to_pay_by_every_rail(desk):
+    customer = await desk.customer("Northwind Traders")
+    pocket = await desk.pocket(customer)
+    portal = await desk.get(v2(pocket, pocket.portal))
+    shown = await desk.get(f"{v2(pocket, pocket.portal)}funding-instructions/")
+    assert (shown["portal_id"], shown["object_type"]) == (pocket.portal, "FundingInstructions")
+    by_rail = {each["payment_rail"]: each for each in shown["instructions"]}
+    assert list(by_rail) == RAILS
+    for each in by_rail.values():
+        assert each["beneficiary_name"] == "Northwind Traders"
+    for rail in ("ACH", "WIRE"):
+        assert by_rail[rail]["routing_number"] == portal["routing_number"]
+        assert by_rail[rail]["account_number"] == portal["account_number"]
+        assert by_rail[rail]["account_type"] == "CHECKING"
+        assert by_rail[rail]["bank_name"]
+    assert by_rail["WIRE"]["bank_address"]
+    assert by_rail["INTERNATIONAL_WIRE"]["account_number"] == portal["account_number"]
+    assert len(by_rail["INTERNATIONAL_WIRE"]["swift_bic"]) in {8, 11}
+    assert by_rail["ON_US"]["network_address"] == portal["network_address"]
+
+
+async def test_portals_are_listed_by_pocket_and_by_customer(desk):
+    pocket = await desk.pocket()
+    other = await desk.pocket(pocket.customer)
+    for n in range(4):
+        await desk.post(v2(pocket), {"name": f"No. {n}"})
+    mine = await desk.pages(v2(pocket))
+    assert len(mine) == 5
+    assert all(each["pocket_id"] == pocket.id for each in mine)
+    path = f"/api/v2/customers/{pocket.customer}/portals/"
+    everything = await desk.pages(path)
+    assert len(everything) == 6
+    assert {each["pocket_id"] for each in everything} == {pocket.id, other.id}
+    banks = {"type[]": "BANK_VIRTUAL_ACCOUNT_PORTAL"}
+    crypto = {"type[]": "CRYPTO_DEPOSIT_ADDRESS_PORTAL"}
+    assert await desk.pages(path, banks) == everything
+    assert (await desk.get(path, crypto))["items"] == []
+    await desk.ask("GET", path, status=422, filters={"type[]": "DOOR"})
+    cursor = (await desk.get(path, {"limit": 1}))["next_page"]
+    await desk.invalid("GET", v2(pocket), filters={"cursor": cursor}, loc="query.cursor")
+
+
+async def test_the_older_operations_show_the_same_portals(desk):
+    pocket = await desk.pocket()
+    made = await desk.post(v1(pocket), {"name": "Payroll"})
+    assert set(made) == {
+        "id", "service_account_id", "name", "status", "routing_number", "account_number",
+        "payment_rails", "object_type",
+    }  # fmt: skip
+    assert made["service_account_id"] == pocket.id
+    assert await desk.get(v1(pocket, made["id"])) == made
+    listed = await desk.get(v1(pocket))
+    assert (listed["count"], listed["object_type"]) == (2, "List")
+    assert {each["id"] for each in listed["portals"]} == {made["id"], pocket.portal}
+    everyone = await desk.get(f"/api/v1/customers/{pocket.customer}/portals/")
+    assert everyone == listed
+    renamed = await desk.patch(v1(pocket, made["id"]), {"name": "Wages"})
+    assert renamed["name"] == "Wages"
+    assert (await desk.get(v2(pocket, made["id"])))["name"] == "Wages"
+
+
+async def test_a_portal_gets_another_name(desk):
+    pocket = await desk.pocket()
+    await desk.later(hours=1)
+    renamed = await desk.patch(v2(pocket, pocket.portal), {"name": "Rent"})
+    assert renamed["name"] == "Rent"
+    assert renamed["updated_at"] > renamed["time_created"]
+    assert await desk.get(v2(pocket, pocket.portal)) == renamed
+
+
+async def test_a_portal_is_closed_once_and_takes_nothing_after(desk):
+    pocket = await desk.pocket()
+    close = f"{v1(pocket, pocket.portal)}close/"
+    answer = await desk.ask("POST", close, b"{}", status=204)
+    assert answer.content == b""
+    assert (await desk.get(v2(pocket, pocket.portal)))["status"] == "CLOSED"
+    await desk.refused("POST", close, b"{}", status=412, code="already-closed")
+    for path in (v1(pocket, pocket.portal), v2(pocket, pocket.portal)):
+        await desk.refused("PATCH", path, {"name": "x"}, status=412, code="already-closed")
+    body = {"portal_id": pocket.portal, "amount_usdc": 100, "sender_name": "Contoso"}
+    await desk.refused("POST", "/api/v1/sandbox/wire/", body, status=409, code="no-open-portal")
+
+
+@pytest.mark.parametrize(
+    ("body", "loc"),
+    [
+        ({}, "body.name"),
+        ({"name": ""}, "body.name"),
+        ({"name": "x" * 129}, "body.name"),
+        ({"name": "a", "type": "DOOR"}, "body.type"),
+        ({"name": "a", "payment_rails": ["BOAT"]}, "body.payment_rails.0"),
+        ({"name": "a", "payment_rails": []}, "body.payment_rails"),
+        ({"name": "a", "chain": "BASE"}, "body.chain"),
+        ({"name": "a", "colour": "red"}, "body.colour"),
+    ],
+)
+async def test_no_portal_is_opened_when_the_request_is_malformed(desk, body, loc):
+    pocket = await desk.pocket()
+    await desk.invalid("POST", v2(pocket), body, loc=loc)
+    assert (await desk.counts())["portal"] == 1
+
+
+async def test_names_have_a_limit_and_crypto_is_not_there_yet(desk):
+    pocket = await desk.pocket()
+    assert (await desk.post(v2(pocket), {"name": "x" * 128}))["name"] == "x" * 128
+    for path in (v1(pocket, pocket.portal), v2(pocket, pocket.portal)):
+        assert (await desk.patch(path, {"name": "y" * 50}))["name"] == "y" * 50
+        await desk.invalid("PATCH", path, {"name": "y" * 51}, loc="body.name")
+        await desk.invalid("PATCH", path, {"status": "CLOSED", "name": "a"}, loc="body.status")
+    body = {"type": "CRYPTO_DEPOSIT_ADDRESS_PORTAL", "name": "Chain", "chain": "BASE"}
+    await desk.refused("POST", v2(pocket), body, status=422, code="rail-not-available")
+
+
+async def test_a_portal_is_not_there_for_others_nor_under_another_pocket(desk, stranger):
+    pocket, other = await desk.pocket(), await desk.pocket()
+    for side, origin in ((stranger, pocket), (desk, other)):
+        for path in (v1(origin, pocket.portal), v2(origin, pocket.portal)):
+            await side.refused("GET", path, status=404, code="not-found")
+            await side.refused("PATCH", path, {"name": "x"}, status=404, code="not-found")
+        close = f"{v1(origin, pocket.portal)}close/"
+        await side.refused("POST", close, b"{}", status=404, code="not-found")
+        instructions = f"{v2(origin, pocket.portal)}funding-instructions/"
+        await side.refused("GET", instructions, status=404, code="not-found")
+    for path in (v1(pocket), v2(pocket)):
+        await stranger.refused("GET", path, status=404, code="not-found")
+        await stranger.refused("POST", path, {"name": "x"}, status=404, code="not-found")
+    await desk.refused("GET", v2(pocket, UNKNOWN), status=404, code="not-found")
+    await desk.invalid("GET", v2(pocket, "mine"), loc="path.portal_id")
