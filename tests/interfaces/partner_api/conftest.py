@@ -29,7 +29,7 @@ async def desks(bank):
     await close_house_days(bank, await bank.now())
     async with bank.pool.acquire() as conn:
         report = await verify_bank(conn, market=bank.market)
-    assert report.clean, report.findings[:5]
+    assert report.is_clean, report.findings[:5]
 
 
 @pytest.fixture

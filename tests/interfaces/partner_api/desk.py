@@ -164,7 +164,7 @@ class Desk:
         """Let some time go by."""
         await self.clock.advance(timedelta(**duration))
 
-    async def transfer(self, origin, target, amount, status="COMPLETED", **fields):
+    async def transfer(self, origin, to, amount, status="COMPLETED", **fields):
         """Move money between two Pockets of one customer, or as `type` says."""
         asked = (
             {"type": "FULL_WITHDRAWAL"}
@@ -174,7 +174,7 @@ class Desk:
         body = {
             "type": "INTERNAL_REALLOCATION",
             "from_account": {"id": origin.id, "type": "SERVICE_ACCOUNT"},
-            "to_account": {"id": target.id, "type": "SERVICE_ACCOUNT"} if target else None,
+            "to_account": {"id": to.id, "type": "SERVICE_ACCOUNT"} if to else None,
             "amount": asked,
             **fields,
         }

@@ -108,21 +108,22 @@ async def list_counterparties(
     customer_id: str,
     wanted: ListQuery,
     status: Annotated[list[str] | None, QueryParameter(name="status")] = None,
+    statuses: Annotated[list[str] | None, QueryParameter(name="status[]")] = None,
     type_: Annotated[list[str] | None, QueryParameter(name="type")] = None,
     types: Annotated[list[str] | None, QueryParameter(name="type[]")] = None,
 ) -> CursorList[Counterparty]:
     """List the counterparties of a customer, newest first."""
     owner = await caller.customer_id(bank, ids_in.path_uuid("customer_id", customer_id))
     kinds = _among("type", [*(type_ or ()), *(types or ())], TYPES)
-    statuses = _among("status", status or [], STATUSES)
-    scope, filters = f"counterparties:{owner}", {"types": kinds, "statuses": statuses}
+    states = _among("status", [*(status or ()), *(statuses or ())], STATUSES)
+    scope, filters = f"counterparties:{owner}", {"types": kinds, "statuses": states}
     position = wanted.position(bank.pager, scope, filters)
     place = position.place if position else None
     rows = await counterparties.list_counterparties(
         bank.pool,
         owner,
         types=kinds,
-        statuses=statuses,
+        statuses=states,
         after=(datetime.fromisoformat(str(place[0])), UUID(str(place[1]))) if place else None,
         backwards=position is not None and position.direction == "prev",
         limit=wanted.limit + 1,

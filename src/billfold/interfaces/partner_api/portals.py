@@ -34,6 +34,7 @@ from billfold.kit.errors import InvalidInput, Refused
 
 BANK_TYPE: Final = "BANK_VIRTUAL_ACCOUNT_PORTAL"
 CRYPTO_TYPE: Final = "CRYPTO_DEPOSIT_ADDRESS_PORTAL"
+Rail = Literal["ACH", "WIRE", "INTERNATIONAL_WIRE", "ON_US"]
 NewName = Annotated[str, msgspec.Meta(min_length=1, max_length=128)]
 OtherName = Annotated[str, msgspec.Meta(min_length=1, max_length=50)]
 Types = Annotated[list[str] | None, QueryParameter(name="type[]", description="Portal types.")]
@@ -51,7 +52,7 @@ class CreatePortal(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     name: NewName
     type: Literal["BANK_VIRTUAL_ACCOUNT_PORTAL", "CRYPTO_DEPOSIT_ADDRESS_PORTAL"] = BANK_TYPE
     chain: str | None = None
-    payment_rails: list[Literal["ACH", "WIRE", "INTERNATIONAL_WIRE", "ON_US"]] | None = None
+    payment_rails: Annotated[list[Rail], msgspec.Meta(min_length=1)] | None = None
 
 
 class RenamePortal(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -243,7 +244,7 @@ async def _open(
     bank: Bank,
     pocket: tuple[UUID, UUID],
     name: str,
-    rails: list[Literal["ACH", "WIRE", "INTERNATIONAL_WIRE", "ON_US"]] | None,
+    rails: list[Rail] | None,
 ) -> PortalRow:
     owner, pocket_id = pocket
     chosen = tuple(rail for rail in BANK_RAILS if rail in rails) if rails else None

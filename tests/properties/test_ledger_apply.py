@@ -1,0 +1,301 @@
+"""The database believes no planner: whatever is put before `ledger_apply` that must not be, is refused.
+
+A batch that is right is accepted; every way of making it wrong is tried by name, and then
+batches are drawn at random and compared with a ledger of a dozen lines.
+"""
+
+import asyncio
+from collections import defaultdict
+from datetime import UTC, date, datetime, timedelta
+from uuid import UUID
+
+import asyncpg
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from billfold.engine.write import JOURNAL_COLUMNS, LEG_COLUMNS
+
+ANNA, BERT = UUID(int=1 << 100), UUID(int=2 << 100)
+POCKET = UUID(int=77)
+NOW = datetime(2025, 6, 2, 13, tzinfo=UTC)
+DAY = date(2025, 6, 2)
+RAIL, BANK, CASH, STREET, STREET_BILLS, LOT, OWED = range(1, 8)
+CUSIP = "912797AA1"
+ACCOUNTS = [
+    (RAIL, "rail:wire", None, "USD", None), (BANK, "bank", POCKET, "USD", None),
+    (CASH, "cash", POCKET, "USD", None), (STREET, "street", None, "USD", None),
+    (STREET_BILLS, "street", None, CUSIP, None), (LOT, "lot", POCKET, CUSIP, DAY),
+    (OWED, "owed", POCKET, "USD", None),
+]  # fmt: skip
+APPLY = "SELECT ledger_apply(" + ", ".join(f"${n}" for n in range(1, 20)) + ")"
+
+
+class Batch:
+    """A batch for Anna and Bert; every part of it can be made wrong before it is applied."""
+
+    def __init__(self):
+        self.journals = []
+        self.legs = []
+        self.heads = {
+            ANNA: [0, 0, 0, 0, 0, 7, NOW, DAY, None, b"chain"],
+            BERT: [0, 0, 0, 0, 0, 7, NOW, DAY, None, b"chain"],
+        }
+        self.bases = []
+        self.announced = None
+
+    def journal(self, customer, *legs):
+        head = self.heads[customer]
+        head[2] += 1
+        number = head[2]
+        self.journals.append((customer, number, "test", UUID(int=5), NOW, DAY, DAY, DAY, None))
+        for leg_no, (debit, credit, asset, amount) in enumerate(legs, start=1):
+            self.legs.append([customer, number, leg_no, debit, credit, asset, amount, 0])
+        return self
+
+    async def apply(self, conn):
+        await conn.copy_records_to_table("journal", records=self.journals, columns=JOURNAL_COLUMNS)
+        await conn.copy_records_to_table("leg", records=self.legs, columns=LEG_COLUMNS)
+        heads = [(customer, *head) for customer, head in self.heads.items()]
+        bases = [list(column) for column in zip(*self.bases, strict=True)] or [[]] * 6
+        announced = self.announced or (len(self.journals), len(self.legs))
+        await conn.fetchval(APPLY, *announced, *map(list, zip(*heads, strict=True)), *bases)
+
+
+def deposit(cents=1_000_00, units=10, cost=990_00):
+    """A deposit for Anna that buys bills, and one for Bert that stays cash: a good batch."""
+    batch = Batch()
+    batch.journal(
+        ANNA, (RAIL, BANK, "USD", cents), (BANK, CASH, "USD", cents), (CASH, STREET, "USD", cost),
+        (STREET_BILLS, LOT, CUSIP, units),
+    )
+    batch.journal(BERT, (RAIL, BANK, "USD", cents), (BANK, CASH, "USD", cents))
+    batch.bases.append((ANNA, LOT, CUSIP, cost, cost, True))
+    return batch
+
+
+@pytest.fixture
+async def ledger(conn):
+    """Two customers with one pocket each and nothing booked."""
+    return await begin(conn)
+
+
+async def begin(conn):
+    await conn.execute(
+        "INSERT INTO head (customer_id, account_no, booked_at, business_date)"
+        " SELECT id, 7, $2, $3 FROM unnest($1::uuid[]) AS id",
+        [ANNA, BERT], NOW, DAY,
+    )  # fmt: skip
+    await conn.copy_records_to_table(
+        "account",
+        records=[(customer, *account) for customer in (ANNA, BERT) for account in ACCOUNTS],
+        columns=("customer_id", "account_no", "kind", "pocket_id", "asset", "acquired_on"),
+    )
+    return conn
+
+
+async def apply(conn, batch):
+    """Apply it and take it back; return the balances it led to, or None when it was refused."""
+    transaction = conn.transaction()
+    await transaction.start()
+    try:
+        await batch.apply(conn)
+        rows = await conn.fetch("SELECT customer_id, account_no, credits - debits FROM account")
+    except asyncpg.PostgresError:
+        return None
+    else:
+        return {(row[0], row[1]): row[2] for row in rows}
+    finally:
+        await transaction.rollback()
+
+
+async def test_a_batch_is_accepted_when_it_is_right(ledger):
+    balances = await apply(ledger, deposit())
+    assert balances is not None
+    assert (balances[ANNA, CASH], balances[ANNA, LOT], balances[BERT, CASH]) == (1000, 10, 100000)
+
+
+def alter_leg(index, position, value):
+    def alter(batch):
+        batch.legs[index][position] = value
+
+    return alter
+
+
+def alter_head(position, value):
+    def alter(batch):
+        batch.heads[ANNA][position] = value
+
+    return alter
+
+
+def add_leg(*leg):
+    def alter(batch):
+        batch.legs.append(list(leg))
+
+    return alter
+
+
+def alter_journal(position, value):
+    def alter(batch):
+        row = list(batch.journals[0])
+        row[position] = value
+        batch.journals[0] = tuple(row)
+
+    return alter
+
+
+def drop(name, index):
+    def alter(batch):
+        del getattr(batch, name)[index]
+
+    return alter
+
+
+def announce(journals, legs):
+    def alter(batch):
+        batch.announced = (journals, legs)
+
+    return alter
+
+
+def rebase(*bases):
+    def alter(batch):
+        batch.bases = list(bases)
+
+    return alter
+
+
+WRONG = {
+    "a leg of nothing": alter_leg(0, 6, 0),
+    "a leg of less than nothing": alter_leg(0, 6, -5),
+    "a leg from an account to itself": alter_leg(0, 3, BANK),
+    "a leg of another asset than its accounts": alter_leg(0, 5, CUSIP),
+    "a leg between two assets": alter_leg(3, 4, CASH),
+    "a leg to an account nobody has": alter_leg(1, 4, 99),
+    "a leg from an account nobody has": alter_leg(1, 3, 99),
+    "an unknown phase": alter_leg(0, 7, 3),
+    "money left on the bank account": drop("legs", 1),
+    "money from an empty bank account": drop("legs", 0),
+    "cash that is not there": alter_leg(2, 6, 1_000_01),
+    "bills that are not there": alter_leg(3, 3, LOT),
+    "a leg twice": add_leg(ANNA, 1, 1, RAIL, CASH, "USD", 1, 0),
+    "a leg of a journal that is not there": add_leg(ANNA, 2, 1, RAIL, CASH, "USD", 1, 0),
+    "a leg of a journal booked long ago": add_leg(ANNA, 0, 1, RAIL, CASH, "USD", 1, 0),
+    "a leg of a customer who is not in the batch": add_leg(
+        UUID(int=9), 1, 1, RAIL, CASH, "USD", 1, 0
+    ),
+    "what a customer owes us turned round": alter_leg(1, 4, OWED),
+    "money put back where it came from": alter_leg(0, 3, CASH),
+    "a reservation of more than there is": add_leg(BERT, 1, 3, CASH, STREET, "USD", 2_000_00, 1),
+    "a release of what was not reserved": add_leg(BERT, 1, 3, CASH, STREET, "USD", 1, 2),
+    "a stale version": alter_head(0, 5),
+    "a stale journal number": alter_head(1, 1),
+    "a stale event number": alter_head(3, 1),
+    "a gap after the last journal": alter_head(2, 2),
+    "a head behind its journals": alter_head(2, 0),
+    "event numbers that go back": alter_head(4, -1),
+    "account numbers that go back": alter_head(5, 6),
+    "a time before the last booking": alter_head(6, NOW - timedelta(seconds=1)),
+    "a date before the last one": alter_head(7, DAY - timedelta(days=1)),
+    "a journal number left out": alter_journal(1, 2),
+    "a journal of another customer": alter_journal(0, UUID(int=9)),
+    "more journals than were copied": announce(3, 6),
+    "fewer legs than were copied": announce(2, 5),
+    "a cost below zero": rebase(
+        (ANNA, LOT, CUSIP, -1, 990_00, True)
+    ),
+    "an empty lot that cost something": rebase(
+        (ANNA, LOT, CUSIP, 1, 1, True), (BERT, LOT, CUSIP, 1, 1, True)
+    ),
+    "bills in a lot that was put away": rebase((ANNA, LOT, CUSIP, 990_00, 990_00, False)),
+    "a cost of cash": rebase((ANNA, CASH, "USD", 5, 5, True)),
+    "a cost of a lot nobody has": rebase((ANNA, 99, CUSIP, 5, 5, True)),
+    "a cost under another bill": rebase((ANNA, LOT, "912797BB2", 5, 5, True)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+async def test_a_batch_is_refused_when_it_holds(ledger, wrong):
+    batch = deposit()
+    WRONG[wrong](batch)
+    assert await apply(ledger, batch) is None
+
+
+async def test_a_batch_is_refused_when_a_head_is_named_twice(ledger):
+    batch = deposit()
+    heads = [(ANNA, *batch.heads[ANNA])] * 2 + [(BERT, *batch.heads[BERT])]
+    with pytest.raises(asyncpg.PostgresError):
+        async with ledger.transaction():
+            await ledger.copy_records_to_table(
+                "journal", records=batch.journals, columns=JOURNAL_COLUMNS
+            )
+            await ledger.copy_records_to_table("leg", records=batch.legs, columns=LEG_COLUMNS)
+            bases = [list(column) for column in zip(*batch.bases, strict=True)]
+            await ledger.fetchval(APPLY, 2, 6, *map(list, zip(*heads, strict=True)), *bases)
+
+
+def test_random_batches_are_accepted_exactly_when_the_plain_ledger_accepts_them(
+    pg_server, database_template
+):
+    """Hypothesis wants a plain function: it runs the whole examination on one connection."""
+    numbers = st.sampled_from((*range(1, 8), 99))
+    assets = st.sampled_from(("USD", "USD", "USD", CUSIP))
+    leg = st.tuples(numbers, numbers, assets, st.integers(-1, 500))
+    journals = st.lists(
+        st.tuples(st.sampled_from((ANNA, BERT)), st.lists(leg, min_size=1, max_size=4)),
+        min_size=1, max_size=3,
+    )  # fmt: skip
+
+    async def examine():
+        dsn = await pg_server.create_database("hostile", template=database_template)
+        conn = await asyncpg.connect(dsn)
+        return await begin(conn)
+
+    runner = asyncio.Runner()
+    conn = runner.run(examine())
+
+    @settings(max_examples=400, deadline=None, derandomize=True, database=None)
+    @given(journals)
+    def examined(drawn):
+        batch = Batch()
+        for customer, legs in drawn:
+            batch.journal(customer, *sound(legs))
+        assert runner.run(apply(conn, batch)) == plainly(batch)
+
+    examined()
+    runner.run(conn.close())
+    runner.close()
+
+
+def sound(legs):
+    """Half of what is drawn at random would never come near the rules that matter."""
+    return [
+        (debit, credit, ACCOUNT_ASSETS.get(debit, asset) if amount % 3 else asset, amount)
+        for debit, credit, asset, amount in legs
+    ]
+
+
+ACCOUNT_ASSETS = {number: asset for number, _, _, asset, _ in ACCOUNTS}
+KINDS = {number: kind for number, kind, _, _, _ in ACCOUNTS}
+
+
+def plainly(batch):
+    """The same batch in a ledger without a database; None when a rule refuses it."""
+    balances = defaultdict(int)
+    for customer, _, _, debit, credit, asset, amount, _ in batch.legs:
+        if amount <= 0 or debit == credit:
+            return None
+        if {ACCOUNT_ASSETS.get(debit), ACCOUNT_ASSETS.get(credit)} != {asset}:
+            return None
+        balances[customer, debit] -= amount
+        balances[customer, credit] += amount
+    for (_, number), balance in balances.items():
+        kind = KINDS[number]
+        if (
+            (kind == "bank" and balance)
+            or (kind in {"cash", "lot"} and balance < 0)
+            or (kind == "owed" and balance > 0)
+        ):
+            return None
+    return {(customer, number): balances[customer, number] for customer in (ANNA, BERT) for number in KINDS}

@@ -1,0 +1,236 @@
+"""Plays one request per operation of the Partner API and keeps what was sent and answered.
+
+`python -m tests.reference.recorder` writes the package's examples anew; the test beside this
+file plays them again and compares.
+"""
+
+import asyncio
+import json
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from uuid import UUID
+
+from tests.interfaces.partner_client import PartnerClient, close_app
+from tests.whole_bank import SEED, close_bank, open_bank
+
+from billfold.adapters import embedded_postgres
+from billfold.domain import identity
+from billfold.flows.enrol import EnrolCustomer
+from billfold.interfaces.partner_api import app as partner_api
+from billfold.kit import ids
+from billfold.kit.clock import wall_now
+from billfold.kit.db import create_pool
+from billfold.migrations import runner
+from billfold.wiring.serving import make_partner_app
+
+EXAMPLES = Path(partner_api.__file__).with_name("examples.json")
+OPERATOR = UUID("00000000-0000-8000-8000-000000000001")
+HIDDEN = {"token": "q7Zr...", "access_token": "q7Zr...", "expires": "2025-06-02T14:00:00+00:00"}
+
+
+class Recorder:
+    """A partner whose every id repeats, and the notebook of what he asked and was told."""
+
+    def __init__(self, bank, app, client):
+        self.bank, self.app, self.client = bank, app, client
+        self.sent = 0
+        self.notes = {}
+
+    async def play(self, name, method, path, body=None, *, query=""):
+        """Send a request under the next key; note it under its operation's name, once."""
+        self.sent += 1
+        key = ids.derive(SEED, OPERATOR, self.sent)
+        raw = {} if body is None else body
+        answer = await self.client.send(method, path, raw, key=key, query=query)
+        assert answer.status_code < 300, (name, answer.text)
+        told = answer.json() if answer.content else None
+        note = {} if body is None else {"request": body}
+        if told is not None:
+            note["response"] = masked(told)
+        self.notes.setdefault(name, note)
+        return told
+
+
+def masked(told):
+    """Hide what the wall clock and chance decide."""
+    return {k: HIDDEN.get(k, v) for k, v in told.items()} if isinstance(told, dict) else told
+
+
+async def partner_of(bank):
+    """A partner whose ids are derived, so that every answer repeats."""
+    own, partner_id, user_id = (ids.derive(SEED, OPERATOR, 1000 + n) for n in range(3))
+    await bank.engine.submit(
+        EnrolCustomer(
+            caller="recorder", key=OPERATOR, customers=(own,), partner_id=partner_id,
+            role="partner", type="BUSINESS", name="Acme", profile={},
+        )
+    )  # fmt: skip
+    now = wall_now()
+    async with bank.pool.acquire() as conn:
+        made = await identity.create_partner(
+            conn, bank.vault, slug="acme", name="Acme", own_customer_id=own,
+            rate_per_minute=10_000, money_per_minute=10_000, now=now, partner_id=partner_id,
+        )  # fmt: skip
+        await identity.add_user(
+            conn, partner_id, username="acme-app", password="correct horse battery", now=now,  # noqa: S106
+            user_id=user_id,
+        )  # fmt: skip
+        token, _ = await identity.issue_token(conn, partner_id=partner_id, user_id=user_id, now=now)
+
+    class Acme:
+        slug, secret = "acme", made.shared_secret
+
+    Acme.token = token
+    return Acme
+
+
+async def record(bank):
+    """The examples: operationId -> {"request": ..., "response": ...}."""
+    app = make_partner_app(bank)
+    client = PartnerClient(app, await partner_of(bank))
+    recorder = Recorder(bank, app, client)
+    await _play_all(recorder)
+    await client.close()
+    await close_app(app)
+    return recorder.notes
+
+
+async def _play_all(r):
+    v1, v2 = "/api/v1", "/api/v2"
+    await r.play("log_in", "POST", f"{v1}/login/",
+                 {"username": "acme-app", "password": "correct horse battery"})  # fmt: skip
+    r.notes["exchange_assertion"] = {
+        "response": {"access_token": HIDDEN["token"], "token_type": "Bearer", "expires_in": 3600}
+    }
+    customer = (await r.play("sandbox_customer", "POST", f"{v1}/sandbox/customers/",
+                             {"name": "Northwind"}))["id"]  # fmt: skip
+    payee = (await r.play("-", "POST", f"{v1}/sandbox/customers/", {"name": "Contoso"}))["id"]
+    made = f"{v2}/customers/{customer}/pockets/"
+    pocket = (await r.play("create_pocket", "POST", made,
+                           {"pocket_name": "Reserve", "deposit_strategy_id": "UST-4W"}))["id"]  # fmt: skip
+    other = (await r.play("-", "POST", made,
+                          {"pocket_name": "Long", "deposit_strategy_id": "UST-26W"}))["id"]  # fmt: skip
+    theirs = (await r.play("-", "POST", f"{v2}/customers/{payee}/pockets/",
+                           {"pocket_name": "Inbox", "deposit_strategy_id": "UST-13W"}))["id"]  # fmt: skip
+    await r.play("sandbox_pocket", "POST", f"{v1}/sandbox/pockets/{pocket}/",
+                 {"real_time_yield": True})  # fmt: skip
+    portals = f"{v2}/pockets/{pocket}/portals/"
+    portal = (await r.play("list_portals", "GET", portals))["items"][0]["id"]
+    await r.play("sandbox_wire", "POST", f"{v1}/sandbox/wire/",
+                 {"portal_id": portal, "amount_usdc": 25_000_000, "sender_name": "Acme"})  # fmt: skip
+    await r.play("sandbox_fund", "POST", f"{v1}/sandbox/fund/",
+                 {"account_id": other, "amount_usdc": 1_500_000, "count": 1})  # fmt: skip
+    await _play_reads(r, customer, pocket)
+    await _play_portals(r, customer, pocket)
+    address = (await r.play("-", "GET", f"{v2}/pockets/{theirs}/portals/"))["items"][0]
+    await _play_payments(r, customer, pocket, address["network_address"])
+    await r.play("update_customer", "PATCH", f"{v1}/customers/{customer}/",
+                 {"email": "treasury@northwind.example"})  # fmt: skip
+    await r.play("update_pocket", "PATCH", f"{made}{other}/", {"pocket_name": "Longer"})
+    await _play_clock(r)
+    r.notes.pop("-", None)
+
+
+async def _play_reads(r, customer, pocket):
+    v1, v2 = "/api/v1", "/api/v2"
+    of_customer, of_pocket = f"{v2}/customers/{customer}", f"{v2}/pockets/{pocket}"
+    account = f"{v1}/service-accounts/{pocket}"
+    for name, path in (
+        ("list_customers", f"{v1}/customers/"),
+        ("get_customer", f"{v1}/customers/{customer}/"),
+        ("list_accounts", f"{v1}/customers/{customer}/service-accounts/"),
+        ("get_account", f"{account}/"),
+        ("list_customer_pockets", f"{of_customer}/pockets/"),
+        ("list_pockets", f"{v2}/pockets/"),
+        ("get_customer_pocket", f"{of_customer}/pockets/{pocket}/"),
+        ("get_pocket", f"{of_pocket}/"),
+        ("get_pocket_earnings", f"{of_pocket}/earnings/"),
+        ("list_earnings", f"{v2}/earnings/"),
+        ("list_trading_strategies", f"{v2}/trading-strategies/"),
+        ("list_pocket_configurations", f"{v2}/pocket-configurations/"),
+        ("list_transactions", f"{v2}/transactions/"),
+        ("list_customer_transactions", f"{of_customer}/transactions/"),
+        ("list_v1_customer_transactions", f"{v1}/customers/{customer}/transactions/"),
+        ("list_v1_transactions", f"{account}/transactions/"),
+        ("list_v1_customer_trades", f"{v1}/customers/{customer}/trades/"),
+        ("list_v1_trades", f"{account}/trades/"),
+        ("list_customer_trades", f"{of_customer}/trades/"),
+        ("list_pocket_trades", f"{of_pocket}/trades/"),
+    ):
+        await r.play(name, "GET", path)
+    one = (await r.play("list_pocket_transactions", "GET", f"{of_pocket}/transactions/"))["items"][0]
+    await r.play("get_transaction", "GET", f"{of_pocket}/transactions/{one['id']}/")
+    await r.play("get_v1_transaction", "GET", f"{account}/transactions/{one['id']}/")
+
+
+async def _play_portals(r, customer, pocket):
+    v2 = f"/api/v2/pockets/{pocket}/portals/"
+    v1 = f"/api/v1/service-accounts/{pocket}/portals/"
+    made = (await r.play("create_portal", "POST", v2, {"name": "Payroll"}))["id"]
+    await r.play("get_portal", "GET", f"{v2}{made}/")
+    await r.play("rename_portal", "PATCH", f"{v2}{made}/", {"name": "Wages"})
+    await r.play("get_funding_instructions", "GET", f"{v2}{made}/funding-instructions/")
+    await r.play("list_customer_portals", "GET", f"/api/v2/customers/{customer}/portals/")
+    old = (await r.play("create_account_portal", "POST", v1, {"name": "Suppliers"}))["id"]
+    await r.play("list_account_portals", "GET", v1)
+    await r.play("get_account_portal", "GET", f"{v1}{old}/")
+    await r.play("rename_account_portal", "PATCH", f"{v1}{old}/", {"name": "Vendors"})
+    await r.play("close_account_portal", "POST", f"{v1}{old}/close/")
+    path = f"/api/v1/customers/{customer}/portals/"
+    await r.play("list_customer_account_portals", "GET", path)
+
+
+async def _play_payments(r, customer, pocket, address):
+    path = f"/api/v2/customers/{customer}/counterparties/"
+    body = {
+        "type": "on_us",
+        "account_number": address,
+        "counterparty_name": {"type": "business", "business_name": "Contoso"},
+    }
+    linked = (await r.play("create_counterparty", "POST", path, body))["id"]
+    await r.play("list_counterparties", "GET", path)
+    await r.play("get_counterparty", "GET", f"{path}{linked}/")
+    await r.play("update_counterparty", "PATCH", f"{path}{linked}/", {"display_name": "Supplier"})
+    asked = {
+        "type": "PEER_TO_PEER",
+        "from_account": {"id": pocket, "type": "SERVICE_ACCOUNT"},
+        "counterparty_id": linked,
+        "amount": {"type": "REQUESTED_AMOUNT", "amount_usdc": 1_234_550},
+        "description": "Invoice 7",
+    }
+    done = await r.play("create_on_us_transfer", "POST", "/api/v1/transfers/on-us/", asked)
+    await r.play("get_on_us_transfer", "GET", f"/api/v1/transfers/on-us/{done['id']}/")
+
+
+async def _play_clock(r):
+    clock = "/api/v1/sandbox/clock/"
+    await r.play("sandbox_clock", "GET", clock)
+    await r.play("sandbox_clock_advance", "POST", f"{clock}advance/", {"business_days": 1})
+    await r.play("sandbox_clock_run_to_next_event", "POST", f"{clock}run-to-next-event/")
+    await r.play("sandbox_clock_set", "POST", f"{clock}set/", {"now": "2025-06-05T09:00:00-04:00"})
+    await r.play("sandbox_clock_freeze", "POST", f"{clock}freeze/")
+    resumed = await r.play("-", "POST", f"{clock}resume/")
+    frozen = r.notes["sandbox_clock_freeze"]["response"]
+    assert set(resumed) == set(frozen)
+    r.notes["sandbox_clock_resume"] = {"response": {**frozen, "frozen": False}}
+
+
+async def _main():
+    with TemporaryDirectory() as folder:
+        server = embedded_postgres.start(Path(folder), settings={"fsync": "off"})
+        try:
+            dsn = await server.create_database("reference")
+            pool = await create_pool(dsn, max_size=1)
+            async with pool.acquire() as conn:
+                await runner.up(conn)
+            await pool.close()
+            bank = await open_bank(dsn)
+            notes = await record(bank)
+            await close_bank(bank)
+        finally:
+            embedded_postgres.stop(server)
+    EXAMPLES.write_text(json.dumps(notes, indent=1, sort_keys=True) + "\n")
+
+
+if __name__ == "__main__":
+    asyncio.run(_main())

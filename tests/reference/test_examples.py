@@ -1,0 +1,25 @@
+"""The examples of the reference are what the bank really answers, and no operation is without."""
+
+import json
+
+from tests.reference.recorder import EXAMPLES, record
+from tests.whole_bank import bank
+
+from billfold.interfaces.partner_api.app import partner_document, partner_routes
+from billfold.interfaces.sandbox import routes
+from billfold.kit.settings import Settings
+
+__all__ = ["bank"]
+
+
+async def test_examples_are_what_is_answered(bank):
+    played = await record(bank)
+    assert json.loads(json.dumps(played)) == json.loads(EXAMPLES.read_text())
+
+
+def test_every_operation_has_an_example():
+    document = partner_document(
+        Settings(), tuple(partner_routes(routes.ROUTES)), include_deprecated=True
+    )
+    named = {each["operationId"] for path in document["paths"].values() for each in path.values()}
+    assert named == set(json.loads(EXAMPLES.read_text()))
