@@ -232,7 +232,9 @@ async def test_nothing_is_lost_when_engines_pay_to_and_fro(bank, rival, two):
             for n in range(120)
         )
     )
-    assert await bank.pool.fetchval("SELECT count(*) FROM command WHERE kind = 'TransferOnUs'") == 120
+    assert (
+        await bank.pool.fetchval("SELECT count(*) FROM command WHERE kind = 'TransferOnUs'") == 120
+    )
     total = await bank.pool.fetchval(
         "SELECT sum(credits - debits) FROM account WHERE kind = 'on_us' AND asset = 'USD'"
     )
@@ -259,6 +261,8 @@ async def test_everybody_is_answered_when_the_engine_stops_under_load(bank, two)
     done, pending = await asyncio.wait(waiting, timeout=5)
     assert not pending
     acknowledged = sum(1 for each in done if each.exception() is None)
-    kept = await bank.pool.fetchval("SELECT count(*) FROM command WHERE caller = 'test' AND kind = 'ReceiveMoney'")
+    kept = await bank.pool.fetchval(
+        "SELECT count(*) FROM command WHERE caller = 'test' AND kind = 'ReceiveMoney'"
+    )
     assert kept >= acknowledged + 1
     await must_be_clean(bank)

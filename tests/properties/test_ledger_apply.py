@@ -66,7 +66,10 @@ def deposit(cents=1_000_00, units=10, cost=990_00):
     """A deposit for Anna that buys bills, and one for Bert that stays cash: a good batch."""
     batch = Batch()
     batch.journal(
-        ANNA, (RAIL, BANK, "USD", cents), (BANK, CASH, "USD", cents), (CASH, STREET, "USD", cost),
+        ANNA,
+        (RAIL, BANK, "USD", cents),
+        (BANK, CASH, "USD", cents),
+        (CASH, STREET, "USD", cost),
         (STREET_BILLS, LOT, CUSIP, units),
     )
     batch.journal(BERT, (RAIL, BANK, "USD", cents), (BANK, CASH, "USD", cents))
@@ -298,4 +301,8 @@ def plainly(batch):
             or (kind == "owed" and balance > 0)
         ):
             return None
-    return {(customer, number): balances[customer, number] for customer in (ANNA, BERT) for number in KINDS}
+    return {
+        (customer, number): balances[customer, number]
+        for customer in (ANNA, BERT)
+        for number in KINDS
+    }

@@ -61,20 +61,37 @@ async def partner_of(bank):
     own, partner_id, user_id = (ids.derive(SEED, OPERATOR, 1000 + n) for n in range(3))
     await bank.engine.submit(
         EnrolCustomer(
-            caller="recorder", key=OPERATOR, customers=(own,), partner_id=partner_id,
-            role="partner", type="BUSINESS", name="Acme", profile={},
+            caller="recorder",
+            key=OPERATOR,
+            customers=(own,),
+            partner_id=partner_id,
+            role="partner",
+            type="BUSINESS",
+            name="Acme",
+            profile={},
         )
-    )  # fmt: skip
+    )
     now = wall_now()
     async with bank.pool.acquire() as conn:
         made = await identity.create_partner(
-            conn, bank.vault, slug="acme", name="Acme", own_customer_id=own,
-            rate_per_minute=10_000, money_per_minute=10_000, now=now, partner_id=partner_id,
-        )  # fmt: skip
+            conn,
+            bank.vault,
+            slug="acme",
+            name="Acme",
+            own_customer_id=own,
+            rate_per_minute=10_000,
+            money_per_minute=10_000,
+            now=now,
+            partner_id=partner_id,
+        )
         await identity.add_user(
-            conn, partner_id, username="acme-app", password="correct horse battery", now=now,  # noqa: S106
+            conn,
+            partner_id,
+            username="acme-app",
+            password="correct horse battery",
+            now=now,
             user_id=user_id,
-        )  # fmt: skip
+        )
         token, _ = await identity.issue_token(conn, partner_id=partner_id, user_id=user_id, now=now)
 
     class Acme:
@@ -97,35 +114,66 @@ async def record(bank):
 
 async def _play_all(r):
     v1, v2 = "/api/v1", "/api/v2"
-    await r.play("log_in", "POST", f"{v1}/login/",
-                 {"username": "acme-app", "password": "correct horse battery"})  # fmt: skip
+    await r.play(
+        "log_in",
+        "POST",
+        f"{v1}/login/",
+        {"username": "acme-app", "password": "correct horse battery"},
+    )
     r.notes["exchange_assertion"] = {
         "response": {"access_token": HIDDEN["token"], "token_type": "Bearer", "expires_in": 3600}
     }
-    customer = (await r.play("sandbox_customer", "POST", f"{v1}/sandbox/customers/",
-                             {"name": "Northwind"}))["id"]  # fmt: skip
+    customer = (
+        await r.play("sandbox_customer", "POST", f"{v1}/sandbox/customers/", {"name": "Northwind"})
+    )["id"]
     payee = (await r.play("-", "POST", f"{v1}/sandbox/customers/", {"name": "Contoso"}))["id"]
     made = f"{v2}/customers/{customer}/pockets/"
-    pocket = (await r.play("create_pocket", "POST", made,
-                           {"pocket_name": "Reserve", "deposit_strategy_id": "UST-4W"}))["id"]  # fmt: skip
-    other = (await r.play("-", "POST", made,
-                          {"pocket_name": "Long", "deposit_strategy_id": "UST-26W"}))["id"]  # fmt: skip
-    theirs = (await r.play("-", "POST", f"{v2}/customers/{payee}/pockets/",
-                           {"pocket_name": "Inbox", "deposit_strategy_id": "UST-13W"}))["id"]  # fmt: skip
-    await r.play("sandbox_pocket", "POST", f"{v1}/sandbox/pockets/{pocket}/",
-                 {"real_time_yield": True})  # fmt: skip
+    pocket = (
+        await r.play(
+            "create_pocket",
+            "POST",
+            made,
+            {"pocket_name": "Reserve", "deposit_strategy_id": "UST-4W"},
+        )
+    )["id"]
+    other = (
+        await r.play("-", "POST", made, {"pocket_name": "Long", "deposit_strategy_id": "UST-26W"})
+    )["id"]
+    theirs = (
+        await r.play(
+            "-",
+            "POST",
+            f"{v2}/customers/{payee}/pockets/",
+            {"pocket_name": "Inbox", "deposit_strategy_id": "UST-13W"},
+        )
+    )["id"]
+    await r.play(
+        "sandbox_pocket", "POST", f"{v1}/sandbox/pockets/{pocket}/", {"real_time_yield": True}
+    )
     portals = f"{v2}/pockets/{pocket}/portals/"
     portal = (await r.play("list_portals", "GET", portals))["items"][0]["id"]
-    await r.play("sandbox_wire", "POST", f"{v1}/sandbox/wire/",
-                 {"portal_id": portal, "amount_usdc": 25_000_000, "sender_name": "Acme"})  # fmt: skip
-    await r.play("sandbox_fund", "POST", f"{v1}/sandbox/fund/",
-                 {"account_id": other, "amount_usdc": 1_500_000, "count": 1})  # fmt: skip
+    await r.play(
+        "sandbox_wire",
+        "POST",
+        f"{v1}/sandbox/wire/",
+        {"portal_id": portal, "amount_usdc": 25_000_000, "sender_name": "Acme"},
+    )
+    await r.play(
+        "sandbox_fund",
+        "POST",
+        f"{v1}/sandbox/fund/",
+        {"account_id": other, "amount_usdc": 1_500_000, "count": 1},
+    )
     await _play_reads(r, customer, pocket)
     await _play_portals(r, customer, pocket)
     address = (await r.play("-", "GET", f"{v2}/pockets/{theirs}/portals/"))["items"][0]
     await _play_payments(r, customer, pocket, address["network_address"])
-    await r.play("update_customer", "PATCH", f"{v1}/customers/{customer}/",
-                 {"email": "treasury@northwind.example"})  # fmt: skip
+    await r.play(
+        "update_customer",
+        "PATCH",
+        f"{v1}/customers/{customer}/",
+        {"email": "treasury@northwind.example"},
+    )
     await r.play("update_pocket", "PATCH", f"{made}{other}/", {"pocket_name": "Longer"})
     await _play_clock(r)
     r.notes.pop("-", None)
@@ -158,7 +206,9 @@ async def _play_reads(r, customer, pocket):
         ("list_pocket_trades", f"{of_pocket}/trades/"),
     ):
         await r.play(name, "GET", path)
-    one = (await r.play("list_pocket_transactions", "GET", f"{of_pocket}/transactions/"))["items"][0]
+    one = (await r.play("list_pocket_transactions", "GET", f"{of_pocket}/transactions/"))["items"][
+        0
+    ]
     await r.play("get_transaction", "GET", f"{of_pocket}/transactions/{one['id']}/")
     await r.play("get_v1_transaction", "GET", f"{account}/transactions/{one['id']}/")
 
