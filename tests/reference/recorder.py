@@ -8,6 +8,7 @@ import asyncio
 import json
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import SimpleNamespace
 from uuid import UUID
 
 from tests.interfaces.partner_client import PartnerClient, close_app
@@ -94,11 +95,7 @@ async def partner_of(bank):
         )
         token, _ = await identity.issue_token(conn, partner_id=partner_id, user_id=user_id, now=now)
 
-    class Acme:
-        slug, secret = "acme", made.shared_secret
-
-    Acme.token = token
-    return Acme
+    return SimpleNamespace(slug="acme", secret=made.shared_secret, token=token)
 
 
 async def record(bank):

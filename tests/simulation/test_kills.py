@@ -1,0 +1,338 @@
+"""kill -9 at random moments under load: the server, the worker, Postgres, in turn.
+
+A client outside keeps its own list of what was acknowledged. In the end everything on the list
+happened exactly once, everything else at most once, and the ledger proves itself.
+"""
+
+import asyncio
+import os
+import signal
+import socket
+import ssl
+import shutil
+import subprocess
+from contextlib import suppress
+from datetime import timedelta
+from pathlib import Path
+from random import Random
+from uuid import UUID
+
+import asyncpg
+import httpx
+import msgspec
+import psutil
+import pytest
+
+from billfold import wiring
+from billfold.adapters import embedded_postgres
+from billfold.engine.verify import verify_bank
+from billfold.flows.enrol import EnrolCustomer
+from billfold.flows.pockets import OpenPocket
+from billfold.flows.receive import ReceiveMoney
+from billfold.kit import ids
+from billfold.kit.clock import monotonic, read_clock, wall_now, write_clock
+from billfold.kit.crypto import sign_request
+from billfold.kit.settings import Settings
+from billfold.migrations import runner
+from tests.interfaces.partner_client import new_partner
+
+KILLS = int(os.environ.get("BILLFOLD_KILLS", "50"))
+SEED = int(os.environ.get("BILLFOLD_KILLS_SEED", "7"))
+PATH = "/api/v1/transfers/on-us/"
+CUSTOMERS, LINES = 12, 8
+PAUSE = (0.4, 1.4)
+STEADY_SECONDS = 40.0
+QUIET_SECONDS = 60.0
+CLOCK_STEP = timedelta(hours=5)
+
+
+class Programs:
+    """What is killed and started again: Postgres, `billfold serve`, `billfold worker`."""
+
+    def __init__(self, state_dir, seed):
+        self.state_dir = state_dir
+        self.random = Random(seed)
+        self.port, self.http_port = free_port(), free_port()
+        self.postgres = self._start_postgres()
+        self.dsn = self.postgres.dsn_for("billfold")
+        self.processes = {}
+
+    def settings(self):
+        return Settings(state_dir=self.state_dir, database_url=self.dsn)
+
+    def start(self, name):
+        environment = wiring.Wiring(
+            {k: v for k, v in os.environ.items() if not k.startswith("BILLFOLD_")}
+        ).environment(
+            self.settings(), self.dsn, port=self.port, http_port=self.http_port,
+            log_level="WARNING",
+        )  # fmt: skip
+        with (self.state_dir / f"{name}.log").open("ab") as log:
+            self.processes[name] = subprocess.Popen(
+                [*wiring.Wiring({}).program(), name], env=environment, stdin=subprocess.DEVNULL,
+                stdout=log, stderr=log, start_new_session=True,
+            )  # fmt: skip
+
+    def kill(self, name):
+        """End one without warning and start it again; of the server any process of its family."""
+        if name == "postgres":
+            os.kill(self.postgres.pid, signal.SIGKILL)
+            gone, self.postgres = self.postgres, self._start_postgres()
+            gone.hold.release()
+            return
+        process = self.processes[name]
+        victim = process.pid
+        if name == "serve" and self.random.random() < 0.7:
+            with suppress(psutil.NoSuchProcess):
+                family = psutil.Process(process.pid).children(recursive=True)
+                victim = self.random.choice([process.pid, *(each.pid for each in family)])
+        with suppress(ProcessLookupError):
+            os.kill(victim, signal.SIGKILL)
+        if victim == process.pid:
+            process.wait()
+            self.start(name)
+
+    def close(self):
+        for process in self.processes.values():
+            with suppress(psutil.NoSuchProcess):
+                for each in psutil.Process(process.pid).children(recursive=True):
+                    with suppress(psutil.NoSuchProcess):
+                        each.kill()
+            process.kill()
+            process.wait()
+        embedded_postgres.stop(self.postgres)
+
+    def logs(self):
+        """The end of what both programs had to say."""
+        return {
+            name: (self.state_dir / f"{name}.log").read_text(errors="replace")[-2000:]
+            for name in self.processes
+        }
+
+    def _start_postgres(self):
+        return embedded_postgres.start(self.state_dir)
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Client:
+    """Somebody outside who pays, asks again until there is an answer, and keeps a list."""
+
+    def __init__(self, programs, partner, pockets):
+        self.random = Random(SEED)
+        self.partner = partner
+        self.pockets = pockets
+        self.acknowledged = {}
+        self.sent = set()
+        self.troubles = 0
+        self.stopping = False
+        tls = ssl.create_default_context(cafile=str(programs.state_dir / "tls" / "ca.pem"))
+        self._http = httpx.AsyncClient(
+            base_url=f"https://localhost:{programs.port}", verify=tls, timeout=5.0,
+            headers={"host": f"{partner.slug}.localhost"},
+        )  # fmt: skip
+
+    async def line(self):
+        """Pay again and again; nothing that has no answer yet is given up."""
+        while not self.stopping:
+            await self._pay(str(ids.new()), self._body())
+
+    async def close(self):
+        await self._http.aclose()
+
+    def _body(self):
+        origin, there = self.random.choice(self.pockets)
+        if self.random.random() < 0.5:
+            origin, there = there, origin
+        body = {
+            "type": "INTERNAL_REALLOCATION",
+            "from_account": {"id": str(origin), "type": "SERVICE_ACCOUNT"},
+            "to_account": {"id": str(there), "type": "SERVICE_ACCOUNT"},
+            "amount": {
+                "type": "REQUESTED_AMOUNT",
+                "amount_usdc": self.random.randint(10, 2_000) * 100,
+            },
+            "async_mode": self.random.random() < 0.2,
+        }
+        return msgspec.json.encode(body)
+
+    async def _pay(self, key, body):
+        self.sent.add(key)
+        late = monotonic() + QUIET_SECONDS
+        while monotonic() < late:
+            try:
+                answer = await self._http.post(PATH, content=body, headers=self._signed(key, body))
+            except (httpx.HTTPError, OSError, ssl.SSLError):
+                self.troubles += 1
+                await asyncio.sleep(0.1)
+                continue
+            if answer.is_success:
+                self.acknowledged[key] = answer.json()["id"]
+                return
+            # Only what may be tried again may happen here: nothing about the request is wrong.
+            assert answer.status_code in {409, 429, 500, 502, 503, 504}, answer.text
+            self.troubles += 1
+            await asyncio.sleep(0.2)
+
+    def _signed(self, key, body):
+        return {
+            "authorization": f"Bearer {self.partner.token}",
+            "content-type": "application/json",
+            "x-service-idempotency": key,
+            "x-service-signature": sign_request(self.partner.secret, key, PATH, body),
+        }
+
+
+async def settle(programs):
+    """A bank, a partner, and customers with two pockets each that hold money."""
+    await programs.postgres.create_database("billfold")
+    conn = await asyncpg.connect(programs.dsn)
+    await runner.up(conn)
+    await conn.close()
+    settings = programs.settings()
+    await wiring.found(settings, programs.dsn)
+    async with wiring.open_bank(settings, programs.dsn) as bank:
+        partner = await new_partner(bank, rate=1_000_000, money=1_000_000)
+        pockets = [await new_customer(bank, partner) for _ in range(CUSTOMERS)]
+    return partner, pockets
+
+
+async def new_customer(bank, partner):
+    customer = ids.new()
+    common = {"caller": "test", "customers": (customer,)}
+    await bank.engine.submit(
+        EnrolCustomer(
+            key=ids.new(), partner_id=partner.partner_id, role="customer", type="BUSINESS",
+            name="Somebody", profile={}, **common,
+        )
+    )  # fmt: skip
+    pockets = []
+    for weeks in (4, 26):
+        opened = await bank.engine.submit(
+            OpenPocket(
+                key=ids.new(), partner_id=partner.partner_id, name="A pocket",
+                deposit_weeks=weeks, reinvestment_weeks=weeks, **common,
+            )
+        )  # fmt: skip
+        pocket, portal = opened.outcome["pocket_id"], opened.outcome["portal_id"]
+        await bank.engine.submit(
+            ReceiveMoney(
+                key=ids.new(), rail="WIRE", portal_id=UUID(portal),
+                pocket_id=UUID(pocket), amount=500_000_00,
+                description="a wire", details={}, **common,
+            )
+        )  # fmt: skip
+        pockets.append(pocket)
+    return pockets
+
+
+async def let_time_pass(programs):
+    """The clock goes on by hours, so that there is always something due for the worker."""
+    while True:
+        await asyncio.sleep(0.5)
+        with suppress(OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
+            conn = await asyncpg.connect(programs.dsn, timeout=5)
+            try:
+                wall = wall_now()
+                state = await read_clock(conn)
+                await write_clock(conn, state.advance(CLOCK_STEP, wall))
+            finally:
+                await conn.close()
+
+
+async def until_answered(client, programs):
+    """Wait until somebody has been answered since now: the last kill has been survived."""
+    known, late = len(client.acknowledged), monotonic() + STEADY_SECONDS
+    while len(client.acknowledged) == known:
+        assert monotonic() < late, programs.logs()
+        await asyncio.sleep(0.02)
+
+
+@pytest.fixture
+def programs(tmp_path):
+    memory = Path("/dev/shm")
+    place = memory / f"billfold-kills-{os.getpid()}" if memory.is_dir() else tmp_path
+    place.mkdir(exist_ok=True)
+    running = Programs(place, SEED)
+    yield running
+    running.close()
+    if place != tmp_path:
+
+
+        shutil.rmtree(place, ignore_errors=True)
+
+
+async def test_nothing_acknowledged_is_lost_or_doubled_when_processes_are_killed(programs):
+    print(f"BILLFOLD_KILLS_SEED={SEED}")
+    partner, pockets = await settle(programs)
+    for name in ("serve", "worker"):
+        programs.start(name)
+    await until_healthy(programs)
+    client = Client(programs, partner, pockets)
+    clock = asyncio.create_task(let_time_pass(programs))
+    lines = [asyncio.create_task(client.line()) for _ in range(LINES)]
+    for number in range(KILLS):
+        await until_answered(client, programs)
+        await asyncio.sleep(programs.random.uniform(*PAUSE))
+        name = ("serve", "worker", "postgres")[number % 3]
+        await asyncio.to_thread(programs.kill, name)
+        for line in lines:
+            assert not line.done() or line.exception() is None, line.exception()
+    await until_answered(client, programs)
+    clock.cancel()
+    client.stopping = True
+    await asyncio.gather(*lines)
+    await client.close()
+    await must_have_happened_once(programs, client)
+
+
+async def until_healthy(programs):
+    ca = programs.state_dir / "tls" / "ca.pem"
+    late = monotonic() + STEADY_SECONDS
+    while monotonic() < late:
+        with suppress(OSError, httpx.HTTPError, ssl.SSLError):
+            tls = ssl.create_default_context(cafile=str(ca))
+            async with httpx.AsyncClient(verify=tls) as http:
+                answer = await http.get(f"https://localhost:{programs.port}/health")
+                if answer.is_success:
+                    return
+        await asyncio.sleep(0.1)
+    pytest.fail(f"the server does not open: {programs.logs()}")
+
+
+async def must_have_happened_once(programs, client):
+    """Compare the client's list with the bank's log."""
+    conn = await asyncpg.connect(programs.dsn)
+    late = monotonic() + QUIET_SECONDS
+    while await conn.fetchval("SELECT count(*) FROM transfer WHERE status = 'PENDING'"):
+        assert monotonic() < late, "the worker does not carry out what waits"
+        await asyncio.sleep(0.2)
+    for process in programs.processes.values():
+        process.terminate()
+    for process in programs.processes.values():
+        await asyncio.to_thread(process.wait)
+    rows = await conn.fetch(
+        "SELECT key::text, outcome->>'transfer_id' AS id FROM command"
+        " WHERE kind = 'TransferOnUs' AND caller <> 'pending-transfer'"
+    )
+    happened = [row["key"] for row in rows]
+    assert len(happened) == len(set(happened))
+    assert set(happened) <= client.sent
+    assert {row["key"]: row["id"] for row in rows if row["key"] in client.acknowledged} == (
+        client.acknowledged
+    )
+    transfers = await conn.fetch("SELECT transfer_id::text FROM transfer")
+    assert sorted(row[0] for row in transfers) == sorted(row["id"] for row in rows)
+    assert len(client.acknowledged) > 5 * KILLS
+    assert client.troubles > 0
+    report = await verify_bank(conn)
+    await conn.close()
+    assert report.is_clean, report.findings
+    print(
+        f"{KILLS} kills, {len(client.acknowledged)} acknowledged,"
+        f" {len(client.sent) - len(client.acknowledged)} not, {client.troubles} asked again"
+    )
