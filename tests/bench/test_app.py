@@ -9,8 +9,8 @@ from typer.testing import CliRunner
 
 from billfold.bench import app as bench
 from billfold.bench.history import shared_out
-from billfold.bench.measure import figure
-from billfold.bench.report import row_of
+from billfold.bench.measure import Chapter, figure
+from billfold.bench.report import as_markdown, print_chapter, row_of
 
 TINY = 0.001
 
@@ -68,6 +68,7 @@ def test_transfers_compare_signed_ones_with_bare_ones_and_tell_latencies(tmp_pat
     figures = figures_of(measured("transfers", tmp_path))
     assert figures["transfers, 1 worker"]["baseline"] == "bare transfers"
     assert figures["p99 at half load, 2 workers"]["unit"] == "ms"
+    assert figures["memory of a worker"]["at_most"] == 300
 
 
 def test_command_line_names_the_benchmarks_when_it_does_not_know_one():
@@ -90,7 +91,31 @@ def test_benchmarks_run_in_their_own_order(names, chosen):
 def test_table_shows_ratio_and_bound():
     base = figure("bare", "per second", [1000.0])
     row = row_of(figure("whole", "per second", [650.0], against=base, at_least=0.6))
-    assert row == ("whole", "650", "per second", "0.65x", ">= 0.6x", "[green]yes[/]")
+    assert row == ("whole", "650", "per second", "0.65x", ">= 0.6x", "yes")
+
+
+def test_markdown_holds_every_figure():
+    base = figure("bare", "per second", [1000.0])
+    whole = figure("whole", "per second", [50.0], against=base, at_least=0.6)
+    chapter = Chapter(
+        name="engine",
+        setting={"customers": 2},
+        figures=[base, whole],
+        peak_memory_mib={"engine": 99.6},
+    )
+    text = as_markdown([chapter])
+    assert "| whole | 50.00 | per second | 0.05x | >= 0.6x | no |" in text
+    assert "Setting: customers 2." in text
+    assert "Peak memory: engine 100 MiB." in text
+
+
+def test_busy_machine_is_told_of():
+    out = io.StringIO()
+    chapter = Chapter(
+        name="engine", setting={}, figures=[], peak_memory_mib={}, busy_before_percent=80.0
+    )
+    print_chapter(Console(file=out), chapter)
+    assert "80 % busy" in out.getvalue()
 
 
 def test_history_is_shared_out_evenly():

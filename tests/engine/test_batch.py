@@ -6,6 +6,7 @@ from uuid import UUID
 
 import msgspec
 import pytest
+from tests.whole_bank import PARTNER
 
 from billfold.engine.batch import Engine
 from billfold.engine.verify import verify_bank
@@ -18,7 +19,6 @@ from billfold.kit import ids
 from billfold.kit.clock import ClockState, wall_now, write_clock
 from billfold.kit.dates import et_instant
 from billfold.kit.errors import Broken, NotFound, Refused
-from tests.whole_bank import PARTNER
 
 TENANT_TABLES = (
     "account", "journal", "leg", "trade", "activity", "event", "snapshot", "lien", "portal",

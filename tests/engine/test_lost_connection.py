@@ -5,11 +5,11 @@ from contextlib import suppress
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from tests.whole_bank import close_bank, open_bank
 
 from billfold.engine.verify import verify_bank
 from billfold.flows.receive import ReceiveMoney
 from billfold.kit import ids
-from tests.whole_bank import close_bank, open_bank
 
 COMMIT = b"COMMIT;"
 _AT_ONCE = 65536

@@ -1,4 +1,4 @@
-"""The database believes no planner: whatever is put before `ledger_apply` that must not be, is refused.
+"""The database believes no planner: what must not be is refused by `ledger_apply`.
 
 A batch that is right is accepted; every way of making it wrong is tried by name, and then
 batches are drawn at random and compared with a ledger of a dozen lines.

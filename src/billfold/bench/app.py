@@ -14,9 +14,10 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from billfold.bench.day_end import bench_day_end
 from billfold.bench.engine import bench_engine
 from billfold.bench.ground import Ground, proving_ground
-from billfold.bench.measure import Chapter, Say, machine
+from billfold.bench.measure import Chapter, Say, busy_percent, machine
+from billfold.bench.racers import RaceError
 from billfold.bench.reads import bench_reads
-from billfold.bench.report import print_chapter
+from billfold.bench.report import as_markdown, print_chapter
 from billfold.bench.sizes import QUICK_SCALE, RUNS, Sizes, sizes_at
 from billfold.bench.transfers import bench_transfers
 from billfold.kit.clock import wall_now
@@ -42,6 +43,9 @@ def bench(
     out_json: Annotated[
         Path | None, typer.Option("--json", help="Write every figure into this file.")
     ] = None,
+    out_markdown: Annotated[
+        Path | None, typer.Option("--markdown", help="Write the tables into this file.")
+    ] = None,
     quick: Annotated[  # noqa: FBT002 - a flag of the command line
         bool, typer.Option("--quick", help="A tenth of the sizes, for a first look.")
     ] = False,
@@ -57,9 +61,13 @@ def bench(
             scale=QUICK_SCALE if quick else 1.0,
             state_dir=state_dir,
             out_json=out_json,
+            out_markdown=out_markdown,
         )
     except UnknownBenchmarkError as error:
         raise typer.BadParameter(str(error)) from None
+    except RaceError as error:
+        Console(stderr=True).print(f"The benchmark broke off.\n{error}", markup=False)
+        raise typer.Exit(1) from None
 
 
 class UnknownBenchmarkError(ValueError):
@@ -72,6 +80,7 @@ def run(
     scale: float = 1.0,
     state_dir: Path,
     out_json: Path | None = None,
+    out_markdown: Path | None = None,
     runs: int = RUNS,
     console: Console | None = None,
 ) -> dict[str, Any]:
@@ -82,19 +91,23 @@ def run(
     chosen = chosen_of(names)
     console = console or Console()
     sizes = sizes_at(scale, runs=runs)
-    chapters: dict[str, Any] = {}
+    chapters = []
     for name in chosen:
+        busy = busy_percent()
         with _progress(console) as progress, proving_ground(state_dir) as ground:
             chapter = BENCHMARKS[name](ground, sizes, _say(progress, name))
+        chapter.busy_before_percent = busy
         print_chapter(console, chapter)
-        chapters[name] = msgspec.to_builtins(chapter)
+        chapters.append(chapter)
     found = {
         "measured_at": iso_z(wall_now()),
         "machine": machine(),
         "scale": scale,
         "runs": runs,
-        "benchmarks": chapters,
+        "benchmarks": {each.name: msgspec.to_builtins(each) for each in chapters},
     }
+    if out_markdown is not None:
+        out_markdown.write_text(as_markdown(chapters))
     if out_json is not None:
         out_json.write_bytes(msgspec.json.format(msgspec.json.encode(found)) + b"\n")
         console.print(f"Written to {out_json}")

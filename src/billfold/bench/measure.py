@@ -46,12 +46,16 @@ class Figure(msgspec.Struct, kw_only=True):
 
 
 class Chapter(msgspec.Struct, kw_only=True):
-    """The figures of one benchmark, what was run, and MiB of memory per process."""
+    """The figures of one benchmark, what was run, and MiB of memory per process.
+
+    `busy_before_percent` is what the machine was doing otherwise when it began.
+    """
 
     name: str
     setting: dict[str, Any]
     figures: list[Figure]
     peak_memory_mib: dict[str, float]
+    busy_before_percent: float = 0.0
 
 
 def rate(laps: Sequence[Lap]) -> float:
@@ -124,6 +128,11 @@ def peak_of_family(pid: int) -> dict[str, float]:
     if children:
         peaks["largest backend"] = max(children)
     return peaks
+
+
+def busy_percent() -> float:
+    """Return how busy the machine is with something else, watching for a second."""
+    return psutil.cpu_percent(interval=1.0)
 
 
 def machine() -> dict[str, Any]:

@@ -1,36 +1,62 @@
-"""A chapter as a table: every figure beside its baseline and what it has to reach."""
+"""Chapters as tables: every figure beside its baseline and what it has to reach."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal
 
 from rich.console import Console
 from rich.table import Table
 
 from billfold.bench.measure import Chapter, Figure
 
+BUSY_PERCENT = 10.0
+"""Above this the machine was not ours."""
+
 _PLAIN_BELOW = 100.0
+_HEADINGS = ("figure", "median", "unit", "ratio", "must be", "reached")
+_SIDES: tuple[Literal["left", "right"], ...] = ("left", "right", "left", "right", "right", "left")
+_STYLES = {None: "", True: "green", False: "red"}
 
 
 def print_chapter(console: Console, chapter: Chapter) -> None:
     """Print what was run, the figures, and the memory of each process."""
     table = Table(title=f"billfold bench {chapter.name}", title_justify="left")
-    table.add_column("figure")
-    table.add_column("median", justify="right")
-    table.add_column("unit")
-    table.add_column("ratio", justify="right")
-    table.add_column("must be", justify="right")
-    table.add_column("reached")
+    for name, justify in zip(_HEADINGS, _SIDES, strict=True):
+        table.add_column(name, justify=justify)
     for each in chapter.figures:
-        table.add_row(*row_of(each))
+        table.add_row(*row_of(each), style=_STYLES[each.reached])
     console.print(table)
     console.print(_sentence({name: str(value) for name, value in chapter.setting.items()}))
-    peaks = {name: f"{mib:,.0f} MiB" for name, mib in chapter.peak_memory_mib.items()}
-    console.print(f"peak memory: {_sentence(peaks)}")
+    console.print(f"peak memory: {_peaks(chapter)}")
+    if chapter.busy_before_percent > BUSY_PERCENT:
+        console.print(
+            f"[yellow]Something else kept this machine {chapter.busy_before_percent:.0f} % busy"
+            " when this began: the figures say little.[/]"
+        )
+
+
+def as_markdown(chapters: Iterable[Chapter]) -> str:
+    """Return the same tables as Markdown, for a document."""
+    parts = []
+    for chapter in chapters:
+        lines = [
+            f"### `billfold bench {chapter.name}`",
+            "",
+            "| " + " | ".join(_HEADINGS) + " |",
+            "|" + "|".join("---:" if side == "right" else "---" for side in _SIDES) + "|",
+        ]
+        lines += ["| " + " | ".join(row_of(each)) + " |" for each in chapter.figures]
+        setting = {name: str(value) for name, value in chapter.setting.items()}
+        lines += ["", f"Setting: {_sentence(setting)}.", "", f"Peak memory: {_peaks(chapter)}."]
+        parts.append("\n".join(lines) + "\n")
+    return "\n".join(parts)
 
 
 def row_of(each: Figure) -> tuple[str, ...]:
     """Return the cells of one figure."""
     ratio = "" if each.ratio is None else f"{each.ratio:.2f}x"
-    reached = {None: "", True: "[green]yes[/]", False: "[red]no[/]"}[each.reached]
+    reached = {None: "", True: "yes", False: "no"}[each.reached]
     return each.name, _number(each.median), each.unit, ratio, _bound(each), reached
 
 
@@ -43,6 +69,10 @@ def _bound(each: Figure) -> str:
 
 def _number(value: float) -> str:
     return f"{value:,.2f}" if abs(value) < _PLAIN_BELOW else f"{value:,.0f}"
+
+
+def _peaks(chapter: Chapter) -> str:
+    return _sentence({name: f"{mib:,.0f} MiB" for name, mib in chapter.peak_memory_mib.items()})
 
 
 def _sentence(facts: dict[str, str]) -> str:

@@ -28,6 +28,7 @@ BARE = "bare transfers"
 WORKERS = (1, 2)
 RATIO_LEAST = 0.15
 P99_MOST_MS = 100.0
+WORKER_MOST_MIB = 300.0
 
 _PATH = "/api/v1/transfers/on-us/"
 _MOST_CENTS = 2_000_00
@@ -115,8 +116,9 @@ def bench_transfers(ground: Ground, sizes: Sizes, say: Say) -> Chapter:
     with ExitStack() as stack:
         traffic = Traffic(ground, sizes, say, stack)
         bare = [traffic.round(number) for number in range(1, sizes.runs + 1)]
+        servers = {f"server, {way.name}": way.server.peak_of_worker() for way in traffic.ways}
         peaks = {
-            **{f"server, {way.name}": way.server.peak_of_worker() for way in traffic.ways},
+            **servers,
             "load generator": traffic.loader.peak_memory_mib(),
             **peak_of_family(ground.pid),
         }
@@ -125,12 +127,12 @@ def bench_transfers(ground: Ground, sizes: Sizes, say: Say) -> Chapter:
         return Chapter(
             name="transfers",
             setting=_setting(sizes),
-            figures=_figures(traffic.ways, bare),
+            figures=_figures(traffic.ways, bare, max(servers.values())),
             peak_memory_mib=peaks,
         )
 
 
-def _figures(ways: list[Way], bare: list[float]) -> list[Figure]:
+def _figures(ways: list[Way], bare: list[float], worker_mib: float) -> list[Figure]:
     base = figure(BARE, "per second", bare)
     best = max(ways, key=lambda way: sum(way.rates))
     figures = [base]
@@ -148,6 +150,7 @@ def _figures(ways: list[Way], bare: list[float]) -> list[Figure]:
                 P99_MOST_MS if way is best else None,
             ),
         ]  # fmt: skip
+    figures.append(figure("memory of a worker", "MiB", [worker_mib], at_most=WORKER_MOST_MIB))
     return figures
 
 

@@ -147,7 +147,7 @@ async def test_plain_http_is_refused_before_anything_else(app, acme):
 
 async def test_the_pages_of_the_product_need_no_token(client):
     for path, kind in (
-        ("/health", "application/json"), ("/docs/", "text/html"), ("/docs", "text/html"),
+        ("/health", "text/plain"), ("/docs/", "text/html"), ("/docs", "text/html"),
         ("/docs/errors/", "text/html"), ("/docs/errors/not-found.md", "text/markdown"),
         ("/docs/errors.md", "text/markdown"), ("/openapi.json", "application/json"),
     ):  # fmt: skip

@@ -26,7 +26,7 @@ async def client(bank):
     yield caller
     await caller.close()
     for hook in app.on_shutdown:
-        await hook()  # type: ignore[call-arg]
+        await hook()
 
 
 @pytest.fixture

@@ -8,19 +8,22 @@ from billfold.domain.pockets.reads import (
     get_pocket,
     list_by_id,
     list_ids,
+    list_of_customers,
     list_of_partner,
     list_open,
 )
-from billfold.domain.pockets.states import state_before, state_now
+from billfold.domain.pockets.states import Boundary, state_now, states_before
 from billfold.domain.pockets.types import PocketRow
 
 __all__ = [
+    "Boundary",
     "PocketRow",
     "get_pocket",
     "list_by_id",
     "list_ids",
+    "list_of_customers",
     "list_of_partner",
     "list_open",
-    "state_before",
     "state_now",
+    "states_before",
 ]

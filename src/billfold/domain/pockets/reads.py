@@ -41,21 +41,35 @@ _BY_ID = f"""{_ROW}
   FROM unnest($1::uuid[], $2::uuid[]) AS k(customer_id, pocket_id)
   JOIN pocket p USING (customer_id, pocket_id) {_HOLDINGS}
  ORDER BY p.opened_at, p.pocket_id"""
-_OPEN = f"""{_ROW}
-  FROM (SELECT * FROM pocket WHERE partner_id = $1 AND status <> 'CLOSED'
-           AND ($2::uuid IS NULL OR customer_id = $2)
-         ORDER BY opened_at, pocket_id LIMIT $3) p {_HOLDINGS}
- ORDER BY p.opened_at, p.pocket_id"""  # noqa: S608 - built from our own texts
-_LIST = """{row}
-  FROM (SELECT * FROM pocket
-         WHERE partner_id = $1
-           AND ($2::uuid[] IS NULL OR customer_id = ANY($2))
-           AND ($3::text[] IS NULL OR status = ANY($3))
-           AND ($4::timestamptz IS NULL OR (opened_at, pocket_id) {than} ($4, $5::uuid))
-         ORDER BY opened_at {way}, pocket_id {way} LIMIT $6) p {holdings}
- ORDER BY p.opened_at {way}, p.pocket_id {way}"""
-_DOWN = _LIST.format(row=_ROW, holdings=_HOLDINGS, than="<", way="DESC")
-_UP = _LIST.format(row=_ROW, holdings=_HOLDINGS, than=">", way="ASC")
+# Of a partner by the index in the order of the list; of customers by their keys, however many
+# pockets their partner has.
+_OF_PARTNER = """
+         SELECT * FROM pocket
+          WHERE partner_id = $1 AND ($2::text[] IS NULL OR status = ANY($2))
+            AND ($3::timestamptz IS NULL OR (opened_at, pocket_id) {than} ($3, $4::uuid))
+          ORDER BY opened_at {way}, pocket_id {way} LIMIT $5"""
+_OF_CUSTOMERS = """
+         SELECT o.* FROM unnest($1::uuid[]) AS c(customer_id) CROSS JOIN LATERAL (
+           SELECT * FROM pocket q
+            WHERE q.customer_id = c.customer_id AND ($2::text[] IS NULL OR q.status = ANY($2))
+              AND ($3::timestamptz IS NULL OR (q.opened_at, q.pocket_id) {than} ($3, $4::uuid))
+            ORDER BY q.opened_at {way}, q.pocket_id {way} LIMIT $5) o
+          ORDER BY o.opened_at {way}, o.pocket_id {way} LIMIT $5"""
+
+
+def _both(found: str) -> tuple[str, str]:
+    """The list of what is found, newest first and oldest first."""
+    whole = f"""{_ROW} FROM ({found}) p {_HOLDINGS}
+ ORDER BY p.opened_at {{way}}, p.pocket_id {{way}}"""
+    return (
+        whole.replace("{than}", "<").replace("{way}", "DESC"),
+        whole.replace("{than}", ">").replace("{way}", "ASC"),
+    )
+
+
+_PARTNER_DOWN, _PARTNER_UP = _both(_OF_PARTNER)
+_CUSTOMERS_DOWN, _CUSTOMERS_UP = _both(_OF_CUSTOMERS)
+_NOT_CLOSED = ["PENDING", "OPEN", "FROZEN"]
 
 
 async def get_pocket(conn: Connection | Pool, customer_id: UUID, pocket_id: UUID) -> PocketRow:
@@ -81,8 +95,10 @@ async def list_ids(conn: Connection | Pool, customer_id: UUID) -> list[UUID]:
 async def list_open(
     conn: Connection | Pool, partner_id: UUID, customer_id: UUID | None, *, limit: int
 ) -> list[PocketRow]:
-    """Up to `limit` pockets that are not closed, of a partner or one of his customers."""
-    rows = await conn.fetch(_OPEN, partner_id, customer_id, limit)
+    """The oldest `limit` pockets that are not closed, of a partner or one of his customers."""
+    of_one = customer_id is not None
+    sql, whose = (_CUSTOMERS_UP, [customer_id]) if of_one else (_PARTNER_UP, partner_id)
+    rows = await conn.fetch(sql, whose, _NOT_CLOSED, None, None, limit)
     return [_pocket(row) for row in rows]
 
 
@@ -90,16 +106,29 @@ async def list_of_partner(
     conn: Connection | Pool,
     partner_id: UUID,
     *,
-    customer_ids: list[UUID] | None,
     statuses: list[str] | None,
     after: tuple[datetime, UUID] | None,
     backwards: bool,
     limit: int,
 ) -> list[PocketRow]:
     """Newest first, `limit` rows on from `after`; backwards they come oldest first."""
-    opened_at, pocket_id = after or (None, None)
-    sql = _UP if backwards else _DOWN
-    rows = await conn.fetch(sql, partner_id, customer_ids, statuses, opened_at, pocket_id, limit)
+    sql = _PARTNER_UP if backwards else _PARTNER_DOWN
+    rows = await conn.fetch(sql, partner_id, statuses, *(after or (None, None)), limit)
+    return [_pocket(row) for row in rows]
+
+
+async def list_of_customers(
+    conn: Connection | Pool,
+    customer_ids: list[UUID],
+    *,
+    statuses: list[str] | None = None,
+    after: tuple[datetime, UUID] | None = None,
+    backwards: bool = False,
+    limit: int,
+) -> list[PocketRow]:
+    """The same of these customers, each named once."""
+    sql = _CUSTOMERS_UP if backwards else _CUSTOMERS_DOWN
+    rows = await conn.fetch(sql, customer_ids, statuses, *(after or (None, None)), limit)
     return [_pocket(row) for row in rows]
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import date, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
 import msgspec
@@ -16,32 +17,53 @@ if TYPE_CHECKING:
 
     from billfold.kit.db import Connection, Pool
 
-# The last day that ended before the boundary's own, and the pocket's rows from there up to the
-# boundary. The next snapshot bounds them from above, so they are one day's rows at most.
-_BEFORE = """
-WITH earlier AS (
-  SELECT * FROM snapshot WHERE customer_id = $1 AND pocket_id = $2 AND business_date < $3
-   ORDER BY business_date DESC LIMIT 1
-), bounds AS (
-  SELECT coalesce((SELECT journal_no FROM earlier), 0) AS low,
-         coalesce((SELECT journal_no FROM snapshot
-                    WHERE customer_id = $1 AND pocket_id = $2 AND business_date >= $3
-                    ORDER BY business_date LIMIT 1), 9223372036854775807) AS high
-)
+LAST_JOURNAL = 2**63 - 1
+
+# Of each boundary: the last day that ended before its own, and the pocket's rows from there up to
+# it. The next snapshot bounds them from above, so they are one day's rows at most.
+_BEFORE = f"""
 SELECT e.cash, e.positions, e.earnings_basis, e.inflow, e.outflow, e.fees, e.realised,
-       (SELECT json_agg(json_build_array(t.activity, t.incoming, t.cusip, t.units, t.notional,
-                                         t.earnings_basis))
-          FROM trade t
-         WHERE t.customer_id = $1 AND t.pocket_id = $2
-           AND t.journal_no > bounds.low AND t.journal_no <= bounds.high
-           AND t.traded_at < $4) AS trades,
-       (SELECT json_agg(json_build_array(a.type, a.direction, a.amount))
-          FROM activity a
-         WHERE a.customer_id = $1 AND a.pocket_id = $2
-           AND a.journal_no > bounds.low AND a.journal_no <= bounds.high
-           AND a.booked_at < $4) AS activities
-  FROM bounds LEFT JOIN earlier e ON true
-"""
+       t.rows AS trades, a.rows AS activities
+  FROM unnest($1::uuid[], $2::uuid[], $3::date[], $4::timestamptz[]) WITH ORDINALITY
+       AS k(customer_id, pocket_id, business_date, at, nth)
+  LEFT JOIN LATERAL (
+    SELECT * FROM snapshot s
+     WHERE s.customer_id = k.customer_id AND s.pocket_id = k.pocket_id
+       AND s.business_date < k.business_date
+     ORDER BY s.business_date DESC LIMIT 1
+  ) e ON true
+  LEFT JOIN LATERAL (
+    SELECT s.journal_no FROM snapshot s
+     WHERE s.customer_id = k.customer_id AND s.pocket_id = k.pocket_id
+       AND s.business_date >= k.business_date
+     ORDER BY s.business_date LIMIT 1
+  ) n ON true
+ CROSS JOIN LATERAL (
+    SELECT json_agg(json_build_array(activity, incoming, cusip, units, notional,
+                                     earnings_basis)) AS rows
+      FROM trade
+     WHERE customer_id = k.customer_id AND pocket_id = k.pocket_id
+       AND journal_no > coalesce(e.journal_no, 0)
+       AND journal_no <= coalesce(n.journal_no, {LAST_JOURNAL}) AND traded_at < k.at
+  ) t
+ CROSS JOIN LATERAL (
+    SELECT json_agg(json_build_array(type, direction, amount)) AS rows
+      FROM activity
+     WHERE customer_id = k.customer_id AND pocket_id = k.pocket_id
+       AND journal_no > coalesce(e.journal_no, 0)
+       AND journal_no <= coalesce(n.journal_no, {LAST_JOURNAL}) AND booked_at < k.at
+  ) a
+ ORDER BY k.nth
+"""  # noqa: S608 - a number of ours
+
+
+class Boundary(NamedTuple):
+    """An instant in the life of a pocket, and the business date it belongs to."""
+
+    customer_id: UUID
+    pocket_id: UUID
+    business_date: date
+    at: datetime
 
 
 def state_now(pocket: PocketRow) -> PocketState:
@@ -57,17 +79,17 @@ def state_now(pocket: PocketRow) -> PocketState:
     )
 
 
-async def state_before(
-    conn: Connection | Pool,
-    customer_id: UUID,
-    pocket_id: UUID,
-    *,
-    business_date: date,
-    at: datetime,
-) -> PocketState:
-    """The state just before `at`, an instant of `business_date`."""
-    row = await conn.fetchrow(_BEFORE, customer_id, pocket_id, business_date, at)
-    assert row is not None
+async def states_before(
+    conn: Connection | Pool, boundaries: Sequence[Boundary]
+) -> list[PocketState]:
+    """The state just before each boundary, in the order asked for."""
+    if not boundaries:
+        return []
+    rows = await conn.fetch(_BEFORE, *map(list, zip(*boundaries, strict=True)))
+    return [_replayed(row) for row in rows]
+
+
+def _replayed(row: Record) -> PocketState:
     state = _Running(row)
     for traded in msgspec.json.decode(row["trades"] or "[]"):
         state.trade(*traded)

@@ -162,7 +162,8 @@ def _range_bounds(now: datetime, date_from: date | None, date_to: date | None) -
         )
     start = _instant("date_from", date_from)
     end = _instant("date_to", date_to, through=True)
-    if start > end:
+    # A whole day is never empty, so dates the wrong way round meet where the first begins.
+    if start > end or (start == end and not isinstance(date_to, datetime)):
         raise InvalidInput.at("query", "date_to", msg="must not be before date_from")
     if start > now:
         raise InvalidInput.at("query", "date_from", msg="must not be later than now")

@@ -36,15 +36,7 @@ class Accounts(msgspec.Struct, kw_only=True):
 async def list_accounts(caller: Caller, bank: Bank, customer_id: str) -> Accounts:
     """List the accounts of a customer. Use the Pockets of v2 instead."""
     owner = await caller.customer_id(bank, ids_in.path_uuid("customer_id", customer_id))
-    rows = await pockets.list_of_partner(
-        bank.pool,
-        caller.partner_id,
-        customer_ids=[owner],
-        statuses=None,
-        after=None,
-        backwards=False,
-        limit=ACCOUNTS_MAX,
-    )
+    rows = await pockets.list_of_customers(bank.pool, [owner], limit=ACCOUNTS_MAX)
     items = [render_account(row, bank, caller.now) for row in rows]
     return Accounts(count=len(items), items=items)
 

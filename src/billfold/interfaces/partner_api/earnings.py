@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import date, datetime
 from typing import Annotated
-from uuid import UUID
 
 from litestar import get
 from litestar.params import QueryParameter
 
 from billfold.domain import pockets, tbills
-from billfold.domain.pockets import PocketRow
+from billfold.domain.pockets import Boundary, PocketRow
 from billfold.engine.bank import Bank
 from billfold.interfaces.http import ids_in
 from billfold.interfaces.http.calls import Caller
@@ -55,7 +55,7 @@ async def get_pocket_earnings(
     owner, own_id = await caller.pocket(bank, ids_in.path_uuid("pocket_id", pocket_id))
     row = await pockets.get_pocket(bank.pool, owner, own_id)
     bounds = _bound("date_from", date_from), _bound("date_to", date_to)
-    earned = await _earned(bank, row, period, caller.now, bounds)
+    (earned,) = await _earned(bank, [row], period, caller.now, bounds)
     return render_earned(earned, named=False)
 
 
@@ -77,7 +77,7 @@ async def list_earnings(
     """Read what up to 30 Pockets earned, and the exact sum. Default: all that are not closed."""
     rows = await _asked_for(caller, bank, customer_id, pocket_id)
     bounds = _bound("date_from", date_from), _bound("date_to", date_to)
-    earned = [await _earned(bank, row, period, caller.now, bounds) for row in rows]
+    earned = await _earned(bank, rows, period, caller.now, bounds)
     return render_all(earned, et_date(caller.now))
 
 
@@ -96,45 +96,67 @@ async def _asked_for(
     ids = list(dict.fromkeys(ids_in.query_uuids("pocket_id[]", pocket_id)))
     if len(ids) > POCKETS_MAX:
         raise _too_many()
-    keys: list[tuple[UUID, UUID]] = []
-    for each in ids:
-        key = await caller.pocket(bank, each)
-        if owner is None or key[0] == owner:
-            keys.append(key)
+    keys = [
+        await caller.pocket(bank, each)
+        if owner is None
+        else (owner, await caller.pocket_of(bank, owner, each))
+        for each in ids
+    ]
     return await pockets.list_by_id(bank.pool, keys)
 
 
 async def _earned(
     bank: Bank,
-    row: PocketRow,
+    rows: list[PocketRow],
     period: str,
     now: datetime,
     bounds: tuple[date | None, date | None],
+) -> list[Earned]:
+    """Every pocket's entry: its states at both ends are read for all of them at once."""
+    tbills.period_bounds(period, now, now, *bounds)  # a wrong one is refused without pockets too
+    found = [tbills.period_bounds(period, now, row.opened_at, *bounds) for row in rows]
+    asked = [
+        boundary
+        for row, each in zip(rows, found, strict=True)
+        for boundary in _boundaries(bank, row, each)
+    ]
+    states = dict(zip(asked, await pockets.states_before(bank.pool, asked), strict=True))
+    return [_entry(bank, row, each, states, now) for row, each in zip(rows, found, strict=True)]
+
+
+def _boundaries(bank: Bank, row: PocketRow, period: tbills.Period) -> list[Boundary]:
+    """The ends of the period at which the pocket's state must be read: not before its opening."""
+    ends = [period.start] if period.live else [period.start, period.end]
+    return [_boundary(bank, row, at) for at in ends if at > row.opened_at]
+
+
+def _boundary(bank: Bank, row: PocketRow, at: datetime) -> Boundary:
+    return Boundary(row.customer_id, row.pocket_id, bank.calendars.business_date(at), at)
+
+
+def _entry(
+    bank: Bank,
+    row: PocketRow,
+    period: tbills.Period,
+    states: Mapping[Boundary, tbills.PocketState],
+    now: datetime,
 ) -> Earned:
-    found = tbills.period_bounds(period, now, row.opened_at, *bounds)
-    begin = await _state(bank, row, found.start)
-    end = pockets.state_now(row) if found.live else await _state(bank, row, found.end)
-    entry = tbills.entry(begin, found.start, end, found.end, bank.market, live=found.live)
-    shows_slope = row.real_time_yield and found.live
+    empty = tbills.PocketState()
+    begin = states.get(_boundary(bank, row, period.start), empty)
+    end = (
+        pockets.state_now(row)
+        if period.live
+        else states.get(_boundary(bank, row, period.end), empty)
+    )
+    entry = tbills.entry(begin, period.start, end, period.end, bank.market, live=period.live)
+    shows_slope = row.real_time_yield and period.live
     valued = valuation(row, bank, now) if shows_slope else None
     return Earned(
         pocket_id=row.pocket_id,
         entry=entry,
-        period=found,
+        period=period,
         priced_at=valued.pricing_timestamp if valued else None,
         slope=valued.appreciation_per_second if valued else None,
-    )
-
-
-async def _state(bank: Bank, row: PocketRow, at: datetime) -> tbills.PocketState:
-    if at <= row.opened_at:
-        return tbills.PocketState()
-    return await pockets.state_before(
-        bank.pool,
-        row.customer_id,
-        row.pocket_id,
-        business_date=bank.calendars.business_date(at),
-        at=at,
     )
 
 

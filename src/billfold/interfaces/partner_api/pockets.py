@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
 import msgspec
@@ -127,7 +127,7 @@ async def list_pockets(
         raise InvalidInput.at("query", "valuation_type", msg="must be MARK or REAL_TIME")
     owners = None
     if customer_id is not None:
-        asked = ids_in.query_uuids("customer_id[]", customer_id)
+        asked = dict.fromkeys(ids_in.query_uuids("customer_id[]", customer_id))
         owners = [await caller.customer_id(bank, each) for each in asked]
     return await _list(caller, bank, wanted, owners, status, _omit(omit, omit_list))
 
@@ -284,14 +284,16 @@ async def _list(
     scope = f"pockets:{caller.partner_id}"
     filters = {"owners": owners, "status": statuses}
     position = wanted.position(bank.pager, scope, filters)
-    rows = await pockets.list_of_partner(
-        bank.pool,
-        caller.partner_id,
-        customer_ids=owners,
-        statuses=statuses,
-        after=_after(position.place) if position else None,
-        backwards=position is not None and position.direction == "prev",
-        limit=wanted.limit + 1,
+    part: dict[str, Any] = {
+        "statuses": statuses,
+        "after": _after(position.place) if position else None,
+        "backwards": position is not None and position.direction == "prev",
+        "limit": wanted.limit + 1,
+    }
+    rows = (
+        await pockets.list_of_partner(bank.pool, caller.partner_id, **part)
+        if owners is None
+        else await pockets.list_of_customers(bank.pool, owners, **part)
     )
     page = bank.pager.page(
         scope,

@@ -53,9 +53,7 @@ async def list_pocket_configurations(
     return _strategies(enabled_for, offset, parse_limit(limit))
 
 
-def _strategies(
-    enabled_for: str | None, offset: int, limit: int
-) -> OffsetList[TradingStrategy]:
+def _strategies(enabled_for: str | None, offset: int, limit: int) -> OffsetList[TradingStrategy]:
     if enabled_for is not None and enabled_for not in set(tbills.StrategyUse):
         raise InvalidInput.at("query", "enabled_for", msg="must be DEPOSIT or REINVESTMENT")
     use = tbills.StrategyUse(enabled_for) if enabled_for else None

@@ -1,0 +1,66 @@
+"""What holds for every operation of the whole application: foreign ids are not there."""
+
+import re
+
+import pytest
+from litestar.handlers import HTTPRouteHandler
+from tests.interfaces.partner_api.desk import UNKNOWN
+
+from billfold.interfaces.partner_api.app import partner_routes
+
+NAME = re.compile(r"\{(\w+):str\}")
+OPERATIONS = sorted(
+    (method, path)
+    for route in partner_routes()
+    if isinstance(route, HTTPRouteHandler)
+    for path in route.paths
+    for method in route.http_methods
+    if NAME.search(path) and method != "HEAD" and "/docs/" not in path
+)
+BODIES = {
+    ("POST", "pockets"): {"pocket_name": "x", "deposit_strategy_id": "UST-4W"},
+    ("POST", "portals"): {"name": "x"},
+    ("POST", "counterparties"): {
+        "type": "on_us",
+        "counterparty_name": {"type": "business", "business_name": "x"},
+        "account_number": "700000000000",
+    },
+    ("PATCH", "portal_id"): {"name": "x"},
+    ("PATCH", "pocket_id"): {"name": "x"},
+    ("PATCH", "counterparty_id"): {"display_name": "x"},
+    ("PATCH", "customer_id"): {"email": "a@example.org"},
+}
+
+
+def body_of(method, path):
+    """Return a body that is well formed for the operation."""
+    if method == "GET":
+        return b""
+    last = path.rstrip("/").rsplit("/", 1)[1].strip("{}").removesuffix(":str")
+    return BODIES.get((method, last), b"{}")
+
+
+def test_all_operations_on_named_things_are_tried():
+    assert len(OPERATIONS) >= 35
+
+
+@pytest.mark.parametrize(("method", "path"), OPERATIONS)
+async def test_an_id_of_nobody_is_404_and_text_that_is_no_id_422(desk, method, path):
+    names = NAME.findall(path)
+    nobody = NAME.sub(UNKNOWN, path)
+    await desk.refused(method, nobody, body_of(method, path), status=404, code="not-found")
+    text = NAME.sub("not-an-id", path)
+    await desk.invalid(method, text, body_of(method, path), loc=f"path.{names[0]}")
+    shouted = NAME.sub(UNKNOWN.replace("-", ""), path)
+    await desk.invalid(method, shouted, body_of(method, path), loc=f"path.{names[0]}")
+
+
+@pytest.mark.parametrize(("method", "path"), [each for each in OPERATIONS if each[0] == "GET"])
+async def test_a_query_name_that_is_not_known_is_refused(desk, method, path):
+    asked = NAME.sub(UNKNOWN, path)
+    await desk.invalid(method, asked, filters={"colour": "red"}, loc="query.colour")
+
+
+async def test_the_bank_says_that_it_is_there(desk):
+    answer = await desk.client.http.get("/health")
+    assert (answer.status_code, answer.text) == (200, "OK")
