@@ -1,4 +1,4 @@
-"""Write the pages of docs/reference that are made from the code: errors and settings.
+"""Write the pages of docs/reference that are made from the code: errors and settings.  # noqa: INP001
 
 usage: .venv/bin/python tools/write_reference.py
 """

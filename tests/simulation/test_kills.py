@@ -141,7 +141,7 @@ class Client:
         self.acknowledged = {}
         self.sent = set()
         self.troubles = 0
-        import collections
+        import collections  # noqa: PLC0415
 
         self.kinds = collections.Counter()
         self.stopping = False

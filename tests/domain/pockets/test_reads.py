@@ -51,13 +51,13 @@ async def test_lists_walk_down_and_up_from_any_place(bank, opened):
     assert sorted(keys(down)) == sorted(opened)
     places = [(row.opened_at, row.pocket_id) for row in down]
     assert places == sorted(places, reverse=True)
-    below = await pockets.list_of_partner(
-        pool, PARTNER, after=places[1], backwards=False, **common
-    )
+    below = await pockets.list_of_partner(pool, PARTNER, after=places[1], backwards=False, **common)
     above = await pockets.list_of_partner(pool, PARTNER, after=places[2], backwards=True, **common)
     assert keys(below) == keys(down[2:])
     assert keys(above) == keys(down[1::-1])
-    assert await pockets.list_of_partner(pool, ids.new(), after=None, backwards=False, **common) == []
+    assert (
+        await pockets.list_of_partner(pool, ids.new(), after=None, backwards=False, **common) == []
+    )
 
 
 async def test_customers_are_listed_together_in_the_order_of_all(bank, opened):

@@ -93,9 +93,7 @@ COUNTERS = ("cash", "earnings_basis", "inflow", "outflow", "fees", "realised")
 
 async def test_what_was_live_at_an_instant_is_found_again_later(diary):
     # Just after the instant, since what happened at it belongs to what follows it.
-    asked = [
-        diary.boundary(key, at + timedelta(microseconds=1)) for key, at, _ in diary.seen
-    ]
+    asked = [diary.boundary(key, at + timedelta(microseconds=1)) for key, at, _ in diary.seen]
     found = await pockets.states_before(diary.bank.pool, asked)
     assert [plain(each) for each in found] == [plain(each) for _, _, each in diary.seen]
     assert len({plain(each) for each in found}) > 10
@@ -112,9 +110,7 @@ async def test_money_is_where_it_came_from_less_what_left_at_every_instant(diary
 async def test_boundaries_are_answered_in_the_order_asked_for_and_alone(diary):
     asked = [diary.boundary(key, at) for key, at, _ in reversed(diary.seen)]
     together = await pockets.states_before(diary.bank.pool, asked)
-    alone = [
-        (await pockets.states_before(diary.bank.pool, [boundary]))[0] for boundary in asked
-    ]
+    alone = [(await pockets.states_before(diary.bank.pool, [boundary]))[0] for boundary in asked]
     assert together == alone
 
 
