@@ -15,16 +15,16 @@ from billfold.bench.report import as_markdown, print_chapter, row_of
 TINY = 0.001
 
 
-def measured(name, tmp_path):
+def measured(name, state_dir, tmp_path):
     """Run one benchmark once and return its chapter, as read back from the file."""
     out = io.StringIO()
     path = tmp_path / "figures.json"
     found = bench.run(
-        [name], scale=TINY, runs=1, state_dir=tmp_path, out_json=path,
+        [name], scale=TINY, runs=1, state_dir=state_dir, out_json=path,
         console=Console(file=out, width=200),
     )  # fmt: skip
     assert msgspec.json.decode(path.read_bytes()) == msgspec.json.decode(msgspec.json.encode(found))
-    assert [each.name for each in tmp_path.iterdir()] == ["figures.json"], "it cleans up"
+    assert list(state_dir.iterdir()) == [], "it cleans up"
     assert f"billfold bench {name}" in out.getvalue()
     assert found["machine"]["cores"] >= 1
     return found["benchmarks"][name]
@@ -34,8 +34,8 @@ def figures_of(chapter):
     return {each["name"]: each for each in chapter["figures"]}
 
 
-def test_engine_compares_whole_transfers_and_rows_with_bare_ones(tmp_path):
-    chapter = measured("engine", tmp_path)
+def test_engine_compares_whole_transfers_and_rows_with_bare_ones(state_dir, tmp_path):
+    chapter = measured("engine", state_dir, tmp_path)
     figures = figures_of(chapter)
     assert figures["bare transfers"]["ratio"] is None
     whole = figures["whole transfers, 1 process"]
@@ -48,15 +48,15 @@ def test_engine_compares_whole_transfers_and_rows_with_bare_ones(tmp_path):
     assert chapter["peak_memory_mib"]["engine"] > 10
 
 
-def test_day_end_closes_every_size_and_compares_the_cost_of_a_pocket(tmp_path):
-    figures = figures_of(measured("day_end", tmp_path))
+def test_day_end_closes_every_size_and_compares_the_cost_of_a_pocket(state_dir, tmp_path):
+    figures = figures_of(measured("day_end", state_dir, tmp_path))
     assert figures["day end of 100 pockets"]["at_most"] == 60.0
     assert figures["per pocket, of 100"]["baseline"] == "per pocket, of 20"
     assert figures["pockets closed, of 100"]["ratio"] > 0
 
 
-def test_reads_compare_both_pasts_and_the_empty_answer(tmp_path):
-    chapter = measured("reads", tmp_path)
+def test_reads_compare_both_pasts_and_the_empty_answer(state_dir, tmp_path):
+    chapter = measured("reads", state_dir, tmp_path)
     figures = figures_of(chapter)
     assert figures["pocket, long history"]["baseline"] == "empty answer"
     assert figures["earnings: long beside short"]["baseline"] == "earnings, short history"
@@ -64,8 +64,8 @@ def test_reads_compare_both_pasts_and_the_empty_answer(tmp_path):
     assert chapter["peak_memory_mib"]["server worker"] > 10
 
 
-def test_transfers_compare_signed_ones_with_bare_ones_and_tell_latencies(tmp_path):
-    figures = figures_of(measured("transfers", tmp_path))
+def test_transfers_compare_signed_ones_with_bare_ones_and_tell_latencies(state_dir, tmp_path):
+    figures = figures_of(measured("transfers", state_dir, tmp_path))
     assert figures["transfers, 1 worker"]["baseline"] == "bare transfers"
     assert figures["p99 at half load, 2 workers"]["unit"] == "ms"
     assert figures["memory of a worker"]["at_most"] == 300

@@ -1,12 +1,19 @@
 """Books under any sequence of commands and days: what must hold after every single step."""
 
 from datetime import UTC, date, datetime, timedelta
+from uuid import UUID
 
 import msgspec
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, rule
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+)
 from tests.simulation.invariants import check_bank, check_book, check_earnings, picture
 from tests.simulation.life import PARTNER, WEEKS, Life
 from tests.simulation.memory_bank import MemoryBank
@@ -35,99 +42,135 @@ cents = st.one_of(
 )  # fmt: skip
 
 
+parts = st.integers(1, 101)
+places = st.integers(0, 1_000)
+PLACES = 8
+
+
 class Books(RuleBasedStateMachine):
     """Customers with pockets; every command is first planned, taken back, and planned again."""
 
-    places = Bundle("places")
-
-    @initialize()
-    def found(self):
+    @initialize(
+        strategies=st.lists(
+            st.tuples(st.sampled_from(WEEKS), st.sampled_from((4, None, 13))),
+            min_size=4, max_size=5,
+        ),
+        dollars=st.lists(st.integers(1, 10**6), min_size=4, max_size=4),
+    )  # fmt: skip
+    def found(self, strategies, dollars):
         self.bank = MemoryBank(MARKET, CALENDARS, TERMS, b"seed of the machine", START)
         self.count = 0
         self.portals = {}
+        self.places = []
         self.bank.submit(Life(self.bank, 0).found())
+        for number in range(2):
+            self.arrive(number)
+        for number, (weeks, again) in enumerate(strategies):
+            self.open(number % 2, weeks, again)
+        for place, amount in enumerate(dollars):
+            self.deposit(place, amount * 100, "WIRE")
 
     # -- people ---------------------------------------------------------------------
 
-    @rule(target=places, weeks=st.sampled_from(WEEKS), again=st.sampled_from((*WEEKS, None)))
-    def arrive(self, weeks, again):
-        customer = derive(b"machine", command_id("machine", str(self.count)), 0)
+    def arrive(self, number):
+        customer = self.customer(number)
         self.do(
             EnrolCustomer, customer, partner_id=PARTNER, role="customer", type="BUSINESS",
             name="Somebody", profile={},
         )  # fmt: skip
-        return self.open(customer, weeks, again)
 
-    @rule(
-        target=places, place=places, weeks=st.sampled_from(WEEKS),
-        again=st.sampled_from((*WEEKS, None)),
-    )  # fmt: skip
-    def another(self, place, weeks, again):
-        return self.open(place[0], weeks, again)
+    @staticmethod
+    def customer(number):
+        return derive(b"machine", command_id("machine", f"customer {number}"), 0)
 
-    def open(self, customer, weeks, again):
+    def open(self, number, weeks, again):
+        customer = self.customer(number)
         opened = self.do(
             OpenPocket, customer, partner_id=PARTNER, name="A pocket", deposit_weeks=weeks,
             reinvestment_weeks=again,
         )  # fmt: skip
+        assert not isinstance(opened, BillfoldError)
         pocket = next(reversed(self.bank.books[customer].pockets))
         self.portals[pocket] = next(reversed(self.bank.books[customer].portals))
-        assert not isinstance(opened, BillfoldError)
-        return customer, pocket
+        self.places.append((customer, pocket))
 
-    @rule(place=places, status=st.sampled_from(("OPEN", "FROZEN")))
+    @precondition(lambda self: len(self.places) < PLACES)
+    @rule(
+        number=st.integers(0, 1), weeks=st.sampled_from(WEEKS),
+        again=st.sampled_from((*WEEKS, None)),
+    )  # fmt: skip
+    def another(self, number, weeks, again):
+        self.open(number, weeks, again)
+
+    @rule(place=places, status=st.sampled_from(("OPEN", "OPEN", "FROZEN")))
     def freeze(self, place, status):
-        self.do(SetPocketState, place[0], pocket_id=place[1], status=status)
+        customer, pocket = self.at(place)
+        self.do(SetPocketState, customer, pocket_id=pocket, status=status)
 
     @rule(place=places, weeks=st.sampled_from((*WEEKS, None)))
     def reinvest(self, place, weeks):
+        customer, pocket = self.at(place)
         self.do(
-            UpdatePocket, place[0], pocket_id=place[1], reinvestment_weeks=weeks,
+            UpdatePocket, customer, pocket_id=pocket, reinvestment_weeks=weeks,
             keep_reinvestment=False,
         )  # fmt: skip
 
-    @rule(place=places)
-    def close(self, place):
-        self.do(UpdatePocket, place[0], pocket_id=place[1], close_for="not needed")
+    @rule(place=places, there=places)
+    def empty_and_close(self, place, there):
+        customer, pocket = self.at(place)
+        self.transfer(place, there, None)
+        self.do(UpdatePocket, customer, pocket_id=pocket, close_for="not needed")
+
+    def at(self, place):
+        return self.places[place % len(self.places)]
 
     # -- money ----------------------------------------------------------------------
 
     @rule(place=places, amount=cents, rail=st.sampled_from(("WIRE", "ACH")))
     def deposit(self, place, amount, rail):
+        customer, pocket = self.at(place)
         self.do(
-            ReceiveMoney, place[0], rail=rail, portal_id=self.portals[place[1]],
-            pocket_id=place[1], amount=amount, description="a deposit", details={},
+            ReceiveMoney, customer, rail=rail, portal_id=self.portals[pocket], pocket_id=pocket,
+            amount=amount, description="a deposit", details={},
         )  # fmt: skip
 
     @rule(origin=places, there=places, amount=st.one_of(cents, st.none()))
     def pay(self, origin, there, amount):
         self.transfer(origin, there, amount)
 
-    @rule(origin=places, there=places, part=st.integers(1, 100))
+    @rule(origin=places, there=places, part=parts)
     def pay_part(self, origin, there, part):
-        pocket = self.bank.books[origin[0]].pockets[origin[1]]
-        worth = pocket.cash.balance + sum(units * 9_990 for _, units in pocket.positions())
-        self.transfer(origin, there, max(1, worth * part // 100))
+        self.transfer(origin, there, self.part_of(origin, part))
 
-    @rule(origin=places, there=places, amount=st.one_of(cents, st.none()))
-    def move_bills(self, origin, there, amount):
-        if origin[0] == there[0]:
-            self.transfer(origin, there, amount, in_kind=True)
+    @rule(origin=places, other=places, part=st.one_of(parts, st.none()))
+    def move_bills(self, origin, other, part):
+        own = [n for n, place in enumerate(self.places) if place[0] == self.at(origin)[0]]
+        there = own[other % len(own)]
+        amount = None if part is None else self.part_of(origin, part)
+        self.transfer(origin, there, amount, in_kind=True)
 
-    @rule(origin=places, there=places, amount=cents)
-    def pay_in_two_steps(self, origin, there, amount):
+    @rule(origin=places, there=places, part=parts)
+    def pay_in_two_steps(self, origin, there, part):
+        amount = self.part_of(origin, part)
         outcome = self.transfer(origin, there, amount, later=True)
         if not isinstance(outcome, BillfoldError):
-            waiting = next(reversed(self.bank.books[origin[0]].pending))
+            waiting = UUID(outcome["transfer_id"])
             self.transfer(origin, there, amount, later=True, accepted=True, transfer_id=waiting)
 
+    def part_of(self, origin, part):
+        customer, pocket_id = self.at(origin)
+        pocket = self.bank.books[customer].pockets[pocket_id]
+        worth = pocket.cash.balance + sum(units * 9_990 for _, units in pocket.positions())
+        return max(1, worth * part // 100)
+
     def transfer(self, origin, there, amount, transfer_id=None, **fields):
-        within = origin[0] == there[0]
+        (payer, from_pocket), (payee, to_pocket) = self.at(origin), self.at(there)
+        within = payer == payee
         return self.do(
-            TransferOnUs, origin[0], *(() if within else (there[0],)), transfer_id=transfer_id,
+            TransferOnUs, payer, *(() if within else (payee,)), transfer_id=transfer_id,
             type="INTERNAL_REALLOCATION" if within else "PEER_TO_PEER",
-            from_pocket_id=origin[1], to_pocket_id=there[1], amount=amount, partner_id=PARTNER,
-            **fields,
+            from_pocket_id=from_pocket, to_pocket_id=to_pocket, amount=amount,
+            partner_id=PARTNER, **fields,
         )  # fmt: skip
 
     # -- time -------------------------------------------------------------------------
@@ -205,7 +248,7 @@ class Books(RuleBasedStateMachine):
 
 
 Books.TestCase.settings = settings(
-    max_examples=60, stateful_step_count=40, deadline=None,
+    max_examples=80, stateful_step_count=40, deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )  # fmt: skip
 TestBooks = Books.TestCase

@@ -18,6 +18,8 @@ from billfold.adapters import embedded_postgres
 from billfold.bench.town import Place
 from billfold.migrations import runner
 
+_PREFIX = "bench-"
+
 
 class Ground:
     """A running server with databases of its own."""
@@ -43,7 +45,8 @@ def proving_ground(state_dir: Path) -> Iterator[Ground]:
     """Start a server in a new folder below `state_dir`; stop it and remove the folder after."""
     state_dir = state_dir.expanduser().resolve()
     state_dir.mkdir(parents=True, exist_ok=True)
-    path = Path(tempfile.mkdtemp(prefix="bench-", dir=state_dir))
+    _sweep(state_dir)
+    path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=state_dir))
     path.chmod(0o755)  # the server may run as another user
     try:
         server = embedded_postgres.start(path)
@@ -52,6 +55,16 @@ def proving_ground(state_dir: Path) -> Iterator[Ground]:
         finally:
             embedded_postgres.stop(server)
     finally:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def _sweep(state_dir: Path) -> None:
+    """Stop and remove what a benchmark left behind that was killed. One that runs is left alone."""
+    for path in state_dir.glob(f"{_PREFIX}*"):
+        if (path / "postgres").exists() and not embedded_postgres.stop(
+            embedded_postgres.start(path)
+        ):
+            continue
         shutil.rmtree(path, ignore_errors=True)
 
 

@@ -132,6 +132,7 @@ class Book:
         for acct, balance, reserved, tax, earnings in self._saved.values():
             acct.balance, acct.reserved = balance, reserved
             acct.tax_basis, acct.earnings_basis = tax, earnings
+        self._unmake(made)
         for mapping, key, before in reversed(self._undo):
             if before is None:
                 mapping.pop(key, None)
@@ -141,7 +142,6 @@ class Book:
             pocket.lots, pocket.liens = lots, liens
             for name, value in zip(_PLAIN, plain, strict=True):
                 setattr(pocket, name, value)
-        self._unmake(made)
         self._banks.clear()
         self._saved.clear()
         self._saved_pockets.clear()

@@ -1,5 +1,7 @@
 """Reads of Pockets: what is held, lists in their order, and by which index they are found."""
 
+from uuid import UUID
+
 import pytest
 from tests.whole_bank import PARTNER
 
@@ -22,7 +24,7 @@ async def opened(bank, new_holder):
             reinvestment_weeks=4, **command,
         )
     )  # fmt: skip
-    closed = ids.UUID(outcome.outcome["pocket_id"])
+    closed = UUID(outcome.outcome["pocket_id"])
     await bank.engine.submit(
         UpdatePocket(key=ids.new(), pocket_id=closed, close_for="INACTIVITY", **command)
     )

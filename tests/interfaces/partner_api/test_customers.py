@@ -113,6 +113,12 @@ async def test_nobody_is_closed_when_the_partner_may_not(desk):
     assert (await desk.get(path))["account_status"] == "PENDING"
 
 
+async def test_a_partner_does_not_close_himself(closer):
+    path = f"{PATH}{closer.partner.own_customer_id}/"
+    await closer.refused("PATCH", path, CLOSING, status=403, code="forbidden")
+    assert (await closer.get(path))["account_status"] != "CLOSED"
+
+
 async def test_a_customer_is_not_there_for_others(desk, stranger):
     customer = await desk.customer()
     for path in (f"{PATH}{customer}/", f"{PATH}{UNKNOWN}/"):

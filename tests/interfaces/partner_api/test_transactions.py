@@ -302,3 +302,35 @@ async def test_v1_shows_the_same_money_in_its_older_coat(desk):
     ):
         assert (await desk.get(of_customer, filters))["items"] == found, filters
     await desk.invalid("GET", older, filters={"filter[types]": "FEE"}, loc="query.filter[types]")
+
+
+async def test_filters_that_name_something_must_all_hold(desk):
+    pocket = await desk.funded(50_000_00)
+    path = f"{pocket.path}transactions/"
+    (wire,) = (await desk.get(path, {"portal[]": pocket.portal}))["items"]
+    both = {"portal[]": pocket.portal, "wire[]": wire["wire_id"]}
+    assert (await desk.get(path, both))["items"] == [wire]
+    for wrong in ({**both, "wire[]": UNKNOWN}, {"wire[]": pocket.portal}):
+        assert (await desk.get(path, wrong))["items"] == []
+
+
+async def test_filters_hold_for_sweeps_too(desk):
+    pocket = await desk.funded(50_000_00)
+    await desk.transfer(pocket, await desk.pocket(pocket.customer), 1_000_00)
+    path = f"{pocket.path}transactions/"
+    for filters, kinds in (
+        ({"direction": "CREDIT"}, ["SWEEP", "WIRE"]),
+        ({"direction": "DEBIT"}, ["ON_US", "SWEEP"]),
+        ({"type[]": "SWEEP"}, ["SWEEP", "SWEEP"]),
+        ({"type[]": "WIRE", "direction": "DEBIT"}, []),
+        ({"type[]": ["SWEEP", "ON_US"], "direction": "DEBIT"}, ["ON_US", "SWEEP"]),
+    ):
+        found = await desk.pages(path, {**filters, "include_sweeps": "true"}, limit=1)
+        assert [item["type"] for item in found] == kinds, filters
+    await desk.invalid("GET", path, filters={"type[]": "SWEEP"}, loc="query.type[]")
+
+
+@pytest.mark.parametrize("at", ["9999-12-31T23:59:59-10:00", "0001-01-01T00:00:00+10:00"])
+async def test_an_instant_beyond_the_calendar_is_a_mistake(desk, at):
+    filters = {"time_booked_from": at}
+    await desk.invalid("GET", PARTNERS, filters=filters, loc="query.time_booked_from")

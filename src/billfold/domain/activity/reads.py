@@ -28,9 +28,11 @@ _COLUMNS = (
     "amount, swept, title, description, booked_at, settles_at, details, remittance"
 )
 _FILTER = """
-   AND ({type}::text[] IS NULL OR a.type = ANY({type}) OR a.type || ':'
+   AND ((({type}::text[] IS NULL OR a.type = ANY({type}) OR a.type || ':'
         || coalesce(a.details ->> 'fee_type', a.details ->> 'credit_type', '') = ANY({type}))
-   AND ({direction}::text IS NULL OR a.direction = {direction})
+        AND ({direction}::text IS NULL OR a.direction = {direction}))
+     OR ({sweeps}::boolean AND a.swept AND ({type} IS NULL OR 'SWEEP' = ANY({type}))
+        AND ({direction} IS NULL OR a.direction <> {direction})))
    AND ({low}::bigint IS NULL OR a.amount >= {low})
    AND ({high}::bigint IS NULL OR a.amount <= {high})
    AND ({from_}::timestamptz IS NULL OR a.booked_at >= {from_})
@@ -39,8 +41,9 @@ _FILTER = """
         OR (a.settles_at >= {settled_from} AND a.settles_at <= {now}))
    AND ({settled_to}::timestamptz IS NULL
         OR (a.settles_at < {settled_to} AND a.settles_at <= {now}))
-   AND ({details}::text[] IS NULL OR a.details ->> 'on_us_transfer_id' = ANY({details})
-        OR a.details ->> 'wire_id' = ANY({details}) OR a.details ->> 'portal_id' = ANY({details}))
+   AND ({transfers}::text[] IS NULL OR a.details ->> 'on_us_transfer_id' = ANY({transfers}))
+   AND ({wires}::text[] IS NULL OR a.details ->> 'wire_id' = ANY({wires}))
+   AND ({portals}::text[] IS NULL OR a.details ->> 'portal_id' = ANY({portals}))
 """
 
 
@@ -68,8 +71,8 @@ class ActivityRow(msgspec.Struct, frozen=True):
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     """Which activity: every filter None lets everything through.
 
-    `types` are types, or a type and what kind of it: "FEE:WIRE_FEE". `details` are texts of
-    which one must be the transfer's, wire's or portal's id.
+    `types` are types, or a type and what kind of it: "FEE:WIRE_FEE". With `sweeps` an activity
+    is also wanted for the sake of the sweep beside it.
     `booked_from` and `settled_from` are included, `_to` excluded.
     """
 
@@ -82,20 +85,24 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     booked_to: datetime | None = None
     settled_from: datetime | None = None
     settled_to: datetime | None = None
-    details: list[str] | None = None
+    transfers: list[str] | None = None
+    wires: list[str] | None = None
+    portals: list[str] | None = None
+    sweeps: bool = False
 
     def arguments(self) -> tuple[object, ...]:
         """In the order of `_FILTER`."""
         return (
             self.types, self.direction, self.amount_from, self.amount_to, self.booked_from,
-            self.booked_to, self.settled_from, self.settled_to, self.details, self.now,
+            self.booked_to, self.settled_from, self.settled_to, self.now, self.transfers,
+            self.wires, self.portals, self.sweeps,
         )  # fmt: skip
 
 
 def _filter(first: int) -> str:
     names = (
         "type", "direction", "low", "high", "from_", "to", "settled_from", "settled_to",
-        "details", "now",
+        "now", "transfers", "wires", "portals", "sweeps",
     )  # fmt: skip
     return _FILTER.format(**{name: f"${first + place}" for place, name in enumerate(names)})
 

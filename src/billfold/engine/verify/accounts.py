@@ -22,8 +22,9 @@ OUTSIDE = frozenset(
     {"rail:ach", "rail:wire", "rail:card", "rail:crypto", "on_us", "fees", "promotions"}
 )
 """Where money comes from and goes to, as a customer sees it."""
-
-_OFTEN_ENOUGH = 64
+KINDS = OF_A_POCKET | OUTSIDE | {"street", "treasury", "rounding", "custodian", "reserve"}
+SUMS = ("debits", "credits", "reserved")
+"""What the legs of an account add up to."""
 
 
 class Folded:
@@ -50,6 +51,10 @@ class Folded:
         """Credits less debits."""
         return self.credits - self.debits
 
+    def is_as_folded(self) -> bool:
+        """Does the row say what the legs say?"""
+        return all(self.row[name] == getattr(self, name) for name in SUMS)
+
 
 class Accounts:
     """All accounts of one customer by number."""
@@ -60,10 +65,13 @@ class Accounts:
         self.by_no: dict[int, Folded] = {}
         self.held: dict[UUID, dict[int, Folded]] = {}
         self.cash: dict[UUID, Folded] = {}
+        self._there: set[tuple[object, ...]] = set()
+        self._repeated: set[int] = set()
         last: Folded | None = None
         for row in rows:
             account = Folded(row)
             self._look_at(account, last)
+            self._is_another(account)
             self.by_no.setdefault(account.no, account)
             last = account
         if last is not None and last.kind == "bank":
@@ -83,13 +91,22 @@ class Accounts:
         elif after_bank != (account.kind == "cash"):
             self._blame(account.no, "a pocket has a bank account and then a cash account")
         if (
-            (account.kind in OF_A_POCKET) != (account.pocket_id is not None)
+            account.kind not in KINDS
+            or (account.kind in OF_A_POCKET) != (account.pocket_id is not None)
             or (account.kind == "lot") != (account.acquired_on is not None)
             or (account.kind in PURSES and account.asset != USD)
         ):
             self._blame(account.no, f"it cannot be of kind {account.kind}", MISSING)
         if account.kind == "cash" and account.pocket_id is not None:
             self.cash.setdefault(account.pocket_id, account)
+
+    def _is_another(self, account: Folded) -> None:
+        """Of each kind, pocket, asset and date there is one account."""
+        one = account.kind, account.pocket_id, account.asset, account.acquired_on
+        if one in self._there:
+            self._repeated.add(account.no)
+            self._blame(account.no, "there is another account like it")
+        self._there.add(one)
 
     def _blame(self, number: int, wrong: str, sureness: int = DERIVED) -> None:
         self._found.add("balances", "account", self.key(number), wrong, sureness)
@@ -130,18 +147,21 @@ class Accounts:
 
     def end(self, head: Record) -> None:
         """The whole log is folded: every row must say the same."""
-        last = max(self.by_no, default=0)
-        if last < head["account_no"]:
+        last = 0
+        for account in self.by_no.values():
+            beyond = account.no > head["account_no"]
+            if beyond and (account.no in self._repeated or not account.is_as_folded()):
+                self._blame(account.no, "its number is beyond the head's", MISSING)
+            else:
+                last = max(last, account.no)
+            self._compare(account)
+        if last != head["account_no"]:
             key, wrong = {"customer_id": self.customer_id}, f"the last account is {last}"
             self._found.add("heads", "head", key, wrong)
-        for account in self.by_no.values():
-            if account.no > head["account_no"]:
-                self._blame(account.no, "its number is beyond the head's", MISSING)
-            self._compare(account)
 
     def _compare(self, account: Folded) -> None:
         row = account.row
-        for name in ("debits", "credits", "reserved"):
+        for name in SUMS:
             if row[name] != getattr(account, name):
                 wrong = f"{name} are {row[name]}, the legs say {getattr(account, name)}"
                 self._blame(account.no, wrong)

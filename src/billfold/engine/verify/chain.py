@@ -62,8 +62,9 @@ class Commit(NamedTuple):
 class Chain:
     """The links of one customer, each proved against the one before it."""
 
-    def __init__(self, found: Findings) -> None:
+    def __init__(self, found: Findings, last: int) -> None:
         self._found = found
+        self._last = last
         self.version = 0
         self.journal_no = 0
         self.event_no = 0
@@ -81,12 +82,26 @@ class Chain:
                 intact = False
                 if not await self._ends_elsewhere(conn, link):
                     self._name(commit, encoded)
-            elif marks != link["marks"]:
-                self._blame(link, "its checksums are not those of its rows")
+            else:
+                self._ends(commit)
+                if marks != link["marks"]:
+                    self._blame(link, "its checksums are not those of its rows")
         self.version, self.hash = link["version"], link["hash"]
-        self.journal_no = max(self.journal_no, link["journal_no"])
-        self.event_no = max(self.event_no, link["event_no"])
+        if not intact:
+            self.journal_no = max(self.journal_no, link["journal_no"])
+            self.event_no = max(self.event_no, link["event_no"])
         return intact
+
+    def _ends(self, commit: Commit) -> None:
+        """The hash covers the rows; the numbers up to which they go are the link's own."""
+        link, journals, events = commit.link, commit.rows[0], commit.rows[4]
+        if journals:
+            self.journal_no = journals[-1]["journal_no"]
+        if events:
+            self.event_no = events[-1]["event_no"]
+        if (link["journal_no"], link["event_no"]) != (self.journal_no, self.event_no):
+            wrong = f"it ends at journal {self.journal_no} and event {self.event_no}"
+            self._blame(link, wrong, CHANGED - 1)
 
     def end(self, head: Record) -> None:
         """Every link has been seen: the head names the last one."""
@@ -111,7 +126,9 @@ class Chain:
         self._misses_links = True
         if link["version"] < expected:
             wrong = f"there is another link of version {link['version']}"
-            self._found.add(CHECK, "link", LINKS.key_of(link), wrong, CHANGED - 1)
+            self._blame(link, wrong, CHANGED - 1)
+        elif link["version"] > self._last:
+            self._blame(link, f"the head knows versions up to {self._last}", CHANGED - 1)
         else:
             self._missing(link["customer_id"], expected)
         return False
@@ -143,6 +160,8 @@ class Chain:
             # Commands stand last, and nothing but the chain counts those that were refused.
             key = {"customer_id": commit.link["customer_id"], "version": commit.link["version"]}
             self._found.add(CHECK, "command", key, "a command of this commit is missing", LEFT_OVER)
+        elif (leg := _leg_after(commit, encoded, marks)) is not None:
+            self._found.add(CHECK, "leg", leg, "the leg is missing", LEFT_OVER)
         else:
             self._blame(commit.link, f"{lost} rows of this commit are missing")
 
@@ -184,6 +203,22 @@ class Chain:
                 for after, table in bounds
             ]
         )
+
+
+def _leg_after(
+    commit: Commit, encoded: Sequence[bytes], marks: Sequence[int]
+) -> dict[str, object] | None:
+    """The leg that is missing where rows and checksums part, if legs stand before that place.
+
+    Another kind of row may have stood there, but what is missing of those is met surely: their
+    numbers have a gap, or a leg has no trade or no activity.
+    """
+    crcs = map(zlib.crc32, encoded)
+    at = next((n for n, (crc, mark) in enumerate(zip(crcs, marks, strict=False)) if crc != mark), 0)
+    table, row = commit.row(at - 1) if at else (None, None)
+    if table is not LEGS or row is None:
+        return None
+    return {**LEGS.key_of(row), "leg_no": row["leg_no"] + 1}
 
 
 def _cut(

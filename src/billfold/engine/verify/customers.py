@@ -9,10 +9,11 @@ from uuid import UUID
 
 from billfold.engine.verify.accounts import Accounts
 from billfold.engine.verify.chain import COVERED, Chain, Commit, left_over
+from billfold.engine.verify.dates import Decided
 from billfold.engine.verify.heads import LogEnd, check_head
 from billfold.engine.verify.pockets import PocketRows
 from billfold.engine.verify.replay import Journal, Replay
-from billfold.engine.verify.report import CHANGED, MISSING, Findings
+from billfold.engine.verify.report import CHANGED, MISSING, SUSPECT, Findings
 from billfold.engine.verify.settling import Settling
 from billfold.engine.verify.streams import (
     ACCOUNTS,
@@ -42,6 +43,9 @@ Progress = Callable[[int, int], None]
 """Told now and then: commits checked, commits there are."""
 
 HOUSE = "house"
+# A date beyond the calendars, a number where none is: more surely named by the chain, if it is
+# in a row that the chain covers.
+_CANNOT_BE = (ArithmeticError, LookupError, TypeError, ValueError)
 _TELL_EVERY = 500
 
 
@@ -58,7 +62,7 @@ class Walk:
         self._conn = conn
         self.found = found
         self._market = market
-        self._calendars = market.calendars
+        self._decided = Decided(market.calendars)
         self._progress = progress
         self._streams: dict[str, Stream] = {}
         self._done = 0
@@ -81,7 +85,13 @@ class Walk:
                 continue
             previous = head["customer_id"]
             await self._pass(previous)
-            await self._customer(head)
+            try:
+                await self._customer(head)
+            except _CANNOT_BE as error:
+                wrong = f"its rows say what cannot be: {error!r}"
+                self.found.add("readable", "head", HEADS.key_of(head), wrong, SUSPECT)
+                for table in OF_A_CUSTOMER:
+                    await self._streams[table.name].drop(previous)
             self.found.turn_page()
         await self._pass(None)
         await self.settling.close()
@@ -115,9 +125,9 @@ class Walk:
         customers = await self.take(CUSTOMERS, customer_id)
         accounts = Accounts(self.found, customer_id, await self.take(ACCOUNTS, customer_id))
         rows = await self.take(POCKETS, customer_id)
-        pockets = PocketRows(self.found, accounts, rows, self._calendars)
+        pockets = PocketRows(self.found, accounts, rows, self._decided)
         replay = Replay(self.found, accounts)
-        chain = Chain(self.found)
+        chain = Chain(self.found, head["version"])
         reader = _Reader(self, customer_id, chain)
         if not customers and not await reader.has_more():
             wrong = "it is the head of nobody"

@@ -6,13 +6,11 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
-from billfold.engine.verify.accounts import Accounts
+from billfold.engine.verify.dates import Decided
 from billfold.engine.verify.pockets import PocketRows
 from billfold.engine.verify.report import MISSING, SUSPECT, Findings
-from billfold.engine.verify.streams import CUSTOMERS, HEADS
-from billfold.flows.due import pocket_due
+from billfold.engine.verify.streams import CUSTOMERS, HEADS, POCKETS
 from billfold.flows.holdings import Account, Lot, PocketBook
-from billfold.kit.dates import ET
 from billfold.kit.errors import NotFound
 
 if TYPE_CHECKING:
@@ -21,7 +19,6 @@ if TYPE_CHECKING:
     from asyncpg import Record
 
     from billfold.domain.tbills import Market
-    from billfold.kit.calendars import Calendars
 
 CHECK = "heads"
 _HOUSE = "house"
@@ -43,7 +40,7 @@ def check_head(
     market: Market,
 ) -> None:
     """Compare what the head says with the last journal and with what is due."""
-    key, calendars = HEADS.key_of(head), market.calendars
+    key, decided = HEADS.key_of(head), pockets.decided
     if len(customers) != 1:
         wrong = "the customer is missing" if not customers else "the customer is there twice"
         found.add(CHECK, "customer", key, wrong, MISSING)
@@ -54,13 +51,14 @@ def check_head(
     is_house = customer["role"] == _HOUSE
     for wrong in _numbers(head, end):
         found.add(CHECK, "head", key, wrong)
-    misdated = _dates(head, customer["opened_at"], end.journal, calendars, is_house=is_house)
+    misdated = _dates(head, customer["opened_at"], end.journal, decided, is_house=is_house)
     if misdated:
         found.add(CHECK, "head", key, misdated)
-    due = (
-        calendars.closes_at(head["business_date"]) if is_house else _due(pockets, calendars, market)
-    )
-    if due != head["due_at"]:
+    books = [] if is_house else list(_books(pockets, market))
+    if is_house and head["due_at"] not in decided.closes(head["business_date"]):
+        found.add(CHECK, "head", key, "its day does not end then", SUSPECT)
+    elif not is_house and not decided.is_first_due(head["due_at"], books):
+        due = decided.first_due(books)
         found.add(CHECK, "head", key, f"what is due first is due at {due}", SUSPECT)
 
 
@@ -73,29 +71,25 @@ def _numbers(head: Record, end: LogEnd) -> Iterator[str]:
 
 
 def _dates(
-    head: Record, opened_at: datetime, last: Record | None, calendars: Calendars, *, is_house: bool
+    head: Record, opened_at: datetime, last: Record | None, decided: Decided, *, is_house: bool
 ) -> str | None:
     """The head's time is the last journal's, or that of a due thing that came to nothing."""
     booked_at, business_date = head["booked_at"], head["business_date"]
     since = opened_at if last is None else last["booked_at"]
-    if booked_at < since or (booked_at != since and not _is_opening(booked_at, calendars)):
+    if booked_at < since or (booked_at != since and not decided.is_opening(booked_at)):
         return f"it was last booked at {since}"
     if is_house:
-        first = calendars.business_date(opened_at) if last is None else last["business_date"]
+        first = min(decided.business_dates(opened_at)) if last is None else last["business_date"]
         later = last is None or business_date > first
-        if business_date < first or not later or not calendars.is_settlement_day(business_date):
+        if business_date < first or not later or not decided.is_settlement_day(business_date):
             return f"its day cannot be {business_date} after {first}"
-    elif business_date != (
-        last["business_date"]
+    elif business_date not in (
+        {last["business_date"]}
         if last is not None and booked_at == since
-        else calendars.business_date(booked_at)
+        else decided.business_dates(booked_at)
     ):
         return f"its business date is not that of {booked_at}"
     return None
-
-
-def _is_opening(at: datetime, calendars: Calendars) -> bool:
-    return calendars.opens_at(at.astimezone(ET).date()) == at
 
 
 def _customer(row: Record, pockets: PocketRows) -> Iterator[str]:
@@ -104,6 +98,15 @@ def _customer(row: Record, pockets: PocketRows) -> Iterator[str]:
         yield "it is closed without an end, or ended without being closed"
     if (status == "CLOSED") != (row["closure_reason"] is not None):
         yield "it is closed without a reason, or has a reason without being closed"
+    if (row["partner_id"] is None) != (row["role"] == _HOUSE):
+        yield "every customer but the house has a partner"
+    yield from _against_pockets(row, pockets)
+
+
+def _against_pockets(row: Record, pockets: PocketRows) -> Iterator[str]:
+    status = row["account_status"]
+    if status not in {"PENDING", "OPEN", "CLOSED"}:
+        yield f"no customer is {status}"
     if status == "PENDING" and pockets.by_id:
         yield "it has pockets and is not open"
     if status == "OPEN" and not pockets.by_id and row["role"] != _HOUSE:
@@ -112,30 +115,24 @@ def _customer(row: Record, pockets: PocketRows) -> Iterator[str]:
         yield "it is closed and has open pockets"
     if any(p["partner_id"] != row["partner_id"] for p in pockets.by_id.values()):
         yield "its pockets are served by another partner"
-    if (row["partner_id"] is None) != (row["role"] == _HOUSE):
-        yield "every customer but the house has a partner"
 
 
-def _due(pockets: PocketRows, calendars: Calendars, market: Market) -> datetime | None:
-    """The first instant at which something must happen, from the rows themselves."""
-    dues = [_pocket_due(row, pockets.accounts, calendars, market) for row in pockets.by_id.values()]
-    return min((due for due in dues if due is not None), default=None)
-
-
-def _pocket_due(
-    row: Record, accounts: Accounts, calendars: Calendars, market: Market
-) -> datetime | None:
-    fields = {name: value for name, value in row.items() if name != "customer_id"}
-    pocket = PocketBook(**fields)
-    cash = accounts.cash.get(pocket.pocket_id)
-    if cash is None:
-        return None
-    pocket.cash = Account(cash.no, cash.kind, pocket.pocket_id, cash.asset, balance=cash.balance)
-    for held in accounts.held.get(pocket.pocket_id, {}).values():
-        lot = _lot(held.no, pocket.pocket_id, held.asset, held.balance, market)
-        if lot is not None:
-            pocket.adopt(lot)
-    return pocket_due(pocket, calendars)
+def _books(pockets: PocketRows, market: Market) -> Iterator[PocketBook]:
+    """The pockets as the engine would load them, as far as their due instants need it."""
+    accounts = pockets.accounts
+    for row in pockets.by_id.values():
+        pocket = PocketBook(**{name: row[name] for name in POCKETS.columns[1:]})
+        cash = accounts.cash.get(pocket.pocket_id)
+        if cash is None:
+            continue
+        pocket.cash = Account(
+            cash.no, cash.kind, pocket.pocket_id, cash.asset, balance=cash.balance
+        )
+        for held in accounts.held.get(pocket.pocket_id, {}).values():
+            lot = _lot(held.no, pocket.pocket_id, held.asset, held.balance, market)
+            if lot is not None:
+                pocket.adopt(lot)
+        yield pocket
 
 
 def _lot(no: int, pocket_id: UUID, cusip: str, units: int, market: Market) -> Lot | None:

@@ -77,7 +77,7 @@ async def check_house(conn: Connection, found: Findings, walk: Walk) -> None:
         elif settled == as_number(row["units"]):
             wrong = f"{row['settled_cents']} cents were settled, {row['cents']} were traded"
             found.add("settlement", SETTLEMENT, key, wrong)
-        elif day is not None and row["settles_on"] < day - LOOK_BACK - timedelta(days=1):
+        elif day is not None and day - row["settles_on"] > LOOK_BACK + timedelta(days=1):
             found.add("settlement", SETTLEMENT, key, "these trades were never settled", SUSPECT)
     _explain(found, walk, unsettled)
     await _round(conn, found, walk)

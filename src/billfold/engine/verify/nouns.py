@@ -3,22 +3,23 @@
 
 Their rows change, so no chain covers them. What can be proved is that a command made each, that
 the directory leads to it, and that it does not contradict the log. Each check is one query that
-yields the first bad row, or none.
+yields the first bad rows, or none. Ids inside JSON are compared as text: they may be damaged too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
+from uuid import UUID
 
 from billfold.engine.verify.report import DERIVED, MISSING, Findings
 from billfold.engine.verify.streams import PATIENCE_SECONDS
 from billfold.flows.portals import account_number, network_address
 
 if TYPE_CHECKING:
-    from uuid import UUID
-
     from billfold.kit.db import Connection
+
+_UUID_LENGTH = 36
 
 
 class Noun(NamedTuple):
@@ -45,7 +46,7 @@ NOUNS = (
 
 
 class Query(NamedTuple):
-    """A query whose first row is bad; its columns are the row's key."""
+    """A query whose rows are bad ones; its columns are their key."""
 
     check: str
     table: str
@@ -55,17 +56,28 @@ class Query(NamedTuple):
 
 
 async def check_nouns(conn: Connection, found: Findings, seed: bytes) -> None:
-    """Run every check; the first bad row of each is kept."""
+    """Run every check; the first bad rows of each are looked at."""
     for query in queries():
-        row = await conn.fetchrow(query.sql, timeout=PATIENCE_SECONDS)
-        if row is not None:
-            found.add(query.check, query.table, dict(row), query.wrong, query.sureness)
+        for row in await conn.fetch(query.sql, timeout=PATIENCE_SECONDS):
+            key = {
+                name: _as_id(value) if name.endswith("_id") else value
+                for name, value in row.items()
+            }
+            found.add(query.check, query.table, key, query.wrong, query.sureness)
     await _check_numbers(conn, found, seed)
     for name in ("portal", "counterparty", "transfer", "directory", "lien"):
         found.checked[name] = await conn.fetchval(
             f"SELECT count(*) FROM {name}",
             timeout=PATIENCE_SECONDS,
         )
+
+
+def _as_id(value: object) -> object:
+    """The id that a command's outcome names, when it is one."""
+    try:
+        return UUID(value) if isinstance(value, str) and len(value) == _UUID_LENGTH else value
+    except ValueError:
+        return value
 
 
 def queries() -> Iterator[Query]:
@@ -85,7 +97,7 @@ def queries() -> Iterator[Query]:
 def _twice(table: str, key: str) -> Query:
     return Query(
         "births", table, "it is there twice",
-        f"SELECT {key} FROM {table} GROUP BY {key} HAVING count(*) > 1 ORDER BY {key} LIMIT 1",
+        f"SELECT {key} FROM {table} GROUP BY {key} HAVING count(*) > 1 ORDER BY {key} LIMIT 100",
         MISSING,
     )  # fmt: skip
 
@@ -94,23 +106,23 @@ def _births(noun: Noun) -> Iterator[Query]:
     """A thing without the command that made it, or the other way round."""
     kinds = ", ".join(f"'{kind}'" for kind in noun.made_by)
     born = f"""
-      (SELECT customer_id, (outcome->>'{noun.id_column}')::uuid AS id, min(booked_at) AS at
+      (SELECT customer_id, outcome->>'{noun.id_column}' AS id, min(booked_at) AS at
          FROM command WHERE accepted AND kind IN ({kinds}) GROUP BY 1, 2)"""
     check = "commands" if noun.name == "transfer" else "births"
     key = ", ".join(f"n.{column}" for column in noun.key)
     yield Query(
         check, noun.name, "no command made it, or not then",
         f"""SELECT {key} FROM {noun.name} n LEFT JOIN {born} b
-              ON b.customer_id = n.customer_id AND b.id = n.{noun.id_column}
-             WHERE b.at IS DISTINCT FROM n.{noun.made_at} ORDER BY {key} LIMIT 1""",
+              ON b.customer_id = n.customer_id AND b.id = n.{noun.id_column}::text
+             WHERE b.at IS DISTINCT FROM n.{noun.made_at} ORDER BY {key} LIMIT 100""",
         MISSING,
     )  # fmt: skip
     made = "" if noun.name == "customer" else f", b.id AS {noun.id_column}"
     yield Query(
         check, noun.name, "a command made it, and it is not there",
         f"""SELECT b.customer_id{made} FROM {born} b LEFT JOIN {noun.name} n
-              ON n.customer_id = b.customer_id AND n.{noun.id_column} = b.id
-             WHERE n.customer_id IS NULL ORDER BY 1 LIMIT 1""",
+              ON n.customer_id = b.customer_id AND n.{noun.id_column}::text = b.id
+             WHERE n.customer_id IS NULL ORDER BY 1 LIMIT 100""",
         MISSING,
     )  # fmt: skip
 
@@ -123,14 +135,14 @@ def _entries(noun: Noun) -> Iterator[Query]:
              WHERE d.kind = '{noun.name}' AND (d.value <> d.object_id::text OR NOT EXISTS (
                SELECT 1 FROM {noun.name} n
                 WHERE n.customer_id = d.customer_id AND n.{noun.id_column} = d.object_id))
-             ORDER BY 1, 2 LIMIT 1""",
+             ORDER BY 1, 2 LIMIT 100""",
     )  # fmt: skip
     yield Query(
         "directory", "directory", "the entry is missing",
         f"""SELECT '{noun.name}' AS kind, n.{noun.id_column}::text AS value FROM {noun.name} n
              WHERE NOT EXISTS (SELECT 1 FROM directory d
                WHERE d.kind = '{noun.name}' AND d.value = n.{noun.id_column}::text)
-             ORDER BY 2 LIMIT 1""",
+             ORDER BY 2 LIMIT 100""",
         MISSING,
     )  # fmt: skip
 
@@ -145,7 +157,7 @@ _NAMES = (
               AND EXISTS (SELECT 1 FROM directory d
                     WHERE d.kind = 'account' AND d.object_id = p.portal_id
                       AND split_part(d.value, ':', 2) = p.account_number)
-            ORDER BY 1, 2 LIMIT 1""",
+            ORDER BY 1, 2 LIMIT 100""",
         MISSING,
     ),
     Query(
@@ -159,7 +171,7 @@ _NAMES = (
                       AND d.value = p.network_address)
                OR d.kind NOT IN ('customer', 'pocket', 'portal', 'account', 'network',
                                  'counterparty', 'transfer')
-            ORDER BY 1, 2 LIMIT 1""",
+            ORDER BY 1, 2 LIMIT 100""",
     ),
     Query(
         "directory", "directory", "the entry is missing",
@@ -168,18 +180,49 @@ _NAMES = (
              UNION ALL SELECT 'network', network_address FROM portal) n
             WHERE value IS NOT NULL AND NOT EXISTS (
               SELECT 1 FROM directory d WHERE d.kind = n.kind AND d.value = n.value)
-            ORDER BY 1, 2 LIMIT 1""",
+            ORDER BY 1, 2 LIMIT 100""",
         MISSING,
     ),
 )  # fmt: skip
 
 _STATES = (
+    *(
+        Query(
+            "states", "pocket", "its last command said it was something else",
+            f"""WITH said AS (
+                  SELECT customer_id, outcome->>'pocket_id' AS id, {says} AS says,
+                         rank() OVER (PARTITION BY customer_id, outcome->>'pocket_id'
+                                      ORDER BY version DESC) AS place
+                    FROM command WHERE accepted AND kind IN ({kinds}))
+                SELECT p.customer_id, p.pocket_id FROM pocket p
+                 WHERE EXISTS (SELECT 1 FROM said s
+                         WHERE s.customer_id = p.customer_id AND s.id = p.pocket_id::text)
+                   AND NOT EXISTS (SELECT 1 FROM said s
+                         WHERE s.customer_id = p.customer_id AND s.id = p.pocket_id::text
+                           AND s.place = 1 AND s.says = p.{column}::text)
+                   AND NOT EXISTS (SELECT 1 FROM command c
+                         WHERE c.customer_id = p.customer_id AND c.accepted
+                           AND c.kind = 'CloseCustomer' AND c.booked_at = p.closed_at
+                           AND p.status = 'CLOSED')
+                 ORDER BY 1, 2 LIMIT 100""",
+        )
+        for column, says, kinds in (
+            ("status", "coalesce(outcome->>'status', 'OPEN')",
+             "'OpenPocket', 'UpdatePocket', 'SetPocketState'"),
+            ("real_time_yield", "outcome->>'real_time_yield'", "'SetPocketState'"),
+        )
+    ),
+    Query(
+        "states", "portal", "no portal is in such a state",
+        """SELECT customer_id, portal_id FROM portal WHERE status NOT IN ('OPEN', 'CLOSED')
+            ORDER BY 1, 2 LIMIT 100""",
+    ),
     Query(
         "states", "portal", "its pocket is not there, or closed while it is open",
         """SELECT p.customer_id, p.portal_id
              FROM portal p LEFT JOIN pocket k USING (customer_id, pocket_id)
             WHERE k.pocket_id IS NULL OR (k.status = 'CLOSED' AND p.status <> 'CLOSED')
-            ORDER BY 1, 2 LIMIT 1""",
+            ORDER BY 1, 2 LIMIT 100""",
     ),
     Query(
         "states", "portal", "no command closed it",
@@ -188,15 +231,15 @@ _STATES = (
             WHERE p.status = 'CLOSED' AND k.status <> 'CLOSED' AND NOT EXISTS (
               SELECT 1 FROM command c
                WHERE c.customer_id = p.customer_id AND c.kind = 'UpdatePortal' AND c.accepted
-                 AND (c.outcome->>'portal_id')::uuid = p.portal_id)
-            ORDER BY 1, 2 LIMIT 1""",
+                 AND c.outcome->>'portal_id' = p.portal_id::text)
+            ORDER BY 1, 2 LIMIT 100""",
     ),
     Query(
         "states", "portal", "its pocket is not the one it was made for",
         """SELECT p.customer_id, p.portal_id FROM portal p JOIN command c
                ON c.customer_id = p.customer_id AND c.kind = 'OpenPocket' AND c.accepted
-              AND (c.outcome->>'portal_id')::uuid = p.portal_id
-            WHERE (c.outcome->>'pocket_id')::uuid <> p.pocket_id ORDER BY 1, 2 LIMIT 1""",
+              AND c.outcome->>'portal_id' = p.portal_id::text
+            WHERE c.outcome->>'pocket_id' <> p.pocket_id::text ORDER BY 1, 2 LIMIT 100""",
     ),
     *(
         Query(
@@ -204,7 +247,7 @@ _STATES = (
             f"""SELECT n.customer_id{key} FROM {name} n
                  WHERE n.{column} IS NOT NULL AND NOT EXISTS (SELECT 1 FROM command c
                    WHERE c.customer_id = n.customer_id AND c.accepted AND c.booked_at = n.{column})
-                 ORDER BY 1 LIMIT 1""",
+                 ORDER BY 1 LIMIT 100""",
         )
         for name, key, column in (
             ("customer", "", "closed_at"), ("pocket", ", n.pocket_id", "closed_at"),
@@ -218,7 +261,7 @@ _STATES = (
             WHERE c.type = 'on_us' AND NOT EXISTS (SELECT 1 FROM portal p
               WHERE p.customer_id = c.target_customer_id AND p.pocket_id = c.target_pocket_id
                 AND p.network_address = c.account_number)
-            ORDER BY 1, 2 LIMIT 1""",
+            ORDER BY 1, 2 LIMIT 100""",
     ),
     Query(
         "states", "lien", "no ACH credit of this amount came in",
@@ -227,7 +270,7 @@ _STATES = (
               WHERE a.customer_id = l.customer_id AND a.pocket_id = l.pocket_id
                 AND a.type = l.cause AND a.direction = 'CREDIT' AND a.amount = l.amount
                 AND a.booked_at < l.until)
-            ORDER BY 1, 2 LIMIT 1""",
+            ORDER BY 1, 2 LIMIT 100""",
     ),
     Query(
         "states", "bank", "the house is not the customer it names",
@@ -244,54 +287,55 @@ _TRANSFERS = (
         "commands", "transfer", "its last command said something else became of it",
         """SELECT t.customer_id, t.transfer_id FROM transfer t JOIN (
              SELECT DISTINCT ON (customer_id, id) *
-               FROM (SELECT customer_id, (outcome->>'transfer_id')::uuid AS id, version,
+               FROM (SELECT customer_id, outcome->>'transfer_id' AS id, version,
                             outcome->>'status' AS status, outcome->>'reason' AS reason,
-                            (outcome->>'amount')::bigint AS amount
+                            outcome->>'amount' AS amount
                        FROM command WHERE accepted AND kind = 'TransferOnUs') c
               ORDER BY customer_id, id, version DESC) c
-               ON c.customer_id = t.customer_id AND c.id = t.transfer_id
-            WHERE (t.status, t.reason, t.amount) IS DISTINCT FROM (c.status, c.reason, c.amount)
-            ORDER BY 1, 2 LIMIT 1""",
+               ON c.customer_id = t.customer_id AND c.id = t.transfer_id::text
+            WHERE (t.status, t.reason, t.amount::text)
+                  IS DISTINCT FROM (c.status, c.reason, c.amount)
+            ORDER BY 1, 2 LIMIT 100""",
     ),
     Query(
         "transfers", "transfer", "it belongs to another partner than its payer",
         """SELECT t.customer_id, t.transfer_id FROM transfer t JOIN customer c USING (customer_id)
-            WHERE t.partner_id IS DISTINCT FROM c.partner_id ORDER BY 1, 2 LIMIT 1""",
+            WHERE t.partner_id IS DISTINCT FROM c.partner_id ORDER BY 1, 2 LIMIT 100""",
     ),
     Query(
         "transfers", "transfer", "its pocket is not the payer's",
         """SELECT t.customer_id, t.transfer_id FROM transfer t WHERE NOT EXISTS (
              SELECT 1 FROM pocket p
               WHERE p.customer_id = t.customer_id AND p.pocket_id = t.from_pocket_id)
-            ORDER BY 1, 2 LIMIT 1""",
+            ORDER BY 1, 2 LIMIT 100""",
     ),
     Query(
         "transfers", "transfer", "what moved is not what it says",
         """WITH moved AS (
-             SELECT (details->>'on_us_transfer_id')::uuid AS id,
+             SELECT details->>'on_us_transfer_id' AS id,
                     details->>'on_us_transfer_type' AS type, direction = 'DEBIT' AS paid,
                     customer_id, pocket_id, amount
                FROM activity WHERE type = 'ON_US'
              UNION ALL
-             SELECT transfer_id, 'INTERNAL_REALLOCATION', NOT incoming, customer_id, pocket_id,
-                    sum(notional)::bigint
+             SELECT transfer_id::text, 'INTERNAL_REALLOCATION', NOT incoming, customer_id,
+                    pocket_id, sum(notional)::bigint
                FROM trade WHERE transfer_id IS NOT NULL
               GROUP BY transfer_id, incoming, customer_id, pocket_id)
            SELECT t.customer_id, t.transfer_id FROM transfer t
-             LEFT JOIN moved p ON p.id = t.transfer_id AND p.paid
-             LEFT JOIN moved r ON r.id = t.transfer_id AND NOT r.paid
+             LEFT JOIN moved p ON p.id = t.transfer_id::text AND p.paid
+             LEFT JOIN moved r ON r.id = t.transfer_id::text AND NOT r.paid
             WHERE CASE WHEN t.status = 'COMPLETED'
                   THEN (p.customer_id, p.pocket_id, p.amount, p.type, r.pocket_id, r.amount, r.type)
                        IS DISTINCT FROM (t.customer_id, t.from_pocket_id, t.amount, t.type,
                                          t.to_pocket_id, t.amount, t.type)
                   ELSE p.id IS NOT NULL OR r.id IS NOT NULL END
-            ORDER BY 1, 2 LIMIT 1""",
+            ORDER BY 1, 2 LIMIT 100""",
     ),
     Query(
         "transfers", "activity", "its transfer is not there",
         """SELECT a.customer_id, a.pocket_id, a.journal_no, a.leg_no FROM activity a
-             LEFT JOIN transfer t ON t.transfer_id = (a.details->>'on_us_transfer_id')::uuid
-            WHERE a.type = 'ON_US' AND t.transfer_id IS NULL ORDER BY 1, 3, 4 LIMIT 1""",
+             LEFT JOIN transfer t ON t.transfer_id::text = a.details->>'on_us_transfer_id'
+            WHERE a.type = 'ON_US' AND t.transfer_id IS NULL ORDER BY 1, 3, 4 LIMIT 100""",
     ),
 )  # fmt: skip
 

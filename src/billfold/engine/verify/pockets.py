@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import date
+from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING
 from uuid import UUID
 
 import msgspec
 
-from billfold.domain.tbills import TERMS, month_charge_date
+from billfold.domain.tbills import TERMS
 from billfold.engine.verify.accounts import Accounts
+from billfold.engine.verify.dates import Decided
 from billfold.engine.verify.report import DERIVED, MISSING, Findings
 from billfold.engine.verify.streams import POCKETS, SNAPSHOTS
-from billfold.kit.dates import ET
+from billfold.kit.dates import et_date
 
 if TYPE_CHECKING:
     from asyncpg import Record
 
     from billfold.engine.verify.replay import Counters
-    from billfold.kit.calendars import Calendars
+
+_ONE_DAY = timedelta(days=1)
 
 
 class PocketRows:
@@ -30,15 +32,18 @@ class PocketRows:
         found: Findings,
         accounts: Accounts,
         rows: Sequence[Record],
-        calendars: Calendars,
+        decided: Decided,
     ) -> None:
         self._found = found
         self.accounts = accounts
-        self._calendars = calendars
+        self.decided = decided
         self.by_id = {row["pocket_id"]: row for row in rows}
         # The date on which a pocket last moved, while no snapshot of it has been met.
         self._open: dict[UUID, date] = {}
         self._kept: dict[UUID, date] = {}
+        # When its last journal was booked, and until when it had moved before a hollow snapshot.
+        self._booked: dict[UUID, datetime] = {}
+        self._before: dict[UUID, date] = {}
         for row in rows:
             if self.by_id[row["pocket_id"]] is not row:
                 self._blame(row["pocket_id"], "the pocket is there twice", MISSING)
@@ -81,6 +86,8 @@ class PocketRows:
                 wrong = f"the pocket moved on {today} after it"
                 self._found.add("snapshots", "snapshot", key, wrong)
             self._open[pocket_id] = today
+            self._booked[pocket_id] = journal["booked_at"]
+            self._before.pop(pocket_id, None)
 
     def compare_snapshots(
         self, rows: Iterable[Record], journal_no: int, counters: Mapping[UUID, Counters]
@@ -97,12 +104,29 @@ class PocketRows:
                 self._found.add("snapshots", "snapshot", key, f"the pocket had moved on {moved}")
             if self._kept.get(pocket_id) == row["business_date"]:
                 self._found.add("snapshots", "snapshot", key, "the date was kept already")
+            if moved is None:
+                self._hollow(row, key)
             self._kept[pocket_id] = row["business_date"]
             wrong = self._difference(row, counters.get(pocket_id))
             if wrong:
                 self._found.add("snapshots", "snapshot", key, wrong)
             if moved is not None and moved < row["business_date"]:
                 self._lacks(pocket_id, moved)
+
+    def _hollow(self, row: Record, key: Mapping[str, object]) -> None:
+        """Nothing was booked on that day: a fee below a cent, or cash that bought no bill."""
+        pocket_id, day = row["pocket_id"], row["business_date"]
+        last = self._kept.get(pocket_id)
+        if last is not None:
+            self._before[pocket_id] = last
+        if not self._may_be_hollow(pocket_id, day):
+            self._found.add("snapshots", "snapshot", key, "nothing moved on this day")
+
+    def _may_be_hollow(self, pocket_id: UUID, day: date) -> bool:
+        booked_at = self._booked.get(pocket_id)
+        if booked_at is None:
+            return False
+        return self.decided.is_charge_date(day) or self.decided.may_wait(booked_at, day)
 
     def _difference(self, row: Record, counters: Counters | None) -> str | None:
         cash = self.accounts.cash.get(row["pocket_id"])
@@ -146,32 +170,57 @@ class PocketRows:
     def _end_day(self, head: Record, row: Record) -> None:
         """The date on which the pocket last moved is open, or it was kept."""
         pocket_id, says = row["pocket_id"], row["moved_on"]
-        moved = self._open.get(pocket_id)
+        moved, kept = self._open.get(pocket_id), self._kept.get(pocket_id)
         if moved is not None and says != moved:
-            closes_at = self._calendars.closes_at(moved)
-            still_open = head["due_at"] is not None and head["due_at"] <= closes_at
-            if says is None and not still_open:
+            until = self.decided.closes(moved)[0]
+            still_open = head["due_at"] is not None and head["due_at"] <= until
+            begun = says is not None and says - row["accrued_through"] == _ONE_DAY
+            if begun or (says is None and not still_open):
                 self._lacks(pocket_id, moved)
-            elif says is None or says < moved:
+            else:
                 self._blame(pocket_id, f"it last moved on {moved}, not on {says}")
-        kept = self._kept.get(pocket_id)
+        elif moved is None and says is not None and not self._may_be_hollow(pocket_id, says):
+            self._blame(pocket_id, f"nothing moved on {says}")
         if says is not None and kept is not None and says <= kept:
             self._blame(pocket_id, f"the day {says} on which it moved has been kept already")
+        self._end_accrual(row, says or moved or kept)
+
+    def _end_accrual(self, row: Record, last: date | None) -> None:
+        """Its fee has accrued up to the day before it last moved; its month is charged next."""
+        pocket_id, accrued = row["pocket_id"], row["accrued_through"]
+        lasts = self.decided.business_dates(row["opened_at"]) if last is None else {last}
+        if all(day - accrued != _ONE_DAY for day in lasts):
+            before = self._before.get(pocket_id)
+            if before is not None and before - accrued == _ONE_DAY:
+                key = self._snapshot(pocket_id, self._kept[pocket_id])
+                self._found.add("snapshots", "snapshot", key, "nothing moved on this day")
+            else:
+                self._blame(pocket_id, f"its fee has not accrued up to {max(lasts)}")
+        charges = {charge for day in lasts for charge in self.decided.charge_dates(day)}
+        charge_on = row["charge_on"]
+        if not self.decided.is_charge_date(charge_on):
+            self._blame(pocket_id, "its fee is charged on a day on which none is")
+        elif charge_on not in charges | lasts and not self._may_be_later(row, charges):
+            self._blame(pocket_id, f"its fee is charged next on {min(charges)}")
+
+    def _may_be_later(self, row: Record, charges: Iterable[date]) -> bool:
+        """Of an empty pocket the fraction of a cent it owes is put off from month to month."""
+        pocket_id = row["pocket_id"]
+        cash = self.accounts.cash.get(pocket_id)
+        holds = (cash is not None and cash.balance) or self.accounts.held.get(pocket_id)
+        return not holds and row["charge_on"] > min(charges)
 
     def _implausible(self, row: Record) -> Iterator[str]:
         """What no pocket's row says, whatever happened to it."""
         cash = self.accounts.cash.get(row["pocket_id"])
         balance = 0 if cash is None else cash.balance
-        charge_on = row["charge_on"]
         weeks = {row["deposit_weeks"], row["reinvestment_weeks"] or row["deposit_weeks"]}
         if not 0 <= row["idle"] <= balance:
             yield f"of {balance} cents {row['idle']} are left alone"
-        if row["fee_accrued"] < 0 or row["accrued_through"] >= charge_on:
+        if row["fee_accrued"] < 0 or row["accrued_through"] >= row["charge_on"]:
             yield "its fee has accrued beyond the day of its charge, or below zero"
-        if row["invest_at"] is not None and not self._is_opening(row):
+        if row["invest_at"] is not None and not self._is_opening(row["invest_at"]):
             yield "it invests at an instant at which no market opens"
-        if charge_on != month_charge_date(_month_before(charge_on), self._calendars):
-            yield "its fee is charged on a day on which none is"
         if not weeks <= TERMS.keys():
             yield "it follows a strategy that does not exist"
         if row["status"] == "CLOSED" or row["closed_at"] is not None:
@@ -185,10 +234,8 @@ class PocketRows:
         if balance or self.accounts.held.get(row["pocket_id"]) or row["fee_accrued"]:
             yield "it is closed and holds something"
 
-    def _is_opening(self, row: Record) -> bool:
-        at = row["invest_at"]
-        day = at.astimezone(ET).date()
-        return self._calendars.is_settlement_day(day) and self._calendars.opens_at(day) == at
+    def _is_opening(self, at: datetime) -> bool:
+        return self.decided.is_settlement_day(et_date(at)) and self.decided.is_opening(at)
 
 
 def _counted(row: Record) -> tuple[int, int, int, int]:
@@ -199,7 +246,3 @@ def _counted_by(counters: Counters | None) -> tuple[int, int, int, int]:
     if counters is None:
         return (0, 0, 0, 0)
     return (counters.inflow, counters.outflow, counters.fees, counters.realised)
-
-
-def _month_before(day: date) -> date:
-    return date(day.year - (day.month == 1), (day.month - 2) % 12 + 1, 1)

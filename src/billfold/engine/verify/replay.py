@@ -165,8 +165,8 @@ class Replay:
         if credit.kind == "lot":
             into = _into(debit, credit)
             offered = left.get(into)
-            if offered is not None:
-                earnings = part_of_basis(offered[1], min(units, offered[0]), offered[0] or 1)
+            if offered is not None and min(units, offered[0]) > 0:
+                earnings = part_of_basis(offered[1], min(units, offered[0]), offered[0])
                 offered[0] -= units
                 offered[1] -= earnings
             if debit.kind != "lot":

@@ -144,6 +144,13 @@ class Stream:
                 return taken
             await self._fill()
 
+    async def drop(self, customer_id: UUID) -> None:
+        """Pass over what is left of this customer."""
+        while (row := await self.next()) is not None:
+            if row[0] != customer_id:
+                self._next -= 1
+                return
+
     async def _fill(self) -> None:
         if self._ended:
             return

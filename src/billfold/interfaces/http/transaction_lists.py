@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from typing import Annotated
 from uuid import UUID
 
@@ -34,7 +34,9 @@ class TransactionQuery(msgspec.Struct, frozen=True, kw_only=True):
     booked: tuple[datetime | None, datetime | None]
     settled: tuple[datetime | None, datetime | None]
     amounts: tuple[int | None, int | None]
-    details: list[str] | None
+    transfers: list[str] | None
+    wires: list[str] | None
+    portals: list[str] | None
     sweeps: bool
 
     def wanted(self, now: datetime) -> Wanted:
@@ -49,7 +51,10 @@ class TransactionQuery(msgspec.Struct, frozen=True, kw_only=True):
             booked_to=self.booked[1],
             settled_from=self.settled[0],
             settled_to=self.settled[1],
-            details=self.details,
+            transfers=self.transfers,
+            wires=self.wires,
+            portals=self.portals,
+            sweeps=self.sweeps,
         )
 
 
@@ -69,22 +74,25 @@ def _query(
     portal: Annotated[list[str] | None, QueryParameter(name="portal[]")] = None,
     include_sweeps: str | None = None,
 ) -> TransactionQuery:
-    named = {"on_us_transfer[]": on_us_transfer, "wire[]": wire, "portal[]": portal}
-    details = [
-        str(each) for name, texts in named.items() for each in ids_in.query_uuids(name, texts or [])
-    ]
+    sweeps = one_of("include_sweeps", include_sweeps, ("true", "false")) == "true"
     return TransactionQuery(
         pockets=None if pocket is None else ids_in.query_uuids("pocket[]", pocket),
-        types=among("type[]", types, TYPES),
+        types=among("type[]", types, TYPES | {"SWEEP"} if sweeps else TYPES),
         direction=one_of("direction", direction, ("DEBIT", "CREDIT")),
         booked=(instant("time_booked_from", time_booked_from),
                 instant("time_booked_to", time_booked_to)),
         settled=(instant("time_settled_from", time_settled_from),
                  instant("time_settled_to", time_settled_to)),
         amounts=(cents("amount_from", amount_from), cents("amount_to", amount_to)),
-        details=details or None,
-        sweeps=one_of("include_sweeps", include_sweeps, ("true", "false")) == "true",
+        transfers=_named("on_us_transfer[]", on_us_transfer),
+        wires=_named("wire[]", wire),
+        portals=_named("portal[]", portal),
+        sweeps=sweeps,
     )  # fmt: skip
+
+
+def _named(name: str, texts: list[str] | None) -> list[str] | None:
+    return [str(each) for each in ids_in.query_uuids(name, texts or [])] or None
 
 
 FILTERS = {"asked": Provide(_query, sync_to_thread=False)}
@@ -134,7 +142,14 @@ def _halves(rows: list[ActivityRow], asked: TransactionQuery, *, last_first: boo
     for row in rows:
         both = [(row, 0), (row, 1)] if row.swept else [(row, 0)]
         halves += reversed(both) if last_first else both
-    return halves
+    return [half for half in halves if _is_asked(_shown(half), asked)]
+
+
+def _is_asked(row: ActivityRow, asked: TransactionQuery) -> bool:
+    """A row is read for the sake of either half: tell whether this one was meant."""
+    return (asked.types is None or row.type in asked.types) and (
+        asked.direction is None or row.direction == asked.direction
+    )
 
 
 def _shown(half: Half) -> ActivityRow:
@@ -160,14 +175,16 @@ def instant(name: str, text: str | None) -> datetime | None:
     """A date-time with its offset, or the first instant of a date. Raises InvalidInput."""
     if text is None:
         return None
+    at = None
     try:
         if len(text) == _DAY:
             return et_instant(date.fromisoformat(text), 0)
         # A `+` in a query that was not escaped arrives as a space.
-        at = datetime.fromisoformat(text.replace(" ", "+"))
-    except ValueError:
-        at = None
-    if at is None or at.tzinfo is None:
+        read = datetime.fromisoformat(text.replace(" ", "+"))
+        at = read.astimezone(UTC) if read.tzinfo else None
+    except (ValueError, OverflowError):
+        pass
+    if at is None:
         raise InvalidInput.at(
             "query", name, msg="must be a date or a date-time with its offset", kind="date_parsing"
         )

@@ -28,7 +28,7 @@ from billfold.interfaces.http.shapes.customer import (
     render_customer,
 )
 from billfold.interfaces.http.shapes.pages import CursorList
-from billfold.kit.errors import InvalidInput
+from billfold.kit.errors import InvalidInput, Refused
 
 STATUSES = ("PENDING", "OPEN", "FROZEN", "CLOSED")
 TYPES = ("INDIVIDUAL", "BUSINESS")
@@ -111,6 +111,8 @@ async def update_customer(
     changes = _changes(data)
     if data.status is not None:
         caller.must_have(CLOSURE_FEATURE)
+        if row.customer_id == caller.own_customer_id:
+            raise Refused("forbidden", "Your own account is not closed like a customer's.")
         reason = _closure(data, changes)
         await bank.engine.submit(CloseCustomer(**fields, reason=reason))
     elif changes:

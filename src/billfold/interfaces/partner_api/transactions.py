@@ -189,7 +189,9 @@ def _older(
         ),
         settled=(None, None),
         amounts=(None, None),
-        details=[str(each) for each in portals] or None,
+        transfers=None,
+        wires=None,
+        portals=[str(each) for each in portals] or None,
         sweeps=False,
     )
 

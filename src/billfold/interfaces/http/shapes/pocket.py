@@ -158,8 +158,10 @@ def render_account(row: PocketRow, bank: Bank, now: datetime) -> Account:
     )
 
 
-def valuation(row: PocketRow, bank: Bank, now: datetime) -> tbills.Valuation:
-    """The Pocket's value at the last tick before `now`."""
+def valuation(
+    row: PocketRow, bank: Bank, now: datetime, *, fees: int | None = None
+) -> tbills.Valuation:
+    """The Pocket's value at the last tick before `now`; `fees` are `accrued_cents` if known."""
     today = bank.calendars.business_date(now)
     held: dict[str, list[int]] = {}
     for cusip, units, acquired_on in zip(row.lot_cusips, row.lot_units, row.lot_dates, strict=True):
@@ -172,7 +174,8 @@ def valuation(row: PocketRow, bank: Bank, now: datetime) -> tbills.Valuation:
         ((cusip, units, settled) for cusip, (units, settled) in held.items()),
         key=lambda position: bank.market.bill(position[0]).maturity,
     )
-    fees = accrued_cents(row, bank, now)
+    if fees is None:
+        fees = accrued_cents(row, bank, now)
     return tbills.value(
         positions, row.cash, fees, bank.market, now, haircut_bps=bank.terms.haircut_bps
     )
@@ -195,8 +198,8 @@ def accrued_cents(row: PocketRow, bank: Bank, now: datetime) -> int:
 
 
 def _portfolio(row: PocketRow, bank: Bank, now: datetime, omit: Omit) -> Portfolio:
-    valued = valuation(row, bank, now)
     fees = accrued_cents(row, bank, now)
+    valued = valuation(row, bank, now, fees=fees)
     live = row.real_time_yield
     return Portfolio(
         securities=[

@@ -1,0 +1,350 @@
+"""Every movement of money and of what stands around it, played on books in memory.
+
+`MOVEMENTS` names each as the tables of ARCHITECTURE.md do.
+"""
+
+from datetime import date
+from uuid import UUID
+
+from tests.architecture.world import SEED, World
+
+from billfold.flows.counterparties import AddOnUsCounterparty, UpdateCounterparty
+from billfold.flows.customers import CloseCustomer, UpdateCustomer
+from billfold.flows.enrol import EnrolCustomer
+from billfold.flows.house import Block, CloseHouseDay
+from billfold.flows.pockets import SetPocketState, UpdatePocket
+from billfold.flows.portals import OpenPortal, UpdatePortal
+from billfold.kit.ids import command_id, derive
+
+
+def _three_lots(world, customer, pocket):
+    """Buy on three days: two lots of the bill that matures first, one of the next."""
+    for day in (date(2025, 5, 29), date(2025, 5, 30), date(2025, 6, 3)):
+        world.at(day)
+        world.receive(customer, pocket, 30_000_00)
+    first, second, third = world.books[customer].pockets[pocket[0]].lots
+    assert first.cusip == second.cusip != third.cusip
+
+
+def _one(**terms):
+    world = World(**terms)
+    anna = world.customer("Anna")
+    return world, anna, world.pocket(anna)
+
+
+# -- money in ---------------------------------------------------------------------------
+
+
+def a_wire_arrives():
+    world, anna, pocket = _one()
+    world.forget()
+    world.receive(anna, pocket, 50_000_00)
+    return world.moved()
+
+
+def an_ach_credit_arrives():
+    world, anna, pocket = _one(lien_days=2)
+    world.forget()
+    world.receive(anna, pocket, 50_000_00, "ACH")
+    return world.moved()
+
+
+def money_arrives_after_hours():
+    world, anna, pocket = _one()
+    world.at(date(2025, 6, 2), 20)
+    world.forget()
+    world.receive(anna, pocket, 50_000_00)
+    return world.moved()
+
+
+def waiting_cash_is_invested():
+    world, anna, pocket = _one()
+    world.at(date(2025, 6, 2), 20)
+    world.receive(anna, pocket, 50_000_00)
+    world.forget()
+    world.at(date(2025, 6, 3), 9)
+    world.catch_up(anna)
+    return world.moved()
+
+
+def money_for_a_closed_portal_goes_back():
+    world, anna, pocket = _one()
+    world.do(UpdatePortal, anna, portal_id=pocket[1], close=True)
+    world.forget()
+    assert world.receive(anna, pocket, 50_000_00)["status"] == "REJECTED"
+    return world.moved()
+
+
+# -- money between customers ------------------------------------------------------------
+
+
+def _a_payment(cents):
+    world, anna, pocket = _one()
+    bert = world.customer("Bert")
+    berts = world.pocket(bert)
+    _three_lots(world, anna, pocket)
+    world.forget()
+    world.pay(anna, pocket, bert, berts, cents)
+    return world, anna, bert
+
+
+def a_customer_pays_another():
+    world, anna, _ = _a_payment(70_000_00)
+    return world.moved(anna)
+
+
+def the_other_is_paid():
+    world, _, bert = _a_payment(70_000_00)
+    return world.moved(bert)
+
+
+def everything_leaves():
+    world, anna, pocket = _one()
+    bert = world.customer("Bert")
+    berts = world.pocket(bert)
+    _three_lots(world, anna, pocket)
+    world.at(date(2025, 6, 10))
+    world.forget()
+    world.pay(anna, pocket, bert, berts, None)
+    return world.moved(anna)
+
+
+def a_transfer_is_rejected():
+    world, anna, _ = _a_payment(999_999_00)
+    return world.moved(anna)
+
+
+def a_transfer_waits():
+    world, anna, pocket = _one()
+    bert = world.customer("Bert")
+    berts = world.pocket(bert)
+    world.forget()
+    world.pay(anna, pocket, bert, berts, 1_00, later=True)
+    return world.moved()
+
+
+# -- money within one customer ----------------------------------------------------------
+
+
+def _within(cents, **fields):
+    world, anna, pocket = _one()
+    other = world.pocket(anna)
+    _three_lots(world, anna, pocket)
+    world.forget()
+    world.pay(anna, pocket, anna, other, cents, **fields)
+    return world.moved()
+
+
+def money_moves_between_own_pockets():
+    return _within(70_000_00)
+
+
+def bills_move_between_own_pockets():
+    return _within(70_000_00, in_kind=True)
+
+
+# -- what is due ------------------------------------------------------------------------
+
+
+def _matured(reinvest):
+    world = World()
+    anna = world.customer("Anna")
+    pocket = world.pocket(anna, reinvest=reinvest)
+    _three_lots(world, anna, pocket)
+    world.at(date(2025, 6, 23), 18)
+    world.catch_up(anna)
+    world.forget()
+    world.at(date(2025, 6, 24), 9)
+    world.catch_up(anna)
+    return world.moved()
+
+
+def a_bill_matures_and_is_bought_again():
+    return _matured(4)
+
+
+def a_bill_matures_and_the_money_stays():
+    return _matured(None)
+
+
+def a_day_of_a_pocket_ends():
+    world, anna, pocket = _one()
+    world.receive(anna, pocket, 50_000_00)
+    world.forget()
+    world.at(date(2025, 5, 29), 18)
+    world.catch_up(anna)
+    return world.moved()
+
+
+def _fee(cents):
+    world = World()
+    anna = world.customer("Anna")
+    pocket = world.pocket(anna)
+    world.receive(anna, pocket, cents)
+    world.at(date(2025, 6, 30), 18)
+    world.catch_up(anna)
+    world.forget()
+    world.at(date(2025, 7, 1), 8)
+    world.catch_up(anna)
+    return world.moved()
+
+
+def the_fee_is_charged():
+    return _fee(1_000_000_00)
+
+
+# -- the house ---------------------------------------------------------------------------
+
+
+def _settled(side):
+    world = World()
+    house = derive(SEED, command_id("architecture", "the house"), 0)
+    world.do(
+        EnrolCustomer, house, partner_id=None, role="house", type="BUSINESS", name="House",
+        profile={},
+    )  # fmt: skip
+    world.forget()
+    day = world.books[house].business_date
+    block = Block(day, "912797PT8", 99_754_125, side, 2506, 2506 * 9975 + 1050)
+    world.do(CloseHouseDay, house, day=day, blocks=(block,))
+    return world.moved()
+
+
+def the_house_settles_what_was_bought():
+    return _settled("BUY")
+
+
+def the_house_settles_what_was_sold():
+    return _settled("SELL")
+
+
+def the_house_settles_what_matured():
+    return _settled("MATURITY")
+
+
+# -- what moves no money -----------------------------------------------------------------
+
+
+def _enrolled():
+    world = World()
+    return world, world.customer("Anna")
+
+
+def a_customer_is_enrolled():
+    world, _ = _enrolled()
+    return world.moved()
+
+
+def a_customer_changes():
+    world, anna = _enrolled()
+    world.forget()
+    world.do(UpdateCustomer, anna, profile={"email": "anna@example.org"})
+    return world.moved()
+
+
+def a_customer_leaves():
+    world, anna, _ = _one()
+    world.forget()
+    world.do(CloseCustomer, anna, reason="moved away")
+    return world.moved()
+
+
+def a_pocket_opens():
+    world, anna = _enrolled()
+    world.forget()
+    world.pocket(anna)
+    return world.moved()
+
+
+def a_pocket_changes_or_closes():
+    world, anna, pocket = _one()
+    world.pocket(anna)
+    world.forget()
+    world.do(UpdatePocket, anna, pocket_id=pocket[0], name="Another", close_for="not needed")
+    return world.moved()
+
+
+def the_operator_freezes_a_pocket():
+    world, anna, pocket = _one()
+    world.forget()
+    world.do(SetPocketState, anna, pocket_id=pocket[0], status="FROZEN")
+    return world.moved()
+
+
+def a_portal_opens():
+    world, anna, pocket = _one()
+    world.forget()
+    world.do(OpenPortal, anna, pocket_id=pocket[0], name="Another")
+    return world.moved()
+
+
+def a_portal_changes_or_closes():
+    world, anna, pocket = _one()
+    world.forget()
+    world.do(UpdatePortal, anna, portal_id=pocket[1], close=True)
+    return world.moved()
+
+
+def _linked():
+    world, anna, _ = _one()
+    bert = world.customer("Bert")
+    berts = world.pocket(bert)
+    world.forget()
+    added = world.do(
+        AddOnUsCounterparty, anna, counterparty_name={"name": "Bert"}, display_name=None,
+        account_number="700000000001", target_customer_id=bert, target_pocket_id=berts[0],
+    )  # fmt: skip
+    return world, anna, UUID(added["counterparty_id"])
+
+
+def a_counterparty_is_linked():
+    world, _, _ = _linked()
+    return world.moved()
+
+
+def a_counterparty_changes_or_is_unlinked():
+    world, anna, counterparty = _linked()
+    world.forget()
+    world.do(UpdateCounterparty, anna, counterparty_id=counterparty, unlink=True)
+    return world.moved()
+
+
+def nothing_is_due():
+    world, anna, _ = _one()
+    world.forget()
+    world.catch_up(anna)
+    return world.moved()
+
+
+MOVEMENTS = {
+    "A wire arrives": a_wire_arrives,
+    "An ACH credit arrives": an_ach_credit_arrives,
+    "Money arrives after hours": money_arrives_after_hours,
+    "Waiting cash is invested": waiting_cash_is_invested,
+    "Money for a closed portal goes back": money_for_a_closed_portal_goes_back,
+    "A customer pays another": a_customer_pays_another,
+    "The other is paid": the_other_is_paid,
+    "Everything leaves": everything_leaves,
+    "Money moves between own pockets": money_moves_between_own_pockets,
+    "Bills move between own pockets": bills_move_between_own_pockets,
+    "A transfer is accepted for later": a_transfer_waits,
+    "A transfer is rejected": a_transfer_is_rejected,
+    "A bill matures and is bought again": a_bill_matures_and_is_bought_again,
+    "A bill matures and the money stays": a_bill_matures_and_the_money_stays,
+    "The fee is charged": the_fee_is_charged,
+    "A day of a pocket ends": a_day_of_a_pocket_ends,
+    "The house settles what was bought": the_house_settles_what_was_bought,
+    "The house settles what was sold": the_house_settles_what_was_sold,
+    "The house settles what matured": the_house_settles_what_matured,
+    "A customer is enrolled": a_customer_is_enrolled,
+    "A customer changes": a_customer_changes,
+    "A customer leaves": a_customer_leaves,
+    "A pocket opens": a_pocket_opens,
+    "A pocket changes or closes": a_pocket_changes_or_closes,
+    "The operator freezes a pocket": the_operator_freezes_a_pocket,
+    "A portal opens": a_portal_opens,
+    "A portal changes or closes": a_portal_changes_or_closes,
+    "A counterparty is linked": a_counterparty_is_linked,
+    "A counterparty changes or is unlinked": a_counterparty_changes_or_is_unlinked,
+    "Nothing is due": nothing_is_due,
+}

@@ -1,0 +1,58 @@
+"""The pages of the project as text, and what they name: code spans, links, commands."""
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "src" / "billfold"
+PAGES = (*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md")))
+
+_BLOCK = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+_SPAN = re.compile(r"`([^`\n]+)`")
+_LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
+
+
+def name_of(page):
+    """The page's path below the root."""
+    return str(page.relative_to(ROOT))
+
+
+def text_of(name):
+    """The text of the page under this path."""
+    return (ROOT / name).read_text()
+
+
+def spans(page):
+    """What stands between single backquotes, code blocks left out."""
+    return _SPAN.findall(_BLOCK.sub("", page.read_text()))
+
+
+def links(page):
+    """Where the page links to within the project."""
+    return [to for to in _LINK.findall(page.read_text()) if "://" not in to]
+
+
+def code(page):
+    """Every line of code on the page: of its blocks, and each span."""
+    lines = [line for block in _BLOCK.findall(page.read_text()) for line in block.splitlines()]
+    return [*lines, *spans(page)]
+
+
+def section(name, title):
+    """The part of a page under one heading, up to the next of its level."""
+    found = re.search(
+        rf"^## {re.escape(title)}\n(.*?)(?=^## |\Z)", text_of(name), re.MULTILINE | re.DOTALL
+    )
+    assert found, f"{name} has no section {title}"
+    return found[1]
+
+
+def table_rows(text):
+    """The cells of every row of the tables in a text, heads and rulers left out."""
+    lines = text.splitlines()
+    rows = []
+    for place, line in enumerate(lines):
+        is_head = lines[place + 1 : place + 2] and re.fullmatch(r"[|\-: ]+", lines[place + 1])
+        if line.startswith("|") and not is_head and not re.fullmatch(r"[|\-: ]+", line):
+            rows.append([cell.strip() for cell in line.strip("|").split("|")])
+    return rows

@@ -1,0 +1,40 @@
+"""Every number of the worked examples in docs/domain is one the code works out."""
+
+import re
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+import pytest
+from tests.architecture.earned import FIELDS, earned
+from tests.architecture.pages import section, table_rows, text_of
+from tests.architecture.worked import CALENDARS, worked
+
+EASTERN = ZoneInfo("America/New_York")
+NUMBERS = worked()
+INSTANTS = table_rows(section("docs/domain/calendar.md", "Business date"))
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_a_number_stands_on_the_page(name):
+    number = re.escape(NUMBERS[name])
+    assert re.search(rf"(?<![\w.,]){number}(?![\w]|[.,]\d)", text_of("docs/domain/tbill_maths.md"))
+
+
+def test_the_entries_of_the_example_are_those_of_the_page():
+    entries = earned()
+    rows = table_rows(section("docs/domain/earnings.md", "Worked"))
+    assert [row[0].strip("`") for row in rows] == list(FIELDS)
+    assert [row[1:] for row in rows] == [list(row) for row in zip(*entries.values(), strict=True)]
+
+
+@pytest.mark.parametrize("row", INSTANTS, ids=lambda row: row[0])
+def test_an_instant_is_what_the_calendar_page_says(row):
+    at = datetime.strptime(row[0], "%Y-%m-%d %H:%M").replace(tzinfo=EASTERN)
+    assert row[1:] == [
+        CALENDARS.business_date(at).isoformat(),
+        "yes" if CALENDARS.is_trading(at) else "no",
+        "yes" if CALENDARS.may_invest(at) else "no",
+        CALENDARS.pricing_day(at).isoformat(),
+        f"{CALENDARS.last_tick(at).astimezone(EASTERN):%m-%d %H:%M}",
+        f"{CALENDARS.next_open(at).astimezone(EASTERN):%m-%d %H:%M}",
+    ]

@@ -1,0 +1,153 @@
+"""The numbers of docs/domain, worked out by the code: the opening deposit, its bills, its fee."""
+
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+
+from billfold.domain import tbills
+from billfold.domain.tbills import Market, pricing
+from billfold.kit.calendars import Calendars
+from billfold.kit.dates import et_instant
+from billfold.kit.money import PRICE_PAR_MICROS, cents_for
+
+CALENDARS = Calendars()
+MARKET = Market.packaged(CALENDARS)
+DEPOSIT = 250_000_00
+MONDAY = date(2025, 6, 2)
+NINE = et_instant(MONDAY, 9)
+
+
+def usd(cents: int) -> str:
+    """1234567 is 12,345.67."""
+    return f"{cents // 100:,}.{cents % 100:02}"
+
+
+def per_100(micros: int) -> str:
+    """99754125 is 99.754125."""
+    return f"{micros // 10**6}.{micros % 10**6:06}"
+
+
+def percent(milli: int) -> str:
+    """4220 is 4.220."""
+    return f"{milli // 1000}.{milli % 1000:03}"
+
+
+def worked() -> dict[str, str]:
+    """Every number of the worked example under its name."""
+    return _bill() | _bought() | _worth() | _sold() | _aged() | _matured() | _fee()
+
+
+BILL = MARKET.on_the_run(4, MONDAY)
+ASK = MARKET.ask(BILL, NINE)
+UNITS = tbills.units_for(DEPOSIT, ASK)
+COST = cents_for(UNITS, ASK)
+
+
+def _bill() -> dict[str, str]:
+    return {
+        "cusip": BILL.cusip,
+        "isin": BILL.isin,
+        "maturity": BILL.maturity.isoformat(),
+        "first issue": BILL.first_issue.isoformat(),
+        "bid rate": percent(MARKET.bid_rate(BILL, MONDAY)),
+        "ask rate": percent(MARKET.ask_rate(BILL, MONDAY)),
+        "ask": per_100(ASK),
+        "bid today": per_100(MARKET.t0_bid(BILL, NINE)),
+        "bid tomorrow": per_100(MARKET.t1_bid(BILL, NINE)),
+        "settles": MARKET.settles_on(NINE).isoformat(),
+    }
+
+
+def _bought() -> dict[str, str]:
+    paid = pricing.investment_rate(ASK, MARKET.settles_on(NINE), BILL.maturity)
+    return {
+        "units": f"{UNITS:,}",
+        "cost": usd(COST),
+        "residue": usd(DEPOSIT - COST),
+        "yield paid": f"{paid}",
+    }
+
+
+def _worth() -> dict[str, str]:
+    worth = tbills.value([(BILL.cusip, UNITS, 0)], DEPOSIT - COST, 0, MARKET, NINE)
+    position = worth.positions[0]
+    seconds = int((et_instant(BILL.maturity, 0) - NINE).total_seconds())
+    return {
+        "mark": per_100(position.mark_price),
+        "market value": usd(position.market_value),
+        "total value": usd(worth.total_value),
+        "t0 on the day": usd(worth.liquidation_value_t0),
+        "t1": usd(worth.liquidation_value_t1),
+        "slope": f"{worth.appreciation_per_second}",
+        "seconds": f"{seconds:,}",
+        "yield shown": f"{Decimal(position.yield_to_maturity) * 100:.3f}",
+        "paid out now": usd(cents_for(UNITS, MARKET.t0_bid(BILL, NINE)) + DEPOSIT - COST),
+    }
+
+
+def _sold() -> dict[str, str]:
+    """A payment of $60,000.00 to somebody else, and the same within the customer."""
+    found: dict[str, str] = {}
+    for name, price in (
+        ("payment", MARKET.t0_bid(BILL, NINE)), ("reallocation", MARKET.t1_bid(BILL, NINE)),
+    ):  # fmt: skip
+        need = 60_000_00 - (DEPOSIT - COST)
+        units = tbills.units_to_raise(need, price)
+        basis = tbills.part_of_basis(COST, units, UNITS)
+        proceeds = cents_for(units, price)
+        found |= {
+            f"{name} units": f"{units:,}",
+            f"{name} proceeds": usd(proceeds),
+            f"{name} left": usd(proceeds - need),
+            f"{name} basis": usd(basis),
+            f"{name} realised": f"{proceeds - basis} cents",
+        }
+    return found
+
+
+def _aged() -> dict[str, str]:
+    """Marks through the days: the same line at a tick, over a night, over a weekend."""
+
+    def mark(at: datetime) -> str:
+        return per_100(MARKET.mark(BILL, at))
+
+    friday_close = et_instant(date(2025, 6, 6), 17)
+    return {
+        "mark a minute later": mark(NINE + timedelta(minutes=1)),
+        "mark at the close": mark(et_instant(MONDAY, 17)),
+        "mark at midnight": mark(et_instant(MONDAY, 23, 59)),
+        "line at 17:00": per_100(MARKET.price_at(BILL, et_instant(MONDAY, 17))),
+        "line before the open": per_100(MARKET.price_at(BILL, et_instant(date(2025, 6, 3), 7, 59))),
+        "friday": mark(friday_close),
+        "saturday": mark(et_instant(date(2025, 6, 7), 12)),
+    }
+
+
+def _matured() -> dict[str, str]:
+    at = et_instant(BILL.maturity, 8, 30)
+    par = cents_for(UNITS, PRICE_PAR_MICROS)
+    following = MARKET.on_the_run(4, BILL.maturity)
+    return {
+        "matures at": f"{CALENDARS.matures_at(BILL.maturity):%Y-%m-%d %H:%M} UTC",
+        "par": usd(par),
+        "gain": usd(par - COST),
+        "next cusip": following.cusip,
+        "next maturity": following.maturity.isoformat(),
+        "next ask": per_100(MARKET.ask(following, at)),
+        "next units": f"{tbills.units_for(par + DEPOSIT - COST, MARKET.ask(following, at)):,}",
+    }
+
+
+def _fee() -> dict[str, str]:
+    """A year's 25 bps on the position, accrued on each of the days of June that it was held."""
+    accrued = tbills.accrual(
+        [(BILL.cusip, UNITS)], DEPOSIT - COST,
+        after=date(2025, 6, 1), through=MONDAY, market=MARKET, bps=25,
+    )  # fmt: skip
+    close = MARKET.mark(BILL, CALENDARS.closes_at(MONDAY))
+    return {
+        "value at the close": usd(cents_for(UNITS, close) + DEPOSIT - COST),
+        "accrued": f"{accrued:,}",
+        "accrued whole": f"{tbills.charge(accrued)[0]}",
+        "accrued rest": f"{tbills.charge(accrued)[1]:,}",
+        "charged on": tbills.month_charge_date(MONDAY, CALENDARS).isoformat(),
+    }

@@ -1,0 +1,156 @@
+"""Two customers and the house on books in memory, and what flows leave in their drafts.
+
+No database and no engine: a flow is called as the engine calls it, and the draft is read.
+"""
+
+from datetime import UTC, datetime
+from typing import NamedTuple
+from uuid import UUID
+
+from billfold.domain.tbills import Market
+from billfold.engine.write import COLUMNS
+from billfold.flows import FLOWS
+from billfold.flows.book import Book
+from billfold.flows.command import Context, Terms
+from billfold.flows.due import CatchUp, catch_up, refresh_due
+from billfold.flows.enrol import EnrolCustomer
+from billfold.flows.pockets import OpenPocket
+from billfold.flows.receive import ReceiveMoney
+from billfold.flows.transfer_on_us import TransferOnUs
+from billfold.kit.calendars import Calendars
+from billfold.kit.dates import et_instant
+from billfold.kit.ids import command_id, derive
+
+CALENDARS = Calendars()
+MARKET = Market.packaged(CALENDARS)
+SEED = b"seed of the architecture tests"
+PARTNER = UUID("8f3b6f60-0000-4000-8000-00000000aaaa")
+OPENING = datetime(2025, 5, 29, 13, tzinfo=UTC)
+
+# Lists of a draft that `engine.write.COLUMNS` does not name, and the tables they go to.
+_TABLES = {name: table for name, (table, _) in COLUMNS.items()} | {
+    "accounts": "account", "journals": "journal", "legs": "leg", "retired": "account",
+}  # fmt: skip
+_OF_EVERY_COMMIT = frozenset({"commands"})
+
+
+class Moved(NamedTuple):
+    """What one movement left in the draft: legs as `debit>credit`, tables in alphabet order."""
+
+    legs: list[str]
+    tables: list[str]
+
+
+class World:
+    """Two customers and the house, their books in memory, and a clock that is set."""
+
+    def __init__(self, *, lien_days: int = 0) -> None:
+        self.terms = Terms(ach_credit_lien_days=lien_days, routing_number="061199992")
+        self.now = OPENING
+        self.books: dict[UUID, Book] = {}
+        self._names: dict[tuple[UUID, int], str] = {}
+        self._count = 0
+
+    # -- what happens -------------------------------------------------------------------
+
+    def do(self, kind, *customers, **fields):
+        """Carry out one command and return its outcome."""
+        self._count += 1
+        key = command_id("architecture", str(self._count))
+        command = kind(caller="architecture", key=key, customers=customers, **fields)
+        ctx = self.moment()
+        for customer in customers:
+            book = self.books.setdefault(customer, _empty_book(customer, ctx))
+            catch_up(book, ctx)
+            book.mark()
+        ctx.serve(command.command_id)
+        return FLOWS[kind](self.books, command, ctx)
+
+    def at(self, day, hour=10):
+        """Set the clock; what is due on the way is done by the next command."""
+        self.now = et_instant(day, hour)
+
+    def moment(self):
+        """The context of now."""
+        return Context(
+            now=self.now, market=MARKET, calendars=CALENDARS, terms=self.terms, seed=SEED
+        )
+
+    def customer(self, name):
+        """Enrol a customer and return his id."""
+        customer = derive(SEED, command_id("architecture", name), 0)
+        self.do(
+            EnrolCustomer, customer, partner_id=PARTNER, role="customer", type="BUSINESS",
+            name=name, profile={},
+        )  # fmt: skip
+        return customer
+
+    def pocket(self, customer, *, reinvest=4):
+        """Open a pocket; return its id and that of its portal."""
+        opened = self.do(
+            OpenPocket, customer, partner_id=PARTNER, name="A pocket", deposit_weeks=4,
+            reinvestment_weeks=reinvest,
+        )  # fmt: skip
+        return UUID(opened["pocket_id"]), UUID(opened["portal_id"])
+
+    def receive(self, customer, pocket, cents, rail="WIRE"):
+        """Let money arrive."""
+        return self.do(
+            ReceiveMoney, customer, rail=rail, portal_id=pocket[1], pocket_id=pocket[0],
+            amount=cents, description="a deposit", details={},
+        )  # fmt: skip
+
+    def pay(self, payer, origin, payee, destination, cents, **fields):
+        """Move money or bills between two pockets."""
+        within = payer == payee
+        return self.do(
+            TransferOnUs, *((payer,) if within else (payer, payee)), transfer_id=None,
+            type="INTERNAL_REALLOCATION" if within else "PEER_TO_PEER",
+            from_pocket_id=origin[0], to_pocket_id=destination[0], amount=cents,
+            partner_id=PARTNER, **fields,
+        )  # fmt: skip
+
+    def catch_up(self, customer):
+        """Do what is due."""
+        self.do(CatchUp, customer)
+
+    # -- what it left --------------------------------------------------------------------
+
+    def forget(self):
+        """What was drafted so far is written: only what comes now is looked at."""
+        for book in self.books.values():
+            self._note_names(book)
+            refresh_due(book, CALENDARS)
+            book.settle()
+
+    def moved(self, *customers):
+        """Return what the books of these customers, or of all, have drafted."""
+        legs, tables = [], set()
+        for customer in customers or self.books:
+            book = self.books[customer]
+            self._note_names(book)
+            for row in book.draft.legs:
+                debit, credit = (self._names[customer, row[n]] for n in (3, 4))
+                legs.append(f"{debit}>{credit}")
+            tables |= _tables_of(book)
+        return Moved(legs, sorted(tables))
+
+    def _note_names(self, book):
+        for account in book.draft.accounts:
+            self._names[book.customer_id, account.no] = account.kind
+
+
+def _tables_of(book):
+    draft = book.draft
+    filled = {name for name in _TABLES if getattr(draft, name)} - _OF_EVERY_COMMIT
+    tables = {_TABLES[name] for name in filled} | {table for table, _, _ in draft.updates}
+    if draft.legs:
+        tables.add("account")
+    return tables | ({"pocket"} if book.touched_pockets else set())
+
+
+def _empty_book(customer, ctx):
+    return Book(
+        customer_id=customer, version=0, journal_no=0, event_no=0, account_no=0,
+        booked_at=ctx.now, business_date=ctx.business_date, chain=b"",
+    )  # fmt: skip

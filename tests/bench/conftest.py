@@ -1,0 +1,17 @@
+"""A place for throwaway servers: in memory where there is room, as no figure is looked at."""
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.conftest import MEMORY
+
+
+@pytest.fixture
+def state_dir() -> Iterator[Path]:
+    """A folder that another user may pass through, which pytest's own folders are not."""
+    with tempfile.TemporaryDirectory(
+        prefix="billfold-bench-", dir=MEMORY if MEMORY.is_dir() else None
+    ) as name:
+        yield Path(name)

@@ -1,0 +1,83 @@
+#!/usr/bin/env python
+"""Write the pages of docs/reference that are made from the code: errors and settings.
+
+usage: .venv/bin/python tools/write_reference.py
+"""
+
+from pathlib import Path
+
+from billfold.kit.problems import PROBLEMS, Problem
+from billfold.kit.settings import reference
+
+FOLDER = Path(__file__).parents[1] / "docs" / "reference"
+ERRORS_HEAD = """\
+# Errors
+
+<!-- Made by tools/write_reference.py from the registry in billfold.kit.problems; do not edit. -->
+
+An error is a problem document (RFC 9457) with `type`, `title`, `status`, `detail`, `instance`,
+`code`, `trace_id` and `retryable`. Its `type` is the address of a page with the text below, which
+the server serves under `/docs/errors/`. Two things are answered otherwise: a request that does not
+fit its schema gets 422 with `detail`, a list of `loc`, `msg` and `type`; and `/token/` answers as
+RFC 6749 says.
+
+Codes of parts that are not built yet (cards, crypto, onboarding, teams, reports) are registered
+and never answered.
+
+| Code | Status | Title | Again |
+|---|---|---|---|
+"""
+SETTINGS_HEAD = """\
+# Settings
+
+<!-- Made by tools/write_reference.py from billfold.kit.settings; do not edit. -->
+
+Every setting is a variable of the environment, read once at the start. A process refuses to start
+while one is wrong, and names them all. A secret may stand in a file: the variable with `_FILE` at
+its end names the file, which nobody else may be able to read.
+
+"""
+
+
+def pages() -> dict[str, str]:
+    """Return the text of every generated page under its file name."""
+    return {"errors.md": errors_page(), "settings.md": settings_page()}
+
+
+def errors_page() -> str:
+    """Return the page of all problems: a table, then what each means and what to do."""
+    problems = sorted(PROBLEMS.values(), key=lambda problem: problem.code)
+    rows = "".join(
+        f"| [`{each.code}`](#{each.code}) | {each.status} | {each.title} |"
+        f" {'yes' if each.retryable else 'no'} |\n"
+        for each in problems
+    )
+    return (
+        ERRORS_HEAD
+        + rows
+        + "\n*Again*: the same request, sent again unchanged, may succeed.\n"
+        + "".join(map(_section, problems))
+    )
+
+
+def settings_page() -> str:
+    """Return the page of all settings."""
+    return SETTINGS_HEAD + reference()
+
+
+def _section(problem: Problem) -> str:
+    return (
+        f"\n## {problem.code}\n\n{problem.title} ({problem.status}).\n\n"
+        f"{problem.meaning}\n\nWhat to do: {problem.remedy}\n"
+    )
+
+
+def main() -> None:
+    """Write every page."""
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    for name, text in pages().items():
+        (FOLDER / name).write_text(text)
+
+
+if __name__ == "__main__":
+    main()
