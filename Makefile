@@ -18,7 +18,7 @@ sandbox: setup ## run the whole bank on this machine; options in ARGS="..."
 	@$(BIN)/billfold sandbox $(ARGS)
 
 test: setup ## run every test; options for pytest in ARGS="...", processes in JOBS=2
-	@$(BIN)/pytest -n $(JOBS) $(ARGS)
+	@$(BIN)/pytest -n $(JOBS) --dist worksteal $(ARGS)
 
 check: setup ## lint, format, types, layers: what CI demands
 	@$(BIN)/ruff check
@@ -31,7 +31,7 @@ fix: setup ## mend what the linter can mend, and format
 	@$(BIN)/ruff format
 
 bench: setup ## measure whole transfers per second; options in ARGS="..."
-	@$(BIN)/python -m bench $(ARGS)
+	@$(BIN)/billfold bench $(ARGS)
 
 clean: ## remove what setup and the tools made; the sandbox's .billfold stays
 	rm -rf .venv .uv .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist
