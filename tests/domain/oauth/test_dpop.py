@@ -55,6 +55,13 @@ def test_a_proof_by_each_kind_of_key_holds(algorithm):
     assert found.until - wall_now() < timedelta(seconds=13)
 
 
+def test_ed25519_goes_by_both_its_names():
+    key = KEYS["EdDSA"]
+    assert check(proof("GET", URL, key=key, header={"alg": "Ed25519"}))
+    wrong(proof("GET", URL, header={"alg": "Ed25519"}))
+    wrong(proof("GET", URL, key=key, header={"alg": "ES256"}))
+
+
 def test_a_thumbprint_is_that_of_rfc_7638():
     jwk = {
         "kty": "RSA", "e": "AQAB", "alg": "RS256", "kid": "2011-04-29",

@@ -10,7 +10,7 @@ import jwt
 import msgspec
 
 from billfold.domain.oauth.clients import chosen
-from billfold.domain.oauth.keys import from_pem
+from billfold.domain.oauth.keys import from_pem, payload_of
 from billfold.domain.oauth.refusals import bad_client
 from billfold.domain.oauth.types import Client, ClientKey
 
@@ -22,7 +22,6 @@ AHEAD_MAX = timedelta(seconds=60)
 _CHARS_MAX = 8192
 _JTI_CHARS_MAX = 255
 _INSTANT_MAX = 1e11
-_JWS = jwt.PyJWS()
 
 
 class Assertion(NamedTuple):
@@ -84,8 +83,7 @@ def _signed(assertion: str, keys: Iterable[ClientKey]) -> Mapping[str, Any]:
         raise bad_client("The header of the client assertion is not understood.")
     for key in chosen(keys, header.get("kid"), header.get("alg")):
         try:
-            public = from_pem(key.public_pem).key
-            claims = msgspec.json.decode(_JWS.decode(assertion, public, [key.algorithm]))
+            claims = msgspec.json.decode(payload_of(assertion, from_pem(key.public_pem)))
         except (jwt.PyJWTError, ValueError, RecursionError):
             continue
         if isinstance(claims, dict):

@@ -16,7 +16,14 @@ from urllib.parse import urlsplit
 import jwt
 import msgspec
 
-from billfold.domain.oauth.keys import ALGORITHMS, KnownKey, WrongKey, from_jwk
+from billfold.domain.oauth.keys import (
+    ALGORITHMS,
+    KnownKey,
+    WrongKey,
+    from_jwk,
+    names_of,
+    payload_of,
+)
 from billfold.domain.oauth.refusals import OAuthError, bad_proof
 
 if TYPE_CHECKING:
@@ -29,7 +36,6 @@ _ROUNDING_SECONDS = 1
 NONCE_STEP_SECONDS = 60
 _PROOF_CHARS_MAX = 8192
 _JTI_CHARS_MAX = 255
-_JWS = jwt.PyJWS()
 _PORTS = {"https": 443, "http": 80}
 _BURN = """
 INSERT INTO dpop_jti AS d (jkt, jti_hash, expires_at) VALUES ($1, $2, $3)
@@ -125,7 +131,7 @@ def _opened(sent: str | None) -> tuple[KnownKey, Mapping[str, Any]]:
     try:
         header = jwt.get_unverified_header(sent)
         key = _key_of(header)
-        claims = msgspec.json.decode(_JWS.decode(sent, key.key, algorithms=[key.algorithm]))
+        claims = msgspec.json.decode(payload_of(sent, key))
     except (jwt.PyJWTError, ValueError, RecursionError) as error:
         why = str(error) if isinstance(error, WrongKey) else "it is not signed as it should be"
         raise bad_proof(f"The DPoP proof does not hold: {why}.") from None
@@ -143,7 +149,7 @@ def _key_of(header: Mapping[str, Any]) -> KnownKey:
     if not isinstance(jwk, dict):
         raise WrongKey("its header has no public key (jwk)")
     key = from_jwk(jwk)
-    if header.get("alg") != key.algorithm:
+    if header.get("alg") not in names_of(key.algorithm):
         raise WrongKey(f"alg must be one of {', '.join(ALGORITHMS)} and fit the key")
     return key
 
