@@ -5,6 +5,7 @@ import hashlib
 import hmac
 import time
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -33,7 +34,7 @@ TOKEN = "an access token"
 
 
 def check(sent, **changed):
-    fields = {
+    fields: dict[str, Any] = {
         "method": "GET", "url": URL, "now": datetime.fromtimestamp(time.time(), UTC),
         "nonces": NONCES, "token": None,
     } | changed  # fmt: skip
@@ -251,8 +252,8 @@ def test_a_check_costs_less_than_half_a_millisecond():
     check(sent[0], token=TOKEN)
     best = 1.0
     for _ in range(5):
-        began = time.perf_counter()
+        began = time.process_time()
         for each in sent:
             check(each, token=TOKEN)
-        best = min(best, (time.perf_counter() - began) / len(sent))
+        best = min(best, (time.process_time() - began) / len(sent))
     assert best < 0.0005, f"{best * 1e6:.0f} us"

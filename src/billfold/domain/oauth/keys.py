@@ -10,21 +10,17 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-import jwt
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import (
     Encoding,
     PublicFormat,
     load_pem_public_key,
 )
-from jwt.algorithms import OKPAlgorithm
 
 PublicKey = ec.EllipticCurvePublicKey | ed25519.Ed25519PublicKey | rsa.RSAPublicKey
 ALGORITHMS = ("ES256", "Ed25519", "EdDSA", "PS256")
 """The names of what keys sign with here. Ed25519 is what RFC 9864 calls the EdDSA of Ed25519."""
 _NAMES = {"EdDSA": ("EdDSA", "Ed25519")}
-_SIGNATURES = jwt.PyJWS(algorithms=["ES256", "EdDSA", "PS256"])
-_SIGNATURES.register_algorithm("Ed25519", OKPAlgorithm())
 _PRIVATE = frozenset({"d", "p", "q", "dp", "dq", "qi", "oth", "k"})
 _MEMBERS = {"EC": ("crv", "kty", "x", "y"), "OKP": ("crv", "kty", "x"), "RSA": ("e", "kty", "n")}
 _COORDINATE_BYTES = 32
@@ -47,12 +43,6 @@ class KnownKey(NamedTuple):
 def names_of(algorithm: str) -> tuple[str, ...]:
     """Return all names of the one algorithm that a kind of key is used with."""
     return _NAMES.get(algorithm, (algorithm,))
-
-
-def payload_of(token: str, key: KnownKey) -> bytes:
-    """Return what a JWT carries when this key signed it. Raises jwt.PyJWTError."""
-    payload: bytes = _SIGNATURES.decode(token, key.key, list(names_of(key.algorithm)))
-    return payload
 
 
 def from_jwk(jwk: Mapping[str, Any]) -> KnownKey:
