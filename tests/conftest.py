@@ -23,6 +23,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the longest, so that no process is left alone with them at the end."""
     items.sort(key=lambda item: "tests/simulation/" not in item.nodeid)
 
+
 MEMORY = Path("/dev/shm")
 MEMORY_WANTED = 2 * 1024**3
 LONGEST_RUN_SECONDS = 6 * 3600
