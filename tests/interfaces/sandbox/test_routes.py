@@ -5,7 +5,7 @@ from datetime import date
 from uuid import UUID
 
 import pytest
-from tests.interfaces.partner_client import PartnerClient, new_partner
+from tests.interfaces.partner_client import PartnerClient, close_app, new_partner
 from tests.whole_bank import SEED
 
 from billfold.adapters.simulated_bank import SimulatedBank
@@ -25,8 +25,7 @@ async def client(bank):
     caller = PartnerClient(app, await new_partner(bank))
     yield caller
     await caller.close()
-    for hook in app.on_shutdown:
-        await hook()
+    await close_app(app)
 
 
 @pytest.fixture

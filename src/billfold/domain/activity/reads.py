@@ -44,6 +44,7 @@ _FILTER = """
    AND ({transfers}::text[] IS NULL OR a.details ->> 'on_us_transfer_id' = ANY({transfers}))
    AND ({wires}::text[] IS NULL OR a.details ->> 'wire_id' = ANY({wires}))
    AND ({portals}::text[] IS NULL OR a.details ->> 'portal_id' = ANY({portals}))
+   AND ({cards}::text[] IS NULL OR a.details ->> 'card_id' = ANY({cards}))
 """
 
 
@@ -88,6 +89,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     transfers: list[str] | None = None
     wires: list[str] | None = None
     portals: list[str] | None = None
+    cards: list[str] | None = None
     sweeps: bool = False
 
     def arguments(self) -> tuple[object, ...]:
@@ -95,14 +97,14 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
         return (
             self.types, self.direction, self.amount_from, self.amount_to, self.booked_from,
             self.booked_to, self.settled_from, self.settled_to, self.now, self.transfers,
-            self.wires, self.portals, self.sweeps,
+            self.wires, self.portals, self.cards, self.sweeps,
         )  # fmt: skip
 
 
 def _filter(first: int) -> str:
     names = (
         "type", "direction", "low", "high", "from_", "to", "settled_from", "settled_to",
-        "now", "transfers", "wires", "portals", "sweeps",
+        "now", "transfers", "wires", "portals", "cards", "sweeps",
     )  # fmt: skip
     return _FILTER.format(**{name: f"${first + place}" for place, name in enumerate(names)})
 

@@ -18,6 +18,7 @@ from billfold.interfaces.http.admission import Admission, Admittance, Request, S
 from billfold.interfaces.http.answers import Answer, Headers, Turned, answer_to, unauthorized
 from billfold.interfaces.http.arrivals import Arrival, arrival_of, read_body
 from billfold.interfaces.http.calls import Caller
+from billfold.interfaces.http.clock_face import ClockFace, clock_header
 from billfold.interfaces.http.credentials import Credentials
 from billfold.interfaces.http.deprecations import Deprecations, announcement
 from billfold.interfaces.http.hosts import is_bare, slug_of
@@ -26,7 +27,6 @@ from billfold.interfaces.http.operations import OPTIONS, Operation
 from billfold.kit import ids
 from billfold.kit.clock import business_now, wall_now
 from billfold.kit.crypto import is_unambiguous, verify_signature
-from billfold.kit.dates import iso_z
 from billfold.kit.errors import BillfoldError, InvalidInput
 
 if TYPE_CHECKING:
@@ -49,6 +49,7 @@ class Doorkeeper:
         self.sandbox = not bank.settings.is_production
         self.credentials = Credentials(bank.pool, bank.vault)
         self.admission = Admission(bank.pool)
+        self.clock_face = ClockFace(bank.pool) if self.sandbox else None
         self.deprecations = Deprecations(bank.pool)
         self.operations: Mapping[HTTPRouteHandler, Operation] = {}
 
@@ -56,6 +57,8 @@ class Doorkeeper:
         """Write down what is under way."""
         await self.admission.close()
         await self.deprecations.close()
+        if self.clock_face is not None:
+            await self.clock_face.close()
 
     async def credential_of(self, arrival: Arrival, now: datetime) -> Credential:
         """Return who holds the token of a request. Raises `unauthorized`."""
@@ -239,7 +242,7 @@ def _headers(operation: Operation, admittance: Admittance, wall: datetime) -> He
         (b"x-ratelimit-reset", str(admittance.resets_at).encode()),
     ]
     if admittance.clock is not None:
-        headers.append((b"x-service-clock", iso_z(admittance.clock.at(wall)).encode()))
+        headers.append(clock_header(admittance.clock, wall))
     if operation.deprecated is not None:
         headers += announcement(*operation.deprecated)
     return headers

@@ -37,6 +37,7 @@ class TransactionQuery(msgspec.Struct, frozen=True, kw_only=True):
     transfers: list[str] | None
     wires: list[str] | None
     portals: list[str] | None
+    cards: list[str] | None
     sweeps: bool
 
     def wanted(self, now: datetime) -> Wanted:
@@ -54,6 +55,7 @@ class TransactionQuery(msgspec.Struct, frozen=True, kw_only=True):
             transfers=self.transfers,
             wires=self.wires,
             portals=self.portals,
+            cards=self.cards,
             sweeps=self.sweeps,
         )
 
@@ -72,6 +74,7 @@ def _query(
     on_us_transfer: Annotated[list[str] | None, QueryParameter(name="on_us_transfer[]")] = None,
     wire: Annotated[list[str] | None, QueryParameter(name="wire[]")] = None,
     portal: Annotated[list[str] | None, QueryParameter(name="portal[]")] = None,
+    card: Annotated[list[str] | None, QueryParameter(name="card[]")] = None,
     include_sweeps: str | None = None,
 ) -> TransactionQuery:
     sweeps = one_of("include_sweeps", include_sweeps, ("true", "false")) == "true"
@@ -84,14 +87,16 @@ def _query(
         settled=(instant("time_settled_from", time_settled_from),
                  instant("time_settled_to", time_settled_to)),
         amounts=(cents("amount_from", amount_from), cents("amount_to", amount_to)),
-        transfers=_named("on_us_transfer[]", on_us_transfer),
-        wires=_named("wire[]", wire),
-        portals=_named("portal[]", portal),
+        transfers=named("on_us_transfer[]", on_us_transfer),
+        wires=named("wire[]", wire),
+        portals=named("portal[]", portal),
+        cards=named("card[]", card),
         sweeps=sweeps,
     )  # fmt: skip
 
 
-def _named(name: str, texts: list[str] | None) -> list[str] | None:
+def named(name: str, texts: list[str] | None) -> list[str] | None:
+    """The ids as details spell them. Raises InvalidInput at query.`name`."""
     return [str(each) for each in ids_in.query_uuids(name, texts or [])] or None
 
 

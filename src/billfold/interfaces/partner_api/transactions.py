@@ -30,6 +30,7 @@ from billfold.interfaces.http.transaction_lists import (
     TransactionQuery,
     among,
     instant,
+    named,
     transaction_page,
 )
 from billfold.interfaces.partner_api.accounts import V1_READS
@@ -101,6 +102,7 @@ async def get_transaction(
 
 Order = Annotated[list[str] | None, QueryParameter(name="account[]")]
 PortalFilter = Annotated[list[str] | None, QueryParameter(name="filter[portal]")]
+CardFilter = Annotated[list[str] | None, QueryParameter(name="filter[card]")]
 TypeFilter = Annotated[list[str] | None, QueryParameter(name="filter[types]")]
 From = Annotated[str | None, QueryParameter(name="timestamp_from")]
 To = Annotated[str | None, QueryParameter(name="timestamp_to")]
@@ -121,13 +123,14 @@ async def list_v1_customer_transactions(
     wanted: ListQuery,
     account: Order = None,
     portal: PortalFilter = None,
+    card: CardFilter = None,
     types: TypeFilter = None,
     timestamp_from: From = None,
     timestamp_to: To = None,
 ) -> CursorList[V1Transaction]:
     """List a customer's transactions as v1 shows them. Use v2 instead."""
     owner = await caller.customer_id(bank, ids_in.path_uuid("customer_id", customer_id))
-    asked = _older(account, portal, types, timestamp_from, timestamp_to)
+    asked = _older(account, portal, card, types, timestamp_from, timestamp_to)
     page = await _customer_page(caller, bank, owner, wanted, asked)
     return page_of(page, [render_v1_transaction(row, caller.now) for row in page.items])
 
@@ -140,18 +143,20 @@ async def list_v1_customer_transactions(
     tags=["accounts"],
 )
 async def list_v1_transactions(
+    *,
     caller: Caller,
     bank: Bank,
     account_id: str,
     wanted: ListQuery,
     portal: PortalFilter = None,
+    card: CardFilter = None,
     types: TypeFilter = None,
     timestamp_from: From = None,
     timestamp_to: To = None,
 ) -> CursorList[V1Transaction]:
     """List an account's transactions as v1 shows them. Use v2 instead."""
     key = await caller.pocket(bank, ids_in.path_uuid("account_id", account_id))
-    asked = _older(None, portal, types, timestamp_from, timestamp_to)
+    asked = _older(None, portal, card, types, timestamp_from, timestamp_to)
     page = await _pocket_page(caller, bank, key, wanted, asked)
     return page_of(page, [render_v1_transaction(row, caller.now) for row in page.items])
 
@@ -174,11 +179,11 @@ async def get_v1_transaction(
 def _older(
     account: list[str] | None,
     portal: list[str] | None,
+    card: list[str] | None,
     types: list[str] | None,
     timestamp_from: str | None,
     timestamp_to: str | None,
 ) -> TransactionQuery:
-    portals = ids_in.query_uuids("filter[portal]", portal or [])
     return TransactionQuery(
         pockets=None if account is None else ids_in.query_uuids("account[]", account),
         types=_types_now(types),
@@ -191,7 +196,8 @@ def _older(
         amounts=(None, None),
         transfers=None,
         wires=None,
-        portals=[str(each) for each in portals] or None,
+        portals=named("filter[portal]", portal),
+        cards=named("filter[card]", card),
         sweeps=False,
     )
 
