@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from datetime import UTC, date, datetime
+from functools import partial
 from typing import Annotated
 from uuid import UUID
 
@@ -11,6 +12,7 @@ import msgspec
 from litestar.di import Provide
 from litestar.params import QueryParameter
 
+from billfold.domain import activity
 from billfold.domain.activity import ActivityRow, Wanted, swept
 from billfold.engine.bank import Bank
 from billfold.interfaces.http import ids_in
@@ -135,6 +137,49 @@ async def transaction_page(
         place_of=lambda half: (*key_of(half[0]), half[1]),
     )
     return Page([_shown(half) for half in page.items], page.next_page, page.prev_page)
+
+
+async def numbered_page(
+    bank: Bank,
+    wanted: ListQuery,
+    asked: TransactionQuery,
+    now: datetime,
+    scope: str,
+    of: tuple[UUID, list[UUID]],
+) -> Page[ActivityRow]:
+    """A page of some pockets of one customer, whose journals number their activity."""
+    return await transaction_page(
+        bank,
+        wanted,
+        asked,
+        now,
+        scope=scope,
+        key_of=lambda row: (row.journal_no, row.leg_no),
+        fetch=partial(_of_customer, bank, *of),
+    )
+
+
+async def _of_customer(
+    bank: Bank,
+    owner: UUID,
+    own: list[UUID],
+    wanted: Wanted,
+    key: Place | None,
+    including: bool,  # noqa: FBT001 - one of many of a page
+    descending: bool,  # noqa: FBT001
+    limit: int,
+) -> list[ActivityRow]:
+    after = None
+    if key is not None:
+        step = (1 if descending else -1) if including else 0
+        after = (int(key[0]), int(key[1]) + step)
+    if len(own) == 1:
+        return await activity.list_of_pocket(
+            bank.pool, owner, own[0], wanted, after=after, descending=descending, limit=limit
+        )
+    return await activity.list_of_customer(
+        bank.pool, owner, own, wanted, after=after, descending=descending, limit=limit
+    )
 
 
 Half = tuple[ActivityRow, int]
