@@ -91,12 +91,12 @@ def proof(method, url, *, key=SPA, token=None, header=None, **changed):
         "ath": None if token is None else hash_of(token),
     } | changed  # fmt: skip
     head = {"typ": "dpop+jwt", "jwk": key.jwk} | (header or {})
-    return raw_jwt(key, without_none(claims), without_none(head))
+    return raw_jwt(key, without_none(claims), head)
 
 
 def raw_jwt(key, claims, header):
     """Return a JWT whose header is exactly this and `alg`."""
-    head = {"alg": key.algorithm} | header
+    head = without_none({"alg": key.algorithm} | header)
     parts = [base64url(json.dumps(each).encode()) for each in (head, claims)]
     algorithm = jwt.get_algorithm_by_name(key.algorithm)
     signature = algorithm.sign(".".join(parts).encode(), algorithm.prepare_key(key.private))

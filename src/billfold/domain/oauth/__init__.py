@@ -4,7 +4,7 @@ Owns what a token of the Customer API stands for, on the wall clock, and the rul
 comes about. Never decides what its holder may do with money, and never who a person is.
 """
 
-from billfold.domain.oauth import asking, assertions, claims, dpop, signing
+from billfold.domain.oauth import asking, assertions, claims, dpop, keys, signing
 from billfold.domain.oauth.answers import approve, deny, form_target, redirect_with
 from billfold.domain.oauth.client_rules import GRANT_TYPES, PROFILES, NewClient
 from billfold.domain.oauth.clients import (
@@ -18,6 +18,7 @@ from billfold.domain.oauth.clients import (
 )
 from billfold.domain.oauth.exchanges import Exchanged, redeem_code, refresh
 from billfold.domain.oauth.grants import (
+    Told,
     grants_of,
     leave_session,
     revoke_all_of,
@@ -34,7 +35,7 @@ from billfold.domain.oauth.requests import (
     push_request,
     resume_request,
 )
-from billfold.domain.oauth.scopes import SCOPES, scopes_in
+from billfold.domain.oauth.scopes import PERSONAL, SCOPES, scopes_in
 from billfold.domain.oauth.tokens import ACCESS_LASTS, find_access, issue_access, issue_to
 from billfold.domain.oauth.types import (
     BY_ITSELF,
@@ -55,6 +56,7 @@ __all__ = [
     "BY_ITSELF",
     "CODE",
     "GRANT_TYPES",
+    "PERSONAL",
     "PROFILES",
     "REFRESH",
     "SCOPES",
@@ -69,6 +71,7 @@ __all__ = [
     "NewClient",
     "OAuthError",
     "PendingRequest",
+    "Told",
     "add_client_key",
     "approve",
     "asking",
@@ -83,6 +86,7 @@ __all__ = [
     "grants_of",
     "issue_access",
     "issue_to",
+    "keys",
     "leave_session",
     "list_clients",
     "open_request",

@@ -17,6 +17,7 @@ PROFILES = ("fapi2", "documented")
 GRANT_TYPES = (CODE, REFRESH, BY_ITSELF)
 _ID = re.compile(r"[A-Za-z0-9._-]{1,128}")
 _LOOPBACK = frozenset({"127.0.0.1", "::1"})
+_HOST_CHARS = re.compile(r"[A-Za-z0-9.:-]+")
 _URI_CHARS = re.compile(r"[!-~]{1,2000}")
 
 
@@ -114,9 +115,9 @@ def wrong_redirect(uri: str) -> str | None:
         _ = parts.port
     except ValueError:
         return "is not an address"
-    if "#" in uri or "*" in (parts.hostname or "") or parts.username is not None:
-        return "has a fragment, a user or a star"
-    if not parts.hostname or not _is_guarded(parts):
+    if "#" in uri or parts.username is not None:
+        return "has a fragment or a user"
+    if not _HOST_CHARS.fullmatch(parts.hostname or "") or not _is_guarded(parts):
         return "must begin with https://, or http:// on 127.0.0.1 or [::1]"
     return None
 
