@@ -34,7 +34,9 @@ class Frame:
     Only a sandbox has a `clock_face`: its clock need not show what the caller's does.
     """
 
-    def __init__(self, app: ASGIApp, settings: Settings, clock_face: ClockFace | None) -> None:
+    def __init__(
+        self, app: ASGIApp, settings: Settings, clock_face: ClockFace | None = None
+    ) -> None:
         self._app = app
         self._clock_face = clock_face
         self._proxies = settings.trusted_proxies

@@ -77,9 +77,8 @@ def _query(
     wire: Annotated[list[str] | None, QueryParameter(name="wire[]")] = None,
     portal: Annotated[list[str] | None, QueryParameter(name="portal[]")] = None,
     card: Annotated[list[str] | None, QueryParameter(name="card[]")] = None,
-    include_sweeps: str | None = None,
+    sweeps: bool,
 ) -> TransactionQuery:
-    sweeps = one_of("include_sweeps", include_sweeps, ("true", "false")) == "true"
     return TransactionQuery(
         pockets=None if pocket is None else ids_in.query_uuids("pocket[]", pocket),
         types=among("type[]", types, TYPES | {"SWEEP"} if sweeps else TYPES),
@@ -102,7 +101,18 @@ def named(name: str, texts: list[str] | None) -> list[str] | None:
     return [str(each) for each in ids_in.query_uuids(name, texts or [])] or None
 
 
-FILTERS = {"asked": Provide(_query, sync_to_thread=False)}
+def _asked_for_sweeps(include_sweeps: str | None = None) -> bool:
+    return one_of("include_sweeps", include_sweeps, ("true", "false")) == "true"
+
+
+def _no_sweeps() -> bool:
+    return False
+
+
+_QUERY = Provide(_query, sync_to_thread=False)
+FILTERS = {"asked": _QUERY, "sweeps": Provide(_asked_for_sweeps, sync_to_thread=False)}
+WITHOUT_SWEEPS = {"asked": _QUERY, "sweeps": Provide(_no_sweeps, sync_to_thread=False)}
+"""Only partners can ask for sweeps."""
 
 
 async def transaction_page(
@@ -155,11 +165,11 @@ async def numbered_page(
         now,
         scope=scope,
         key_of=lambda row: (row.journal_no, row.leg_no),
-        fetch=partial(_of_customer, bank, *of),
+        fetch=partial(_numbered, bank, *of),
     )
 
 
-async def _of_customer(
+async def _numbered(
     bank: Bank,
     owner: UUID,
     own: list[UUID],
@@ -169,6 +179,23 @@ async def _of_customer(
     descending: bool,  # noqa: FBT001
     limit: int,
 ) -> list[ActivityRow]:
+    return await numbered_rows(
+        bank, owner, own, wanted, key, including=including, descending=descending, limit=limit
+    )
+
+
+async def numbered_rows(
+    bank: Bank,
+    owner: UUID,
+    own: list[UUID],
+    wanted: Wanted,
+    key: Place | None,
+    *,
+    including: bool,
+    descending: bool,
+    limit: int,
+) -> list[ActivityRow]:
+    """The activity of some pockets of one customer on from (journal_no, leg_no), or with it."""
     after = None
     if key is not None:
         step = (1 if descending else -1) if including else 0
