@@ -10,6 +10,7 @@ from tests.domain.oauth.people import member
 from tests.domain.oauth.programs import SPA, program, proof
 from tests.interfaces.partner_api.desk import Desk, Opened, query_of
 from tests.interfaces.partner_client import json_of
+from typing_extensions import override
 
 from billfold.domain import oauth
 from billfold.engine.stepping import Stepping
@@ -69,6 +70,7 @@ class MemberDesk(Desk):
             transport=httpx.ASGITransport(app, raise_app_exceptions=False), base_url=self.base
         )
 
+    @override
     async def close(self):
         await self.http.aclose()
 
@@ -93,14 +95,17 @@ class MemberDesk(Desk):
             method, url, content=json_of(body), headers=sent | (headers or {})
         )
 
+    @override
     async def ask(self, method, path, body=b"", *, status, **options):
         """Return the answer to a request, which must have this status."""
         answer = await self.send(method, path, body, **options)
         assert answer.status_code == status, f"{method} {path}: {answer.status_code} {answer.text}"
         return answer
 
-    async def pocket(self, *, weeks=4, name="Reserve", **fields):
-        """Open a Pocket of the customer."""
+    @override
+    async def pocket(self, customer=None, *, weeks=4, name="Reserve", **fields):
+        """Open a Pocket of the customer, who is always the desk's own."""
+        assert customer in {None, self.team.customer}
         body = {"pocket_name": name, "deposit_strategy_id": f"UST-{weeks}W", **fields}
         made = await self.post("/api/v2/pockets/", body)
         portals = await self.get(f"/api/v2/pockets/{made['id']}/portals/")

@@ -54,7 +54,7 @@ def csv_stream(
 
     return Stream(
         lines,
-        media_type="text/csv; charset=utf-8",
+        media_type="text/csv",
         headers={"content-disposition": f'attachment; filename="{name}"'},
     )
 
