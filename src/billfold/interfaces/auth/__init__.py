@@ -1,1 +1,1 @@
-"""The authorization server: who may do what, decided by people on pages and proven to programs."""
+"""The authorization server: where programs get tokens and people decide what they may do."""
