@@ -12,7 +12,7 @@ from billfold.domain.people.members import (
     deactivate_person,
     enrol_person,
 )
-from billfold.domain.people.passwords import find_password_hash, hash_password, set_password
+from billfold.domain.people.passwords import find_password_hash, set_password
 from billfold.domain.people.reads import (
     factors_of,
     find_passkey,
@@ -66,7 +66,6 @@ __all__ = [
     "find_person",
     "find_person_by_email",
     "find_session",
-    "hash_password",
     "letters",
     "links",
     "list_people",

@@ -23,7 +23,8 @@ VALUES ($1, $2, $3, $4, $5, $5)
 """
 # The next try is written down before this one: whoever dies on the way leaves it to another.
 _CLAIM = """
-UPDATE letter l SET attempts = l.attempts + 1, due_at = $1 + interval '30 seconds' * (2 ^ l.attempts)
+UPDATE letter l
+   SET attempts = l.attempts + 1, due_at = $1 + interval '30 seconds' * (2 ^ l.attempts)
   FROM (SELECT letter_id FROM letter
          WHERE sent_at IS NULL AND due_at <= $1 AND attempts < $2
          ORDER BY due_at LIMIT $3 FOR UPDATE SKIP LOCKED) due

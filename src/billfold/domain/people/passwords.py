@@ -6,8 +6,6 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from billfold.kit import crypto
-
 if TYPE_CHECKING:
     from billfold.kit.db import Connection, Pool
 
@@ -31,10 +29,5 @@ async def find_password_hash(conn: Connection | Pool, user_id: UUID) -> str | No
 async def set_password(
     conn: Connection | Pool, user_id: UUID, password_hash: str, *, now: datetime
 ) -> None:
-    """Give a person another password, checked and hashed before (`hash_password`)."""
+    """Give a person another password, checked and hashed before."""
     await conn.execute(_SET, user_id, password_hash, now)
-
-
-def hash_password(password: str) -> str:
-    """Return the hash of a password. Takes about 50 ms of this thread."""
-    return crypto.hash_password(password)
