@@ -55,26 +55,41 @@ def test_the_42_day_cash_management_bill_is_never_on_the_run(market: Market) -> 
 
 
 @pytest.mark.parametrize(
-    ("weeks", "last_recorded", "issue", "maturity"),
+    ("weeks", "last_recorded", "maturity", "cusip"),
     [
-        (4, date(2026, 8, 19), date(2026, 8, 18), date(2026, 9, 15)),
-        (13, date(2026, 8, 21), date(2026, 8, 20), date(2026, 11, 19)),
-        (26, date(2026, 8, 21), date(2026, 8, 20), date(2027, 2, 18)),
-        (52, date(2026, 9, 11), date(2026, 9, 3), date(2027, 9, 2)),
+        (4, date(2026, 8, 19), date(2026, 9, 15), "912797VC8"),
+        # As the Treasury did: its 26-week bill of 2026-05-21 once more.
+        (13, date(2026, 8, 21), date(2026, 11, 19), "912797UZ8"),
+        (26, date(2026, 8, 21), date(2027, 2, 18), "912797TV9"),
     ],
 )
-def test_the_weekday_rule_takes_over_where_the_auctions_end(
-    market: Market, weeks: int, last_recorded: date, issue: date, maturity: date
+def test_a_bill_on_record_comes_back_when_the_weekday_rule_meets_its_maturity(
+    market: Market, weeks: int, last_recorded: date, maturity: date, cusip: str
 ) -> None:
     recorded = market.on_the_run(weeks, last_recorded)
     follows = market.on_the_run(weeks, last_recorded + timedelta(days=1))
 
+    assert recorded.maturity < follows.maturity == maturity
+    assert follows is market.bill(cusip)
+
+
+def test_the_weekday_rule_makes_a_bill_where_nothing_on_record_matures(market: Market) -> None:
+    recorded = market.on_the_run(52, date(2026, 9, 11))
+    follows = market.on_the_run(52, date(2026, 9, 12))
+
     assert not recorded.simulated
     assert follows.simulated
-    assert follows.maturity == maturity
-    assert market.on_the_run(weeks, issue) in {recorded, follows}
+    assert follows.maturity == date(2027, 9, 2)
     assert follows.description == "US T-Bill (simulated)"
     assert market.bill(follows.cusip) is follows
+
+
+def test_no_two_bills_that_are_sold_mature_on_one_day(market: Market) -> None:
+    days = [date(2025, 6, 2) + timedelta(days=n) for n in range(3 * 365)]
+    sold = {market.on_the_run(weeks, day) for day in days for weeks in (4, 13, 26, 52)}
+
+    assert any(bill.simulated for bill in sold)
+    assert len({bill.maturity for bill in sold}) == len(sold)
 
 
 def test_bills_of_one_maturity_are_one_bill_whatever_the_term(market: Market) -> None:
@@ -87,6 +102,8 @@ def test_bills_of_one_maturity_are_one_bill_whatever_the_term(market: Market) ->
 
 def test_the_rule_serves_the_time_before_the_first_auction(market: Market) -> None:
     assert market.on_the_run(13, date(2017, 6, 1)).maturity == date(2017, 8, 31)
+    # What matures then is on record, but nobody can have it before its first issue.
+    assert market.on_the_run(52, date(2017, 12, 1)).simulated
 
 
 def test_a_bill_that_matures_by_settlement_is_not_on_the_run(calendars: Calendars) -> None:
