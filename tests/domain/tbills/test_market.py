@@ -236,6 +236,15 @@ def test_the_price_starts_at_the_bid_of_midnight_and_accretes_to_par(
     assert rising == sorted(rising)
 
 
+def test_a_price_between_two_micros_goes_up(flat_market: MarketBuilder, he0: Bill) -> None:
+    market = flat_market(4_215, he0)
+
+    # Two days at 4.215 % cost 23,416.67 micros: 99.976583, a discount of 23,417. Half of it is
+    # left a day before maturity: 99.9882915.
+    assert market.t0_bid(he0, noon(date(2024, 10, 29))) == 99_976_583
+    assert market.price_at(he0, et_instant(date(2024, 10, 30), 0)) == 99_988_292
+
+
 def test_the_mark_stays_between_two_ticks_and_overnight(
     flat_market: MarketBuilder, he0: Bill
 ) -> None:

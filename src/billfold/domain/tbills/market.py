@@ -163,7 +163,8 @@ class Market:
         if left <= 0:
             return PRICE_PAR_MICROS
         discount, span = self._line(bill, self.calendars.pricing_day(at))
-        return PRICE_PAR_MICROS - round_half_up(discount * left, span)
+        # The price is rounded half up, not the discount: a tie goes towards par.
+        return PRICE_PAR_MICROS + round_half_up(-discount * left, span)
 
     def mark(self, bill: Bill, at: datetime) -> int:
         """Return the price in micros at the last tick: what a customer sees until the next."""
