@@ -30,6 +30,7 @@ from billfold.interfaces.http.transaction_lists import (
     TransactionQuery,
     among,
     instant,
+    through,
     transaction_page,
 )
 from billfold.interfaces.partner_api.accounts import V1_READS
@@ -185,7 +186,7 @@ def _older(
         direction=None,
         booked=(
             instant("timestamp_from", timestamp_from),
-            instant("timestamp_to", timestamp_to),
+            through("timestamp_to", timestamp_to),
         ),
         settled=(None, None),
         amounts=(None, None),
