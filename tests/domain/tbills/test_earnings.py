@@ -130,6 +130,12 @@ def test_a_range_through_today_ends_now() -> None:
     assert bounds == (et_instant(date(2025, 6, 4), 0), NOW, True)
 
 
+def test_a_range_through_the_end_of_the_calendar_ends_now() -> None:
+    bounds = period_bounds("range", NOW, CREATED, date.min, date.max)
+
+    assert bounds == (et_instant(date.min, 0), NOW, True)
+
+
 def test_a_range_of_instants_is_taken_as_given() -> None:
     start, end = NOW - timedelta(hours=30), NOW - timedelta(hours=1)
 
@@ -147,6 +153,8 @@ def test_a_range_of_instants_is_taken_as_given() -> None:
         ("range", date(2025, 6, 2), date(2025, 5, 31), "date_to"),
         ("range", date(2025, 6, 5), date(2025, 6, 6), "date_from"),
         ("range", datetime(2025, 6, 1, 12), date(2025, 6, 2), "date_from"),  # noqa: DTZ001
+        ("range", datetime(1, 1, 1, tzinfo=UTC), date(2025, 6, 2), "date_from"),
+        ("range", date(2025, 6, 1), datetime(1, 1, 1, tzinfo=UTC), "date_to"),
     ],
 )
 def test_a_period_that_makes_no_sense_is_refused(

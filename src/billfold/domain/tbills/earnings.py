@@ -6,13 +6,13 @@ periods are exact. Rates have no place here.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from enum import StrEnum
 from typing import NamedTuple
 
 from billfold.domain.tbills.market import Market
 from billfold.domain.tbills.types import Period
-from billfold.kit.dates import aware, et_date, et_instant
+from billfold.kit.dates import et_date, et_instant
 from billfold.kit.errors import Broken, FieldError, InvalidInput
 from billfold.kit.money import cents_for
 
@@ -171,10 +171,19 @@ def _range_bounds(now: datetime, date_from: date | None, date_to: date | None) -
 
 
 def _instant(name: str, given: date, *, through: bool = False) -> datetime:
-    """Return a date-time as it is; a date as its first instant, or as the next day's."""
-    if not isinstance(given, datetime):
-        return et_instant(given + _ONE_DAY if through else given, time())
+    """Return a date-time as it is; a date as its first instant, or as the next day's.
+
+    The end of the calendar stands for whatever day it is. Raises InvalidInput for an instant that
+    is on no Eastern day.
+    """
+    if through and given == date.max:
+        return datetime.max.replace(tzinfo=UTC)
     try:
-        return aware(given)
+        if not isinstance(given, datetime):
+            return et_instant(given + _ONE_DAY if through else given, time())
+        et_date(given)
+    except OverflowError:
+        raise InvalidInput.at("query", name, msg="is outside of the calendar") from None
     except ValueError as naive:
         raise InvalidInput.at("query", name, msg=str(naive)) from None
+    return given
