@@ -74,12 +74,14 @@ def test_one_lost_cent_breaks_the_entry(flat_market: MarketBuilder, he0: Bill) -
 
 def test_a_live_end_agrees_with_the_portfolio(flat_market: MarketBuilder, he0: Bill) -> None:
     market = flat_market(5_135, he0)
-    now = et_instant(date(2023, 11, 20), 22)
     state = PocketState(((he0.cusip, 100),), earnings_basis=948_000)
+    evening, maturity_morning = et_instant(date(2023, 11, 20), 22), et_instant(he0.maturity, 5)
 
-    earned = entry(state, START, state, now, market, live=True)
+    for now in (evening, maturity_morning):
+        earned = entry(state, START, state, now, market, live=True)
 
-    assert earned.end_value == value([(he0.cusip, 100, 100)], 0, 0, market, now).total_value
+        assert earned.end_value == value([(he0.cusip, 100, 100)], 0, 0, market, now).total_value
+    assert entry(state, START, state, maturity_morning, market, live=True).end_value == 1_000_000
 
 
 def test_a_live_period_that_begins_after_the_last_tick_has_earned_nothing(

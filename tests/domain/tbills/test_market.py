@@ -208,7 +208,7 @@ def test_everything_is_at_par_when_a_bill_has_matured(
 
     assert market.price_at(he0, matured - timedelta(microseconds=1)) in {PAR - 1, PAR}
     assert market.price_at(he0, matured) == PAR
-    for at in (et_instant(he0.maturity, 9), matured + timedelta(days=400)):
+    for at in (matured, et_instant(he0.maturity, 9), matured + timedelta(days=400)):
         assert market.price_at(he0, at) == market.mark(he0, at) == PAR
         assert market.t0_bid(he0, at) == market.t1_bid(he0, at) == market.ask(he0, at) == PAR
 

@@ -78,8 +78,8 @@ def entry(
     plus the change of unrealised gains, for then the books have lost or made a cent.
     """
     end_priced_at = max(market.tick_at(end_at), start_at) if live else end_at
-    start_market = _market_value(start_state, market, start_at)
-    end_market = _market_value(end_state, market, end_priced_at)
+    start_market = _market_value(start_state, market, start_at, start_at)
+    end_market = _market_value(end_state, market, end_priced_at, end_at)
     start_value, end_value = start_market + start_state.cash, end_market + end_state.cash
     contributions = end_state.inflow - start_state.inflow
     withdrawals = end_state.outflow - start_state.outflow
@@ -130,11 +130,16 @@ def period_bounds(
     return Period(min(start, now), now, live=True)
 
 
-def _market_value(state: PocketState, market: Market, at: datetime) -> int:
-    return sum(
-        cents_for(units, market.price_at(market.bill(cusip), at))
-        for cusip, units in state.positions
-    )
+def _market_value(
+    state: PocketState, market: Market, priced_at: datetime, seen_at: datetime
+) -> int:
+    value = 0
+    for cusip, units in state.positions:
+        bill = market.bill(cusip)
+        # What has matured is at par, though the last tick was before and said less.
+        at = seen_at if market.matures_at(bill) <= seen_at else priced_at
+        value += cents_for(units, market.price_at(bill, at))
+    return value
 
 
 def _period_name(period: str) -> PeriodName:

@@ -32,16 +32,16 @@ Value = TypeVar("Value")
 
 
 class Strike(dict[str, Struck]):
-    """The prices of one tick by CUSIP, each worked out when it is first asked for."""
+    """The prices of one tick by CUSIP, seen on one Eastern day, each worked out when asked for."""
 
-    def __init__(self, market: "Market", tick: datetime, next_settlement: date) -> None:
+    def __init__(self, market: "Market", tick: datetime, day: date) -> None:
         super().__init__()
         self.tick = tick
         self._market = market
-        self._next_settlement = next_settlement
+        self._day = day
 
     def __missing__(self, cusip: str) -> Struck:
-        struck = self._market.struck(cusip, self.tick, self._next_settlement)
+        struck = self._market.struck(cusip, self.tick, self._day)
         self[cusip] = struck
         return struck
 
@@ -132,7 +132,12 @@ class Market:
         return max(0, self.bid_rate(bill, day) - pricing.RATE_TICK_MILLI)
 
     def t0_bid(self, bill: Bill, at: datetime) -> int:
-        """Return the price in micros for selling with settlement on the pricing day itself."""
+        """Return the price in micros for selling with settlement on the pricing day itself.
+
+        A bill that has matured sells at par, also before the market of its day has opened.
+        """
+        if at >= self.matures_at(bill):
+            return PRICE_PAR_MICROS
         day = self.calendars.pricing_day(at)
         return self._bid(bill, day, day)
 
@@ -167,7 +172,12 @@ class Market:
         return PRICE_PAR_MICROS + round_half_up(-discount * left, span)
 
     def mark(self, bill: Bill, at: datetime) -> int:
-        """Return the price in micros at the last tick: what a customer sees until the next."""
+        """Return the price in micros at the last tick: what a customer sees until the next.
+
+        Par from maturity on: the night before has no tick that would say so.
+        """
+        if at >= self.matures_at(bill):
+            return PRICE_PAR_MICROS
         return self.price_at(bill, self.tick_at(at))
 
     def matures_at(self, bill: Bill) -> datetime:
@@ -179,8 +189,8 @@ class Market:
         return at
 
     def strike(self, at: datetime) -> Strike:
-        """Return the prices of the last tick, shared by everyone who asks until the next."""
-        key = self.tick_at(at), self._next_settlement(at)
+        """Return the prices of the last tick, shared by all who ask until the next or midnight."""
+        key = self.tick_at(at), et_date(at)
         strike = self._strikes.get(key)
         if strike is None:
             strike = Strike(self, *key)
@@ -189,23 +199,28 @@ class Market:
             self._strikes[key] = strike
         return strike
 
-    def struck(self, cusip: str, tick: datetime, next_settlement: date) -> Struck:
-        """Return one bill's prices at a tick. The yield is that of the day's same-day bid.
+    def struck(self, cusip: str, tick: datetime, today: date) -> Struck:
+        """Return one bill's prices at a tick, seen on the tick's day or on a closed one after it.
+
+        What has matured by then is at par and grows no more. The yield is that of the day's
+        same-day bid.
 
         The mark is this bid accreted through the day, so both stand for one and the same yield;
         taking whole days from the accreted price would understate it more every hour.
         """
         bill = self.bill(cusip)
         day = self.calendars.pricing_day(tick)
-        t0_bid = self._bid(bill, day, day)
+        matured = bill.maturity <= today
+        t0_bid = PRICE_PAR_MICROS if matured else self._bid(bill, day, day)
         rate = pricing.investment_rate(t0_bid, day, bill.maturity)
+        seconds_left = _microseconds(self.matures_at(bill) - tick) // _MICROSECONDS
         return Struck(
             bill=bill,
-            mark_micros=self.price_at(bill, tick),
+            mark_micros=PRICE_PAR_MICROS if matured else self.price_at(bill, tick),
             t0_bid_micros=t0_bid,
-            t1_bid_micros=self._bid(bill, day, next_settlement),
+            t1_bid_micros=self._bid(bill, day, self.calendars.next_settlement_day(today)),
             yield_to_maturity=format(rate.scaleb(-2), "f"),
-            seconds_left=max(0, _microseconds(self.matures_at(bill) - tick) // _MICROSECONDS),
+            seconds_left=0 if matured else seconds_left,
         )
 
     def _recorded_run(self, term: Term, day: date) -> Bill | None:
