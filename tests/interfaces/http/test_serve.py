@@ -58,7 +58,7 @@ async def served(market_dsn, tmp_path):
 
 
 async def until_open(client):
-    for _ in range(100):
+    for _ in range(600):
         try:
             return await client.get("/health")
         except httpx.TransportError:
