@@ -55,26 +55,42 @@ def test_the_42_day_cash_management_bill_is_never_on_the_run(market: Market) -> 
 
 
 @pytest.mark.parametrize(
-    ("weeks", "last_recorded", "issue", "maturity"),
+    ("weeks", "day", "maturity"),
     [
-        (4, date(2026, 8, 19), date(2026, 8, 18), date(2026, 9, 15)),
-        (13, date(2026, 8, 21), date(2026, 8, 20), date(2026, 11, 19)),
-        (26, date(2026, 8, 21), date(2026, 8, 20), date(2027, 2, 18)),
-        (52, date(2026, 9, 11), date(2026, 9, 3), date(2027, 9, 2)),
+        (4, date(2027, 1, 5), date(2027, 2, 2)),
+        (13, date(2026, 12, 10), date(2027, 3, 11)),
+        (26, date(2026, 9, 10), date(2027, 3, 11)),
+        (52, date(2026, 9, 12), date(2027, 9, 2)),
     ],
 )
 def test_the_weekday_rule_takes_over_where_the_auctions_end(
-    market: Market, weeks: int, last_recorded: date, issue: date, maturity: date
+    market: Market, weeks: int, day: date, maturity: date
 ) -> None:
-    recorded = market.on_the_run(weeks, last_recorded)
-    follows = market.on_the_run(weeks, last_recorded + timedelta(days=1))
+    bill = market.on_the_run(weeks, day)
 
-    assert not recorded.simulated
-    assert follows.simulated
-    assert follows.maturity == maturity
-    assert market.on_the_run(weeks, issue) in {recorded, follows}
-    assert follows.description == "US T-Bill (simulated)"
-    assert market.bill(follows.cusip) is follows
+    assert bill.simulated
+    assert bill.maturity == maturity
+    assert bill.description == "US T-Bill (simulated)"
+    assert market.bill(bill.cusip) is bill
+
+
+@pytest.mark.parametrize(
+    ("weeks", "day", "cusip", "original_term"),
+    [
+        (4, date(2026, 8, 20), "912797VC8", "17-Week"),
+        (13, date(2026, 8, 22), "912797UZ8", "26-Week"),
+        (13, date(2026, 10, 8), "912797VS3", "26-Week"),
+        (26, date(2026, 8, 22), "912797TV9", "52-Week"),
+    ],
+)
+def test_a_longer_bill_on_record_is_reopened_where_the_auctions_end(
+    market: Market, weeks: int, day: date, cusip: str, original_term: str
+) -> None:
+    """The first three are what the Treasury really sold: see the vectors of `test_pricing`."""
+    bill = market.on_the_run(weeks, day)
+
+    assert (bill.cusip, bill.original_term) == (cusip, original_term)
+    assert not bill.simulated
 
 
 def test_bills_of_one_maturity_are_one_bill_whatever_the_term(market: Market) -> None:

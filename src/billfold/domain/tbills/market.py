@@ -57,6 +57,7 @@ class Market:
     ) -> None:
         self.calendars = calendars
         self._bills = {bill.cusip: bill for bill in securities}
+        self._on_record = {bill.maturity: bill for bill in self._bills.values()}
         self._issues = _issues_by_term(auctions, self._bills)
         curves = sorted(rates, key=lambda published: published.day)
         self._curve_days = [published.day for published in curves]
@@ -99,8 +100,9 @@ class Market:
     def on_the_run(self, weeks: int, day: date) -> Bill:
         """Return the bill of a term most recently issued on or before `day`.
 
-        A simulated one where the auctions on record do not reach the day. It matures after the
-        next settlement day. Raises NotFound for a term that is not sold.
+        Where the auctions on record do not reach the day it is the bill the weekday rule names:
+        the one on record that matures then is reopened, else there is a simulated one. It matures
+        after the next settlement day. Raises NotFound for a term that is not sold.
         """
         key = weeks, day
         found = self._runs.get(key)
@@ -108,7 +110,7 @@ class Market:
             term = TERMS.get(weeks)
             if term is None:
                 raise NotFound(f"There is no {weeks}-week bill.", weeks=weeks)
-            found = self._recorded_run(term, day) or self._simulated_run(term, day)
+            found = self._recorded_run(term, day) or self._run_by_rule(term, day)
             _remember(self._runs, key, found)
         return found
 
@@ -229,8 +231,11 @@ class Market:
         bill = bills[index]
         return bill if bill.maturity > self.calendars.next_settlement_day(day) else None
 
-    def _simulated_run(self, term: Term, day: date) -> Bill:
+    def _run_by_rule(self, term: Term, day: date) -> Bill:
         maturity = latest_maturity(term, day, self.calendars)
+        longer = self._on_record.get(maturity)
+        if longer is not None and longer.first_issue <= day:
+            return longer
         cusip = simulated_bill(maturity, self.calendars).cusip
         return self.bill(cusip)
 
