@@ -2,7 +2,8 @@
 
 Built once from securities, auctions and daily rates and never changed; everything derived is
 remembered by bill and day. Published rates are bids; the ask is one tick lower. Where the
-records end, the nearest curve is held and the weekday rule supplies simulated bills.
+records end, the nearest curve is held and the weekday rule names the bills, simulated ones where
+none on record matures that day.
 """
 
 from bisect import bisect_right
