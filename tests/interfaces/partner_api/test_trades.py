@@ -45,9 +45,34 @@ async def test_a_purchase_is_booked_at_once_and_settles_on_the_next_day(desk):
     assert re.fullmatch(r"0\.04\d{3}", shown["yield_to_maturity"])
     micros = int(shown["price"].replace(".", ""))
     assert shown["notional"]["value"] == (shown["quantity"] * micros + 5000) // 10_000
-    await desk.days(1)
+    await desk.until("2025-06-02T23:59:00-04:00")
+    (shown,) = (await desk.get(paths[-1]))["items"]
+    assert (shown["status"], shown["settled_date"]) == ("BOOKED", None)
+    await desk.until("2025-06-03T00:00:00-04:00")
     (shown,) = (await desk.get(paths[-1]))["items"]
     assert (shown["status"], shown["settled_date"]) == ("SETTLED", "2025-06-03")
+
+
+async def test_a_sale_on_friday_evening_shows_the_yield_its_price_was_struck_at(desk):
+    """The bid of Friday 6 June is 4.170 %: 99.791500 for Friday, 18 days before maturity.
+
+    (100 - 99.791500) / 99.791500 x 365 / 18 is 4.237 %, though the sale settles on Monday, 15 days
+    before maturity. Own Pockets get the last bid for Monday, 99.826250: 4.235 %.
+    """
+    own, pocket = await desk.facilitation(1_000_00), await desk.funded(100_000_00)
+    other = await desk.pocket(pocket.customer)
+    await desk.until("2025-06-06T20:00:00-04:00")
+    away = {"type": "PARTNER_CUSTOMER_DEFUNDING", "target": "Payroll"}
+    await desk.transfer(pocket, own, 10_000_00, **away)
+    await desk.transfer(pocket, other, 10_000_00)
+    inside, outside, _ = (await desk.get(newer(pocket)[1]))["items"]
+    assert (outside["price"], outside["yield_to_maturity"]) == ("99.791500", "0.04237")
+    assert (inside["price"], inside["yield_to_maturity"]) == ("99.826250", "0.04235")
+    assert (outside["status"], outside["settled_date"]) == ("BOOKED", None)
+    await desk.until("2025-06-09T00:00:00-04:00")
+    inside, outside, _ = (await desk.get(newer(pocket)[1]))["items"]
+    assert (outside["status"], outside["settled_date"]) == ("SETTLED", "2025-06-09")
+    assert inside["status"] == "BOOKED"
 
 
 async def test_v1_shows_the_same_purchase_and_an_id_of_the_bill(desk):

@@ -227,6 +227,21 @@ async def test_filters_choose_what_is_listed_at_every_level(desk):
             assert [item["type"] for item in items] == kinds, (path, filters)
 
 
+async def test_the_day_a_list_ends_with_is_in_it_with_all_its_hours(desk):
+    pocket = await desk.funded(50_000_00)
+    today, before = "2025-06-02", "2025-06-01"
+    for path in lists_of(pocket):
+        for name in ("time_booked", "time_settled"):
+            for day, count in ((today, 1), (before, 0), ("9999-12-31", 1)):
+                filters = {f"{name}_to": day}
+                assert len((await desk.get(path, filters))["items"]) == count, (path, filters)
+        exact = {"time_booked_from": today, "time_booked_to": today}
+        assert len((await desk.get(path, exact))["items"]) == 1
+    older = f"/api/v1/service-accounts/{pocket.id}/transactions/"
+    for day, count in ((today, 1), (before, 0)):
+        assert len((await desk.get(older, {"timestamp_to": day}))["items"]) == count
+
+
 async def test_pockets_narrow_a_list_once_however_often_they_are_named(desk):
     pocket, elsewhere = await desk.funded(50_000_00), await desk.funded(60_000_00)
     second = await desk.funded(70_000_00, pocket.customer)

@@ -93,6 +93,15 @@ async def test_a_wire_arrives_at_the_portal_it_was_sent_to(bank, client, pocket)
     assert json.loads(row["details"])["counterparty_name"] == "Contoso"
 
 
+async def test_a_wire_is_as_large_as_fedwire_carries_and_no_larger(bank, client, pocket):
+    body = {"portal_id": pocket["portal_id"], "amount_usdc": 9_999_999_999_99, "sender_name": "A"}
+    too_much = body | {"amount_usdc": 10_000_000_000_00}
+    assert (await bare_post(client, "/api/v1/sandbox/wire/", too_much)).status_code == 422
+    assert (await bare_post(client, "/api/v1/sandbox/wire/", body)).status_code == 202
+    (row,) = await activities(bank, pocket)
+    assert row["amount"] == 9_999_999_999_99
+
+
 @pytest.mark.parametrize(
     ("change", "loc"),
     [

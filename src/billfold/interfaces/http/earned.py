@@ -13,10 +13,10 @@ from billfold.domain.pockets import Boundary, PocketRow
 from billfold.engine.bank import Bank
 from billfold.interfaces.http.shapes.earnings import Earned
 from billfold.interfaces.http.shapes.pocket import valuation
+from billfold.kit.dates import is_day, parse_day
 from billfold.kit.errors import InvalidInput, Refused
 
 POCKETS_MAX = 30
-_DATE_LENGTH = len("2025-06-02")
 
 Period = Annotated[
     str, QueryParameter(name="period", description="wtd, mtd, ytd, all-time or range.")
@@ -62,13 +62,13 @@ def _entry(
     states: Mapping[Boundary, tbills.PocketState],
     now: datetime,
 ) -> Earned:
-    empty = tbills.PocketState()
-    begin = states.get(_boundary(bank, row, period.start), empty)
-    end = (
-        pockets.state_now(row)
-        if period.live
-        else states.get(_boundary(bank, row, period.end), empty)
-    )
+    def at(instant: datetime) -> tbills.PocketState:
+        if instant <= row.opened_at:
+            return tbills.PocketState()
+        return states[_boundary(bank, row, instant)]
+
+    begin = at(period.start)
+    end = pockets.state_now(row) if period.live else at(period.end)
     entry = tbills.entry(begin, period.start, end, period.end, bank.market, live=period.live)
     shows_slope = row.real_time_yield and period.live
     valued = valuation(row, bank, now) if shows_slope else None
@@ -87,14 +87,10 @@ def bound(name: str, text: str | None) -> date | None:
         return None
     try:
         # A `+` in a query that was not escaped arrives as a space.
-        return (
-            date.fromisoformat(text)
-            if len(text) == _DATE_LENGTH
-            else datetime.fromisoformat(text.replace(" ", "+"))
-        )
+        return parse_day(text) if is_day(text) else datetime.fromisoformat(text.replace(" ", "+"))
     except ValueError:
         raise InvalidInput.at(
-            "query", name, msg="must be a date or a date-time", kind="date_parsing"
+            "query", name, msg="must be a date or a date-time with its offset", kind="date_parsing"
         ) from None
 
 

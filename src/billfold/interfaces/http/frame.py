@@ -31,7 +31,8 @@ HTTPS_REQUIRED = "Only https is accepted. What this request carried counts as se
 class Frame:
     """The outermost layer. Nothing gets out of it as an exception.
 
-    Only a sandbox has a `clock_face`: its clock need not show what the caller's does.
+    With a `clock_face` every answer says the bank's time. Only a sandbox has one: its clock need
+    not show what the caller's does.
     """
 
     def __init__(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime, timedelta
 from uuid import UUID
 
 import msgspec
@@ -12,8 +11,7 @@ from billfold.domain import trades
 from billfold.domain.trades import TradeRow, WantedTrades
 from billfold.engine.bank import Bank
 from billfold.interfaces.http.lists import ListQuery, list_query
-from billfold.interfaces.http.transaction_lists import day, instant
-from billfold.kit.dates import et_instant
+from billfold.interfaces.http.transaction_lists import day, instant, through
 from billfold.kit.paging import Page
 
 V1_ACTIVITIES = ["BUY", "SELL", "MATURITY"]
@@ -29,21 +27,12 @@ def _dates(
 ) -> WantedTrades:
     return WantedTrades(
         traded_from=instant("trade_datetime_from", trade_datetime_from),
-        traded_to=_through("trade_datetime_to", trade_datetime_to),
+        traded_to=through("trade_datetime_to", trade_datetime_to),
         booked_from=day("book_date_from", book_date_from),
         booked_to=day("book_date_to", book_date_to),
         settled_from=day("settlement_date_from", settlement_date_from),
         settled_to=day("settlement_date_to", settlement_date_to),
     )
-
-
-def _through(name: str, text: str | None) -> datetime | None:
-    """The instant at which a list ends: a date is in it with all its hours."""
-    at = instant(name, text)
-    if at is None or text is None or len(text) != len("2025-01-01"):
-        return at
-    last = date.fromisoformat(text)
-    return None if last == date.max else et_instant(last + timedelta(days=1), 0)
 
 
 DATES = {"asked": Provide(_dates, sync_to_thread=False)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from functools import partial
 from typing import Annotated
 from uuid import UUID
@@ -17,14 +17,13 @@ from billfold.domain.activity import ActivityRow, Wanted, swept
 from billfold.engine.bank import Bank
 from billfold.interfaces.http import ids_in
 from billfold.interfaces.http.lists import ListQuery
-from billfold.kit.dates import et_instant
+from billfold.kit.dates import et_instant, is_day, parse_day
 from billfold.kit.errors import InvalidInput
 from billfold.kit.paging import Page, Place
 
 TYPES = frozenset({"ACH", "WIRE", "CARD", "ON_US", "FEE", "CREDIT", "GENERIC"})
 Fetch = Callable[[Wanted, Place | None, bool, bool, int], Awaitable[list[ActivityRow]]]
 """(wanted, key, including it, descending, limit): rows on from the key of a row."""
-_DAY = len("2025-01-01")
 
 
 class TransactionQuery(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,9 +83,9 @@ def _query(
         types=among("type[]", types, TYPES | {"SWEEP"} if sweeps else TYPES),
         direction=one_of("direction", direction, ("DEBIT", "CREDIT")),
         booked=(instant("time_booked_from", time_booked_from),
-                instant("time_booked_to", time_booked_to)),
+                through("time_booked_to", time_booked_to)),
         settled=(instant("time_settled_from", time_settled_from),
-                 instant("time_settled_to", time_settled_to)),
+                 through("time_settled_to", time_settled_to)),
         amounts=(cents("amount_from", amount_from), cents("amount_to", amount_to)),
         transfers=named("on_us_transfer[]", on_us_transfer),
         wires=named("wire[]", wire),
@@ -254,8 +253,8 @@ def instant(name: str, text: str | None) -> datetime | None:
         return None
     at = None
     try:
-        if len(text) == _DAY:
-            return et_instant(date.fromisoformat(text), 0)
+        if is_day(text):
+            return et_instant(parse_day(text), 0)
         # A `+` in a query that was not escaped arrives as a space.
         read = datetime.fromisoformat(text.replace(" ", "+"))
         at = read.astimezone(UTC) if read.tzinfo else None
@@ -268,14 +267,25 @@ def instant(name: str, text: str | None) -> datetime | None:
     return at
 
 
+def through(name: str, text: str | None) -> datetime | None:
+    """The instant at which a list ends: a date is in it with all its hours. Raises InvalidInput."""
+    at = instant(name, text)
+    if at is None or text is None or not is_day(text):
+        return at
+    last = parse_day(text)
+    return None if last == date.max else et_instant(last + timedelta(days=1), 0)
+
+
 def day(name: str, text: str | None) -> date | None:
     """A date. Raises InvalidInput."""
     if text is None:
         return None
     try:
-        return date.fromisoformat(text)
+        return parse_day(text)
     except ValueError:
-        raise InvalidInput.at("query", name, msg="must be a date", kind="date_parsing") from None
+        raise InvalidInput.at(
+            "query", name, msg="must be a date, like 2025-06-02", kind="date_parsing"
+        ) from None
 
 
 def cents(name: str, text: str | None) -> int | None:

@@ -32,6 +32,7 @@ from billfold.interfaces.http.transaction_lists import (
     instant,
     named,
     numbered_page,
+    through,
     transaction_page,
 )
 from billfold.interfaces.partner_api.accounts import V1_READS
@@ -191,7 +192,7 @@ def _older(
         direction=None,
         booked=(
             instant("timestamp_from", timestamp_from),
-            instant("timestamp_to", timestamp_to),
+            through("timestamp_to", timestamp_to),
         ),
         settled=(None, None),
         amounts=(None, None),
