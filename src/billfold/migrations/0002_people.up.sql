@@ -67,7 +67,7 @@ CREATE TABLE passkey_challenge (
 CREATE UNLOGGED TABLE proof_failure (
   subject    uuid NOT NULL,
   factor     text NOT NULL CHECK (factor IN ('password', 'code', 'address')),
-  failures   int NOT NULL CHECK (failures > 0),
+  failures   int NOT NULL CHECK (failures >= 0),
   failed_at  timestamptz NOT NULL,
   PRIMARY KEY (subject, factor)
 ) WITH (fillfactor = 70);

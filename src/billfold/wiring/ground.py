@@ -21,6 +21,7 @@ from billfold.engine.pending import carry_out_pending
 from billfold.engine.worker import Worker
 from billfold.interfaces.auth.app import auth_document
 from billfold.interfaces.cli.ground import CannotGoOn, Report
+from billfold.interfaces.customer_api.app import customer_document
 from billfold.interfaces.http.plain import serve_plain
 from billfold.interfaces.http.serve import https_server
 from billfold.interfaces.partner_api.app import partner_document, partner_routes
@@ -162,6 +163,10 @@ class Wiring:
             settings, partner_routes(sandbox), include_deprecated=everything
         )
         return msgspec.json.format(msgspec.json.encode(document))
+
+    def customer_openapi(self, settings: Settings) -> bytes:
+        """Return the OpenAPI document of the Customer API."""
+        return msgspec.json.format(msgspec.json.encode(customer_document(settings)))
 
     def run_https(self, settings: Settings, tls: TlsFiles | None) -> None:
         """Serve the Partner API until a signal ends it. Blocks."""

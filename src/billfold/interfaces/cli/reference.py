@@ -55,6 +55,13 @@ def partner(
     sys.stdout.buffer.write(ground.openapi(ground.settings(), everything=everything) + b"\n")
 
 
+@openapi.command(epilog=example("billfold openapi customer > customer.json"))
+def customer(ctx: typer.Context) -> None:
+    """Print the OpenAPI 3.1 document of the Customer API; it needs no database."""
+    ground = ground_of(ctx)
+    sys.stdout.buffer.write(ground.customer_openapi(ground.settings()) + b"\n")
+
+
 def deprecations(ctx: typer.Context) -> None:
     """List who still calls operations that will go away, and how often."""
 
