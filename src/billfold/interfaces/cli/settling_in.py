@@ -68,8 +68,8 @@ async def _home(bank: Bank, kept: SandboxFile | None, ca_file: str) -> SandboxFi
         customer_id=places.dummy_customer_id,
         own_customer_id=places.own_customer_id,
         facilitation_pocket_id=places.facilitation_pocket_id,
-        auth_url=settings.auth_base,
-        customer_url=settings.customer_base,
+        auth_url=settings.auth_origin,
+        customer_url=settings.customer_origin,
         clients=await sandbox_clients(
             bank, places.dummy_customer_id, () if kept is None else kept.clients
         ),
