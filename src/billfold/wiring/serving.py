@@ -11,6 +11,7 @@ from uuid import UUID
 from billfold.adapters.simulated_bank import SimulatedBank
 from billfold.engine.bank import Bank
 from billfold.interfaces.auth.app import create_auth_app
+from billfold.interfaces.auth.pages.app import create_pages_app
 from billfold.interfaces.cli.supervision import end_with_parent
 from billfold.interfaces.http.late import LateApp
 from billfold.interfaces.inbound.receive import receive
@@ -46,7 +47,12 @@ def partner_app() -> LateApp:
 
 def make_houses(bank: Bank) -> Houses:
     """Return everything the server of a bank answers."""
-    return Houses(bank.settings, partner=make_partner_app(bank), auth=create_auth_app(bank))
+    return Houses(
+        bank.settings,
+        partner=make_partner_app(bank),
+        auth=create_auth_app(bank),
+        pages=create_pages_app(bank),
+    )
 
 
 def make_partner_app(bank: Bank) -> Litestar:
