@@ -95,6 +95,10 @@ def _https_origin(raw: str) -> str:
     return _when(raw.lower().rstrip("/"), ok)
 
 
+def _mail_server(raw: str) -> str:
+    return _when(raw, raw.startswith(("smtp://", "smtps://")))
+
+
 def _domain(raw: str) -> str:
     name = raw.lower().rstrip(".")
     labels = name.split(".")
@@ -148,6 +152,7 @@ def is_hard_to_guess(key: bytes) -> bool:
 
 YES_OR_NO = Kind("true or false", _yes_or_no)
 DATABASE = Kind("an address like postgresql://user:password@host:5432/name", _database)
+MAIL_SERVER = Kind("an address like smtps://user:password@mail.example.com:465", _mail_server)
 DOMAIN = Kind("a host name", _domain)
 HTTPS_ORIGIN = Kind("an address like https://auth.example.com, without a path", _https_origin)
 PATH = Kind("a path", Path)
