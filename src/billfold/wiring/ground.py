@@ -19,6 +19,7 @@ from billfold.adapters import embedded_postgres
 from billfold.adapters.embedded_postgres import EmbeddedPostgresError
 from billfold.engine.pending import carry_out_pending
 from billfold.engine.worker import Worker
+from billfold.interfaces.auth.app import auth_document
 from billfold.interfaces.cli.ground import CannotGoOn, Report
 from billfold.interfaces.customer_api.app import customer_document
 from billfold.interfaces.http.plain import serve_plain
@@ -150,6 +151,10 @@ class Wiring:
         return ensure_certificates(
             settings.state_dir, wall_now(), domain=settings.domain, partners=partners
         )
+
+    def auth_openapi(self, settings: Settings) -> bytes:
+        """Return the OpenAPI document of the authorization server."""
+        return msgspec.json.format(msgspec.json.encode(auth_document(settings)))
 
     def openapi(self, settings: Settings, *, everything: bool) -> bytes:
         """Return the OpenAPI document of the Partner API."""
