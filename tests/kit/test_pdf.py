@@ -9,7 +9,7 @@ def test_every_object_is_where_the_table_says():
     made = text_pdf("Title", ["word " * 400] * 6)
     assert made.startswith(b"%PDF-1.4\n")
     assert made.endswith(b"%%EOF\n")
-    table = int(re.search(rb"startxref\n(\d+)\n", made)[1])
+    (table,) = map(int, re.findall(rb"startxref\n(\d+)\n", made))
     assert made[table:].startswith(b"xref\n")
     places = [int(each) for each in re.findall(rb"(\d{10}) 00000 n", made)]
     for number, place in enumerate(places, start=1):
