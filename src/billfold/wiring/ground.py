@@ -24,12 +24,14 @@ from billfold.interfaces.cli.ground import CannotGoOn, Report
 from billfold.interfaces.customer_api.app import customer_document
 from billfold.interfaces.http.plain import serve_plain
 from billfold.interfaces.http.serve import https_server
+from billfold.interfaces.outbound.post import Post
 from billfold.interfaces.partner_api.app import partner_document, partner_routes
 from billfold.interfaces.sandbox import routes as sandbox_routes
 from billfold.kit.clock import wall_now
 from billfold.kit.settings import Settings, variable_of
 from billfold.kit.tls import TlsFiles, ensure_certificates
 from billfold.migrations import runner
+from billfold.wiring.mailing import mail_of
 from billfold.wiring.opening import found, open_bank
 
 if TYPE_CHECKING:
@@ -190,7 +192,7 @@ class Wiring:
 
     async def work(self, bank: Bank, stop: asyncio.Event) -> None:
         """Do what is due until told to stop."""
-        await Worker(bank, carry_out_pending).run(stop)
+        await Worker(bank, carry_out_pending, Post(mail_of(bank.settings))).run(stop)
 
     def environment(self, settings: Settings, dsn: str, **changes: object) -> dict[str, str]:
         """Return the environment in which a child process sees these settings."""

@@ -5,6 +5,7 @@ A test bears the name of its module; what several modules try alike is tried by 
 
 import asyncio
 import time
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -34,7 +35,7 @@ async def test_discovery_endpoint_verification(books):
     assert told["code_challenge_methods_supported"] == ["S256"]
 
 
-NEGATIVE = {
+NEGATIVE: dict[str, dict[str, Any]] = {
     "no typ": {"header": {"typ": None}}, "typ": {"header": {"typ": "JWT"}},
     "no alg": {"header": {"alg": None}}, "alg none": {"header": {"alg": "none"}},
     "alg HS256": {"header": {"alg": "HS256"}}, "alg RS256": {"header": {"alg": "RS256"}},

@@ -64,7 +64,7 @@ class MemberDesk(Desk):
 
     def __init__(self, bank, app, team, token):
         self.bank, self.app, self.team, self.token = bank, app, team, token
-        self.base = bank.settings.customer_base
+        self.base = bank.settings.customer_origin
         self.clock = Stepping(bank)
         self.http = httpx.AsyncClient(
             transport=httpx.ASGITransport(app, raise_app_exceptions=False), base_url=self.base

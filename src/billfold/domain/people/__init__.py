@@ -11,6 +11,7 @@ from billfold.domain.people.members import (
     deactivate_member,
     deactivate_person,
     enrol_person,
+    forget_factors,
 )
 from billfold.domain.people.passwords import find_password_hash, set_password
 from billfold.domain.people.reads import (
@@ -32,6 +33,7 @@ from billfold.domain.people.rules import (
     check_email,
     check_password,
 )
+from billfold.domain.people.settling import renew_person, settle_person
 from billfold.domain.people.types import (
     Factors,
     Membership,
@@ -66,6 +68,7 @@ __all__ = [
     "find_person",
     "find_person_by_email",
     "find_session",
+    "forget_factors",
     "letters",
     "links",
     "list_people",
@@ -74,8 +77,10 @@ __all__ = [
     "passkeys",
     "passkeys_of",
     "person_of_session",
+    "renew_person",
     "sessions",
     "sessions_of",
     "set_password",
+    "settle_person",
     "tries",
 ]

@@ -89,3 +89,11 @@ async def deactivate_person(conn: Connection, user_id: UUID) -> None:
             raise NotFound("There is no such person.")
         await conn.execute("DELETE FROM session WHERE user_id = $1", user_id)
         await conn.execute("DELETE FROM mailed_link WHERE user_id = $1", user_id)
+
+
+async def forget_factors(conn: Connection, user_id: UUID) -> None:
+    """Forget all second factors and sessions of a person; the next sign-in asks for a new one."""
+    async with conn.transaction():
+        await conn.execute("DELETE FROM authenticator WHERE user_id = $1", user_id)
+        await conn.execute("DELETE FROM passkey WHERE user_id = $1", user_id)
+        await conn.execute("DELETE FROM session WHERE user_id = $1", user_id)

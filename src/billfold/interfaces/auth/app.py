@@ -100,7 +100,7 @@ def auth_document(settings: Settings) -> Document:
         title=_TITLE,
         version=__version__,
         description=_DESCRIPTION,
-        servers=[{"url": settings.auth_base}],
+        servers=[{"url": settings.auth_origin}],
     )
     document = describe(what)
     # Its paths are published as the specifications spell paths: without a closing slash.

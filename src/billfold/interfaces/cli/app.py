@@ -16,6 +16,7 @@ from billfold.interfaces.cli import (
     doctor,
     market,
     partners,
+    people,
     pockets,
     proof,
     reference,
@@ -55,6 +56,7 @@ def build_app(ground: Ground, *more: Callable[..., None]) -> typer.Typer:
     app.add_typer(clock.app, name="clock")
     app.add_typer(database.app, name="migrate")
     app.add_typer(partners.app, name="partner")
+    app.add_typer(people.app, name="people")
     app.add_typer(pockets.app, name="pocket")
     app.add_typer(market.market, name="market")
     app.add_typer(market.calendar, name="calendar")

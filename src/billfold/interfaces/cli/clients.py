@@ -35,32 +35,38 @@ KeyFile = Annotated[
 ]
 
 
+Keys = Annotated[
+    list[Path], typer.Option(exists=True, dir_okay=False, help="A public key, PEM or JWK.")
+]
+Redirects = Annotated[
+    list[str] | None, typer.Option(help="Where answers go; may be given several times.")
+]
+AfterLogout = Annotated[list[str] | None, typer.Option(help="Where people go after signing out.")]
+Customer = Annotated[
+    str, typer.Option(help="Make a service user that acts by itself for this customer (id).")
+]
+Refreshes = Annotated[
+    bool, typer.Option("--refresh/--no-refresh", help="Whether it gets refresh tokens.")
+]
+Signs = Annotated[
+    bool, typer.Option("--require-signature", help="Its requests must be signed (RFC 9421).")
+]
+
+
 @app.command(epilog=example(_CREATE))
 def create(
     ctx: typer.Context,
     name: Annotated[str, typer.Argument(help="What people are shown.")],
     *,
     scope: Annotated[str, typer.Option(help="Scopes between spaces.")],
-    key: Annotated[
-        list[Path], typer.Option(exists=True, dir_okay=False, help="A public key, PEM or JWK.")
-    ],
-    redirect_uri: Annotated[
-        list[str] | None, typer.Option(help="Where answers go; may be given several times.")
-    ] = None,
-    post_logout_redirect_uri: Annotated[
-        list[str] | None, typer.Option(help="Where people go after signing out.")
-    ] = None,
+    key: Keys,
+    redirect_uri: Redirects = None,
+    post_logout_redirect_uri: AfterLogout = None,
     profile: Annotated[str, typer.Option(help="fapi2 or documented.")] = "fapi2",
     description: Annotated[str, typer.Option(help="What it does, for the consent page.")] = "",
-    customer: Annotated[
-        str, typer.Option(help="Make a service user that acts by itself for this customer (id).")
-    ] = "",
-    refreshes: Annotated[
-        bool, typer.Option("--refresh/--no-refresh", help="Whether it gets refresh tokens.")
-    ] = True,
-    signs: Annotated[
-        bool, typer.Option("--require-signature", help="Its requests must be signed (RFC 9421).")
-    ] = False,
+    customer: Customer = "",
+    refreshes: Refreshes = True,
+    signs: Signs = False,
     client_id: Annotated[str, typer.Option(help="Its id; one is drawn without it.")] = "",
 ) -> None:
     """Register a program with its public keys. It proves itself by `private_key_jwt` only."""
@@ -78,22 +84,23 @@ def create(
     )
 
     async def work(conn: Connection) -> tuple[Client, list[ClientKey]]:
-        async with conn.transaction():
-            made = await oauth.register_client(
-                conn, new, now=wall_now(), client_id=client_id or None
-            )
-            texts = [path.read_text() for path in key]
-            keys = [
-                await oauth.add_client_key(conn, made.client_id, text, now=wall_now())
-                for text in texts
-            ]
-        return made, keys
+        return await _registered(conn, new, client_id, [path.read_text() for path in key])
 
     ground = ground_of(ctx)
     made, keys = with_database(ground, work)
     done(f"{made.name} is registered as a {made.profile} client.")
-    rows = [("client_id", made.client_id), ("issuer", ground.settings().auth_base)]
+    rows = [("client_id", made.client_id), ("issuer", ground.settings().auth_origin)]
     console.print(pairs([*rows, *((f"kid ({each.algorithm})", each.key_id) for each in keys)]))
+
+
+async def _registered(
+    conn: Connection, new: oauth.NewClient, client_id: str, texts: list[str]
+) -> tuple[Client, list[ClientKey]]:
+    now = wall_now()
+    async with conn.transaction():
+        made = await oauth.register_client(conn, new, now=now, client_id=client_id or None)
+        keys = [await oauth.add_client_key(conn, made.client_id, text, now=now) for text in texts]
+    return made, keys
 
 
 @app.command("list", epilog=example("billfold client list"))

@@ -22,6 +22,7 @@ from billfold.interfaces.cli.sandbox_file import (
     read_sandbox_file,
     write_sandbox_file,
 )
+from billfold.interfaces.cli.sandbox_people import sandbox_person
 from billfold.kit.clock import wall_now
 
 if TYPE_CHECKING:
@@ -65,11 +66,14 @@ async def _home(bank: Bank, kept: SandboxFile | None, ca_file: str) -> SandboxFi
         shared_secret=secret,
         private_key=private_key,
         kid=kid,
+        person=await sandbox_person(
+            bank, places.dummy_customer_id, None if kept is None else kept.person
+        ),
         customer_id=places.dummy_customer_id,
         own_customer_id=places.own_customer_id,
         facilitation_pocket_id=places.facilitation_pocket_id,
-        auth_url=settings.auth_base,
-        customer_url=settings.customer_base,
+        auth_url=settings.auth_origin,
+        customer_url=settings.customer_origin,
         clients=await sandbox_clients(
             bank, places.dummy_customer_id, () if kept is None else kept.clients
         ),

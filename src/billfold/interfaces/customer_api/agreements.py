@@ -45,7 +45,7 @@ async def get_agreements(member: Member, bank: Bank) -> Agreement:
     """Read the agreements in force."""
     del member
     agreement = current_agreement()
-    where = f"{bank.settings.customer_base}/agreements/{agreement.version}"
+    where = f"{bank.settings.customer_origin}/agreements/{agreement.version}"
     return Agreement(
         version=agreement.version,
         release_date=agreement.release_date,

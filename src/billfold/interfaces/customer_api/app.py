@@ -80,7 +80,7 @@ def customer_document(settings: Settings) -> Document:
         title=TITLE,
         version=__version__,
         description=DESCRIPTION,
-        servers=[{"url": settings.customer_base}],
+        servers=[{"url": settings.customer_origin}],
         examples=_examples(),
         components=components(settings),
     )

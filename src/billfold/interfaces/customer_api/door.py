@@ -41,7 +41,7 @@ class Usher(Keeper):
     def __init__(self, bank: Bank) -> None:
         super().__init__(bank)
         self._nonces = oauth.dpop.Nonces(bank.vault)
-        self._base = bank.settings.customer_base
+        self._base = bank.settings.customer_origin
 
     async def access_of(self, arrival: Arrival, query: bytes, now: datetime) -> Access:
         """Return what the token of a request stands for. Raises `unauthorized` and its kin."""

@@ -33,7 +33,7 @@ CSV_ANSWER = documented(
 
 def components(settings: Settings) -> dict[str, Any]:
     """Return the shared parts of the document."""
-    server = f"{settings.auth_base}/api/oauth2"
+    server = f"{settings.auth_origin}/api/oauth2"
     flow = {"tokenUrl": f"{server}/token", "scopes": dict(SCOPES)}
     code = {**flow, "authorizationUrl": f"{server}/authorize", "refreshUrl": f"{server}/token"}
     return {

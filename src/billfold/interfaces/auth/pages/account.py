@@ -33,7 +33,7 @@ async def end_session(session_id: str, desk: Desk, visit: Visit) -> Response[Any
     ended = _uuid(session_id)
     if not await people.sessions.end_one_session(desk.bank.pool, visit.person.user_id, ended):
         raise NotFound("This browser is not signed in any more.")
-    await oauth.revoke_session(desk.bank.pool, ended, visit.now)
+    await oauth.revoke_session(desk.bank.pool, ended)
     return go("/account#browsers")
 
 
@@ -121,7 +121,7 @@ async def _end_others(desk: Desk, visit: Visit) -> None:
     async with desk.bank.pool.acquire() as conn, conn.transaction():
         user_id = session.person.user_id
         for ended in await people.sessions.end_sessions(conn, user_id, but=session.session_id):
-            await oauth.revoke_session(conn, ended, visit.now)
+            await oauth.revoke_session(conn, ended)
 
 
 def _wrong(desk: Desk, visit: Visit, sentence: str, status: int = 422) -> Response[Any]:

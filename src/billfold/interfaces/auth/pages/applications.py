@@ -19,7 +19,7 @@ from billfold.interfaces.auth.pages.visits import Visit, query_of
 from billfold.interfaces.http.arrivals import ArrivedRequest
 from billfold.kit.errors import NotFound
 
-_GONE = "This request has expired, or was answered already. Go back to the application."
+_GONE = "This request is unknown, too old, or was answered already. Go back to the application."
 
 
 @get("/consent")
@@ -39,7 +39,7 @@ async def decide(desk: Desk, visit: Visit) -> Response[Any]:
     assert session is not None
     if visit.form.get("decision") != "grant":
         async with pool.acquire() as conn:
-            return go(await oauth.deny(conn, wanted.request_id, now=visit.now))
+            return go(await oauth.deny(conn, wanted.request_id, issuer=desk.origin, now=visit.now))
     if _must_prove_again(wanted, visit):
         return go(f"/confirm?next={quote(f'/consent?request={wanted.request_id}', safe='')}")
     chosen = visit.form.get("customer", "")
@@ -57,6 +57,7 @@ async def decide(desk: Desk, visit: Visit) -> Response[Any]:
             customer_id=member.customer_id,
             authenticated_at=session.proved_at,
             session_id=session.session_id,
+            issuer=desk.origin,
             now=visit.now,
         )
     words = [SCOPES[scope] for scope in wanted.scopes]
@@ -87,11 +88,7 @@ async def revoke(grant_id: str, desk: Desk, visit: Visit) -> Response[Any]:
 
 
 async def _pending(desk: Desk, visit: Visit, request_id: str) -> PendingRequest:
-    async with desk.bank.pool.acquire() as conn:
-        wanted = await oauth.pending_request(conn, _uuid(request_id), now=visit.now)
-    if wanted is None:
-        raise NotFound(_GONE)
-    return wanted
+    return await oauth.pending_request(desk.bank.pool, _uuid(request_id), visit.now)
 
 
 async def _memberships(desk: Desk, visit: Visit) -> list[Membership]:

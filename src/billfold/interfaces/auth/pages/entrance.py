@@ -12,14 +12,13 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import quote
 
-from litestar import Response
-
 from billfold.domain import people
 from billfold.domain.people.passkeys import Site
 from billfold.engine.bank import Bank
-from billfold.interfaces.auth.pages.looks import Looks, go
+from billfold.interfaces.auth.pages.looks import Looks, page_headers
 from billfold.interfaces.auth.pages.visits import HOME, Visit, form_of
 from billfold.interfaces.http.addresses import count_address
+from billfold.interfaces.http.answers import Answer
 from billfold.interfaces.http.arrivals import arrival_of, read_body
 from billfold.interfaces.http.passwords import PasswordGate
 from billfold.kit.clock import wall_now
@@ -47,7 +46,7 @@ class Desk:
         self.clock = clock
         self.looks = Looks()
         self.gate = PasswordGate()
-        self.origin = bank.settings.auth_base
+        self.origin = bank.settings.auth_origin
         host = self.origin.removeprefix("https://").partition(":")[0]
         self.site = Site(host, self.origin)
         self.csrf_key = hashlib.blake2b(bank.seed, person=b"billfold.forms").digest()
@@ -73,7 +72,7 @@ class Entrance:
         handler: Any = scope["route_handler"]
         first = _first(visit, handler.opt.get("entrance", "signed in"), scope)
         if first is not None:
-            await _send(first, scope, receive, send)
+            await _way_to(first).send(send)
             return
         if visit.is_signed_in:
             await people.sessions.note_seen(desk.bank.pool, visit.cookie_hash, visit.now)
@@ -100,20 +99,18 @@ def find_visit(scope: Any) -> Visit | None:  # noqa: ANN401 - as above
     return found
 
 
-def _first(visit: Visit, entrance: str, scope: Any) -> Response[bytes] | None:  # noqa: ANN401
+def _first(visit: Visit, entrance: str, scope: Any) -> str | None:  # noqa: ANN401
     """Return where the visitor has to go before, or None when he may come in."""
-    wanted = _wanted(visit, scope)
+    page = None
     if entrance == "anybody":
         return None
     if visit.session is None:
-        return go(f"/sign-in?next={wanted}")
-    if entrance == "halfway":
-        return None
-    if not visit.session.complete:
-        return go(f"/second-factor?next={wanted}")
-    if entrance == "fresh" and not visit.is_fresh:
-        return go(f"/confirm?next={wanted}")
-    return None
+        page = "/sign-in"
+    elif not visit.session.complete and entrance != "halfway":
+        page = "/second-factor"
+    elif entrance == "fresh" and not visit.is_fresh:
+        page = "/confirm"
+    return None if page is None else f"{page}?next={_wanted(visit, scope)}"
 
 
 def _wanted(visit: Visit, scope: Any) -> str:  # noqa: ANN401 - a scope of the framework
@@ -124,5 +121,7 @@ def _wanted(visit: Visit, scope: Any) -> str:  # noqa: ANN401 - a scope of the f
     return quote(f"{visit.arrival.path}?{query}" if query else visit.arrival.path, safe="")
 
 
-async def _send(answer: Response[bytes], scope: Any, receive: Receive, send: Send) -> None:  # noqa: ANN401
-    await answer.to_asgi_response(request=None)(scope, receive, send)  # type: ignore[arg-type]
+def _way_to(page: str) -> Answer:
+    headers = {"location": page, **page_headers()}
+    named = [(name.encode(), value.encode()) for name, value in headers.items()]
+    return Answer(303, "text/plain", b"", named)

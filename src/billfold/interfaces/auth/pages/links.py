@@ -53,7 +53,7 @@ async def set_new_password(desk: Desk, visit: Visit) -> Response[Any]:
         await people.set_password(conn, person.user_id, password_hash, now=visit.now)
         await people.tries.forget_tries(conn, people.tries.password_of(person.email))
         for ended in await people.sessions.end_sessions(conn, person.user_id):
-            await oauth.revoke_session(conn, ended, visit.now)
+            await oauth.revoke_session(conn, ended)
     await write(desk, visit, person, notices.password_changed(person, visit.now))
     cookie = await people.sessions.open_session(
         pool, person.user_id, proved=("pwd",), complete=False, visitor=visit.visitor, now=visit.now

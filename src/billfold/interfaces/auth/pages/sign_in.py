@@ -79,7 +79,7 @@ async def sign_out(desk: Desk, visit: Visit) -> Response[Any]:
     """End the session, and the access tokens that came of it."""
     ended = await people.sessions.end_session(desk.bank.pool, visit.cookie_hash)
     if ended is not None:
-        await oauth.revoke_session(desk.bank.pool, ended, visit.now)
+        await oauth.revoke_session(desk.bank.pool, ended)
     fresh, _ = token()
     return go("/sign-out", session_cookie(fresh))
 

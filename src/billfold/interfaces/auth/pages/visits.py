@@ -114,7 +114,7 @@ def csrf_of(cookie: str, key: bytes) -> str:
 
 
 def form_of(arrival: Arrival) -> dict[str, str]:
-    """Return the fields of a form. Raises `bad-request` when one comes twice, or none can be read."""
+    """Return the fields of a form. Raises `bad-request`: unreadable, or one comes twice."""
     try:
         pairs = parse_qsl(
             arrival.body.decode("ascii"),
