@@ -26,7 +26,7 @@ async def registered(bank, client_id="books", **fields):
         await program(conn, client_id, keys=(), **{"scopes": SCOPES, **fields})
         kept = await oauth.add_client_key(conn, client_id, key.pem, now=wall_now())
     return Registered(
-        issuer=bank.settings.auth_base, client_id=client_id, kid=kept.key_id,
+        issuer=bank.settings.auth_origin, client_id=client_id, kid=kept.key_id,
         private_key=private_pem(key.private).decode(), redirect_uri=REDIRECT,
     )  # fmt: skip
 
@@ -43,7 +43,7 @@ async def person(bank, world):
 async def api(bank, calling, bridge, person):
     """The Customer API in the name of a person who agreed, for a client of the strict profile."""
     authorization = Authorization(await registered(bank))
-    http = calling(bank.settings.auth_base)
+    http = calling(bank.settings.auth_origin)
     begun = await asyncio.to_thread(authorization.begin, http, SCOPES)
     answer = await asyncio.to_thread(http.get, begun.url)
     assert answer.status_code == 303
@@ -52,7 +52,7 @@ async def api(bank, calling, bridge, person):
     async with bank.pool.acquire() as conn:
         came_back = await oauth.approve(
             conn, request_id, user_id=person.user_id, customer_id=person.customer_id,
-            authenticated_at=now, session_id=ids.new(), issuer=bank.settings.auth_base, now=now,
+            authenticated_at=now, session_id=ids.new(), issuer=bank.settings.auth_origin, now=now,
         )  # fmt: skip
     with pytest.raises(ValueError, match="another request"):
         authorization.finish(http, msgspec.structs.replace(begun, state="x"), came_back)
@@ -61,7 +61,7 @@ async def api(bank, calling, bridge, person):
     tokens = await asyncio.to_thread(authorization.finish, http, begun, came_back)
     assert tokens.token_type == "DPoP"
     auth = DpopAuth(authorization, tokens)
-    return CustomerApi(calling(bank.settings.customer_base, auth)), auth
+    return CustomerApi(calling(bank.settings.customer_origin, auth)), auth
 
 
 async def test_a_user_is_asked_and_every_call_is_proven(api, world, person):
@@ -141,9 +141,9 @@ async def test_a_program_by_itself_needs_no_user(bank, world, calling):
         post_logout_redirect_uris=(), scopes=("customer.read", "pockets.read"),
     )  # fmt: skip
     authorization = Authorization(me)
-    http = calling(bank.settings.auth_base)
+    http = calling(bank.settings.auth_origin)
     tokens = await asyncio.to_thread(authorization.by_itself, http)
-    calls = CustomerApi(calling(bank.settings.customer_base, DpopAuth(authorization, tokens)))
+    calls = CustomerApi(calling(bank.settings.customer_origin, DpopAuth(authorization, tokens)))
     assert str((await asyncio.to_thread(calls.customer)).id) == customer
     with pytest.raises(ApiError, match="invalid_scope"):
         await asyncio.to_thread(authorization.by_itself, http, ["team.read"])
