@@ -210,6 +210,8 @@ REMOVED = object()
         ({"type": "PARTNER_CUSTOMER_DEFUNDING"}, "body.target"),
         (PEER | {"counterparty_id": REMOVED, "to_account": REMOVED}, "body.counterparty_id"),
         ({"type": "GIFT"}, "body.type"),
+        ({"description": "a\0b"}, "body.description"),
+        ({"type": "PARTNER_CUSTOMER_DEFUNDING", "target": "a\0b"}, "body.target"),
         ({"async_mode": "yes"}, "body.async_mode"),
         ({"colour": "red"}, "body.colour"),
     ],
@@ -251,6 +253,15 @@ async def test_a_transfer_is_refused_when_its_sides_are_not_whose_its_type_says(
     }  # fmt: skip
     await desk.refused("POST", PATH, same, status=422, code="same-pocket")
     assert await desk.counts() == before
+
+
+async def test_a_pocket_that_is_not_there_is_named_by_its_field(desk):
+    pocket, nowhere = await desk.pocket(), {"id": UNKNOWN, "type": "SERVICE_ACCOUNT"}
+    for wrong in ("from_account", "to_account"):
+        sides = {"from_account": account(pocket), "to_account": account(pocket), wrong: nowhere}
+        body = {"type": "INTERNAL_REALLOCATION", "amount": asked(100_00), **sides}
+        problem = await desk.refused("POST", PATH, body, status=404, code="not-found")
+        assert problem["detail"].endswith(f"Look at {wrong}.")
 
 
 async def test_money_of_others_cannot_be_moved_or_reached(desk, stranger):
