@@ -210,8 +210,6 @@ REMOVED = object()
         ({"type": "PARTNER_CUSTOMER_DEFUNDING"}, "body.target"),
         (PEER | {"counterparty_id": REMOVED, "to_account": REMOVED}, "body.counterparty_id"),
         ({"type": "GIFT"}, "body.type"),
-        ({"description": "a\0b"}, "body.description"),
-        ({"type": "PARTNER_CUSTOMER_DEFUNDING", "target": "a\0b"}, "body.target"),
         ({"async_mode": "yes"}, "body.async_mode"),
         ({"colour": "red"}, "body.colour"),
     ],
@@ -255,24 +253,14 @@ async def test_a_transfer_is_refused_when_its_sides_are_not_whose_its_type_says(
     assert await desk.counts() == before
 
 
-async def test_a_pocket_that_is_not_there_is_named_by_its_field(desk):
-    pocket, nowhere = await desk.pocket(), {"id": UNKNOWN, "type": "SERVICE_ACCOUNT"}
-    for wrong in ("from_account", "to_account"):
-        sides = {"from_account": account(pocket), "to_account": account(pocket), wrong: nowhere}
-        body = {"type": "INTERNAL_REALLOCATION", "amount": asked(100_00), **sides}
-        problem = await desk.refused("POST", PATH, body, status=404, code="not-found")
-        assert problem["detail"].endswith(f"Look at {wrong}.")
-
-
 async def test_money_of_others_cannot_be_moved_or_reached(desk, stranger):
     mine, theirs = await desk.funded(10_000_00), await stranger.funded(10_000_00)
     before = await desk.counts()
-    for origin, target in ((theirs, mine), (mine, theirs)):
-        body = {
-            "type": "INTERNAL_REALLOCATION", "from_account": account(origin),
-            "to_account": account(target), "amount": asked(100_00),
-        }  # fmt: skip
-        await desk.refused("POST", PATH, body, status=404, code="not-found")
+    for wrong in ("from_account", "to_account"):
+        sides = {"from_account": account(mine), "to_account": account(mine), wrong: account(theirs)}
+        body = {"type": "INTERNAL_REALLOCATION", "amount": asked(100_00), **sides}
+        problem = await desk.refused("POST", PATH, body, status=404, code="not-found")
+        assert problem["detail"].endswith(f"Look at {wrong}.")
     assert await desk.counts() == before
 
 
