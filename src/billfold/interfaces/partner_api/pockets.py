@@ -21,9 +21,10 @@ from billfold.interfaces.http.lists import ListQuery, list_query, page_of
 from billfold.interfaces.http.marks import refuses
 from billfold.interfaces.http.shapes.pages import CursorList
 from billfold.interfaces.http.shapes.pocket import Pocket, render_pocket
+from billfold.interfaces.http.shapes.texts import NOT_BLANK
 from billfold.kit.errors import FieldError, InvalidInput, NotFound
 
-Name = Annotated[str, msgspec.Meta(min_length=1, max_length=128)]
+Name = Annotated[str, msgspec.Meta(min_length=1, max_length=128, pattern=NOT_BLANK)]
 ClosureReason = Literal[
     "USER_INSTIGATED", "PARTNER_INITIATED_CLOSURE", "SUSPICIOUS_ACTIVITY", "INACTIVITY"
 ]
@@ -196,6 +197,10 @@ async def update_pocket(
 def _change(caller: Caller, owner: UUID, pocket_id: UUID, data: ChangePocket) -> UpdatePocket:
     if data.status and data.closure_reason is None:
         raise InvalidInput.at("body", "closure_reason", msg="is needed to close", kind="missing")
+    if data.closure_reason and data.status is None:
+        raise InvalidInput.at("body", "closure_reason", msg="is only taken with status CLOSED")
+    if data == ChangePocket():
+        raise InvalidInput.at("body", msg="names nothing to change")
     if data.pocket_name and data.name and data.pocket_name != data.name:
         raise InvalidInput.at("body", "name", msg="contradicts pocket_name")
     keeps = data.reinvestment_strategy_id is UNSET

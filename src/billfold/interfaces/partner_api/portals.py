@@ -12,7 +12,7 @@ from litestar.params import QueryParameter
 from litestar.status_codes import HTTP_201_CREATED, HTTP_204_NO_CONTENT
 
 from billfold.domain import portals
-from billfold.domain.directory import find_customer
+from billfold.domain.directory import CustomerRow, find_customer
 from billfold.domain.portals import PortalRow
 from billfold.engine.bank import Bank
 from billfold.flows.portals import BANK_RAILS, OpenPortal, UpdatePortal
@@ -20,23 +20,26 @@ from billfold.interfaces.http import ids_in
 from billfold.interfaces.http.calls import Caller
 from billfold.interfaces.http.lists import ListQuery, list_query, page_of
 from billfold.interfaces.http.marks import refuses
+from billfold.interfaces.http.shapes.customer import address_of, one_line
 from billfold.interfaces.http.shapes.pages import CursorList
 from billfold.interfaces.http.shapes.portal import (
     AccountPortal,
     AccountPortals,
+    Beneficiary,
     FundingInstructions,
     Portal,
     render_account_portal,
     render_instructions,
     render_portal,
 )
+from billfold.interfaces.http.shapes.texts import NOT_BLANK
 from billfold.kit.errors import InvalidInput, Refused
 
 BANK_TYPE: Final = "BANK_VIRTUAL_ACCOUNT_PORTAL"
 CRYPTO_TYPE: Final = "CRYPTO_DEPOSIT_ADDRESS_PORTAL"
 Rail = Literal["ACH", "WIRE", "INTERNATIONAL_WIRE", "ON_US"]
-NewName = Annotated[str, msgspec.Meta(min_length=1, max_length=128)]
-OtherName = Annotated[str, msgspec.Meta(min_length=1, max_length=50)]
+NewName = Annotated[str, msgspec.Meta(min_length=1, max_length=128, pattern=NOT_BLANK)]
+OtherName = Annotated[str, msgspec.Meta(min_length=1, max_length=50, pattern=NOT_BLANK)]
 Types = Annotated[list[str] | None, QueryParameter(name="type[]", description="Portal types.")]
 
 
@@ -230,7 +233,14 @@ async def get_funding_instructions(
     """Read how to pay into a portal by each of its rails."""
     found = await _find(caller, bank, "pocket_id", pocket_id, portal_id)
     customer = await find_customer(bank.pool, found.customer_id)
-    return render_instructions(found, customer.name if customer else "", bank.settings)
+    return render_instructions(found, _beneficiary(customer), bank.settings)
+
+
+def _beneficiary(customer: CustomerRow | None) -> Beneficiary:
+    if customer is None:
+        return Beneficiary("", None)
+    address = address_of(customer)
+    return Beneficiary(customer.name, one_line(address) if address else None)
 
 
 async def _find(caller: Caller, bank: Bank, name: str, pocket_id: str, portal_id: str) -> PortalRow:
