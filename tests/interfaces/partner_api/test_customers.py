@@ -112,6 +112,8 @@ async def test_a_customer_is_closed_with_his_pockets_and_portals_when_all_are_em
     await closer.transfer(
         pocket, own, None, type="PARTNER_CUSTOMER_DEFUNDING", target="the last of it"
     )
+    await closer.refused("PATCH", path, CLOSING, status=422, code="customer-has-balance")
+    await closer.days(1)
     closed = await closer.patch(path, CLOSING | {"closure_description": "moved away"})
     assert closed["account_status"] == "CLOSED"
     for each in (pocket, second):

@@ -302,6 +302,9 @@ async def test_a_pocket_stays_open_when_it_holds_money_waits_or_is_the_last(desk
     other = await desk.pocket(pocket.customer)
     await desk.refused("PATCH", path, closing, status=422, code="pocket-not-empty")
     await desk.transfer(pocket, other, None)
+    # Bought and sold today: its trades settle tomorrow.
+    await desk.refused("PATCH", path, closing, status=422, code="pocket-not-empty")
+    await desk.days(1)
     assert (await _close(desk, pocket))["status"] == "CLOSED"
     last = f"/api/v2/customers/{other.customer}/pockets/{other.id}/"
     await desk.later(days=2)
