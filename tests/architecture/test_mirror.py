@@ -13,6 +13,9 @@ SPANNING = {
     "engine/test_lost_connection.py": "the engine with a line that breaks",
     "engine/verify/test_damage.py": "the whole proof against every kind of damaged row",
     "flows/test_machine.py": "all flows together, under any sequence of commands",
+    "interfaces/auth/test_fapi2.py": "modules of the FAPI 2.0 conformance suite, one test each",
+    "interfaces/auth/test_real_clients.py": "clients that nobody here wrote, in Node",
+    "interfaces/auth/test_two_processes.py": "several processes over one database",
     "interfaces/cli/test_commands.py": "commands of several modules against one bank",
 }
 """Tests of more than one module: what each is about."""

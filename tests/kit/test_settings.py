@@ -234,3 +234,18 @@ def test_every_setting_is_in_the_reference():
         assert f"| `{settings.variable_of(name)}`" in table
     assert "`BILLFOLD_SEED` or `BILLFOLD_SEED_FILE`" in table
     assert "| 8443 |" in table
+
+
+def test_public_addresses_are_below_the_domain_unless_they_are_named():
+    assert Settings().auth_origin == "https://auth.localhost:8443"
+    assert Settings(port=443, domain="bank.example").customer_origin == "https://api.bank.example"
+    assert Settings(behind_proxy=True, domain="b.example").auth_origin == "https://auth.b.example"
+    named = Settings.from_env({"BILLFOLD_AUTH_URL": "https://Login.Bank.example/"})
+    assert named.auth_origin == "https://login.bank.example"
+
+
+@pytest.mark.parametrize(
+    "wrong", ["http://a.example", "https://a.example/x", "https://u@a.example"]
+)
+def test_a_public_address_is_https_and_bare(wrong):
+    assert list(_mistakes({"BILLFOLD_AUTH_URL": wrong})) == ["BILLFOLD_AUTH_URL"]

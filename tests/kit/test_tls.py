@@ -33,6 +33,7 @@ def test_the_certificate_names_the_domain_and_what_is_below_it(tmp_path):
 
     assert _names(files.certificate) == [
         "acme.localhost",
+        "api.localhost",
         "auth.localhost",
         "globex.localhost",
         "localhost",

@@ -12,6 +12,7 @@ from ipaddress import IPv4Network, IPv6Network, ip_network
 from itertools import pairwise
 from pathlib import Path
 from typing import Generic, TypeVar
+from urllib.parse import urlsplit
 
 from billfold.kit.dates import aware
 
@@ -86,6 +87,18 @@ def _database(raw: str) -> str:
     return _when(raw, raw.startswith(("postgresql://", "postgres://")))
 
 
+def _https_origin(raw: str) -> str:
+    parts = urlsplit(raw)
+    bare = parts._replace(scheme="", netloc="").geturl().strip("/") == ""
+    ok = parts.scheme == "https" and bool(parts.hostname) and parts.username is None and bare
+    _ = parts.port
+    return _when(raw.lower().rstrip("/"), ok)
+
+
+def _mail_server(raw: str) -> str:
+    return _when(raw, raw.startswith(("smtp://", "smtps://")))
+
+
 def _domain(raw: str) -> str:
     name = raw.lower().rstrip(".")
     labels = name.split(".")
@@ -139,7 +152,9 @@ def is_hard_to_guess(key: bytes) -> bool:
 
 YES_OR_NO = Kind("true or false", _yes_or_no)
 DATABASE = Kind("an address like postgresql://user:password@host:5432/name", _database)
+MAIL_SERVER = Kind("an address like smtps://user:password@mail.example.com:465", _mail_server)
 DOMAIN = Kind("a host name", _domain)
+HTTPS_ORIGIN = Kind("an address like https://auth.example.com, without a path", _https_origin)
 PATH = Kind("a path", Path)
 INSTANT = Kind("a date and time with its offset, like 2025-06-02T09:00:00-04:00", _instant)
 ROUTING_NUMBER = Kind("an ABA routing number: nine digits, the last a check digit", _routing_number)

@@ -21,9 +21,10 @@ PREFIX = "BILLFOLD_"
 _FILE_SUFFIX = "_FILE"
 _MASK = "[hidden]"
 _SEED_BYTES_MIN = 16
+_HTTPS_PORT = 443
 _OPEN_TO_OTHERS = stat.S_IRWXG | stat.S_IRWXO
 _LIEN_DAYS = {"sandbox": 0, "production": 2}
-_NEEDED_IN_PRODUCTION = ("encryption_key", "seed", "bank_name", "bank_routing_number")
+_NEEDED_IN_PRODUCTION = ("encryption_key", "seed", "bank_name", "bank_routing_number", "mail_url")
 _SANDBOX_ONLY = ("clock_start", "execute_transfers", "webhook_allowed_networks")
 
 
@@ -115,6 +116,13 @@ class Settings:
     domain: Annotated[
         str, Setting(kinds.DOMAIN, "The name of the host; partners and auth are below it.")
     ] = "localhost"
+    auth_url: Annotated[
+        str | None,
+        Setting(kinds.HTTPS_ORIGIN, "The public address of the authorization server, its issuer."),
+    ] = None
+    customer_url: Annotated[
+        str | None, Setting(kinds.HTTPS_ORIGIN, "The public address of the Customer API.")
+    ] = None
     rate_limit_per_minute: Annotated[
         int, Setting(kinds.whole(1, 1_000_000), "Requests a partner's token may send.")
     ] = 300
@@ -153,6 +161,13 @@ class Settings:
     bank_address: Annotated[
         str, Setting(kinds.text("an address", longest=140), "Where the bank is.")
     ] = "1 Ledger Way, Wilmington, DE 19801, US"
+    mail_url: Annotated[
+        str | None,
+        Setting(kinds.MAIL_SERVER, "The mail server; without it letters are files.", secret=True),
+    ] = field(default=None, repr=False)
+    mail_from: Annotated[
+        str, Setting(kinds.text("an address of mail"), "From whom letters are.")
+    ] = "Billfold <no-reply@localhost>"
     log_level: Annotated[
         str,
         Setting(
@@ -194,6 +209,20 @@ class Settings:
     def is_production(self) -> bool:
         """Tell whether this is a real bank."""
         return self.environment == "production"
+
+    @property
+    def auth_origin(self) -> str:
+        """Return the public address of the authorization server, without a slash at its end."""
+        return self.auth_url or self._below_domain("auth")
+
+    @property
+    def customer_origin(self) -> str:
+        """Return the public address of the Customer API, without a slash at its end."""
+        return self.customer_url or self._below_domain("api")
+
+    def _below_domain(self, label: str) -> str:
+        usual = self.behind_proxy or self.port == _HTTPS_PORT
+        return f"https://{label}.{self.domain}" + ("" if usual else f":{self.port}")
 
     @classmethod
     def from_env(

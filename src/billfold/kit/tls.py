@@ -52,7 +52,7 @@ class _Pair:
 def ensure_certificates(
     state_dir: Path, now: datetime, *, domain: str = "localhost", partners: Iterable[str] = ()
 ) -> TlsFiles:
-    """Return certificates under `state_dir`/tls for the domain, `auth.` and every partner's host.
+    """Return certificates under `state_dir`/tls for the domain, `auth.`, `api.` and partners.
 
     `now` is wall time. What is there is kept; the server's certificate is issued anew when a name
     is missing, when it expires within 30 days, or when its authority is another one.
@@ -60,7 +60,8 @@ def ensure_certificates(
     folder = state_dir / "tls"
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     files = TlsFiles(folder / "ca.pem", folder / "server.pem", folder / "server.key")
-    names = sorted({"localhost", domain, *(f"{each}.{domain}" for each in ("auth", *partners))})
+    below = ("auth", "api", *partners)
+    names = sorted({"localhost", domain, *(f"{each}.{domain}" for each in below)})
     with _locked(folder):
         authority = _kept(folder / "ca.key", files.authority)
         if authority is None or not _may_issue(authority.certificate, domain, now):

@@ -19,15 +19,19 @@ from billfold.adapters import embedded_postgres
 from billfold.adapters.embedded_postgres import EmbeddedPostgresError
 from billfold.engine.pending import carry_out_pending
 from billfold.engine.worker import Worker
+from billfold.interfaces.auth.app import auth_document
 from billfold.interfaces.cli.ground import CannotGoOn, Report
+from billfold.interfaces.customer_api.app import customer_document
 from billfold.interfaces.http.plain import serve_plain
 from billfold.interfaces.http.serve import https_server
+from billfold.interfaces.outbound.post import Post
 from billfold.interfaces.partner_api.app import partner_document, partner_routes
 from billfold.interfaces.sandbox import routes as sandbox_routes
 from billfold.kit.clock import wall_now
 from billfold.kit.settings import Settings, variable_of
 from billfold.kit.tls import TlsFiles, ensure_certificates
 from billfold.migrations import runner
+from billfold.wiring.mailing import mail_of
 from billfold.wiring.opening import found, open_bank
 
 if TYPE_CHECKING:
@@ -150,6 +154,10 @@ class Wiring:
             settings.state_dir, wall_now(), domain=settings.domain, partners=partners
         )
 
+    def auth_openapi(self, settings: Settings) -> bytes:
+        """Return the OpenAPI document of the authorization server."""
+        return msgspec.json.format(msgspec.json.encode(auth_document(settings)))
+
     def openapi(self, settings: Settings, *, everything: bool) -> bytes:
         """Return the OpenAPI document of the Partner API."""
         sandbox = () if settings.is_production else sandbox_routes.ROUTES
@@ -157,6 +165,10 @@ class Wiring:
             settings, partner_routes(sandbox), include_deprecated=everything
         )
         return msgspec.json.format(msgspec.json.encode(document))
+
+    def customer_openapi(self, settings: Settings) -> bytes:
+        """Return the OpenAPI document of the Customer API."""
+        return msgspec.json.format(msgspec.json.encode(customer_document(settings)))
 
     def run_https(self, settings: Settings, tls: TlsFiles | None) -> None:
         """Serve the Partner API until a signal ends it. Blocks."""
@@ -180,7 +192,7 @@ class Wiring:
 
     async def work(self, bank: Bank, stop: asyncio.Event) -> None:
         """Do what is due until told to stop."""
-        await Worker(bank, carry_out_pending).run(stop)
+        await Worker(bank, carry_out_pending, Post(mail_of(bank.settings))).run(stop)
 
     def environment(self, settings: Settings, dsn: str, **changes: object) -> dict[str, str]:
         """Return the environment in which a child process sees these settings."""

@@ -1,4 +1,4 @@
-"""A bank becomes a server: the Partner API, in a sandbox with the simulated world behind it."""
+"""A bank becomes a server: all its houses, in a sandbox with the simulated world behind them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from uuid import UUID
 
 from billfold.adapters.simulated_bank import SimulatedBank
 from billfold.engine.bank import Bank
+from billfold.interfaces.auth.app import create_auth_app
+from billfold.interfaces.auth.pages.app import create_pages_app
 from billfold.interfaces.cli.supervision import end_with_parent
+from billfold.interfaces.customer_api.app import create_customer_app
 from billfold.interfaces.http.late import LateApp
 from billfold.interfaces.inbound.receive import receive
 from billfold.interfaces.partner_api.app import create_partner_app, partner_routes
@@ -19,6 +22,7 @@ from billfold.interfaces.sandbox.simulation import Address, Sender
 from billfold.kit.collector import calm_collector
 from billfold.kit.logs import configure_logs
 from billfold.kit.settings import Settings
+from billfold.wiring.houses import Houses
 from billfold.wiring.opening import open_bank
 
 if TYPE_CHECKING:
@@ -26,20 +30,31 @@ if TYPE_CHECKING:
 
 
 def partner_app() -> LateApp:
-    """Return the Partner API for one worker of the https server."""
+    """Return the whole server for one worker of the https server."""
     end_with_parent()
     settings = Settings.from_env(os.environ)
     configure_logs(settings.log_level)
     assert settings.database_url is not None
 
     @asynccontextmanager
-    async def open_app() -> AsyncIterator[Litestar]:
+    async def open_app() -> AsyncIterator[Houses]:
         async with open_bank(settings, settings.database_url or "") as bank:
-            app = make_partner_app(bank)
+            app = make_houses(bank)
             calm_collector()
             yield app
 
     return LateApp(open_app)
+
+
+def make_houses(bank: Bank) -> Houses:
+    """Return everything the server of a bank answers."""
+    return Houses(
+        bank.settings,
+        partner=make_partner_app(bank),
+        auth=create_auth_app(bank),
+        customer=create_customer_app(bank),
+        pages=create_pages_app(bank),
+    )
 
 
 def make_partner_app(bank: Bank) -> Litestar:

@@ -133,7 +133,8 @@ SELECT {_PREFIXED} FROM activity a
 """  # noqa: S608 - our columns
 _ONE = f"""
 SELECT {_PREFIXED} FROM activity a
- WHERE a.customer_id = $1 AND a.activity_id BETWEEN $3 AND $4 AND a.pocket_id = $2
+ WHERE a.customer_id = $1 AND a.activity_id BETWEEN $3 AND $4
+   AND ($2::uuid IS NULL OR a.pocket_id = $2)
    AND (a.swept OR NOT $5::boolean)
  ORDER BY a.activity_id LIMIT 1
 """  # noqa: S608 - our columns
@@ -209,9 +210,12 @@ async def list_of_partner(
 
 
 async def find_activity(
-    conn: Connection | Pool, customer_id: UUID, pocket_id: UUID, asked: UUID
+    conn: Connection | Pool, customer_id: UUID, pocket_id: UUID | None, asked: UUID
 ) -> ActivityRow:
-    """The activity with this id, or the pocket's of the transaction with it. Raises NotFound."""
+    """The activity with this id, or the pocket's of the transaction with it. Raises NotFound.
+
+    Without a pocket all pockets of the customer are looked at; of two the first is answered.
+    """
     group = group_of(asked)
     member = int.from_bytes(asked.bytes[-2:])
     sweep = member >= SWEEP_MEMBER

@@ -10,11 +10,13 @@ import typer
 
 from billfold import __version__
 from billfold.interfaces.cli import (
+    clients,
     clock,
     database,
     doctor,
     market,
     partners,
+    people,
     pockets,
     proof,
     reference,
@@ -50,9 +52,11 @@ def build_app(ground: Ground, *more: Callable[..., None]) -> typer.Typer:
     app.command(epilog=example("billfold deprecations"))(reference.deprecations)
     for command in more:
         app.command(epilog=example(f"billfold {command.__name__} --quick"))(command)
+    app.add_typer(clients.app, name="client")
     app.add_typer(clock.app, name="clock")
     app.add_typer(database.app, name="migrate")
     app.add_typer(partners.app, name="partner")
+    app.add_typer(people.app, name="people")
     app.add_typer(pockets.app, name="pocket")
     app.add_typer(market.market, name="market")
     app.add_typer(market.calendar, name="calendar")

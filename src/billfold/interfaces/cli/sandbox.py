@@ -199,11 +199,23 @@ def _show_home(settings: Settings, home: SandboxFile) -> None:
         f"Password     {home.password}",
         f"Secret       {home.shared_secret}",
         f"CA           {home.ca_file}",
+        *_pages_of(settings, home),
         f"For programs {settings.state_dir / 'sandbox.json'}",
     ]
     say("")
     console.print(Panel("\n".join(lines), title="The bank is open", title_align="left"))
     say("[dim]Move its time with[/] billfold clock next[dim]; stop it with Ctrl-C.[/]")
+
+
+def _pages_of(settings: Settings, home: SandboxFile) -> list[str]:
+    if home.person is None:
+        return []
+    return [
+        f"Pages        {settings.auth_origin}",
+        f"Email        {home.person.email}",
+        f"Password     {home.person.password}",
+        f"App key      {home.person.totp_secret} (for an authenticator app)",
+    ]
 
 
 class _Steps:

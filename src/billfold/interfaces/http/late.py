@@ -8,14 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING, Any
-
-from litestar import Litestar
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from litestar.types import Receive, Send
 
-OpenApp = Callable[[], AbstractAsyncContextManager[Litestar]]
+
+class Living(Protocol):
+    """An application with a life: one of Litestar's, or several behind one door."""
+
+    async def __call__(self, scope: Any, receive: Receive, send: Send, /) -> None:  # noqa: ANN401
+        """Serve one request."""
+
+    def lifespan(self) -> AbstractAsyncContextManager[None]:
+        """Open it, and close it at the end."""
+
+
+OpenApp = Callable[[], AbstractAsyncContextManager[Living]]
 
 
 class LateApp:
@@ -23,7 +32,7 @@ class LateApp:
 
     def __init__(self, open_app: OpenApp) -> None:
         self._open_app = open_app
-        self._app: Litestar | None = None
+        self._app: Living | None = None
 
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:  # noqa: ANN401
         """Serve one request, or the life of the worker."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from datetime import UTC, date, datetime, timedelta
+from functools import partial
 from typing import Annotated
 from uuid import UUID
 
@@ -11,6 +12,7 @@ import msgspec
 from litestar.di import Provide
 from litestar.params import QueryParameter
 
+from billfold.domain import activity
 from billfold.domain.activity import ActivityRow, Wanted, swept
 from billfold.engine.bank import Bank
 from billfold.interfaces.http import ids_in
@@ -74,9 +76,8 @@ def _query(
     wire: Annotated[list[str] | None, QueryParameter(name="wire[]")] = None,
     portal: Annotated[list[str] | None, QueryParameter(name="portal[]")] = None,
     card: Annotated[list[str] | None, QueryParameter(name="card[]")] = None,
-    include_sweeps: str | None = None,
+    sweeps: bool,
 ) -> TransactionQuery:
-    sweeps = one_of("include_sweeps", include_sweeps, ("true", "false")) == "true"
     return TransactionQuery(
         pockets=None if pocket is None else ids_in.query_uuids("pocket[]", pocket),
         types=among("type[]", types, TYPES | {"SWEEP"} if sweeps else TYPES),
@@ -99,7 +100,18 @@ def named(name: str, texts: list[str] | None) -> list[str] | None:
     return [str(each) for each in ids_in.query_uuids(name, texts or [])] or None
 
 
-FILTERS = {"asked": Provide(_query, sync_to_thread=False)}
+def _asked_for_sweeps(include_sweeps: str | None = None) -> bool:
+    return one_of("include_sweeps", include_sweeps, ("true", "false")) == "true"
+
+
+def _no_sweeps() -> bool:
+    return False
+
+
+_QUERY = Provide(_query, sync_to_thread=False)
+FILTERS = {"asked": _QUERY, "sweeps": Provide(_asked_for_sweeps, sync_to_thread=False)}
+WITHOUT_SWEEPS = {"asked": _QUERY, "sweeps": Provide(_no_sweeps, sync_to_thread=False)}
+"""Only partners can ask for sweeps."""
 
 
 async def transaction_page(
@@ -134,6 +146,66 @@ async def transaction_page(
         place_of=lambda half: (*key_of(half[0]), half[1]),
     )
     return Page([_shown(half) for half in page.items], page.next_page, page.prev_page)
+
+
+async def numbered_page(
+    bank: Bank,
+    wanted: ListQuery,
+    asked: TransactionQuery,
+    now: datetime,
+    scope: str,
+    of: tuple[UUID, list[UUID]],
+) -> Page[ActivityRow]:
+    """A page of some pockets of one customer, whose journals number their activity."""
+    return await transaction_page(
+        bank,
+        wanted,
+        asked,
+        now,
+        scope=scope,
+        key_of=lambda row: (row.journal_no, row.leg_no),
+        fetch=partial(_numbered, bank, *of),
+    )
+
+
+async def _numbered(
+    bank: Bank,
+    owner: UUID,
+    own: list[UUID],
+    wanted: Wanted,
+    key: Place | None,
+    including: bool,  # noqa: FBT001 - one of many of a page
+    descending: bool,  # noqa: FBT001
+    limit: int,
+) -> list[ActivityRow]:
+    return await numbered_rows(
+        bank, owner, own, wanted, key, including=including, descending=descending, limit=limit
+    )
+
+
+async def numbered_rows(
+    bank: Bank,
+    owner: UUID,
+    own: list[UUID],
+    wanted: Wanted,
+    key: Place | None,
+    *,
+    including: bool,
+    descending: bool,
+    limit: int,
+) -> list[ActivityRow]:
+    """The activity of some pockets of one customer on from (journal_no, leg_no), or with it."""
+    after = None
+    if key is not None:
+        step = (1 if descending else -1) if including else 0
+        after = (int(key[0]), int(key[1]) + step)
+    if len(own) == 1:
+        return await activity.list_of_pocket(
+            bank.pool, owner, own[0], wanted, after=after, descending=descending, limit=limit
+        )
+    return await activity.list_of_customer(
+        bank.pool, owner, own, wanted, after=after, descending=descending, limit=limit
+    )
 
 
 Half = tuple[ActivityRow, int]

@@ -137,7 +137,7 @@ def _examples() -> Mapping[str, Mapping[str, Any]]:
 
 def _the_caller(request: ArrivedRequest) -> Caller:
     caller = arrival_of(request.scope).caller
-    if caller is None:
+    if not isinstance(caller, Caller):
         raise NotAuthorizedException
     return caller
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from datetime import datetime
 from typing import Annotated
 
@@ -19,13 +18,9 @@ from billfold.interfaces.http.answers import Turned
 from billfold.interfaces.http.arrivals import Arrival, ArrivedRequest, arrival_of
 from billfold.interfaces.http.hosts import is_bare, slug_of
 from billfold.interfaces.http.marks import OPEN, refuses
+from billfold.interfaces.http.passwords import PasswordGate
 from billfold.kit.clock import wall_now
-from billfold.kit.crypto import verify_password
-from billfold.kit.errors import Unavailable
 
-AT_ONCE = 2
-"""How many passwords are verified side by side; each takes 19 MiB and a core."""
-WAITING_MAX = 100
 Word = Annotated[str, msgspec.Meta(min_length=1, max_length=128)]
 
 
@@ -51,12 +46,11 @@ class Login(msgspec.Struct, frozen=True):
 class LoginDesk:
     """Where passwords are checked, two at a time."""
 
-    __slots__ = ("_bank", "_gate", "_waiting")
+    __slots__ = ("_bank", "_gate")
 
     def __init__(self, bank: Bank) -> None:
         self._bank = bank
-        self._gate = asyncio.Semaphore(AT_ONCE)
-        self._waiting = 0
+        self._gate = PasswordGate()
 
     async def log_in(self, body: LoginRequest, arrival: Arrival, now: datetime) -> Login:
         """Return a token. Raises `invalid-credentials`, `login-locked`, `rate-limited`."""
@@ -70,7 +64,8 @@ class LoginDesk:
             raise Turned(
                 "login-locked", "Too many logins failed.", (b"retry-after", str(locked).encode())
             )
-        if not await self._verified(user, body.password) or user is None:
+        password_hash = None if user is None else user.password_hash
+        if not await self._gate.verify(password_hash, body.password) or user is None:
             await self._record_failure(user, body.username, now)
             raise Turned(
                 "invalid-credentials",
@@ -93,17 +88,6 @@ class LoginDesk:
         else:
             at_home = user is not None and user.partner_slug == slug
         return user if at_home else None
-
-    async def _verified(self, user: UserRow | None, password: str) -> bool:
-        if self._waiting >= WAITING_MAX:
-            raise Unavailable("Too many logins are waiting.", retry_after_seconds=2)
-        self._waiting += 1
-        try:
-            async with self._gate:
-                password_hash = None if user is None else user.password_hash
-                return await asyncio.to_thread(verify_password, password_hash, password)
-        finally:
-            self._waiting -= 1
 
     async def _record_failure(self, user: UserRow | None, username: str, now: datetime) -> None:
         if user is None:

@@ -31,6 +31,7 @@ from billfold.interfaces.http.transaction_lists import (
     among,
     instant,
     named,
+    numbered_page,
     through,
     transaction_page,
 )
@@ -218,7 +219,7 @@ async def _partner_page(
     owners = {owner for owner, _ in places}
     if len(owners) == 1:
         # Their own order leads straight to the rows; the partner's would go through everybody's.
-        return await _numbered_page(bank, wanted, asked, caller.now, scope, (owners.pop(), own))
+        return await numbered_page(bank, wanted, asked, caller.now, scope, (owners.pop(), own))
     return await transaction_page(
         bank,
         wanted,
@@ -239,7 +240,7 @@ async def _customer_page(
         named = dict.fromkeys(asked.pockets)
         own = [await caller.pocket_of(bank, owner, each) for each in named]
     scope = f"transactions:customer:{owner}"
-    return await _numbered_page(bank, wanted, asked, caller.now, scope, (owner, own))
+    return await numbered_page(bank, wanted, asked, caller.now, scope, (owner, own))
 
 
 async def _pocket_page(
@@ -254,50 +255,7 @@ async def _pocket_page(
         named = [await caller.pocket(bank, each) for each in asked.pockets]
         own = own if key in named else []
     scope = f"transactions:pocket:{key[1]}"
-    return await _numbered_page(bank, wanted, asked, caller.now, scope, (key[0], own))
-
-
-async def _numbered_page(
-    bank: Bank,
-    wanted: ListQuery,
-    asked: TransactionQuery,
-    now: datetime,
-    scope: str,
-    of: tuple[UUID, list[UUID]],
-) -> Page[ActivityRow]:
-    """A page of some pockets of one customer, whose journals number their activity."""
-    return await transaction_page(
-        bank,
-        wanted,
-        asked,
-        now,
-        scope=scope,
-        key_of=lambda row: (row.journal_no, row.leg_no),
-        fetch=partial(_of_customer, bank, *of),
-    )
-
-
-async def _of_customer(
-    bank: Bank,
-    owner: UUID,
-    own: list[UUID],
-    wanted: Wanted,
-    key: Place | None,
-    including: bool,  # noqa: FBT001 - one of many of a page
-    descending: bool,  # noqa: FBT001
-    limit: int,
-) -> list[ActivityRow]:
-    after = None
-    if key is not None:
-        step = (1 if descending else -1) if including else 0
-        after = (int(key[0]), int(key[1]) + step)
-    if len(own) == 1:
-        return await activity.list_of_pocket(
-            bank.pool, owner, own[0], wanted, after=after, descending=descending, limit=limit
-        )
-    return await activity.list_of_customer(
-        bank.pool, owner, own, wanted, after=after, descending=descending, limit=limit
-    )
+    return await numbered_page(bank, wanted, asked, caller.now, scope, (key[0], own))
 
 
 async def _of_partner(

@@ -1,0 +1,138 @@
+"""Public keys in the two forms they come in, JWK and PEM, and the one algorithm of each kind."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import json
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    PublicFormat,
+    load_pem_public_key,
+)
+
+PublicKey = ec.EllipticCurvePublicKey | ed25519.Ed25519PublicKey | rsa.RSAPublicKey
+ALGORITHMS = ("ES256", "Ed25519", "EdDSA", "PS256")
+"""The names of what keys sign with here. Ed25519 is what RFC 9864 calls the EdDSA of Ed25519."""
+_NAMES = {"EdDSA": ("EdDSA", "Ed25519")}
+_PRIVATE = frozenset({"d", "p", "q", "dp", "dq", "qi", "oth", "k"})
+_MEMBERS = {"EC": ("crv", "kty", "x", "y"), "OKP": ("crv", "kty", "x"), "RSA": ("e", "kty", "n")}
+_COORDINATE_BYTES = 32
+_RSA_BITS_MIN, _RSA_BITS_MAX = 2048, 4096
+_EXPONENT_MIN, _EXPONENT_MAX = 65_537, 2**32
+
+
+class WrongKey(ValueError):  # noqa: N818 - a judgement, said on by whoever asked
+    """It is no public key that may be used here; the text says why."""
+
+
+class KnownKey(NamedTuple):
+    """A public key ready for use, its algorithm, and its RFC 7638 thumbprint (SHA-256)."""
+
+    key: PublicKey
+    algorithm: str
+    thumbprint: str
+
+
+def names_of(algorithm: str) -> tuple[str, ...]:
+    """Return all names of the one algorithm that a kind of key is used with."""
+    return _NAMES.get(algorithm, (algorithm,))
+
+
+def from_jwk(jwk: Mapping[str, Any]) -> KnownKey:
+    """Return the key of a JWK. Raises WrongKey for a private one, a weak one, another kind."""
+    if _PRIVATE & jwk.keys():
+        raise WrongKey("the key is a private one")
+    members = _MEMBERS.get(str(jwk.get("kty")))
+    if members is None or not all(isinstance(jwk.get(each), str) for each in members):
+        raise WrongKey("the key is none of P-256, Ed25519 and RSA")
+    return _read(tuple((each, jwk[each]) for each in members))
+
+
+@lru_cache(4096)
+def from_pem(pem: str) -> KnownKey:
+    """Return the key of a PEM (SubjectPublicKeyInfo). Raises WrongKey as `from_jwk` does."""
+    try:
+        key = load_pem_public_key(pem.encode())
+    except ValueError:
+        raise WrongKey("it is not a public key in PEM") from None
+    return from_jwk(to_jwk(key))
+
+
+def to_jwk(key: object) -> dict[str, str]:
+    """Return a public key as JWK. Raises WrongKey for a kind that is not used here."""
+    if isinstance(key, ec.EllipticCurvePublicKey) and key.curve.name == "secp256r1":
+        point = key.public_numbers()
+        x, y = (_text(each.to_bytes(_COORDINATE_BYTES)) for each in (point.x, point.y))
+        return {"kty": "EC", "crv": "P-256", "x": x, "y": y}
+    if isinstance(key, ed25519.Ed25519PublicKey):
+        return {"kty": "OKP", "crv": "Ed25519", "x": _text(key.public_bytes_raw())}
+    if isinstance(key, rsa.RSAPublicKey):
+        numbers = key.public_numbers()
+        return {"kty": "RSA", "n": _number_text(numbers.n), "e": _number_text(numbers.e)}
+    raise WrongKey("the key is none of P-256, Ed25519 and RSA")
+
+
+def to_pem(key: PublicKey) -> str:
+    """Return a public key as PEM."""
+    return key.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode()
+
+
+@lru_cache(16_384)
+def _read(members: tuple[tuple[str, str], ...]) -> KnownKey:
+    """Read a JWK given by the members its thumbprint is made of, in their order."""
+    jwk = dict(members)
+    canonical = json.dumps(jwk, separators=(",", ":"), sort_keys=True).encode()
+    thumbprint = _text(hashlib.sha256(canonical).digest())
+    try:
+        if jwk["kty"] == "EC":
+            return KnownKey(_p256(jwk), "ES256", thumbprint)
+        if jwk["kty"] == "OKP":
+            return KnownKey(_ed25519(jwk), "EdDSA", thumbprint)
+        return KnownKey(_rsa(jwk), "PS256", thumbprint)
+    except (ValueError, binascii.Error) as error:
+        raise error if isinstance(error, WrongKey) else WrongKey("the key cannot be read") from None
+
+
+def _p256(jwk: Mapping[str, str]) -> PublicKey:
+    if jwk["crv"] != "P-256":
+        raise WrongKey("the curve is not P-256")
+    x, y = (_bytes(jwk[each], _COORDINATE_BYTES) for each in ("x", "y"))
+    return ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP256R1(), b"\x04" + x + y)
+
+
+def _ed25519(jwk: Mapping[str, str]) -> PublicKey:
+    if jwk["crv"] != "Ed25519":
+        raise WrongKey("the curve is not Ed25519")
+    return ed25519.Ed25519PublicKey.from_public_bytes(_bytes(jwk["x"], _COORDINATE_BYTES))
+
+
+def _rsa(jwk: Mapping[str, str]) -> PublicKey:
+    modulus, exponent = (int.from_bytes(_bytes(jwk[each])) for each in ("n", "e"))
+    if not _RSA_BITS_MIN <= modulus.bit_length() <= _RSA_BITS_MAX:
+        raise WrongKey(f"an RSA key has {_RSA_BITS_MIN} to {_RSA_BITS_MAX} bits")
+    if not _EXPONENT_MIN <= exponent <= _EXPONENT_MAX:
+        raise WrongKey("the exponent of the RSA key is unusual")
+    return rsa.RSAPublicNumbers(exponent, modulus).public_key()
+
+
+def _bytes(text: str, length: int | None = None) -> bytes:
+    """Return what base64url stands for; one text for each value, so that a key has one name."""
+    found = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
+    if _text(found) != text or (length is not None and len(found) != length):
+        raise WrongKey("a member of the key is not base64url of its length")
+    return found
+
+
+def _text(value: bytes) -> str:
+    return base64.urlsafe_b64encode(value).rstrip(b"=").decode()
+
+
+def _number_text(number: int) -> str:
+    return _text(number.to_bytes((number.bit_length() + 7) // 8))

@@ -1,0 +1,35 @@
+"""How the authorization server says no: an error code of OAuth, one sentence."""
+
+from __future__ import annotations
+
+
+class OAuthError(Exception):
+    """An error of RFC 6749 or its companions. Which status it has is for the door to say.
+
+    `error` is for programs, `description` for people: printable ASCII without quotes.
+    """
+
+    def __init__(self, error: str, description: str) -> None:
+        super().__init__(f"{error}: {description}")
+        self.error = error
+        self.description = description
+
+
+def bad_proof(description: str) -> OAuthError:
+    """Return the refusal of a DPoP proof."""
+    return OAuthError("invalid_dpop_proof", description)
+
+
+def bad_client(description: str) -> OAuthError:
+    """Return the refusal of a client that did not prove who it is."""
+    return OAuthError("invalid_client", description)
+
+
+def bad_grant(description: str) -> OAuthError:
+    """Return the refusal of a code or a refresh token."""
+    return OAuthError("invalid_grant", description)
+
+
+def bad_request(description: str) -> OAuthError:
+    """Return the refusal of a request that is not as it should be."""
+    return OAuthError("invalid_request", description)

@@ -1,0 +1,95 @@
+"""People, what they are members of, and where they are signed in. Instants are wall time."""
+
+from datetime import datetime
+from typing import Literal
+from uuid import UUID
+
+import msgspec
+
+Role = Literal["ADMIN", "MANAGER", "APPROVER", "INITIATOR", "VIEWER", "SERVICE"]
+MemberStatus = Literal["PENDING", "ACTIVE", "DEACTIVATED"]
+Proof = Literal["pwd", "otp", "hwk"]
+"""What a person proved himself with, in the words of RFC 8176."""
+Purpose = Literal["welcome", "reset"]
+
+
+class Person(msgspec.Struct, frozen=True, kw_only=True):
+    """Somebody who can sign in. Knows no password: `Factors` says what he has."""
+
+    user_id: UUID
+    email: str
+    email_verified_at: datetime | None
+    first_name: str
+    last_name: str
+    phone_number: str | None
+    phone_verified_at: datetime | None
+    time_zone: str
+    created_at: datetime
+    last_login_at: datetime | None
+
+    @property
+    def name(self) -> str:
+        """The name as it is written to and about him."""
+        return f"{self.first_name} {self.last_name}"
+
+
+class Membership(msgspec.Struct, frozen=True, kw_only=True):
+    """What a person is to a customer."""
+
+    member_id: UUID
+    customer_id: UUID
+    customer_name: str
+    role: Role
+    status: MemberStatus
+
+
+class Factors(msgspec.Struct, frozen=True, kw_only=True):
+    """What a person can prove himself with."""
+
+    password_changed_at: datetime | None
+    authenticator_since: datetime | None
+    passkeys: int
+
+    @property
+    def has_second(self) -> bool:
+        """Tell whether there is anything beside a password."""
+        return self.authenticator_since is not None or self.passkeys > 0
+
+
+class Session(msgspec.Struct, frozen=True, kw_only=True):
+    """One browser in which a person is signed in.
+
+    `proved_at` is the `auth_time` of what comes of it. Until it is `complete` a second factor is
+    missing, and it opens nothing.
+    """
+
+    session_id: UUID
+    person: Person
+    proved: tuple[Proof, ...]
+    complete: bool
+    proved_at: datetime
+    started_at: datetime
+    seen_at: datetime
+    ends_at: datetime
+    address: str
+    device: str
+
+
+class Passkey(msgspec.Struct, frozen=True, kw_only=True):
+    """A key that a device or a password manager keeps for a person."""
+
+    passkey_id: UUID
+    credential_id: bytes
+    user_id: UUID
+    public_key: bytes
+    sign_count: int
+    name: str
+    created_at: datetime
+    used_at: datetime | None
+
+
+class Visitor(msgspec.Struct, frozen=True, kw_only=True):
+    """From where somebody comes: his address, and his browser in words."""
+
+    address: str
+    device: str

@@ -1,0 +1,1 @@
+"""The authorization server: where programs get tokens and people decide what they may do."""

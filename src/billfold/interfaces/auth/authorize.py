@@ -1,0 +1,148 @@
+"""The authorization endpoint: a browser brings a request, and is shown to the page that asks.
+
+Where the client or its address is not known, nobody is sent anywhere: a page says why. Every
+answer that goes back to a client names who gives it (`iss`, RFC 9207).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from html import escape
+from typing import Any
+from uuid import UUID
+
+from litestar import Response, get, post
+from litestar.handlers import HTTPRouteHandler
+
+from billfold.domain import oauth
+from billfold.domain.oauth import Client, OAuthError, asking
+from billfold.interfaces.auth.desk import Desk
+from billfold.interfaces.auth.forms import Fields, fields_of, form_of
+from billfold.interfaces.auth.refused import HTML, as_page
+from billfold.interfaces.auth.told import ASK_TOLD
+from billfold.interfaces.http.answers import Answer
+from billfold.interfaces.http.arrivals import ArrivedRequest, arrival_of
+from billfold.interfaces.http.ids_in import path_uuid
+from billfold.interfaces.http.marks import ANY_QUERY, OPEN
+from billfold.kit.clock import wall_now
+
+PATH = "/api/oauth2/authorize"
+CONSENT_PATH = "/consent"
+_CARRIED = ("code", "state", "iss", "error", "error_description")
+_SCRIPT_PATH = "/api/oauth2/form-post.js"
+_SCRIPT = "document.forms[0].submit();\n"
+_FORM = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>Back to the application</title>
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark"></head>
+<body><form method="post" action="{action}">
+{fields}
+<p>You are sent back to the application.</p><button>Go on</button></form>
+<script src="{script}"></script></body></html>
+"""
+
+
+@get(PATH, opt=OPEN | ANY_QUERY | ASK_TOLD, status_code=303, tags=["authorization"])
+async def authorize(request: ArrivedRequest, desk: Desk) -> Response[Any]:
+    """Begin to ask a person, with parameters in the query or a `request_uri`."""
+    return await _begin(desk, request, posted=False)
+
+
+@post(PATH, opt=OPEN | ANY_QUERY, status_code=303, include_in_schema=False)
+async def authorize_by_form(request: ArrivedRequest, desk: Desk) -> Response[Any]:
+    """Begin to ask a person, with parameters in a form."""
+    return await _begin(desk, request, posted=True)
+
+
+@get("/api/oauth2/form-post/{request_id:str}", opt=OPEN | ANY_QUERY, include_in_schema=False)
+async def carry_answer(request_id: str, request: ArrivedRequest, desk: Desk) -> Response[Any]:
+    """Let the browser carry an answer in a form, for clients that want it so."""
+    async with desk.bank.pool.acquire() as conn:
+        action = await oauth.form_target(conn, path_uuid("request_id", request_id), wall_now())
+    sent = fields_of(request.scope["query_string"])
+    hidden = "\n".join(
+        f'<input type="hidden" name="{name}" value="{escape(sent[name])}">'
+        for name in _CARRIED
+        if name in sent
+    )
+    page = _FORM.format(action=escape(action), fields=hidden, script=_SCRIPT_PATH)
+    policy = (
+        "default-src 'none'; script-src 'self'; base-uri 'none'; frame-ancestors 'none'; "
+        f"form-action {_origin(action)}"
+    )
+    headers = {"content-security-policy": policy, "x-frame-options": "DENY"}
+    return Response(page, media_type=HTML, headers=headers)
+
+
+@get(_SCRIPT_PATH, opt=OPEN, include_in_schema=False)
+async def show_script() -> Response[str]:
+    """Return the one line that presses the button of that form."""
+    return Response(_SCRIPT, media_type="text/javascript; charset=utf-8")
+
+
+async def _begin(desk: Desk, request: ArrivedRequest, *, posted: bool) -> Response[Any]:
+    arrival, now = arrival_of(request.scope), wall_now()
+    try:
+        sent = form_of(arrival) if posted else fields_of(request.scope["query_string"])
+        client = await _client(desk, sent)
+        if "request_uri" in sent:
+            request_id = await oauth.resume_request(
+                desk.bank.pool, client, sent["request_uri"], now
+            )
+            return _to_consent(desk, request_id)
+        redirect_uri = asking.redirect_in(client, sent)
+    except OAuthError as error:
+        return _response(as_page(error))
+    try:
+        return _to_consent(desk, await _opened(desk, client, sent, now))
+    except OAuthError as error:
+        return _send(redirect_uri, _told(desk, sent, error))
+
+
+async def _client(desk: Desk, sent: Fields) -> Client:
+    client_id = sent.get("client_id")
+    client = None if client_id is None else await oauth.find_client(desk.bank.pool, client_id)
+    if client is None or client.revoked_at is not None:
+        raise OAuthError("invalid_client", "The application is not known here.")
+    return client
+
+
+async def _opened(desk: Desk, client: Client, sent: Fields, now: datetime) -> UUID:
+    if client.is_fapi2:
+        raise OAuthError("invalid_request", "This client must push its requests (request_uri).")
+    asked = asking.read_request(client, sent)
+    return await oauth.open_request(desk.bank.pool, client, asked, now)
+
+
+def _told(desk: Desk, sent: Fields, error: OAuthError) -> Mapping[str, str | None]:
+    return {
+        "error": error.error,
+        "error_description": error.description,
+        "state": sent.get("state"),
+        "iss": desk.issuer,
+    }
+
+
+def _to_consent(desk: Desk, request_id: UUID) -> Response[Any]:
+    return _send(desk.issuer + CONSENT_PATH, {"request": str(request_id)})
+
+
+def _send(uri: str, fields: Mapping[str, str | None]) -> Response[Any]:
+    """Send the browser somewhere by 303: what was posted here is not posted there (RFC 9700)."""
+    return Response(b"", status_code=303, headers={"location": oauth.redirect_with(uri, fields)})
+
+
+def _response(answer: Answer) -> Response[bytes]:
+    headers = {name.decode(): value.decode("latin-1") for name, value in answer.headers}
+    return Response(
+        answer.body, status_code=answer.status, media_type=answer.content_type, headers=headers
+    )
+
+
+def _origin(uri: str) -> str:
+    """Return scheme and authority of a registered address; nothing else can be in them."""
+    return "/".join(uri.split("/", 3)[:3]).partition("?")[0]
+
+
+ROUTES: list[HTTPRouteHandler] = [authorize, authorize_by_form, carry_answer, show_script]

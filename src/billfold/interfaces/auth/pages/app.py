@@ -1,0 +1,95 @@
+"""The pages put together: behind one entrance, in one frame."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+from litestar import Litestar, Request, Response
+from litestar.di import Provide
+from litestar.exceptions import HTTPException
+from litestar.handlers import HTTPRouteHandler
+from litestar.middleware import DefineMiddleware
+
+from billfold.engine.bank import Bank
+from billfold.interfaces.auth.pages.entrance import Desk, Entrance, find_visit, visit_of
+from billfold.interfaces.auth.pages.visits import Visit
+from billfold.interfaces.http.answers import answer_to
+from billfold.interfaces.http.arrivals import ArrivedRequest, arrival_of
+from billfold.interfaces.http.frame import Frame
+from billfold.interfaces.http.signatures import plain_signatures
+from billfold.kit.clock import wall_now
+from billfold.kit.errors import BillfoldError, InvalidInput
+from billfold.kit.problems import PROBLEMS
+
+_HEADINGS = {400: "This cannot be read", 403: "This is not allowed", 404: "There is nothing here",
+             429: "Too many tries", 503: "Not now"}  # fmt: skip
+
+
+def page_routes() -> list[HTTPRouteHandler]:
+    """Return the ROUTES of every module here."""
+    here = importlib.import_module(str(__package__))
+    found: list[HTTPRouteHandler] = []
+    for module in pkgutil.iter_modules(here.__path__, f"{here.__name__}."):
+        found += getattr(importlib.import_module(module.name), "ROUTES", ())
+    return found
+
+
+def create_pages_app(bank: Bank, *, clock: Callable[[], datetime] = wall_now) -> Litestar:
+    """Return the ASGI application of the pages for one worker. `clock` is wall time."""
+    desk = Desk(bank, clock)
+
+    def the_desk() -> Desk:
+        return desk
+
+    with plain_signatures():
+        app = Litestar(
+            route_handlers=page_routes(),
+            middleware=[DefineMiddleware(Entrance, desk=desk)],
+            dependencies={
+                "desk": Provide(the_desk, sync_to_thread=False),
+                "visit": Provide(_the_visit, sync_to_thread=False),
+            },
+            exception_handlers={Exception: _on_error},
+            request_class=ArrivedRequest,
+            openapi_config=None,
+            logging_config=None,
+        )
+    app.state.desk = desk
+    app.asgi_handler = Frame(app.asgi_handler, bank.settings)
+    return app
+
+
+def _the_visit(request: ArrivedRequest) -> Visit:
+    return visit_of(request.scope)
+
+
+def _on_error(request: Request[Any, Any, Any], error: Exception) -> Response[Any]:
+    """Say on a page what went wrong. What nobody foresaw is logged with its trace."""
+    arrival = arrival_of(request.scope)
+    answer = answer_to(error, arrival)
+    headers = {name.decode(): value.decode("latin-1") for name, value in answer.headers}
+    desk: Desk = request.app.state.desk
+    visit = find_visit(request.scope) or Visit(arrival, desk.csrf_key, desk.clock())
+    return desk.looks.page(
+        visit,
+        "error",
+        status=answer.status,
+        headers=headers,
+        heading=_HEADINGS.get(answer.status, "Something went wrong"),
+        sentence=_sentence(error),
+        trace_id=arrival.trace_id,
+    )
+
+
+def _sentence(error: Exception) -> str:
+    if isinstance(error, InvalidInput):
+        return "What was sent is not complete. Go back and try again."
+    if isinstance(error, BillfoldError) and error.code in PROBLEMS:
+        return error.detail
+    if isinstance(error, HTTPException):
+        return "The address is wrong, or the page is gone."
+    return "It is our fault, and it was noted. Try again in a moment."

@@ -1,0 +1,103 @@
+"""Signing in with an address of mail and a password, and signing out."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import quote
+
+from litestar import Response, get, post
+from litestar.handlers import HTTPRouteHandler
+
+from billfold.domain import oauth, people
+from billfold.interfaces.auth.pages.arriving import forget, in_words, wait_for
+from billfold.interfaces.auth.pages.entrance import ANYBODY, Desk
+from billfold.interfaces.auth.pages.looks import go, session_cookie
+from billfold.interfaces.auth.pages.visits import Visit, query_of
+from billfold.interfaces.http.arrivals import ArrivedRequest
+from billfold.kit.crypto import token
+from billfold.kit.ids import command_id
+
+_NOBODY = command_id("people", "nobody")
+_WRONG = "The email address and the password do not belong together."
+
+
+@get("/", opt=ANYBODY)
+async def go_home() -> Response[bytes]:
+    """Lead to the account."""
+    return go("/account")
+
+
+@get("/sign-in", opt=ANYBODY)
+async def ask_who(request: ArrivedRequest, desk: Desk, visit: Visit) -> Response[Any]:
+    """Ask for address and password."""
+    query = query_of(request.scope)
+    to = visit.own_path(query.get("next"))
+    if visit.is_signed_in:
+        return go(to)
+    return desk.looks.page(visit, "sign_in", next=to, email=query.get("email", ""), wrong="")
+
+
+@post("/sign-in", opt=ANYBODY)
+async def sign_in(desk: Desk, visit: Visit) -> Response[Any]:
+    """Look at address and password; the second factor comes next."""
+    to = visit.own_path(visit.form.get("next"))
+    email = visit.form.get("email", "").strip().lower()
+    person = await people.find_person_by_email(desk.bank.pool, email)
+    subject = people.tries.password_of(email)
+    wait = await wait_for(desk, visit, subject, person)
+    if wait:
+        return _refused(desk, visit, to, email, wait)
+    # Asked of everybody, so that an address that nobody has takes as long as any other.
+    user_id = _NOBODY if person is None else person.user_id
+    password_hash = await people.find_password_hash(desk.bank.pool, user_id)
+    given = visit.form.get("password", "")
+    if not await desk.gate.verify(password_hash, given) or person is None:
+        return desk.looks.page(visit, "sign_in", status=422, next=to, email=email, wrong=_WRONG)
+    await forget(desk, visit, subject)
+    await people.sessions.end_session(desk.bank.pool, visit.cookie_hash)
+    cookie = await people.sessions.open_session(
+        desk.bank.pool,
+        person.user_id,
+        proved=("pwd",),
+        complete=False,
+        visitor=visit.visitor,
+        now=visit.now,
+    )
+    return go(f"/second-factor?next={quote(to, safe='')}", session_cookie(cookie))
+
+
+@get("/sign-out", opt=ANYBODY)
+async def ask_to_leave(desk: Desk, visit: Visit) -> Response[Any]:
+    """Ask whether to sign out: a link alone does not do it."""
+    if visit.session is None:
+        return desk.looks.page(visit, "signed_out")
+    return desk.looks.page(visit, "sign_out")
+
+
+@post("/sign-out", opt=ANYBODY)
+async def sign_out(desk: Desk, visit: Visit) -> Response[Any]:
+    """End the session, and the access tokens that came of it."""
+    ended = await people.sessions.end_session(desk.bank.pool, visit.cookie_hash)
+    if ended is not None:
+        await oauth.revoke_session(desk.bank.pool, ended)
+    fresh, _ = token()
+    return go("/sign-out", session_cookie(fresh))
+
+
+def _refused(desk: Desk, visit: Visit, to: str, email: str, wait: int) -> Response[Any]:
+    sentence = (
+        f"There were too many tries. Wait {in_words(wait)}, then try again. "
+        "A passkey works all the same."
+    )
+    return desk.looks.page(
+        visit,
+        "sign_in",
+        status=429,
+        headers={"retry-after": str(wait)},
+        next=to,
+        email=email,
+        wrong=sentence,
+    )
+
+
+ROUTES: list[HTTPRouteHandler] = [go_home, ask_who, sign_in, ask_to_leave, sign_out]

@@ -1,0 +1,126 @@
+"""The token endpoint: a code, a refresh token or a client's own word becomes an access token."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from litestar import Response, post
+from litestar.handlers import HTTPRouteHandler
+
+from billfold.domain import oauth
+from billfold.domain.oauth import (
+    BY_ITSELF,
+    CODE,
+    REFRESH,
+    Exchanged,
+    Holder,
+    OAuthError,
+    claims,
+    scopes_in,
+    signing,
+)
+from billfold.interfaces.auth.desk import TOKEN_PATH, Desk, Proven
+from billfold.interfaces.auth.forms import Fields, form_of, required
+from billfold.interfaces.auth.told import TOKEN_TOLD
+from billfold.interfaces.http.arrivals import ArrivedRequest, arrival_of
+from billfold.interfaces.http.marks import ANY_QUERY, OPEN
+from billfold.kit import ids
+from billfold.kit.clock import wall_now
+
+if TYPE_CHECKING:
+    from billfold.kit.db import Connection
+
+Exchange = Callable[["Connection", Proven, Fields, datetime], Awaitable[Exchanged]]
+
+
+class TokenAnswer(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What RFC 6749 and OpenID Connect answer. `token_type` is DPoP for tokens bound to a key."""
+
+    access_token: str
+    token_type: str
+    expires_in: int
+    scope: str
+    refresh_token: str | None = None
+    id_token: str | None = None
+
+
+@post(TOKEN_PATH, opt=OPEN | ANY_QUERY | TOKEN_TOLD, status_code=200, tags=["tokens"])
+async def issue_token(request: ArrivedRequest, desk: Desk) -> Response[Any]:
+    """Issue an access token for 900 seconds."""
+    arrival, now = arrival_of(request.scope), wall_now()
+    form = form_of(arrival)
+    grant_type = required(form, "grant_type")
+    proven = await desk.prove(arrival, form, now, must_bind=True)
+    exchange = _EXCHANGES.get(grant_type)
+    if exchange is None:
+        raise OAuthError("unsupported_grant_type", f"grant_type is one of {', '.join(_EXCHANGES)}.")
+    if grant_type not in proven.client.grant_types:
+        raise OAuthError("unauthorized_client", "This client is not registered for the grant.")
+    async with desk.bank.pool.acquire() as conn:
+        exchanged = await exchange(conn, proven, form, now)
+        id_token = await _id_token(desk, conn, proven, exchanged, now)
+    answer = TokenAnswer(
+        access_token=exchanged.access.token,
+        token_type="Bearer" if exchanged.holder.jkt is None else "DPoP",
+        expires_in=int((exchanged.access.expires_at - now).total_seconds()),
+        scope=" ".join(exchanged.holder.scopes),
+        refresh_token=exchanged.refresh_token,
+        id_token=id_token,
+    )
+    headers = {name.decode(): value.decode() for name, value in desk.nonce_for(proven.client, now)}
+    return Response(answer, headers={"pragma": "no-cache", **headers})
+
+
+async def _redeem(conn: Connection, proven: Proven, form: Fields, now: datetime) -> Exchanged:
+    return await oauth.redeem_code(
+        conn,
+        proven.client,
+        required(form, "code"),
+        redirect_uri=form.get("redirect_uri"),
+        verifier=form.get("code_verifier"),
+        jkt=proven.jkt,
+        now=now,
+    )
+
+
+async def _refresh(conn: Connection, proven: Proven, form: Fields, now: datetime) -> Exchanged:
+    token = required(form, "refresh_token")
+    return await oauth.refresh(
+        conn, proven.client, token, scope=form.get("scope"), jkt=proven.jkt, now=now
+    )
+
+
+async def _by_itself(conn: Connection, proven: Proven, form: Fields, now: datetime) -> Exchanged:
+    client = proven.client
+    if client.customer_id is None:
+        raise OAuthError("unauthorized_client", "This client acts for nobody.")
+    holder = Holder(
+        client_id=client.client_id,
+        customer_id=client.customer_id,
+        scopes=scopes_in(form.get("scope"), client.scopes),
+        family_id=ids.new(),
+        jkt=proven.jkt,
+    )
+    access = await oauth.issue_to(conn, holder, now)
+    return Exchanged(holder=holder, access=access, refresh_token=None)
+
+
+async def _id_token(
+    desk: Desk, conn: Connection, proven: Proven, exchanged: Exchanged, now: datetime
+) -> str | None:
+    """Return an ID token where `openid` was granted: PS256 for fapi2 clients, else RS256."""
+    holder = exchanged.holder
+    if "openid" not in holder.scopes or holder.user_id is None:
+        return None
+    person = await claims.claims_of(conn, holder.user_id, holder.customer_id, holder.scopes)
+    told = claims.id_token_claims(exchanged, person, issuer=desk.issuer, now=now)
+    algorithm = "PS256" if proven.client.is_fapi2 else "RS256"
+    return signing.sign(await desk.signing_keys(now), algorithm, told, now)
+
+
+_EXCHANGES: dict[str, Exchange] = {CODE: _redeem, REFRESH: _refresh, BY_ITSELF: _by_itself}
+
+ROUTES: list[HTTPRouteHandler] = [issue_token]

@@ -1,0 +1,49 @@
+"""The person of a sandbox: a member of its customer who can sign in on the pages."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+import msgspec
+
+from billfold.domain import people
+from billfold.interfaces.cli.partners import new_password
+from billfold.kit.clock import wall_now
+from billfold.kit.crypto import hash_password
+
+if TYPE_CHECKING:
+    from billfold.engine.bank import Bank
+
+EMAIL = "ada@dummy-customer.example"
+
+
+class SandboxPerson(msgspec.Struct, frozen=True):
+    """What a person signs in with; `totp_secret` is for an authenticator app, in base32."""
+
+    email: str
+    password: str
+    totp_secret: str
+
+
+async def sandbox_person(
+    bank: Bank, customer_id: UUID, kept: SandboxPerson | None
+) -> SandboxPerson:
+    """Return credentials in force: those of the last start, or new ones where they are lost."""
+    known = await people.find_person_by_email(bank.pool, EMAIL)
+    if known is not None and kept is not None:
+        return kept
+    made = SandboxPerson(EMAIL, new_password(), people.codes.new_secret())
+    async with bank.pool.acquire() as conn:
+        if known is None:
+            await people.settle_person(
+                conn, bank.vault, customer_id, email=EMAIL, first_name="Ada", last_name="Marsh",
+                role="ADMIN", password_hash=hash_password(made.password),
+                secret=made.totp_secret, now=wall_now(),
+            )  # fmt: skip
+        else:
+            await people.renew_person(
+                conn, bank.vault, known.user_id, password_hash=hash_password(made.password),
+                secret=made.totp_secret, now=wall_now(),
+            )  # fmt: skip
+    return made

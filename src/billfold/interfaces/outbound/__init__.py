@@ -1,0 +1,1 @@
+"""News for people outside: letters that wait to be sent."""

@@ -1,0 +1,26 @@
+"""Mail: letters to people, in plain text."""
+
+from typing import Protocol
+from uuid import UUID
+
+import msgspec
+
+
+class Letter(msgspec.Struct, frozen=True, kw_only=True):
+    """One letter to one address. The same id is the same letter: it may be sent again."""
+
+    letter_id: UUID
+    recipient: str
+    subject: str
+    text: str
+
+
+class MailRefused(Exception):  # noqa: N818 - says what happened
+    """The letter was not taken. It may be later."""
+
+
+class Mail(Protocol):
+    """Whoever carries letters."""
+
+    async def send(self, letter: Letter) -> None:
+        """Hand a letter over. Raises MailRefused."""
