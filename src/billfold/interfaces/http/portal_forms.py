@@ -10,13 +10,15 @@ import msgspec
 from litestar.params import QueryParameter
 
 from billfold.domain import portals
+from billfold.domain.directory import CustomerRow
 from billfold.domain.portals import PortalRow
 from billfold.engine.bank import Bank
 from billfold.flows.portals import BANK_RAILS, OpenPortal
 from billfold.interfaces.http.calls import Call
 from billfold.interfaces.http.lists import ListQuery, page_of
+from billfold.interfaces.http.shapes.customer import address_of, one_line
 from billfold.interfaces.http.shapes.pages import CursorList
-from billfold.interfaces.http.shapes.portal import Portal, render_portal
+from billfold.interfaces.http.shapes.portal import Beneficiary, Portal, render_portal
 from billfold.interfaces.http.shapes.texts import NOT_BLANK
 from billfold.kit.errors import InvalidInput, Refused
 
@@ -61,6 +63,14 @@ async def open_portal(
         )
     )
     return await portals.get_portal(bank.pool, owner, UUID(answer.outcome["portal_id"]))
+
+
+def beneficiary_of(customer: CustomerRow | None) -> Beneficiary:
+    """Whom payments into a customer's portals are for."""
+    if customer is None:
+        return Beneficiary("", None)
+    address = address_of(customer)
+    return Beneficiary(customer.name, one_line(address) if address else None)
 
 
 async def portal_page(

@@ -7,7 +7,7 @@ from litestar import get, patch, post
 from litestar.status_codes import HTTP_201_CREATED, HTTP_204_NO_CONTENT
 
 from billfold.domain import portals
-from billfold.domain.directory import CustomerRow, find_customer
+from billfold.domain.directory import find_customer
 from billfold.domain.portals import PortalRow
 from billfold.engine.bank import Bank
 from billfold.flows.portals import UpdatePortal
@@ -20,16 +20,15 @@ from billfold.interfaces.http.portal_forms import (
     NewName,
     OtherName,
     Types,
+    beneficiary_of,
     check_kind,
     open_portal,
     portal_page,
 )
-from billfold.interfaces.http.shapes.customer import address_of, one_line
 from billfold.interfaces.http.shapes.pages import CursorList
 from billfold.interfaces.http.shapes.portal import (
     AccountPortal,
     AccountPortals,
-    Beneficiary,
     FundingInstructions,
     Portal,
     render_account_portal,
@@ -216,14 +215,7 @@ async def get_funding_instructions(
     """Read how to pay into a portal by each of its rails."""
     found = await _find(caller, bank, "pocket_id", pocket_id, portal_id)
     customer = await find_customer(bank.pool, found.customer_id)
-    return render_instructions(found, _beneficiary(customer), bank.settings)
-
-
-def _beneficiary(customer: CustomerRow | None) -> Beneficiary:
-    if customer is None:
-        return Beneficiary("", None)
-    address = address_of(customer)
-    return Beneficiary(customer.name, one_line(address) if address else None)
+    return render_instructions(found, beneficiary_of(customer), bank.settings)
 
 
 async def _find(caller: Caller, bank: Bank, name: str, pocket_id: str, portal_id: str) -> PortalRow:
