@@ -5,6 +5,7 @@ from html import unescape
 from html.parser import HTMLParser
 
 import httpx
+from typing_extensions import override
 
 ORIGIN = "https://auth.localhost:8443"
 FIREFOX = "Mozilla/5.0 (Macintosh; Intel Mac OS X 15.1) Gecko/20100101 Firefox/140.0"
@@ -18,6 +19,7 @@ class _Forms(HTMLParser):
         self.forms = {}
         self._fields = None
 
+    @override
     def handle_starttag(self, tag, attrs):
         given = dict(attrs)
         if tag == "form":
@@ -25,6 +27,7 @@ class _Forms(HTMLParser):
         elif tag == "input" and self._fields is not None and "name" in given:
             self._fields[given["name"]] = given.get("value", "")
 
+    @override
     def handle_endtag(self, tag):
         if tag == "form":
             self._fields = None
@@ -52,7 +55,7 @@ class Browser:
     @property
     def csrf(self):
         """What scripts of the page would send."""
-        return re.search(r'name="csrf" value="([^"]+)"', self.page.text)[1]
+        return re.findall(r'name="csrf" value="([^"]+)"', self.page.text)[0]
 
     @property
     def text(self):
