@@ -4,7 +4,15 @@ Owns what a token of the Customer API stands for, on the wall clock, and the rul
 comes about. Never decides what its holder may do with money, and never who a person is.
 """
 
-from billfold.domain.oauth import asking, assertions, claims, dpop, keys, signing
+from billfold.domain.oauth import (
+    asking,
+    assertions,
+    claims,
+    dpop,
+    keys,
+    message_signatures,
+    signing,
+)
 from billfold.domain.oauth.answers import approve, deny, form_target, redirect_with
 from billfold.domain.oauth.client_rules import GRANT_TYPES, PROFILES, NewClient
 from billfold.domain.oauth.clients import (
@@ -89,6 +97,7 @@ __all__ = [
     "keys",
     "leave_session",
     "list_clients",
+    "message_signatures",
     "open_request",
     "pending_request",
     "purge_oauth",

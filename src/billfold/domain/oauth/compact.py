@@ -29,8 +29,12 @@ class Compact(NamedTuple):
 
     def is_signed_by(self, key: KnownKey) -> bool:
         """Tell whether a key signed this, with the one algorithm that is the key's own."""
-        algorithm = _ALGORITHMS[key.algorithm]
-        return bool(algorithm.verify(self.signed, key.key, self.signature))
+        return proves(key, self.signed, self.signature)
+
+
+def proves(key: KnownKey, signed: bytes, signature: bytes) -> bool:
+    """Tell whether a signature is a key's, made with the one algorithm that is its own."""
+    return bool(_ALGORITHMS[key.algorithm].verify(signed, key.key, signature))
 
 
 def take_apart(text: str) -> Compact:

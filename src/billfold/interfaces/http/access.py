@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 from urllib.parse import unquote_plus
 
-from billfold.domain.oauth import Access, OAuthError, dpop
+from billfold.domain.oauth import Access, OAuthError, client_keys, dpop, message_signatures
 from billfold.domain.oauth.keys import ALGORITHMS
 from billfold.interfaces.http.answers import Turned
 from billfold.interfaces.http.arrivals import Arrival
@@ -37,19 +37,21 @@ async def prove_access(
     """Return what the token of a request stands for. `base` is our public address.
 
     Raises `unauthorized` and `invalid-dpop-proof` with the challenge that RFC 6750 and RFC 9449
-    ask for, `bad-request` when the token is in the query.
+    ask for, `bad-request` when the token is in the query, `invalid-signature` when the request is
+    signed (RFC 9421) and the signature does not hold, or is not where its client has to sign.
     """
     scheme, token = _token_in(arrival, query)
     access = await find(token, now)
     if access is None:
         raise challenge(scheme, "invalid_token", "The access token is unknown or has expired.")
-    if access.jkt is None:
-        if scheme != "bearer":
-            raise challenge("bearer", "invalid_token", "The access token is a bearer's.")
-        return access
-    if scheme != "dpop":
+    if access.jkt is None and scheme != "bearer":
+        raise challenge("bearer", "invalid_token", "The access token is a bearer's.")
+    if access.jkt is not None and scheme != "dpop":
         raise challenge("dpop", "invalid_token", "The access token is bound to a key.")
-    await _prove(arrival, access, token, pool=pool, nonces=nonces, base=base, now=now)
+    if access.requires_signature or b"signature-input" in arrival.headers:
+        await _check_signature(arrival, query, access, pool=pool, base=base, now=now)
+    if access.jkt is not None:
+        await _prove(arrival, access, token, pool=pool, nonces=nonces, base=base, now=now)
     return access
 
 
@@ -117,3 +119,20 @@ async def _prove(
         raise challenge("dpop", "invalid_token", "The proof is by another key than the token's.")
     if not await dpop.burn_proof(pool, proof.jkt, proof.jti, proof.until):
         raise challenge("dpop", "invalid_dpop_proof", "The proof was used before.")
+
+
+async def _check_signature(
+    arrival: Arrival, query: bytes, access: Access, *, pool: Pool, base: str, now: datetime
+) -> None:
+    address = base + arrival.path + (f"?{query.decode('latin-1')}" if query else "")
+    message = message_signatures.Message(
+        method=arrival.method,
+        url=address,
+        body=arrival.body,
+        header=lambda name: arrival.header(name.encode()),
+    )
+    keys = await client_keys(pool, access.client_id, now)
+    try:
+        message_signatures.check_message(message, keys, now)
+    except message_signatures.NotSigned as why:
+        raise Turned("invalid-signature", str(why)) from None
