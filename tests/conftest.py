@@ -8,7 +8,7 @@ import asyncio
 import os
 import shutil
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from itertools import count
 from pathlib import Path
 
@@ -16,6 +16,7 @@ import asyncpg
 import pytest
 
 from billfold.adapters import embedded_postgres
+from billfold.domain.tbills.writes import write_packaged_market
 from billfold.migrations import runner
 
 
@@ -28,6 +29,7 @@ MEMORY = Path("/dev/shm")
 MEMORY_WANTED = 2 * 1024**3
 LONGEST_RUN_SECONDS = 6 * 3600
 TEMPLATE = "billfold_template"
+MARKET_TEMPLATE = "billfold_market_template"
 
 _numbers = count(1)
 
@@ -59,27 +61,36 @@ def _run_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def database_template(pg_server: embedded_postgres.Server) -> str:
     """The name of a migrated database that nobody is connected to."""
-    asyncio.run(_make_template(pg_server))
+    asyncio.run(_make_template(pg_server, TEMPLATE, runner.up))
     return TEMPLATE
 
 
-async def _make_template(server: embedded_postgres.Server) -> None:
+@pytest.fixture(scope="session")
+def market_template(pg_server: embedded_postgres.Server, database_template: str) -> str:
+    """The same with the packaged market in it: writing it takes ten times as long as cloning."""
+    asyncio.run(
+        _make_template(pg_server, MARKET_TEMPLATE, write_packaged_market, base=database_template)
+    )
+    return MARKET_TEMPLATE
+
+
+async def _make_template(
+    server: embedded_postgres.Server,
+    name: str,
+    fill: Callable[["asyncpg.Connection[asyncpg.Record]"], Awaitable[object]],
+    *,
+    base: str = "template1",
+) -> None:
     # The first worker makes it; nobody can clone it while another looks whether it is complete.
     conn = await asyncpg.connect(server.dsn)
     try:
         await conn.execute("SELECT pg_advisory_lock(1)")
-        found = await conn.fetchval("SELECT 1 FROM pg_database WHERE datname = $1", TEMPLATE)
-        if not found:
-            await _migrate(await server.create_database("billfold_unfinished"))
-            await conn.execute(f"ALTER DATABASE billfold_unfinished RENAME TO {TEMPLATE}")
-    finally:
-        await conn.close()
-
-
-async def _migrate(dsn: str) -> None:
-    conn = await asyncpg.connect(dsn)
-    try:
-        await runner.up(conn)
+        if not await conn.fetchval("SELECT 1 FROM pg_database WHERE datname = $1", name):
+            unfinished = f"{name}_unfinished"
+            filling = await asyncpg.connect(await server.create_database(unfinished, template=base))
+            await fill(filling)
+            await filling.close()
+            await conn.execute(f"ALTER DATABASE {unfinished} RENAME TO {name}")
     finally:
         await conn.close()
 
@@ -91,6 +102,16 @@ async def database_dsn(
     """The address of a migrated database of this test alone, gone after it."""
     name = _fresh_name()
     yield await pg_server.create_database(name, template=database_template)
+    await _drop(pg_server, name)
+
+
+@pytest.fixture
+async def market_dsn(
+    pg_server: embedded_postgres.Server, market_template: str
+) -> AsyncIterator[str]:
+    """The address of a database of this test alone that holds the packaged market."""
+    name = _fresh_name()
+    yield await pg_server.create_database(name, template=market_template)
     await _drop(pg_server, name)
 
 

@@ -68,9 +68,9 @@ async def close_bank(bank):
 
 
 @pytest.fixture
-async def bank(database_dsn):
+async def bank(market_dsn):
     """A founded bank at 2025-06-02 09:00 ET, with its house and nobody else."""
-    opened = await open_bank(database_dsn)
+    opened = await open_bank(market_dsn)
     yield opened
     await close_bank(opened)
 

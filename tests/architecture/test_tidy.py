@@ -116,7 +116,7 @@ def path_of(name):
 
 def function_lines(path):
     """The length of the longest function of each name in a file."""
-    lengths = {}
+    lengths: dict[str, int] = {}
     for node in definitions(path):
         if not isinstance(node, ast.ClassDef):
             name = f"{name_of(path)} {node.name}"

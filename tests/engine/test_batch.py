@@ -6,9 +6,10 @@ from uuid import UUID
 
 import msgspec
 import pytest
-from tests.whole_bank import PARTNER
+from tests.whole_bank import PARTNER, Holder
 
 from billfold.engine.batch import Engine
+from billfold.engine.job import Answer
 from billfold.engine.verify import verify_bank
 from billfold.flows import FLOWS
 from billfold.flows.command import Command, book_of
@@ -24,6 +25,8 @@ TENANT_TABLES = (
     "account", "journal", "leg", "trade", "activity", "event", "snapshot", "lien", "portal",
     "counterparty", "transfer", "directory", "pocket", "customer", "command", "link",
 )  # fmt: skip
+
+Pair = tuple[Holder, Holder]
 
 
 def payment(payer, payee, cents, **fields):
@@ -62,7 +65,7 @@ async def two(new_holder):
 # -- once -----------------------------------------------------------------------------
 
 
-async def test_the_same_answer_is_given_when_a_command_comes_again(bank, two):
+async def test_the_same_answer_is_given_when_a_command_comes_again(bank, two: Pair):
     command = payment(*two, 1_000_00)
     first = await bank.engine.submit(command)
     before = await counts(bank)
@@ -71,14 +74,14 @@ async def test_the_same_answer_is_given_when_a_command_comes_again(bank, two):
     assert await counts(bank) == before
 
 
-async def test_both_get_one_answer_when_a_command_comes_twice_at_once(bank, two):
+async def test_both_get_one_answer_when_a_command_comes_twice_at_once(bank, two: Pair):
     command = payment(*two, 1_000_00)
     answers = await asyncio.gather(*(bank.engine.submit(command) for _ in range(5)))
     assert len({msgspec.json.encode(answer.outcome) for answer in answers}) == 1
     assert await bank.pool.fetchval("SELECT count(*) FROM transfer") == 1
 
 
-async def test_a_key_is_refused_when_it_belongs_to_another_request(bank, two):
+async def test_a_key_is_refused_when_it_belongs_to_another_request(bank, two: Pair):
     command = payment(*two, 1_000_00)
     other = msgspec.structs.replace(command, amount=2_000_00, request_hash=b"another")
     together = await bank.engine.submit_all([command, other])
@@ -139,7 +142,7 @@ async def test_due_work_is_kept_when_the_command_after_it_finds_cold_books(bank,
     await must_be_clean(bank)
 
 
-async def test_a_pocket_is_not_overdrawn_when_two_payments_of_one_batch_would(bank, two):
+async def test_a_pocket_is_not_overdrawn_when_two_payments_of_one_batch_would(bank, two: Pair):
     commands = [payment(*two, 30_000_00) for _ in range(2)]
     answers = await bank.engine.submit_all(commands)
     assert sorted(answer.outcome["status"] for answer in answers) == ["COMPLETED", "REJECTED"]
@@ -186,7 +189,8 @@ async def test_only_the_broken_command_fails_when_a_batch_holds_one(bank, two, m
         return_exceptions=True,
     )
     assert isinstance(answers.pop(3), Broken)
-    assert [answer.outcome["status"] for answer in answers] == ["COMPLETED"] * 6
+    told = [answer.outcome["status"] for answer in answers if isinstance(answer, Answer)]
+    assert told == ["COMPLETED"] * len(answers) == ["COMPLETED"] * 6
     assert await bank.pool.fetchval("SELECT count(*) FROM command WHERE kind = 'Explode'") == 0
     await must_be_clean(bank)
     # The key is free: after the bug is gone the command may come again.

@@ -24,8 +24,8 @@ class Teller:
 
     def __init__(self, calendars=None, **terms):
         calendars = calendars or Calendars()
-        terms = Terms(routing_number="091000019", **terms)
-        self.bank = MemoryBank(Market.packaged(calendars), calendars, terms, b"teller", START)
+        agreed = Terms(routing_number="091000019", **terms)
+        self.bank = MemoryBank(Market.packaged(calendars), calendars, agreed, b"teller", START)
         self.customer = derive(b"teller", command_id("teller", "customer"), 0)
         self.count = 0
         self.portals = {}

@@ -137,8 +137,8 @@ async def test_what_cannot_be_done_is_rejected_and_moves_nothing(town):
     for cents, reason in ((1001, "ACCOUNT_UNAVAILABLE"), (1002, "SANCTION_SCREEN_FAILED")):
         done = await town.post("/api/v1/transfers/on-us/", {**asked, "amount_usdc": cents})
         assert (done["status"], done["reason"]) == ("REJECTED", reason)
-    for cents in (0, -5, 10**15, "100", 1.5):
-        await town.post("/api/v1/transfers/on-us/", {**asked, "amount_usdc": cents}, status=422)
+    for wrong in (0, -5, 10**15, "100", 1.5):
+        await town.post("/api/v1/transfers/on-us/", {**asked, "amount_usdc": wrong}, status=422)
     same = {**asked, "amount_usdc": 1050, "to_account": {"id": poor}}
     assert (await town.post("/api/v1/transfers/on-us/", same, status=422))["code"] == "same-pocket"
     await town.post("/api/v1/transfers/on-us/", {**asked, "colour": "red"}, status=422)
@@ -177,6 +177,7 @@ async def test_an_accepted_transfer_is_carried_out_afterwards(town):
     }  # fmt: skip
     pending = await town.post("/api/v1/transfers/on-us/", asked)
     assert pending["status"] == "PENDING"
+    read = pending
     for _ in range(200):
         read = await town.get(f"/api/v1/transfers/on-us/{pending['id']}/")
         if read["status"] != "PENDING":

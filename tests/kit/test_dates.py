@@ -56,3 +56,18 @@ def test_text_is_in_utc_when_the_instant_has_another_zone():
 def test_a_naive_instant_is_refused(read):
     with pytest.raises(ValueError, match="time zone"):
         read(datetime(2025, 6, 2, 9))  # noqa: DTZ001
+
+
+def test_a_day_is_read_in_one_spelling_only():
+    assert dates.parse_day("2025-06-02") == date(2025, 6, 2)
+    for wrong in (
+        "20250602",
+        "2025-W23-1",
+        "2025-6-2",
+        "2025-02-30",
+        "٢٠٢٥-٠٦-٠٢",
+        "2025-06-02 ",
+        "",
+    ):
+        with pytest.raises(ValueError, match=r"day|month|YYYY"):
+            dates.parse_day(wrong)

@@ -238,11 +238,11 @@ def test_every_setting_is_in_the_reference():
 
 
 def test_public_addresses_are_below_the_domain_unless_they_are_named():
-    assert Settings().auth_base == "https://auth.localhost:8443"
-    assert Settings(port=443, domain="bank.example").customer_base == "https://api.bank.example"
-    assert Settings(behind_proxy=True, domain="b.example").auth_base == "https://auth.b.example"
+    assert Settings().auth_origin == "https://auth.localhost:8443"
+    assert Settings(port=443, domain="bank.example").customer_origin == "https://api.bank.example"
+    assert Settings(behind_proxy=True, domain="b.example").auth_origin == "https://auth.b.example"
     named = Settings.from_env({"BILLFOLD_AUTH_URL": "https://Login.Bank.example/"})
-    assert named.auth_base == "https://login.bank.example"
+    assert named.auth_origin == "https://login.bank.example"
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ batches are drawn at random and compared with a ledger of a dozen lines.
 import asyncio
 from collections import defaultdict
 from datetime import UTC, date, datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 import asyncpg
@@ -37,7 +38,7 @@ class Batch:
     def __init__(self):
         self.journals = []
         self.legs = []
-        self.heads = {
+        self.heads: dict[UUID, list[Any]] = {
             ANNA: [0, 0, 0, 0, 0, 7, NOW, DAY, None, b"chain"],
             BERT: [0, 0, 0, 0, 0, 7, NOW, DAY, None, b"chain"],
         }
@@ -285,7 +286,7 @@ KINDS = {number: kind for number, kind, _, _, _ in ACCOUNTS}
 
 def plainly(batch):
     """The same batch in a ledger without a database; None when a rule refuses it."""
-    balances = defaultdict(int)
+    balances: defaultdict[tuple[UUID, int], int] = defaultdict(int)
     for customer, _, _, debit, credit, asset, amount, _ in batch.legs:
         if amount <= 0 or debit == credit:
             return None

@@ -262,7 +262,8 @@ async def _play_clock(r):
     r.notes["sandbox_clock_resume"] = {"response": {**frozen, "frozen": False}}
 
 
-async def _main():
+async def write(examples, record):
+    """Record in a bank of its own and write the package's examples anew."""
     with TemporaryDirectory() as folder:
         server = embedded_postgres.start(Path(folder), settings={"fsync": "off"})
         try:
@@ -276,8 +277,8 @@ async def _main():
             await close_bank(bank)
         finally:
             embedded_postgres.stop(server)
-    EXAMPLES.write_text(json.dumps(notes, indent=1, sort_keys=True) + "\n")
+    examples.write_text(json.dumps(notes, indent=1, sort_keys=True) + "\n")
 
 
 if __name__ == "__main__":
-    asyncio.run(_main())
+    asyncio.run(write(EXAMPLES, record))

@@ -29,14 +29,15 @@ def check_book(book):
 
 def check_bank(bank):
     """Every asset sums to zero; between customers nothing is lost; the street is explained."""
-    by_asset = Counter()
+    by_asset: Counter[str] = Counter()
     for (kind, asset), total in bank.totals.items():
         by_asset[asset] += total
         if kind == "on_us":
             assert total == 0, asset
     assert not +by_asset
     assert not -by_asset
-    units, cents = Counter(), 0
+    units: Counter[str] = Counter()
+    cents = 0
     for (block, what), count in bank.unsettled.items():
         _, cusip, _, side = block
         sign = -1 if side == "BUY" else 1

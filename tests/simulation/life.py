@@ -4,8 +4,9 @@
 or an instant to walk to, so the same steps can be lived again elsewhere.
 """
 
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from random import Random
+from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -32,7 +33,7 @@ REMEMBERED = 400
 class WalkTo(msgspec.Struct, frozen=True):
     """The clock goes on to this instant."""
 
-    to: object
+    to: datetime
 
 
 class Life:
@@ -208,7 +209,7 @@ class Life:
         place = self._pocket()
         if place is None:
             return None
-        fields = {"name": "Renamed"}
+        fields: dict[str, Any] = {"name": "Renamed"}
         if self.random.random() < 0.5:
             fields |= {"deposit_weeks": self.random.choice(WEEKS)}
         if self.random.random() < 0.5:

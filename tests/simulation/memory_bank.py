@@ -6,7 +6,8 @@ a run through Postgres with the same commands must agree to the cent and to the 
 
 from bisect import insort
 from collections import Counter, defaultdict
-from datetime import datetime
+from datetime import date, datetime
+from typing import Any
 from uuid import UUID
 
 from billfold.engine.batch import Engine
@@ -20,6 +21,8 @@ from billfold.flows.house import Block, CloseHouseDay
 from billfold.kit.errors import BillfoldError
 from billfold.kit.ids import command_id
 
+BlockKey = tuple[date, str, int, str]
+"""settles_on, cusip, price_micros, side."""
 CUSTOMERS_OWN = frozenset({"cash", "lot"})
 LISTS = (
     "journals", "legs", "trades", "activities", "events", "commands", "snapshots", "liens",
@@ -58,19 +61,20 @@ class MemoryBank:
         self.commands = {}
         self.balances = {}
         self.links = {}
-        self.totals = Counter()
-        self.unsettled = Counter()
+        self.totals: Counter[tuple[str, str]] = Counter()
+        self.unsettled: Counter[tuple[BlockKey, str]] = Counter()
         self._dues = []
         self._ctx = None
+        no_pool: Any = None  # planning asks no database
         self._engine = Engine(
-            None, market=market, calendars=calendars, terms=terms, seed=seed, test_clock=True
+            no_pool, market=market, calendars=calendars, terms=terms, seed=seed, test_clock=True
         )
 
     # -- commands -----------------------------------------------------------------------
 
     def submit(self, command):
         """Carry a command out in a commit of its own; raise its refusal."""
-        job = Planned(command)
+        job: Any = Planned(command)
         planned = False
         while not planned:
             ctx = self._moment()

@@ -16,6 +16,7 @@ from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from random import Random
+from typing import Any
 from uuid import UUID
 
 import asyncpg
@@ -219,7 +220,7 @@ async def settle(programs):
 
 async def new_customer(bank, partner):
     customer = ids.new()
-    common = {"caller": "test", "customers": (customer,)}
+    common: dict[str, Any] = {"caller": "test", "customers": (customer,)}
     await bank.engine.submit(
         EnrolCustomer(
             key=ids.new(), partner_id=partner.partner_id, role="customer", type="BUSINESS",
@@ -255,6 +256,7 @@ async def let_time_pass(programs):
             try:
                 wall = wall_now()
                 state = await read_clock(conn)
+                assert state is not None
                 await write_clock(conn, state.advance(CLOCK_STEP, wall))
             finally:
                 await conn.close()

@@ -1,5 +1,7 @@
 """Which application answers under which name."""
 
+from typing import Any, cast
+
 import httpx
 from tests.whole_bank import bank
 
@@ -22,7 +24,7 @@ ANSWERS = {
 
 async def test_a_name_leads_to_its_house_and_all_live_and_end_together(bank):
     houses = make_houses(bank)
-    transport = httpx.ASGITransport(houses, raise_app_exceptions=False)
+    transport = httpx.ASGITransport(cast("Any", houses), raise_app_exceptions=False)
     async with houses.lifespan(), httpx.AsyncClient(transport=transport) as client:
         found = {address: (await client.get(address)).status_code for address in ANSWERS}
     assert found == ANSWERS

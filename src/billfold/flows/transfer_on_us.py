@@ -262,12 +262,13 @@ def _move_bills(
         wanted = sum(cents_for(units, mark(cusip)) for cusip, units in origin.positions())
     kept = tbills.charge(origin.fee_accrued)[0] + origin.liened(ctx.now)
     sales = tbills.plan_sale(origin.lots, wanted, mark) if wanted > 0 else None
-    if sales is None or liquidation_value(origin, mark) - wanted < kept:
+    moved = sum(sale.proceeds_cents for sale in sales or ())
+    if sales is None or liquidation_value(origin, mark) - moved < kept:
         raise _Rejected("INSUFFICIENT_FUNDS")
     for sale in sales:
         _move_lots(book, origin, destination, sale, ctx, transfer_id)
     book.close()
-    return sum(sale.proceeds_cents for sale in sales)
+    return moved
 
 
 def _move_lots(

@@ -1,10 +1,26 @@
 """Instants and days: UTC is what is stored, Eastern time decides which day it is."""
 
+import re
 from datetime import UTC, date, datetime, time
 from zoneinfo import ZoneInfo
 
 ET = ZoneInfo("America/New_York")
 """Eastern time, the zone of the Federal Reserve, the bond market and every business date."""
+
+
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
+
+
+def is_day(text: str) -> bool:
+    """Tell whether a text is spelled YYYY-MM-DD, be there such a day or not."""
+    return _DAY.fullmatch(text) is not None
+
+
+def parse_day(text: str) -> date:
+    """Return the day a text names as YYYY-MM-DD, the only spelling. Raises ValueError."""
+    if not is_day(text):
+        raise ValueError(f"a day is spelled YYYY-MM-DD, not {text}")
+    return date.fromisoformat(text)
 
 
 def et_date(at: datetime) -> date:

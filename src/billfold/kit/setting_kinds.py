@@ -87,7 +87,7 @@ def _database(raw: str) -> str:
     return _when(raw, raw.startswith(("postgresql://", "postgres://")))
 
 
-def _https_base(raw: str) -> str:
+def _https_origin(raw: str) -> str:
     parts = urlsplit(raw)
     bare = parts._replace(scheme="", netloc="").geturl().strip("/") == ""
     ok = parts.scheme == "https" and bool(parts.hostname) and parts.username is None and bare
@@ -154,7 +154,7 @@ YES_OR_NO = Kind("true or false", _yes_or_no)
 DATABASE = Kind("an address like postgresql://user:password@host:5432/name", _database)
 MAIL_SERVER = Kind("an address like smtps://user:password@mail.example.com:465", _mail_server)
 DOMAIN = Kind("a host name", _domain)
-HTTPS_BASE = Kind("an address like https://auth.example.com, without a path", _https_base)
+HTTPS_ORIGIN = Kind("an address like https://auth.example.com, without a path", _https_origin)
 PATH = Kind("a path", Path)
 INSTANT = Kind("a date and time with its offset, like 2025-06-02T09:00:00-04:00", _instant)
 ROUTING_NUMBER = Kind("an ABA routing number: nine digits, the last a check digit", _routing_number)

@@ -118,10 +118,10 @@ class Settings:
     ] = "localhost"
     auth_url: Annotated[
         str | None,
-        Setting(kinds.HTTPS_BASE, "The public address of the authorization server, its issuer."),
+        Setting(kinds.HTTPS_ORIGIN, "The public address of the authorization server, its issuer."),
     ] = None
     customer_url: Annotated[
-        str | None, Setting(kinds.HTTPS_BASE, "The public address of the Customer API.")
+        str | None, Setting(kinds.HTTPS_ORIGIN, "The public address of the Customer API.")
     ] = None
     rate_limit_per_minute: Annotated[
         int, Setting(kinds.whole(1, 1_000_000), "Requests a partner's token may send.")
@@ -211,12 +211,12 @@ class Settings:
         return self.environment == "production"
 
     @property
-    def auth_base(self) -> str:
+    def auth_origin(self) -> str:
         """Return the public address of the authorization server, without a slash at its end."""
         return self.auth_url or self._below_domain("auth")
 
     @property
-    def customer_base(self) -> str:
+    def customer_origin(self) -> str:
         """Return the public address of the Customer API, without a slash at its end."""
         return self.customer_url or self._below_domain("api")
 

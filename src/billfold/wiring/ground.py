@@ -19,7 +19,9 @@ from billfold.adapters import embedded_postgres
 from billfold.adapters.embedded_postgres import EmbeddedPostgresError
 from billfold.engine.pending import carry_out_pending
 from billfold.engine.worker import Worker
+from billfold.interfaces.auth.app import auth_document
 from billfold.interfaces.cli.ground import CannotGoOn, Report
+from billfold.interfaces.customer_api.app import customer_document
 from billfold.interfaces.http.plain import serve_plain
 from billfold.interfaces.http.serve import https_server
 from billfold.interfaces.outbound.post import Post
@@ -152,6 +154,10 @@ class Wiring:
             settings.state_dir, wall_now(), domain=settings.domain, partners=partners
         )
 
+    def auth_openapi(self, settings: Settings) -> bytes:
+        """Return the OpenAPI document of the authorization server."""
+        return msgspec.json.format(msgspec.json.encode(auth_document(settings)))
+
     def openapi(self, settings: Settings, *, everything: bool) -> bytes:
         """Return the OpenAPI document of the Partner API."""
         sandbox = () if settings.is_production else sandbox_routes.ROUTES
@@ -159,6 +165,10 @@ class Wiring:
             settings, partner_routes(sandbox), include_deprecated=everything
         )
         return msgspec.json.format(msgspec.json.encode(document))
+
+    def customer_openapi(self, settings: Settings) -> bytes:
+        """Return the OpenAPI document of the Customer API."""
+        return msgspec.json.format(msgspec.json.encode(customer_document(settings)))
 
     def run_https(self, settings: Settings, tls: TlsFiles | None) -> None:
         """Serve the Partner API until a signal ends it. Blocks."""

@@ -33,8 +33,8 @@ class Houses:
         pages: Litestar | None = None,
         customer: Litestar | None = None,
     ) -> None:
-        self._auth_host = urlsplit(settings.auth_base).hostname
-        self._customer_host = urlsplit(settings.customer_base).hostname
+        self._auth_host = urlsplit(settings.auth_origin).hostname
+        self._customer_host = urlsplit(settings.customer_origin).hostname
         self._partner, self._auth = partner, auth
         self._pages, self._customer = pages or auth, customer or partner
         self._apps = [each for each in (partner, auth, pages, customer) if each is not None]

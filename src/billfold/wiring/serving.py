@@ -13,6 +13,7 @@ from billfold.engine.bank import Bank
 from billfold.interfaces.auth.app import create_auth_app
 from billfold.interfaces.auth.pages.app import create_pages_app
 from billfold.interfaces.cli.supervision import end_with_parent
+from billfold.interfaces.customer_api.app import create_customer_app
 from billfold.interfaces.http.late import LateApp
 from billfold.interfaces.inbound.receive import receive
 from billfold.interfaces.partner_api.app import create_partner_app, partner_routes
@@ -51,6 +52,7 @@ def make_houses(bank: Bank) -> Houses:
         bank.settings,
         partner=make_partner_app(bank),
         auth=create_auth_app(bank),
+        customer=create_customer_app(bank),
         pages=create_pages_app(bank),
     )
 

@@ -14,6 +14,7 @@ AT = datetime(2025, 6, 2, 13, tzinfo=UTC)
 WANTED = Wanted(now=AT + timedelta(days=1))
 CUSTOMER, PARTNER = ids.new(), ids.new()
 HERE, THERE = ids.new(), ids.new()
+CARD, OTHER_CARD = ids.new(), ids.new()
 _INSERT = """
 INSERT INTO activity VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 't', 'd', $12,
   '2025-06-02', $12, $13, NULL)
@@ -95,6 +96,28 @@ async def test_a_partners_list_goes_by_time(conn, booked):
 async def test_a_filter_leaves_what_it_names(conn, booked, filters, found):
     wanted = Wanted(**{"now": WANTED.now, **filters})
     assert await numbered(conn, [HERE, THERE], wanted) == [booked[place] for place in found]
+
+
+@pytest.mark.parametrize(
+    ("filters", "found"),
+    [
+        ({"cards": [CARD]}, [0, 2]),
+        ({"cards": [CARD, OTHER_CARD]}, [0, 1, 2]),
+        ({"cards": [CARD], "types": ["CARD"]}, [0]),
+        ({"cards": [HERE]}, []),
+    ],
+)
+async def test_a_card_leaves_what_was_paid_with_it_and_given_back_for_it(
+    conn, booked, filters, found
+):
+    made = [member_of(ids.new(), 1) for _ in range(3)]
+    paid = {"type": "CARD", "direction": "DEBIT"}
+    await book(conn, 5, 1, HERE, made[0], **paid, details=f'{{"card_id":"{CARD}"}}')
+    await book(conn, 6, 1, HERE, made[1], **paid, details=f'{{"card_id":"{OTHER_CARD}"}}')
+    back = f'{{"credit_type":"CASH_BACK","card_id":"{CARD}"}}'
+    await book(conn, 7, 1, THERE, made[2], type="CREDIT", details=back)
+    wanted = Wanted(now=WANTED.now, **filters | {"cards": [str(c) for c in filters["cards"]]})
+    assert await numbered(conn, [HERE, THERE], wanted) == [made[place] for place in found]
 
 
 async def test_one_is_found_by_its_id_its_transaction_and_its_sweep(conn, booked):

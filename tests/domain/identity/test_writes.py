@@ -111,6 +111,7 @@ async def test_a_new_password_ends_what_the_old_one_opened(conn):
     token_hash = await token_of(conn, partner)
     user = await identity.find_user(conn, "acme-app")
     assert user is not None
+    locked = 0
     for _ in range(5):
         locked = await identity.record_failure(conn, user.user_id, wall_now())
     assert 0 < locked <= 900

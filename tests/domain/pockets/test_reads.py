@@ -1,5 +1,6 @@
 """Reads of Pockets: what is held, lists in their order, and by which index they are found."""
 
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -17,7 +18,7 @@ async def opened(bank, new_holder):
     """Four Pockets of three customers, oldest first; the second of the first one is closed."""
     first, second, third = [await new_holder() for _ in range(3)]
     made = [(each.customer_id, each.pocket_id) for each in (first, second, third)]
-    command = {"caller": "test", "customers": (first.customer_id,)}
+    command: dict[str, Any] = {"caller": "test", "customers": (first.customer_id,)}
     outcome = await bank.engine.submit(
         OpenPocket(
             key=ids.new(), partner_id=PARTNER, name="Closed", deposit_weeks=4,
@@ -48,7 +49,7 @@ async def test_a_pocket_is_read_with_all_it_holds(bank, new_holder):
 
 async def test_lists_walk_down_and_up_from_any_place(bank, opened):
     pool = bank.pool
-    common = {"statuses": None, "limit": 10}
+    common: dict[str, Any] = {"statuses": None, "limit": 10}
     down = await pockets.list_of_partner(pool, PARTNER, after=None, backwards=False, **common)
     assert sorted(keys(down)) == sorted(opened)
     places = [(row.opened_at, row.pocket_id) for row in down]

@@ -34,7 +34,7 @@ class Diary:
         # Nothing else happens at this instant.
         await self.clock.advance(timedelta(seconds=1))
 
-    def boundary(self, key, at):
+    def boundary(self, key: tuple[UUID, UUID], at):
         return pockets.Boundary(*key, self.bank.calendars.business_date(at), at)
 
 

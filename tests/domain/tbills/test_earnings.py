@@ -74,12 +74,14 @@ def test_one_lost_cent_breaks_the_entry(flat_market: MarketBuilder, he0: Bill) -
 
 def test_a_live_end_agrees_with_the_portfolio(flat_market: MarketBuilder, he0: Bill) -> None:
     market = flat_market(5_135, he0)
-    now = et_instant(date(2023, 11, 20), 22)
     state = PocketState(((he0.cusip, 100),), earnings_basis=948_000)
+    evening, maturity_morning = et_instant(date(2023, 11, 20), 22), et_instant(he0.maturity, 5)
 
-    earned = entry(state, START, state, now, market, live=True)
+    for now in (evening, maturity_morning):
+        earned = entry(state, START, state, now, market, live=True)
 
-    assert earned.end_value == value([(he0.cusip, 100, 100)], 0, 0, market, now).total_value
+        assert earned.end_value == value([(he0.cusip, 100, 100)], 0, 0, market, now).total_value
+    assert entry(state, START, state, maturity_morning, market, live=True).end_value == 1_000_000
 
 
 def test_a_live_period_that_begins_after_the_last_tick_has_earned_nothing(
@@ -130,6 +132,12 @@ def test_a_range_through_today_ends_now() -> None:
     assert bounds == (et_instant(date(2025, 6, 4), 0), NOW, True)
 
 
+def test_a_range_through_the_end_of_the_calendar_ends_now() -> None:
+    bounds = period_bounds("range", NOW, CREATED, date.min, date.max)
+
+    assert bounds == (et_instant(date.min, 0), NOW, True)
+
+
 def test_a_range_of_instants_is_taken_as_given() -> None:
     start, end = NOW - timedelta(hours=30), NOW - timedelta(hours=1)
 
@@ -147,6 +155,8 @@ def test_a_range_of_instants_is_taken_as_given() -> None:
         ("range", date(2025, 6, 2), date(2025, 5, 31), "date_to"),
         ("range", date(2025, 6, 5), date(2025, 6, 6), "date_from"),
         ("range", datetime(2025, 6, 1, 12), date(2025, 6, 2), "date_from"),  # noqa: DTZ001
+        ("range", datetime(1, 1, 1, tzinfo=UTC), date(2025, 6, 2), "date_from"),
+        ("range", date(2025, 6, 1), datetime(1, 1, 1, tzinfo=UTC), "date_to"),
     ],
 )
 def test_a_period_that_makes_no_sense_is_refused(

@@ -55,26 +55,41 @@ def test_the_42_day_cash_management_bill_is_never_on_the_run(market: Market) -> 
 
 
 @pytest.mark.parametrize(
-    ("weeks", "last_recorded", "issue", "maturity"),
+    ("weeks", "last_recorded", "maturity", "cusip"),
     [
-        (4, date(2026, 8, 19), date(2026, 8, 18), date(2026, 9, 15)),
-        (13, date(2026, 8, 21), date(2026, 8, 20), date(2026, 11, 19)),
-        (26, date(2026, 8, 21), date(2026, 8, 20), date(2027, 2, 18)),
-        (52, date(2026, 9, 11), date(2026, 9, 3), date(2027, 9, 2)),
+        (4, date(2026, 8, 19), date(2026, 9, 15), "912797VC8"),
+        # As the Treasury did: its 26-week bill of 2026-05-21 once more.
+        (13, date(2026, 8, 21), date(2026, 11, 19), "912797UZ8"),
+        (26, date(2026, 8, 21), date(2027, 2, 18), "912797TV9"),
     ],
 )
-def test_the_weekday_rule_takes_over_where_the_auctions_end(
-    market: Market, weeks: int, last_recorded: date, issue: date, maturity: date
+def test_a_bill_on_record_comes_back_when_the_weekday_rule_meets_its_maturity(
+    market: Market, weeks: int, last_recorded: date, maturity: date, cusip: str
 ) -> None:
     recorded = market.on_the_run(weeks, last_recorded)
     follows = market.on_the_run(weeks, last_recorded + timedelta(days=1))
 
+    assert recorded.maturity < follows.maturity == maturity
+    assert follows is market.bill(cusip)
+
+
+def test_the_weekday_rule_makes_a_bill_where_nothing_on_record_matures(market: Market) -> None:
+    recorded = market.on_the_run(52, date(2026, 9, 11))
+    follows = market.on_the_run(52, date(2026, 9, 12))
+
     assert not recorded.simulated
     assert follows.simulated
-    assert follows.maturity == maturity
-    assert market.on_the_run(weeks, issue) in {recorded, follows}
+    assert follows.maturity == date(2027, 9, 2)
     assert follows.description == "US T-Bill (simulated)"
     assert market.bill(follows.cusip) is follows
+
+
+def test_no_two_bills_that_are_sold_mature_on_one_day(market: Market) -> None:
+    days = [date(2025, 6, 2) + timedelta(days=n) for n in range(3 * 365)]
+    sold = {market.on_the_run(weeks, day) for day in days for weeks in (4, 13, 26, 52)}
+
+    assert any(bill.simulated for bill in sold)
+    assert len({bill.maturity for bill in sold}) == len(sold)
 
 
 def test_bills_of_one_maturity_are_one_bill_whatever_the_term(market: Market) -> None:
@@ -87,6 +102,8 @@ def test_bills_of_one_maturity_are_one_bill_whatever_the_term(market: Market) ->
 
 def test_the_rule_serves_the_time_before_the_first_auction(market: Market) -> None:
     assert market.on_the_run(13, date(2017, 6, 1)).maturity == date(2017, 8, 31)
+    # What matures then is on record, but nobody can have it before its first issue.
+    assert market.on_the_run(52, date(2017, 12, 1)).simulated
 
 
 def test_a_bill_that_matures_by_settlement_is_not_on_the_run(calendars: Calendars) -> None:
@@ -191,7 +208,7 @@ def test_everything_is_at_par_when_a_bill_has_matured(
 
     assert market.price_at(he0, matured - timedelta(microseconds=1)) in {PAR - 1, PAR}
     assert market.price_at(he0, matured) == PAR
-    for at in (et_instant(he0.maturity, 9), matured + timedelta(days=400)):
+    for at in (matured, et_instant(he0.maturity, 9), matured + timedelta(days=400)):
         assert market.price_at(he0, at) == market.mark(he0, at) == PAR
         assert market.t0_bid(he0, at) == market.t1_bid(he0, at) == market.ask(he0, at) == PAR
 
@@ -217,6 +234,15 @@ def test_the_price_starts_at_the_bid_of_midnight_and_accretes_to_par(
     assert PAR - market.price_at(he0, opened) == round(discount * (364 - 1 / 3) / 364)
     rising = [market.price_at(he0, opened + timedelta(hours=n)) for n in range(0, 24 * 364, 7)]
     assert rising == sorted(rising)
+
+
+def test_a_price_between_two_micros_goes_up(flat_market: MarketBuilder, he0: Bill) -> None:
+    market = flat_market(4_215, he0)
+
+    # Two days at 4.215 % cost 23,416.67 micros: 99.976583, a discount of 23,417. Half of it is
+    # left a day before maturity: 99.9882915.
+    assert market.t0_bid(he0, noon(date(2024, 10, 29))) == 99_976_583
+    assert market.price_at(he0, et_instant(date(2024, 10, 30), 0)) == 99_988_292
 
 
 def test_the_mark_stays_between_two_ticks_and_overnight(

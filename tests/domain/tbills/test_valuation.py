@@ -88,14 +88,30 @@ def test_liquidation_is_not_below_zero_when_fees_are_more_than_there_is(market: 
     assert valued.appreciation_per_second == 0
 
 
-def test_a_matured_bill_waits_flat_at_par(flat_market: MarketBuilder, he0: Bill) -> None:
-    valued = value(
-        [(he0.cusip, 3, 3)], 0, 0, flat_market(5_135, he0), et_instant(he0.maturity, 8, 15)
-    )
+@pytest.mark.parametrize(("hour", "minute"), [(0, 0), (5, 0), (7, 59), (8, 15)])
+def test_a_matured_bill_waits_flat_at_par(
+    flat_market: MarketBuilder, he0: Bill, hour: int, minute: int
+) -> None:
+    at = et_instant(he0.maturity, hour, minute)
+    valued = value([(he0.cusip, 3, 3)], 0, 0, flat_market(5_135, he0), at)
 
     assert valued.total_value == valued.liquidation_value_t0 == 30_000
+    assert valued.liquidation_value_t1 == 30_000
     assert valued.appreciation_per_second == 0
-    assert str(valued.appreciation_per_second) in {"0E-12", "0.000000000000"}
+
+
+def test_the_slope_never_leads_beyond_par_in_the_night_of_a_maturity(
+    flat_market: MarketBuilder, he0: Bill
+) -> None:
+    """The last tick is that of Wednesday 17:00; a slope of it would go on after midnight."""
+    market = flat_market(5_135, he0)
+    for hours in range(-7, 9):
+        now = et_instant(he0.maturity, 0) + timedelta(hours=hours)
+        valued = value([(he0.cusip, 10_000, 10_000)], 0, 0, market, now)
+        seconds = Decimal((now - valued.pricing_timestamp).total_seconds())
+        reached = valued.total_value + valued.appreciation_per_second * seconds
+        assert round(reached) <= 100_000_000
+        assert hours < 0 or reached == 100_000_000
 
 
 def test_the_weekend_may_promise_more_for_monday_than_today(

@@ -60,6 +60,14 @@ async def test_an_assertion_with_a_wrong_header_is_refused(books, bank, header):
     assert await left_behind(bank) == [0, 0, 0, 0]
 
 
+async def test_an_assertion_by_ed25519_may_say_so_in_either_way(relying):
+    books = await relying("books", keys=("EdDSA",), requires_nonce=False)
+    books.key = KEYS["EdDSA"]
+    for name in ("EdDSA", "Ed25519"):
+        proving = {"client_assertion": books.assertion(header={"alg": name})}
+        assert (await books.push(proving=proving)).status_code == 201
+
+
 async def test_keys_that_come_with_an_assertion_are_not_looked_at(books, bank):
     mine = new_key()
     for header in (

@@ -15,6 +15,7 @@ from billfold.interfaces.cli.app import run
 from billfold.wiring import Wiring
 
 SEED = "a seed of the command line"
+RESTART = "Restart `billfold serve` and every `billfold worker`"
 
 
 @pytest.fixture
@@ -152,13 +153,27 @@ def test_a_pocket_is_frozen_and_opened_by_the_operator(founded, database_dsn):
     assert "There is no Pocket" in said
 
 
+@pytest.mark.parametrize(
+    "words", [("market", "--help"), ("market", "import", "--help"),
+              ("calendar", "--help"), ("calendar", "override", "--help")],
+)  # fmt: skip
+def test_help_says_that_running_processes_must_be_restarted(billfold, words):
+    status, said = billfold(*words)
+    assert status == 0
+    assert "once it is restarted" in said
+
+
 def test_days_are_overridden_and_given_back(founded, database_dsn):
     words = ("calendar", "override", "2025-11-28", "--closes", "13:00", "--reason", "Early close")
-    assert founded(*words)[0] == 0
+    status, said = founded(*words)
+    assert status == 0
+    assert RESTART in said
     assert "Early close" in founded("calendar", "list")[1]
     (row,) = _fetch(database_dsn, "SELECT * FROM calendar_override")
     assert (row["day"], row["bond_market"], row["fed"]) == (date(2025, 11, 28), "early", "open")
-    assert founded("calendar", "override", "2025-11-28", "--remove")[0] == 0
+    status, said = founded("calendar", "override", "2025-11-28", "--remove")
+    assert status == 0
+    assert RESTART in said
     assert founded("calendar", "override", "2025-11-28", "--remove")[0] == 1
     assert founded("calendar", "override", "2025-11-28", "--bond", "closed")[0] == 1
 
@@ -167,8 +182,12 @@ def test_newer_rates_are_imported_and_contradicting_ones_refused(founded, tmp_pa
     header = "Date,4 WEEKS BANK DISCOUNT,4 WEEKS COUPON EQUIVALENT\n"
     rates = tmp_path / "rates.csv"
     rates.write_text(header + "11/20/2026,3.95,4.01\n")
-    assert "1 new, 0 known" in founded("market", "import", "--rates", str(rates))[1]
-    assert "0 new, 1 known" in founded("market", "import", "--rates", str(rates))[1]
+    said = founded("market", "import", "--rates", str(rates))[1]
+    assert "1 new, 0 known" in said
+    assert RESTART in said
+    said = founded("market", "import", "--rates", str(rates))[1]
+    assert "0 new, 1 known" in said
+    assert RESTART not in said
     rates.write_text(header + "11/20/2026,3.96,4.02\n")
     status, said = founded("market", "import", "--rates", str(rates))
     assert status == 1

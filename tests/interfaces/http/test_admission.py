@@ -2,11 +2,11 @@
 
 import asyncio
 from collections import Counter
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
-from billfold.domain.identity import Credential, PartnerRow
 from billfold.interfaces.http import admission as admissions
 from billfold.interfaces.http.admission import Admission, Request, StoredAnswer
 from billfold.kit import ids
@@ -42,12 +42,19 @@ def still(monkeypatch):
 
 
 def caller(*, rate=100, money=100):
-    partner = PartnerRow(ids.new(), "acme", "Acme", ids.new(), frozenset(), rate, money)
-    return Credential(partner, ids.new(), wall_now() + timedelta(hours=1), (b"secret",))
+    return {"caller": ids.new(), "per_minute": rate, "money_per_minute": money}
 
 
-def asked(credential, *, key=None, fingerprint=b"one", claims=True, money=False):
-    return Request(credential, key or ids.new(), fingerprint, claims, money)
+def asked(who, *, key=None, fingerprint=b"one", claims=True, money=False, kind="all"):
+    return Request(
+        **who, key=key or ids.new(), fingerprint=fingerprint, claims=claims, moves_money=money,
+        kind=kind,
+    )  # fmt: skip
+
+
+def again(request, fingerprint):
+    """Another request of the same caller under the same key."""
+    return replace(request, fingerprint=fingerprint)
 
 
 async def verdicts(requests):
@@ -72,6 +79,12 @@ async def test_callers_do_not_use_up_each_others_limits(two, still):
     callers = [caller(rate=5) for _ in range(10)]
     found = await verdicts([(two[n % 2], asked(callers[n % 10])) for n in range(100)])
     assert found == {"run": 50, "limited": 50}
+
+
+async def test_groups_of_operations_are_counted_apart(two, still):
+    who = caller(rate=5)
+    asks = [(two[n % 2], asked(who, kind="pockets" if n % 3 else "trades")) for n in range(30)]
+    assert await verdicts(asks) == {"run": 10, "limited": 20}
 
 
 async def test_room_is_counted_down_until_the_minute_is_over(two, still):
@@ -147,7 +160,7 @@ async def test_a_key_runs_again_when_its_lease_is_over_without_an_answer(two, po
     await gone.admit(request)
     await gone.close()
     assert (await two[1].admit(request)).verdict == "running"
-    other = asked(request.credential, key=request.key, fingerprint=b"two")
+    other = again(request, b"two")
     assert (await two[1].admit(other)).verdict == "reused"
     await asyncio.sleep(1.1)
     assert (await two[1].admit(other)).verdict == "reused"
@@ -161,7 +174,7 @@ async def test_a_key_is_forgotten_after_a_day(two, pools, monkeypatch):
     await asyncio.sleep(0.1)
     later = wall_now() + timedelta(hours=24, seconds=1)
     monkeypatch.setattr(admissions, "wall_now", lambda: later)
-    other = asked(request.credential, key=request.key, fingerprint=b"two")
+    other = again(request, b"two")
     assert (await two[1].admit(other)).verdict == "run"
 
 

@@ -2,7 +2,10 @@
 
 import pytest
 from tests.interfaces.http.conftest import RUNS, THING
-from tests.interfaces.partner_client import PartnerClient
+from tests.interfaces.partner_client import PartnerClient, close_app, new_partner
+from tests.whole_bank import close_bank, open_bank
+
+from billfold.interfaces.partner_api.app import create_partner_app
 
 BODY = {"name": "a thing", "amount_usdc": 100}
 ONE = THING + "1/"
@@ -141,8 +144,56 @@ async def test_plain_http_is_refused_before_anything_else(app, acme):
     answer = await plain.post(THING, BODY, headers={"x-forwarded-proto": "https"})
     assert (answer.status_code, answer.json()["code"]) == (403, "https-required")
     assert answer.headers["connection"] == "close"
+    assert "x-service-clock" not in answer.headers
     assert RUNS["make"] == 0
     await plain.close()
+
+
+@pytest.mark.parametrize(
+    ("path", "headers", "status"),
+    [
+        (ONE, {}, 200),
+        (ONE, {"authorization": None}, 401),
+        (ONE, {"authorization": "Bearer nonsense"}, 401),
+        (ONE, {"x-service-signature": "nonsense"}, 401),
+        (ONE, {"x-service-idempotency": "1"}, 422),
+        ("/api/v9/nothing/", {}, 404),
+        ("/api/v1/login/", {}, 405),
+        ("/health", {}, 200),
+    ],
+)
+async def test_every_answer_says_what_time_it_is_in_the_bank(client, path, headers, status):
+    answer = await client.get(path, headers=headers)
+    assert answer.status_code == status
+    assert answer.headers.get_list("x-service-clock") == ["2025-06-02T13:00:00.000000Z"]
+
+
+async def test_the_time_is_todays_when_strangers_ask_before_and_after_the_clock_moved(client, bank):
+    for hours in range(3):
+        answer = await client.get(ONE, headers={"authorization": None})
+        assert answer.headers["x-service-clock"] == f"2025-06-02T{13 + hours}:00:00.000000Z"
+        await bank.pool.execute("UPDATE clock SET business_anchor = business_anchor + '1h'")
+
+
+async def test_strangers_are_refused_without_the_time_when_the_database_is_away(app, bank, acme):
+    stranger = PartnerClient(app, acme)
+    await bank.pool.close()
+    answer = await stranger.get(ONE, headers={"authorization": None})
+    assert answer.status_code == 401
+    assert "x-service-clock" not in answer.headers
+    await stranger.close()
+
+
+async def test_production_tells_no_time_of_its_own(market_dsn):
+    bank = await open_bank(market_dsn, environment="production")
+    app = create_partner_app(bank, routes=[])
+    caller = PartnerClient(app, await new_partner(bank))
+    answer = await caller.get("/health")
+    assert answer.status_code == 200
+    assert "x-service-clock" not in answer.headers
+    await caller.close()
+    await close_app(app)
+    await close_bank(bank)
 
 
 async def test_the_pages_of_the_product_need_no_token(client):

@@ -35,9 +35,9 @@ def free_port():
 
 
 @pytest.fixture
-async def served(database_dsn, tmp_path):
+async def served(market_dsn, tmp_path):
     """A partner, the address of a running server, and what trusts it."""
-    bank = await open_bank(database_dsn)
+    bank = await open_bank(market_dsn)
     partner = await new_partner(bank)
     await close_bank(bank)
     files = ensure_certificates(tmp_path, wall_now(), partners=["acme"])
@@ -45,7 +45,7 @@ async def served(database_dsn, tmp_path):
     script.write_text(START)
     port = free_port()
     env = os.environ | {
-        "DOORS_DSN": database_dsn,
+        "DOORS_DSN": market_dsn,
         "PYTHONPATH": f"{Path.cwd()}:{Path.cwd()}/src",
     }
     process = subprocess.Popen(
@@ -58,7 +58,7 @@ async def served(database_dsn, tmp_path):
 
 
 async def until_open(client):
-    for _ in range(100):
+    for _ in range(600):
         try:
             return await client.get("/health")
         except httpx.TransportError:

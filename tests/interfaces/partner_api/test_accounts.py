@@ -23,7 +23,7 @@ async def test_an_account_shows_the_same_money_as_its_pocket(desk):
     assert old["yield_to_maturity"] == new["yield_to_maturity"]
     assert float(old["ask"]) > float(old["bid"])
     assert old["security_type"] == "FIXED_INCOME"
-    assert UUID(old["tradable_id"])
+    assert UUID(old["tradable_id"]).version == 5
 
 
 async def test_a_customers_accounts_are_his_pockets(desk):

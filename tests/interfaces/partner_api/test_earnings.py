@@ -226,6 +226,28 @@ async def test_a_period_before_the_pocket_was_opened_is_empty(desk):
     assert set(found.values()) == {0}
 
 
+async def test_a_range_may_begin_with_the_calendar_and_end_with_it(desk):
+    pocket = await desk.funded(100_000_00)
+    for path in (one(pocket), PATH):
+        ever = await desk.get(path, between("0001-01-01", "9999-12-31"))
+        entry = ever.get("aggregate", ever)
+        assert entry["contributions"]["value"] == 100_000_00
+        assert (entry["date_from"], entry["date_to"]) == ("0001-01-01", "2025-06-02")
+
+
+@pytest.mark.parametrize("day", ["2025-W23-1", "20250602", "2025-6-2", "2025-02-30"])
+async def test_a_day_has_one_spelling(desk, day):
+    pocket = await desk.funded(1_000_00)
+    filters = between(day, "2025-06-02")
+    await desk.invalid("GET", one(pocket), filters=filters, loc="query.date_from")
+    for path, names in (
+        (f"{pocket.path}trades/", ["book_date_from", "settlement_date_to", "trade_datetime_to"]),
+        (f"{pocket.path}transactions/", ["time_booked_from", "time_settled_to"]),
+    ):
+        for name in names:
+            await desk.invalid("GET", path, filters={name: day}, loc=f"query.{name}")
+
+
 async def test_earnings_of_others_are_not_there(desk, stranger):
     pocket, foreign = await desk.pocket(), await stranger.pocket()
     await desk.refused("GET", one(foreign), status=404, code="not-found")

@@ -147,6 +147,16 @@ async def test_the_slope_leads_from_one_value_to_the_next_when_the_yield_is_in_r
     assert abs(grown - slope * 7200) <= 2
 
 
+async def test_a_slope_has_twelve_decimals_when_there_is_nothing_to_grow(desk):
+    pocket = await desk.pocket()
+    await desk.post(f"/api/v1/sandbox/pockets/{pocket.id}/", {"real_time_yield": True}, 200)
+    shown = (await desk.get(pocket.path))["portfolio"]
+    earned = await desk.get(f"{pocket.path}earnings/")
+    of_all = await desk.get("/api/v2/earnings/", {"pocket_id[]": pocket.id})
+    for found in (shown, earned, *of_all["items"], of_all["aggregate"]):
+        assert found["appreciation_per_second"] == "0.000000000000"
+
+
 async def test_parts_of_a_pocket_are_left_out_when_asked(desk):
     pocket = await desk.funded(10_000_00)
     for path in (pocket.path, f"/api/v2/customers/{pocket.customer}/pockets/{pocket.id}/"):

@@ -33,31 +33,59 @@ def older(pocket):
 
 async def test_a_purchase_is_booked_at_once_and_settles_on_the_next_day(desk):
     pocket = await desk.funded(100_000_00)
-    for path in newer(pocket):
+    paths = newer(pocket)
+    for path in paths:
         (shown,) = (await desk.get(path))["items"]
         assert set(shown) == PRICED
         assert (shown["activity"], shown["status"]) == ("BUY", "BOOKED")
         assert (shown["book_date"], shown["settled_date"]) == ("2025-06-02", None)
+    (shown,) = (await desk.get(paths[0]))["items"]
     assert shown["description"]
     assert re.fullmatch(r"99\.\d{6}", shown["price"])
     assert re.fullmatch(r"0\.04\d{3}", shown["yield_to_maturity"])
     micros = int(shown["price"].replace(".", ""))
     assert shown["notional"]["value"] == (shown["quantity"] * micros + 5000) // 10_000
-    await desk.days(1)
-    (shown,) = (await desk.get(path))["items"]
+    await desk.until("2025-06-02T23:59:00-04:00")
+    (shown,) = (await desk.get(paths[-1]))["items"]
+    assert (shown["status"], shown["settled_date"]) == ("BOOKED", None)
+    await desk.until("2025-06-03T00:00:00-04:00")
+    (shown,) = (await desk.get(paths[-1]))["items"]
     assert (shown["status"], shown["settled_date"]) == ("SETTLED", "2025-06-03")
+
+
+async def test_a_sale_on_friday_evening_shows_the_yield_its_price_was_struck_at(desk):
+    """The bid of Friday 6 June is 4.170 %: 99.791500 for Friday, 18 days before maturity.
+
+    (100 - 99.791500) / 99.791500 x 365 / 18 is 4.237 %, though the sale settles on Monday, 15 days
+    before maturity. Own Pockets get the last bid for Monday, 99.826250: 4.235 %.
+    """
+    own, pocket = await desk.facilitation(1_000_00), await desk.funded(100_000_00)
+    other = await desk.pocket(pocket.customer)
+    await desk.until("2025-06-06T20:00:00-04:00")
+    away = {"type": "PARTNER_CUSTOMER_DEFUNDING", "target": "Payroll"}
+    await desk.transfer(pocket, own, 10_000_00, **away)
+    await desk.transfer(pocket, other, 10_000_00)
+    inside, outside, _ = (await desk.get(newer(pocket)[1]))["items"]
+    assert (outside["price"], outside["yield_to_maturity"]) == ("99.791500", "0.04237")
+    assert (inside["price"], inside["yield_to_maturity"]) == ("99.826250", "0.04235")
+    assert (outside["status"], outside["settled_date"]) == ("BOOKED", None)
+    await desk.until("2025-06-09T00:00:00-04:00")
+    inside, outside, _ = (await desk.get(newer(pocket)[1]))["items"]
+    assert (outside["status"], outside["settled_date"]) == ("SETTLED", "2025-06-09")
+    assert inside["status"] == "BOOKED"
 
 
 async def test_v1_shows_the_same_purchase_and_an_id_of_the_bill(desk):
     pocket = await desk.funded(100_000_00)
     await desk.ach(pocket, 5_000_00)
     new = (await desk.get(newer(pocket)[1]))["items"]
-    for path in older(pocket):
-        answer = await desk.ask("GET", path, status=200)
+    answers = [await desk.ask("GET", path, status=200) for path in older(pocket)]
+    for answer in answers:
         assert "deprecation" not in answer.headers
         shown = answer.json()["items"]
         assert [set(each) for each in shown] == [OLDER, OLDER]
         assert [each["id"] for each in shown] == [each["id"] for each in new]
+    shown = answers[-1].json()["items"]
     for name in ("cusip", "price", "notional", "quantity", "yield_to_maturity", "maturity_date"):
         assert shown[0][name] == new[0][name]
     assert (shown[0]["is_settled"], shown[0]["service_account_id"]) == (False, pocket.id)

@@ -12,6 +12,7 @@ from billfold.interfaces.http.shapes.transaction import render_transaction, rend
 from billfold.kit import ids
 
 PARTNERS = "/api/v2/transactions/"
+CARD = "00000000-0000-4000-8000-0000000000ca"
 SHARED = {
     "id", "transaction_id", "type", "description", "amount", "time_booked", "time_settled",
     "status", "title", "direction", "pocket_id", "customer_id", "remittance_information",
@@ -219,9 +220,26 @@ async def test_filters_choose_what_is_listed_at_every_level(desk):
             ({"on_us_transfer[]": made["id"]}, ["ON_US"]),
             ({"portal[]": pocket.portal}, ["ACH", "WIRE"]),
             ({"wire[]": UNKNOWN}, []),
+            ({"card[]": UNKNOWN}, []),
+            ({"card[]": pocket.portal}, []),
         ):
             items = (await desk.get(path, {**only, **filters}))["items"]
             assert [item["type"] for item in items] == kinds, (path, filters)
+
+
+async def test_the_day_a_list_ends_with_is_in_it_with_all_its_hours(desk):
+    pocket = await desk.funded(50_000_00)
+    today, before = "2025-06-02", "2025-06-01"
+    for path in lists_of(pocket):
+        for name in ("time_booked", "time_settled"):
+            for day, count in ((today, 1), (before, 0), ("9999-12-31", 1)):
+                filters = {f"{name}_to": day}
+                assert len((await desk.get(path, filters))["items"]) == count, (path, filters)
+        exact = {"time_booked_from": today, "time_booked_to": today}
+        assert len((await desk.get(path, exact))["items"]) == 1
+    older = f"/api/v1/service-accounts/{pocket.id}/transactions/"
+    for day, count in ((today, 1), (before, 0)):
+        assert len((await desk.get(older, {"timestamp_to": day}))["items"]) == count
 
 
 async def test_pockets_narrow_a_list_once_however_often_they_are_named(desk):
@@ -260,9 +278,10 @@ async def test_a_wrong_query_names_its_place(desk):
         for name, value in (
             ("colour", "red"), ("order", "up"), ("limit", "101"), ("type[]", "GOLD"),
             ("direction", "UP"), ("amount_from", "1.5"), ("time_settled_to", "soon"),
-            ("include_sweeps", "maybe"), ("cursor", "nonsense"),
+            ("include_sweeps", "maybe"), ("cursor", "nonsense"), ("card[]", "1"),
         ):  # fmt: skip
-            await desk.invalid("GET", path, filters={name: value}, loc=f"query.{name}")
+            place = ".0" if name == "card[]" else ""
+            await desk.invalid("GET", path, filters={name: value}, loc=f"query.{name}{place}")
 
 
 async def test_a_cursor_serves_one_list_with_one_set_of_filters(desk):
@@ -297,11 +316,15 @@ async def test_v1_shows_the_same_money_in_its_older_coat(desk):
         ({"order": "asc"}, [wire, ach]),
         ({"account[]": pocket.id, "filter[types]": "WIRE"}, [wire]),
         ({"filter[portal]": UNKNOWN}, []),
+        ({"filter[card]": UNKNOWN}, []),
         ({"timestamp_from": "2025-06-03"}, []),
         ({"timestamp_to": "2025-06-03"}, [ach, wire]),
     ):
         assert (await desk.get(of_customer, filters))["items"] == found, filters
     await desk.invalid("GET", older, filters={"filter[types]": "FEE"}, loc="query.filter[types]")
+    assert (await desk.get(older, {"filter[card]": UNKNOWN}))["items"] == []
+    for path in (older, of_customer):
+        await desk.invalid("GET", path, filters={"filter[card]": "1"}, loc="query.filter[card].0")
 
 
 async def test_filters_that_name_something_must_all_hold(desk):
@@ -312,6 +335,35 @@ async def test_filters_that_name_something_must_all_hold(desk):
     assert (await desk.get(path, both))["items"] == [wire]
     for wrong in ({**both, "wire[]": UNKNOWN}, {"wire[]": pocket.portal}):
         assert (await desk.get(path, wrong))["items"] == []
+
+
+@pytest.fixture
+async def used_card(desk):
+    """A Pocket with a wire, and an ACH credit that is taken for a card's while the test lasts."""
+    pocket = await desk.funded(50_000_00)
+    await desk.ach(pocket, 300_00)
+    change = "UPDATE activity SET type = $2, details = $3 WHERE type = $1"
+    written = await desk.bank.pool.fetchval("SELECT details FROM activity WHERE type = 'ACH'")
+    await desk.bank.pool.execute(change, "ACH", "CARD", f'{{"card_id":"{CARD}"}}')
+    yield pocket
+    await desk.bank.pool.execute(change, "CARD", "ACH", written)
+
+
+async def test_a_card_leaves_what_was_paid_with_it_at_every_level(desk, used_card):
+    pocket = used_card
+    for path in lists_of(pocket):
+        for filters, kinds in (
+            ({"card[]": CARD}, ["CARD"]),
+            ({"card[]": [UNKNOWN, CARD.upper()]}, ["CARD"]),
+            ({"card[]": CARD, "type[]": "WIRE"}, []),
+            ({"card[]": CARD, "include_sweeps": "true"}, ["CARD", "SWEEP"]),
+        ):
+            items = (await desk.get(path, filters))["items"]
+            assert [item["type"] for item in items] == kinds, (path, filters)
+    older = f"/api/v1/service-accounts/{pocket.id}/transactions/"
+    for path in (older, f"/api/v1/customers/{pocket.customer}/transactions/"):
+        (shown,) = (await desk.get(path, {"filter[card]": CARD}))["items"]
+        assert shown["details"]["card_transaction"] == {"card_id": CARD}
 
 
 async def test_filters_hold_for_sweeps_too(desk):

@@ -5,7 +5,7 @@ from datetime import date
 from uuid import UUID
 
 import pytest
-from tests.interfaces.partner_client import PartnerClient, new_partner
+from tests.interfaces.partner_client import PartnerClient, close_app, new_partner
 from tests.whole_bank import SEED
 
 from billfold.adapters.simulated_bank import SimulatedBank
@@ -25,8 +25,7 @@ async def client(bank):
     caller = PartnerClient(app, await new_partner(bank))
     yield caller
     await caller.close()
-    for hook in app.on_shutdown:
-        await hook()
+    await close_app(app)
 
 
 @pytest.fixture
@@ -92,6 +91,15 @@ async def test_a_wire_arrives_at_the_portal_it_was_sent_to(bank, client, pocket)
     (row,) = await activities(bank, pocket)
     assert (row["type"], row["amount"]) == ("WIRE", 25_000_000)
     assert json.loads(row["details"])["counterparty_name"] == "Contoso"
+
+
+async def test_a_wire_is_as_large_as_fedwire_carries_and_no_larger(bank, client, pocket):
+    body = {"portal_id": pocket["portal_id"], "amount_usdc": 9_999_999_999_99, "sender_name": "A"}
+    too_much = body | {"amount_usdc": 10_000_000_000_00}
+    assert (await bare_post(client, "/api/v1/sandbox/wire/", too_much)).status_code == 422
+    assert (await bare_post(client, "/api/v1/sandbox/wire/", body)).status_code == 202
+    (row,) = await activities(bank, pocket)
+    assert row["amount"] == 9_999_999_999_99
 
 
 @pytest.mark.parametrize(

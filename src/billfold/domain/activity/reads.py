@@ -44,6 +44,7 @@ _FILTER = """
    AND ({transfers}::text[] IS NULL OR a.details ->> 'on_us_transfer_id' = ANY({transfers}))
    AND ({wires}::text[] IS NULL OR a.details ->> 'wire_id' = ANY({wires}))
    AND ({portals}::text[] IS NULL OR a.details ->> 'portal_id' = ANY({portals}))
+   AND ({cards}::text[] IS NULL OR a.details ->> 'card_id' = ANY({cards}))
 """
 
 
@@ -88,6 +89,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     transfers: list[str] | None = None
     wires: list[str] | None = None
     portals: list[str] | None = None
+    cards: list[str] | None = None
     sweeps: bool = False
 
     def arguments(self) -> tuple[object, ...]:
@@ -95,14 +97,14 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
         return (
             self.types, self.direction, self.amount_from, self.amount_to, self.booked_from,
             self.booked_to, self.settled_from, self.settled_to, self.now, self.transfers,
-            self.wires, self.portals, self.sweeps,
+            self.wires, self.portals, self.cards, self.sweeps,
         )  # fmt: skip
 
 
 def _filter(first: int) -> str:
     names = (
         "type", "direction", "low", "high", "from_", "to", "settled_from", "settled_to",
-        "now", "transfers", "wires", "portals", "sweeps",
+        "now", "transfers", "wires", "portals", "cards", "sweeps",
     )  # fmt: skip
     return _FILTER.format(**{name: f"${first + place}" for place, name in enumerate(names)})
 
@@ -131,7 +133,8 @@ SELECT {_PREFIXED} FROM activity a
 """  # noqa: S608 - our columns
 _ONE = f"""
 SELECT {_PREFIXED} FROM activity a
- WHERE a.customer_id = $1 AND a.activity_id BETWEEN $3 AND $4 AND a.pocket_id = $2
+ WHERE a.customer_id = $1 AND a.activity_id BETWEEN $3 AND $4
+   AND ($2::uuid IS NULL OR a.pocket_id = $2)
    AND (a.swept OR NOT $5::boolean)
  ORDER BY a.activity_id LIMIT 1
 """  # noqa: S608 - our columns
@@ -207,9 +210,12 @@ async def list_of_partner(
 
 
 async def find_activity(
-    conn: Connection | Pool, customer_id: UUID, pocket_id: UUID, asked: UUID
+    conn: Connection | Pool, customer_id: UUID, pocket_id: UUID | None, asked: UUID
 ) -> ActivityRow:
-    """The activity with this id, or the pocket's of the transaction with it. Raises NotFound."""
+    """The activity with this id, or the pocket's of the transaction with it. Raises NotFound.
+
+    Without a pocket all pockets of the customer are looked at; of two the first is answered.
+    """
     group = group_of(asked)
     member = int.from_bytes(asked.bytes[-2:])
     sweep = member >= SWEEP_MEMBER

@@ -6,10 +6,8 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
-import jwt
-import msgspec
-
 from billfold.domain.oauth.clients import chosen
+from billfold.domain.oauth.compact import Compact, take_apart
 from billfold.domain.oauth.keys import from_pem
 from billfold.domain.oauth.refusals import bad_client
 from billfold.domain.oauth.types import Client, ClientKey
@@ -22,7 +20,6 @@ AHEAD_MAX = timedelta(seconds=60)
 _CHARS_MAX = 8192
 _JTI_CHARS_MAX = 255
 _INSTANT_MAX = 1e11
-_JWS = jwt.PyJWS()
 
 
 class Assertion(NamedTuple):
@@ -37,11 +34,7 @@ def claimed_client(assertion: str) -> str:
     """Return the client an assertion says it comes from; nothing is proven yet."""
     if len(assertion) > _CHARS_MAX:
         raise bad_client("The client assertion is too long.")
-    try:
-        claims = jwt.decode(assertion, options={"verify_signature": False})
-    except (jwt.PyJWTError, ValueError, RecursionError):
-        raise bad_client("The client assertion is not a JWT.") from None
-    issuer = claims.get("iss")
+    issuer = _apart(assertion).claims.get("iss")
     if not isinstance(issuer, str) or not issuer.isprintable():
         raise bad_client("The client assertion does not name its issuer.")
     return issuer
@@ -76,21 +69,20 @@ def check_assertion(
 
 def _signed(assertion: str, keys: Iterable[ClientKey]) -> Mapping[str, Any]:
     """Return the claims that one of the keys has signed; no key comes from the header."""
-    try:
-        header = jwt.get_unverified_header(assertion)
-    except (jwt.PyJWTError, ValueError, RecursionError):
-        raise bad_client("The client assertion is not a JWT.") from None
-    if "crit" in header or "b64" in header or header.get("typ") == "dpop+jwt":
-        raise bad_client("The header of the client assertion is not understood.")
-    for key in chosen(keys, header.get("kid"), header.get("alg")):
-        try:
-            public = from_pem(key.public_pem).key
-            claims = msgspec.json.decode(_JWS.decode(assertion, public, [key.algorithm]))
-        except (jwt.PyJWTError, ValueError, RecursionError):
-            continue
-        if isinstance(claims, dict):
-            return claims
+    found = _apart(assertion)
+    if found.header.get("typ") == "dpop+jwt":
+        raise bad_client("A DPoP proof is no client assertion.")
+    for key in chosen(keys, found.header.get("kid"), found.header.get("alg")):
+        if found.is_signed_by(from_pem(key.public_pem)):
+            return found.claims
     raise bad_client("The client assertion is not signed with a registered key of this client.")
+
+
+def _apart(assertion: str) -> Compact:
+    try:
+        return take_apart(assertion)
+    except ValueError as error:
+        raise bad_client(f"The client assertion is not a JWT: {error}.") from None
 
 
 def _checked_times(claims: Mapping[str, Any], now: datetime) -> datetime:

@@ -11,7 +11,7 @@ import asyncpg
 import msgspec
 
 from billfold.domain.oauth import client_rules
-from billfold.domain.oauth.keys import WrongKey, from_jwk, from_pem, to_pem
+from billfold.domain.oauth.keys import WrongKey, from_jwk, from_pem, names_of, to_pem
 from billfold.domain.oauth.types import Client, ClientKey
 from billfold.kit import ids
 from billfold.kit.errors import InvalidInput, NotFound, Refused
@@ -146,7 +146,7 @@ def chosen(keys: Iterable[ClientKey], key_id: object, algorithm: object) -> list
     return [
         each
         for each in keys
-        if each.algorithm == algorithm and (key_id is None or each.key_id == key_id)
+        if algorithm in names_of(each.algorithm) and (key_id is None or each.key_id == key_id)
     ]
 
 

@@ -18,7 +18,9 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 PublicKey = ec.EllipticCurvePublicKey | ed25519.Ed25519PublicKey | rsa.RSAPublicKey
-ALGORITHMS = ("ES256", "EdDSA", "PS256")
+ALGORITHMS = ("ES256", "Ed25519", "EdDSA", "PS256")
+"""The names of what keys sign with here. Ed25519 is what RFC 9864 calls the EdDSA of Ed25519."""
+_NAMES = {"EdDSA": ("EdDSA", "Ed25519")}
 _PRIVATE = frozenset({"d", "p", "q", "dp", "dq", "qi", "oth", "k"})
 _MEMBERS = {"EC": ("crv", "kty", "x", "y"), "OKP": ("crv", "kty", "x"), "RSA": ("e", "kty", "n")}
 _COORDINATE_BYTES = 32
@@ -36,6 +38,11 @@ class KnownKey(NamedTuple):
     key: PublicKey
     algorithm: str
     thumbprint: str
+
+
+def names_of(algorithm: str) -> tuple[str, ...]:
+    """Return all names of the one algorithm that a kind of key is used with."""
+    return _NAMES.get(algorithm, (algorithm,))
 
 
 def from_jwk(jwk: Mapping[str, Any]) -> KnownKey:

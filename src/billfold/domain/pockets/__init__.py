@@ -11,6 +11,7 @@ from billfold.domain.pockets.reads import (
     list_of_customers,
     list_of_partner,
     list_open,
+    list_part,
 )
 from billfold.domain.pockets.states import Boundary, state_now, states_before
 from billfold.domain.pockets.types import PocketRow
@@ -24,6 +25,7 @@ __all__ = [
     "list_of_customers",
     "list_of_partner",
     "list_open",
+    "list_part",
     "state_now",
     "states_before",
 ]

@@ -67,6 +67,13 @@ def _both(found: str) -> tuple[str, str]:
     )
 
 
+_PART = f"""{_ROW}
+  FROM (SELECT * FROM pocket WHERE customer_id = $1 AND ($2::text[] IS NULL OR status = ANY($2))
+         ORDER BY opened_at DESC, pocket_id DESC OFFSET $3 LIMIT $4) p {_HOLDINGS}
+ ORDER BY p.opened_at DESC, p.pocket_id DESC"""  # noqa: S608 - our columns
+_COUNT = """
+SELECT count(*) FROM pocket WHERE customer_id = $1 AND ($2::text[] IS NULL OR status = ANY($2))
+"""
 _PARTNER_DOWN, _PARTNER_UP = _both(_OF_PARTNER)
 _CUSTOMERS_DOWN, _CUSTOMERS_UP = _both(_OF_CUSTOMERS)
 _NOT_CLOSED = ["PENDING", "OPEN", "FROZEN"]
@@ -130,6 +137,20 @@ async def list_of_customers(
     sql = _CUSTOMERS_UP if backwards else _CUSTOMERS_DOWN
     rows = await conn.fetch(sql, customer_ids, statuses, *(after or (None, None)), limit)
     return [_pocket(row) for row in rows]
+
+
+async def list_part(
+    conn: Connection | Pool,
+    customer_id: UUID,
+    *,
+    statuses: list[str] | None,
+    offset: int,
+    limit: int,
+) -> tuple[int, list[PocketRow]]:
+    """How many pockets a customer has, and `limit` of them beyond `offset`, newest first."""
+    count: int = await conn.fetchval(_COUNT, customer_id, statuses)
+    rows = await conn.fetch(_PART, customer_id, statuses, offset, limit) if offset < count else []
+    return count, [_pocket(row) for row in rows]
 
 
 def _pocket(row: Record) -> PocketRow:

@@ -6,13 +6,13 @@ periods are exact. Rates have no place here.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from enum import StrEnum
 from typing import NamedTuple
 
 from billfold.domain.tbills.market import Market
 from billfold.domain.tbills.types import Period
-from billfold.kit.dates import aware, et_date, et_instant
+from billfold.kit.dates import et_date, et_instant
 from billfold.kit.errors import Broken, FieldError, InvalidInput
 from billfold.kit.money import cents_for
 
@@ -78,8 +78,8 @@ def entry(
     plus the change of unrealised gains, for then the books have lost or made a cent.
     """
     end_priced_at = max(market.tick_at(end_at), start_at) if live else end_at
-    start_market = _market_value(start_state, market, start_at)
-    end_market = _market_value(end_state, market, end_priced_at)
+    start_market = _market_value(start_state, market, start_at, start_at)
+    end_market = _market_value(end_state, market, end_priced_at, end_at)
     start_value, end_value = start_market + start_state.cash, end_market + end_state.cash
     contributions = end_state.inflow - start_state.inflow
     withdrawals = end_state.outflow - start_state.outflow
@@ -130,11 +130,16 @@ def period_bounds(
     return Period(min(start, now), now, live=True)
 
 
-def _market_value(state: PocketState, market: Market, at: datetime) -> int:
-    return sum(
-        cents_for(units, market.price_at(market.bill(cusip), at))
-        for cusip, units in state.positions
-    )
+def _market_value(
+    state: PocketState, market: Market, priced_at: datetime, seen_at: datetime
+) -> int:
+    value = 0
+    for cusip, units in state.positions:
+        bill = market.bill(cusip)
+        # What has matured is at par, though the last tick was before and said less.
+        at = seen_at if market.matures_at(bill) <= seen_at else priced_at
+        value += cents_for(units, market.price_at(bill, at))
+    return value
 
 
 def _period_name(period: str) -> PeriodName:
@@ -171,10 +176,19 @@ def _range_bounds(now: datetime, date_from: date | None, date_to: date | None) -
 
 
 def _instant(name: str, given: date, *, through: bool = False) -> datetime:
-    """Return a date-time as it is; a date as its first instant, or as the next day's."""
-    if not isinstance(given, datetime):
-        return et_instant(given + _ONE_DAY if through else given, time())
+    """Return a date-time as it is; a date as its first instant, or as the next day's.
+
+    The end of the calendar stands for whatever day it is. Raises InvalidInput for an instant that
+    is on no Eastern day.
+    """
+    if through and given == date.max:
+        return datetime.max.replace(tzinfo=UTC)
     try:
-        return aware(given)
+        if not isinstance(given, datetime):
+            return et_instant(given + _ONE_DAY if through else given, time())
+        et_date(given)
+    except OverflowError:
+        raise InvalidInput.at("query", name, msg="is outside of the calendar") from None
     except ValueError as naive:
         raise InvalidInput.at("query", name, msg=str(naive)) from None
+    return given

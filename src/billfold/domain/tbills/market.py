@@ -2,7 +2,8 @@
 
 Built once from securities, auctions and daily rates and never changed; everything derived is
 remembered by bill and day. Published rates are bids; the ask is one tick lower. Where the
-records end, the nearest curve is held and the weekday rule supplies simulated bills.
+records end, the nearest curve is held and the weekday rule says what is issued: again a bill on
+record, where one matures on that day, or else a simulated one.
 """
 
 from bisect import bisect_right
@@ -31,16 +32,16 @@ Value = TypeVar("Value")
 
 
 class Strike(dict[str, Struck]):
-    """The prices of one tick by CUSIP, each worked out when it is first asked for."""
+    """The prices of one tick by CUSIP, seen on one Eastern day, each worked out when asked for."""
 
-    def __init__(self, market: "Market", tick: datetime, next_settlement: date) -> None:
+    def __init__(self, market: "Market", tick: datetime, day: date) -> None:
         super().__init__()
         self.tick = tick
         self._market = market
-        self._next_settlement = next_settlement
+        self._day = day
 
     def __missing__(self, cusip: str) -> Struck:
-        struck = self._market.struck(cusip, self.tick, self._next_settlement)
+        struck = self._market.struck(cusip, self.tick, self._day)
         self[cusip] = struck
         return struck
 
@@ -57,6 +58,7 @@ class Market:
     ) -> None:
         self.calendars = calendars
         self._bills = {bill.cusip: bill for bill in securities}
+        self._maturing = {bill.maturity: bill for bill in self._bills.values()}
         self._issues = _issues_by_term(auctions, self._bills)
         curves = sorted(rates, key=lambda published: published.day)
         self._curve_days = [published.day for published in curves]
@@ -99,8 +101,8 @@ class Market:
     def on_the_run(self, weeks: int, day: date) -> Bill:
         """Return the bill of a term most recently issued on or before `day`.
 
-        A simulated one where the auctions on record do not reach the day. It matures after the
-        next settlement day. Raises NotFound for a term that is not sold.
+        Where the auctions on record do not reach the day, the weekday rule's. It matures after
+        the next settlement day. Raises NotFound for a term that is not sold.
         """
         key = weeks, day
         found = self._runs.get(key)
@@ -108,7 +110,7 @@ class Market:
             term = TERMS.get(weeks)
             if term is None:
                 raise NotFound(f"There is no {weeks}-week bill.", weeks=weeks)
-            found = self._recorded_run(term, day) or self._simulated_run(term, day)
+            found = self._recorded_run(term, day) or self._run_by_rule(term, day)
             _remember(self._runs, key, found)
         return found
 
@@ -130,7 +132,12 @@ class Market:
         return max(0, self.bid_rate(bill, day) - pricing.RATE_TICK_MILLI)
 
     def t0_bid(self, bill: Bill, at: datetime) -> int:
-        """Return the price in micros for selling with settlement on the pricing day itself."""
+        """Return the price in micros for selling with settlement on the pricing day itself.
+
+        A bill that has matured sells at par, also before the market of its day has opened.
+        """
+        if at >= self.matures_at(bill):
+            return PRICE_PAR_MICROS
         day = self.calendars.pricing_day(at)
         return self._bid(bill, day, day)
 
@@ -161,10 +168,16 @@ class Market:
         if left <= 0:
             return PRICE_PAR_MICROS
         discount, span = self._line(bill, self.calendars.pricing_day(at))
-        return PRICE_PAR_MICROS - round_half_up(discount * left, span)
+        # The price is rounded half up, not the discount: a tie goes towards par.
+        return PRICE_PAR_MICROS + round_half_up(-discount * left, span)
 
     def mark(self, bill: Bill, at: datetime) -> int:
-        """Return the price in micros at the last tick: what a customer sees until the next."""
+        """Return the price in micros at the last tick: what a customer sees until the next.
+
+        Par from maturity on: the night before has no tick that would say so.
+        """
+        if at >= self.matures_at(bill):
+            return PRICE_PAR_MICROS
         return self.price_at(bill, self.tick_at(at))
 
     def matures_at(self, bill: Bill) -> datetime:
@@ -176,8 +189,8 @@ class Market:
         return at
 
     def strike(self, at: datetime) -> Strike:
-        """Return the prices of the last tick, shared by everyone who asks until the next."""
-        key = self.tick_at(at), self._next_settlement(at)
+        """Return the prices of the last tick, shared by all who ask until the next or midnight."""
+        key = self.tick_at(at), et_date(at)
         strike = self._strikes.get(key)
         if strike is None:
             strike = Strike(self, *key)
@@ -186,23 +199,28 @@ class Market:
             self._strikes[key] = strike
         return strike
 
-    def struck(self, cusip: str, tick: datetime, next_settlement: date) -> Struck:
-        """Return one bill's prices at a tick. The yield is that of the day's same-day bid.
+    def struck(self, cusip: str, tick: datetime, today: date) -> Struck:
+        """Return one bill's prices at a tick, seen on the tick's day or on a closed one after it.
+
+        What has matured by then is at par and grows no more. The yield is that of the day's
+        same-day bid.
 
         The mark is this bid accreted through the day, so both stand for one and the same yield;
         taking whole days from the accreted price would understate it more every hour.
         """
         bill = self.bill(cusip)
         day = self.calendars.pricing_day(tick)
-        t0_bid = self._bid(bill, day, day)
+        matured = bill.maturity <= today
+        t0_bid = PRICE_PAR_MICROS if matured else self._bid(bill, day, day)
         rate = pricing.investment_rate(t0_bid, day, bill.maturity)
+        seconds_left = _microseconds(self.matures_at(bill) - tick) // _MICROSECONDS
         return Struck(
             bill=bill,
-            mark_micros=self.price_at(bill, tick),
+            mark_micros=PRICE_PAR_MICROS if matured else self.price_at(bill, tick),
             t0_bid_micros=t0_bid,
-            t1_bid_micros=self._bid(bill, day, next_settlement),
+            t1_bid_micros=self._bid(bill, day, self.calendars.next_settlement_day(today)),
             yield_to_maturity=format(rate.scaleb(-2), "f"),
-            seconds_left=max(0, _microseconds(self.matures_at(bill) - tick) // _MICROSECONDS),
+            seconds_left=0 if matured else seconds_left,
         )
 
     def _recorded_run(self, term: Term, day: date) -> Bill | None:
@@ -213,8 +231,11 @@ class Market:
         bill = bills[index]
         return bill if bill.maturity > self.calendars.next_settlement_day(day) else None
 
-    def _simulated_run(self, term: Term, day: date) -> Bill:
+    def _run_by_rule(self, term: Term, day: date) -> Bill:
         maturity = latest_maturity(term, day, self.calendars)
+        reopened = self._maturing.get(maturity)
+        if reopened is not None and reopened.first_issue <= day:
+            return reopened
         cusip = simulated_bill(maturity, self.calendars).cusip
         return self.bill(cusip)
 

@@ -100,9 +100,12 @@ def auth_document(settings: Settings) -> Document:
         title=_TITLE,
         version=__version__,
         description=_DESCRIPTION,
-        servers=[{"url": settings.auth_base}],
+        servers=[{"url": settings.auth_origin}],
     )
-    return describe(what)
+    document = describe(what)
+    # Its paths are published as the specifications spell paths: without a closing slash.
+    document["paths"] = {path.rstrip("/"): item for path, item in document["paths"].items()}
+    return document
 
 
 def _on_error(desk: Desk, request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:

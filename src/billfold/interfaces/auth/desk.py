@@ -34,7 +34,7 @@ class Desk:
 
     def __init__(self, bank: Bank) -> None:
         self.bank = bank
-        self.issuer = bank.settings.auth_base
+        self.issuer = bank.settings.auth_origin
         self.nonces = dpop.Nonces(bank.vault)
         self._keys: tuple[datetime, Sequence[SigningKey]] | None = None
 

@@ -69,8 +69,15 @@ class Ground(Protocol):
     def certificates(self, settings: Settings, partners: Sequence[str]) -> TlsFiles | None:
         """Return the certificate of the bank's hosts, made in a sandbox; None behind a proxy."""
 
+    def auth_openapi(self, settings: Settings) -> bytes:
+        """Return the OpenAPI document of the authorization server."""
+
     def openapi(self, settings: Settings, *, everything: bool) -> bytes:
         """Return the OpenAPI document of the Partner API, with deprecated operations or without."""
+
+    def customer_openapi(self, settings: Settings) -> bytes:
+        """Return the OpenAPI document of the Customer API."""
+        ...
 
     def run_https(self, settings: Settings, tls: TlsFiles | None) -> None:
         """Serve the Partner API until a signal ends it. Blocks."""

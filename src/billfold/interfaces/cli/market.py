@@ -25,17 +25,22 @@ if TYPE_CHECKING:
 
 market = typer.Typer(
     no_args_is_help=True,
-    help="Bring the Treasury's newer rates and auctions into the bank.",
+    help="Bring the Treasury's newer rates and auctions into the bank. "
+    "A running process knows of them once it is restarted.",
     epilog=example("billfold market import --rates daily-treasury-rates.csv"),
 )
 calendar = typer.Typer(
     no_args_is_help=True,
-    help="Say what the calendars do not know: a day that is closed, or closes early.",
+    help="Say what the calendars do not know: a day that is closed, or closes early. "
+    "A running process knows of it once it is restarted.",
     epilog=example("billfold calendar override 2025-01-09 --bond closed --reason 'Mourning'"),
 )
 
 CsvFile = Annotated[Path | None, typer.Option(exists=True, dir_okay=False)]
-_RESTART = "[dim]Running processes see it after a restart.[/]"
+_RESTART = (
+    "Restart `billfold serve` and every `billfold worker` together, or the sandbox: "
+    "a running process does not know of it."
+)
 
 
 @market.command(
@@ -49,21 +54,28 @@ def import_files(
     """Add a Daily Treasury Bill Rates file and an auctions_query file, as the Treasury wrote them.
 
     Nothing is changed that is on record: a row that contradicts refuses the whole file.
+
+    A running process knows of new rows once it is restarted. Restart all of them together: what
+    one has bought, another cannot even show while it does not know the bill.
     """
     if rates is None and auctions is None:
         raise CannotGoOn("There is nothing to import.", "Give --rates FILE or --auctions FILE.")
 
-    async def work(conn: Connection) -> None:
+    async def work(conn: Connection) -> int:
+        added = 0
         async with conn.transaction():
             if auctions is not None:
                 rows = await import_auctions(conn, parse_auctions(auctions.read_text()))
                 done(f"Auctions: {rows.added} new, {rows.known} known already.")
+                added += rows.added
             if rates is not None:
                 days = await import_rates(conn, parse_daily_rates(rates.read_text()))
                 done(f"Days of rates: {days.added} new, {days.known} known already.")
+                added += days.added
+        return added
 
-    with_database(ground_of(ctx), work)
-    say(_RESTART)
+    if with_database(ground_of(ctx), work):
+        say(_RESTART)
 
 
 @calendar.command(
@@ -85,12 +97,16 @@ def override(
     reason: Annotated[str, typer.Option(help="Why, for whoever reads it later.")] = "",
     remove: Annotated[bool, typer.Option("--remove", help="Forget the override.")] = False,
 ) -> None:
-    """Override what the calendars say of one day."""
+    """Override what the calendars say of one day.
+
+    A running process knows of it once it is restarted.
+    """
     on: date = day.date()
     if remove:
         if not with_database(ground_of(ctx), lambda conn: remove_override(conn, on)):
             raise CannotGoOn(f"{on} is not overridden.", "See `billfold calendar list`.")
         done(f"{on} is as the calendars say again.")
+        say(_RESTART)
         return
     if not reason or (closes and bond == "closed"):
         raise CannotGoOn(

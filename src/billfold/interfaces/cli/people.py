@@ -140,7 +140,7 @@ async def _welcome(bank: Bank, conn: Connection, user_id: UUID) -> str:
     assert person is not None
     members = await who.memberships_of(conn, user_id)
     secret = await links.new_link(conn, user_id, "welcome", now=wall_now())
-    link = f"{bank.settings.auth_base}/password?link={secret}"
+    link = f"{bank.settings.auth_origin}/password?link={secret}"
     company = members[0].customer_name if members else bank.settings.bank_name
     notice = notices.welcome(person, company, link)
     await who.letters.write_letter(conn, bank.vault, person.email, notice, now=wall_now())

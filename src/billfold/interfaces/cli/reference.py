@@ -35,6 +35,13 @@ def about() -> None:
     """Print an OpenAPI document."""
 
 
+@openapi.command(epilog=example("billfold openapi auth > auth.json"))
+def auth(ctx: typer.Context) -> None:
+    """Print the OpenAPI 3.1 document of the authorization server; it needs no database."""
+    ground = ground_of(ctx)
+    sys.stdout.buffer.write(ground.auth_openapi(ground.settings()) + b"\n")
+
+
 @openapi.command(epilog=example("billfold openapi partner --all > partner.json"))
 def partner(
     ctx: typer.Context,
@@ -46,6 +53,13 @@ def partner(
     """Print the OpenAPI 3.1 document of the Partner API; it needs no database."""
     ground = ground_of(ctx)
     sys.stdout.buffer.write(ground.openapi(ground.settings(), everything=everything) + b"\n")
+
+
+@openapi.command(epilog=example("billfold openapi customer > customer.json"))
+def customer(ctx: typer.Context) -> None:
+    """Print the OpenAPI 3.1 document of the Customer API; it needs no database."""
+    ground = ground_of(ctx)
+    sys.stdout.buffer.write(ground.customer_openapi(ground.settings()) + b"\n")
 
 
 def deprecations(ctx: typer.Context) -> None:

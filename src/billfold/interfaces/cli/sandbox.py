@@ -211,7 +211,7 @@ def _pages_of(settings: Settings, home: SandboxFile) -> list[str]:
     if home.person is None:
         return []
     return [
-        f"Pages        {settings.auth_base}",
+        f"Pages        {settings.auth_origin}",
         f"Email        {home.person.email}",
         f"Password     {home.person.password}",
         f"App key      {home.person.totp_secret} (for an authenticator app)",

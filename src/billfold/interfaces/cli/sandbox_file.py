@@ -9,6 +9,7 @@ from uuid import UUID
 
 import msgspec
 
+from billfold.interfaces.cli.sandbox_clients import SandboxClient
 from billfold.interfaces.cli.sandbox_people import SandboxPerson
 from billfold.interfaces.cli.story_client import Access
 
@@ -38,6 +39,10 @@ class SandboxFile(msgspec.Struct, frozen=True, kw_only=True):
     customer_id: UUID
     own_customer_id: UUID
     facilitation_pocket_id: UUID
+    auth_url: str = ""
+    customer_url: str = ""
+    clients: tuple[SandboxClient, ...] = ()
+    """Programs at the authorization server: one of each profile, and a service user."""
     story: Stage = "none"
     pocket_ids: tuple[UUID, ...] = ()
     """The Pockets of the story, the 4-week one first."""

@@ -16,6 +16,7 @@ from billfold.domain import identity
 from billfold.engine.founding import partner_places
 from billfold.interfaces.cli.ground import CannotGoOn, Ground, Report
 from billfold.interfaces.cli.partners import make_partner, new_password
+from billfold.interfaces.cli.sandbox_clients import sandbox_clients
 from billfold.interfaces.cli.sandbox_file import (
     SandboxFile,
     read_sandbox_file,
@@ -71,6 +72,11 @@ async def _home(bank: Bank, kept: SandboxFile | None, ca_file: str) -> SandboxFi
         customer_id=places.dummy_customer_id,
         own_customer_id=places.own_customer_id,
         facilitation_pocket_id=places.facilitation_pocket_id,
+        auth_url=settings.auth_origin,
+        customer_url=settings.customer_origin,
+        clients=await sandbox_clients(
+            bank, places.dummy_customer_id, () if kept is None else kept.clients
+        ),
         story="none" if kept is None else kept.story,
         pocket_ids=() if kept is None else kept.pocket_ids,
     )

@@ -16,7 +16,6 @@ from uuid import UUID
 
 import structlog
 
-from billfold.domain.identity import Credential
 from billfold.interfaces.http.gather import Gatherer
 from billfold.interfaces.http.line import Line
 from billfold.kit.clock import ClockState, wall_now
@@ -39,9 +38,9 @@ Verdict = Literal["run", "limited", "replay", "running", "reused"]
 _ADMIT = """
 WITH asked AS MATERIALIZED (
   SELECT * FROM unnest($1::uuid[], $2::int[], $3::int[], $4::int[], $5::int[], $6::uuid[],
-                       $7::bytea[], $8::boolean[])
+                       $7::bytea[], $8::boolean[], $16::text[])
     WITH ORDINALITY AS a(caller, behind, room, money_behind, money_room, key, fingerprint,
-                         claims, n)
+                         claims, kind, n)
 ), counted AS (
   INSERT INTO rate_window AS w (caller, kind, starts_at, used)
   SELECT c.caller, c.kind, $9, c.used
@@ -52,7 +51,7 @@ WITH asked AS MATERIALIZED (
 ), admitted AS MATERIALIZED (
   SELECT a.*, r.used - a.behind AS used, m.used - a.money_behind AS money_used
     FROM asked a
-    JOIN counted r ON r.caller = a.caller AND r.kind = 'all'
+    JOIN counted r ON r.caller = a.caller AND r.kind = a.kind
     LEFT JOIN counted m ON m.caller = a.caller AND m.kind = 'money' AND a.money_behind IS NOT NULL
 ), claimed AS (
   INSERT INTO request_key AS k (caller, key, fingerprint, claimed_at, lease_until)
@@ -107,13 +106,20 @@ class StoredAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is asked of the admission. `claims` when running it twice would matter."""
+    """What is asked of the admission. `claims` when running it twice would matter.
 
-    credential: Credential
+    Keys and counts belong to the `caller`, whose requests of its kind per minute are limited.
+    """
+
+    caller: UUID
+    per_minute: int
+    money_per_minute: int
     key: UUID | None
     fingerprint: bytes
     claims: bool
     moves_money: bool
+    kind: str = "all"
+    """The requests it is counted with: all of its caller, or those of one group of operations."""
 
 
 @dataclass(slots=True)
@@ -153,7 +159,7 @@ class Admission:
 
     async def admit(self, request: Request) -> Admittance:
         """Count a request and look up its key. Raises Unavailable without a database."""
-        slot = None if request.key is None else (request.credential.user_id, request.key)
+        slot = None if request.key is None else (request.caller, request.key)
         known = None if slot is None else self._open.get(slot)
         if slot is None or known is not None:
             answer = await self._asked.ask((request, False))
@@ -174,7 +180,7 @@ class Admission:
         """Remember the answer of an admitted request; it is written down with the next batch."""
         if request.key is None:
             return
-        slot = (request.credential.user_id, request.key)
+        slot = (request.caller, request.key)
         self._open[slot] = _Open(request.fingerprint, answer)
         future = self._shelved.ask((slot, request.fingerprint, answer))
         future.add_done_callback(lambda done: self._forget(slot, done.exception()))
@@ -183,7 +189,7 @@ class Admission:
         """Free the key of an admitted request that shall be possible again."""
         if request.key is None:
             return
-        slot = (request.credential.user_id, request.key)
+        slot = (request.caller, request.key)
         try:
             if request.claims:
                 await self._released.ask(slot)
@@ -207,8 +213,8 @@ class Admission:
         starts = int(now.timestamp()) // WINDOW_SECONDS * WINDOW_SECONDS
         counts: Counter[tuple[UUID, str]] = Counter()
         for request, _ in batch:
-            counts[request.credential.user_id, "all"] += 1
-            counts[request.credential.user_id, "money"] += request.moves_money
+            counts[request.caller, request.kind] += 1
+            counts[request.caller, "money"] += request.moves_money
         counts = +counts
         left = counts.copy()
         asked = [_asked_row(request, left, with_key=with_key) for request, with_key in batch]
@@ -222,6 +228,7 @@ class Admission:
             now,
             now + self._lease,
             now - KEPT,
+            [request.kind for request, _ in batch],
         )
         resets_at = starts + WINDOW_SECONDS
         return [
@@ -261,18 +268,18 @@ def _asked_row(
     request: Request, left: Counter[tuple[UUID, str]], *, with_key: bool
 ) -> tuple[object, ...]:
     """Return a request as arrays take it. `behind` says how many of its caller come after it."""
-    caller, partner = request.credential.user_id, request.credential.partner
-    left[caller, "all"] -= 1
+    caller = request.caller
+    left[caller, request.kind] -= 1
     money_behind = None
     if request.moves_money:
         left[caller, "money"] -= 1
         money_behind = left[caller, "money"]
     return (
         caller,
-        left[caller, "all"],
-        partner.rate_per_minute,
+        left[caller, request.kind],
+        request.per_minute,
         money_behind,
-        partner.money_per_minute,
+        request.money_per_minute,
         request.key if with_key else None,
         request.fingerprint,
         with_key and request.claims,
@@ -280,12 +287,11 @@ def _asked_row(
 
 
 def _admittance(request: Request, row: Record, resets_at: int, *, with_key: bool) -> Admittance:
-    partner = request.credential.partner
-    limit, remaining = partner.rate_per_minute, partner.rate_per_minute - row["used"]
+    limit, remaining = request.per_minute, request.per_minute - row["used"]
     if row["money_used"] is not None:
-        money_left = partner.money_per_minute - row["money_used"]
+        money_left = request.money_per_minute - row["money_used"]
         if money_left < remaining:
-            limit, remaining = partner.money_per_minute, money_left
+            limit, remaining = request.money_per_minute, money_left
     clock = None
     if row["frozen"] is not None:
         clock = ClockState(row["business_anchor"], row["wall_anchor"], row["frozen"])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import litestar
 from typing_extensions import override
 
-from billfold.interfaces.http.calls import Caller
+from billfold.interfaces.http.calls import Call
 from billfold.kit.errors import BillfoldError
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class Arrival:
         self.host = self.headers.get(b"host", b"").decode("latin-1").lower()
         self.body = b""
         self.decoded: Any = None
-        self.caller: Caller | None = None
+        self.caller: Call | None = None
 
     def header(self, name: bytes) -> str | None:
         """Return a header by its lower-case name, as text, or None."""

@@ -1,4 +1,4 @@
-"""JSON bodies, strictly: UTF-8, no name twice, not too deep, no list too long, exact types.
+"""JSON bodies, strictly: UTF-8, no name twice, no control character, not too deep, exact types.
 
 A body of the wrong shape is told in full: every field that is missing, unknown or of another type.
 """
@@ -7,18 +7,28 @@ from __future__ import annotations
 
 import json
 import re
-import typing
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 
+from billfold.interfaces.http.mistakes import mistakes_in
 from billfold.kit.errors import BillfoldError, FieldError, InvalidInput
 
 DEPTH_MAX = 32
 ITEMS_MAX = 1000
 _STRINGS = re.compile(rb'"(?:[^"\\]|\\.)*"')
-_PLACE = re.compile(r" - at `(?:key in )?\$([^`]*)`$")
-_STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+|\.\.\.)\]")
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufffe\uffff]")
+"""What neither a database nor XML can hold, and what terminals obey. Tab and line ends may stay."""
+_HALF = re.compile("[\ud800-\udfff]")
+"""Half of a pair of UTF-16, which is no character."""
+_MAYBE_WRONG = re.compile(
+    rb"\\[bf]|\\u[dD][89a-fA-F]|\\u00[0189]|\\u007[fF]|\\u[fF]{3}[eEfF]|\x7f|\xc2[\x80-\x9f]|\xef\xbf[\xbe\xbf]"
+)
+
+
+class _NotJson(ValueError):  # noqa: N818 - a sentence for an answer
+    """What Python would let pass."""
 
 
 def check_json(body: bytes) -> None:
@@ -29,8 +39,12 @@ def check_json(body: bytes) -> None:
         decoded = json.loads(body.decode(), object_pairs_hook=_unique, parse_constant=_refuse)
     except UnicodeDecodeError:
         raise _malformed("It is not UTF-8.") from None
-    except (ValueError, RecursionError) as error:
+    except (json.JSONDecodeError, _NotJson, RecursionError) as error:
         raise _malformed(str(error).replace("\n", " ")) from None
+    except ValueError:
+        raise _malformed("A number in it has thousands of digits.") from None
+    if _MAYBE_WRONG.search(body):
+        _check_texts(decoded)
     if body.count(b",") >= ITEMS_MAX:
         _check_lists(decoded, ())
 
@@ -41,7 +55,7 @@ def decode(body: bytes, declared: Any) -> Any:  # noqa: ANN401 - whatever the op
     try:
         return msgspec.json.decode(body, type=declared)
     except msgspec.ValidationError as error:
-        raise InvalidInput(_mistakes(body, declared, error)) from None
+        raise InvalidInput(mistakes_in(body, declared, error)) from None
     except msgspec.DecodeError as error:
         raise _malformed(str(error)) from None
 
@@ -49,68 +63,6 @@ def decode(body: bytes, declared: Any) -> Any:  # noqa: ANN401 - whatever the op
 def missing_body() -> InvalidInput:
     """Return the refusal of a request that should have a body."""
     return InvalidInput.at("body", msg="a JSON body is required", kind="missing")
-
-
-def _mistakes(body: bytes, declared: Any, first: msgspec.ValidationError) -> list[FieldError]:  # noqa: ANN401
-    """Return every mistake among the fields of the body's own level, deeper ones one by one."""
-    raw = json.loads(body)
-    struct = _struct_of(declared)
-    if struct is None or not isinstance(raw, dict):
-        return [_mistake(str(first), ())]
-    fields = {each.encode_name: each for each in msgspec.structs.fields(struct)}
-    found = [
-        FieldError(("body", name), "is required", "missing")
-        for name, each in fields.items()
-        if each.required and name not in raw
-    ]
-    for name, value in raw.items():
-        if name in fields:
-            found += _field_mistakes(name, value, fields[name].type)
-        elif struct.__struct_config__.forbid_unknown_fields and name != _tag_of(struct):
-            found.append(
-                FieldError(("body", name), "is not a field of this body", "extra_forbidden")
-            )
-    return found or [_mistake(str(first), ())]
-
-
-def _field_mistakes(name: str, value: Any, declared: Any) -> list[FieldError]:  # noqa: ANN401
-    try:
-        msgspec.convert(value, declared)
-    except msgspec.ValidationError as error:
-        return [_mistake(str(error), (name,))]
-    return []
-
-
-def _mistake(sentence: str, inside: tuple[str, ...]) -> FieldError:
-    """Take msgspec's sentence apart into where and what."""
-    place = _PLACE.search(sentence)
-    steps: list[str | int] = []
-    for name, index in _STEP.findall(place[1] if place else ""):
-        steps.append(name or (int(index) if index.isdigit() else index))
-    words = _PLACE.sub("", sentence)
-    for pattern, kind in ((r"missing required field `(.+)`", "missing"),
-                          (r"contains unknown field `(.+)`", "extra_forbidden")):  # fmt: skip
-        named = re.search(pattern, words)
-        if named:
-            steps.append(named[1])
-            words = "is required" if kind == "missing" else "is not a field of this object"
-            return FieldError(("body", *inside, *steps), words, kind)
-    kind = "type_error" if words.startswith("Expected `") and ", got" in words else "value_error"
-    return FieldError(("body", *inside, *steps), words, kind)
-
-
-def _struct_of(declared: Any) -> type[msgspec.Struct] | None:  # noqa: ANN401
-    """Return the one struct a body may be, or None when it may be several or none."""
-    kinds = [
-        each
-        for each in (typing.get_args(declared) or (declared,))
-        if isinstance(each, type) and issubclass(each, msgspec.Struct)
-    ]
-    return kinds[0] if len(kinds) == 1 else None
-
-
-def _tag_of(struct: type[msgspec.Struct]) -> str | None:
-    return struct.__struct_config__.tag_field
 
 
 def _depth(body: bytes) -> int:
@@ -137,15 +89,43 @@ def _check_lists(value: object, place: tuple[str | int, ...]) -> None:
             _check_lists(each, (*place, name))
 
 
+def _check_texts(decoded: object) -> None:
+    texts = list(_texts(decoded, ()))
+    if any(_HALF.search(text) for _, text in texts):
+        raise _malformed("A text in it has half of a surrogate pair.")
+    wrong = [
+        FieldError(("body", *place), "may not hold control characters", "value_error")
+        for place, text in texts
+        if _CONTROL.search(text)
+    ]
+    if wrong:
+        raise InvalidInput(wrong)
+
+
+def _texts(
+    value: object, place: tuple[str | int, ...]
+) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """Yield every text with its place; the name of a field stands at the object it is in."""
+    if isinstance(value, str):
+        yield place, value
+    elif isinstance(value, list):
+        for index, each in enumerate(value):
+            yield from _texts(each, (*place, index))
+    elif isinstance(value, dict):
+        for name, each in value.items():
+            yield place, name
+            yield from _texts(each, (*place, name))
+
+
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise ValueError("An object repeats a name.")
+        raise _NotJson("An object repeats a name.")
     return found
 
 
 def _refuse(constant: str) -> None:
-    raise ValueError(f"{constant} is not JSON.")
+    raise _NotJson(f"{constant} is not JSON.")
 
 
 def _malformed(why: str) -> BillfoldError:

@@ -18,19 +18,16 @@ from billfold.engine.bank import Bank
 from billfold.kit.errors import NotFound, Refused
 
 
-class Caller(msgspec.Struct, frozen=True, kw_only=True):
-    """One authenticated request: who, on whose behalf, under which key, and when.
+class Call(msgspec.Struct, frozen=True, kw_only=True):
+    """One authenticated request, whoever sent it: under which key, and when.
 
-    `key` is the idempotency key, `fingerprint` the hash of method, path, query and body it is
-    bound to, `operation` the operationId. `now` is the business time at which the request was
-    let in, `wall` the wall time of the same moment; neither costs a round trip.
+    `name` is who it is in the log of commands, `key` the idempotency key, `fingerprint` the hash
+    of method, path, query and body it is bound to, `operation` the operationId. `now` is the
+    business time at which the request was let in, `wall` the wall time of the same moment;
+    neither costs a round trip.
     """
 
-    partner_id: UUID
-    partner_slug: str
-    user_id: UUID
-    own_customer_id: UUID
-    features: frozenset[str]
+    name: str
     key: UUID
     fingerprint: bytes
     operation: str
@@ -46,13 +43,22 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
         The first customer owns the command. A request that sends several commands numbers them
         by `step`, always in the same order, so that a repeated request finds each again.
         """
-        caller = f"partner-user:{self.user_id}"
         return {
-            "caller": f"{caller}:{step}" if step else caller,
+            "caller": f"{self.name}:{step}" if step else self.name,
             "key": self.key,
             "request_hash": self.fingerprint,
             "customers": customers,
         }
+
+
+class Caller(Call, frozen=True, kw_only=True):
+    """One request of a partner: who, and on whose behalf."""
+
+    partner_id: UUID
+    partner_slug: str
+    user_id: UUID
+    own_customer_id: UUID
+    features: frozenset[str]
 
     async def customer(self, bank: Bank, customer_id: UUID) -> CustomerRow:
         """Return the customer as he is now. Raises NotFound when he is not the partner's."""

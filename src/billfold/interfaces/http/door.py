@@ -7,8 +7,10 @@ request runs once; its answer is kept under its key and given again to whoever r
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 from uuid import UUID
 
@@ -17,7 +19,8 @@ from billfold.engine.bank import Bank
 from billfold.interfaces.http.admission import Admission, Admittance, Request, StoredAnswer
 from billfold.interfaces.http.answers import Answer, Headers, Turned, answer_to, unauthorized
 from billfold.interfaces.http.arrivals import Arrival, arrival_of, read_body
-from billfold.interfaces.http.calls import Caller
+from billfold.interfaces.http.calls import Call, Caller
+from billfold.interfaces.http.clock_face import ClockFace, clock_header
 from billfold.interfaces.http.credentials import Credentials
 from billfold.interfaces.http.deprecations import Deprecations, announcement
 from billfold.interfaces.http.hosts import is_bare, slug_of
@@ -26,7 +29,6 @@ from billfold.interfaces.http.operations import OPTIONS, Operation
 from billfold.kit import ids
 from billfold.kit.clock import business_now, wall_now
 from billfold.kit.crypto import is_unambiguous, verify_signature
-from billfold.kit.dates import iso_z
 from billfold.kit.errors import BillfoldError, InvalidInput
 
 if TYPE_CHECKING:
@@ -38,17 +40,17 @@ SIGNATURE_HEADER = "x-service-signature"
 _NOT_KEPT = frozenset({401, 403, 429})
 _ANSWER_BYTES_MAX = 1024 * 1024
 _SERVER_ERROR = 500
-_READS = frozenset({"GET", "HEAD", "OPTIONS"})
+READS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
-class Doorkeeper:
-    """What all doors of one process share."""
+class Keeper:
+    """What the doors of one process share, whoever they are for."""
 
     def __init__(self, bank: Bank) -> None:
         self.bank = bank
         self.sandbox = not bank.settings.is_production
-        self.credentials = Credentials(bank.pool, bank.vault)
         self.admission = Admission(bank.pool)
+        self.clock_face = ClockFace(bank.pool) if self.sandbox else None
         self.deprecations = Deprecations(bank.pool)
         self.operations: Mapping[HTTPRouteHandler, Operation] = {}
 
@@ -56,6 +58,16 @@ class Doorkeeper:
         """Write down what is under way."""
         await self.admission.close()
         await self.deprecations.close()
+        if self.clock_face is not None:
+            await self.clock_face.close()
+
+
+class Doorkeeper(Keeper):
+    """What the doors of the Partner API share besides."""
+
+    def __init__(self, bank: Bank) -> None:
+        super().__init__(bank)
+        self.credentials = Credentials(bank.pool, bank.vault)
 
     async def credential_of(self, arrival: Arrival, now: datetime) -> Credential:
         """Return who holds the token of a request. Raises `unauthorized`."""
@@ -130,36 +142,65 @@ class Door:
         credential = await self._keeper.credential_of(arrival, wall)
         key = self._keeper.check_signature(arrival, credential, required=operation.door == "signed")
         request = Request(
-            credential=credential,
+            caller=credential.user_id,
+            per_minute=credential.partner.rate_per_minute,
+            money_per_minute=credential.partner.money_per_minute,
             key=None if key is None else UUID(key),
             fingerprint=fingerprint_of(arrival, scope["query_string"]),
-            claims=arrival.method not in _READS,
+            claims=arrival.method not in READS,
             moves_money=operation.moves_money,
         )
-        admittance = await self._keeper.admission.admit(request)
-        headers = _headers(operation, admittance, wall)
-        if operation.deprecated is not None:
-            self._keeper.deprecations.count(credential.user_id, operation.name, wall)
-        if admittance.verdict != "run":
-            await _turned(admittance, arrival, headers, wall).send(send)
-            return
-        arrival.caller = _caller(arrival, request, operation, admittance, wall)
-        out = _Outgoing(send, self._keeper.admission, request, headers)
-        await self._run(scope, receive, out, operation)
+        visit = Visit(self._keeper, operation, arrival, request, wall)
+        await visit.run(self._app, scope, receive, send, caller=partial(_caller, credential))
 
-    async def _run(
-        self, scope: Scope, receive: Receive, out: _Outgoing, operation: Operation
+
+CallOf = Callable[["Visit", Admittance], Call]
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """A request of somebody who is known: counted, run once, its answer kept under its key."""
+
+    keeper: Keeper
+    operation: Operation
+    arrival: Arrival
+    request: Request
+    wall: datetime
+
+    async def run(
+        self, app: ASGIApp, scope: Scope, receive: Receive, send: Send, *, caller: CallOf
     ) -> None:
-        arrival = arrival_of(scope)
+        """Answer it: run by `app`, replayed, or turned away. `caller` may refuse."""
+        admittance = await self.keeper.admission.admit(self.request)
+        headers = _headers(self.operation, admittance, self.wall)
+        if self.operation.deprecated is not None:
+            self.keeper.deprecations.count(self.request.caller, self.operation.name, self.wall)
+        if admittance.verdict != "run":
+            await _turned(admittance, self.arrival, headers, self.wall).send(send)
+            return
+        out = _Outgoing(send, self.keeper.admission, self.request, headers)
         try:
             try:
-                operation.read(arrival, scope["query_string"])
+                self.arrival.caller = caller(self, admittance)
+                self.operation.read(self.arrival, scope["query_string"])
             except BillfoldError as error:
-                await answer_to(error, arrival).send(out.send)
+                await answer_to(error, self.arrival).send(out.send)
             else:
-                await self._app(scope, receive, out.send)
+                await app(scope, receive, out.send)
         finally:
             await out.close()
+
+    def call_fields(self, admittance: Admittance) -> dict[str, Any]:
+        """Return what every `Call` tells of a request that was let in, but for who it is."""
+        return {
+            "key": self.request.key or ids.new(),
+            "fingerprint": self.request.fingerprint,
+            "operation": self.operation.name,
+            "now": business_now(admittance.clock, self.wall),
+            "wall": self.wall,
+            "host": self.arrival.host,
+            "trace_id": self.arrival.trace_id,
+        }
 
 
 class _Outgoing:
@@ -212,23 +253,16 @@ def fingerprint_of(arrival: Arrival, query: bytes) -> bytes:
     return hashlib.sha256(b"".join(len(part).to_bytes(8) + part for part in parts)).digest()
 
 
-def _caller(
-    arrival: Arrival, request: Request, operation: Operation, admittance: Admittance, wall: datetime
-) -> Caller:
-    partner = request.credential.partner
+def _caller(credential: Credential, visit: Visit, admittance: Admittance) -> Caller:
+    partner = credential.partner
     return Caller(
+        name=f"partner-user:{credential.user_id}",
         partner_id=partner.partner_id,
         partner_slug=partner.slug,
-        user_id=request.credential.user_id,
+        user_id=credential.user_id,
         own_customer_id=partner.own_customer_id,
         features=partner.features,
-        key=request.key or ids.new(),
-        fingerprint=request.fingerprint,
-        operation=operation.name,
-        now=business_now(admittance.clock, wall),
-        wall=wall,
-        host=arrival.host,
-        trace_id=arrival.trace_id,
+        **visit.call_fields(admittance),
     )
 
 
@@ -239,7 +273,7 @@ def _headers(operation: Operation, admittance: Admittance, wall: datetime) -> He
         (b"x-ratelimit-reset", str(admittance.resets_at).encode()),
     ]
     if admittance.clock is not None:
-        headers.append((b"x-service-clock", iso_z(admittance.clock.at(wall)).encode()))
+        headers.append(clock_header(admittance.clock, wall))
     if operation.deprecated is not None:
         headers += announcement(*operation.deprecated)
     return headers

@@ -13,6 +13,7 @@ from billfold.kit import ids
 if TYPE_CHECKING:
     from litestar.types import ASGIApp, HTTPScope, Receive, Scope, Send
 
+    from billfold.interfaces.http.clock_face import ClockFace
     from billfold.kit.settings import Settings
 
 TRACE_HEADER = b"x-service-trace-id"
@@ -28,21 +29,26 @@ HTTPS_REQUIRED = "Only https is accepted. What this request carried counts as se
 
 
 class Frame:
-    """The outermost layer. Nothing gets out of it as an exception."""
+    """The outermost layer. Nothing gets out of it as an exception.
 
-    def __init__(self, app: ASGIApp, settings: Settings) -> None:
+    With a `clock_face` every answer says the bank's time. Only a sandbox has one: its clock need
+    not show what the caller's does.
+    """
+
+    def __init__(
+        self, app: ASGIApp, settings: Settings, clock_face: ClockFace | None = None
+    ) -> None:
         self._app = app
+        self._clock_face = clock_face
         self._proxies = settings.trusted_proxies
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
         http = cast("HTTPScope", scope)
         peer = (scope.get("client") or ("", 0))[0]
-        arrival = Arrival(http, ids.new().hex, peer)
-        if self._proxies:
-            arrival.client = client_of(peer, arrival.header(b"x-forwarded-for"), self._proxies)
-        attach(http, arrival)
+        arrival = self._arrival(http, peer)
         started = False
+        clock_face = self._clock_face
         body = _Incoming(receive, arrival)
 
         async def framed(message: Any) -> None:  # noqa: ANN401 - a message of ASGI
@@ -51,11 +57,15 @@ class Frame:
                 started = True
                 await body.finish()
                 trace = (TRACE_HEADER, arrival.trace_id.encode())
-                message["headers"] = [*message["headers"], *CAREFUL, trace]
+                headers = [*message["headers"], *CAREFUL, trace]
+                message["headers"] = (
+                    headers if clock_face is None else await clock_face.told_with(headers)
+                )
             await send(message)
 
         try:
             if self._is_plain(http, arrival, peer):
+                clock_face = None
                 refusal = problem(
                     "https-required", HTTPS_REQUIRED, arrival, (b"connection", b"close")
                 )
@@ -67,6 +77,13 @@ class Frame:
             if started:
                 raise
             await answer.send(framed)
+
+    def _arrival(self, scope: HTTPScope, peer: str) -> Arrival:
+        arrival = Arrival(scope, ids.new().hex, peer)
+        if self._proxies:
+            arrival.client = client_of(peer, arrival.header(b"x-forwarded-for"), self._proxies)
+        attach(scope, arrival)
+        return arrival
 
     def _is_plain(self, scope: HTTPScope, arrival: Arrival, peer: str) -> bool:
         """Tell whether the request came over plain http, on its last way or before a proxy."""

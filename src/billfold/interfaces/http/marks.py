@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from datetime import date
-from typing import Any
+from typing import Any, NamedTuple
 
 Marks = dict[str, Any]
 
@@ -21,6 +21,18 @@ MOVES_MONEY: Marks = {"moves_money": True}
 """Counts towards the limit of requests that move money as well."""
 ANY_QUERY: Marks = {"any_query": True}
 """The operation reads its query itself; names it does not declare are not refused by the door."""
+
+
+class Group(NamedTuple):
+    """Operations that are counted together, and how many of them are let in per minute."""
+
+    name: str
+    per_minute: int
+
+
+def granted(scope: str, group: Group) -> Marks:
+    """Ask for an access token of the Customer API with this scope."""
+    return {"door": "granted", "scope": scope, "group": group}
 
 
 def deprecated(*, since: date, sunset: date) -> Marks:

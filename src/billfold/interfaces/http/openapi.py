@@ -29,7 +29,12 @@ Document = dict[str, Any]
 Examples = Mapping[str, Mapping[str, Any]]
 _PROBLEM_REF = {"$ref": "#/components/schemas/Problem"}
 _ALWAYS = ("rate-limited", "internal-error", "unavailable")
-_PROVEN = ("unauthorized", "invalid-signature", "ambiguous-signature")
+_PROVEN_AT = {
+    "bearer": ("unauthorized",),
+    "signed": ("unauthorized", "invalid-signature", "ambiguous-signature"),
+    "granted": ("unauthorized", "invalid-dpop-proof", "forbidden"),
+}
+_ALWAYS_KEYED = ("bearer", "signed")
 _KEYED = ("idempotency-in-progress", "idempotency-key-reused")
 _WITH_BODY = ("malformed-json", "payload-too-large", "unsupported-media-type")
 _REFS = {
@@ -120,6 +125,8 @@ class Described:
     servers: Sequence[Mapping[str, Any]] = ()
     tags: Mapping[str, str] = field(default_factory=dict)
     examples: Examples = field(default_factory=dict)
+    components: Document = field(default_factory=lambda: COMPONENTS)
+    """Schemes, parameters and schemas that operations refer to."""
 
 
 def describe(what: Described, *, include_deprecated: bool = False) -> Document:
@@ -137,7 +144,7 @@ def describe(what: Described, *, include_deprecated: bool = False) -> Document:
         if kept:
             paths[spelled(path)] = kept
     components = document.setdefault("components", {})
-    for kind, entries in COMPONENTS.items():
+    for kind, entries in what.components.items():
         components[kind] = {**components.get(kind, {}), **entries}
     used = sorted(
         {tag for item in paths.values() for each in item.values() for tag in each["tags"]}
@@ -151,7 +158,8 @@ def describe(what: Described, *, include_deprecated: bool = False) -> Document:
 def spelled(path: str) -> str:
     """Return a path as it is published: with the closing slash below /api/ and at /token/."""
     published = path.startswith("/api/") or path == "/token"
-    return path + "/" if published and not path.endswith("/") else path
+    whole = path.endswith(("/", ".csv"))
+    return path + "/" if published and not whole else path
 
 
 def _documented(what: Described) -> Litestar:
@@ -194,9 +202,9 @@ def _finished(
     operation["description"] = rest or " ".join(summary.split())
     operation["operationId"] = operation_name(handler)
     operation["tags"] = operation.get("tags") or [_tag_of(handler)]
-    operation["security"] = [] if door == "open" else [{"bearer": []}]
-    if door == "signed":
-        operation.setdefault("parameters", []).extend(_REFS.values())
+    operation["security"] = _security(handler, door)
+    if named := _headers_of(handler, door):
+        operation.setdefault("parameters", []).extend(named)
     responses = operation["responses"]
     responses.pop("400", None)
     responses.update(_refusals(operation, path, handler, door))
@@ -213,6 +221,23 @@ def _finished(
     return operation
 
 
+def _security(handler: HTTPRouteHandler, door: str) -> list[Document]:
+    if door == "open":
+        return []
+    return [{"CodeBearer": [handler.opt["scope"]]} if door == "granted" else {"bearer": []}]
+
+
+def _headers_of(handler: HTTPRouteHandler, door: str) -> list[Document]:
+    """Return the headers a request may or must carry beside its token."""
+    if door == "signed":
+        return [*_REFS.values()]
+    return [_REFS["key"]] if door == "granted" and _changes(handler) else []
+
+
+def _changes(handler: HTTPRouteHandler) -> bool:
+    return bool({"POST", "PUT", "PATCH", "DELETE"} & set(handler.http_methods))
+
+
 def _tag_of(handler: HTTPRouteHandler) -> str:
     return str(handler.fn.__module__).rpartition(".")[2].replace("_", "-")
 
@@ -220,8 +245,8 @@ def _tag_of(handler: HTTPRouteHandler) -> str:
 def _refusals(operation: Document, path: str, handler: HTTPRouteHandler, door: str) -> Document:
     """Return the error responses of an operation, by status, each naming its codes."""
     codes = {*_ALWAYS, *handler.opt.get("problems", ())}
-    if door != "open":
-        codes |= {*_PROVEN} if door == "signed" else {"unauthorized"}
+    codes |= {*_PROVEN_AT.get(door, ())}
+    if door in _ALWAYS_KEYED or (door == "granted" and _changes(handler)):
         codes |= {*_KEYED}
     if "requestBody" in operation:
         codes |= {*_WITH_BODY}

@@ -12,6 +12,7 @@ from litestar.routes import HTTPRoute
 
 from billfold.interfaces.http.arrivals import Arrival
 from billfold.interfaces.http.bodies import decode, missing_body
+from billfold.interfaces.http.marks import Group
 from billfold.kit.errors import BillfoldError, FieldError, InvalidInput
 
 if TYPE_CHECKING:
@@ -24,10 +25,16 @@ _JSON_TYPE = re.compile(r"application/json\s*(;.*)?", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One method of one path. `door` is open, bearer or signed; `body` None without a JSON body."""
+    """One method of one path. `body` is None without a JSON body.
+
+    `door` is open, bearer or signed for a partner's requests, open or granted for those of the
+    Customer API, which need a `scope` and are counted with their `group`.
+    """
 
     name: str
     door: str = "open"
+    scope: str = ""
+    group: Group | None = None
     moves_money: bool = False
     body: Any = None
     body_optional: bool = False
@@ -95,6 +102,8 @@ def _operation(handler: HTTPRouteHandler, path: str, query: set[str]) -> Operati
     return Operation(
         name=operation_name(handler),
         door=door_of(handler, path),
+        scope=opt.get("scope", ""),
+        group=opt.get("group"),
         moves_money=bool(opt.get("moves_money")),
         body=None if data is None else data.annotation,
         body_optional=data is not None and (data.is_optional or data.has_default),

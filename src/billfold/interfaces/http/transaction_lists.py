@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
+from functools import partial
 from typing import Annotated
 from uuid import UUID
 
@@ -11,18 +12,18 @@ import msgspec
 from litestar.di import Provide
 from litestar.params import QueryParameter
 
+from billfold.domain import activity
 from billfold.domain.activity import ActivityRow, Wanted, swept
 from billfold.engine.bank import Bank
 from billfold.interfaces.http import ids_in
 from billfold.interfaces.http.lists import ListQuery
-from billfold.kit.dates import et_instant
+from billfold.kit.dates import et_instant, is_day, parse_day
 from billfold.kit.errors import InvalidInput
 from billfold.kit.paging import Page, Place
 
 TYPES = frozenset({"ACH", "WIRE", "CARD", "ON_US", "FEE", "CREDIT", "GENERIC"})
 Fetch = Callable[[Wanted, Place | None, bool, bool, int], Awaitable[list[ActivityRow]]]
 """(wanted, key, including it, descending, limit): rows on from the key of a row."""
-_DAY = len("2025-01-01")
 
 
 class TransactionQuery(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,6 +38,7 @@ class TransactionQuery(msgspec.Struct, frozen=True, kw_only=True):
     transfers: list[str] | None
     wires: list[str] | None
     portals: list[str] | None
+    cards: list[str] | None
     sweeps: bool
 
     def wanted(self, now: datetime) -> Wanted:
@@ -54,6 +56,7 @@ class TransactionQuery(msgspec.Struct, frozen=True, kw_only=True):
             transfers=self.transfers,
             wires=self.wires,
             portals=self.portals,
+            cards=self.cards,
             sweeps=self.sweeps,
         )
 
@@ -72,30 +75,43 @@ def _query(
     on_us_transfer: Annotated[list[str] | None, QueryParameter(name="on_us_transfer[]")] = None,
     wire: Annotated[list[str] | None, QueryParameter(name="wire[]")] = None,
     portal: Annotated[list[str] | None, QueryParameter(name="portal[]")] = None,
-    include_sweeps: str | None = None,
+    card: Annotated[list[str] | None, QueryParameter(name="card[]")] = None,
+    sweeps: bool,
 ) -> TransactionQuery:
-    sweeps = one_of("include_sweeps", include_sweeps, ("true", "false")) == "true"
     return TransactionQuery(
         pockets=None if pocket is None else ids_in.query_uuids("pocket[]", pocket),
         types=among("type[]", types, TYPES | {"SWEEP"} if sweeps else TYPES),
         direction=one_of("direction", direction, ("DEBIT", "CREDIT")),
         booked=(instant("time_booked_from", time_booked_from),
-                instant("time_booked_to", time_booked_to)),
+                through("time_booked_to", time_booked_to)),
         settled=(instant("time_settled_from", time_settled_from),
-                 instant("time_settled_to", time_settled_to)),
+                 through("time_settled_to", time_settled_to)),
         amounts=(cents("amount_from", amount_from), cents("amount_to", amount_to)),
-        transfers=_named("on_us_transfer[]", on_us_transfer),
-        wires=_named("wire[]", wire),
-        portals=_named("portal[]", portal),
+        transfers=named("on_us_transfer[]", on_us_transfer),
+        wires=named("wire[]", wire),
+        portals=named("portal[]", portal),
+        cards=named("card[]", card),
         sweeps=sweeps,
     )  # fmt: skip
 
 
-def _named(name: str, texts: list[str] | None) -> list[str] | None:
+def named(name: str, texts: list[str] | None) -> list[str] | None:
+    """The ids as details spell them. Raises InvalidInput at query.`name`."""
     return [str(each) for each in ids_in.query_uuids(name, texts or [])] or None
 
 
-FILTERS = {"asked": Provide(_query, sync_to_thread=False)}
+def _asked_for_sweeps(include_sweeps: str | None = None) -> bool:
+    return one_of("include_sweeps", include_sweeps, ("true", "false")) == "true"
+
+
+def _no_sweeps() -> bool:
+    return False
+
+
+_QUERY = Provide(_query, sync_to_thread=False)
+FILTERS = {"asked": _QUERY, "sweeps": Provide(_asked_for_sweeps, sync_to_thread=False)}
+WITHOUT_SWEEPS = {"asked": _QUERY, "sweeps": Provide(_no_sweeps, sync_to_thread=False)}
+"""Only partners can ask for sweeps."""
 
 
 async def transaction_page(
@@ -130,6 +146,66 @@ async def transaction_page(
         place_of=lambda half: (*key_of(half[0]), half[1]),
     )
     return Page([_shown(half) for half in page.items], page.next_page, page.prev_page)
+
+
+async def numbered_page(
+    bank: Bank,
+    wanted: ListQuery,
+    asked: TransactionQuery,
+    now: datetime,
+    scope: str,
+    of: tuple[UUID, list[UUID]],
+) -> Page[ActivityRow]:
+    """A page of some pockets of one customer, whose journals number their activity."""
+    return await transaction_page(
+        bank,
+        wanted,
+        asked,
+        now,
+        scope=scope,
+        key_of=lambda row: (row.journal_no, row.leg_no),
+        fetch=partial(_numbered, bank, *of),
+    )
+
+
+async def _numbered(
+    bank: Bank,
+    owner: UUID,
+    own: list[UUID],
+    wanted: Wanted,
+    key: Place | None,
+    including: bool,  # noqa: FBT001 - one of many of a page
+    descending: bool,  # noqa: FBT001
+    limit: int,
+) -> list[ActivityRow]:
+    return await numbered_rows(
+        bank, owner, own, wanted, key, including=including, descending=descending, limit=limit
+    )
+
+
+async def numbered_rows(
+    bank: Bank,
+    owner: UUID,
+    own: list[UUID],
+    wanted: Wanted,
+    key: Place | None,
+    *,
+    including: bool,
+    descending: bool,
+    limit: int,
+) -> list[ActivityRow]:
+    """The activity of some pockets of one customer on from (journal_no, leg_no), or with it."""
+    after = None
+    if key is not None:
+        step = (1 if descending else -1) if including else 0
+        after = (int(key[0]), int(key[1]) + step)
+    if len(own) == 1:
+        return await activity.list_of_pocket(
+            bank.pool, owner, own[0], wanted, after=after, descending=descending, limit=limit
+        )
+    return await activity.list_of_customer(
+        bank.pool, owner, own, wanted, after=after, descending=descending, limit=limit
+    )
 
 
 Half = tuple[ActivityRow, int]
@@ -177,8 +253,8 @@ def instant(name: str, text: str | None) -> datetime | None:
         return None
     at = None
     try:
-        if len(text) == _DAY:
-            return et_instant(date.fromisoformat(text), 0)
+        if is_day(text):
+            return et_instant(parse_day(text), 0)
         # A `+` in a query that was not escaped arrives as a space.
         read = datetime.fromisoformat(text.replace(" ", "+"))
         at = read.astimezone(UTC) if read.tzinfo else None
@@ -191,14 +267,25 @@ def instant(name: str, text: str | None) -> datetime | None:
     return at
 
 
+def through(name: str, text: str | None) -> datetime | None:
+    """The instant at which a list ends: a date is in it with all its hours. Raises InvalidInput."""
+    at = instant(name, text)
+    if at is None or text is None or not is_day(text):
+        return at
+    last = parse_day(text)
+    return None if last == date.max else et_instant(last + timedelta(days=1), 0)
+
+
 def day(name: str, text: str | None) -> date | None:
     """A date. Raises InvalidInput."""
     if text is None:
         return None
     try:
-        return date.fromisoformat(text)
+        return parse_day(text)
     except ValueError:
-        raise InvalidInput.at("query", name, msg="must be a date", kind="date_parsing") from None
+        raise InvalidInput.at(
+            "query", name, msg="must be a date, like 2025-06-02", kind="date_parsing"
+        ) from None
 
 
 def cents(name: str, text: str | None) -> int | None:

@@ -87,7 +87,7 @@ def create_partner_app(bank: Bank, *, routes: Sequence[ControllerRouterHandler])
         )
     app.state.bank, app.state.partner_routes = bank, tuple(routes)
     keeper.operations = operations_of(app)
-    app.asgi_handler = Frame(app.asgi_handler, bank.settings)
+    app.asgi_handler = Frame(app.asgi_handler, bank.settings, keeper.clock_face)
     return app
 
 
@@ -137,7 +137,7 @@ def _examples() -> Mapping[str, Mapping[str, Any]]:
 
 def _the_caller(request: ArrivedRequest) -> Caller:
     caller = arrival_of(request.scope).caller
-    if caller is None:
+    if not isinstance(caller, Caller):
         raise NotAuthorizedException
     return caller
 

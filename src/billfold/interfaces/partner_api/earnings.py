@@ -2,39 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from datetime import date, datetime
 from typing import Annotated
 
 from litestar import get
 from litestar.params import QueryParameter
 
-from billfold.domain import pockets, tbills
-from billfold.domain.pockets import Boundary, PocketRow
+from billfold.domain import pockets
+from billfold.domain.pockets import PocketRow
 from billfold.engine.bank import Bank
 from billfold.interfaces.http import ids_in
 from billfold.interfaces.http.calls import Caller
+from billfold.interfaces.http.earned import (
+    POCKETS_MAX,
+    Bound,
+    Period,
+    bound,
+    earned_by,
+    too_many,
+)
 from billfold.interfaces.http.marks import refuses
 from billfold.interfaces.http.shapes.earnings import (
-    Earned,
     Earnings,
     EarningsList,
     render_all,
     render_earned,
 )
-from billfold.interfaces.http.shapes.pocket import valuation
 from billfold.kit.dates import et_date
-from billfold.kit.errors import InvalidInput, Refused
-
-POCKETS_MAX = 30
-_DATE_LENGTH = len("2025-06-02")
-
-Period = Annotated[
-    str, QueryParameter(name="period", description="wtd, mtd, ytd, all-time or range.")
-]
-Bound = Annotated[
-    str | None, QueryParameter(description="With period=range: a date or a date-time.")
-]
 
 
 @get(
@@ -54,8 +47,8 @@ async def get_pocket_earnings(
     """Read what one Pocket earned over a period."""
     owner, own_id = await caller.pocket(bank, ids_in.path_uuid("pocket_id", pocket_id))
     row = await pockets.get_pocket(bank.pool, owner, own_id)
-    bounds = _bound("date_from", date_from), _bound("date_to", date_to)
-    (earned,) = await _earned(bank, [row], period, caller.now, bounds)
+    bounds = bound("date_from", date_from), bound("date_to", date_to)
+    (earned,) = await earned_by(bank, [row], period, caller.now, bounds)
     return render_earned(earned, named=False)
 
 
@@ -76,8 +69,8 @@ async def list_earnings(
 ) -> EarningsList:
     """Read what up to 30 Pockets earned, and the exact sum. Default: all that are not closed."""
     rows = await _asked_for(caller, bank, customer_id, pocket_id)
-    bounds = _bound("date_from", date_from), _bound("date_to", date_to)
-    earned = await _earned(bank, rows, period, caller.now, bounds)
+    bounds = bound("date_from", date_from), bound("date_to", date_to)
+    earned = await earned_by(bank, rows, period, caller.now, bounds)
     return render_all(earned, et_date(caller.now))
 
 
@@ -91,11 +84,11 @@ async def _asked_for(
     if pocket_id is None:
         rows = await pockets.list_open(bank.pool, caller.partner_id, owner, limit=POCKETS_MAX + 1)
         if len(rows) > POCKETS_MAX:
-            raise _too_many()
+            raise too_many()
         return rows
     ids = list(dict.fromkeys(ids_in.query_uuids("pocket_id[]", pocket_id)))
     if len(ids) > POCKETS_MAX:
-        raise _too_many()
+        raise too_many()
     keys = [
         await caller.pocket(bank, each)
         if owner is None
@@ -103,82 +96,6 @@ async def _asked_for(
         for each in ids
     ]
     return await pockets.list_by_id(bank.pool, keys)
-
-
-async def _earned(
-    bank: Bank,
-    rows: list[PocketRow],
-    period: str,
-    now: datetime,
-    bounds: tuple[date | None, date | None],
-) -> list[Earned]:
-    """Every pocket's entry: its states at both ends are read for all of them at once."""
-    tbills.period_bounds(period, now, now, *bounds)  # a wrong one is refused without pockets too
-    found = [tbills.period_bounds(period, now, row.opened_at, *bounds) for row in rows]
-    asked = [
-        boundary
-        for row, each in zip(rows, found, strict=True)
-        for boundary in _boundaries(bank, row, each)
-    ]
-    states = dict(zip(asked, await pockets.states_before(bank.pool, asked), strict=True))
-    return [_entry(bank, row, each, states, now) for row, each in zip(rows, found, strict=True)]
-
-
-def _boundaries(bank: Bank, row: PocketRow, period: tbills.Period) -> list[Boundary]:
-    """The ends of the period at which the pocket's state must be read: not before its opening."""
-    ends = [period.start] if period.live else [period.start, period.end]
-    return [_boundary(bank, row, at) for at in ends if at > row.opened_at]
-
-
-def _boundary(bank: Bank, row: PocketRow, at: datetime) -> Boundary:
-    return Boundary(row.customer_id, row.pocket_id, bank.calendars.business_date(at), at)
-
-
-def _entry(
-    bank: Bank,
-    row: PocketRow,
-    period: tbills.Period,
-    states: Mapping[Boundary, tbills.PocketState],
-    now: datetime,
-) -> Earned:
-    empty = tbills.PocketState()
-    begin = states.get(_boundary(bank, row, period.start), empty)
-    end = (
-        pockets.state_now(row)
-        if period.live
-        else states.get(_boundary(bank, row, period.end), empty)
-    )
-    entry = tbills.entry(begin, period.start, end, period.end, bank.market, live=period.live)
-    shows_slope = row.real_time_yield and period.live
-    valued = valuation(row, bank, now) if shows_slope else None
-    return Earned(
-        pocket_id=row.pocket_id,
-        entry=entry,
-        period=period,
-        priced_at=valued.pricing_timestamp if valued else None,
-        slope=valued.appreciation_per_second if valued else None,
-    )
-
-
-def _bound(name: str, text: str | None) -> date | None:
-    """A date, or a date-time with its offset."""
-    if text is None:
-        return None
-    try:
-        # A `+` in a query that was not escaped arrives as a space.
-        return (
-            date.fromisoformat(text)
-            if len(text) == _DATE_LENGTH
-            else datetime.fromisoformat(text.replace(" ", "+"))
-        )
-    except ValueError:
-        raise InvalidInput.at(
-            "query", name, msg="must be a date or a date-time", kind="date_parsing"
-        ) from None
-
-
-def _too_many() -> Refused:
-    return Refused("too-many-pockets", f"At most {POCKETS_MAX} pockets a call: name them.")
 
 
 ROUTES = [get_pocket_earnings, list_earnings]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 from uuid import UUID
 
 import msgspec
@@ -12,49 +12,34 @@ from litestar.params import QueryParameter
 from litestar.status_codes import HTTP_201_CREATED
 from msgspec import UNSET, UnsetType
 
-from billfold.domain import pockets, tbills
+from billfold.domain import pockets
 from billfold.engine.bank import Bank
-from billfold.flows.pockets import OpenPocket, UpdatePocket
+from billfold.flows.pockets import OpenPocket
 from billfold.interfaces.http import ids_in
 from billfold.interfaces.http.calls import Caller
 from billfold.interfaces.http.lists import ListQuery, list_query, page_of
 from billfold.interfaces.http.marks import refuses
+from billfold.interfaces.http.pocket_forms import (
+    ChangePocket,
+    OmitBare,
+    OmitList,
+    PocketName,
+    change_of,
+    check_statuses,
+    omitted,
+    strategies_of,
+)
 from billfold.interfaces.http.shapes.pages import CursorList
 from billfold.interfaces.http.shapes.pocket import Pocket, render_pocket
-from billfold.kit.errors import FieldError, InvalidInput, NotFound
-
-Name = Annotated[str, msgspec.Meta(min_length=1, max_length=128)]
-ClosureReason = Literal[
-    "USER_INSTIGATED", "PARTNER_INITIATED_CLOSURE", "SUSPICIOUS_ACTIVITY", "INACTIVITY"
-]
-OMITTABLE = frozenset({"ALL_TIME_EARNINGS", "PORTFOLIO"})
-STATUSES = frozenset({"PENDING", "OPEN", "FROZEN", "CLOSED"})
-
-OmitBare = Annotated[
-    list[str] | None, QueryParameter(name="omit", description="Parts to leave out.")
-]
-OmitList = Annotated[
-    list[str] | None, QueryParameter(name="omit[]", description="Parts to leave out.")
-]
+from billfold.kit.errors import InvalidInput
 
 
 class CreatePocket(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """A new Pocket. One of the strategy fields is needed; the first two set both strategies."""
 
-    pocket_name: Name
+    pocket_name: PocketName
     pocket_configuration_id: str | None = None
     trading_strategy_id: str | None = None
-    deposit_strategy_id: str | None = None
-    reinvestment_strategy_id: str | UnsetType | None = UNSET
-
-
-class ChangePocket(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """What to change. Closing needs `status` CLOSED and a `closure_reason`."""
-
-    pocket_name: Name | None = None
-    name: Name | None = None
-    status: Literal["CLOSED"] | None = None
-    closure_reason: ClosureReason | None = None
     deposit_strategy_id: str | None = None
     reinvestment_strategy_id: str | UnsetType | None = UNSET
 
@@ -69,7 +54,12 @@ class ChangePocket(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 async def create_pocket(caller: Caller, bank: Bank, customer_id: str, data: CreatePocket) -> Pocket:
     """Open a Pocket with its first portal. What arrives there becomes T-bills at once."""
     owner = await caller.customer_id(bank, ids_in.path_uuid("customer_id", customer_id))
-    deposit, reinvestment = _strategies(data)
+    deposit, reinvestment = strategies_of(
+        data.deposit_strategy_id,
+        data.reinvestment_strategy_id,
+        pocket_configuration_id=data.pocket_configuration_id,
+        trading_strategy_id=data.trading_strategy_id,
+    )
     answer = await bank.engine.submit(
         OpenPocket(
             **caller.command_fields(owner),
@@ -101,7 +91,7 @@ async def list_customer_pockets(
 ) -> CursorList[Pocket]:
     """List the Pockets of one customer, newest first."""
     owner = await caller.customer_id(bank, ids_in.path_uuid("customer_id", customer_id))
-    return await _list(caller, bank, wanted, [owner], status, _omit(omit, omit_list))
+    return await _list(caller, bank, wanted, [owner], status, omitted(omit, omit_list))
 
 
 @get(
@@ -129,7 +119,7 @@ async def list_pockets(
     if customer_id is not None:
         asked = dict.fromkeys(ids_in.query_uuids("customer_id[]", customer_id))
         owners = [await caller.customer_id(bank, each) for each in asked]
-    return await _list(caller, bank, wanted, owners, status, _omit(omit, omit_list))
+    return await _list(caller, bank, wanted, owners, status, omitted(omit, omit_list))
 
 
 @get(
@@ -149,7 +139,7 @@ async def get_customer_pocket(
     """Read one Pocket of a customer with its portfolio."""
     owner, own_id = await _customers_pocket(caller, bank, customer_id, pocket_id)
     row = await pockets.get_pocket(bank.pool, owner, own_id)
-    return render_pocket(row, bank, caller.now, omit=_omit(omit, omit_list))
+    return render_pocket(row, bank, caller.now, omit=omitted(omit, omit_list))
 
 
 @get(
@@ -168,7 +158,7 @@ async def get_pocket(
     """Read one Pocket with its portfolio."""
     owner, own_id = await caller.pocket(bank, ids_in.path_uuid("pocket_id", pocket_id))
     row = await pockets.get_pocket(bank.pool, owner, own_id)
-    return render_pocket(row, bank, caller.now, omit=_omit(omit, omit_list))
+    return render_pocket(row, bank, caller.now, omit=omitted(omit, omit_list))
 
 
 @patch(
@@ -188,78 +178,9 @@ async def update_pocket(
 ) -> Pocket:
     """Rename a Pocket, change its strategies, or close it when it is empty."""
     owner, own_id = await _customers_pocket(caller, bank, customer_id, pocket_id)
-    await bank.engine.submit(_change(caller, owner, own_id, data))
+    await bank.engine.submit(change_of(caller, owner, own_id, data))
     row = await pockets.get_pocket(bank.pool, owner, own_id)
     return render_pocket(row, bank, caller.now, named=False)
-
-
-def _change(caller: Caller, owner: UUID, pocket_id: UUID, data: ChangePocket) -> UpdatePocket:
-    if data.status and data.closure_reason is None:
-        raise InvalidInput.at("body", "closure_reason", msg="is needed to close", kind="missing")
-    if data.pocket_name and data.name and data.pocket_name != data.name:
-        raise InvalidInput.at("body", "name", msg="contradicts pocket_name")
-    keeps = data.reinvestment_strategy_id is UNSET
-    reinvestment = None if keeps else data.reinvestment_strategy_id
-    deposit = data.deposit_strategy_id
-    return UpdatePocket(
-        **caller.command_fields(owner),
-        pocket_id=pocket_id,
-        name=data.pocket_name or data.name,
-        deposit_weeks=_weeks("deposit_strategy_id", deposit) if deposit else None,
-        reinvestment_weeks=_weeks("reinvestment_strategy_id", reinvestment)
-        if isinstance(reinvestment, str)
-        else None,
-        keep_reinvestment=keeps,
-        close_for=data.closure_reason if data.status else None,
-    )
-
-
-def _strategies(data: CreatePocket) -> tuple[int, int | None]:
-    """Weeks of the deposit and of the reinvestment strategy, None for none."""
-    both = {
-        name: value
-        for name in ("pocket_configuration_id", "trading_strategy_id")
-        if (value := getattr(data, name)) is not None
-    }
-    deposit = data.deposit_strategy_id
-    if not both and deposit is None:
-        raise InvalidInput.at(
-            "body", "deposit_strategy_id", msg="a strategy is needed", kind="missing"
-        )
-    chosen = {*both.values()} | ({deposit} if deposit is not None else set())
-    reinvested = data.reinvestment_strategy_id
-    if len(chosen) > 1 or (both and reinvested is not UNSET and reinvested not in chosen):
-        name = next(iter(both))
-        raise InvalidInput.at("body", name, msg="contradicts the other strategy fields")
-    (strategy,) = chosen
-    name = "deposit_strategy_id" if deposit is not None else next(iter(both))
-    weeks = _weeks(name, strategy)
-    if reinvested is UNSET:
-        return weeks, weeks
-    if reinvested is None:
-        return weeks, None
-    return weeks, _weeks("reinvestment_strategy_id", str(reinvested))
-
-
-def _weeks(name: str, strategy_id: str) -> int:
-    try:
-        return tbills.get_strategy(strategy_id).maturity_weeks
-    except NotFound:
-        known = ", ".join(strategy.id for strategy in tbills.STRATEGIES)
-        raise InvalidInput.at("body", name, msg=f"must be one of {known}") from None
-
-
-def _omit(*given: list[str] | None) -> frozenset[str]:
-    """The parts to leave out, from both spellings."""
-    asked = frozenset(part for each in given if each for part in each)
-    unknown = asked - OMITTABLE
-    if unknown:
-        names = ", ".join(sorted(OMITTABLE))
-        raise InvalidInput(
-            FieldError(("query", "omit[]"), f"{part} is not one of {names}", "enum")
-            for part in sorted(unknown)
-        )
-    return asked
 
 
 async def _customers_pocket(
@@ -278,9 +199,7 @@ async def _list(
     statuses: list[str] | None,
     omit: frozenset[str],
 ) -> CursorList[Pocket]:
-    if statuses and not STATUSES.issuperset(statuses):
-        names = ", ".join(sorted(STATUSES))
-        raise InvalidInput.at("query", "filter[status]", msg=f"must be among {names}")
+    check_statuses(statuses)
     scope = f"pockets:{caller.partner_id}"
     filters = {"owners": owners, "status": statuses}
     position = wanted.position(bank.pager, scope, filters)

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-from typing import Annotated, Final, Literal
-from uuid import UUID
-
 import msgspec
 from litestar import get, patch, post
-from litestar.params import QueryParameter
 from litestar.status_codes import HTTP_201_CREATED, HTTP_204_NO_CONTENT
 
 from billfold.domain import portals
 from billfold.domain.directory import find_customer
 from billfold.domain.portals import PortalRow
 from billfold.engine.bank import Bank
-from billfold.flows.portals import BANK_RAILS, OpenPortal, UpdatePortal
+from billfold.flows.portals import UpdatePortal
 from billfold.interfaces.http import ids_in
 from billfold.interfaces.http.calls import Caller
-from billfold.interfaces.http.lists import ListQuery, list_query, page_of
+from billfold.interfaces.http.lists import ListQuery, list_query
 from billfold.interfaces.http.marks import refuses
+from billfold.interfaces.http.portal_forms import (
+    CreatePortal,
+    NewName,
+    OtherName,
+    Types,
+    check_kind,
+    open_portal,
+    portal_page,
+)
 from billfold.interfaces.http.shapes.pages import CursorList
 from billfold.interfaces.http.shapes.portal import (
     AccountPortal,
@@ -30,29 +34,12 @@ from billfold.interfaces.http.shapes.portal import (
     render_instructions,
     render_portal,
 )
-from billfold.kit.errors import InvalidInput, Refused
-
-BANK_TYPE: Final = "BANK_VIRTUAL_ACCOUNT_PORTAL"
-CRYPTO_TYPE: Final = "CRYPTO_DEPOSIT_ADDRESS_PORTAL"
-Rail = Literal["ACH", "WIRE", "INTERNATIONAL_WIRE", "ON_US"]
-NewName = Annotated[str, msgspec.Meta(min_length=1, max_length=128)]
-OtherName = Annotated[str, msgspec.Meta(min_length=1, max_length=50)]
-Types = Annotated[list[str] | None, QueryParameter(name="type[]", description="Portal types.")]
 
 
 class NewPortal(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """A portal of v1."""
 
     name: NewName
-
-
-class CreatePortal(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """A portal of v2; `payment_rails` narrows what it takes."""
-
-    name: NewName
-    type: Literal["BANK_VIRTUAL_ACCOUNT_PORTAL", "CRYPTO_DEPOSIT_ADDRESS_PORTAL"] = BANK_TYPE
-    chain: str | None = None
-    payment_rails: Annotated[list[Rail], msgspec.Meta(min_length=1)] | None = None
 
 
 class RenamePortal(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -85,7 +72,7 @@ async def create_account_portal(
 ) -> AccountPortal:
     """Open a portal of an account."""
     pocket = await caller.pocket(bank, ids_in.path_uuid("account_id", account_id))
-    return render_account_portal(await _open(caller, bank, pocket, data.name, None))
+    return render_account_portal(await open_portal(caller, bank, pocket, data.name, None))
 
 
 @get(
@@ -158,7 +145,7 @@ async def list_portals(
 ) -> CursorList[Portal]:
     """List the portals of a Pocket, newest first."""
     owner, own_id = await caller.pocket(bank, ids_in.path_uuid("pocket_id", pocket_id))
-    return await _v2_list(bank, wanted, owner, own_id, types)
+    return await portal_page(bank, wanted, owner, own_id, types)
 
 
 @get(
@@ -173,7 +160,7 @@ async def list_customer_portals(
 ) -> CursorList[Portal]:
     """List the portals of a customer's Pockets, newest first."""
     owner = await caller.customer_id(bank, ids_in.path_uuid("customer_id", customer_id))
-    return await _v2_list(bank, wanted, owner, None, types)
+    return await portal_page(bank, wanted, owner, None, types)
 
 
 @post(
@@ -185,12 +172,9 @@ async def list_customer_portals(
 )
 async def create_portal(caller: Caller, bank: Bank, pocket_id: str, data: CreatePortal) -> Portal:
     """Open a portal: a bank virtual account with its own network address."""
-    if data.type == CRYPTO_TYPE:
-        raise Refused("rail-not-available", "Crypto deposit addresses are not available here.")
-    if data.chain is not None:
-        raise InvalidInput.at("body", "chain", msg="is only taken with a crypto portal")
+    check_kind(data)
     pocket = await caller.pocket(bank, ids_in.path_uuid("pocket_id", pocket_id))
-    return render_portal(await _open(caller, bank, pocket, data.name, data.payment_rails))
+    return render_portal(await open_portal(caller, bank, pocket, data.name, data.payment_rails))
 
 
 @get(
@@ -239,23 +223,6 @@ async def _find(caller: Caller, bank: Bank, name: str, pocket_id: str, portal_id
     return await portals.get_portal(bank.pool, owner, asked, pocket_id=own_id)
 
 
-async def _open(
-    caller: Caller,
-    bank: Bank,
-    pocket: tuple[UUID, UUID],
-    name: str,
-    rails: list[Rail] | None,
-) -> PortalRow:
-    owner, pocket_id = pocket
-    chosen = tuple(rail for rail in BANK_RAILS if rail in rails) if rails else None
-    answer = await bank.engine.submit(
-        OpenPortal(
-            **caller.command_fields(owner), pocket_id=pocket_id, name=name, payment_rails=chosen
-        )
-    )
-    return await portals.get_portal(bank.pool, owner, UUID(answer.outcome["portal_id"]))
-
-
 async def _rename(caller: Caller, bank: Bank, found: PortalRow, name: str) -> PortalRow:
     await bank.engine.submit(
         UpdatePortal(
@@ -267,34 +234,6 @@ async def _rename(caller: Caller, bank: Bank, found: PortalRow, name: str) -> Po
 
 def _v1_list(rows: list[PortalRow]) -> AccountPortals:
     return AccountPortals(count=len(rows), portals=[render_account_portal(row) for row in rows])
-
-
-async def _v2_list(
-    bank: Bank, wanted: ListQuery, owner: UUID, pocket_id: UUID | None, types: list[str] | None
-) -> CursorList[Portal]:
-    if types and not {BANK_TYPE, CRYPTO_TYPE}.issuperset(types):
-        raise InvalidInput.at("query", "type[]", msg=f"must be among {BANK_TYPE}, {CRYPTO_TYPE}")
-    scope, filters = f"portals:{owner}:{pocket_id}", {"types": types}
-    position = wanted.position(bank.pager, scope, filters)
-    place = position.place if position else None
-    rows = await portals.list_portals(
-        bank.pool,
-        owner,
-        pocket_id,
-        types=types,
-        after=(datetime.fromisoformat(str(place[0])), UUID(str(place[1]))) if place else None,
-        backwards=position is not None and position.direction == "prev",
-        limit=wanted.limit + 1,
-    )
-    page = bank.pager.page(
-        scope,
-        filters,
-        rows,
-        limit=wanted.limit,
-        came_from=position,
-        place_of=lambda row: (row.created_at.isoformat(), str(row.portal_id)),
-    )
-    return page_of(page, [render_portal(row) for row in page.items])
 
 
 ROUTES = [

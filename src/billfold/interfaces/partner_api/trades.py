@@ -2,59 +2,24 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime, timedelta
 from typing import Annotated
 from uuid import UUID
 
 import msgspec
 from litestar import get
-from litestar.di import Provide
 from litestar.params import QueryParameter
 
-from billfold.domain import pockets, trades
-from billfold.domain.trades import TradeRow, WantedTrades
+from billfold.domain import pockets
+from billfold.domain.trades import WantedTrades
 from billfold.engine.bank import Bank
 from billfold.interfaces.http import ids_in
 from billfold.interfaces.http.calls import Caller
-from billfold.interfaces.http.lists import ListQuery, list_query, page_of
+from billfold.interfaces.http.lists import ListQuery, page_of
 from billfold.interfaces.http.marks import refuses
 from billfold.interfaces.http.shapes.pages import CursorList
 from billfold.interfaces.http.shapes.trade import Trade, V1Trade, render_trade, render_v1_trade
-from billfold.interfaces.http.transaction_lists import day, instant
-from billfold.kit.dates import et_instant
-from billfold.kit.paging import Page
+from billfold.interfaces.http.trade_lists import LISTED, V1_ACTIVITIES, trade_page
 
-V1_ACTIVITIES = ["BUY", "SELL", "MATURITY"]
-
-
-def _dates(
-    trade_datetime_from: str | None = None,
-    trade_datetime_to: str | None = None,
-    book_date_from: str | None = None,
-    book_date_to: str | None = None,
-    settlement_date_from: str | None = None,
-    settlement_date_to: str | None = None,
-) -> WantedTrades:
-    return WantedTrades(
-        traded_from=instant("trade_datetime_from", trade_datetime_from),
-        traded_to=_through("trade_datetime_to", trade_datetime_to),
-        booked_from=day("book_date_from", book_date_from),
-        booked_to=day("book_date_to", book_date_to),
-        settled_from=day("settlement_date_from", settlement_date_from),
-        settled_to=day("settlement_date_to", settlement_date_to),
-    )
-
-
-def _through(name: str, text: str | None) -> datetime | None:
-    """The instant at which a list ends: a date is in it with all its hours."""
-    at = instant(name, text)
-    if at is None or text is None or len(text) != len("2025-01-01"):
-        return at
-    last = date.fromisoformat(text)
-    return None if last == date.max else et_instant(last + timedelta(days=1), 0)
-
-
-LISTED = {**list_query(ordered=True), "asked": Provide(_dates, sync_to_thread=False)}
 Accounts = Annotated[list[str] | None, QueryParameter(name="account[]")]
 Pockets = Annotated[list[str] | None, QueryParameter(name="pocket_id[]")]
 
@@ -78,7 +43,7 @@ async def list_v1_customer_trades(
     owner, own = await _of_customer(caller, bank, customer_id, "account[]", account)
     asked = msgspec.structs.replace(asked, activities=V1_ACTIVITIES)
     scope = f"trades:customer:{owner}:{sorted(account or [])}"
-    page = await _page(bank, scope, (owner, own), wanted, asked)
+    page = await trade_page(bank, scope, (owner, own), wanted, asked)
     return page_of(page, [render_v1_trade(row, bank, caller.now) for row in page.items])
 
 
@@ -95,7 +60,7 @@ async def list_v1_trades(
     """List an account's purchases, sales and maturities."""
     owner, own_id = await caller.pocket(bank, ids_in.path_uuid("account_id", account_id))
     asked = msgspec.structs.replace(asked, activities=V1_ACTIVITIES)
-    page = await _page(bank, f"trades:pocket:{own_id}", (owner, [own_id]), wanted, asked)
+    page = await trade_page(bank, f"trades:pocket:{own_id}", (owner, [own_id]), wanted, asked)
     return page_of(page, [render_v1_trade(row, bank, caller.now) for row in page.items])
 
 
@@ -117,7 +82,7 @@ async def list_customer_trades(
     """List a customer's trades, transfers of bills included."""
     owner, own = await _of_customer(caller, bank, customer_id, "pocket_id[]", pocket_id)
     scope = f"trades:customer:{owner}:{sorted(pocket_id or [])}"
-    page = await _page(bank, scope, (owner, own), wanted, asked)
+    page = await trade_page(bank, scope, (owner, own), wanted, asked)
     return page_of(page, [render_trade(row, bank, caller.now) for row in page.items])
 
 
@@ -133,7 +98,7 @@ async def list_pocket_trades(
 ) -> CursorList[Trade]:
     """List a Pocket's trades, transfers of bills included."""
     owner, own_id = await caller.pocket(bank, ids_in.path_uuid("pocket_id", pocket_id))
-    page = await _page(bank, f"trades:pocket:{own_id}", (owner, [own_id]), wanted, asked)
+    page = await trade_page(bank, f"trades:pocket:{own_id}", (owner, [own_id]), wanted, asked)
     return page_of(page, [render_trade(row, bank, caller.now) for row in page.items])
 
 
@@ -145,31 +110,6 @@ async def _of_customer(
         return owner, await pockets.list_ids(bank.pool, owner)
     ids = dict.fromkeys(ids_in.query_uuids(name, asked))
     return owner, [await caller.pocket_of(bank, owner, each) for each in ids]
-
-
-async def _page(
-    bank: Bank, scope: str, of: tuple[UUID, list[UUID]], wanted: ListQuery, asked: WantedTrades
-) -> Page[TradeRow]:
-    # A Pocket opened between two pages does not spoil the cursor: `scope` says what was asked.
-    filters = {"descending": wanted.descending, **msgspec.to_builtins(asked)}
-    position = wanted.position(bank.pager, scope, filters)
-    backwards = position is not None and position.direction == "prev"
-    rows = await trades.list_trades(
-        bank.pool,
-        *of,
-        asked,
-        after=(int(position.place[0]), int(position.place[1])) if position else None,
-        descending=wanted.descending != backwards,
-        limit=wanted.limit + 1,
-    )
-    return bank.pager.page(
-        scope,
-        filters,
-        rows,
-        limit=wanted.limit,
-        came_from=position,
-        place_of=lambda row: (row.journal_no, row.trade_no),
-    )
 
 
 ROUTES = [

@@ -30,6 +30,9 @@ from billfold.interfaces.http.transaction_lists import (
     TransactionQuery,
     among,
     instant,
+    named,
+    numbered_page,
+    through,
     transaction_page,
 )
 from billfold.interfaces.partner_api.accounts import V1_READS
@@ -101,6 +104,7 @@ async def get_transaction(
 
 Order = Annotated[list[str] | None, QueryParameter(name="account[]")]
 PortalFilter = Annotated[list[str] | None, QueryParameter(name="filter[portal]")]
+CardFilter = Annotated[list[str] | None, QueryParameter(name="filter[card]")]
 TypeFilter = Annotated[list[str] | None, QueryParameter(name="filter[types]")]
 From = Annotated[str | None, QueryParameter(name="timestamp_from")]
 To = Annotated[str | None, QueryParameter(name="timestamp_to")]
@@ -121,13 +125,14 @@ async def list_v1_customer_transactions(
     wanted: ListQuery,
     account: Order = None,
     portal: PortalFilter = None,
+    card: CardFilter = None,
     types: TypeFilter = None,
     timestamp_from: From = None,
     timestamp_to: To = None,
 ) -> CursorList[V1Transaction]:
     """List a customer's transactions as v1 shows them. Use v2 instead."""
     owner = await caller.customer_id(bank, ids_in.path_uuid("customer_id", customer_id))
-    asked = _older(account, portal, types, timestamp_from, timestamp_to)
+    asked = _older(account, portal, card, types, timestamp_from, timestamp_to)
     page = await _customer_page(caller, bank, owner, wanted, asked)
     return page_of(page, [render_v1_transaction(row, caller.now) for row in page.items])
 
@@ -140,18 +145,20 @@ async def list_v1_customer_transactions(
     tags=["accounts"],
 )
 async def list_v1_transactions(
+    *,
     caller: Caller,
     bank: Bank,
     account_id: str,
     wanted: ListQuery,
     portal: PortalFilter = None,
+    card: CardFilter = None,
     types: TypeFilter = None,
     timestamp_from: From = None,
     timestamp_to: To = None,
 ) -> CursorList[V1Transaction]:
     """List an account's transactions as v1 shows them. Use v2 instead."""
     key = await caller.pocket(bank, ids_in.path_uuid("account_id", account_id))
-    asked = _older(None, portal, types, timestamp_from, timestamp_to)
+    asked = _older(None, portal, card, types, timestamp_from, timestamp_to)
     page = await _pocket_page(caller, bank, key, wanted, asked)
     return page_of(page, [render_v1_transaction(row, caller.now) for row in page.items])
 
@@ -174,24 +181,25 @@ async def get_v1_transaction(
 def _older(
     account: list[str] | None,
     portal: list[str] | None,
+    card: list[str] | None,
     types: list[str] | None,
     timestamp_from: str | None,
     timestamp_to: str | None,
 ) -> TransactionQuery:
-    portals = ids_in.query_uuids("filter[portal]", portal or [])
     return TransactionQuery(
         pockets=None if account is None else ids_in.query_uuids("account[]", account),
         types=_types_now(types),
         direction=None,
         booked=(
             instant("timestamp_from", timestamp_from),
-            instant("timestamp_to", timestamp_to),
+            through("timestamp_to", timestamp_to),
         ),
         settled=(None, None),
         amounts=(None, None),
         transfers=None,
         wires=None,
-        portals=[str(each) for each in portals] or None,
+        portals=named("filter[portal]", portal),
+        cards=named("filter[card]", card),
         sweeps=False,
     )
 
@@ -211,7 +219,7 @@ async def _partner_page(
     owners = {owner for owner, _ in places}
     if len(owners) == 1:
         # Their own order leads straight to the rows; the partner's would go through everybody's.
-        return await _numbered_page(bank, wanted, asked, caller.now, scope, (owners.pop(), own))
+        return await numbered_page(bank, wanted, asked, caller.now, scope, (owners.pop(), own))
     return await transaction_page(
         bank,
         wanted,
@@ -232,7 +240,7 @@ async def _customer_page(
         named = dict.fromkeys(asked.pockets)
         own = [await caller.pocket_of(bank, owner, each) for each in named]
     scope = f"transactions:customer:{owner}"
-    return await _numbered_page(bank, wanted, asked, caller.now, scope, (owner, own))
+    return await numbered_page(bank, wanted, asked, caller.now, scope, (owner, own))
 
 
 async def _pocket_page(
@@ -247,50 +255,7 @@ async def _pocket_page(
         named = [await caller.pocket(bank, each) for each in asked.pockets]
         own = own if key in named else []
     scope = f"transactions:pocket:{key[1]}"
-    return await _numbered_page(bank, wanted, asked, caller.now, scope, (key[0], own))
-
-
-async def _numbered_page(
-    bank: Bank,
-    wanted: ListQuery,
-    asked: TransactionQuery,
-    now: datetime,
-    scope: str,
-    of: tuple[UUID, list[UUID]],
-) -> Page[ActivityRow]:
-    """A page of some pockets of one customer, whose journals number their activity."""
-    return await transaction_page(
-        bank,
-        wanted,
-        asked,
-        now,
-        scope=scope,
-        key_of=lambda row: (row.journal_no, row.leg_no),
-        fetch=partial(_of_customer, bank, *of),
-    )
-
-
-async def _of_customer(
-    bank: Bank,
-    owner: UUID,
-    own: list[UUID],
-    wanted: Wanted,
-    key: Place | None,
-    including: bool,  # noqa: FBT001 - one of many of a page
-    descending: bool,  # noqa: FBT001
-    limit: int,
-) -> list[ActivityRow]:
-    after = None
-    if key is not None:
-        step = (1 if descending else -1) if including else 0
-        after = (int(key[0]), int(key[1]) + step)
-    if len(own) == 1:
-        return await activity.list_of_pocket(
-            bank.pool, owner, own[0], wanted, after=after, descending=descending, limit=limit
-        )
-    return await activity.list_of_customer(
-        bank.pool, owner, own, wanted, after=after, descending=descending, limit=limit
-    )
+    return await numbered_page(bank, wanted, asked, caller.now, scope, (key[0], own))
 
 
 async def _of_partner(

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 FUND_MOST_CENTS = 4_999_999
 FUND_MOST_TIMES = 9
-WIRE_MOST_CENTS = 99_999_999_999
+WIRE_MOST_CENTS = 999_999_999_999
+"""The most a Fedwire message can say: $9,999,999,999.99."""
 
 _OPEN_PORTAL = """
 SELECT routing_number, account_number FROM portal

@@ -46,7 +46,7 @@ class Desk:
         self.clock = clock
         self.looks = Looks()
         self.gate = PasswordGate()
-        self.origin = bank.settings.auth_base
+        self.origin = bank.settings.auth_origin
         host = self.origin.removeprefix("https://").partition(":")[0]
         self.site = Site(host, self.origin)
         self.csrf_key = hashlib.blake2b(bank.seed, person=b"billfold.forms").digest()

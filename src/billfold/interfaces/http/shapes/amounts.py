@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Literal
 
 import msgspec
@@ -27,3 +28,8 @@ def usd(cents: int) -> Amount:
 def price_text(micros: int) -> str:
     """A price per $100 with its six decimals: "98.612361"."""
     return f"{micros // _MICROS}.{micros % _MICROS:06d}"
+
+
+def slope_text(cents_per_second: Decimal) -> str:
+    """Cents per second with its twelve decimals, never with an exponent: "0.033999678870"."""
+    return f"{cents_per_second:.12f}"

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from billfold.domain import tbills
-from billfold.interfaces.http.shapes.amounts import Amount, usd
+from billfold.interfaces.http.shapes.amounts import Amount, slope_text, usd
 from billfold.kit.dates import et_date
 
 
@@ -62,7 +62,7 @@ def render_earned(earned: Earned, *, named: bool) -> Earnings:
         date_from=et_date(earned.period.start),
         date_to=_last_day(earned.period),
         pricing_timestamp=earned.priced_at,
-        appreciation_per_second=None if slope is None else str(slope),
+        appreciation_per_second=None if slope is None else slope_text(slope),
     )
 
 
@@ -79,7 +79,7 @@ def render_all(all_earned: list[Earned], today: date) -> EarningsList:
             date_from=min((et_date(each.period.start) for each in all_earned), default=None),
             date_to=max((_last_day(each.period) for each in all_earned), default=today),
             pricing_timestamp=max(priced, default=None),
-            appreciation_per_second=str(sum(slopes, Decimal(0))) if slopes else None,
+            appreciation_per_second=slope_text(sum(slopes, Decimal(0))) if slopes else None,
             object_type="AggregateEarnings",
         ),
     )

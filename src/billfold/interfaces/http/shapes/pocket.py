@@ -13,7 +13,7 @@ from billfold.domain import tbills
 from billfold.domain.pockets import PocketRow
 from billfold.domain.tbills import tradable_id
 from billfold.engine.bank import Bank
-from billfold.interfaces.http.shapes.amounts import Amount, price_text, usd
+from billfold.interfaces.http.shapes.amounts import Amount, price_text, slope_text, usd
 
 ALL_TIME_EARNINGS_UNTIL = date(2026, 8, 1)
 """`all_time_earnings` is in the portfolio up to and including this business date."""
@@ -221,7 +221,7 @@ def _portfolio(row: PocketRow, bank: Bank, now: datetime, omit: Omit) -> Portfol
         liquidation_value_t0=usd(valued.liquidation_value_t0),
         liquidation_value_t1=usd(valued.liquidation_value_t1),
         pricing_timestamp=valued.pricing_timestamp if live else None,
-        appreciation_per_second=str(valued.appreciation_per_second) if live else None,
+        appreciation_per_second=slope_text(valued.appreciation_per_second) if live else None,
     )
 
 

@@ -9,10 +9,11 @@ from uuid import UUID
 import msgspec
 
 from billfold.domain import tbills
-from billfold.domain.tbills import Bill
 from billfold.domain.trades import TradeRow
 from billfold.engine.bank import Bank
 from billfold.interfaces.http.shapes.amounts import Amount, price_text, usd
+from billfold.kit.calendars import Calendars
+from billfold.kit.dates import et_date
 from billfold.kit.money import PRICE_PAR_MICROS
 
 
@@ -91,7 +92,7 @@ class V1Trade(msgspec.Struct, kw_only=True):
 def render_trade(row: TradeRow, bank: Bank, now: datetime) -> Trade:
     """A trade of v2."""
     bill = bank.market.bill(row.cusip)
-    settled = _is_settled(row, bank, now)
+    settled = _is_settled(row, now)
     status: Literal["BOOKED", "SETTLED"] = "SETTLED" if settled else "BOOKED"
     settled_date = row.settles_on if settled else None
     priced = _PRICED.get(row.activity)
@@ -101,7 +102,7 @@ def render_trade(row: TradeRow, bank: Bank, now: datetime) -> Trade:
             settled_date=settled_date, status=status, pocket_id=row.pocket_id, cusip=row.cusip,
             quantity=row.units, maturity_date=bill.maturity, description=bill.description,
             price=price_text(row.price_micros), notional=usd(row.notional),
-            yield_to_maturity=yield_of(row, bill),
+            yield_to_maturity=yield_of(row, bank),
         )  # fmt: skip
     return SameEntitySecurityTransfer(
         id=row.trade_id, trade_datetime=row.traded_at, book_date=row.book_date,
@@ -115,25 +116,37 @@ def render_trade(row: TradeRow, bank: Bank, now: datetime) -> Trade:
 def render_v1_trade(row: TradeRow, bank: Bank, now: datetime) -> V1Trade:
     """The same trade in its older coat."""
     bill = bank.market.bill(row.cusip)
-    settled = _is_settled(row, bank, now)
+    settled = _is_settled(row, now)
     return V1Trade(
         id=row.trade_id, trade_datetime=row.traded_at,
         settled_date=row.settles_on if settled else None, is_settled=settled,
         activity=row.activity, cusip=row.cusip, description=bill.description,
         notional=usd(row.notional), quantity=row.units, price=price_text(row.price_micros),
         maturity_date=bill.maturity, service_account_id=row.pocket_id,
-        yield_to_maturity=yield_of(row, bill), tradable_id=tbills.tradable_id(row.cusip),
+        yield_to_maturity=yield_of(row, bank), tradable_id=tbills.tradable_id(row.cusip),
     )  # fmt: skip
 
 
-def yield_of(row: TradeRow, bill: Bill) -> str:
+def yield_of(row: TradeRow, bank: Bank) -> str:
     """The investment rate of a trade's price as a fraction: "0.04286"; "0" at par."""
-    days = (bill.maturity - row.settles_on).days
-    if row.price_micros >= PRICE_PAR_MICROS or days <= 0:
+    bill, since = bank.market.bill(row.cusip), _struck_for(row, bank.calendars)
+    if row.price_micros >= PRICE_PAR_MICROS or since >= bill.maturity:
         return "0"
-    percent = tbills.investment_rate(row.price_micros, row.settles_on, bill.maturity)
+    percent = tbills.investment_rate(row.price_micros, since, bill.maturity)
     return f"{percent / 100:.5f}"
 
 
-def _is_settled(row: TradeRow, bank: Bank, now: datetime) -> bool:
-    return row.settles_on <= bank.calendars.business_date(now)
+def _struck_for(row: TradeRow, calendars: Calendars) -> date:
+    """The settlement day the price of a trade counts its days from.
+
+    While the market trades it is the day the trade settles on. A sale at night or on a closed
+    day settles later, but at the last price struck before: its days and its rate are that one's.
+    """
+    if row.settles_on == row.book_date:
+        return calendars.pricing_day(row.traded_at)
+    return calendars.next_settlement_day(et_date(row.traded_at))
+
+
+def _is_settled(row: TradeRow, now: datetime) -> bool:
+    """Bills settle on their day, not on the evening before, which has its business date."""
+    return row.settles_on <= et_date(now)

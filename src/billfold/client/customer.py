@@ -1,0 +1,123 @@
+"""Typed calls of the Customer API."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+from uuid import UUID
+
+from billfold.client.answers import Api, ApiError
+from billfold.interfaces.http.shapes.customer import Customer
+from billfold.interfaces.http.shapes.earnings import Earnings, EarningsList
+from billfold.interfaces.http.shapes.pages import OffsetList
+from billfold.interfaces.http.shapes.pocket import Pocket
+from billfold.interfaces.http.shapes.portal import FundingInstructions, Portal
+from billfold.interfaces.http.shapes.strategy import TradingStrategy
+from billfold.interfaces.http.shapes.trade import Trade, V1Trade
+from billfold.interfaces.http.shapes.transaction import Transaction
+
+_POCKETS = "/api/v2/pockets/"
+
+
+class CustomerApi(Api):
+    """Calls with an httpx client that authenticates itself. Filters are named as in the API."""
+
+    def customer(self) -> Customer:
+        """Return the company."""
+        return self._get("/api/v1/customer/", Customer)
+
+    def user(self) -> dict[str, Any]:
+        """Return the user."""
+        return self._get("/api/v1/user/", dict[str, Any])
+
+    def memberships(self) -> list[dict[str, Any]]:
+        """Return whose team the user belongs to."""
+        told = self._get("/api/v1/user/memberships/", dict[str, list[dict[str, Any]] | str])
+        items = told["items"]
+        return items if isinstance(items, list) else []
+
+    def agreements(self) -> dict[str, Any]:
+        """Return the agreements in force."""
+        return self._get("/api/v1/agreements/", dict[str, Any])
+
+    def strategies(self) -> OffsetList[TradingStrategy]:
+        """Return the strategies a Pocket can follow."""
+        return self._get("/api/v2/trading-strategies/", OffsetList[TradingStrategy])
+
+    def event_types(self) -> list[str]:
+        """Return the kinds of events."""
+        told = self._get("/api/v1/events/types/", dict[str, Any])
+        return [each["event"] for each in told["items"]]
+
+    def pockets(self, *, offset: int = 0, limit: int = 30) -> OffsetList[Pocket]:
+        """Return some Pockets, newest first."""
+        return self._get(_POCKETS, OffsetList[Pocket], {"offset": offset, "limit": limit})
+
+    def pocket(self, pocket_id: UUID) -> Pocket:
+        """Return one Pocket."""
+        return self._get(f"{_POCKETS}{pocket_id}/", Pocket)
+
+    def open_pocket(self, name: str, strategy_id: str, *, key: str | None = None) -> Pocket:
+        """Open a Pocket that follows one strategy, like `UST-4W`."""
+        body = {"pocket_name": name, "trading_strategy_id": strategy_id}
+        return self._change("POST", _POCKETS, body, Pocket, key=key)
+
+    def change_pocket(self, pocket_id: UUID, *, key: str | None = None, **changes: Any) -> Pocket:  # noqa: ANN401
+        """Change a Pocket; fields as in the API."""
+        return self._change("PATCH", f"{_POCKETS}{pocket_id}/", changes, Pocket, key=key)
+
+    def portals(self, pocket_id: UUID | None = None) -> Iterator[Portal]:
+        """Go through the portals of a Pocket, or of all."""
+        path = "/api/v2/portals/" if pocket_id is None else f"{_POCKETS}{pocket_id}/portals/"
+        return self._each(path, Portal)
+
+    def open_portal(self, pocket_id: UUID, name: str, *, key: str | None = None) -> Portal:
+        """Open a portal of a Pocket."""
+        path = f"{_POCKETS}{pocket_id}/portals/"
+        return self._change("POST", path, {"name": name}, Portal, key=key)
+
+    def change_portal(
+        self, pocket_id: UUID, portal_id: UUID, *, key: str | None = None, **changes: str
+    ) -> None:
+        """Rename a portal, or close it with `status="CLOSED"`."""
+        path = f"{_POCKETS}{pocket_id}/portals/{portal_id}/"
+        self._change("PATCH", path, changes, type(None), key=key)
+
+    def funding_instructions(self, pocket_id: UUID, portal_id: UUID) -> FundingInstructions:
+        """Return how to pay into a portal."""
+        path = f"{_POCKETS}{pocket_id}/portals/{portal_id}/funding-instructions/"
+        return self._get(path, FundingInstructions)
+
+    def pocket_earnings(self, pocket_id: UUID, **period: str) -> Earnings:
+        """Return what a Pocket earned: `period="mtd"`."""
+        return self._get(f"{_POCKETS}{pocket_id}/earnings/", Earnings, period)
+
+    def earnings(self, **period: str) -> EarningsList:
+        """Return what all Pockets earned, and the sum."""
+        return self._get("/api/v2/earnings/", EarningsList, period)
+
+    def transactions(self, **filters: Any) -> Iterator[Transaction]:  # noqa: ANN401 - as the API
+        """Go through transactions."""
+        return self._each("/api/v2/transactions/", Transaction, filters)  # type: ignore[arg-type]
+
+    def transactions_csv(self) -> str:
+        """Return all transactions as CSV."""
+        return self._text("/api/v2/transactions.csv")
+
+    def trades(self, **filters: Any) -> Iterator[Trade]:  # noqa: ANN401 - as the API
+        """Go through trades, transfers of bills included."""
+        return self._each("/api/v2/trades/", Trade, filters)  # type: ignore[arg-type]
+
+    def v1_trades(self, **filters: Any) -> Iterator[V1Trade]:  # noqa: ANN401 - as the API
+        """Go through purchases, sales and maturities."""
+        return self._each("/api/v1/trades/", V1Trade, filters)
+
+    def trades_csv(self) -> str:
+        """Return all trades as CSV."""
+        return self._text("/api/v1/trades.csv")
+
+    def _text(self, path: str) -> str:
+        answer = self._http.get(path)
+        if answer.is_error:
+            raise ApiError(answer)
+        return answer.text

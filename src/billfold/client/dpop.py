@@ -1,0 +1,55 @@
+"""Every request to the Customer API with its token and a new proof."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+import httpx
+from typing_extensions import override
+
+from billfold.client.authorization import Authorization, Tokens
+from billfold.kit.clock import wall_now
+
+EARLY_SECONDS = 30
+"""How long before its end a token is exchanged for another."""
+BEARER = "Bearer"
+Flow = Generator[httpx.Request, httpx.Response, None]
+
+
+class DpopAuth(httpx.Auth):
+    """Sends a token, and a new proof with each request; gets new tokens when they run out."""
+
+    requires_response_body = True
+
+    def __init__(self, authorization: Authorization, tokens: Tokens) -> None:
+        self._authorization = authorization
+        self._nonce: str | None = None
+        self.tokens = tokens
+
+    @override
+    def auth_flow(self, request: httpx.Request) -> Flow:
+        """Send the request; once more with the nonce or the new token that is asked for."""
+        if self.tokens.expires_at - EARLY_SECONDS < wall_now().timestamp():
+            self.tokens = yield from self._authorization.renewing(self.tokens)
+        answer = yield self._proven(request)
+        challenge = answer.headers.get("www-authenticate", "")
+        self._nonce = answer.headers.get("dpop-nonce", self._nonce)
+        if answer.status_code != httpx.codes.UNAUTHORIZED:
+            return
+        if "use_dpop_nonce" in challenge:
+            yield self._proven(request)
+        elif "invalid_token" in challenge:
+            self.tokens = yield from self._authorization.renewing(self.tokens)
+            yield self._proven(request)
+
+    def _proven(self, request: httpx.Request) -> httpx.Request:
+        token = self.tokens.access_token
+        if self.tokens.token_type == BEARER:
+            request.headers["authorization"] = f"Bearer {token}"
+            return request
+        key = self._authorization.key
+        request.headers["authorization"] = f"DPoP {token}"
+        request.headers["dpop"] = key.proof(
+            request.method, request.url, token=token, nonce=self._nonce
+        )
+        return request

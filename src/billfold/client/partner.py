@@ -1,0 +1,93 @@
+"""Typed calls of the Partner API."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+from uuid import UUID
+
+from billfold.client.answers import Api
+from billfold.client.signed import KEY_HEADER
+from billfold.interfaces.http.shapes.counterparty import Counterparty
+from billfold.interfaces.http.shapes.customer import Customer
+from billfold.interfaces.http.shapes.earnings import Earnings, EarningsList
+from billfold.interfaces.http.shapes.pages import OffsetList
+from billfold.interfaces.http.shapes.pocket import Pocket
+from billfold.interfaces.http.shapes.portal import FundingInstructions, Portal
+from billfold.interfaces.http.shapes.strategy import TradingStrategy
+from billfold.interfaces.http.shapes.trade import Trade
+from billfold.interfaces.http.shapes.transaction import Transaction
+from billfold.interfaces.http.shapes.transfer import OnUsTransfer
+
+
+class PartnerApi(Api):
+    """Calls with an httpx client that signs. Filters are named as in the API."""
+
+    _key_header = KEY_HEADER
+
+    def customers(self) -> Iterator[Customer]:
+        """Go through the partner's customers."""
+        return self._each("/api/v1/customers/", Customer)
+
+    def customer(self, customer_id: UUID) -> Customer:
+        """Return one customer."""
+        return self._get(f"/api/v1/customers/{customer_id}/", Customer)
+
+    def strategies(self) -> OffsetList[TradingStrategy]:
+        """Return the strategies a Pocket can follow."""
+        return self._get("/api/v2/trading-strategies/", OffsetList[TradingStrategy])
+
+    def pockets(self, customer_id: UUID | None = None) -> Iterator[Pocket]:
+        """Go through the Pockets of a customer, or of all."""
+        of_one = f"/api/v2/customers/{customer_id}/pockets/"
+        return self._each("/api/v2/pockets/" if customer_id is None else of_one, Pocket)
+
+    def pocket(self, pocket_id: UUID) -> Pocket:
+        """Return one Pocket."""
+        return self._get(f"/api/v2/pockets/{pocket_id}/", Pocket)
+
+    def open_pocket(
+        self, customer_id: UUID, name: str, strategy_id: str, *, key: str | None = None
+    ) -> Pocket:
+        """Open a Pocket that follows one strategy, like `UST-4W`."""
+        body = {"pocket_name": name, "deposit_strategy_id": strategy_id}
+        path = f"/api/v2/customers/{customer_id}/pockets/"
+        return self._change("POST", path, body, Pocket, key=key)
+
+    def portals(self, pocket_id: UUID) -> Iterator[Portal]:
+        """Go through the portals of a Pocket."""
+        return self._each(f"/api/v2/pockets/{pocket_id}/portals/", Portal)
+
+    def funding_instructions(self, pocket_id: UUID, portal_id: UUID) -> FundingInstructions:
+        """Return how to pay into a portal."""
+        path = f"/api/v2/pockets/{pocket_id}/portals/{portal_id}/funding-instructions/"
+        return self._get(path, FundingInstructions)
+
+    def counterparties(self, customer_id: UUID) -> Iterator[Counterparty]:
+        """Go through the counterparties of a customer."""
+        return self._each(f"/api/v2/customers/{customer_id}/counterparties/", Counterparty)
+
+    def transfer(self, *, key: str | None = None, **asked: Any) -> OnUsTransfer:  # noqa: ANN401
+        """Move money between Pockets; fields as in the API."""
+        path = "/api/v1/transfers/on-us/"
+        return self._change("POST", path, asked, OnUsTransfer, key=key)
+
+    def pocket_earnings(self, pocket_id: UUID, **period: str) -> Earnings:
+        """Return what a Pocket earned: `period="mtd"`."""
+        return self._get(f"/api/v2/pockets/{pocket_id}/earnings/", Earnings, period)
+
+    def earnings(self, **period: str) -> EarningsList:
+        """Return what up to 30 Pockets earned, and the sum."""
+        return self._get("/api/v2/earnings/", EarningsList, period)
+
+    def transactions(self, **filters: Any) -> Iterator[Transaction]:  # noqa: ANN401 - as the API
+        """Go through the transactions of all customers."""
+        return self._each("/api/v2/transactions/", Transaction, filters)  # type: ignore[arg-type]
+
+    def trades(self, pocket_id: UUID) -> Iterator[Trade]:
+        """Go through the trades of a Pocket."""
+        return self._each(f"/api/v2/pockets/{pocket_id}/trades/", Trade)  # type: ignore[arg-type]
+
+    def simulate(self, what: str, **asked: Any) -> None:  # noqa: ANN401 - as the API
+        """Let something happen in a sandbox: `simulate("wire", portal_id=..., ...)`."""
+        self._change("POST", f"/api/v1/sandbox/{what}/", asked, object)

@@ -1,0 +1,135 @@
+"""The door of the Customer API: a token, the proof of its key, its scopes and its user's role.
+
+Nothing is counted of a request before its token holds. `Idempotency-Key` may come with whatever
+changes something; nobody has to send it.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
+from uuid import UUID
+
+from billfold.domain import oauth
+from billfold.domain.oauth import Access
+from billfold.domain.people import PERMISSIONS
+from billfold.engine.bank import Bank
+from billfold.interfaces.customer_api.member import Member
+from billfold.interfaces.http.access import prove_access
+from billfold.interfaces.http.admission import Admittance, Request
+from billfold.interfaces.http.answers import Turned
+from billfold.interfaces.http.arrivals import Arrival, arrival_of, read_body
+from billfold.interfaces.http.door import READS, Keeper, Visit, fingerprint_of
+from billfold.interfaces.http.ids_in import is_uuid
+from billfold.interfaces.http.operations import OPTIONS, Operation
+from billfold.kit.clock import wall_now
+from billfold.kit.errors import Broken, InvalidInput, Refused
+from billfold.kit.ids import command_id
+
+if TYPE_CHECKING:
+    from litestar.types import ASGIApp, HTTPScope, Receive, Scope, Send
+
+KEY_HEADER = "idempotency-key"
+_KEY_CHARS_MAX = 255
+_UNLIMITED = 1_000_000
+
+
+class Usher(Keeper):
+    """What the doors of one process share."""
+
+    def __init__(self, bank: Bank) -> None:
+        super().__init__(bank)
+        self._nonces = oauth.dpop.Nonces(bank.vault)
+        self._base = bank.settings.customer_origin
+
+    async def access_of(self, arrival: Arrival, query: bytes, now: datetime) -> Access:
+        """Return what the token of a request stands for. Raises `unauthorized` and its kin."""
+        pool = self.bank.pool
+        return await prove_access(
+            arrival, query, find=partial(oauth.find_access, pool), pool=pool,
+            nonces=self._nonces, base=self._base, now=now,
+        )  # fmt: skip
+
+    async def partner_of(self, access: Access) -> UUID:
+        """Return the partner whose customer it is, from memory."""
+        entry = await self.bank.directory.find("customer", access.customer_id)
+        if entry is None or entry.partner_id is None:
+            raise Broken("a token stands for a customer who is no partner's")
+        return entry.partner_id
+
+
+class MemberDoor:
+    """The ASGI layer between the router and the operations."""
+
+    def __init__(self, app: ASGIApp, usher: Usher) -> None:
+        self._app = app
+        self._usher = usher
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let the request in, or raise why not."""
+        handler: Any = scope["route_handler"]
+        operation = self._usher.operations.get(handler, OPTIONS)
+        arrival, query = arrival_of(scope), scope["query_string"]
+        arrival.body = await read_body(cast("HTTPScope", scope), receive)
+        if operation.door == "open":
+            operation.read(arrival, query)
+            await self._app(scope, receive, send)
+            return
+        wall = wall_now()
+        access = await self._usher.access_of(arrival, query, wall)
+        request = _request(arrival, query, operation, access)
+        visit = Visit(self._usher, operation, arrival, request, wall)
+        member = partial(_member, access, await self._usher.partner_of(access))
+        await visit.run(self._app, scope, receive, send, caller=member)
+
+
+def check_scope(operation: Operation, access: Access) -> None:
+    """Raise `forbidden` unless the token's scopes and its user's role both include the deed."""
+    if operation.scope not in access.scopes:
+        scheme = "Bearer" if access.jkt is None else "DPoP"
+        value = f'{scheme} error="insufficient_scope", scope="{operation.scope}"'
+        raise Turned(
+            "forbidden",
+            f"The token lacks the scope {operation.scope}.",
+            (b"www-authenticate", value.encode()),
+        )
+    if operation.scope not in PERMISSIONS.get(access.role, frozenset()):  # type: ignore[call-overload]
+        raise Refused("forbidden", f"The role {access.role} does not include {operation.scope}.")
+
+
+def _request(arrival: Arrival, query: bytes, operation: Operation, access: Access) -> Request:
+    group = operation.group
+    return Request(
+        caller=command_id(f"client:{access.client_id}", str(access.user_id)),
+        per_minute=_UNLIMITED if group is None else group.per_minute,
+        money_per_minute=_UNLIMITED,
+        key=_key_in(arrival),
+        fingerprint=fingerprint_of(arrival, query),
+        claims=arrival.method not in READS,
+        moves_money=False,
+        kind="all" if group is None else group.name,
+    )
+
+
+def _key_in(arrival: Arrival) -> UUID | None:
+    """Return the key of a request that changes something; any short text will do."""
+    sent = arrival.header(KEY_HEADER.encode())
+    if sent is None or arrival.method in READS:
+        return None
+    text = sent.strip('"')
+    if not (text and text.isascii() and text.isprintable() and len(text) <= _KEY_CHARS_MAX):
+        raise InvalidInput.at(
+            "header", KEY_HEADER, msg=f"must be 1 to {_KEY_CHARS_MAX} printable characters"
+        )
+    return UUID(text) if is_uuid(text) else command_id(KEY_HEADER, text)
+
+
+def _member(access: Access, partner_id: UUID, visit: Visit, admittance: Admittance) -> Member:
+    check_scope(visit.operation, access)
+    return Member(
+        name=f"client:{access.client_id}:{access.user_id or 'itself'}",
+        access=access,
+        partner_id=partner_id,
+        **visit.call_fields(admittance),
+    )

@@ -1,0 +1,14 @@
+"""How many requests per minute one client may send for one user: each group is counted apart."""
+
+from billfold.interfaces.http.marks import Group
+
+AGREEMENTS = Group("agreements", 300)
+CUSTOMER = Group("customer", 300)
+EARNINGS = Group("earnings", 300)
+EVENTS = Group("events", 300)
+POCKETS = Group("pockets", 120)
+PORTALS = Group("portals", 300)
+STRATEGIES = Group("trading-strategies", 300)
+TRADES = Group("trades", 120)
+TRANSACTIONS = Group("transactions", 120)
+USER = Group("user", 300)

@@ -1,0 +1,53 @@
+"""Who calls the Customer API: a client, for one customer, and mostly for a member of its team.
+
+Route functions take `member: Member` and `bank: Bank` by name. What is another customer's and what
+is nobody's are the same: NotFound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from billfold.domain import pockets
+from billfold.domain.directory import CustomerRow, find_customer
+from billfold.domain.oauth import Access
+from billfold.engine.bank import Bank
+from billfold.interfaces.http import ids_in
+from billfold.interfaces.http.calls import Call
+from billfold.kit.errors import NotFound
+
+
+class Member(Call, frozen=True, kw_only=True):
+    """One request with an access token: what the token stands for, and whose customer it is."""
+
+    access: Access
+    partner_id: UUID
+
+    @property
+    def customer_id(self) -> UUID:
+        """Return the one customer the token is for."""
+        return self.access.customer_id
+
+    async def customer(self, bank: Bank) -> CustomerRow:
+        """Return the customer as it is now."""
+        row = await find_customer(bank.pool, self.customer_id)
+        if row is None:
+            raise NotFound("There is no such customer.")
+        return row
+
+    async def pocket(self, bank: Bank, text: str) -> UUID:
+        """Return the id in a path when it is a pocket of the customer. Raises NotFound."""
+        return await self._own(bank, ids_in.path_uuid("pocket_id", text))
+
+    async def pockets(self, bank: Bank, asked: Sequence[UUID] | None) -> list[UUID]:
+        """Return the pockets asked for, each once, or all of the customer. Raises NotFound."""
+        if asked is None:
+            return await pockets.list_ids(bank.pool, self.customer_id)
+        return [await self._own(bank, each) for each in dict.fromkeys(asked)]
+
+    async def _own(self, bank: Bank, pocket_id: UUID) -> UUID:
+        entry = await bank.directory.find("pocket", pocket_id)
+        if entry is None or entry.customer_id != self.customer_id:
+            raise NotFound("There is no such pocket.")
+        return entry.object_id

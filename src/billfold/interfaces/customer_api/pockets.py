@@ -1,0 +1,142 @@
+"""Pockets, v2."""
+
+from __future__ import annotations
+
+from typing import Annotated
+from uuid import UUID
+
+import msgspec
+from litestar import get, patch, post
+from litestar.params import QueryParameter
+from litestar.status_codes import HTTP_201_CREATED
+from msgspec import UNSET, UnsetType
+
+from billfold.domain import pockets
+from billfold.engine.bank import Bank
+from billfold.flows.pockets import OpenPocket
+from billfold.interfaces.customer_api.groups import POCKETS
+from billfold.interfaces.customer_api.member import Member
+from billfold.interfaces.http.marks import granted, refuses
+from billfold.interfaces.http.pocket_forms import (
+    ChangePocket,
+    OmitBare,
+    OmitList,
+    PocketName,
+    change_of,
+    check_statuses,
+    omitted,
+    strategies_of,
+)
+from billfold.interfaces.http.shapes.pages import OffsetList
+from billfold.interfaces.http.shapes.pocket import Pocket, render_pocket
+from billfold.kit.paging import parse_limit
+
+_OFFSET_MAX = 1_000_000_000
+Offset = Annotated[
+    int,
+    QueryParameter(
+        name="offset", ge=0, le=_OFFSET_MAX, description="How many to leave out at the front."
+    ),
+]
+Limit = Annotated[str | None, QueryParameter(name="limit", description="1 to 100, default 30.")]
+READS, WRITES = granted("pockets.read", POCKETS), granted("pockets.write", POCKETS)
+
+
+class NewPocket(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """A new Pocket. `trading_strategy_id` sets both strategies."""
+
+    pocket_name: PocketName
+    deposit_strategy_id: str | None = None
+    reinvestment_strategy_id: str | UnsetType | None = UNSET
+    trading_strategy_id: str | None = None
+
+
+@get("/api/v2/pockets/", operation_id="list_pockets", opt=READS, tags=["pockets"])
+async def list_pockets(
+    *,
+    member: Member,
+    bank: Bank,
+    offset: Offset = 0,
+    limit: Limit = None,
+    omit: OmitBare = None,
+    omit_list: OmitList = None,
+    status: Annotated[list[str] | None, QueryParameter(name="filter[status]")] = None,
+) -> OffsetList[Pocket]:
+    """List the Pockets, newest first; `count` is of all of them."""
+    check_statuses(status)
+    parts, rows_max = omitted(omit, omit_list), parse_limit(limit)
+    count, rows = await pockets.list_part(
+        bank.pool, member.customer_id, statuses=status, offset=offset, limit=rows_max
+    )
+    items = [render_pocket(row, bank, member.now, omit=parts) for row in rows]
+    return OffsetList(offset=offset, count=count, items=items)
+
+
+@post(
+    "/api/v2/pockets/",
+    status_code=HTTP_201_CREATED,
+    operation_id="create_pocket",
+    opt=WRITES | refuses("customer-not-open"),
+    tags=["pockets"],
+)
+async def create_pocket(member: Member, bank: Bank, data: NewPocket) -> Pocket:
+    """Open a Pocket with its first portal. What arrives there becomes T-bills at once."""
+    deposit, reinvestment = strategies_of(
+        data.deposit_strategy_id,
+        data.reinvestment_strategy_id,
+        trading_strategy_id=data.trading_strategy_id,
+    )
+    answer = await bank.engine.submit(
+        OpenPocket(
+            **member.command_fields(member.customer_id),
+            partner_id=member.partner_id,
+            name=data.pocket_name,
+            deposit_weeks=deposit,
+            reinvestment_weeks=reinvestment,
+        )
+    )
+    return await _shown(member, bank, UUID(answer.outcome["pocket_id"]))
+
+
+@get(
+    "/api/v2/pockets/{pocket_id:str}/",
+    operation_id="get_pocket",
+    opt=READS | refuses("not-found"),
+    tags=["pockets"],
+)
+async def get_pocket(
+    member: Member, bank: Bank, pocket_id: str, omit: OmitBare = None, omit_list: OmitList = None
+) -> Pocket:
+    """Read one Pocket with its portfolio."""
+    own_id = await member.pocket(bank, pocket_id)
+    return await _shown(member, bank, own_id, omitted(omit, omit_list))
+
+
+@patch(
+    "/api/v2/pockets/{pocket_id:str}/",
+    operation_id="update_pocket",
+    opt=WRITES
+    | refuses(
+        "not-found",
+        "pocket-not-open",
+        "pocket-not-empty",
+        "last-open-pocket",
+        "pocket-strategy-locked",
+    ),
+    tags=["pockets"],
+)
+async def update_pocket(member: Member, bank: Bank, pocket_id: str, data: ChangePocket) -> Pocket:
+    """Rename a Pocket, change its strategies, or close it when it is empty and not the last."""
+    own_id = await member.pocket(bank, pocket_id)
+    await bank.engine.submit(change_of(member, member.customer_id, own_id, data))
+    return await _shown(member, bank, own_id)
+
+
+async def _shown(
+    member: Member, bank: Bank, pocket_id: UUID, omit: frozenset[str] = frozenset()
+) -> Pocket:
+    row = await pockets.get_pocket(bank.pool, member.customer_id, pocket_id)
+    return render_pocket(row, bank, member.now, omit=omit)
+
+
+ROUTES = [list_pockets, create_pocket, get_pocket, update_pocket]

@@ -1,0 +1,99 @@
+"""What Pockets earned over a period: both APIs ask for it in the same words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import date, datetime
+from typing import Annotated
+
+from litestar.params import QueryParameter
+
+from billfold.domain import pockets, tbills
+from billfold.domain.pockets import Boundary, PocketRow
+from billfold.engine.bank import Bank
+from billfold.interfaces.http.shapes.earnings import Earned
+from billfold.interfaces.http.shapes.pocket import valuation
+from billfold.kit.dates import is_day, parse_day
+from billfold.kit.errors import InvalidInput, Refused
+
+POCKETS_MAX = 30
+
+Period = Annotated[
+    str, QueryParameter(name="period", description="wtd, mtd, ytd, all-time or range.")
+]
+Bound = Annotated[
+    str | None, QueryParameter(description="With period=range: a date or a date-time.")
+]
+
+
+async def earned_by(
+    bank: Bank,
+    rows: list[PocketRow],
+    period: str,
+    now: datetime,
+    bounds: tuple[date | None, date | None],
+) -> list[Earned]:
+    """Every pocket's entry: its states at both ends are read for all of them at once."""
+    tbills.period_bounds(period, now, now, *bounds)  # a wrong one is refused without pockets too
+    found = [tbills.period_bounds(period, now, row.opened_at, *bounds) for row in rows]
+    asked = [
+        boundary
+        for row, each in zip(rows, found, strict=True)
+        for boundary in _boundaries(bank, row, each)
+    ]
+    states = dict(zip(asked, await pockets.states_before(bank.pool, asked), strict=True))
+    return [_entry(bank, row, each, states, now) for row, each in zip(rows, found, strict=True)]
+
+
+def _boundaries(bank: Bank, row: PocketRow, period: tbills.Period) -> list[Boundary]:
+    """The ends of the period at which the pocket's state must be read: not before its opening."""
+    ends = [period.start] if period.live else [period.start, period.end]
+    return [_boundary(bank, row, at) for at in ends if at > row.opened_at]
+
+
+def _boundary(bank: Bank, row: PocketRow, at: datetime) -> Boundary:
+    return Boundary(row.customer_id, row.pocket_id, bank.calendars.business_date(at), at)
+
+
+def _entry(
+    bank: Bank,
+    row: PocketRow,
+    period: tbills.Period,
+    states: Mapping[Boundary, tbills.PocketState],
+    now: datetime,
+) -> Earned:
+    def at(instant: datetime) -> tbills.PocketState:
+        if instant <= row.opened_at:
+            return tbills.PocketState()
+        return states[_boundary(bank, row, instant)]
+
+    begin = at(period.start)
+    end = pockets.state_now(row) if period.live else at(period.end)
+    entry = tbills.entry(begin, period.start, end, period.end, bank.market, live=period.live)
+    shows_slope = row.real_time_yield and period.live
+    valued = valuation(row, bank, now) if shows_slope else None
+    return Earned(
+        pocket_id=row.pocket_id,
+        entry=entry,
+        period=period,
+        priced_at=valued.pricing_timestamp if valued else None,
+        slope=valued.appreciation_per_second if valued else None,
+    )
+
+
+def bound(name: str, text: str | None) -> date | None:
+    """A date, or a date-time with its offset."""
+    if text is None:
+        return None
+    try:
+        # A `+` in a query that was not escaped arrives as a space.
+        return parse_day(text) if is_day(text) else datetime.fromisoformat(text.replace(" ", "+"))
+    except ValueError:
+        raise InvalidInput.at(
+            "query", name, msg="must be a date or a date-time with its offset", kind="date_parsing"
+        ) from None
+
+
+def too_many() -> Refused:
+    """Return the refusal of more pockets than one call may ask for."""
+    return Refused("too-many-pockets", f"At most {POCKETS_MAX} pockets a call: name them.")

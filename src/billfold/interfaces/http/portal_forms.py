@@ -1,0 +1,91 @@
+"""What is said of a portal when it is opened, changed or listed, in the words of both APIs."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Final, Literal
+from uuid import UUID
+
+import msgspec
+from litestar.params import QueryParameter
+
+from billfold.domain import portals
+from billfold.domain.portals import PortalRow
+from billfold.engine.bank import Bank
+from billfold.flows.portals import BANK_RAILS, OpenPortal
+from billfold.interfaces.http.calls import Call
+from billfold.interfaces.http.lists import ListQuery, page_of
+from billfold.interfaces.http.shapes.pages import CursorList
+from billfold.interfaces.http.shapes.portal import Portal, render_portal
+from billfold.kit.errors import InvalidInput, Refused
+
+BANK_TYPE: Final = "BANK_VIRTUAL_ACCOUNT_PORTAL"
+CRYPTO_TYPE: Final = "CRYPTO_DEPOSIT_ADDRESS_PORTAL"
+Rail = Literal["ACH", "WIRE", "INTERNATIONAL_WIRE", "ON_US"]
+NewName = Annotated[str, msgspec.Meta(min_length=1, max_length=128)]
+OtherName = Annotated[str, msgspec.Meta(min_length=1, max_length=50)]
+Types = Annotated[list[str] | None, QueryParameter(name="type[]", description="Portal types.")]
+
+
+class CreatePortal(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """A portal of v2; `payment_rails` narrows what it takes."""
+
+    name: NewName
+    type: Literal["BANK_VIRTUAL_ACCOUNT_PORTAL", "CRYPTO_DEPOSIT_ADDRESS_PORTAL"] = BANK_TYPE
+    chain: str | None = None
+    payment_rails: Annotated[list[Rail], msgspec.Meta(min_length=1)] | None = None
+
+
+def check_kind(data: CreatePortal) -> None:
+    """Raise Refused or InvalidInput unless it is a portal that can be opened here."""
+    if data.type == CRYPTO_TYPE:
+        raise Refused("rail-not-available", "Crypto deposit addresses are not available here.")
+    if data.chain is not None:
+        raise InvalidInput.at("body", "chain", msg="is only taken with a crypto portal")
+
+
+async def open_portal(
+    call: Call,
+    bank: Bank,
+    pocket: tuple[UUID, UUID],
+    name: str,
+    rails: list[Rail] | None,
+) -> PortalRow:
+    """Open a portal of (customer_id, pocket_id); `rails` narrow what it takes."""
+    owner, pocket_id = pocket
+    chosen = tuple(rail for rail in BANK_RAILS if rail in rails) if rails else None
+    answer = await bank.engine.submit(
+        OpenPortal(
+            **call.command_fields(owner), pocket_id=pocket_id, name=name, payment_rails=chosen
+        )
+    )
+    return await portals.get_portal(bank.pool, owner, UUID(answer.outcome["portal_id"]))
+
+
+async def portal_page(
+    bank: Bank, wanted: ListQuery, owner: UUID, pocket_id: UUID | None, types: list[str] | None
+) -> CursorList[Portal]:
+    """One page of portals of a pocket, or of all pockets of a customer, newest first."""
+    if types and not {BANK_TYPE, CRYPTO_TYPE}.issuperset(types):
+        raise InvalidInput.at("query", "type[]", msg=f"must be among {BANK_TYPE}, {CRYPTO_TYPE}")
+    scope, filters = f"portals:{owner}:{pocket_id}", {"types": types}
+    position = wanted.position(bank.pager, scope, filters)
+    place = position.place if position else None
+    rows = await portals.list_portals(
+        bank.pool,
+        owner,
+        pocket_id,
+        types=types,
+        after=(datetime.fromisoformat(str(place[0])), UUID(str(place[1]))) if place else None,
+        backwards=position is not None and position.direction == "prev",
+        limit=wanted.limit + 1,
+    )
+    page = bank.pager.page(
+        scope,
+        filters,
+        rows,
+        limit=wanted.limit,
+        came_from=position,
+        place_of=lambda row: (row.created_at.isoformat(), str(row.portal_id)),
+    )
+    return page_of(page, [render_portal(row) for row in page.items])

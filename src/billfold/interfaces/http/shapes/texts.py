@@ -1,0 +1,4 @@
+"""What texts may look like."""
+
+NOT_BLANK = r"\S"
+"""The pattern of a text that says something."""

@@ -1,0 +1,85 @@
+"""What surrounds every answer of the authorization server."""
+
+import httpx
+import pytest
+from tests.interfaces.auth.relying import AUTHORIZE, ISSUER, PAR, TOKEN, refused
+
+from billfold.interfaces.auth.app import auth_document
+from billfold.kit.settings import Settings
+
+ENDPOINTS = [
+    ("GET", AUTHORIZE), ("POST", AUTHORIZE), ("POST", PAR), ("POST", TOKEN),
+    ("POST", "/api/oauth2/introspect"), ("POST", "/api/oauth2/revoke"),
+    ("GET", "/api/oauth2/logout?post_logout_redirect_uri=https://evil.example"),
+    ("GET", "/api/v1/user"), ("GET", "/.well-known/openid-configuration"),
+    ("GET", "/.well-known/jwks.json"), ("GET", "/nowhere"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("method", "path"), ENDPOINTS)
+async def test_every_answer_is_careful(books, method, path):
+    answer = await books.http.request(method, path, headers={"origin": "https://evil.example"})
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert answer.headers["referrer-policy"] == "no-referrer"
+    assert answer.headers["strict-transport-security"]
+    assert answer.headers["cache-control"] == "no-store"
+    assert answer.headers["x-service-trace-id"]
+    assert answer.status_code != 307
+    assert not [name for name in answer.headers if name.startswith("access-control")]
+    assert "set-cookie" not in answer.headers
+    if answer.headers.get("content-type", "").startswith("text/html"):
+        assert "frame-ancestors 'none'" in answer.headers["content-security-policy"]
+        assert answer.headers["x-frame-options"] == "DENY"
+
+
+@pytest.mark.parametrize(("method", "path"), ENDPOINTS)
+async def test_plain_http_is_refused_before_anything_is_read(app, method, path):
+    transport = httpx.ASGITransport(app, raise_app_exceptions=False)
+    plain = ISSUER.replace("https", "http")
+    async with httpx.AsyncClient(transport=transport, base_url=plain) as client:
+        answer = await client.request(method, path)
+    assert answer.status_code == 403
+    assert answer.json()["code"] == "https-required"
+    assert "location" not in answer.headers
+
+
+async def test_an_address_that_asks_too_often_waits(books, bank):
+    await books.http.get(AUTHORIZE)
+    await bank.pool.execute("UPDATE rate_window SET used = 300 WHERE kind = 'login'")
+    answer = await books.push()
+    assert answer.status_code == 429
+    assert 1 <= int(answer.headers["retry-after"]) <= 60
+    assert (await books.http.get("/.well-known/openid-configuration")).status_code == 200
+    assert await bank.pool.fetchval("SELECT count(*) FROM authorization_request") == 0
+
+
+async def test_both_spellings_of_a_path_answer(books):
+    code = await books.code()
+    form = {
+        "grant_type": "authorization_code", "code": code, "code_verifier": books.verifier,
+        "redirect_uri": "https://books.example/callback",
+    }  # fmt: skip
+    path = TOKEN + "/"
+    answer = await books.post(path, books.authenticated(form), dpop=books.proof_for(TOKEN))
+    refused(answer, "invalid_dpop_proof")
+    answer = await books.post(path, books.authenticated(form), dpop=books.proof_for(path))
+    assert answer.status_code == 200
+
+
+async def test_nothing_secret_is_logged(books, bank, capfd):
+    tokens = await books.tokens()
+    await books.refresh(tokens["refresh_token"])
+    await books.exchange("a code of nobody")
+    await books.push(proving={"client_assertion": "a forged assertion"})
+    said = "".join(capfd.readouterr())
+    secrets = [tokens[name] for name in ("access_token", "refresh_token", "id_token")]
+    for secret in (*secrets, "a code of nobody", "a forged assertion", books.verifier):
+        assert secret not in said
+
+
+def test_the_document_describes_every_endpoint():
+    paths = auth_document(Settings())["paths"]
+    described = {(method.upper(), path) for path, item in paths.items() for method in item}
+    hidden = {("POST", AUTHORIZE), ("GET", "/nowhere")}
+    wanted = {(method, path.partition("?")[0]) for method, path in ENDPOINTS}
+    assert described == wanted - hidden

@@ -1,0 +1,24 @@
+"""Agreements, through the Customer API."""
+
+PATH = "/api/v1/agreements/"
+CATEGORIES = {"BANK", "BROKERAGE", "GENERAL", "E-SIGN"}
+
+
+async def test_every_agreement_in_force_is_named_with_its_file(desk):
+    told = await desk.get(PATH)
+    assert told["version"] == told["release_date"] == "2025-06-01"
+    assert len({each["type"] for each in told["documents"]}) == 20
+    assert {each["category"] for each in told["documents"]} == CATEGORIES
+    for each in told["documents"]:
+        assert each["pdf_download_url"].startswith(f"{desk.base}/agreements/2025-06-01/")
+        answer = await desk.http.get(each["pdf_download_url"])
+        assert answer.status_code == 200
+        assert answer.headers["content-type"] == "application/pdf"
+        assert answer.headers["content-disposition"].startswith("attachment")
+        assert answer.content.startswith(b"%PDF-1.4")
+        assert each["title"].encode() in answer.content
+
+
+async def test_an_agreement_of_nobody_is_not_there(desk):
+    for path in ("/agreements/2025-06-01/x.pdf", "/agreements/2024-01-01/form-crs.pdf"):
+        assert (await desk.http.get(path)).status_code == 404

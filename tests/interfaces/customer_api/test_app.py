@@ -1,0 +1,47 @@
+"""What holds for the Customer API as a whole."""
+
+from tests.interfaces.partner_api.desk import UNKNOWN
+
+from billfold.domain.oauth import SCOPES
+from billfold.interfaces.customer_api.app import customer_document
+from billfold.kit.settings import Settings
+
+
+def test_the_document_names_the_scope_of_every_operation():
+    document = customer_document(Settings())
+    assert document["info"]["title"] == "Customer API"
+    assert document["servers"] == [{"url": "https://api.localhost:8443"}]
+    flows = document["components"]["securitySchemes"]["CodeBearer"]["flows"]
+    assert flows["authorizationCode"]["scopes"] == dict(SCOPES)
+    for path in document["paths"].values():
+        for method, operation in path.items():
+            ((scope,),) = (each["CodeBearer"] for each in operation["security"])
+            assert scope in SCOPES
+            assert {"401", "403", "429"} <= set(operation["responses"])
+            refs = [each.get("$ref", "") for each in operation.get("parameters", [])]
+            assert any("IdempotencyKey" in ref for ref in refs) == (method != "get")
+            assert not any("Signature" in ref for ref in refs)
+
+
+def test_files_are_told_with_their_own_spelling_and_type():
+    paths = customer_document(Settings())["paths"]
+    for path in ("/api/v1/trades.csv", "/api/v2/transactions.csv"):
+        assert "text/csv" in paths[path]["get"]["responses"]["200"]["content"]
+
+
+async def test_pages_for_people_need_no_token(desk):
+    for path in ("/health", "/docs/", "/docs/errors/", "/docs/errors/forbidden", "/openapi.json"):
+        assert (await desk.http.get(path)).status_code == 200, path
+
+
+async def test_every_answer_carries_its_trace_and_what_a_careful_server_says(desk):
+    for path, status in (("/api/v1/customer/", 200), (f"/api/v2/pockets/{UNKNOWN}/", 404)):
+        answer = await desk.ask("GET", path, status=status)
+        assert len(answer.headers["x-service-trace-id"]) == 32
+        assert answer.headers["cache-control"] == "no-store"
+        assert "x-service-clock" in answer.headers
+
+
+async def test_cookies_open_nothing(desk):
+    headers = {"cookie": f"token={desk.token.text}; __Host-session={desk.token.text}"}
+    await desk.ask("GET", "/api/v1/customer/", status=401, token=None, headers=headers)

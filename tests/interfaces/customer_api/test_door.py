@@ -1,0 +1,249 @@
+"""Who is let in to the Customer API, what he may do there, how often, and what runs twice."""
+
+import asyncio
+import logging
+from datetime import timedelta
+from uuid import UUID
+
+import pytest
+from tests.domain.oauth.programs import new_key
+from tests.interfaces.customer_api.desk import EVERYTHING, Team, Token, token_for
+from tests.interfaces.customer_api.desk import new_key as idempotency_key
+
+from billfold.domain import oauth, people
+from billfold.interfaces.customer_api import groups
+from billfold.kit.clock import wall_now
+
+PATH = "/api/v1/customer/"
+POCKETS = "/api/v2/pockets/"
+NEW = {"pocket_name": "x", "deposit_strategy_id": "UST-4W"}
+
+
+async def refused(desk, error, *, status=401, method="GET", path=PATH, **options):
+    """Check that a request is refused with this error in its challenge; return the answer."""
+    answer = await desk.ask(method, path, status=status, **options)
+    challenge = answer.headers["www-authenticate"]
+    assert (f'error="{error}"' in challenge) if error else ("error" not in challenge)
+    assert answer.json()["status"] == status
+    return answer
+
+
+async def test_a_bearer_token_opens_the_door(desk):
+    token = await token_for(desk.bank, desk.team, key=None)
+    assert (await desk.ask("GET", PATH, status=200, token=token)).json()["name"] == "Northwind"
+    await refused(desk, "invalid_token", headers={"authorization": f"DPoP {token.text}"})
+
+
+async def test_nobody_is_let_in_without_a_token(desk):
+    await refused(desk, None, token=None)
+    for sent in ("Bearer", "Bearer x", "DPoP x", "Basic eDp5", "Bearer a, Bearer b", "Bearer é"):
+        headers = {"authorization": sent.encode()}
+        await refused(desk, "invalid_token", token=None, headers=headers)
+
+
+async def test_a_bound_token_is_worth_nothing_without_its_own_proof(desk):
+    text = desk.token.text
+    await refused(desk, "invalid_token", headers={"authorization": f"Bearer {text}"})
+    await refused(desk, "invalid_token", token=None, headers={"authorization": f"DPoP {text}"})
+    await refused(desk, "invalid_token", token=Token(text, new_key()))
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"htm": "POST"},
+        {"htu": "https://api.localhost:8443/api/v1/user/"},
+        {"htu": "https://evil.example/api/v1/customer/"},
+        {"ath": None},
+        {"ath": "x"},
+        {"iat": 0},
+        {"iat": "now"},
+        {"jti": None},
+    ],
+)
+async def test_a_proof_made_for_something_else_is_refused(desk, changed):
+    headers = desk.headers("GET", PATH, desk.token, **changed)
+    await refused(desk, "invalid_dpop_proof", token=None, headers=headers)
+
+
+async def test_a_proof_opens_once_even_to_two_at_the_same_time(desk):
+    headers = desk.headers("GET", PATH, desk.token)
+    answers = await asyncio.gather(
+        *(desk.send("GET", PATH, token=None, headers=headers) for _ in range(5))
+    )
+    assert sorted(answer.status_code for answer in answers) == [200, 401, 401, 401, 401]
+    await refused(desk, "invalid_dpop_proof", token=None, headers=headers)
+
+
+async def test_forged_hosts_change_nothing(desk):
+    forged = {"host": "evil.example", "x-forwarded-host": "evil.example"}
+    await desk.ask("GET", PATH, status=200, headers=forged)
+    sent = desk.headers("GET", PATH, desk.token, htu=f"https://evil.example{PATH}")
+    await refused(desk, "invalid_dpop_proof", token=None, headers=sent | forged)
+
+
+async def test_both_spellings_of_a_path_answer_each_with_its_own_proof(desk):
+    bare = PATH.rstrip("/")
+    await desk.ask("GET", bare, status=200)
+    sent = desk.headers("GET", PATH, desk.token)
+    await refused(desk, "invalid_dpop_proof", path=bare, token=None, headers=sent)
+
+
+async def test_a_token_in_the_query_is_refused_and_never_logged(desk, caplog, capsys):
+    token = await token_for(desk.bank, desk.team, key=None)
+    with caplog.at_level(logging.DEBUG):
+        for options in ({}, {"token": token}):
+            answer = await desk.ask(
+                "GET", PATH, status=400, filters={"access_token": token.text}, **options
+            )
+            assert token.text not in answer.text
+    out, err = capsys.readouterr()
+    # What the test's own client writes about what it sends is not ours.
+    ours = [each.getMessage() for each in caplog.records if not each.name.startswith("http")]
+    assert token.text not in "".join(ours) + out + err
+
+
+async def test_a_token_ends_after_900_seconds_or_when_it_is_revoked(desk):
+    for age in (timedelta(seconds=901), timedelta(seconds=900)):
+        await refused(desk, "invalid_token", token=await token_for(desk.bank, desk.team, age=age))
+    late = await token_for(desk.bank, desk.team, age=timedelta(seconds=880))
+    await desk.ask("GET", PATH, status=200, token=late)
+    async with desk.bank.pool.acquire() as conn:
+        await oauth.revoke_all_of(conn, desk.team.user_id)
+    await refused(desk, "invalid_token", token=late)
+
+
+async def test_a_member_who_is_deactivated_is_out_at_once(desk):
+    await desk.get(PATH)
+    await people.deactivate_member(
+        desk.bank.pool, UUID(desk.team.customer), desk.team.user_id, now=wall_now()
+    )
+    await refused(desk, "invalid_token")
+
+
+async def test_a_client_that_is_revoked_is_out_at_once(desk):
+    await desk.get(PATH)
+    async with desk.bank.pool.acquire() as conn:
+        await oauth.revoke_client(conn, desk.team.client_id, now=wall_now())
+    await refused(desk, "invalid_token")
+
+
+async def test_a_client_of_the_strict_profile_proves_itself_with_our_nonce(desks):
+    desk = await desks(client_id="strict", profile="fapi2")
+    answer = await refused(desk, "use_dpop_nonce")
+    sent = desk.headers("GET", PATH, desk.token, nonce=answer.headers["dpop-nonce"])
+    await desk.ask("GET", PATH, status=200, token=None, headers=sent)
+    stale = desk.headers("GET", PATH, desk.token, nonce="x")
+    await refused(desk, "use_dpop_nonce", token=None, headers=stale)
+
+
+async def test_a_scope_that_is_missing_is_named(desk):
+    others = tuple(each for each in EVERYTHING if each != "pockets.write")
+    token = await token_for(desk.bank, desk.team, scopes=others)
+    answer = await refused(
+        desk, "insufficient_scope", status=403, method="POST", path=POCKETS, body=NEW, token=token
+    )
+    assert 'scope="pockets.write"' in answer.headers["www-authenticate"]
+    assert "pockets.write" in answer.json()["detail"]
+    assert (await desk.get(POCKETS))["count"] == 0
+
+
+@pytest.mark.parametrize(
+    ("role", "status"),
+    [("ADMIN", 201), ("MANAGER", 201), ("APPROVER", 403), ("INITIATOR", 403), ("VIEWER", 403)],
+)
+async def test_the_role_limits_what_a_token_may_do(desks, role, status):
+    desk = await desks(role=role)
+    await desk.get(POCKETS)
+    answer = await desk.ask("POST", POCKETS, NEW, status=status)
+    if status == 403:
+        assert answer.json()["code"] == "forbidden"
+        assert role in answer.json()["detail"]
+        assert "www-authenticate" not in answer.headers
+    assert (await desk.get(POCKETS))["count"] == (status == 201)
+
+
+async def test_a_client_by_itself_does_what_its_scopes_say(desk):
+    alone = Team(desk.team.customer, desk.team.client_id, None)
+    token = await token_for(desk.bank, alone, scopes=("pockets.write",))
+    await desk.ask("POST", POCKETS, NEW, status=201, token=token)
+    await desk.ask("GET", POCKETS, status=403, token=token)
+
+
+async def test_the_same_request_under_one_key_runs_once(desk):
+    key = idempotency_key()
+    first = await desk.ask("POST", POCKETS, NEW, status=201, key=key)
+    again = await desk.ask("POST", POCKETS, NEW, status=201, key=key)
+    assert first.content == again.content
+    assert again.headers["idempotent-replayed"] == "true"
+    assert again.headers["x-service-idempotent-replay"] == "true"
+    other = {**NEW, "pocket_name": "y"}
+    await desk.refused("POST", POCKETS, other, status=422, code="idempotency-key-reused", key=key)
+    path = f"{POCKETS}{first.json()['id']}/portals/"
+    await desk.refused(
+        "POST", path, {"name": "x"}, status=422, code="idempotency-key-reused", key=key
+    )
+    assert (await desk.get(POCKETS))["count"] == 1
+
+
+async def test_many_at_once_under_one_key_are_one(desk):
+    key = idempotency_key()
+    answers = await asyncio.gather(*(desk.send("POST", POCKETS, NEW, key=key) for _ in range(6)))
+    assert {answer.status_code for answer in answers} <= {201, 409}
+    assert (await desk.get(POCKETS))["count"] == 1
+
+
+async def test_a_key_is_any_short_text_and_need_not_be_there(desk):
+    for key in ("invoice 7", '"invoice 8"', "x" * 255):
+        made = await desk.post(POCKETS, NEW, key=key)
+        assert await desk.post(POCKETS, NEW, key=key) == made
+    assert (await desk.post(POCKETS, NEW))["id"] != (await desk.post(POCKETS, NEW))["id"]
+    for key in ("", '""', "x" * 256):
+        await desk.invalid("POST", POCKETS, NEW, loc="header.idempotency-key", key=key)
+    assert (await desk.get(POCKETS))["count"] == 5
+
+
+async def test_a_key_belongs_to_the_client_and_user_who_sent_it(desks):
+    one = await desks()
+    other = await desks(one.team.customer)
+    key = idempotency_key()
+    first, second = [await each.post(POCKETS, NEW, key=key) for each in (one, other)]
+    assert first["id"] != second["id"]
+
+
+async def test_each_group_of_operations_has_its_own_pace(desk, monkeypatch):
+    now = wall_now().replace(second=30)
+    monkeypatch.setattr("billfold.interfaces.http.admission.wall_now", lambda: now)
+    answer = await desk.ask("GET", POCKETS, status=200)
+    assert answer.headers["x-ratelimit-limit"] == "120"
+    assert answer.headers["x-ratelimit-remaining"] == "119"
+    assert int(answer.headers["x-ratelimit-reset"]) % 60 == 0
+    answers = await asyncio.gather(*(desk.send("GET", POCKETS) for _ in range(125)))
+    turned = [each for each in answers if each.status_code == 429]
+    assert len(turned) == 6
+    assert {each.json()["code"] for each in turned} == {"rate-limited"}
+    assert all(1 <= int(each.headers["retry-after"]) <= 60 for each in turned)
+    answer = await desk.ask("GET", "/api/v2/portals/", status=200)
+    assert answer.headers["x-ratelimit-remaining"] == "299"
+
+
+async def test_another_user_of_the_same_client_has_his_own_pace(desks, monkeypatch):
+    one = await desks()
+    other = await desks(one.team.customer)
+    for desk in (one, other):
+        answer = await desk.ask("GET", POCKETS, status=200)
+        assert answer.headers["x-ratelimit-remaining"] == "119"
+
+
+def test_the_groups_are_as_fast_as_the_contract_says():
+    slow = {each.name for each in vars(groups).values() if getattr(each, "per_minute", 0) == 120}
+    assert slow == {"pockets", "trades", "transactions"}
+
+
+async def test_bodies_of_another_kind_are_refused(desk):
+    await desk.refused("POST", POCKETS, b"{", status=400, code="malformed-json")
+    form = {"content-type": "application/x-www-form-urlencoded"}
+    answer = await desk.ask("POST", POCKETS, b"a=b", status=415, headers=form)
+    assert answer.json()["code"] == "unsupported-media-type"
+    await desk.invalid("POST", POCKETS, b"", loc="body")
+    await desk.refused("DELETE", POCKETS, status=405, code="method-not-allowed")

@@ -1,0 +1,150 @@
+"""Every operation of both APIs as somebody would call it who has nothing to do with it.
+
+A route that is not in these tables makes `test_every_door.py` fail.
+"""
+
+from litestar.routes import HTTPRoute
+
+PARTNER_OPEN = {
+    ("POST", "/api/v1/login"),
+    ("POST", "/token"),
+    ("GET", "/docs"),
+    ("GET", "/docs/errors"),
+    ("GET", "/docs/errors.md"),
+    ("GET", "/docs/errors/{page}"),
+    ("GET", "/health"),
+    ("GET", "/openapi.json"),
+}
+CUSTOMER_OPEN = PARTNER_OPEN - {("POST", "/api/v1/login"), ("POST", "/token")} | {
+    ("GET", "/agreements/{version}/{file}"),
+}
+"""What needs no token."""
+
+_NEW_POCKET = {"pocket_name": "x", "deposit_strategy_id": "UST-4W"}
+_NAME, _LEFT = {"name": "x"}, {"status": "CLOSED", "closure_reason": "INACTIVITY"}
+
+CUSTOMER = {
+    ("GET", "/api/v1/agreements"): ("agreements.read", None),
+    ("GET", "/api/v1/customer"): ("customer.read", None),
+    ("GET", "/api/v1/events/types"): ("subscriptions.read", None),
+    ("GET", "/api/v1/trades"): ("pockets.read", None),
+    ("GET", "/api/v1/trades.csv"): ("pockets.read", None),
+    ("GET", "/api/v1/user"): ("profile", None),
+    ("GET", "/api/v1/user/memberships"): ("profile", None),
+    ("GET", "/api/v2/earnings"): ("pockets.read", None),
+    ("GET", "/api/v2/pockets"): ("pockets.read", None),
+    ("POST", "/api/v2/pockets"): ("pockets.write", _NEW_POCKET),
+    ("GET", "/api/v2/pockets/{pocket_id}"): ("pockets.read", None),
+    ("PATCH", "/api/v2/pockets/{pocket_id}"): ("pockets.write", _NAME),
+    ("GET", "/api/v2/pockets/{pocket_id}/earnings"): ("pockets.read", None),
+    ("GET", "/api/v2/pockets/{pocket_id}/portals"): ("pockets.read", None),
+    ("POST", "/api/v2/pockets/{pocket_id}/portals"): ("pockets.write", _NAME),
+    ("PATCH", "/api/v2/pockets/{pocket_id}/portals/{portal_id}"): ("pockets.write", _NAME),
+    ("GET", "/api/v2/pockets/{pocket_id}/portals/{portal_id}/funding-instructions"): (
+        "pockets.read", None,
+    ),
+    ("GET", "/api/v2/portals"): ("pockets.read", None),
+    ("GET", "/api/v2/trades"): ("pockets.read", None),
+    ("GET", "/api/v2/trading-strategies"): ("pockets.read", None),
+    ("GET", "/api/v2/transactions"): ("pockets.read", None),
+    ("GET", "/api/v2/transactions.csv"): ("pockets.read", None),
+    ("GET", "/api/v2/transactions/{transaction_id}"): ("pockets.read", None),
+}  # fmt: skip
+"""(method, path) -> the one scope that opens it, and a body that is well formed."""
+
+_COUNTERPARTY = {
+    "type": "on_us",
+    "counterparty_name": {"type": "business", "business_name": "x"},
+    "account_number": "700000000000",
+}
+_TRANSFER = {
+    "type": "PEER_TO_PEER",
+    "from_account": {"id": "{pocket_id}", "type": "SERVICE_ACCOUNT"},
+    "counterparty_id": "{counterparty_id}",
+    "amount": {"type": "REQUESTED_AMOUNT", "amount_usdc": 1},
+}
+_OF_CUSTOMER, _OF_POCKET = "/api/v2/customers/{customer_id}", "/api/v2/pockets/{pocket_id}"
+_OLDER, _ACCOUNT = "/api/v1/customers/{customer_id}", "/api/v1/service-accounts/{account_id}"
+_BOX = "/api/v1/sandbox"
+
+PARTNER = {
+    **dict.fromkeys(
+        [
+            ("GET", "/api/v1/customers"), ("GET", _OLDER), ("GET", f"{_OLDER}/service-accounts"),
+            ("GET", f"{_OLDER}/portals"), ("GET", f"{_OLDER}/trades"),
+            ("GET", f"{_OLDER}/transactions"), ("GET", _ACCOUNT), ("GET", f"{_ACCOUNT}/portals"),
+            ("GET", f"{_ACCOUNT}/portals/{{portal_id}}"), ("GET", f"{_ACCOUNT}/trades"),
+            ("GET", f"{_ACCOUNT}/transactions"),
+            ("GET", f"{_ACCOUNT}/transactions/{{transaction_id}}"),
+            ("GET", "/api/v1/transfers/on-us/{transfer_id}"),
+            ("GET", f"{_OF_CUSTOMER}/counterparties"),
+            ("GET", f"{_OF_CUSTOMER}/counterparties/{{counterparty_id}}"),
+            ("GET", f"{_OF_CUSTOMER}/pockets"), ("GET", f"{_OF_CUSTOMER}/pockets/{{pocket_id}}"),
+            ("GET", f"{_OF_CUSTOMER}/portals"), ("GET", f"{_OF_CUSTOMER}/trades"),
+            ("GET", f"{_OF_CUSTOMER}/transactions"), ("GET", "/api/v2/earnings"),
+            ("GET", "/api/v2/pocket-configurations"), ("GET", "/api/v2/pockets"),
+            ("GET", _OF_POCKET), ("GET", f"{_OF_POCKET}/earnings"),
+            ("GET", f"{_OF_POCKET}/portals"), ("GET", f"{_OF_POCKET}/portals/{{portal_id}}"),
+            ("GET", f"{_OF_POCKET}/portals/{{portal_id}}/funding-instructions"),
+            ("GET", f"{_OF_POCKET}/trades"), ("GET", f"{_OF_POCKET}/transactions"),
+            ("GET", f"{_OF_POCKET}/transactions/{{transaction_id}}"),
+            ("GET", "/api/v2/trading-strategies"), ("GET", "/api/v2/transactions"),
+            ("GET", f"{_BOX}/clock"),
+        ]
+    ),
+    ("PATCH", _OLDER): {"email": "a@example.org"},
+    ("POST", f"{_ACCOUNT}/portals"): _NAME,
+    ("PATCH", f"{_ACCOUNT}/portals/{{portal_id}}"): _NAME,
+    ("POST", f"{_ACCOUNT}/portals/{{portal_id}}/close"): {},
+    ("POST", "/api/v1/transfers/on-us"): _TRANSFER,
+    ("POST", f"{_OF_CUSTOMER}/counterparties"): _COUNTERPARTY,
+    ("PATCH", f"{_OF_CUSTOMER}/counterparties/{{counterparty_id}}"): {"display_name": "x"},
+    ("POST", f"{_OF_CUSTOMER}/pockets"): _NEW_POCKET,
+    ("PATCH", f"{_OF_CUSTOMER}/pockets/{{pocket_id}}"): _NAME,
+    ("POST", f"{_OF_POCKET}/portals"): _NAME,
+    ("PATCH", f"{_OF_POCKET}/portals/{{portal_id}}"): _NAME,
+    ("POST", f"{_BOX}/clock/advance"): {"seconds": 1},
+    ("POST", f"{_BOX}/clock/freeze"): {},
+    ("POST", f"{_BOX}/clock/resume"): {},
+    ("POST", f"{_BOX}/clock/run-to-next-event"): {},
+    ("POST", f"{_BOX}/clock/set"): {"now": "2025-06-02T09:00:00-04:00"},
+    ("POST", f"{_BOX}/customers"): _NAME,
+    ("POST", f"{_BOX}/fund"): {"account_id": "{pocket_id}", "amount_usdc": 1_00, "count": 1},
+    ("POST", f"{_BOX}/pockets/{{pocket_id}}"): {"real_time_yield": True},
+    ("POST", f"{_BOX}/wire"): {
+        "portal_id": "{portal_id}", "amount_usdc": 1_00, "sender_name": "x",
+    },
+}  # fmt: skip
+"""(method, path) -> a body that is well formed, None without one."""
+
+
+def routes_of(app):
+    """Return every (method, path) an application answers."""
+    return {
+        (method, route.path_format or "/")
+        for route in app.routes
+        if isinstance(route, HTTPRoute)
+        for method in route.route_handler_map
+        if method not in {"OPTIONS", "HEAD"}
+    }
+
+
+def filled(value, names):
+    """Return a path or a body with the names of things in their places."""
+    if isinstance(value, str):
+        for name, told in names.items():
+            value = value.replace("{" + name + "}", told)
+        return value
+    if isinstance(value, dict):
+        return {key: filled(each, names) for key, each in value.items()}
+    return value
+
+
+def names_something(path, body):
+    """Tell whether an operation is on a thing that belongs to somebody."""
+    return "{" in path or "{" in str(body)[1:-1]
+
+
+def as_published(path):
+    """Return a path with its closing slash."""
+    return path if path.endswith((".csv", "/")) else f"{path}/"

@@ -1,0 +1,139 @@
+"""Every route of both APIs against everybody who may not use it; one that is not listed fails."""
+
+import re
+from datetime import timedelta
+
+import pytest
+from tests.interfaces.customer_api.conftest import app, desks, world
+from tests.interfaces.customer_api.desk import EVERYTHING, token_for
+from tests.interfaces.partner_api.desk import Desk
+from tests.interfaces.partner_client import new_partner
+from tests.journeys import cases
+from tests.whole_bank import bank
+
+from billfold.domain import identity
+from billfold.kit.clock import wall_now
+
+__all__ = ["app", "bank", "desks", "world"]
+
+UNCHANGED = ("journal", "activity", "pocket", "portal", "counterparty", "transfer", "customer")
+
+
+async def state_of(bank):
+    """Return all that must not change: how many rows there are, and each pocket's and portal's."""
+    counts = [await bank.pool.fetchval(f"SELECT count(*) FROM {table}") for table in UNCHANGED]
+    rows = await bank.pool.fetch("SELECT customer_id, version FROM head ORDER BY customer_id")
+    return counts, [tuple(row) for row in rows]
+
+
+def steps(table, names):
+    """Return (method, path, body, what was declared) of every operation, names filled in."""
+    for (method, path), told in sorted(table.items(), key=lambda case: case[0]):
+        scope, body = told if isinstance(told, tuple) else (None, told)
+        made = cases.filled(body, names) if body is not None else b""
+        yield method, cases.as_published(cases.filled(path, names)), made, (path, scope, body)
+
+
+@pytest.fixture
+async def owned(desks, world):
+    """A desk, and the names of what belongs to its customer."""
+    desk = await desks()
+    pocket = await desk.pocket()
+    await world.wire(pocket, 9_000_00)
+    other = await world.pocket()
+    shown = (await world.get(f"/api/v2/pockets/{other.id}/portals/"))["items"][0]
+    counterparty = await world.post(
+        f"/api/v2/customers/{desk.team.customer}/counterparties/",
+        {
+            "type": "on_us",
+            "counterparty_name": {"type": "business", "business_name": "x"},
+            "account_number": shown["network_address"],
+        },
+    )
+    moved = await world.transfer(pocket, await desk.pocket(), 1_00)
+    transaction = (await desk.get("/api/v2/transactions/"))["items"][0]["id"]
+    return desk, {
+        "customer_id": desk.team.customer,
+        "pocket_id": pocket.id,
+        "account_id": pocket.id,
+        "portal_id": pocket.portal,
+        "transaction_id": transaction,
+        "counterparty_id": counterparty["id"],
+        "transfer_id": moved["id"],
+    }
+
+
+def test_every_route_is_in_the_tables(app, world):
+    assert cases.routes_of(app) == set(cases.CUSTOMER) | cases.CUSTOMER_OPEN
+    assert cases.routes_of(world.app) == set(cases.PARTNER) | cases.PARTNER_OPEN
+
+
+async def test_no_route_of_the_customer_api_opens_without_the_right_token(bank, desks, owned):
+    desk, names = owned
+    expired = await token_for(bank, desk.team, age=timedelta(seconds=901))
+    before = await state_of(bank)
+    for method, path, body, (_, scope, _) in steps(cases.CUSTOMER, names):
+        for token in (None, expired):
+            answer = await desk.ask(method, path, body, status=401, token=token)
+            assert "www-authenticate" in answer.headers
+        others = [each for each in EVERYTHING if each != scope]
+        token = await token_for(bank, desk.team, scopes=others)
+        answer = await desk.ask(method, path, body, status=403, token=token)
+        assert f'error="insufficient_scope", scope="{scope}"' in answer.headers["www-authenticate"]
+    assert await state_of(bank) == before
+
+
+async def test_every_route_of_the_customer_api_opens_with_its_scope_alone(bank, owned):
+    desk, names = owned
+    for method, path, body, (_, scope, _) in steps(cases.CUSTOMER, names):
+        token = await token_for(bank, desk.team, scopes=(scope,))
+        answer = await desk.send(method, path, body, token=token)
+        assert answer.is_success, (method, path, answer.text)
+
+
+async def test_another_customers_token_finds_nothing_behind_any_route(bank, desks, owned):
+    _, names = owned
+    stranger = await desks()
+    before = await state_of(bank)
+    for method, path, body, (declared, _, raw) in steps(cases.CUSTOMER, names):
+        if cases.names_something(declared, raw):
+            await stranger.refused(method, path, body, status=404, code="not-found")
+        elif method == "GET":
+            answer = await stranger.ask(method, path, status=200)
+            assert not [each for each in names.values() if each in answer.text], path
+    assert await state_of(bank) == before
+
+
+async def test_no_route_of_the_partner_api_opens_without_token_and_signature(bank, world, owned):
+    _, names = owned
+    wall = wall_now() - timedelta(seconds=3601)
+    partner = world.partner
+    async with bank.pool.acquire() as conn:
+        expired, _ = await identity.issue_token(
+            conn, partner_id=partner.partner_id, user_id=partner.user_id, now=wall
+        )
+    before = await state_of(bank)
+    for method, path, body, (declared, _, _) in steps(cases.PARTNER, names):
+        tried = [{"authorization": None}, {"authorization": f"Bearer {expired}"}]
+        if "/sandbox/" not in declared:
+            tried.append({"x-service-signature": "A" * 43 + "="})
+        for headers in tried:
+            answer = await world.client.send(method, path, body, headers=headers)
+            assert answer.status_code == 401, (method, path, headers, answer.text)
+    assert await state_of(bank) == before
+
+
+async def test_another_partners_token_finds_nothing_behind_any_route(bank, world, owned):
+    _, names = owned
+    stranger = Desk(bank, world.app, await new_partner(bank, "globex"))
+    before = await state_of(bank)
+    for method, path, body, (declared, _, raw) in steps(cases.PARTNER, names):
+        if re.search(r"/clock/\w", declared):
+            continue  # One clock for all partners of a sandbox.
+        if cases.names_something(declared, raw):
+            await stranger.refused(method, path, body, status=404, code="not-found")
+        elif method == "GET":
+            answer = await stranger.ask(method, path, status=200)
+            assert not [each for each in names.values() if each in answer.text], path
+    assert await state_of(bank) == before
+    await stranger.close()
