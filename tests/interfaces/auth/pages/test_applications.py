@@ -13,23 +13,25 @@ from billfold.interfaces.auth.app import create_auth_app
 from billfold.kit.clock import wall_now
 
 
+class Books(Relying):
+    """A program that can send people to the page on which they are asked."""
+
+    async def ask(self, **changed):
+        """Return the path to which the person's browser is sent."""
+        form = self.authenticated(self.asked(scope="openid pockets.read", **changed))
+        pushed = await self.http.post(PAR, data=form, headers={"dpop": self.proof_for(PAR)})
+        query = {"client_id": "books", "request_uri": pushed.json()["request_uri"]}
+        answer = await self.http.get(AUTHORIZE, params=query)
+        return answer.headers["location"].removeprefix(ISSUER)
+
+
 @pytest.fixture
 async def books(bank, anna, clock):
-    """A program that asks Anna: `await books.ask()` returns the page she is sent to."""
+    """A program that asks Anna."""
     clock.now = wall_now()
     protocol = create_auth_app(bank)
     client = await program(bank.pool, "books", requires_nonce=False)
-    made = Relying(bank, protocol, client, anna)
-
-    async def ask(**changed):
-        form = made.authenticated(made.asked(scope="openid pockets.read", **changed))
-        pushed = await made.http.post(PAR, data=form, headers={"dpop": made.proof_for(PAR)})
-        uri = pushed.json()["request_uri"]
-        query = {"client_id": "books", "request_uri": uri}
-        answer = await made.http.get(AUTHORIZE, params=query)
-        return answer.headers["location"].removeprefix(ISSUER)
-
-    made.ask = ask
+    made = Books(bank, protocol, client, anna)
     yield made
     await made.close()
     await close_app(protocol)
@@ -98,6 +100,7 @@ async def test_one_of_two_companies_is_chosen(anna, browser, books, bank):
     assert "For which company?" in browser.text
     page = await browser.send("/consent", decision="grant", customer=str(other))
     access = await oauth.find_access(bank.pool, await token_of(books, page), wall_now())
+    assert access is not None
     assert access.customer_id == other
     assert access.role == "VIEWER"
 

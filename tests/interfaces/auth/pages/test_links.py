@@ -1,9 +1,8 @@
 """Mailed links: a first sign-in from nothing, a forgotten password, and what strangers learn."""
 
-import re
-
 import pyotp
 import pytest
+from tests.interfaces.auth.pages.browser import found
 from tests.interfaces.auth.pages.conftest import PASSWORD
 
 from billfold.domain import people
@@ -13,7 +12,7 @@ NEW = "lantern-gravel-otter"
 
 
 def link_in(text):
-    return re.search(r"https://auth\.localhost:8443(/password\?link=\S+)", text)[1]
+    return found(r"https://auth\.localhost:8443(/password\?link=\S+)", text)
 
 
 async def test_somebody_new_sets_password_and_app_and_is_in(bank, anna, browser, clock, letters):
@@ -27,7 +26,7 @@ async def test_somebody_new_sets_password_and_app_and_is_in(bank, anna, browser,
     await browser.send("/password", password=NEW, again=NEW)
     await browser.follow()
     await browser.follow()
-    key = re.search(r'class="key">([A-Z2-7 ]+)<', browser.page.text)[1].replace(" ", "")
+    key = found(r'class="key">([A-Z2-7 ]+)<', browser.page.text).replace(" ", "")
     assert (await browser.send("/set-up", code="000000")).status_code == 422
     assert (await browser.send("/set-up", code=pyotp.TOTP(key).at(clock.now))).status_code == 303
     await browser.follow()
