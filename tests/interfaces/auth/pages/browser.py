@@ -11,6 +11,13 @@ ORIGIN = "https://auth.localhost:8443"
 FIREFOX = "Mozilla/5.0 (Macintosh; Intel Mac OS X 15.1) Gecko/20100101 Firefox/140.0"
 
 
+def found(pattern, text):
+    """Return what the group of a pattern stands for in a text that must hold it."""
+    match = re.search(pattern, text)
+    assert match is not None, text
+    return match[1]
+
+
 class _Forms(HTMLParser):
     """Collects the forms of a page: where each is sent, and its fields."""
 
@@ -55,7 +62,7 @@ class Browser:
     @property
     def csrf(self):
         """What scripts of the page would send."""
-        return re.findall(r'name="csrf" value="([^"]+)"', self.page.text)[0]
+        return found(r'name="csrf" value="([^"]+)"', self.page.text)
 
     @property
     def text(self):
