@@ -16,6 +16,7 @@ _PRODUCTION = {
     "BILLFOLD_SEED": "a seed that nobody guesses",
     "BILLFOLD_BANK_NAME": "First Bank of Bills",
     "BILLFOLD_BANK_ROUTING_NUMBER": "021000021",
+    "BILLFOLD_MAIL_URL": "smtps://mail.example.com",
     "BILLFOLD_BEHIND_PROXY": "true",
 }
 

@@ -45,5 +45,9 @@ class SmtpMail:
         if self._implicit:
             return smtplib.SMTP_SSL(self._host, self._port, timeout=_SECONDS, context=self._context)
         server = smtplib.SMTP(self._host, self._port, timeout=_SECONDS)
-        server.starttls(context=self._context)
+        try:
+            server.starttls(context=self._context)
+        except BaseException:
+            server.close()
+            raise
         return server

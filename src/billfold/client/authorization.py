@@ -73,6 +73,11 @@ class Authorization:
         self.key = key or ProofKey()
         self._nonce: str | None = None
 
+    @property
+    def redirect_uri(self) -> str:
+        """Return where a user comes back to."""
+        return self._me.redirect_uri
+
     def begin(self, http: httpx.Client, scopes: Iterable[str]) -> Begun:
         """Push what is asked for and return where the user answers it."""
         verifier, state = base64url(secrets.token_bytes(32)), base64url(secrets.token_bytes(16))

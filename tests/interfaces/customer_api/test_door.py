@@ -6,6 +6,7 @@ from datetime import timedelta
 from uuid import UUID
 
 import pytest
+from tests.domain.oauth.people import member
 from tests.domain.oauth.programs import new_key
 from tests.interfaces.customer_api.desk import EVERYTHING, Team, Token, token_for
 from tests.interfaces.customer_api.desk import new_key as idempotency_key
@@ -209,6 +210,26 @@ async def test_a_key_belongs_to_the_client_and_user_who_sent_it(desks):
     key = idempotency_key()
     first, second = [await each.post(POCKETS, NEW, key=key) for each in (one, other)]
     assert first["id"] != second["id"]
+
+
+async def test_a_user_of_two_customers_has_keys_for_each(desk, world, bank):
+    other = await world.customer("Contoso")
+    async with bank.pool.acquire() as conn:
+        await member(conn, UUID(other), user_id=desk.team.user_id)
+    key = idempotency_key()
+    mine = await desk.post(POCKETS, NEW, key=key)
+    theirs = await token_for(bank, Team(other, desk.team.client_id, desk.team.user_id))
+    made = (await desk.ask("POST", POCKETS, NEW, status=201, key=key, token=theirs)).json()
+    assert (mine["customer_id"], made["customer_id"]) == (desk.team.customer, other)
+
+
+async def test_an_answer_is_not_repeated_to_a_token_that_may_not_ask(desk):
+    key = idempotency_key()
+    await desk.post(POCKETS, NEW, key=key)
+    token = await token_for(desk.bank, desk.team, scopes=("pockets.read",))
+    answer = await desk.ask("POST", POCKETS, NEW, status=403, key=key, token=token)
+    assert "idempotent-replayed" not in answer.headers
+    await desk.post(POCKETS, NEW, key=key)
 
 
 async def test_each_group_of_operations_has_its_own_pace(desk, monkeypatch):

@@ -1,5 +1,6 @@
 """How long things live, what a password must be, what a role may do. Pure; `now` is wall time."""
 
+import re
 from datetime import datetime, timedelta
 from math import ceil
 from types import MappingProxyType
@@ -28,6 +29,7 @@ _GUESSES_LOG10_MIN = 8
 _ESTIMATED_CHARS = 72
 """The estimate of more characters takes long and says nothing new."""
 EMAIL_CHARS_MAX = 254
+_PARTS = re.compile(r"[^A-Za-z0-9]+")
 NAME_CHARS_MAX = 50
 
 
@@ -86,7 +88,7 @@ def check_password(password: str, *, known: tuple[str, ...] = ()) -> str:
     """
     if not PASSWORD_CHARS_MIN <= len(password) <= PASSWORD_CHARS_MAX:
         raise InvalidInput.at("password", msg="must be 12 to 128 characters")
-    words = [part for word in known for part in (word, *word.split("@"))]
+    words = [part for word in known for part in (word, *_PARTS.split(word)) if part]
     guesses = zxcvbn(password[:_ESTIMATED_CHARS], user_inputs=[*words, "billfold"])
     if guesses["guesses_log10"] < _GUESSES_LOG10_MIN:
         raise InvalidInput.at("password", msg="is too easy to guess; three unrelated words are not")

@@ -24,7 +24,7 @@ from billfold.interfaces.http.door import READS, Keeper, Visit, fingerprint_of
 from billfold.interfaces.http.ids_in import is_uuid
 from billfold.interfaces.http.operations import OPTIONS, Operation
 from billfold.kit.clock import wall_now
-from billfold.kit.errors import Broken, InvalidInput, Refused
+from billfold.kit.errors import BillfoldError, Broken, InvalidInput, Refused
 from billfold.kit.ids import command_id
 
 if TYPE_CHECKING:
@@ -78,33 +78,39 @@ class MemberDoor:
             return
         wall = wall_now()
         access = await self._usher.access_of(arrival, query, wall)
-        request = _request(arrival, query, operation, access)
+        refusal = _refusal(operation, access)
+        # Who may not do it is not told either what was answered to whoever might.
+        key = None if refusal else _key_in(arrival, access)
+        request = _request(arrival, query, operation, access, key)
         visit = Visit(self._usher, operation, arrival, request, wall)
-        member = partial(_member, access, await self._usher.partner_of(access))
+        member = partial(_member, access, await self._usher.partner_of(access), refusal)
         await visit.run(self._app, scope, receive, send, caller=member)
 
 
-def check_scope(operation: Operation, access: Access) -> None:
-    """Raise `forbidden` unless the token's scopes and its user's role both include the deed."""
+def _refusal(operation: Operation, access: Access) -> BillfoldError | None:
+    """Return `forbidden` unless the token's scopes and its user's role both include the deed."""
     if operation.scope not in access.scopes:
         scheme = "Bearer" if access.jkt is None else "DPoP"
         value = f'{scheme} error="insufficient_scope", scope="{operation.scope}"'
-        raise Turned(
+        return Turned(
             "forbidden",
             f"The token lacks the scope {operation.scope}.",
             (b"www-authenticate", value.encode()),
         )
     if operation.scope not in PERMISSIONS.get(access.role, frozenset()):  # type: ignore[call-overload]
-        raise Refused("forbidden", f"The role {access.role} does not include {operation.scope}.")
+        return Refused("forbidden", f"The role {access.role} does not include {operation.scope}.")
+    return None
 
 
-def _request(arrival: Arrival, query: bytes, operation: Operation, access: Access) -> Request:
+def _request(
+    arrival: Arrival, query: bytes, operation: Operation, access: Access, key: UUID | None
+) -> Request:
     group = operation.group
     return Request(
         caller=command_id(f"client:{access.client_id}", str(access.user_id)),
         per_minute=_UNLIMITED if group is None else group.per_minute,
         money_per_minute=_UNLIMITED,
-        key=_key_in(arrival),
+        key=key,
         fingerprint=fingerprint_of(arrival, query),
         claims=arrival.method not in READS,
         moves_money=False,
@@ -112,8 +118,11 @@ def _request(arrival: Arrival, query: bytes, operation: Operation, access: Acces
     )
 
 
-def _key_in(arrival: Arrival) -> UUID | None:
-    """Return the key of a request that changes something; any short text will do."""
+def _key_in(arrival: Arrival, access: Access) -> UUID | None:
+    """Return the key of a request that changes something; any short text will do.
+
+    One user of one client may act for several customers: to each the same text is another key.
+    """
     sent = arrival.header(KEY_HEADER.encode())
     if sent is None or arrival.method in READS:
         return None
@@ -122,11 +131,18 @@ def _key_in(arrival: Arrival) -> UUID | None:
         raise InvalidInput.at(
             "header", KEY_HEADER, msg=f"must be 1 to {_KEY_CHARS_MAX} printable characters"
         )
-    return UUID(text) if is_uuid(text) else command_id(KEY_HEADER, text)
+    return command_id(str(access.customer_id), text.lower() if is_uuid(text) else text)
 
 
-def _member(access: Access, partner_id: UUID, visit: Visit, admittance: Admittance) -> Member:
-    check_scope(visit.operation, access)
+def _member(
+    access: Access,
+    partner_id: UUID,
+    refusal: BillfoldError | None,
+    visit: Visit,
+    admittance: Admittance,
+) -> Member:
+    if refusal is not None:
+        raise refusal
     return Member(
         name=f"client:{access.client_id}:{access.user_id or 'itself'}",
         access=access,

@@ -5,9 +5,17 @@ from html import unescape
 from html.parser import HTMLParser
 
 import httpx
+from typing_extensions import override
 
 ORIGIN = "https://auth.localhost:8443"
 FIREFOX = "Mozilla/5.0 (Macintosh; Intel Mac OS X 15.1) Gecko/20100101 Firefox/140.0"
+
+
+def found(pattern, text):
+    """Return what the group of a pattern stands for in a text that must hold it."""
+    match = re.search(pattern, text)
+    assert match is not None, text
+    return match[1]
 
 
 class _Forms(HTMLParser):
@@ -18,6 +26,7 @@ class _Forms(HTMLParser):
         self.forms = {}
         self._fields = None
 
+    @override
     def handle_starttag(self, tag, attrs):
         given = dict(attrs)
         if tag == "form":
@@ -25,6 +34,7 @@ class _Forms(HTMLParser):
         elif tag == "input" and self._fields is not None and "name" in given:
             self._fields[given["name"]] = given.get("value", "")
 
+    @override
     def handle_endtag(self, tag):
         if tag == "form":
             self._fields = None
@@ -52,7 +62,7 @@ class Browser:
     @property
     def csrf(self):
         """What scripts of the page would send."""
-        return re.search(r'name="csrf" value="([^"]+)"', self.page.text)[1]
+        return found(r'name="csrf" value="([^"]+)"', self.page.text)
 
     @property
     def text(self):

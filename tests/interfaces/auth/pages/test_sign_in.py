@@ -42,7 +42,7 @@ async def test_the_page_says_the_same_when_the_address_is_unknown(anna, browser)
 
 
 async def test_the_time_is_the_same_when_the_address_is_unknown(anna, new_browser, clock):
-    taken = {anna.email: [], "nobody@northwind.example": []}
+    taken: dict[str, list[float]] = {anna.email: [], "nobody@northwind.example": []}
     browser = new_browser()
     for _ in range(11):
         clock.forward(minutes=16)

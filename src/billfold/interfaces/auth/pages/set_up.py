@@ -62,7 +62,7 @@ async def turned_from_set_up(desk: Desk, visit: Visit, to: str) -> Response[byte
         return None
     factors = await people.factors_of(desk.bank.pool, visit.person.user_id)
     if visit.is_signed_in:
-        return go(f"/confirm?next={quote(visit.arrival.path, safe='')}")
+        return go("/confirm?next=%2Fset-up")
     if factors.has_second:
         return go(f"/second-factor?next={quote(to, safe='')}")
     return None
@@ -76,7 +76,8 @@ async def _show(desk: Desk, visit: Visit, to: str, wrong: str = "") -> Response[
         if not await people.codes.propose_authenticator(
             bank.pool, bank.vault, person.user_id, secret=secret, now=visit.now
         ):
-            return go("/account")
+            # There is an app already: what can be added is a passkey.
+            return desk.looks.page(visit, "set_up", next=to, wrong="", picture="", secret="")
     address = people.codes.address_of_secret(secret, person.email)
     return desk.looks.page(
         visit,

@@ -1,0 +1,100 @@
+"""A program of a company: it works with the company's Pockets over the Customer API.
+
+    python examples/customer.py             acts by itself, as a service user
+    python examples/customer.py --sign-in   asks you first, in your browser
+
+It reads `.billfold/sandbox.json`, which `make sandbox` writes.
+"""
+
+import argparse
+import json
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+
+from billfold.client import (
+    Authorization,
+    CustomerApi,
+    DpopAuth,
+    Registered,
+    Tokens,
+    local_client,
+)
+
+SCOPES = ("openid", "profile", "customer.read", "pockets.read", "pockets.write")
+
+
+def main() -> None:
+    """Get a token that is bound to a key of this program, and use it."""
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--sign-in", action="store_true", help="ask a user in the browser")
+    options.add_argument("--box", type=Path, default=Path(".billfold/sandbox.json"))
+    asked = options.parse_args()
+    box = json.loads(asked.box.read_text())
+    authorization = Authorization(registered(box, "fapi2" if asked.sign_in else "service"))
+    with local_client(box["auth_url"], box["ca_file"]) as http:
+        tokens = signed_in(authorization, http) if asked.sign_in else authorization.by_itself(http)
+        print(f"A {tokens.token_type} token, bound to {authorization.key.thumbprint}")
+    auth = DpopAuth(authorization, tokens)
+    with local_client(box["customer_url"], box["ca_file"], auth) as http:
+        show(CustomerApi(http))
+
+
+def registered(box: dict[str, Any], kind: str) -> Registered:
+    """Return what the sandbox registered for a program like this one."""
+    found = next(each for each in box["clients"] if each["client_id"] == f"sandbox-{kind}")
+    return Registered(
+        issuer=box["auth_url"],
+        client_id=found["client_id"],
+        private_key=found["private_key"],
+        kid=found["kid"],
+        redirect_uri=next(iter(found["redirect_uris"]), ""),
+    )
+
+
+def signed_in(authorization: Authorization, http: httpx.Client) -> Tokens:
+    """Let a user agree in his browser, and exchange the code he comes back with."""
+    begun = authorization.begin(http, SCOPES)
+    print(f"Open this address and sign in:\n\n  {begun.url}\n")
+    return authorization.finish(http, begun, came_back(authorization.redirect_uri))
+
+
+def came_back(redirect_uri: str) -> str:
+    """Wait for the browser at this program's own address; return what it brought."""
+    brought = []
+
+    class Landing(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            brought.append(self.path)
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(b"Go back to the program.")
+
+    where = urlsplit(redirect_uri)
+    with HTTPServer((where.hostname or "127.0.0.1", where.port or 80), Landing) as server:
+        while not brought or not brought[-1].startswith(where.path):
+            server.handle_request()
+    return brought[-1]
+
+
+def show(api: CustomerApi) -> None:
+    """Open a Pocket and show all there is."""
+    company = api.customer()
+    print(f"{company.name} ({company.account_status})")
+    opened = api.open_pocket("From the example", "UST-13W", key="examples/customer.py")
+    portal = next(api.portals(opened.id))
+    print(f"Pay into {opened.pocket_name}: {portal.routing_number} {portal.account_number}")
+    for pocket in api.pockets().items:
+        value = pocket.portfolio.total_value.formatted if pocket.portfolio else "-"
+        print(f"{pocket.pocket_name:<24}{pocket.deposit_strategy_id:<8}{value:>16}")
+    print(f"Earned this month: {api.earnings(period='mtd').aggregate.earnings.formatted}")
+    for transaction in list(api.transactions(limit=100))[:5]:
+        print(f"{transaction.time_booked:%Y-%m-%d %H:%M} {transaction.amount.formatted:>16}  "
+              f"{transaction.title}")  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,28 @@
+"""Letters of a sandbox are files that a mail program reads."""
+
+import stat
+from email import message_from_bytes, policy
+from uuid import UUID
+
+from billfold.adapters.file_mail import FileMail
+from billfold.ports.mail import Letter
+
+LETTER = Letter(
+    letter_id=UUID("8f3b6f60-0000-4000-8000-00000000aaaa"),
+    recipient="anna@b.example",
+    subject="Grüße",
+    text="Hello,\n\nhttps://auth.localhost:8443/password?link=abc\n",
+)
+
+
+async def test_a_letter_is_a_file_that_only_its_owner_reads(tmp_path):
+    mail = FileMail(tmp_path / "mail", "Billfold <no-reply@localhost>")
+    await mail.send(LETTER)
+    await mail.send(LETTER)
+    [path] = (tmp_path / "mail").iterdir()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    message = message_from_bytes(path.read_bytes(), policy=policy.default)
+    assert message["to"] == "anna@b.example"
+    assert message["subject"] == "Grüße"
+    assert message["message-id"] == f"<{LETTER.letter_id}@localhost>"
+    assert "password?link=abc\n" in message.get_content()
