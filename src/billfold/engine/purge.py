@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from billfold.domain.identity import purge_identity
+from billfold.domain.oauth import purge_oauth
 
 if TYPE_CHECKING:
     from billfold.kit.db import Pool
@@ -34,6 +35,7 @@ _PURGES = {
 async def purge(pool: Pool, wall: datetime) -> dict[str, int]:
     """Remove what is past its life, up to `AT_ONCE` rows of a busy table; return how many."""
     await purge_identity(pool, wall)
+    await purge_oauth(pool, wall)
     removed = {}
     for table, (statement, life) in _PURGES.items():
         answer = await pool.execute(statement, wall - life, AT_ONCE)
