@@ -143,6 +143,10 @@ async def test_everything_leaves_and_the_pocket_closes(town, home):
     }  # fmt: skip
     done = await town.post("/api/v1/transfers/on-us/", asked)
     assert done["status"] == "COMPLETED"
+    unsettled = await town.patch(path, close, status=422)
+    assert unsettled["code"] == "pocket-not-empty"
+    assert "2025-06-03" in unsettled["detail"]
+    await town.advance(business_days=1)
     assert (await town.patch(path, close))["status"] == "CLOSED"
     assert (await town.patch(path, {"pocket_name": "x"}, status=409))["code"] == "pocket-not-open"
     portals = await town.get(f"/api/v2/pockets/{short}/portals/")

@@ -28,7 +28,8 @@ SLOWER_MOST = 1.2
 _EMPTY_PATH = "/api/v2/pocket-configurations/"
 _READS = {
     "pocket": ("/api/v2/pockets/{}/", ""),
-    "30 transactions": ("/api/v2/pockets/{}/transactions/", "limit=30"),
+    # As many as the short history has: both pages are of one length.
+    "10 transactions": ("/api/v2/pockets/{}/transactions/", "limit=10"),
     "earnings": ("/api/v2/pockets/{}/earnings/", "period=ytd"),
 }
 

@@ -37,7 +37,7 @@ SELECT customer_id, account_no, kind, pocket_id, asset, acquired_on, credits - d
 _POCKETS = """
 SELECT customer_id, pocket_id, partner_id, name, type, status, deposit_weeks, reinvestment_weeks,
        real_time_yield, opened_at, closed_at, closure_reason, inflow, outflow, fees, realised,
-       fee_accrued, idle, accrued_through, charge_on, moved_on, invest_at
+       fee_accrued, idle, accrued_through, charge_on, moved_on, unsettled_until, invest_at
   FROM pocket WHERE customer_id = ANY($1::uuid[])
 """
 _LIENS = """

@@ -79,12 +79,13 @@ _APPLY = "SELECT ledger_apply(" + ", ".join(f"${n}" for n in range(1, 20)) + ")"
 _POCKET_COLUMNS = (
     "pocket_id", "partner_id", "name", "type", "status", "deposit_weeks", "reinvestment_weeks",
     "real_time_yield", "opened_at", "closed_at", "closure_reason", "inflow", "outflow", "fees",
-    "realised", "fee_accrued", "idle", "accrued_through", "charge_on", "moved_on", "invest_at",
+    "realised", "fee_accrued", "idle", "accrued_through", "charge_on", "moved_on",
+    "unsettled_until", "invest_at",
 )  # fmt: skip
 _POCKET_TYPES = (
     "uuid", "uuid", "text", "text", "text", "smallint", "smallint", "boolean", "timestamptz",
     "timestamptz", "text", "bigint", "bigint", "bigint", "bigint", "bigint", "bigint", "date",
-    "date", "date", "timestamptz",
+    "date", "date", "date", "timestamptz",
 )  # fmt: skip
 _UPSERT_POCKETS = (
     f"INSERT INTO pocket (customer_id, {', '.join(_POCKET_COLUMNS)}) SELECT * FROM unnest("  # noqa: S608
@@ -96,7 +97,7 @@ _UPSERT_POCKETS = (
 _COUNTERS = {
     "inflow": "bigint", "outflow": "bigint", "fees": "bigint", "realised": "bigint",
     "fee_accrued": "bigint", "idle": "bigint", "accrued_through": "date", "charge_on": "date",
-    "moved_on": "date", "invest_at": "timestamptz",
+    "moved_on": "date", "unsettled_until": "date", "invest_at": "timestamptz",
 }  # fmt: skip
 _MOVE_POCKETS = (
     f"UPDATE pocket p SET {', '.join(f'{c} = n.{c}' for c in _COUNTERS)} FROM unnest("  # noqa: S608

@@ -27,7 +27,7 @@ USD = "USD"
 _PLAIN = (
     "accrued_through", "charge_on", "closed_at", "closure_reason", "deposit_weeks",
     "fee_accrued", "fees", "idle", "inflow", "invest_at", "moved_on", "name", "outflow", "owed",
-    "real_time_yield", "realised", "reinvestment_weeks", "status",
+    "real_time_yield", "realised", "reinvestment_weeks", "status", "unsettled_until",
 )  # fmt: skip
 _plain: Callable[[PocketBook], tuple[Any, ...]] = attrgetter(*_PLAIN)
 

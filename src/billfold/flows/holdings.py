@@ -98,6 +98,7 @@ class PocketBook:
         "reinvestment_weeks",
         "status",
         "type",
+        "unsettled_until",
     )
 
     def __init__(
@@ -121,6 +122,7 @@ class PocketBook:
         fee_accrued: int = 0,
         idle: int = 0,
         moved_on: date | None = None,
+        unsettled_until: date | None = None,
         invest_at: datetime | None = None,
         closed_at: datetime | None = None,
         closure_reason: str | None = None,
@@ -143,6 +145,7 @@ class PocketBook:
         self.fee_accrued = fee_accrued
         self.idle = idle
         self.moved_on = moved_on
+        self.unsettled_until = unsettled_until
         self.invest_at = invest_at
         self.closed_at = closed_at
         self.closure_reason = closure_reason
@@ -173,6 +176,10 @@ class PocketBook:
     def earnings_basis(self) -> int:
         """Cents at which the bills still held entered the pocket."""
         return sum(lot.earnings_basis for lot in self.lots)
+
+    def settles_after(self, day: date) -> bool:
+        """Does a trade of the pocket settle only after this day?"""
+        return self.unsettled_until is not None and self.unsettled_until > day
 
     def liened(self, now: datetime) -> int:
         """Cents that may not leave yet."""

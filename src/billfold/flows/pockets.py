@@ -10,6 +10,7 @@ from billfold.flows.command import Books, Command, Context, Outcome, book_of
 from billfold.flows.day_end import ONE_DAY
 from billfold.flows.holdings import PocketBook
 from billfold.flows.portals import close_portals, new_bank_portal
+from billfold.kit.dates import et_date
 from billfold.kit.errors import NotFound, Refused
 
 if TYPE_CHECKING:
@@ -142,6 +143,11 @@ def _close(book: Book, pocket: PocketBook, reason: str, ctx: Context) -> None:
         raise Refused(
             "pocket-not-empty",
             "The pocket still holds money. Move everything out with a FULL_WITHDRAWAL first.",
+        )
+    if pocket.settles_after(et_date(ctx.now)):
+        raise Refused(
+            "pocket-not-empty",
+            f"Its trades settle on {pocket.unsettled_until}. Close the pocket on that day.",
         )
     if any(t.touches(pocket.pocket_id) for t in book.pending.values()):
         raise Refused("pocket-not-empty", "A transfer of the pocket is still pending.")

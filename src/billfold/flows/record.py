@@ -33,6 +33,8 @@ def trade(
 ) -> UUID:
     """One trade of one pocket in one bill; bases in cents are those of the units moved."""
     trade_id = ctx.ids.next()
+    if pocket.unsettled_until is None or settles_on > pocket.unsettled_until:
+        pocket.unsettled_until = settles_on
     rows = book.draft.trades
     no = 1
     if rows:

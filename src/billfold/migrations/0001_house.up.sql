@@ -375,6 +375,7 @@ CREATE TABLE pocket (
   accrued_through     date NOT NULL,
   charge_on           date NOT NULL,
   moved_on            date,
+  unsettled_until     date,
   invest_at           timestamptz,
   PRIMARY KEY (customer_id, pocket_id),
   CHECK ((status = 'CLOSED') = (closed_at IS NOT NULL))

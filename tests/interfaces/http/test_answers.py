@@ -133,6 +133,13 @@ async def test_query_names_that_are_not_declared_are_refused(client):
     assert (answer.json()["limit"], answer.json()["omit"]) == (2, ["A", "B"])
 
 
+async def test_a_query_name_that_takes_one_value_is_there_once(client):
+    answer = await client.get(ONE, query="limit=2&omit[]=A&%6Cimit=3&omit[]=B")
+    assert answer.status_code == 422
+    (mistake,) = answer.json()["detail"]
+    assert (mistake["loc"], mistake["msg"]) == (["query", "limit"], "may be there only once")
+
+
 async def test_a_query_value_of_another_type_is_named(client):
     answer = await client.get(ONE, query="limit=many")
     assert answer.status_code == 422

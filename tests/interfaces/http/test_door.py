@@ -81,8 +81,10 @@ async def test_nothing_is_recorded_when_the_signature_is_wrong_in_any_part(clien
         answer = await client.post(THING, BODY, key=key, headers=headers)
         assert answer.status_code == 401, signature
         assert answer.json()["code"] == "invalid-signature"
+        assert "without its query" in answer.json()["detail"]
     missing = await client.post(THING, BODY, key=key, headers={"x-service-signature": None})
     assert missing.json()["code"] == "invalid-signature"
+    assert missing.json()["detail"] == "The header x-service-signature is missing."
     assert RUNS["make"] == 0
     assert await keys_kept(bank) == 0
     assert await bank.pool.fetchval("SELECT count(*) FROM rate_window") == 0

@@ -56,6 +56,20 @@ async def test_contact_details_are_replaced_one_by_one(desk):
     assert await desk.get(path) == third
 
 
+async def test_a_phone_number_without_a_plus_is_one_of_the_united_states(desk):
+    path = f"{PATH}{await desk.customer()}/"
+    contact = {"first_name": "Ada", "phone_number": "12125550100"}
+    shown = await desk.patch(path, {"phone_number": "2125550123", "trusted_contact": contact})
+    assert shown["phone_number"] == "+12125550123"
+    assert shown["trusted_contact"]["phone_number"] == "+12125550100"
+
+
+async def test_an_address_abroad_has_the_states_of_its_country(desk):
+    path = f"{PATH}{await desk.customer()}/"
+    abroad = ADDRESS | {"country": "AU", "state": "VIC"}
+    assert (await desk.patch(path, {"address": abroad}))["address"]["state"] == "VIC"
+
+
 @pytest.mark.parametrize(
     ("body", "loc"),
     [
@@ -64,6 +78,14 @@ async def test_contact_details_are_replaced_one_by_one(desk):
         ({"phone_number": "555"}, "body.phone_number"),
         ({"address": {"city": "Springfield"}}, "body.address.street_address"),
         ({"address": ADDRESS | {"country": "Narnia"}}, "body.address.country"),
+        ({"address": ADDRESS | {"country": "XX"}}, "body.address.country"),
+        ({"address": ADDRESS | {"state": "ZZ"}}, "body.address.state"),
+        (
+            {"trusted_contact": {"address": ADDRESS | {"country": "UK"}}},
+            "body.trusted_contact.address.country",
+        ),
+        ({"phone_number": "+1 212 555 0100"}, "body.phone_number"),
+        ({"phone_number": "1125550100"}, "body.phone_number"),
         ({"address": ADDRESS | {"planet": "Mars"}}, "body.address.planet"),
         ({"trusted_contact": {"email": "nobody"}}, "body.trusted_contact.email"),
         ({"name": "Other"}, "body.name"),
@@ -90,6 +112,8 @@ async def test_a_customer_is_closed_with_his_pockets_and_portals_when_all_are_em
     await closer.transfer(
         pocket, own, None, type="PARTNER_CUSTOMER_DEFUNDING", target="the last of it"
     )
+    await closer.refused("PATCH", path, CLOSING, status=422, code="customer-has-balance")
+    await closer.days(1)
     closed = await closer.patch(path, CLOSING | {"closure_description": "moved away"})
     assert closed["account_status"] == "CLOSED"
     for each in (pocket, second):

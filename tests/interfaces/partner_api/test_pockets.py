@@ -77,6 +77,8 @@ async def test_a_pocket_is_opened_with_the_strategies_that_were_named(
         ({"deposit_strategy_id": 4}, "body.deposit_strategy_id"),
         ({"deposit_strategy_id": "UST-4W", "pocket_name": ""}, "body.pocket_name"),
         ({"deposit_strategy_id": "UST-4W", "pocket_name": "x" * 129}, "body.pocket_name"),
+        ({"deposit_strategy_id": "UST-4W", "pocket_name": " \n "}, "body.pocket_name"),
+        ({"deposit_strategy_id": "UST-4W", "pocket_name": "a\0b"}, "body.pocket_name"),
         ({"deposit_strategy_id": "UST-4W", "colour": "red"}, "body.colour"),
     ],
 )
@@ -254,6 +256,10 @@ async def test_a_pocket_gets_another_name_and_other_strategies(desk):
         ({"status": "OPEN", "closure_reason": "INACTIVITY"}, "body.status"),
         ({"status": "CLOSED", "closure_reason": "BORED"}, "body.closure_reason"),
         ({"name": "a", "pocket_name": "b"}, "body.name"),
+        ({}, "body"),
+        ({"pocket_name": None}, "body"),
+        ({"closure_reason": "INACTIVITY"}, "body.closure_reason"),
+        ({"closure_reason": "INACTIVITY", "name": "a"}, "body.closure_reason"),
         ({"pocket_name": ""}, "body.pocket_name"),
         ({"deposit_strategy_id": "UST-1W"}, "body.deposit_strategy_id"),
         ({"colour": "red"}, "body.colour"),
@@ -296,6 +302,9 @@ async def test_a_pocket_stays_open_when_it_holds_money_waits_or_is_the_last(desk
     other = await desk.pocket(pocket.customer)
     await desk.refused("PATCH", path, closing, status=422, code="pocket-not-empty")
     await desk.transfer(pocket, other, None)
+    # Bought and sold today: its trades settle tomorrow.
+    await desk.refused("PATCH", path, closing, status=422, code="pocket-not-empty")
+    await desk.days(1)
     assert (await _close(desk, pocket))["status"] == "CLOSED"
     last = f"/api/v2/customers/{other.customer}/pockets/{other.id}/"
     await desk.later(days=2)

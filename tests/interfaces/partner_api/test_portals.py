@@ -58,10 +58,25 @@ async def test_instructions_say_how_to_pay_by_every_rail(desk):
         assert by_rail[rail]["account_number"] == portal["account_number"]
         assert by_rail[rail]["account_type"] == "CHECKING"
         assert by_rail[rail]["bank_name"]
-    assert by_rail["WIRE"]["bank_address"]
+    bank_address = by_rail["WIRE"]["bank_address"]
+    assert by_rail["WIRE"]["beneficiary_address"] == bank_address
     assert by_rail["INTERNATIONAL_WIRE"]["account_number"] == portal["account_number"]
     assert len(by_rail["INTERNATIONAL_WIRE"]["swift_bic"]) in {8, 11}
     assert by_rail["ON_US"]["network_address"] == portal["network_address"]
+
+
+async def test_a_wire_is_for_the_customer_at_his_own_address(desk):
+    pocket = await desk.pocket()
+    home = {
+        "street_address": "1 Main Street", "street_address2": "Suite 9", "city": "New York",
+        "postal_code": "10001", "state": "NY", "country": "US",
+    }  # fmt: skip
+    await desk.patch(f"/api/v1/customers/{pocket.customer}/", {"address": home})
+    shown = await desk.get(f"{v2(pocket, pocket.portal)}funding-instructions/")
+    for each in shown["instructions"]:
+        if "beneficiary_address" in each:
+            line = "1 Main Street, Suite 9, New York, NY 10001, US"
+            assert each["beneficiary_address"] == line
 
 
 async def test_portals_are_listed_by_pocket_and_by_customer(desk):

@@ -102,6 +102,7 @@ async def test_the_issuer_and_both_spellings_are_an_audience(client, key_ids, au
     [
         {"iss": "someone"}, {"sub": "someone"}, {"iss": None}, {"sub": None}, {"aud": None},
         {"aud": "https://other.localhost/token/"}, {"jti": None}, {"jti": ""}, {"jti": "x" * 256},
+        {"jti": "a\0b"},
         {"exp": None}, {"iat": None}, {"exp": "soon"}, {"exp": 1e30}, {"nbf": 99_999_999_999},
     ],
 )  # fmt: skip
@@ -119,6 +120,12 @@ async def test_an_assertion_of_another_time_is_an_invalid_grant(client, key_ids,
     changed = {claim: now + seconds for claim, seconds in seconds_from_now.items()}
     answer = await exchange(client, signed(key_ids["ES256"], **changed))
     assert (answer.status_code, answer.json()["error"]) == (400, "invalid_grant")
+
+
+async def test_a_key_that_cannot_exist_is_not_registered(client, key_ids):
+    for kid in ("a\0b", "", "é"):
+        answer = await exchange(client, signed(kid))
+        assert (answer.status_code, answer.json()["error"]) == (400, "invalid_grant")
 
 
 async def test_an_assertion_is_taken_once(client, key_ids):

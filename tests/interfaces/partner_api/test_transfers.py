@@ -256,12 +256,11 @@ async def test_a_transfer_is_refused_when_its_sides_are_not_whose_its_type_says(
 async def test_money_of_others_cannot_be_moved_or_reached(desk, stranger):
     mine, theirs = await desk.funded(10_000_00), await stranger.funded(10_000_00)
     before = await desk.counts()
-    for origin, target in ((theirs, mine), (mine, theirs)):
-        body = {
-            "type": "INTERNAL_REALLOCATION", "from_account": account(origin),
-            "to_account": account(target), "amount": asked(100_00),
-        }  # fmt: skip
-        await desk.refused("POST", PATH, body, status=404, code="not-found")
+    for wrong in ("from_account", "to_account"):
+        sides = {"from_account": account(mine), "to_account": account(mine), wrong: account(theirs)}
+        body = {"type": "INTERNAL_REALLOCATION", "amount": asked(100_00), **sides}
+        problem = await desk.refused("POST", PATH, body, status=404, code="not-found")
+        assert problem["detail"].endswith(f"Look at {wrong}.")
     assert await desk.counts() == before
 
 

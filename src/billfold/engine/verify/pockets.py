@@ -163,9 +163,16 @@ class PocketRows:
             if says != made:
                 wrong = f"in, out, fees and realised are {says}, the log says {made}"
                 self._blame(pocket_id, wrong)
+            self._end_settling(row, counters.get(pocket_id))
             self._end_day(head, row)
             for wrong in self._implausible(row):
                 self._blame(pocket_id, wrong)
+
+    def _end_settling(self, row: Record, counters: Counters | None) -> None:
+        says = row["unsettled_until"]
+        made = None if counters is None else counters.unsettled_until
+        if says != made:
+            self._blame(row["pocket_id"], f"its trades settle by {made}, not by {says}")
 
     def _end_day(self, head: Record, row: Record) -> None:
         """The date on which the pocket last moved is open, or it was kept."""

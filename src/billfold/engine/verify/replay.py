@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from datetime import date
 from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
 
@@ -31,10 +32,11 @@ _ACTIVITY_OF = {
 class Counters:
     """What a pocket's counters must say."""
 
-    __slots__ = ("fees", "inflow", "outflow", "realised")
+    __slots__ = ("fees", "inflow", "outflow", "realised", "unsettled_until")
 
     def __init__(self) -> None:
         self.inflow = self.outflow = self.fees = self.realised = 0
+        self.unsettled_until: date | None = None
 
 
 class Journal(NamedTuple):
@@ -211,7 +213,9 @@ class Replay:
 
     def _count(self, row: Record) -> None:
         counters = self.counters[row["pocket_id"]]
-        notional = row["notional"]
+        notional, settles_on = row["notional"], row["settles_on"]
+        if counters.unsettled_until is None or settles_on > counters.unsettled_until:
+            counters.unsettled_until = settles_on
         if not row["incoming"]:
             counters.realised += notional - row["earnings_basis"]
         if row["activity"] == IN_KIND:

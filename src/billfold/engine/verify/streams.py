@@ -30,7 +30,7 @@ POCKET_COLUMNS = (
     "customer_id", "pocket_id", "partner_id", "name", "type", "status", "deposit_weeks",
     "reinvestment_weeks", "real_time_yield", "opened_at", "closed_at", "closure_reason",
     "inflow", "outflow", "fees", "realised", "fee_accrued", "idle", "accrued_through",
-    "charge_on", "moved_on", "invest_at",
+    "charge_on", "moved_on", "unsettled_until", "invest_at",
 )  # fmt: skip
 CUSTOMER_COLUMNS = (
     "customer_id", "partner_id", "role", "account_status", "opened_at", "closed_at",

@@ -22,6 +22,7 @@ from billfold.interfaces.http.portal_forms import (
     CreatePortal,
     OtherName,
     Types,
+    beneficiary_of,
     check_kind,
     open_portal,
     portal_page,
@@ -124,7 +125,7 @@ async def get_funding_instructions(
     """Read how to pay into a portal by each of its rails."""
     found = await _find(member, bank, pocket_id, portal_id)
     customer = await member.customer(bank)
-    return render_instructions(found, customer.name, bank.settings)
+    return render_instructions(found, beneficiary_of(customer), bank.settings)
 
 
 async def _find(member: Member, bank: Bank, pocket_id: str, portal_id: str) -> PortalRow:

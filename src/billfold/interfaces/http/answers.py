@@ -140,7 +140,7 @@ def _framework_refusal(error: HTTPException, arrival: Arrival) -> Answer:
         detail = f"{arrival.method} is not offered here; {' and '.join(methods)} may be."
         return problem(code, detail, arrival, (b"allow", ", ".join(methods).encode()))
     if error.status_code == 404:  # noqa: PLR2004 - as above
-        return problem(code, "There is nothing at this path.", arrival)
+        return problem(code, "There is nothing at this path. /docs/ lists what there is.", arrival)
     return problem(code, error.detail or "The request cannot be read.", arrival)
 
 

@@ -37,6 +37,10 @@ if TYPE_CHECKING:
 
 KEY_HEADER = "x-service-idempotency"
 SIGNATURE_HEADER = "x-service-signature"
+MISMATCH = (
+    "The signature does not match what was received. Sign the key, the path as sent without its "
+    "query, and the exact bytes of the body, with nothing between them."
+)
 _NOT_KEPT = frozenset({401, 403, 429})
 _ANSWER_BYTES_MAX = 1024 * 1024
 _SERVER_ERROR = 500
@@ -114,10 +118,12 @@ class Doorkeeper(Keeper):
                 "ambiguous-signature",
                 "The path may hold only letters, digits and / _ . -, a body begins with { or [.",
             )
-        if signature is None or not verify_signature(
+        if signature is None:
+            raise Turned("invalid-signature", f"The header {SIGNATURE_HEADER} is missing.")
+        if not verify_signature(
             credential.shared_secrets, key, arrival.path, arrival.body, signature
         ):
-            raise Turned("invalid-signature", "The signature does not match what was received.")
+            raise Turned("invalid-signature", MISMATCH)
         return key
 
 

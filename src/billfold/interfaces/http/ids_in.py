@@ -9,12 +9,18 @@ from uuid import UUID
 from billfold.kit.errors import FieldError, InvalidInput
 
 _CANONICAL = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_TOKEN = re.compile(r"[\x21-\x7e]+")
 _EXPECTED = "must be a UUID of 36 characters"
 
 
 def is_uuid(text: str) -> bool:
     """Tell whether a text is the canonical form of a UUID, in either case."""
     return _CANONICAL.fullmatch(text) is not None
+
+
+def is_token(text: str) -> bool:
+    """Tell whether a text is made of visible ASCII only, and of at least one character."""
+    return _TOKEN.fullmatch(text) is not None
 
 
 def path_uuid(name: str, text: str) -> UUID:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING, Any
@@ -39,6 +40,8 @@ class Operation:
     body: Any = None
     body_optional: bool = False
     query: frozenset[str] | None = None
+    lists: frozenset[str] = frozenset()
+    """The names of the query that may be there several times."""
     deprecated: tuple[date, date] | None = None
 
     def read(self, arrival: Arrival, query: bytes) -> None:
@@ -57,15 +60,20 @@ class Operation:
         arrival.decoded = decode(arrival.body, self.body)
 
     def _check_query(self, query: bytes) -> None:
-        sent = {unquote_plus(part.partition("=")[0]) for part in query.decode("latin-1").split("&")}
-        unknown = sorted(sent - (self.query or frozenset()) - {""})
-        if unknown:
-            raise InvalidInput(
-                FieldError(
-                    ("query", name), "is not a parameter of this operation", "extra_forbidden"
-                )
-                for name in unknown
-            )
+        parts = query.decode("latin-1").split("&")
+        sent = Counter(unquote_plus(part.partition("=")[0]) for part in parts if part)
+        known = self.query or frozenset()
+        wrong = [
+            FieldError(("query", name), "is not a parameter of this operation", "extra_forbidden")
+            for name in sorted(sent.keys() - known)
+        ]
+        wrong += [
+            FieldError(("query", name), "may be there only once", "value_error")
+            for name in sorted(known - self.lists)
+            if sent[name] > 1
+        ]
+        if wrong:
+            raise InvalidInput(wrong)
 
 
 OPTIONS = Operation("options")
@@ -75,7 +83,10 @@ def operations_of(app: Litestar) -> dict[HTTPRouteHandler, Operation]:
     """Return the declared operations of an application under their handlers."""
     return {
         handler: _operation(
-            handler, route.path, {each.field_alias for each in model.expected_query_params}
+            handler,
+            route.path,
+            {each.field_alias for each in model.expected_query_params},
+            {each.field_alias for each in model.expected_query_params if each.is_sequence},
         )
         for route in app.routes
         if isinstance(route, HTTPRoute)
@@ -96,7 +107,7 @@ def door_of(handler: HTTPRouteHandler, path: str) -> str:
     return str(handler.opt.get("door", usual))
 
 
-def _operation(handler: HTTPRouteHandler, path: str, query: set[str]) -> Operation:
+def _operation(handler: HTTPRouteHandler, path: str, query: set[str], lists: set[str]) -> Operation:
     opt = handler.opt
     data = handler.parsed_fn_signature.parameters.get("data")
     return Operation(
@@ -110,5 +121,6 @@ def _operation(handler: HTTPRouteHandler, path: str, query: set[str]) -> Operati
         query=None
         if opt.get("any_query")
         else frozenset(query) | opt.get("query_names", frozenset()),
+        lists=frozenset(lists) | opt.get("query_names", frozenset()),
         deprecated=opt.get("deprecated"),
     )

@@ -12,9 +12,10 @@ from msgspec import UNSET, UnsetType
 from billfold.domain import tbills
 from billfold.flows.pockets import UpdatePocket
 from billfold.interfaces.http.calls import Call
+from billfold.interfaces.http.shapes.texts import NOT_BLANK
 from billfold.kit.errors import FieldError, InvalidInput, NotFound
 
-PocketName = Annotated[str, msgspec.Meta(min_length=1, max_length=128)]
+PocketName = Annotated[str, msgspec.Meta(min_length=1, max_length=128, pattern=NOT_BLANK)]
 ClosureReason = Literal[
     "USER_INSTIGATED", "PARTNER_INITIATED_CLOSURE", "SUSPICIOUS_ACTIVITY", "INACTIVITY"
 ]
@@ -44,6 +45,10 @@ def change_of(call: Call, owner: UUID, pocket_id: UUID, data: ChangePocket) -> U
     """Return the command of a change. Raises InvalidInput."""
     if data.status and data.closure_reason is None:
         raise InvalidInput.at("body", "closure_reason", msg="is needed to close", kind="missing")
+    if data.closure_reason and data.status is None:
+        raise InvalidInput.at("body", "closure_reason", msg="is only taken with status CLOSED")
+    if data == ChangePocket():
+        raise InvalidInput.at("body", msg="names nothing to change")
     if data.pocket_name and data.name and data.pocket_name != data.name:
         raise InvalidInput.at("body", "name", msg="contradicts pocket_name")
     keeps = data.reinvestment_strategy_id is UNSET

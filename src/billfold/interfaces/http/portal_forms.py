@@ -10,20 +10,23 @@ import msgspec
 from litestar.params import QueryParameter
 
 from billfold.domain import portals
+from billfold.domain.directory import CustomerRow
 from billfold.domain.portals import PortalRow
 from billfold.engine.bank import Bank
 from billfold.flows.portals import BANK_RAILS, OpenPortal
 from billfold.interfaces.http.calls import Call
 from billfold.interfaces.http.lists import ListQuery, page_of
+from billfold.interfaces.http.shapes.customer import address_of, one_line
 from billfold.interfaces.http.shapes.pages import CursorList
-from billfold.interfaces.http.shapes.portal import Portal, render_portal
+from billfold.interfaces.http.shapes.portal import Beneficiary, Portal, render_portal
+from billfold.interfaces.http.shapes.texts import NOT_BLANK
 from billfold.kit.errors import InvalidInput, Refused
 
 BANK_TYPE: Final = "BANK_VIRTUAL_ACCOUNT_PORTAL"
 CRYPTO_TYPE: Final = "CRYPTO_DEPOSIT_ADDRESS_PORTAL"
 Rail = Literal["ACH", "WIRE", "INTERNATIONAL_WIRE", "ON_US"]
-NewName = Annotated[str, msgspec.Meta(min_length=1, max_length=128)]
-OtherName = Annotated[str, msgspec.Meta(min_length=1, max_length=50)]
+NewName = Annotated[str, msgspec.Meta(min_length=1, max_length=128, pattern=NOT_BLANK)]
+OtherName = Annotated[str, msgspec.Meta(min_length=1, max_length=50, pattern=NOT_BLANK)]
 Types = Annotated[list[str] | None, QueryParameter(name="type[]", description="Portal types.")]
 
 
@@ -60,6 +63,14 @@ async def open_portal(
         )
     )
     return await portals.get_portal(bank.pool, owner, UUID(answer.outcome["portal_id"]))
+
+
+def beneficiary_of(customer: CustomerRow | None) -> Beneficiary:
+    """Whom payments into a customer's portals are for."""
+    if customer is None:
+        return Beneficiary("", None)
+    address = address_of(customer)
+    return Beneficiary(customer.name, one_line(address) if address else None)
 
 
 async def portal_page(

@@ -27,11 +27,19 @@ from billfold.interfaces.http.shapes.counterparty import (
     render_counterparty,
 )
 from billfold.interfaces.http.shapes.pages import CursorList
+from billfold.interfaces.http.shapes.texts import NOT_BLANK
 from billfold.kit.errors import InvalidInput, Refused
 
 TYPES = frozenset({"ach", "wire", "on_us", "international_wire", "crypto_wallet_address"})
 STATUSES = frozenset({"PENDING", "LINKED", "UNLINKED", "VERIFIED"})
-DisplayName = Annotated[str, msgspec.Meta(min_length=1, max_length=128)]
+DisplayName = Annotated[str, msgspec.Meta(min_length=1, max_length=128, pattern=NOT_BLANK)]
+
+
+class Verification(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """How it shall be shown that the account is theirs; an `on_us` one needs nothing."""
+
+    type: Literal["supporting_documents", "incoming_wire"]
+    document_ids: list[UUID] | None = None
 
 
 class CreateCounterparty(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -41,7 +49,7 @@ class CreateCounterparty(msgspec.Struct, forbid_unknown_fields=True, kw_only=Tru
     counterparty_name: CounterpartyName
     account_number: str | None = None
     display_name: DisplayName | None = None
-    verification: dict[str, Any] | None = None
+    verification: Verification | None = None
     routing_number: str | None = None
     identifier: str | None = None
     identifier_code: str | None = None

@@ -25,6 +25,8 @@ from billfold.interfaces.http.shapes.customer import (
     Email,
     Phone,
     TrustedContact,
+    check_address,
+    international,
     render_customer,
 )
 from billfold.interfaces.http.shapes.pages import CursorList
@@ -124,6 +126,7 @@ async def update_customer(
 
 
 def _changes(data: ChangeCustomer) -> dict[str, Any]:
+    _check_addresses(data)
     given = {
         name: value
         for name in ("email", "phone_number", "address")
@@ -132,7 +135,18 @@ def _changes(data: ChangeCustomer) -> dict[str, Any]:
     if data.trusted_contact is not UNSET:
         given["trusted_contact"] = data.trusted_contact
     built: dict[str, Any] = msgspec.to_builtins(given)
+    for person in (built, built.get("trusted_contact")):
+        if person and person.get("phone_number"):
+            person["phone_number"] = international(person["phone_number"])
     return built
+
+
+def _check_addresses(data: ChangeCustomer) -> None:
+    if data.address is not None:
+        check_address(data.address, "body", "address")
+    contact = data.trusted_contact
+    if isinstance(contact, TrustedContact) and contact.address is not None:
+        check_address(contact.address, "body", "trusted_contact", "address")
 
 
 def _closure(data: ChangeCustomer, changes: dict[str, Any]) -> str:

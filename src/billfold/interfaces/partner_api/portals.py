@@ -20,6 +20,7 @@ from billfold.interfaces.http.portal_forms import (
     NewName,
     OtherName,
     Types,
+    beneficiary_of,
     check_kind,
     open_portal,
     portal_page,
@@ -214,7 +215,7 @@ async def get_funding_instructions(
     """Read how to pay into a portal by each of its rails."""
     found = await _find(caller, bank, "pocket_id", pocket_id, portal_id)
     customer = await find_customer(bank.pool, found.customer_id)
-    return render_instructions(found, customer.name if customer else "", bank.settings)
+    return render_instructions(found, beneficiary_of(customer), bank.settings)
 
 
 async def _find(caller: Caller, bank: Bank, name: str, pocket_id: str, portal_id: str) -> PortalRow:

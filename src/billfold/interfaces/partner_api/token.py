@@ -22,6 +22,7 @@ from billfold.engine.bank import Bank
 from billfold.interfaces.http.addresses import count_address
 from billfold.interfaces.http.arrivals import Arrival, ArrivedRequest, arrival_of
 from billfold.interfaces.http.hosts import is_bare, slug_of
+from billfold.interfaces.http.ids_in import is_token
 from billfold.interfaces.http.marks import ANY_QUERY, OPEN, documented
 from billfold.kit.clock import wall_now
 
@@ -183,7 +184,9 @@ async def _registered(bank: Bank, arrival: Arrival, assertion: str) -> KeyRow:
         key_id = jwt.get_unverified_header(assertion).get("kid")
     except jwt.PyJWTError:
         raise _Wrong("invalid_grant", "The assertion is not a JWT.") from None
-    key = await identity.find_key(bank.pool, key_id) if isinstance(key_id, str) else None
+    key = None
+    if isinstance(key_id, str) and is_token(key_id):
+        key = await identity.find_key(bank.pool, key_id)
     slug = slug_of(arrival.host, bank.settings.domain)
     bare = not bank.settings.is_production and is_bare(arrival.host)
     if key is None or not (key.partner_slug == slug or (slug is None and bare)):
@@ -200,8 +203,8 @@ def _check_claims(claims: Mapping[str, Any], key: KeyRow, now: datetime) -> None
     if claims["sub"] != key.username:
         raise _Wrong("invalid_grant", "`iss` and `sub` must be the user name.")
     jti = claims["jti"]
-    if not isinstance(jti, str) or not 1 <= len(jti) <= _JTI_CHARS_MAX:
-        raise _Wrong("invalid_grant", "`jti` must be a text of 1 to 255 characters.")
+    if not isinstance(jti, str) or not is_token(jti) or len(jti) > _JTI_CHARS_MAX:
+        raise _Wrong("invalid_grant", "`jti` must be a text of 1 to 255 visible characters.")
     issued, expires = _instant(claims, "iat"), _instant(claims, "exp")
     begins = _instant(claims, "nbf") if "nbf" in claims else issued
     if expires + SKEW <= now:

@@ -24,6 +24,11 @@ from billfold.interfaces.http.shapes.transfer import (
 )
 from billfold.kit.errors import InvalidInput, NotFound, Refused
 
+_SIDES = {
+    "PARTNER_CUSTOMER_FUNDING": "leads from a pocket of your own to one of a customer",
+    "PARTNER_CUSTOMER_DEFUNDING": "leads from a pocket of a customer to one of your own",
+    "INTERNAL_REALLOCATION": "leads from a pocket to another one of the same customer",
+}
 MOST_CENTS = 999_999_999_999
 """No single transfer is larger than a Fedwire payment: $9,999,999,999.99."""
 
@@ -170,7 +175,7 @@ async def _same_id(
 
 
 async def _command(caller: Caller, bank: Bank, data: CreateTransfer, request: str) -> TransferOnUs:
-    payer, from_pocket = await caller.pocket(bank, data.from_account.id)
+    payer, from_pocket = await _side(caller, bank, "from_account", data.from_account)
     payee, to_pocket = await _destination(caller, bank, data, payer)
     _check_sides(caller, data, payer, payee)
     if from_pocket == to_pocket:
@@ -197,12 +202,20 @@ async def _command(caller: Caller, bank: Bank, data: CreateTransfer, request: st
     )
 
 
+async def _side(caller: Caller, bank: Bank, name: str, account: AccountRef) -> tuple[UUID, UUID]:
+    """(customer_id, pocket_id) of an account. Raises NotFound naming the field."""
+    try:
+        return await caller.pocket(bank, account.id)
+    except NotFound as error:
+        raise NotFound(f"{error.detail} Look at {name}.") from None
+
+
 async def _destination(
     caller: Caller, bank: Bank, data: CreateTransfer, payer: UUID
 ) -> tuple[UUID, UUID]:
     """(customer_id, pocket_id) of the receiving side."""
     if data.to_account is not None:
-        return await caller.pocket(bank, data.to_account.id)
+        return await _side(caller, bank, "to_account", data.to_account)
     assert data.counterparty_id is not None
     row = await counterparties.get_counterparty(bank.pool, payer, data.counterparty_id)
     if row.type != "on_us" or row.status not in {"LINKED", "VERIFIED"}:
@@ -225,9 +238,7 @@ def _check_sides(caller: Caller, data: CreateTransfer, payer: UUID, payee: UUID)
         "PEER_TO_PEER": True,
     }
     if not right[data.type]:
-        raise Refused(
-            "transfer-type-not-allowed", f"These two pockets cannot take part in {data.type}."
-        )
+        raise Refused("transfer-type-not-allowed", f"{data.type} {_SIDES[data.type]}.")
 
 
 _running: set[asyncio.Task[Any]] = set()

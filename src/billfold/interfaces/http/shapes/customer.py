@@ -8,11 +8,29 @@ from uuid import UUID
 import msgspec
 
 from billfold.domain.directory import CustomerRow
+from billfold.kit.errors import InvalidInput
+from billfold.kit.places import COUNTRIES, US_STATES
 
 Line = Annotated[str, msgspec.Meta(min_length=1, max_length=250)]
-Country = Annotated[str, msgspec.Meta(pattern=r"^[A-Z]{2}$")]
-Phone = Annotated[str, msgspec.Meta(pattern=r"^\+[1-9]\d{1,14}$")]
-Email = Annotated[str, msgspec.Meta(pattern=r"^[^@\s]+@[^@\s]+\.[^@\s]+$", max_length=254)]
+Country = Annotated[
+    str, msgspec.Meta(pattern="^[A-Z]{2}$", description="a country as two letters, like US")
+]
+Phone = Annotated[
+    str,
+    msgspec.Meta(
+        pattern=r"^(\+[1-9][0-9]{1,14}|1?[2-9][0-9]{9})$",
+        description="a phone number like +12125550100; ten digits without + are a US number",
+    ),
+]
+Email = Annotated[
+    str,
+    msgspec.Meta(
+        pattern=r"^[^@\s]+@[^@\s]+\.[^@\s]+$",
+        max_length=254,
+        description="an address like treasury@acme.example",
+    ),
+]
+_NATIONAL_DIGITS = 10
 
 
 class Address(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -57,6 +75,35 @@ class _Profile(msgspec.Struct, kw_only=True):
     address: Address | None = None
     trusted_contact: TrustedContact | None = None
     identification_number: dict[str, Any] | None = None
+
+
+def international(phone: str) -> str:
+    """Return a phone number as E.164; without a + it is one of the United States."""
+    if phone.startswith("+"):
+        return phone
+    return f"+1{phone[-_NATIONAL_DIGITS:]}"
+
+
+def check_address(address: Address, *place: str | int) -> None:
+    """Raise InvalidInput at `place` where its country, or its state in the US, does not exist."""
+    if address.country not in COUNTRIES:
+        raise InvalidInput.at(
+            *place, "country", msg="must be a country's two letters of ISO 3166, like US"
+        )
+    if address.country == "US" and address.state is not None and address.state not in US_STATES:
+        raise InvalidInput.at(*place, "state", msg="must be a state's two letters, like NY")
+
+
+def one_line(address: Address) -> str:
+    """Return an address as one line: "1 Main Street, New York, NY 10001, US"."""
+    town = f"{address.state} {address.postal_code}" if address.state else address.postal_code
+    lines = (address.street_address, address.street_address2, address.city, town, address.country)
+    return ", ".join(line for line in lines if line)
+
+
+def address_of(row: CustomerRow) -> Address | None:
+    """Return where a customer is, as far as is known."""
+    return msgspec.json.decode(row.profile, type=_Profile).address
 
 
 def render_customer(row: CustomerRow) -> Customer:

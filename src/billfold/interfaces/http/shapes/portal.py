@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Literal
+from typing import Literal, NamedTuple
 from uuid import UUID
 
 import msgspec
@@ -140,8 +140,15 @@ def render_account_portal(row: PortalRow) -> AccountPortal:
     )
 
 
+class Beneficiary(NamedTuple):
+    """Whom a payment is for. Without an address of his own the bank's stands in."""
+
+    name: str
+    address: str | None
+
+
 def render_instructions(
-    row: PortalRow, beneficiary: str, settings: Settings
+    row: PortalRow, beneficiary: Beneficiary, settings: Settings
 ) -> FundingInstructions:
     """How to pay into the portal by each of its rails."""
     return FundingInstructions(
@@ -150,24 +157,27 @@ def render_instructions(
     )
 
 
-def _instruction(rail: str, row: PortalRow, beneficiary: str, settings: Settings) -> Instruction:
+def _instruction(
+    rail: str, row: PortalRow, beneficiary: Beneficiary, settings: Settings
+) -> Instruction:
+    name, address = beneficiary
     account, routing = row.account_number or "", row.routing_number or ""
     bank = settings.bank_name
     if rail == "ACH":
         return AchInstruction(
-            routing_number=routing, account_number=account, beneficiary_name=beneficiary,
+            routing_number=routing, account_number=account, beneficiary_name=name,
             bank_name=bank,
         )  # fmt: skip
     if rail == "WIRE":
         return WireInstruction(
-            routing_number=routing, account_number=account, beneficiary_name=beneficiary,
-            beneficiary_address=settings.bank_address, bank_name=bank,
+            routing_number=routing, account_number=account, beneficiary_name=name,
+            beneficiary_address=address or settings.bank_address, bank_name=bank,
             bank_address=settings.bank_address,
         )  # fmt: skip
     if rail == "INTERNATIONAL_WIRE":
         return InternationalWireInstruction(
-            beneficiary_name=beneficiary, beneficiary_address=settings.bank_address,
+            beneficiary_name=name, beneficiary_address=address or settings.bank_address,
             account_number=account, swift_bic=settings.bank_bic, bank_name=bank,
             bank_address=settings.bank_address,
         )  # fmt: skip
-    return OnUsInstruction(network_address=row.network_address or "", beneficiary_name=beneficiary)
+    return OnUsInstruction(network_address=row.network_address or "", beneficiary_name=name)
