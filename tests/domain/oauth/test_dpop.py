@@ -243,17 +243,3 @@ async def test_a_proof_is_used_once_by_all_together(database_dsn):
     assert await dpop.burn_proof(one, new_key().thumbprint, jti, until)
     await asyncio.gather(one.close(), other.close())
 
-
-# -- cost --------------------------------------------------------------------------------
-
-
-def test_a_check_costs_less_than_half_a_millisecond():
-    sent = [proof("GET", URL, token=TOKEN) for _ in range(200)]
-    check(sent[0], token=TOKEN)
-    best = 1.0
-    for _ in range(5):
-        began = time.process_time()
-        for each in sent:
-            check(each, token=TOKEN)
-        best = min(best, (time.process_time() - began) / len(sent))
-    assert best < 0.0005, f"{best * 1e6:.0f} us"
