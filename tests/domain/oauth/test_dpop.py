@@ -242,4 +242,3 @@ async def test_a_proof_is_used_once_by_all_together(database_dsn):
     assert sorted(used) == [False] * 19 + [True]
     assert await dpop.burn_proof(one, new_key().thumbprint, jti, until)
     await asyncio.gather(one.close(), other.close())
-
