@@ -5,6 +5,7 @@ import hashlib
 import json
 import time
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 import jwt
@@ -92,6 +93,15 @@ def proof(method, url, *, key=SPA, token=None, header=None, **changed):
     } | changed  # fmt: skip
     head = {"typ": "dpop+jwt", "jwk": key.jwk} | (header or {})
     return raw_jwt(key, without_none(claims), head)
+
+
+def from_now(claims):
+    """Return claims in which an instant that is given as a duration counts from now."""
+    now = int(time.time())
+    return {
+        name: now + int(value.total_seconds()) if isinstance(value, timedelta) else value
+        for name, value in claims.items()
+    }
 
 
 def raw_jwt(key, claims, header):

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from tests.domain.oauth import programs
 from tests.domain.oauth.programs import (
     KEYS,
     SPA,
     base64url,
     hash_of,
     new_key,
-    proof,
     raw_jwt,
 )
 
@@ -33,9 +33,14 @@ NOW = int(time.time())
 TOKEN = "an access token"
 
 
+def proof(method, url, **changed):
+    """A proof made at the instant at which `check` looks at it."""
+    return programs.proof(method, url, **({"iat": NOW} | changed))
+
+
 def check(sent, **changed):
     fields: dict[str, Any] = {
-        "method": "GET", "url": URL, "now": datetime.fromtimestamp(time.time(), UTC),
+        "method": "GET", "url": URL, "now": datetime.fromtimestamp(NOW, UTC),
         "nonces": NONCES, "token": None,
     } | changed  # fmt: skip
     return dpop.check(sent, **fields)
@@ -53,7 +58,7 @@ def test_a_proof_by_each_kind_of_key_holds(algorithm):
     key = KEYS[algorithm]
     found = check(proof("GET", URL, key=key, token=TOKEN), token=TOKEN)
     assert found.jkt == key.thumbprint
-    assert found.until - wall_now() < timedelta(seconds=13)
+    assert found.until - datetime.fromtimestamp(NOW, UTC) < timedelta(seconds=13)
 
 
 def test_ed25519_goes_by_both_its_names():
@@ -92,8 +97,8 @@ def test_a_claim_that_is_wrong_or_missing_is_refused(changed):
 
 @pytest.mark.parametrize("seconds", [-10, -8, 0, 8, 10])
 def test_an_iat_within_ten_seconds_holds(seconds):
-    assert check(proof("GET", URL, iat=int(time.time()) + seconds))
-    assert check(proof("GET", URL, iat=time.time() + seconds, exp=NOW + 60, nbf=NOW - 60))
+    assert check(proof("GET", URL, iat=NOW + seconds))
+    assert check(proof("GET", URL, iat=NOW + 0.25 + seconds, exp=NOW + 60, nbf=NOW - 60))
 
 
 @pytest.mark.parametrize(
@@ -206,7 +211,7 @@ def test_a_flipped_bit_of_the_signature_is_refused():
 
 def test_a_nonce_is_asked_for_where_it_is_required():
     wrong(proof("GET", URL), "use_dpop_nonce", requires_nonce=True)
-    nonce = NONCES.current(wall_now())
+    nonce = NONCES.current(datetime.fromtimestamp(NOW, UTC))
     assert check(proof("GET", URL, nonce=nonce), requires_nonce=True)
 
 

@@ -1,16 +1,18 @@
 """How clients prove who they are, and how they do not."""
 
 import time
+from datetime import timedelta
 
 import pytest
-from tests.domain.oauth.programs import KEYS, base64url, new_key
+from tests.domain.oauth.programs import KEYS, base64url, from_now, new_key
 from tests.interfaces.auth.relying import ISSUER, PAR, TOKEN, refused
 
 from billfold.domain import oauth
 from billfold.domain.oauth import dpop
 from billfold.kit.clock import wall_now
 
-NOW = int(time.time())
+SECOND = timedelta(seconds=1)
+"""Claims are told from now on: tests are collected minutes before they run."""
 
 
 async def left_behind(bank):
@@ -28,13 +30,13 @@ async def left_behind(bank):
         {"aud": "https://other.example"}, {"aud": None}, {"aud": [ISSUER, ISSUER + TOKEN]},
         {"sub": None}, {"sub": "other"}, {"iss": None}, {"iss": "other"}, {"iss": 7},
         {"iss": "nul\x00"},
-        {"exp": None}, {"exp": NOW - 300}, {"exp": NOW - 30}, {"exp": NOW + 3600}, {"exp": "soon"},
-        {"exp": True}, {"exp": 1e30}, {"iat": NOW + 120}, {"nbf": NOW + 120}, {"iat": "now"},
-        {"jti": None}, {"jti": ""}, {"jti": 7}, {"jti": "x" * 256},
+        {"exp": None}, {"exp": -300 * SECOND}, {"exp": -30 * SECOND}, {"exp": 3600 * SECOND},
+        {"exp": "soon"}, {"exp": True}, {"exp": 1e30}, {"iat": 120 * SECOND}, {"nbf": 120 * SECOND},
+        {"iat": "now"}, {"jti": None}, {"jti": ""}, {"jti": 7}, {"jti": "x" * 256},
     ],
 )  # fmt: skip
 async def test_an_assertion_with_a_wrong_claim_is_refused(books, bank, changed):
-    answer = await books.push(proving={"client_assertion": books.assertion(**changed)})
+    answer = await books.push(proving={"client_assertion": books.assertion(**from_now(changed))})
     refused(answer, "invalid_client", 401)
     assert await left_behind(bank) == [0, 0, 0, 0]
 
@@ -180,7 +182,7 @@ async def test_a_client_of_the_strict_profile_needs_a_proof_for_a_token(books, b
 @pytest.mark.parametrize(
     "changed",
     [
-        {"iat": NOW - 3600}, {"iat": NOW + 3600}, {"htu": ISSUER + PAR}, {"htm": "GET"},
+        {"iat": -3600 * SECOND}, {"iat": 3600 * SECOND}, {"htu": ISSUER + PAR}, {"htm": "GET"},
         {"jti": None}, {"header": {"typ": "JWT"}}, {"header": {"alg": "none"}},
         {"header": {"jwk": new_key().jwk}},
     ],
@@ -189,7 +191,8 @@ async def test_a_proof_that_does_not_hold_changes_nothing(books, bank, changed):
     code = await books.code()
     before = await left_behind(bank)
     refused(
-        await books.exchange(code, dpop=books.proof_for(TOKEN, **changed)), "invalid_dpop_proof"
+        await books.exchange(code, dpop=books.proof_for(TOKEN, **from_now(changed))),
+        "invalid_dpop_proof",
     )
     assert await left_behind(bank) == before
 
