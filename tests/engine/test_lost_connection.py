@@ -135,8 +135,9 @@ async def test_all_happen_once_when_the_line_keeps_breaking_under_load(far_bank,
 
 
 async def test_all_happen_once_when_backends_are_terminated_under_load(
-    bank, new_holder, database_dsn, conn
+    bank, new_holder, market_dsn
 ):
+    conn = await asyncpg.connect(market_dsn)
     holders = [await new_holder() for _ in range(4)]
     commands = [deposit(holders[n % 4], 1_000_00 + n) for n in range(120)]
 
@@ -157,4 +158,5 @@ async def test_all_happen_once_when_backends_are_terminated_under_load(
     amounts = [row[0] for row in await conn.fetch("SELECT amount FROM activity ORDER BY 1")]
     assert amounts == [1_000_00 + n for n in range(120)]
     report = await verify_bank(conn, market=bank.market)
+    await conn.close()
     assert report.is_clean, report.findings

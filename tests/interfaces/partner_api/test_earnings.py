@@ -171,6 +171,7 @@ async def test_closed_pockets_are_there_only_when_named(desk):
     other = await desk.pocket(pocket.customer)
     await desk.transfer(pocket, other, None)
     path = f"/api/v2/customers/{pocket.customer}/pockets/{pocket.id}/"
+    await desk.days(1)
     await desk.patch(path, {"status": "CLOSED", "closure_reason": "USER_INSTIGATED"})
     listed = await desk.get(PATH)
     assert [each["pocket_id"] for each in listed["items"]] == [other.id]
