@@ -4,6 +4,7 @@ import asyncio
 from contextlib import suppress
 from urllib.parse import parse_qs, urlsplit
 
+import asyncpg
 import pytest
 from tests.whole_bank import close_bank, open_bank
 
