@@ -27,7 +27,7 @@ from billfold.kit.settings import Settings
 
 KILLS = 10
 DELIVERIES_BETWEEN = 23
-PATIENCE_SECONDS = 60
+PATIENCE_SECONDS = 20
 DAYS = [date(2025, 6, 2) + timedelta(days=n) for n in range(5)]
 
 
@@ -107,6 +107,11 @@ async def test_a_receiver_sees_everything_once_though_the_worker_is_killed(marke
                     receiver.arrived.clear()
                     await receiver.arrived.wait()
         finally:
+            print(len(receiver.requests), len({e.id for e in receiver.requests}), last, programs.kills, (tmp_path/"worker.log").read_text()[-3000:])
+            for t in ("subscription_lane","courier"):
+                print(await bank.pool.fetch(f"select * from {t}"))
+            print(await bank.pool.fetch("select state, count(*) from delivery group by 1"))
+            print(await bank.pool.fetch("select response_code, response_message, count(*) from delivery_attempt group by 1,2"))
             programs.kill()
         async with bank.pool.acquire() as conn:
             assert (await verify_bank(conn)).findings == ()
