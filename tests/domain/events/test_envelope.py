@@ -1,6 +1,7 @@
 """An event as it is told."""
 
 import json
+from typing import Any
 from uuid import UUID
 
 from tests.domain.raised import RAISED
@@ -11,11 +12,10 @@ ID = UUID(int=1)
 
 
 def told(**fields):
-    return encode_envelope(
-        event_id=ID, kind="trades.maturity", raised_at=RAISED,
-        **{"payload_json": '{"a": 1}', "sequence": 3, "previous_sequence": 1, "customer_id": None}
-        | fields,
-    )  # fmt: skip
+    usual: dict[str, Any] = {
+        "payload_json": '{"a": 1}', "sequence": 3, "previous_sequence": 1, "customer_id": None
+    }  # fmt: skip
+    return encode_envelope(event_id=ID, kind="trades.maturity", raised_at=RAISED, **usual | fields)
 
 
 def test_an_event_says_what_happened_and_where_it_stands():

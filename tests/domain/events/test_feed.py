@@ -18,7 +18,9 @@ async def other(database_dsn):
 
 async def read(conn):
     async with conn.transaction():
-        return [row.event_id for row in await feed.take_news(conn, READER)]
+        news = await feed.take_news(conn, READER)
+        assert news is not None
+        return [row.event_id for row in news]
 
 
 async def test_a_reader_begins_with_what_is_raised_after_it_came(conn):
@@ -66,7 +68,7 @@ async def test_what_was_taken_back_is_read_again(conn):
     event_id = await raise_event(conn, anna)
     taken = conn.transaction()
     await taken.start()
-    assert len(await feed.take_news(conn, READER)) == 1
+    assert await feed.take_news(conn, READER)
     await taken.rollback()
     assert await read(conn) == [event_id]
 

@@ -1,6 +1,7 @@
 """Subscriptions: made, listed, changed and ended by their owner and nobody else."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from tests.domain.raised import NOW, OTHER_PARTNER, PARTNER, add_customer, raise_event
@@ -34,6 +35,7 @@ async def secrets_of(conn, subscription_id, now):
     courier = await webhooks.sign_on(conn, now)
     await conn.execute("UPDATE subscription_lane SET courier_no = $1", courier)
     lane = await webhooks.read_lane(conn, VAULT, subscription_id, courier, now)
+    assert lane is not None
     return lane.secrets
 
 
@@ -60,11 +62,12 @@ async def test_a_wrong_secret_or_policy_makes_nothing(conn):
         initial_interval_seconds=30,
         maximum_interval_seconds=30,
     )
+    usual: dict[str, Any] = {"shared_secret": SECRET, "now": NOW}
     for wrong in ({"shared_secret": "short"}, {"retry_policy": bad_policy}):
         with pytest.raises(InvalidInput):
             await webhooks.create_subscription(
                 conn, VAULT, OWNER, url="https://a.example/", events=EVERYTHING,
-                **{"shared_secret": SECRET, "now": NOW} | wrong,
+                **usual | wrong,
             )  # fmt: skip
     assert await webhooks.list_subscriptions(conn, OWNER, limit=30) == []
 
@@ -102,8 +105,10 @@ async def test_subscriptions_are_listed_newest_first_and_back(conn):
     assert await webhooks.list_subscriptions(conn, OWNER, limit=30) == newest
     assert await webhooks.list_subscriptions(conn, OWNER, limit=2) == newest[:3]
     place = webhooks.place_of(newest[2])
-    for direction, expected in (("next", newest[3:]), ("prev", newest[1::-1])):
-        position = Position(direction, place)
+    for position, expected in (
+        (Position("next", place), newest[3:]),
+        (Position("prev", place), newest[1::-1]),
+    ):
         found = await webhooks.list_subscriptions(conn, OWNER, limit=2, position=position)
         assert found == expected
 

