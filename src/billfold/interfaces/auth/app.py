@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 from typing import TYPE_CHECKING, Any, cast
 
 from litestar import Litestar, Request, Response
@@ -17,10 +15,11 @@ from billfold.engine.bank import Bank
 from billfold.interfaces.auth import refused
 from billfold.interfaces.auth.desk import Desk
 from billfold.interfaces.http.addresses import count_address
-from billfold.interfaces.http.answers import answer_to
+from billfold.interfaces.http.answers import answer_to, as_response
 from billfold.interfaces.http.arrivals import ArrivedRequest, arrival_of, read_body
 from billfold.interfaces.http.frame import Frame
 from billfold.interfaces.http.openapi import Described, Document, describe
+from billfold.interfaces.http.packaged import routes_of
 from billfold.interfaces.http.signatures import plain_signatures
 from billfold.kit.clock import wall_now
 from billfold.kit.settings import Settings
@@ -60,12 +59,7 @@ class Porch:
 
 def auth_routes() -> list[HTTPRouteHandler]:
     """Return the ROUTES of every module here."""
-    here = importlib.import_module(str(__package__))
-    found: list[HTTPRouteHandler] = []
-    for module in pkgutil.iter_modules(here.__path__, f"{here.__name__}."):
-        if not module.ispkg:
-            found += getattr(importlib.import_module(module.name), "ROUTES", ())
-    return found
+    return routes_of(str(__package__))
 
 
 def create_auth_app(bank: Bank) -> Litestar:
@@ -116,9 +110,4 @@ def _on_error(desk: Desk, request: Request[Any, Any, Any], error: Exception) -> 
         answer = refused.as_json(error, *headers)
     else:
         answer = answer_to(error, arrival)
-    return Response(
-        answer.body,
-        status_code=answer.status,
-        media_type=answer.content_type,
-        headers={name.decode(): value.decode("latin-1") for name, value in answer.headers},
-    )
+    return as_response(answer)

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import structlog
+from litestar import Request, Response
 from litestar.exceptions import HTTPException, ValidationException
 
-from billfold.interfaces.http.arrivals import Arrival
+from billfold.interfaces.http.arrivals import Arrival, arrival_of
 from billfold.kit.errors import BillfoldError, Broken, FieldError, InvalidInput, Unavailable
 from billfold.kit.problems import PROBLEMS, Problem
 
@@ -59,6 +60,16 @@ class Answer:
         await send({"type": "http.response.body", "body": self.body, "more_body": False})
 
 
+def as_response(answer: Answer) -> Response[bytes]:
+    """Return the framework's form of an answer."""
+    return Response(
+        answer.body,
+        status_code=answer.status,
+        media_type=answer.content_type,
+        headers={name.decode(): value.decode("latin-1") for name, value in answer.headers},
+    )
+
+
 class Turned(BillfoldError):  # noqa: N818
     """A refusal at the door that carries headers of its own, such as Retry-After."""
 
@@ -91,6 +102,11 @@ def answer_to(error: Exception, arrival: Arrival) -> Answer:
         exc_info=error,
     )
     return problem("internal-error", "Something went wrong on our side.", arrival)
+
+
+def on_error(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
+    """Answer an error: the exception handler of both APIs."""
+    return as_response(answer_to(error, arrival_of(request.scope)))
 
 
 def invalid(error: InvalidInput) -> Answer:

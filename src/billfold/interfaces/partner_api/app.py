@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
-from collections.abc import Mapping, Sequence
-from functools import cache
-from importlib.resources import files
-from typing import Any
+from collections.abc import Sequence
 
-import msgspec
-from litestar import Litestar, Request, Response
+from litestar import Litestar
 from litestar.di import Provide
 from litestar.exceptions import NotAuthorizedException
 from litestar.middleware import DefineMiddleware
@@ -18,13 +12,14 @@ from litestar.types import ControllerRouterHandler
 
 from billfold import __version__
 from billfold.engine.bank import Bank
-from billfold.interfaces.http.answers import answer_to
+from billfold.interfaces.http.answers import on_error
 from billfold.interfaces.http.arrivals import ArrivedRequest, arrival_of
 from billfold.interfaces.http.calls import Caller
 from billfold.interfaces.http.door import Door, Doorkeeper
 from billfold.interfaces.http.frame import Frame
 from billfold.interfaces.http.openapi import Described, Document, describe
 from billfold.interfaces.http.operations import operations_of
+from billfold.interfaces.http.packaged import examples_of, routes_of
 from billfold.interfaces.http.pages import PAGES, reference_pages
 from billfold.interfaces.http.signatures import plain_signatures
 from billfold.interfaces.partner_api.login import LoginDesk
@@ -48,11 +43,7 @@ def partner_routes(
     sandbox: Sequence[ControllerRouterHandler] = (),
 ) -> list[ControllerRouterHandler]:
     """Return the ROUTES of every module here, and those of the sandbox where there is one."""
-    here = importlib.import_module(str(__package__))
-    found: list[ControllerRouterHandler] = []
-    for module in pkgutil.iter_modules(here.__path__, f"{here.__name__}."):
-        found += getattr(importlib.import_module(module.name), "ROUTES", ())
-    return [*found, *sandbox]
+    return [*routes_of(str(__package__)), *sandbox]
 
 
 def create_partner_app(bank: Bank, *, routes: Sequence[ControllerRouterHandler]) -> Litestar:
@@ -79,7 +70,7 @@ def create_partner_app(bank: Bank, *, routes: Sequence[ControllerRouterHandler])
                 "caller": Provide(_the_caller, sync_to_thread=False),
                 "desk": Provide(the_desk, sync_to_thread=False),
             },
-            exception_handlers={Exception: _on_error},
+            exception_handlers={Exception: on_error},
             request_class=ArrivedRequest,
             openapi_config=None,
             logging_config=None,
@@ -120,19 +111,9 @@ def partner_document(
         version=__version__,
         description=_DESCRIPTION,
         servers=[server],
-        examples=_examples(),
+        examples=examples_of(str(__package__)),
     )
     return describe(what, include_deprecated=include_deprecated)
-
-
-@cache
-def _examples() -> Mapping[str, Mapping[str, Any]]:
-    """Return the packaged examples: operationId -> {"request": ..., "response": ...}."""
-    packaged = files(__package__).joinpath("examples.json")
-    if not packaged.is_file():
-        return {}
-    found: Mapping[str, Mapping[str, Any]] = msgspec.json.decode(packaged.read_bytes())
-    return found
 
 
 def _the_caller(request: ArrivedRequest) -> Caller:
@@ -140,13 +121,3 @@ def _the_caller(request: ArrivedRequest) -> Caller:
     if not isinstance(caller, Caller):
         raise NotAuthorizedException
     return caller
-
-
-def _on_error(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
-    answer = answer_to(error, arrival_of(request.scope))
-    return Response(
-        answer.body,
-        status_code=answer.status,
-        media_type=answer.content_type,
-        headers={name.decode(): value.decode("latin-1") for name, value in answer.headers},
-    )

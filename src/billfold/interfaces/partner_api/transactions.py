@@ -207,7 +207,7 @@ def _older(
 def _types_now(older: list[str] | None) -> list[str] | None:
     """What the types of v1 are now."""
     asked = among("filter[types]", older, frozenset(V1_TYPES))
-    return None if asked is None else [now for each in asked for now in V1_TYPES[each]]
+    return None if asked is None else [newer for kind in asked for newer in V1_TYPES[kind]]
 
 
 async def _partner_page(

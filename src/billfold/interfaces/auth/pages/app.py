@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 from collections.abc import Callable
 from datetime import datetime
 from typing import Any
@@ -20,6 +18,7 @@ from billfold.interfaces.auth.pages.visits import Visit
 from billfold.interfaces.http.answers import answer_to
 from billfold.interfaces.http.arrivals import ArrivedRequest, arrival_of
 from billfold.interfaces.http.frame import Frame
+from billfold.interfaces.http.packaged import routes_of
 from billfold.interfaces.http.signatures import plain_signatures
 from billfold.kit.clock import wall_now
 from billfold.kit.errors import BillfoldError, InvalidInput
@@ -31,11 +30,7 @@ _HEADINGS = {400: "This cannot be read", 403: "This is not allowed", 404: "There
 
 def page_routes() -> list[HTTPRouteHandler]:
     """Return the ROUTES of every module here."""
-    here = importlib.import_module(str(__package__))
-    found: list[HTTPRouteHandler] = []
-    for module in pkgutil.iter_modules(here.__path__, f"{here.__name__}."):
-        found += getattr(importlib.import_module(module.name), "ROUTES", ())
-    return found
+    return routes_of(str(__package__))
 
 
 def create_pages_app(bank: Bank, *, clock: Callable[[], datetime] = wall_now) -> Litestar:

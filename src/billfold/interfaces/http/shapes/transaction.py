@@ -147,7 +147,7 @@ V1_TYPES = {
     "GENERIC": ("GENERIC", "FEE:AUM_FEE", "CREDIT:PROMOTION", "CREDIT:ADJUSTMENT"),
 }
 """Each type of v1 and what it is now. What v1 had no name for is GENERIC there."""
-_V1_TYPE = {now: older for older, kinds in V1_TYPES.items() for now in kinds}
+_V1_TYPE = {newer: older for older, kinds in V1_TYPES.items() for newer in kinds}
 
 
 class V1Transaction(msgspec.Struct, kw_only=True):
