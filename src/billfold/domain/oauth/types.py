@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
+from billfold.domain.people import Role
+
 CODE = "authorization_code"
 REFRESH = "refresh_token"
 BY_ITSELF = "client_credentials"
-SERVICE_ROLE = "SERVICE"
+SERVICE_ROLE: Role = "SERVICE"
 """The role of a client that acts by itself: a service user."""
 
 
@@ -67,7 +69,7 @@ class Access:
     user_id: UUID | None
     member_id: UUID | None
     customer_id: UUID
-    role: str
+    role: Role
     scopes: frozenset[str]
     jkt: str | None
     auth_time: datetime | None

@@ -102,6 +102,7 @@ async def test_every_page_carries_its_headers(app, anna, browser, new_browser):
             assert page.headers["referrer-policy"] == "no-referrer"
             assert page.headers["cache-control"] == "no-store"
             assert "strict-transport-security" in page.headers
+            assert page.headers["x-service-clock"] == "2025-06-02T13:00:00.000000Z"
 
 
 async def test_an_error_is_a_page_with_the_same_headers(browser):

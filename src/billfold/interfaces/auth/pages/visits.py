@@ -39,7 +39,7 @@ class Visit:
     __slots__ = ("arrival", "cookie", "csrf", "device", "form", "is_new", "now", "session")
 
     def __init__(self, arrival: Arrival, key: bytes, now: datetime) -> None:
-        cookies = _cookies_of(arrival)
+        cookies = cookies_of(arrival)
         given = cookies.get(COOKIE, "")
         self.arrival = arrival
         self.now = now
@@ -148,8 +148,8 @@ def _each_once(pairs: list[tuple[str, str]]) -> dict[str, str]:
     return found
 
 
-def _cookies_of(arrival: Arrival) -> dict[str, str]:
-    # Browsers send one header; the first of a name counts, as they send the most specific first.
+def cookies_of(arrival: Arrival) -> dict[str, str]:
+    """Return the cookies of a request: the first of a name counts, being the most specific."""
     found: dict[str, str] = {}
     for part in (arrival.header(b"cookie") or "").split(";"):
         name, _, value = part.strip().partition("=")
