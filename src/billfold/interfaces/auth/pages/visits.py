@@ -23,8 +23,10 @@ from billfold.kit.errors import BillfoldError
 COOKIE = "__Host-session"
 DEVICE_COOKIE = "__Host-device"
 HOME = "/account"
-_FIELDS_MAX = 20
+_FIELDS_MAX = 60
 _COOKIE_BYTES = 32
+_NO_TEXT = "\0"
+"""What no column of the database takes."""
 _SECRET = re.compile(r"[A-Za-z0-9_-]{43}")
 _OWN_PATH = re.compile(r"/(?:[A-Za-z0-9._~-][A-Za-z0-9._~/-]*)?(?:\?[A-Za-z0-9._~=&%+:/-]*)?")
 _BROWSERS = ("Edg", "OPR", "Firefox", "Chrome", "Safari", "curl")
@@ -114,7 +116,7 @@ def csrf_of(cookie: str, key: bytes) -> str:
 
 
 def form_of(arrival: Arrival) -> dict[str, str]:
-    """Return the fields of a form. Raises `bad-request`: unreadable, or one comes twice."""
+    """Return the fields of a form. Raises `bad-request`: unreadable, no text, or one twice."""
     try:
         pairs = parse_qsl(
             arrival.body.decode("ascii"),
@@ -145,6 +147,8 @@ def _each_once(pairs: list[tuple[str, str]]) -> dict[str, str]:
     found = dict(pairs)
     if len(found) != len(pairs):
         raise BillfoldError("bad-request", "A field comes twice.")
+    if any(_NO_TEXT in value for value in found.values()):
+        raise BillfoldError("bad-request", "A field is no text.")
     return found
 
 
