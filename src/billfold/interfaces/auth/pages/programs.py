@@ -26,6 +26,7 @@ PATH = "/companies/{customer_id:str}/programs"
 PROGRAMS_MAX = 50
 """How many a company may have in use."""
 _SCOPE = "scope."
+_NO_SCOPE = "choose at least one of these"
 _EMPTY = {"profile": PROFILES[0], "refreshes": "yes"}
 _TOO_MANY = f"has to wait: {PROGRAMS_MAX} programs are in use, and one must be ended first"
 
@@ -104,7 +105,8 @@ def _lines(form: Mapping[str, str], name: str) -> tuple[str, ...]:
 
 def _mistakes(wrong: InvalidInput) -> dict[str, str]:
     """Return what is wrong, by field: the first mistake of each."""
-    return {str(each.loc[-1]): each.msg for each in reversed(wrong.errors)}
+    told = {str(each.loc[-1]): each.msg for each in reversed(wrong.errors)}
+    return told | ({"scopes": _NO_SCOPE} if "scopes" in told else {})
 
 
 def _form(
