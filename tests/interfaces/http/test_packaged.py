@@ -14,4 +14,4 @@ def test_the_routes_of_every_module_are_found_and_those_of_inner_packages_are_no
 
 def test_examples_are_those_of_the_package_and_without_a_file_there_are_none() -> None:
     assert examples_of("billfold.kit") == {}
-    assert "response" in examples_of("billfold.interfaces.partner_api")["close_account_portal"]
+    assert "response" in examples_of("billfold.interfaces.partner_api")["create_account_portal"]
