@@ -7,13 +7,15 @@ import sys
 from contextlib import contextmanager
 
 import httpx
+import jwt
 import msgspec
 import pyotp
 import pytest
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from tests.interfaces.auth.pages.browser import forms_of
 from tests.interfaces.cli.test_sandbox import SOURCE, Sandbox
 
-from billfold.client import local_client
+from billfold.client import Authorization, Registered, local_client
 
 EXAMPLES = SOURCE.parent / "examples"
 PATIENCE_SECONDS = 60
@@ -121,6 +123,29 @@ def test_a_person_signs_in_and_lets_the_program_work_for_him(sandbox):
     assert "A DPoP token, bound to " in told
     assert "Dummy Customer Inc. (OPEN)" in told
     assert "code=" not in told
+
+
+def test_the_conformance_suite_finds_its_clients_in_the_sandbox(sandbox):
+    """What the suite is told is true: the addresses answer, and the keys are the clients'."""
+    with running(sandbox, "../conformance/prepare.py") as process:
+        assert "Written to" in end_of(process)
+    plan = msgspec.json.decode((sandbox.state / "conformance.json").read_bytes())
+    box = msgspec.json.decode((sandbox.state / "sandbox.json").read_bytes())
+    for name in ("client", "client2"):
+        client = plan[name]
+        [jwk] = client["jwks"]["keys"]
+        key = jwt.PyJWK(jwk).key
+        pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
+        back = "https://localhost.emobix.co.uk:8443/test/a/billfold/callback"
+        me = Registered(
+            issuer=box["auth_url"], client_id=client["client_id"], private_key=pem, kid=jwk["kid"],
+            redirect_uri=back + ("" if name == "client" else "?dummy1=lorem&dummy2=ipsum"),
+        )  # fmt: skip
+        with local_client(box["auth_url"], box["ca_file"]) as http:
+            assert http.get(plan["server"]["discoveryUrl"]).status_code == 200
+            assert Authorization(me).begin(http, client["scope"].split()).url
+        with local_client(box["customer_url"], box["ca_file"]) as http:
+            assert http.get(plan["resource"]["resourceUrl"]).status_code == 401
 
 
 def test_every_example_is_run_here():
