@@ -14,6 +14,7 @@ from billfold.engine.verify.customers import Progress, Walk
 from billfold.engine.verify.house import check_house
 from billfold.engine.verify.nouns import check_nouns
 from billfold.engine.verify.report import Finding, Findings, Report
+from billfold.engine.verify.told import check_told
 from billfold.kit.errors import BillfoldError
 
 if TYPE_CHECKING:
@@ -61,4 +62,5 @@ async def _verify(conn: Connection, progress: Progress | None, market: Market | 
     await check_house(conn, found, walk)
     found.turn_page()
     await check_nouns(conn, found, seed)
+    await check_told(conn, found)
     return found.report()
