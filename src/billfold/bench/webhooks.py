@@ -130,7 +130,7 @@ def bench_webhooks(ground: Ground, sizes: Sizes, say: Say) -> Chapter:
         telling = Telling(ground, sizes, say, stack)
         for number in range(1, sizes.runs + 1):
             telling.round(number)
-        for undelivered in (sizes.undelivered // SHORT_QUEUE, sizes.undelivered):
+        for undelivered in (max(RECEIVERS, sizes.undelivered // SHORT_QUEUE), sizes.undelivered):
             telling.drain(undelivered)
         courier = telling.teller.peak_memory_mib()
         telling.teller.close()
