@@ -17,9 +17,9 @@ SERVICE_ROLE = "SERVICE"
 class Client:
     """A registered program. `fapi2` clients must push their requests and prove their keys.
 
-    `customer_id` is whom a service user acts for. `dpop_bound`: no token without a proof;
-    `requires_nonce`: no proof without our nonce; `requires_signature`: requests to the Customer
-    API carry an RFC 9421 signature.
+    `customer_id` is whom a service user acts for, `member_id` what it is in that team.
+    `dpop_bound`: no token without a proof; `requires_nonce`: no proof without our nonce;
+    `requires_signature`: requests to the Customer API carry an RFC 9421 signature.
     """
 
     client_id: str
@@ -31,6 +31,7 @@ class Client:
     scopes: tuple[str, ...]
     grant_types: tuple[str, ...]
     customer_id: UUID | None
+    member_id: UUID | None
     dpop_bound: bool
     requires_nonce: bool
     requires_signature: bool
@@ -51,6 +52,7 @@ class ClientKey:
     key_id: str
     algorithm: str
     public_pem: str
+    created_at: datetime
     expires_at: datetime | None
 
 
@@ -59,8 +61,8 @@ class Access:
     """What an access token stands for: one client, one customer, at most one person.
 
     `jkt` is the thumbprint of the key that requests must be proven with; None for a bearer's.
-    `role` is the person's in the team now, SERVICE for a client by itself; `auth_time` is when he
-    signed in.
+    `role` is the person's in the team now, SERVICE for a client by itself, which is a member like
+    others; `auth_time` is when he signed in.
     """
 
     client_id: str

@@ -1,0 +1,4 @@
+DROP INDEX oauth_client_customer;
+ALTER TABLE oauth_client DROP CONSTRAINT oauth_client_is_member;
+ALTER TABLE oauth_client DROP COLUMN member_id;
+DROP TABLE invitation;
