@@ -70,7 +70,9 @@ def check_email(email: str) -> str:
     Whether mail arrives there only mail can tell. Raises InvalidInput at `email`.
     """
     try:
-        found = validate_email(email.strip(), check_deliverability=False, allow_smtputf8=False)
+        found = validate_email(
+            email.strip(), check_deliverability=False, allow_smtputf8=False, strict=True
+        )
     except EmailNotValidError:
         found = None
     address = "" if found is None else (found.ascii_email or "").lower()
