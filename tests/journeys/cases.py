@@ -24,15 +24,15 @@ _NEW_POCKET = {"pocket_name": "x", "deposit_strategy_id": "UST-4W"}
 _NAME, _LEFT = {"name": "x"}, {"status": "CLOSED", "closure_reason": "INACTIVITY"}
 
 _PERSON = {"first_name": "x", "last_name": "x", "email": "x@northwind.example", "role": "VIEWER"}
-_KEYS = [
+NOBODYS_KEYS = [
     f"-----BEGIN PUBLIC KEY-----\n{each}\n-----END PUBLIC KEY-----"
     for each in (
         "MCowBQYDK2VwAyEAGb9ECWmEzf6FQbrBZ9w7lshQhqowtrbLDFw4rXAxZuE=",
-        "MCowBQYDK2VwAyEAzeSxtB6DcIBTQqoMg4lJQQ2BFLzZ4RJxxbuVkRQuiOs=",
         "MCowBQYDK2VwAyEA11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=",
+        "MCowBQYDK2VwAyEAPUAXw+hDiVqStwqnTRt+vJyYLM8uxJaMwM1V8Sr0Zgw=",
     )
 ]
-"""Ed25519 keys whose private halves nobody has: those of RFC 8037 and RFC 8032."""
+"""Public keys as PEM (Ed25519) that no test signs with."""
 _TEAM, _PROGRAM = "/api/v1/team", "/api/v1/team/service-users/{member_id}"
 
 CUSTOMER = {
@@ -42,12 +42,12 @@ CUSTOMER = {
     ("GET", _TEAM): ("team.read", None),
     ("POST", f"{_TEAM}/invite"): ("team.write", _PERSON),
     ("POST", f"{_TEAM}/service-users"): (
-        "team.write", {"name": "x", "scopes": ["team.read"], "public_key": _KEYS[0]},
+        "team.write", {"name": "x", "scopes": ["team.read"], "public_key": NOBODYS_KEYS[0]},
     ),
     ("GET", _PROGRAM): ("team.read", None),
     ("GET", f"{_PROGRAM}/keys"): ("team.read", None),
-    ("POST", f"{_PROGRAM}/keys"): ("team.write", {"public_key": _KEYS[1]}),
-    ("POST", f"{_PROGRAM}/keys/rotate"): ("team.write", {"public_key": _KEYS[2]}),
+    ("POST", f"{_PROGRAM}/keys"): ("team.write", {"public_key": NOBODYS_KEYS[1]}),
+    ("POST", f"{_PROGRAM}/keys/rotate"): ("team.write", {"public_key": NOBODYS_KEYS[2]}),
     ("DELETE", f"{_PROGRAM}/keys/{{key_id}}"): ("team.write", None),
     ("GET", f"{_TEAM}/{{member_id}}"): ("team.read", None),
     ("PUT", f"{_TEAM}/{{member_id}}"): ("team.write", {"role": "VIEWER"}),
