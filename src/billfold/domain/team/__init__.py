@@ -9,7 +9,12 @@ from billfold.domain.team import programs
 from billfold.domain.team.accepting import accept, find_invitation, join
 from billfold.domain.team.acting import Administrator
 from billfold.domain.team.changes import change_member, deactivate_member
-from billfold.domain.team.invitations import cancel_invitation, invite, resend_invitation
+from billfold.domain.team.invitations import (
+    cancel_invitation,
+    forget_invitation,
+    invite,
+    resend_invitation,
+)
 from billfold.domain.team.reads import get_member, list_team
 from billfold.domain.team.rules import INVITATION_LASTS, ROLES, check_invited, permissions_of
 from billfold.domain.team.types import STATUSES, Invitation, Invited, Member, Status
@@ -29,6 +34,7 @@ __all__ = [
     "check_invited",
     "deactivate_member",
     "find_invitation",
+    "forget_invitation",
     "get_member",
     "invite",
     "join",

@@ -109,6 +109,13 @@ async def cancel_invitation(by: Administrator, member_id: UUID) -> Member:
     return invited
 
 
+async def forget_invitation(conn: Connection, customer_id: UUID, email: str) -> None:
+    """Drop an invitation that is of no use any more: the operator has made its person a member."""
+    await conn.execute(
+        "DELETE FROM invitation WHERE customer_id = $1 AND email = $2", customer_id, email
+    )
+
+
 async def _mail(conn: Connection, by: Administrator, invited: Member, secret: str) -> None:
     assert invited.email is not None
     link = f"{by.pages}/invitation?link={secret}"

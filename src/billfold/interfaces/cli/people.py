@@ -7,7 +7,7 @@ from uuid import UUID
 
 import typer
 
-from billfold.domain import oauth
+from billfold.domain import oauth, team
 from billfold.domain import people as who
 from billfold.domain.people import Person, Role, links, notices
 from billfold.interfaces.cli.ground import CannotGoOn, ground_of
@@ -54,6 +54,7 @@ def add(
                 conn, email=email, first_name=first_name, last_name=last_name, now=wall_now()
             )  # fmt: skip
             await who.add_member(conn, customer, user_id, role=chosen, now=wall_now())
+            await team.forget_invitation(conn, customer, who.check_email(email))
             return None if known else await _welcome(bank, conn, user_id)
 
     link = with_bank(ground_of(ctx), work)
