@@ -134,7 +134,10 @@ def rotate(ctx: typer.Context, client_id: ClientId, pem: KeyFile) -> None:
 
 @app.command(epilog=example("billfold client revoke books"))
 def revoke(ctx: typer.Context, client_id: ClientId) -> None:
-    """Take a program out of use for good, with its tokens and what people granted it."""
+    """Take a program out of use, with its tokens and what people granted it.
+
+    A service user is deactivated so; an administrator of its team can activate it again.
+    """
 
     async def work(conn: Connection) -> None:
         await oauth.revoke_client(conn, client_id, now=wall_now())
