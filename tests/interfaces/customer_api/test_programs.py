@@ -65,7 +65,7 @@ async def test_a_program_is_refused_with_each_mistake(desk):
         ({"public_key": None}, "public_key"),
         ({"profile": "loose"}, "profile"),
     ):
-        body = NEW | {"public_key": good.pem} | changed
+        body: dict[str, object] = NEW | {"public_key": good.pem} | changed
         await desk.invalid("POST", PATH, body, loc=f"body.{place}")
     for key in (weak, other):
         pem = key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
