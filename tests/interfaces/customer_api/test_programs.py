@@ -1,5 +1,7 @@
 """Service users: what they are made of, what they can never be given, and how their keys go."""
 
+from typing import Any
+
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
@@ -65,7 +67,7 @@ async def test_a_program_is_refused_with_each_mistake(desk):
         ({"public_key": None}, "public_key"),
         ({"profile": "loose"}, "profile"),
     ):
-        body: dict[str, object] = NEW | {"public_key": good.pem} | changed
+        body: dict[str, Any] = NEW | {"public_key": good.pem} | changed
         await desk.invalid("POST", PATH, body, loc=f"body.{place}")
     for key in (weak, other):
         pem = key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
