@@ -6,7 +6,7 @@ secret or the number of a card or of a person.
 """
 
 from billfold.domain.audit import seals
-from billfold.domain.audit.reads import chain_of, list_entries
+from billfold.domain.audit.reads import all_chains, list_entries
 from billfold.domain.audit.rules import START, follows, scrubbed
 from billfold.domain.audit.types import Entry, Head, Origin, Recorded, Seal, Wanted
 from billfold.domain.audit.writes import Deed, deed, record, record_all
@@ -20,7 +20,7 @@ __all__ = [
     "Recorded",
     "Seal",
     "Wanted",
-    "chain_of",
+    "all_chains",
     "deed",
     "follows",
     "list_entries",

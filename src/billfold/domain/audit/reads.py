@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
-from uuid import UUID
 
 import msgspec
 
@@ -20,6 +19,7 @@ COLUMNS = (
     "customer_id, entry_no, entry_id, recorded_at, actor, member_id, actor_name, client_id, action,"
     " resource_type, resource_id, outcome, ip_address, user_agent, details, hash"
 )
+_AT_ONCE = 1_000
 Place = tuple[datetime, int]
 """Where an entry stands: when it was recorded, and its number."""
 
@@ -59,10 +59,10 @@ async def list_entries(
     return [_entry(row) for row in rows]
 
 
-async def chain_of(conn: Connection, customer_id: UUID) -> AsyncIterator[Recorded]:
-    """Yield a customer's entries in their order; needs a transaction."""
-    statement = f"SELECT {COLUMNS} FROM audit_entry WHERE customer_id = $1 ORDER BY entry_no"  # noqa: S608 - as above
-    async for row in conn.cursor(statement, customer_id, prefetch=500):
+async def all_chains(conn: Connection, *, timeout_seconds: float) -> AsyncIterator[Recorded]:
+    """Yield the entries of all customers, each customer's in their order; in a transaction."""
+    statement = f"SELECT {COLUMNS} FROM audit_entry ORDER BY customer_id, entry_no"  # noqa: S608 - as above
+    async for row in conn.cursor(statement, prefetch=_AT_ONCE, timeout=timeout_seconds):
         yield _entry(row)
 
 
