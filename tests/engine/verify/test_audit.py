@@ -156,6 +156,7 @@ async def test_a_seal_under_the_banks_own_key_that_does_not_follow_is_named(log)
     async with log.transaction():
         await audit.record(log, VAULT, of(ANNA, 6), now=NOW)
         seal = await seals.seal_heads(log, VAULT, now=NOW)
+    assert seal is not None
     assert seal.seal_no == 2
     assert (await prove(log)).is_clean
     forged = seals.line_of(msgspec.structs.replace(seal, previous="0" * 64), VAULT)
