@@ -105,7 +105,7 @@ async def test_an_unknown_type_is_not_found(desk):
 
 async def test_only_administrators_choose_who_hears_of_what(desk, desks):
     manager = await desks(desk.team.customer, role="MANAGER")
-    body = {"roles": [], "user_ids": []}
+    body: dict[str, list[str]] = {"roles": [], "user_ids": []}
     await manager.refused("PUT", FUNDS, body, status=403, code="forbidden")
     await manager.refused("DELETE", FUNDS, status=403, code="forbidden")
     assert await manager.get(FUNDS) == DEFAULT

@@ -50,11 +50,13 @@ async def notify(
     description: str,
     now: datetime,
     metadata: Mapping[str, Any] | None = None,
+    informed: UUID | None = None,
 ) -> int:
     """Tell everybody who is in the audience of a type now; return how many are.
 
     To be called in the transaction of the cause: it leaves a row and a letter for each of them,
-    and nothing when there is nobody. Raises Broken for a type that is not in the table.
+    and nothing when there is nobody. Who is `informed` by another letter gets no second one.
+    Raises Broken for a type that is not in the table.
     """
     if kind not in KINDS:
         raise Broken(f"{kind!r} is no type of notification")
@@ -69,6 +71,8 @@ async def notify(
         _ADDRESS, customer_id, [each.user_id for each in people], now, notification_id
     )
     for each in people:
+        if each.user_id == informed:
+            continue
         notice = _letter(each, title, description)
         await letters.write_letter(conn, vault, each.email, notice, now=now)
     return len(people)
