@@ -5,6 +5,7 @@ A person may belong to several teams; each has its own log, and is told in it un
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -105,11 +106,12 @@ async def record(
     visit: Visit,
     person: Person,
     action: str,
-    details: dict[str, object],
+    details: Mapping[str, object],
     *,
     failed: bool = False,
+    only: UUID | None = None,
 ) -> None:
-    """Add an entry about a person to the log of each of his teams."""
+    """Add an entry about a person to the log of each of his teams, or of one `only`."""
     entries = [
         Entry(
             customer_id=team.customer_id,
@@ -118,9 +120,10 @@ async def record(
             resource_type="user",
             resource_id=person.user_id,
             outcome="FAILURE" if failed else "SUCCESS",
-            details=details,
+            details=dict(details),
         )
         for team in await _teams_of(conn, person.user_id)
+        if only is None or team.customer_id == only
     ]
     await audit.record_all(conn, desk.bank.vault, entries, now=visit.now)
 
