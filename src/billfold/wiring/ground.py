@@ -24,6 +24,7 @@ from billfold.interfaces.cli.ground import CannotGoOn, Report
 from billfold.interfaces.customer_api.app import customer_document
 from billfold.interfaces.http.plain import serve_plain
 from billfold.interfaces.http.serve import https_server
+from billfold.interfaces.outbound.notary import Notary
 from billfold.interfaces.outbound.post import Post
 from billfold.interfaces.partner_api.app import partner_document, partner_routes
 from billfold.interfaces.sandbox import routes as sandbox_routes
@@ -31,12 +32,15 @@ from billfold.kit.clock import wall_now
 from billfold.kit.settings import Settings, variable_of
 from billfold.kit.tls import TlsFiles, ensure_certificates
 from billfold.migrations import runner
+from billfold.wiring.archiving import SEALS, archive_of
 from billfold.wiring.mailing import mail_of
-from billfold.wiring.opening import found, open_bank
+from billfold.wiring.opening import found, open_bank, vault_of
 
 if TYPE_CHECKING:
     from billfold.engine.bank import Bank
+    from billfold.kit.crypto import Vault
     from billfold.kit.db import Connection
+    from billfold.ports.archive import Archive
 
 DATABASE = "billfold"
 APP = "billfold.wiring:partner_app"
@@ -192,7 +196,16 @@ class Wiring:
 
     async def work(self, bank: Bank, stop: asyncio.Event) -> None:
         """Do what is due until told to stop."""
-        await Worker(bank, carry_out_pending, Post(mail_of(bank.settings))).run(stop)
+        errands = (Post(mail_of(bank.settings)), Notary(archive_of(bank.settings)))
+        await Worker(bank, carry_out_pending, *errands).run(stop)
+
+    def vault(self, settings: Settings) -> Vault:
+        """Return what seals and vouches."""
+        return vault_of(settings)
+
+    def archive(self, settings: Settings) -> Archive:
+        """Return where the seals of the audit log are carried to."""
+        return archive_of(settings)
 
     def environment(self, settings: Settings, dsn: str, **changes: object) -> dict[str, str]:
         """Return the environment in which a child process sees these settings."""
@@ -216,7 +229,7 @@ class Wiring:
                     "Another process uses the database.", "Stop the other sandbox first."
                 )
             shutil.rmtree(folder)
-        for name in ("sandbox.json", "story.jsonl", "encryption.key"):
+        for name in ("sandbox.json", "story.jsonl", "encryption.key", SEALS):
             (state_dir / name).unlink(missing_ok=True)
 
 

@@ -89,6 +89,14 @@ async def memberships_of(conn: Connection | Pool, user_id: UUID) -> list[Members
     return [_read(row, Membership) for row in await conn.fetch(_MEMBERSHIPS, user_id)]
 
 
+async def is_member(conn: Connection | Pool, customer_id: UUID, member_id: UUID) -> bool:
+    """Tell whether somebody is or was of a customer's team."""
+    found = await conn.fetchval(
+        "SELECT 1 FROM membership WHERE member_id = $1 AND customer_id = $2", member_id, customer_id
+    )
+    return found is not None
+
+
 async def factors_of(conn: Connection | Pool, user_id: UUID) -> Factors:
     """Return what a person can prove himself with."""
     return _read(await conn.fetchrow(_FACTORS, user_id), Factors)

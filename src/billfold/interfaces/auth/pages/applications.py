@@ -15,6 +15,7 @@ from billfold.domain.people import Membership, notices
 from billfold.interfaces.auth.pages.arriving import write
 from billfold.interfaces.auth.pages.entrance import Desk
 from billfold.interfaces.auth.pages.looks import go
+from billfold.interfaces.auth.pages.recorded import record
 from billfold.interfaces.auth.pages.visits import Visit, query_of
 from billfold.interfaces.http.arrivals import ArrivedRequest
 from billfold.kit.errors import NotFound
@@ -49,7 +50,7 @@ async def decide(desk: Desk, visit: Visit) -> Response[Any]:
     if member is None:
         return await _show(desk, visit, wanted, wrong="Choose a company.")
     person = visit.person
-    async with pool.acquire() as conn:
+    async with pool.acquire() as conn, conn.transaction():
         back = await oauth.approve(
             conn,
             wanted.request_id,
@@ -60,6 +61,8 @@ async def decide(desk: Desk, visit: Visit) -> Response[Any]:
             issuer=desk.origin,
             now=visit.now,
         )
+        given = {"client": wanted.client_id, "scopes": wanted.scopes}
+        await record(conn, desk, visit, person, "grant.created", given, only=member.customer_id)
     words = [SCOPES[scope] for scope in wanted.scopes]
     notice = notices.access_granted(
         person, wanted.client_name, member.customer_name, words, visit.now
@@ -78,12 +81,16 @@ async def list_applications(desk: Desk, visit: Visit) -> Response[Any]:
 @post("/applications/{grant_id:str}/revoke")
 async def revoke(grant_id: str, desk: Desk, visit: Visit) -> Response[Any]:
     """Take a grant back; its tokens end at once."""
-    async with desk.bank.pool.acquire() as conn:
-        done = await oauth.revoke_grant(
-            conn, user_id=visit.person.user_id, grant_id=_uuid(grant_id), now=visit.now
-        )
-    if not done:
-        raise NotFound("This was taken back already.")
+    person, asked = visit.person, _uuid(grant_id)
+    grants = await oauth.grants_of(desk.bank.pool, person.user_id)
+    grant = next((each for each in grants if each.grant_id == asked), None)
+    async with desk.bank.pool.acquire() as conn, conn.transaction():
+        if grant is None or not await oauth.revoke_grant(
+            conn, user_id=person.user_id, grant_id=asked, now=visit.now
+        ):
+            raise NotFound("This was taken back already.")
+        given = {"client": grant.client_id}
+        await record(conn, desk, visit, person, "grant.revoked", given, only=grant.customer_id)
     return go("/applications")
 
 

@@ -13,6 +13,7 @@ from billfold.domain.people import Person, links, notices
 from billfold.interfaces.auth.pages.arriving import write
 from billfold.interfaces.auth.pages.entrance import ANYBODY, Desk
 from billfold.interfaces.auth.pages.looks import go, session_cookie
+from billfold.interfaces.auth.pages.recorded import PASSWORD_CHANGED, note_change
 from billfold.interfaces.auth.pages.visits import Visit, query_of
 from billfold.interfaces.http.arrivals import ArrivedRequest
 from billfold.kit.errors import InvalidInput
@@ -54,6 +55,7 @@ async def set_new_password(desk: Desk, visit: Visit) -> Response[Any]:
         await people.tries.forget_tries(conn, people.tries.password_of(person.email))
         for ended in await people.sessions.end_sessions(conn, person.user_id):
             await oauth.revoke_session(conn, ended)
+        await note_change(conn, desk, visit, person, PASSWORD_CHANGED, "the password was changed")
     await write(desk, visit, person, notices.password_changed(person, visit.now))
     cookie = await people.sessions.open_session(
         pool, person.user_id, proved=("pwd",), complete=False, visitor=visit.visitor, now=visit.now
