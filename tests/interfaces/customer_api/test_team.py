@@ -33,7 +33,7 @@ async def link_in(bank):
     claimed = await people.letters.claim_letters(bank.pool, bank.vault, wall_now())
     for each in claimed:
         await people.letters.note_sent(bank.pool, each.letter_id, wall_now())
-    return [each.text.partition("link=")[2].split()[0] for each in claimed]
+    return [each.text.partition("link=")[2].split()[0] for each in claimed if "link=" in each.text]
 
 
 async def test_an_invited_person_is_pending_and_gets_a_letter(desk):
@@ -250,3 +250,33 @@ async def test_a_change_is_refused_when_it_says_nothing_that_can_be(desk):
         await desk.ask("PUT", path, body, status=422)
     for wrong in ("x/", "x/invite/"):
         await desk.invalid("DELETE", PATH + wrong, loc="path.member_id")
+
+
+async def test_every_change_is_in_the_log_and_told_to_the_administrators(desk, desks):
+    other = await desks(desk.team.customer, role="VIEWER")
+    path, own = f"{PATH}{await own_id(other)}/", await own_id(desk)
+    made = await invited(desk)
+    for method in ("POST", "DELETE"):
+        await desk.ask(method, f"{PATH}{made['member_id']}/invite/", status=200)
+    await desk.ask("PUT", path, {"role": "VIEWER"}, status=200)
+    for body in ({"role": "APPROVER"}, {"status": "DEACTIVATED"}, {"status": "ACTIVE"}):
+        await desk.ask("PUT", path, body, status=200)
+    await desk.ask("DELETE", f"{PATH}{own}/", status=409)
+    rows = await desk.bank.pool.fetch(
+        "SELECT action, outcome, member_id FROM audit_entry WHERE customer_id = $1 "
+        "AND actor = 'MEMBER' ORDER BY entry_no",
+        UUID(desk.team.customer),
+    )
+    assert [(row["action"], row["outcome"]) for row in rows] == [
+        ("member.invited", "SUCCESS"),
+        ("invite.resent", "SUCCESS"),
+        ("invite.cancelled", "SUCCESS"),
+        ("member.updated", "SUCCESS"),
+        ("member.deactivated", "SUCCESS"),
+        ("member.reactivated", "SUCCESS"),
+        ("member.deactivated", "FAILURE"),
+    ]
+    assert {str(row["member_id"]) for row in rows} == {own}
+    told = (await desk.get("/api/v1/notifications/"))["items"]
+    assert [each["type"] for each in told] == ["TEAM_MEMBER_CHANGED"] * 5
+    assert told[2]["description"] == "Anna Lind changed Anna Lind: Viewer became Approver."

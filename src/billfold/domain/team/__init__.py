@@ -6,7 +6,7 @@ knows how a person proves himself, and never what a token is.
 """
 
 from billfold.domain.team import programs
-from billfold.domain.team.accepting import accept, find_invitation, join
+from billfold.domain.team.accepting import Bearer, accept, find_invitation, join
 from billfold.domain.team.acting import Administrator
 from billfold.domain.team.changes import change_member, deactivate_member
 from billfold.domain.team.invitations import (
@@ -24,6 +24,7 @@ __all__ = [
     "ROLES",
     "STATUSES",
     "Administrator",
+    "Bearer",
     "Invitation",
     "Invited",
     "Member",

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
+from billfold.domain import audit, notifications
+from billfold.domain.audit import Deed, Origin
+
 if TYPE_CHECKING:
     from billfold.kit.crypto import Vault
-    from billfold.kit.db import Connection, Pool
+    from billfold.kit.db import Pool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,36 +29,31 @@ class Administrator:
     customer_id: UUID
     customer_name: str
     name: str
+    origin: Origin
     scopes: frozenset[str] | None
     pages: str
     now: datetime
     wall: datetime
 
 
-@dataclass(slots=True)
-class Deed:
-    """A change under way: `conn` is in its transaction."""
-
-    conn: Connection
-    resource_id: UUID | str | None
-    details: dict[str, Any]
-
-
-@asynccontextmanager
-async def deed(
+def deed(
     by: Administrator,
     action: str,
     resource: tuple[str, UUID | str | None],
     **details: Any,  # noqa: ANN401 - small JSON
-) -> AsyncIterator[Deed]:
-    """Open the transaction of a change."""
-    del action
-    async with by.pool.acquire() as conn, conn.transaction():
-        yield Deed(conn, resource[1], details)
+) -> AbstractAsyncContextManager[Deed]:
+    """Lend the transaction of a change; it leaves its entry, also when it is refused."""
+    return audit.deed(
+        by.pool, by.vault, by.customer_id, by.origin, action,
+        resource=resource, now=by.wall, details=details,
+    )  # fmt: skip
 
 
 async def tell_administrators(
     doing: Deed, by: Administrator, kind: str, title: str, description: str
 ) -> None:
     """Tell the administrators, in the transaction of the change."""
-    del doing, by, kind, title, description
+    await notifications.notify(
+        doing.conn, by.vault, by.customer_id, kind, title=title, description=description,
+        metadata={"member_id": doing.resource_id}, now=by.wall,
+    )  # fmt: skip

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Literal
 from uuid import UUID
 
 from billfold.domain import oauth, people
+from billfold.domain.audit import Deed
 from billfold.domain.people import PERMISSIONS, Role, letters, notices
 from billfold.domain.team import rules
-from billfold.domain.team.acting import Administrator, Deed, deed, tell_administrators
+from billfold.domain.team.acting import Administrator, deed, tell_administrators
 from billfold.domain.team.reads import get_member
 from billfold.domain.team.types import Member
 from billfold.kit.errors import InvalidInput, Refused
@@ -75,7 +76,9 @@ async def _change(
     if status is not None and status != before.status:
         await _give_status(conn, by, before, status)
     after = await get_member(conn, by.customer_id, member_id, by.now)
-    if after != before:
+    if after == before:
+        doing.skip()
+    else:
         said = f"{by.name} changed {after.name}: {_told(before, after)}."
         await tell_administrators(
             doing, by, "TEAM_MEMBER_CHANGED", "A member of the team was changed", said

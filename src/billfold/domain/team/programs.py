@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
 from billfold.domain import oauth
+from billfold.domain.audit import Deed
 from billfold.domain.oauth import BY_ITSELF, Client, ClientKey, NewClient
 from billfold.domain.team import rules
-from billfold.domain.team.acting import Administrator, Deed, deed, tell_administrators
+from billfold.domain.team.acting import Administrator, deed, tell_administrators
 from billfold.domain.team.reads import get_member
 from billfold.domain.team.types import Member
 from billfold.kit.errors import InvalidInput, NotFound, Refused

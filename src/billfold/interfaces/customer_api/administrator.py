@@ -21,6 +21,7 @@ async def administrator_of(member: Member, bank: Bank) -> Administrator:
         customer_id=member.customer_id,
         customer_name=(await member.customer(bank)).name,
         name=name,
+        origin=member.origin,
         scopes=access.scopes if access.user_id is None else None,
         pages=bank.settings.auth_origin,
         now=member.now,

@@ -8,20 +8,26 @@ from tests.domain.oauth.people import company
 from tests.interfaces.auth.pages.browser import found
 
 from billfold.domain import people, team
+from billfold.domain.audit import Origin
 from billfold.engine.stepping import Stepping
 
 NEW = "lantern-gravel-otter"
 BEN = "ben@northwind.example"
 
 
+async def administrator(bank, clock, customer_id, customer_name):
+    """Return whoever may change the team of a company."""
+    return team.Administrator(
+        pool=bank.pool, vault=bank.vault, customer_id=customer_id, customer_name=customer_name,
+        name="Anna Lind", origin=Origin.operator(), scopes=None,
+        pages="https://auth.localhost:8443", now=await bank.now(), wall=clock.now,
+    )  # fmt: skip
+
+
 @pytest.fixture
 async def boss(bank, anna):
-    """Anna as whoever changes her team."""
-    return team.Administrator(
-        pool=bank.pool, vault=bank.vault, customer_id=anna.customer_id, customer_name="Northwind",
-        name="Anna Lind", scopes=None, pages="https://auth.localhost:8443", now=await bank.now(),
-        wall=anna.clock.now,
-    )  # fmt: skip
+    """The administrator of Anna's team."""
+    return await administrator(bank, anna.clock, anna.customer_id, "Northwind")
 
 
 @pytest.fixture
@@ -58,6 +64,10 @@ async def test_somebody_new_joins_with_password_and_second_factor(bank, browser,
     )
     assert tuple(row) == (made.member_id, "MANAGER", "ACTIVE", clock.now, "+12025550123")
     assert await bank.pool.fetchval("SELECT count(*) FROM invitation") == 0
+    entry = await bank.pool.fetchrow(
+        "SELECT member_id, actor_name, resource_id FROM audit_entry WHERE action = 'member.joined'"
+    )
+    assert tuple(entry) == (made.member_id, "Benjamin Ode", str(made.member_id))
 
 
 async def test_a_link_works_once_and_looking_does_not_use_it(new_browser, invited):
@@ -84,13 +94,9 @@ async def test_a_weak_password_or_an_empty_name_does_not_use_the_link_up(bank, b
     assert await people.find_person_by_email(bank.pool, BEN) is None
 
 
-async def test_a_person_of_another_company_signs_in_and_accepts(bank, anna, browser, boss, letters):
+async def test_a_person_of_another_company_signs_in_and_accepts(bank, anna, browser, letters):
     other_id = await company(bank.pool, "Contoso")
-    by = team.Administrator(
-        pool=bank.pool, vault=bank.vault, customer_id=other_id, customer_name="Contoso",
-        name="Cora Vale", scopes=None, pages="https://auth.localhost:8443", now=boss.now,
-        wall=boss.wall,
-    )  # fmt: skip
+    by = await administrator(bank, anna.clock, other_id, "Contoso")
     wanted = team.Invited(
         first_name="A", last_name="L", email=anna.email, phone_number=None, role="VIEWER"
     )

@@ -8,6 +8,7 @@ from billfold.domain import people
 from billfold.domain.people import Membership
 from billfold.domain.team import Administrator
 from billfold.interfaces.auth.pages.entrance import Desk
+from billfold.interfaces.auth.pages.recorded import origin_of
 from billfold.interfaces.auth.pages.visits import Visit
 from billfold.kit.errors import NotFound, Refused
 
@@ -38,6 +39,7 @@ async def administrator_in(desk: Desk, visit: Visit, customer_id: str) -> Admini
         customer_id=member.customer_id,
         customer_name=member.customer_name,
         name=visit.person.name,
+        origin=origin_of(visit, visit.person, member.member_id),
         scopes=None,
         pages=desk.origin,
         now=await bank.now(),

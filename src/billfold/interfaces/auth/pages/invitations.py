@@ -9,7 +9,8 @@ from litestar import Response, get, post
 from litestar.handlers import HTTPRouteHandler
 
 from billfold.domain import people, team
-from billfold.domain.team import Invitation
+from billfold.domain.audit import Origin
+from billfold.domain.team import Bearer, Invitation
 from billfold.interfaces.auth.pages.entrance import ANYBODY, Desk
 from billfold.interfaces.auth.pages.links import check_typed_password
 from billfold.interfaces.auth.pages.looks import go, session_cookie
@@ -40,9 +41,9 @@ async def accept_invitation(desk: Desk, visit: Visit) -> Response[Any]:
     if found is None:
         return _gone(desk, visit)
     if visit.is_signed_in:
-        now = await desk.bank.now()
+        bearer = await _bearer(desk, visit, link)
         async with desk.bank.pool.acquire() as conn:
-            joined = await team.accept(conn, link, visit.person, now=now, wall=visit.now)
+            joined = await team.accept(conn, bearer, visit.person)
         return _gone(desk, visit) if joined is None else go(f"/team/{found.customer_id}")
     try:
         return await _join(desk, visit, found, link)
@@ -60,11 +61,11 @@ async def _join(desk: Desk, visit: Visit, found: Invitation, link: str) -> Respo
     known = (found.email, first_name, last_name)
     check_typed_password(password, form.get("again", ""), known=known)
     password_hash = await desk.gate.hash(password)
+    bearer = await _bearer(desk, visit, link)
     async with pool.acquire() as conn:
         person = await team.join(
-            conn, link, first_name=first_name, last_name=last_name, password_hash=password_hash,
-            now=await desk.bank.now(), wall=visit.now,
-        )  # fmt: skip
+            conn, bearer, first_name=first_name, last_name=last_name, password_hash=password_hash
+        )
     if person is None:
         return _gone(desk, visit)
     cookie = await people.sessions.open_session(
@@ -72,6 +73,15 @@ async def _join(desk: Desk, visit: Visit, found: Invitation, link: str) -> Respo
     )
     to = quote(f"/team/{found.customer_id}", safe="")
     return go(f"/second-factor?next={to}", session_cookie(cookie))
+
+
+async def _bearer(desk: Desk, visit: Visit, link: str) -> Bearer:
+    origin = Origin(
+        kind="MEMBER",
+        ip_address=visit.arrival.client,
+        user_agent=visit.arrival.header(b"user-agent"),
+    )
+    return Bearer(link, origin, desk.bank.vault, await desk.bank.now(), visit.now)
 
 
 async def _find(desk: Desk, visit: Visit, link: str) -> Invitation | None:
