@@ -24,3 +24,7 @@ UPDATE oauth_client SET member_id = gen_random_uuid() WHERE customer_id IS NOT N
 ALTER TABLE oauth_client
   ADD CONSTRAINT oauth_client_is_member CHECK ((member_id IS NULL) = (customer_id IS NULL));
 CREATE INDEX oauth_client_customer ON oauth_client (customer_id) WHERE customer_id IS NOT NULL;
+
+-- Which member gave a program its key, a person or another program; the operator is nobody. Whoever
+-- did can act as the program.
+ALTER TABLE client_key ADD COLUMN registered_by uuid;

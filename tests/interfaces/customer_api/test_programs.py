@@ -9,6 +9,8 @@ from tests.domain.oauth.programs import KEYS, new_key
 from tests.interfaces.customer_api.desk import MemberDesk, Team, token_for
 from tests.interfaces.partner_api.test_token import private_pem
 
+from billfold.domain.team import programs
+
 PATH = "/api/v1/team/service-users/"
 NEW = {"name": "Ledger", "scopes": ["pockets.read", "customer.read"]}
 
@@ -137,3 +139,14 @@ async def test_a_person_is_no_program(desk):
     own = (await desk.get("/api/v1/user/"))["member_id"]
     for path in (f"{PATH}{own}/", f"{PATH}{own}/keys/"):
         await desk.refused("GET", path, status=404, code="not-found")
+
+
+async def test_who_gave_a_program_a_key_is_known_through_programs_too(desk, desks, acting):
+    its, _ = await acting("team.read", "team.write", "customer.read")
+    made_by_it = await its.post(PATH, NEW | {"public_key": new_key().pem, "scopes": ["team.read"]})
+    client_id, second = made_by_it["client_id"], await desks(desk.team.customer)
+    pool = desk.bank.pool
+    assert await programs.keepers_of(pool, client_id) == {desk.team.user_id}
+    keys = f"{PATH}{made_by_it['member_id']}/keys/"
+    await second.post(f"{keys}rotate/", {"public_key": new_key().pem})
+    assert await programs.keepers_of(pool, client_id) == {desk.team.user_id, second.team.user_id}

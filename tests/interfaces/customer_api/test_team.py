@@ -1,6 +1,7 @@
 """The team through the Customer API: who is in it, who is invited, and who no longer is."""
 
 import asyncio
+from datetime import timedelta
 from uuid import UUID
 
 from tests.domain.oauth.people import member
@@ -9,6 +10,7 @@ from tests.interfaces.customer_api.desk import Team, token_for
 from billfold.domain import people
 from billfold.kit import ids
 from billfold.kit.clock import wall_now
+from billfold.kit.crypto import hash_token
 
 PATH = "/api/v1/team/"
 BEN = {"first_name": "Ben", "last_name": "Ode", "email": "ben@northwind.example", "role": "MANAGER"}
@@ -34,6 +36,20 @@ async def link_in(bank):
     for each in claimed:
         await people.letters.note_sent(bank.pool, each.letter_id, wall_now())
     return [each.text.partition("link=")[2].split()[0] for each in claimed if "link=" in each.text]
+
+
+async def keep_refresh_token(bank, team):
+    """Let a member have granted something, with a token to go on with."""
+    customer_id, grant_id, now = UUID(team.customer), ids.new(), wall_now()
+    await bank.pool.execute(
+        "INSERT INTO oauth_grant VALUES ($1, 'books', $2, $3, '{profile}', $4, $4)",
+        grant_id, team.user_id, customer_id, now,
+    )  # fmt: skip
+    await bank.pool.execute(
+        "INSERT INTO refresh_token VALUES ('x', 'books', $1, $2, $3, $4, '{profile}', NULL, $5, "
+        "$4, $5, $6)",
+        team.user_id, customer_id, grant_id, ids.new(), now, now + timedelta(days=90),
+    )  # fmt: skip
 
 
 async def test_an_invited_person_is_pending_and_gets_a_letter(desk):
@@ -163,15 +179,27 @@ async def test_nobody_but_an_administrator_changes_the_team_or_himself(desk, des
         ("DELETE", f"{pending}/invite/", b""),
     ):
         await other.refused(method, PATH + path, body, status=403, code="forbidden")
-    assert await desk.get(PATH) == before == await other.get(PATH)
+    assert await desk.get(PATH) == before
+
+
+async def test_only_who_changes_the_team_sees_how_to_call_the_others(desk, desks):
+    other = await desks(desk.team.customer, role="MANAGER")
+    mine, boss = await own_id(other), await own_id(desk)
+    told = (await other.get(PATH))["groups"][0]["members"]
+    assert {each["member_id"]: each["phone_number"] for each in told} == {
+        mine: "+12025550123", boss: None,
+    }  # fmt: skip
+    assert (await other.get(f"{PATH}{boss}/"))["phone_number"] is None
+    assert (await desk.get(f"{PATH}{mine}/"))["phone_number"] == "+12025550123"
 
 
 async def test_a_deactivated_members_tokens_and_grants_end_at_once_and_stay_away(desk, desks):
     bank, other = desk.bank, await desks(desk.team.customer, role="MANAGER")
     path = f"{PATH}{await own_id(other)}/"
-    await bank.pool.execute(
-        "INSERT INTO oauth_grant VALUES ($1, 'books', $2, $3, '{profile}', now(), now())",
-        ids.new(), other.team.user_id, UUID(desk.team.customer),
+    await keep_refresh_token(bank, other.team)
+    session = await people.sessions.open_session(
+        bank.pool, other.team.user_id, proved=("pwd", "otp"), complete=True,
+        visitor=people.Visitor(address="203.0.113.7", device="a browser"), now=wall_now(),
     )  # fmt: skip
     elsewhere = await desks(role="VIEWER")
     async with bank.pool.acquire() as conn:
@@ -181,6 +209,8 @@ async def test_a_deactivated_members_tokens_and_grants_end_at_once_and_stay_away
     answer = await other.ask("GET", "/api/v1/customer/", status=401)
     assert 'error="invalid_token"' in answer.headers["www-authenticate"]
     assert await bank.pool.fetchval("SELECT revoked_at IS NOT NULL FROM oauth_grant")
+    assert await bank.pool.fetchval("SELECT count(*) FROM refresh_token") == 0
+    assert await people.find_session(bank.pool, hash_token(session), wall_now()) is None
     await other.ask("GET", "/api/v1/customer/", status=200, token=there)
     await desk.refused("DELETE", path, status=409, code="member-not-active")
     assert (await desk.ask("PUT", path, {"status": "DEACTIVATED"}, status=200)).is_success

@@ -35,8 +35,8 @@ SELECT client_id, key_id, algorithm, public_pem, created_at, expires_at FROM cli
  ORDER BY created_at DESC, key_id
 """
 _NEW_KEY = """
-INSERT INTO client_key (client_id, key_id, algorithm, public_pem, created_at)
-VALUES ($1, $2, $3, $4, $5)
+INSERT INTO client_key (client_id, key_id, algorithm, public_pem, created_at, registered_by)
+VALUES ($1, $2, $3, $4, $5, $6)
 """
 _REVOKE_KEY = """
 UPDATE client_key SET expires_at = $3
@@ -107,9 +107,17 @@ async def restore_client(conn: Connection, client_id: str) -> None:
 
 
 async def add_client_key(
-    conn: Connection | Pool, client_id: str, key: str, *, now: datetime, key_id: str | None = None
+    conn: Connection | Pool,
+    client_id: str,
+    key: str,
+    *,
+    now: datetime,
+    key_id: str | None = None,
+    by: UUID | None = None,
 ) -> ClientKey:
     """Register a public key, PEM or JWK as text, under `key_id` or its thumbprint.
+
+    `by` is the member who does, None for the operator.
 
     Its kind decides the algorithm: P-256 is ES256, RSA PS256, Ed25519 EdDSA. Raises InvalidInput,
     Refused `duplicate-id`, NotFound.
@@ -118,7 +126,7 @@ async def add_client_key(
     key_id = key_id or known.thumbprint
     pem = to_pem(known.key)
     try:
-        await conn.execute(_NEW_KEY, client_id, key_id, known.algorithm, pem, now)
+        await conn.execute(_NEW_KEY, client_id, key_id, known.algorithm, pem, now, by)
     except asyncpg.UniqueViolationError:
         raise Refused("duplicate-id", f"The key {key_id} is registered already.") from None
     except asyncpg.ForeignKeyViolationError:
@@ -127,11 +135,17 @@ async def add_client_key(
 
 
 async def rotate_client_key(
-    conn: Connection, client_id: str, key: str, *, now: datetime, overlap: timedelta = OVERLAP
+    conn: Connection,
+    client_id: str,
+    key: str,
+    *,
+    now: datetime,
+    overlap: timedelta = OVERLAP,
+    by: UUID | None = None,
 ) -> ClientKey:
     """Register a key in the place of all others; those are accepted for `overlap` more."""
     async with conn.transaction():
-        added = await add_client_key(conn, client_id, key, now=now)
+        added = await add_client_key(conn, client_id, key, now=now, by=by)
         await conn.execute(_RETIRE, client_id, now + overlap, added.key_id)
     return added
 

@@ -16,7 +16,13 @@ from billfold.domain.team.invitations import (
     resend_invitation,
 )
 from billfold.domain.team.reads import get_member, list_team
-from billfold.domain.team.rules import INVITATION_LASTS, ROLES, check_invited, permissions_of
+from billfold.domain.team.rules import (
+    INVITATION_LASTS,
+    ROLES,
+    changes_team,
+    check_invited,
+    permissions_of,
+)
 from billfold.domain.team.types import STATUSES, Invitation, Invited, Member, Status
 
 __all__ = [
@@ -32,6 +38,7 @@ __all__ = [
     "accept",
     "cancel_invitation",
     "change_member",
+    "changes_team",
     "check_invited",
     "deactivate_member",
     "find_invitation",

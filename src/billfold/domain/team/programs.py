@@ -24,6 +24,15 @@ if TYPE_CHECKING:
     from billfold.kit.db import Connection, Pool
 
 _KEYS_MAX = 10
+_KEEPERS = """
+WITH RECURSIVE keeper (member_id) AS (
+  SELECT k.registered_by FROM client_key k WHERE k.client_id = $1
+  UNION
+  SELECT k.registered_by FROM keeper
+    JOIN oauth_client c USING (member_id) JOIN client_key k ON k.client_id = c.client_id
+)
+SELECT m.user_id FROM keeper JOIN membership m USING (member_id)
+"""
 
 
 class Program(NamedTuple):
@@ -52,7 +61,9 @@ async def create(
         conn = doing.conn
         try:
             made = await oauth.register_client(conn, new, now=by.now)
-            key = await oauth.add_client_key(conn, made.client_id, public_key, now=by.wall)
+            key = await oauth.add_client_key(
+                conn, made.client_id, public_key, now=by.wall, by=by.origin.member_id
+            )
         except InvalidInput as wrong:
             raise InvalidInput(rules.of_public_key(wrong)) from None
         assert made.member_id is not None
@@ -76,6 +87,14 @@ async def get(
     return Program(member, client, await oauth.client_keys(conn, client.client_id, wall))
 
 
+async def keepers_of(conn: Connection | Pool, client_id: str) -> frozenset[UUID]:
+    """Return the users who ever gave a program a key, themselves or through a program of theirs.
+
+    Each of them can act as the program; what it asks for none of them decides.
+    """
+    return frozenset(row["user_id"] for row in await conn.fetch(_KEEPERS, client_id))
+
+
 async def add_key(by: Administrator, member_id: UUID, public_key: str) -> ClientKey:
     """Register a key beside those there are.
 
@@ -85,7 +104,7 @@ async def add_key(by: Administrator, member_id: UUID, public_key: str) -> Client
         found = await _changed(doing, by, member_id)
         if len(found.keys) >= _KEYS_MAX:
             raise InvalidInput.at("public_key", msg=f"would be one more than {_KEYS_MAX} keys")
-        key = await _registered(doing, found, public_key, by.wall)
+        key = await _registered(doing, by, found, public_key)
         await _alert(doing, by, found, "A key of a service user was added")
     return key
 
@@ -94,7 +113,7 @@ async def rotate_keys(by: Administrator, member_id: UUID, public_key: str) -> Cl
     """Register a key in the place of all others; those are accepted for a day more."""
     async with deed(by, "service_user.key_rotated", ("member", member_id)) as doing:
         found = await _changed(doing, by, member_id)
-        key = await _registered(doing, found, public_key, by.wall, replaces=True)
+        key = await _registered(doing, by, found, public_key, replaces=True)
         await _alert(doing, by, found, "The key of a service user was replaced")
     return key
 
@@ -118,11 +137,13 @@ async def _changed(doing: Deed, by: Administrator, member_id: UUID) -> Program:
 
 
 async def _registered(
-    doing: Deed, found: Program, public_key: str, wall: datetime, *, replaces: bool = False
+    doing: Deed, by: Administrator, found: Program, public_key: str, *, replaces: bool = False
 ) -> ClientKey:
     register = oauth.rotate_client_key if replaces else oauth.add_client_key
     try:
-        key = await register(doing.conn, found.client.client_id, public_key, now=wall)
+        key = await register(
+            doing.conn, found.client.client_id, public_key, now=by.wall, by=by.origin.member_id
+        )
     except InvalidInput as wrong:
         raise InvalidInput(rules.of_public_key(wrong)) from None
     doing.details["key_id"] = key.key_id

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Literal
 from uuid import UUID
 
@@ -48,9 +49,12 @@ class EditTeamMember(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 @get("/api/v1/team/", operation_id="get_team", opt=READS, tags=["team"])
 async def get_team(member: Member, bank: Bank) -> Team:
-    """Read the team: everybody in it, in groups by status."""
+    """Read the team: everybody in it, in groups by status.
+
+    Phone numbers and last sign-ins are for those whose role changes the team, and one's own.
+    """
     found = await team.list_team(bank.pool, member.customer_id, member.now)
-    return render_team(member.customer_id, found)
+    return render_team(member.customer_id, found, private_of=partial(_sees, member))
 
 
 @get(
@@ -62,7 +66,8 @@ async def get_team(member: Member, bank: Bank) -> Team:
 async def get_team_member(member: Member, bank: Bank, member_id: str) -> TeamMember:
     """Read one member."""
     asked = _id(member_id)
-    return render_member(await team.get_member(bank.pool, member.customer_id, asked, member.now))
+    found = await team.get_member(bank.pool, member.customer_id, asked, member.now)
+    return render_member(found, private=_sees(member, found))
 
 
 @put(
@@ -150,6 +155,12 @@ async def cancel_invite(member: Member, bank: Bank, member_id: str) -> TeamMembe
     asked = _id(member_id)
     by = await administrator_of(member, bank)
     return render_member(await team.cancel_invitation(by, asked))
+
+
+def _sees(member: Member, other: team.Member) -> bool:
+    """Tell whether the caller is shown what is private of a member."""
+    own = member.access.member_id == other.member_id
+    return own or team.changes_team(member.access.role)
 
 
 def _id(text: str) -> UUID:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 from typing import Literal
 from uuid import UUID
@@ -15,6 +16,10 @@ from billfold.domain.team.programs import Program
 
 Role = Literal["ADMIN", "MANAGER", "APPROVER", "INITIATOR", "VIEWER"]
 Status = Literal["ACTIVE", "PENDING", "DEACTIVATED", "EXPIRED"]
+
+
+PrivateOf = Callable[[Member], bool]
+"""Tells whether a reader is shown what is private of a member."""
 
 
 class TeamMember(msgspec.Struct, kw_only=True):
@@ -84,26 +89,26 @@ class TeamProgram(msgspec.Struct, kw_only=True):
     object_type: Literal["ServiceUser"] = "ServiceUser"
 
 
-def render_member(member: Member) -> TeamMember:
-    """Return a member as it is shown."""
+def render_member(member: Member, *, private: bool = True) -> TeamMember:
+    """Return a member as it is shown; without `private`, not how to call him nor when he came."""
     return TeamMember(
         member_id=member.member_id,
         user_id=member.user_id or UNSET,
         first_name=member.first_name,
         last_name=member.last_name,
         email=member.email,
-        phone_number=member.phone_number,
+        phone_number=member.phone_number if private else None,
         role=member.role,
         status=member.status,
         permissions=permissions_of(member.role, member.scopes),
         is_service_user=member.is_program,
         time_created=member.created_at,
-        last_login_at=member.last_login_at or UNSET,
+        last_login_at=(member.last_login_at if private else None) or UNSET,
         invite_expires_at=member.invite_expires_at or UNSET,
     )
 
 
-def render_team(customer_id: UUID, members: list[Member]) -> Team:
+def render_team(customer_id: UUID, members: list[Member], *, private_of: PrivateOf) -> Team:
     """Return a team in its groups. A customer has one team, so they share their id."""
     return Team(
         team_id=customer_id,
@@ -111,7 +116,11 @@ def render_team(customer_id: UUID, members: list[Member]) -> Team:
         groups=[
             MemberGroup(
                 status=status,
-                members=[render_member(each) for each in members if each.status == status],
+                members=[
+                    render_member(each, private=private_of(each))
+                    for each in members
+                    if each.status == status
+                ],
             )
             for status in STATUSES
         ],
