@@ -22,11 +22,23 @@ CUSTOMER_OPEN = PARTNER_OPEN - {("POST", "/api/v1/login"), ("POST", "/token")} |
 
 _NEW_POCKET = {"pocket_name": "x", "deposit_strategy_id": "UST-4W"}
 _NAME, _LEFT = {"name": "x"}, {"status": "CLOSED", "closure_reason": "INACTIVITY"}
+_NOTIFIED = "/api/v1/notifications/{notification_id}"
+_AUDIENCE = "/api/v1/notification-audiences/FUNDS_RECEIVED"
 
 CUSTOMER = {
     ("GET", "/api/v1/agreements"): ("agreements.read", None),
     ("GET", "/api/v1/customer"): ("customer.read", None),
     ("GET", "/api/v1/events/types"): ("subscriptions.read", None),
+    ("GET", "/api/v1/notifications"): ("notifications.read", None),
+    ("GET", _NOTIFIED): ("notifications.read", None),
+    ("PATCH", _NOTIFIED): ("notifications.write", {"status": "READ"}),
+    ("GET", "/api/v1/notification-audiences"): ("notifications.read", None),
+    ("GET", _AUDIENCE): ("notifications.read", None),
+    ("PUT", _AUDIENCE): ("notifications.write", {"roles": ["ADMIN"], "user_ids": []}),
+    ("DELETE", _AUDIENCE): ("notifications.write", None),
+    ("GET", "/api/v1/team/audit-logs"): ("team.read", None),
+    ("GET", "/api/v1/team/audit-logs.csv"): ("team.read", None),
+    ("GET", "/api/v1/team/members/{member_id}/audit-logs"): ("team.read", None),
     ("GET", "/api/v1/trades"): ("pockets.read", None),
     ("GET", "/api/v1/trades.csv"): ("pockets.read", None),
     ("GET", "/api/v1/user"): ("profile", None),
@@ -121,7 +133,7 @@ PARTNER = {
 def routes_of(app):
     """Return every (method, path) an application answers."""
     return {
-        (method, route.path_format or "/")
+        (method, (route.path_format or "/").replace("{notification_type}", "FUNDS_RECEIVED"))
         for route in app.routes
         if isinstance(route, HTTPRoute)
         for method in route.route_handler_map

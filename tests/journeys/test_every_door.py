@@ -6,6 +6,7 @@ from datetime import timedelta
 import pytest
 from tests.interfaces.customer_api.conftest import app, desks, world
 from tests.interfaces.customer_api.desk import EVERYTHING, token_for
+from tests.interfaces.customer_api.telling import member_id_of, tell
 from tests.interfaces.partner_api.desk import Desk
 from tests.interfaces.partner_client import new_partner
 from tests.journeys import cases
@@ -51,6 +52,8 @@ async def owned(desks, world):
         },
     )
     moved = await world.transfer(pocket, await desk.pocket(), 1_00)
+    assert await tell(desk)
+    notification = (await desk.get("/api/v1/notifications/"))["items"][0]["id"]
     transaction = (await desk.get("/api/v2/transactions/"))["items"][0]["id"]
     return desk, {
         "customer_id": desk.team.customer,
@@ -58,6 +61,8 @@ async def owned(desks, world):
         "account_id": pocket.id,
         "portal_id": pocket.portal,
         "transaction_id": transaction,
+        "notification_id": notification,
+        "member_id": await member_id_of(desk),
         "counterparty_id": counterparty["id"],
         "transfer_id": moved["id"],
     }
