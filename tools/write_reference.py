@@ -1,11 +1,12 @@
 #!/usr/bin/env python
-"""Write the pages of docs/reference that are made from the code: errors and settings.
+"""Write the pages of docs/reference that are made from the code.
 
 usage: .venv/bin/python tools/write_reference.py
 """
 
 from pathlib import Path
 
+from billfold.domain.notifications import KINDS, Kind
 from billfold.kit.problems import PROBLEMS, Problem
 from billfold.kit.settings import reference
 
@@ -39,9 +40,27 @@ its end names the file, which nobody else may be able to read.
 """
 
 
+NOTIFICATIONS_HEAD = """\
+# Notifications
+
+<!-- Made by tools/write_reference.py from billfold.domain.notifications; do not edit. -->
+
+What a team is told, and who hears of it unless the team chooses others: everybody who is an active
+member and has one of the roles. A choice names roles and people, who add up; empty lists mean
+nobody; a choice that is deleted gives way to the default. Each who is told gets a letter too.
+
+| Type | Told when | Default audience | A team may choose |
+|---|---|---|---|
+"""
+
+
 def pages() -> dict[str, str]:
     """Return the text of every generated page under its file name."""
-    return {"errors.md": errors_page(), "settings.md": settings_page()}
+    return {
+        "errors.md": errors_page(),
+        "notifications.md": notifications_page(),
+        "settings.md": settings_page(),
+    }
 
 
 def errors_page() -> str:
@@ -60,9 +79,20 @@ def errors_page() -> str:
     )
 
 
+def notifications_page() -> str:
+    """Return the page of all types of notifications."""
+    return NOTIFICATIONS_HEAD + "".join(map(_row, KINDS.values()))
+
+
 def settings_page() -> str:
     """Return the page of all settings."""
     return SETTINGS_HEAD + reference()
+
+
+def _row(kind: Kind) -> str:
+    roles = ", ".join(f"`{role}`" for role in kind.roles)
+    chosen = "yes" if kind.configurable else "no"
+    return f"| `{kind.name}` | {kind.told_when} | {roles} | {chosen} |\n"
 
 
 def _section(problem: Problem) -> str:

@@ -22,6 +22,8 @@ CUSTOMER_OPEN = PARTNER_OPEN - {("POST", "/api/v1/login"), ("POST", "/token")} |
 
 _NEW_POCKET = {"pocket_name": "x", "deposit_strategy_id": "UST-4W"}
 _NAME, _LEFT = {"name": "x"}, {"status": "CLOSED", "closure_reason": "INACTIVITY"}
+_NOTIFIED = "/api/v1/notifications/{notification_id}"
+_AUDIENCE = "/api/v1/notification-audiences/FUNDS_RECEIVED"
 
 _PERSON = {"first_name": "x", "last_name": "x", "email": "x@northwind.example", "role": "VIEWER"}
 NOBODYS_KEYS = [
@@ -54,6 +56,16 @@ CUSTOMER = {
     ("DELETE", f"{_TEAM}/{{member_id}}"): ("team.write", None),
     ("POST", f"{_TEAM}/{{member_id}}/invite"): ("team.write", None),
     ("DELETE", f"{_TEAM}/{{member_id}}/invite"): ("team.write", None),
+    ("GET", "/api/v1/notifications"): ("notifications.read", None),
+    ("GET", _NOTIFIED): ("notifications.read", None),
+    ("PATCH", _NOTIFIED): ("notifications.write", {"status": "READ"}),
+    ("GET", "/api/v1/notification-audiences"): ("notifications.read", None),
+    ("GET", _AUDIENCE): ("notifications.read", None),
+    ("PUT", _AUDIENCE): ("notifications.write", {"roles": ["ADMIN"], "user_ids": []}),
+    ("DELETE", _AUDIENCE): ("notifications.write", None),
+    ("GET", "/api/v1/team/audit-logs"): ("team.read", None),
+    ("GET", "/api/v1/team/audit-logs.csv"): ("team.read", None),
+    ("GET", "/api/v1/team/members/{member_id}/audit-logs"): ("team.read", None),
     ("GET", "/api/v1/trades"): ("pockets.read", None),
     ("GET", "/api/v1/trades.csv"): ("pockets.read", None),
     ("GET", "/api/v1/user"): ("profile", None),
@@ -148,7 +160,7 @@ PARTNER = {
 def routes_of(app):
     """Return every (method, path) an application answers."""
     return {
-        (method, route.path_format or "/")
+        (method, (route.path_format or "/").replace("{notification_type}", "FUNDS_RECEIVED"))
         for route in app.routes
         if isinstance(route, HTTPRoute)
         for method in route.route_handler_map

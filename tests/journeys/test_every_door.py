@@ -7,6 +7,7 @@ import pytest
 from tests.domain.oauth.programs import KEYS
 from tests.interfaces.customer_api.conftest import app, desks, world
 from tests.interfaces.customer_api.desk import EVERYTHING, join, token_for
+from tests.interfaces.customer_api.telling import tell
 from tests.interfaces.partner_api.desk import Desk
 from tests.interfaces.partner_client import new_partner
 from tests.journeys import cases
@@ -61,6 +62,8 @@ async def owned(bank, desks, world):
         },
     )
     moved = await world.transfer(pocket, await desk.pocket(), 1_00)
+    assert await tell(desk)
+    notification = (await desk.get("/api/v1/notifications/"))["items"][0]["id"]
     transaction = (await desk.get("/api/v2/transactions/"))["items"][0]["id"]
     team = await _team(bank, desk)
     return desk, {
@@ -70,6 +73,7 @@ async def owned(bank, desks, world):
         "account_id": pocket.id,
         "portal_id": pocket.portal,
         "transaction_id": transaction,
+        "notification_id": notification,
         "counterparty_id": counterparty["id"],
         "transfer_id": moved["id"],
     }

@@ -28,6 +28,16 @@ WRITTEN = {
 """What each role may do besides reading, as the contract says it."""
 
 
+NEEDED_BESIDES = {("DELETE", "/api/v1/notification-audiences/FUNDS_RECEIVED"): "team.write"}
+"""What an operation asks of the role beside its scope (its PUT asks once its body is read)."""
+
+
+def is_open(route, role):
+    """Tell whether a role includes all that a route asks for."""
+    needed = {cases.CUSTOMER[route][0], NEEDED_BESIDES.get(route, cases.CUSTOMER[route][0])}
+    return needed <= PERMISSIONS[role]
+
+
 def test_roles_include_what_the_contract_says():
     every = MANAGES | ADMINISTERS
     for role in ROLES:
@@ -53,9 +63,7 @@ async def test_every_route_is_closed_to_exactly_the_roles_that_do_not_include_it
     desk = await desks()
     for role in ROLES:
         member = await desks(desk.team.customer, role=role, scopes=EVERYTHING)
-        expected = {
-            route for route, (scope, _) in cases.CUSTOMER.items() if scope not in PERMISSIONS[role]
-        }
+        expected = {route for route in cases.CUSTOMER if not is_open(route, role)}
         assert await refused_with(member, cases.CUSTOMER) == expected, role
 
 

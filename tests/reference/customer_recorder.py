@@ -16,14 +16,15 @@ from tests.journeys import cases
 from tests.reference.recorder import OPERATOR, Recorder, partner_of, write
 from tests.whole_bank import SEED
 
-from billfold.domain import oauth
+from billfold.domain import notifications, oauth
 from billfold.interfaces.customer_api import app as customer_api
 from billfold.kit import ids
 from billfold.kit.clock import wall_now
 from billfold.wiring.serving import make_partner_app
 
 EXAMPLES = Path(customer_api.__file__).with_name("examples.json")
-USER, MEMBER = (ids.derive(SEED, OPERATOR, 2000 + n) for n in range(2))
+USER, MEMBER, NOTIFIED = (ids.derive(SEED, OPERATOR, 2000 + n) for n in range(3))
+AT = "2025-06-02T13:00:00.000000Z"
 
 
 class MemberClient:
@@ -120,6 +121,7 @@ async def record(bank):
     recorder = MemberRecorder(bank, app, client)
     pocket = await _play_changes(recorder, world)
     await _play_reads(recorder, pocket)
+    await _play_told(recorder, bank, UUID(customer))
     await _play_team(recorder)
     await _play_programs(recorder)
     recorder.notes.pop("-", None)
@@ -208,6 +210,50 @@ async def _play_programs(r):
     await r.play("list_service_user_keys", "GET", f"{path}keys/")
     await r.play("revoke_service_user_key", "DELETE", f"{path}keys/{made['key_id']}/")
     await r.play("deactivate_team_member", "DELETE", f"/api/v1/team/{made['member_id']}/")
+
+
+async def _play_told(r, bank, customer_id):
+    """Tell the team of something, read it, and read who did what; times and ids as they may be."""
+    async with bank.pool.acquire() as conn, conn.transaction():
+        await notifications.notify(
+            conn, bank.vault, customer_id, "FUNDS_RECEIVED", title="Money arrived",
+            description="A wire of $250,000.00 arrived.", now=wall_now(),
+            metadata={"amount_usdc": 25_000_000},
+        )  # fmt: skip
+    v1 = "/api/v1"
+    told, audience = f"{v1}/notifications/", f"{v1}/notification-audiences/"
+    one = (await r.play("list_notifications", "GET", told))["items"][0]["id"]
+    await r.play("get_notification", "GET", f"{told}{one}/")
+    await r.play("update_notification", "PATCH", f"{told}{one}/", {"status": "READ"})
+    await r.play("list_notification_audiences", "GET", audience)
+    await r.play("get_notification_audience", "GET", f"{audience}FUNDS_RECEIVED/")
+    chosen = {"roles": ["ADMIN"], "user_ids": [str(USER)]}
+    await r.play("set_notification_audience", "PUT", f"{audience}FUNDS_RECEIVED/", chosen)
+    await r.play("clear_notification_audience", "DELETE", f"{audience}FUNDS_RECEIVED/")
+    await r.play("list_audit_logs", "GET", f"{v1}/team/audit-logs/")
+    of_member = f"{v1}/team/members/{MEMBER}/audit-logs/"
+    await r.play("list_member_audit_logs", "GET", of_member)
+    await r.play_file("get_audit_logs_csv", f"{v1}/team/audit-logs.csv")
+    for name in (
+        "list_notifications", "get_notification", "update_notification", "list_audit_logs",
+        "list_member_audit_logs",
+    ):  # fmt: skip
+        r.notes[name] = dated(r.notes[name], {one: str(NOTIFIED)})
+
+
+def dated(told, known):
+    """Return what lives on the wall clock and has ids of chance, with others in their places."""
+    if isinstance(told, list):
+        return [dated(each, known) for each in told]
+    if not isinstance(told, dict):
+        return known.get(told, told) if isinstance(told, str) else told
+    shown = {name: dated(each, known) for name, each in told.items()}
+    if told.get("object_type") == "CustomerNotification":
+        shown["created_at"] = AT
+    if told.get("object_type") == "CustomerAuditLogEntry":
+        known.setdefault(told["id"], str(ids.derive(SEED, OPERATOR, 2100 + len(known))))
+        shown |= {"timestamp": AT, "id": known[told["id"]], "user_agent": "books/1.0"}
+    return shown
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ from billfold.kit.settings import Settings
 from billfold.migrations import runner
 
 if TYPE_CHECKING:
-    from billfold.kit.db import Connection
+    from billfold.kit.db import Connection, Pool
 
 POOL_MAX = 12
 SEED_BYTES = 32
@@ -43,11 +43,7 @@ async def open_bank(
 
     Raises CannotGoOn when there is no bank, or its schema is another release's.
     """
-    try:
-        pool = await create_pool(dsn, min_size=1, max_size=pool_max, role=APP_ROLE)
-    except asyncpg.InvalidParameterValueError as error:
-        raise CannotGoOn(f"The database has no role {APP_ROLE}.", _MIGRATE) from error
-    async with pool:
+    async with await _pool(dsn, pool_max) as pool:
         async with pool.acquire() as conn:
             seed = await _foundation(conn)
             calendars = await load_calendars(conn)
@@ -99,6 +95,14 @@ async def found(settings: Settings, dsn: str) -> None:
         await conn.close()
     async with open_bank(settings, dsn, pool_max=4) as bank:
         await enrol_house(bank)
+
+
+async def _pool(dsn: str, most: int) -> Pool:
+    """Return connections in the application's role. Raises CannotGoOn when there is no such."""
+    try:
+        return await create_pool(dsn, min_size=1, max_size=most, role=APP_ROLE)
+    except asyncpg.InvalidParameterValueError as error:
+        raise CannotGoOn(f"The database has no role {APP_ROLE}.", _MIGRATE) from error
 
 
 async def _foundation(conn: Connection) -> bytes:

@@ -7,6 +7,7 @@ from uuid import UUID
 
 import msgspec
 from tests.interfaces.customer_api.desk import join, token_for
+from tests.interfaces.customer_api.telling import member_id_of
 from tests.interfaces.partner_api.desk import UNKNOWN
 
 from billfold.domain import audit
@@ -24,14 +25,6 @@ def table(answer):
     assert answer.headers["content-type"] == "text/csv; charset=utf-8"
     assert 'filename="audit-logs.csv"' in answer.headers["content-disposition"]
     return list(csv.DictReader(io.StringIO(answer.text)))
-
-
-async def member_of(desk):
-    return str(
-        await desk.bank.pool.fetchval(
-            "SELECT member_id FROM membership WHERE user_id = $1", desk.team.user_id
-        )
-    )
 
 
 async def record(desk, at, **fields):
@@ -56,8 +49,9 @@ async def test_what_members_and_the_partner_do_is_told_with_who_and_whence(desk,
     await desk.ask("PATCH", f"/api/v2/pockets/{made['id']}/", closing, status=422)
     failed, changed, created, *earlier = (await desk.get(PATH))["items"]
     assert created | {"id": "", "timestamp": "", "ip_address": ""} == {
-        "id": "", "timestamp": "", "member_id": await member_of(desk), "member_name": "Anna Lind",
-        "action": "pocket.created", "resource_type": "pocket", "resource_id": made["id"],
+        "id": "", "timestamp": "", "member_id": await member_id_of(desk),
+        "member_name": "Anna Lind", "action": "pocket.created", "resource_type": "pocket",
+        "resource_id": made["id"],
         "outcome": "SUCCESS", "ip_address": "", "user_agent": "books/2.1",
         "details": {"name": "Reserve", "deposit_weeks": 4, "reinvestment_weeks": 4},
         "actor_type": "MEMBER", "client_id": "books", "object_type": "CustomerAuditLogEntry",
@@ -75,10 +69,10 @@ async def test_a_member_has_his_own_log_and_a_foreign_one_is_not_found(desk, des
     other = await desks(desk.team.customer, role="MANAGER")
     pocket = await desk.pocket()
     await other.ask("PATCH", f"/api/v2/pockets/{pocket.id}/", {"name": "Mine"}, status=200)
-    mine, theirs = await member_of(desk), await member_of(other)
+    mine, theirs = await member_id_of(desk), await member_id_of(other)
     assert [each["action"] for each in (await desk.get(of(mine)))["items"]] == ["pocket.created"]
     assert [each["action"] for each in (await desk.get(of(theirs)))["items"]] == ["pocket.updated"]
-    for member_id in (UNKNOWN, await member_of(stranger)):
+    for member_id in (UNKNOWN, await member_id_of(stranger)):
         await desk.refused("GET", of(member_id), status=404, code="not-found")
         await desk.refused(
             "GET", FILE, status=404, code="not-found", filters={"member_id": member_id}
@@ -156,7 +150,7 @@ async def test_a_cursor_of_another_span_or_member_is_refused(desk):
         await record(desk, datetime.now(UTC))
     cursor = (await desk.get(PATH, {"limit": 1}))["next_page"]
     await desk.invalid(
-        "GET", of(await member_of(desk)), loc="query.cursor", filters={"cursor": cursor}
+        "GET", of(await member_id_of(desk)), loc="query.cursor", filters={"cursor": cursor}
     )
     await desk.invalid(
         "GET", PATH, loc="query.cursor", filters={"cursor": cursor, "timestamp_from": "2025-01-01"}

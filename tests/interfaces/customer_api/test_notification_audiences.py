@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from tests.interfaces.customer_api.test_notifications import tell
+from tests.interfaces.customer_api.telling import tell
 from tests.interfaces.partner_api.desk import UNKNOWN
 
 from billfold.domain.notifications import KINDS

@@ -3,23 +3,13 @@
 from uuid import UUID
 
 from tests.interfaces.customer_api.desk import join, token_for
+from tests.interfaces.customer_api.telling import tell
 from tests.interfaces.partner_api.desk import UNKNOWN
 
-from billfold.domain import notifications
 from billfold.domain.people import deactivate_member
 from billfold.kit.clock import wall_now
 
 PATH = "/api/v1/notifications/"
-
-
-async def tell(desk, kind="FUNDS_RECEIVED", *, title="Money arrived", **fields):
-    """Tell the team of something; return how many were told."""
-    bank = desk.bank
-    async with bank.pool.acquire() as conn, conn.transaction():
-        return await notifications.notify(
-            conn, bank.vault, UUID(desk.team.customer), kind,
-            title=title, description="A wire of $1.00.", now=wall_now(), **fields,
-        )  # fmt: skip
 
 
 async def titles(desk, **filters):

@@ -15,7 +15,7 @@ from billfold.domain.audit import Recorded, Wanted
 from billfold.engine.sealing import carry_out, seal_all
 from billfold.interfaces.cli.ground import ground_of
 from billfold.interfaces.cli.opened import with_bank, with_database
-from billfold.interfaces.cli.shown import console, done, example, table
+from billfold.interfaces.cli.shown import done, example
 from billfold.kit.clock import wall_now
 from billfold.kit.dates import aware, iso_z
 from billfold.kit.errors import InvalidInput
@@ -52,9 +52,8 @@ def list_entries(
     async def work(conn: Connection) -> list[Recorded]:
         return await audit.list_entries(conn, wanted, limit=limit)
 
-    rows = with_database(ground_of(ctx), work)
-    columns = ("no>", "when", "who", "what", "on", "outcome", "from")
-    console.print(table("", columns, [_cells(row) for row in rows]))
+    for row in with_database(ground_of(ctx), work):
+        typer.echo(_line(row))
 
 
 @app.command(epilog=example(f"billfold audit export {_CUSTOMER} > log.jsonl"))
@@ -112,12 +111,10 @@ def _instant(name: str, text: str | None) -> datetime | None:
         raise InvalidInput.at(name, msg="must be an instant with its offset") from None
 
 
-def _cells(row: Recorded) -> tuple[object, ...]:
+def _line(row: Recorded) -> str:
     on = " ".join(filter(None, (row.resource_type, row.resource_id)))
-    return (
-        row.entry_no, f"{row.recorded_at:%Y-%m-%d %H:%M:%S}", row.actor_name, row.action, on,
-        row.outcome, row.ip_address or "",
-    )  # fmt: skip
+    words = (f"{row.recorded_at:%Y-%m-%d %H:%M:%S}", row.outcome, row.action, row.actor_name, on)
+    return f"{row.entry_no:>6}  " + "  ".join((*words, row.ip_address or ""))
 
 
 def _exported(row: Recorded) -> dict[str, object]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 from uuid import UUID
 
 import msgspec
@@ -11,34 +11,22 @@ from litestar.status_codes import HTTP_204_NO_CONTENT
 from msgspec import UNSET, Meta, UnsetType
 
 from billfold.domain import audit, notifications
-from billfold.domain.notifications import PEOPLE_MAX, Audience
+from billfold.domain.notifications import PEOPLE_MAX
 from billfold.domain.people import PERMISSIONS
 from billfold.engine.bank import Bank
 from billfold.interfaces.customer_api.groups import NOTIFICATIONS
 from billfold.interfaces.customer_api.member import Member
 from billfold.interfaces.http.marks import granted, refuses
+from billfold.interfaces.http.shapes.notification import (
+    NotificationAudience,
+    NotificationAudiences,
+    render_audience,
+)
 from billfold.kit.errors import InvalidInput, Refused
 
 READS = granted("notifications.read", NOTIFICATIONS)
 WRITES = granted("notifications.write", NOTIFICATIONS)
 _NEEDED = "team.write"
-
-
-class NotificationAudience(msgspec.Struct, kw_only=True):
-    """Everybody who has one of the roles, or is one of the users. Both empty: nobody."""
-
-    notification_type: str
-    roles: list[str]
-    user_ids: list[UUID]
-    is_default: bool
-    object_type: Literal["NotificationAudience"] = "NotificationAudience"
-
-
-class NotificationAudiences(msgspec.Struct, kw_only=True):
-    """The audience of every type for which a team may choose one."""
-
-    items: list[NotificationAudience]
-    object_type: Literal["List"] = "List"
 
 
 class SetCustomerNotificationAudienceRequest(
@@ -59,7 +47,7 @@ class SetCustomerNotificationAudienceRequest(
 async def list_notification_audiences(member: Member, bank: Bank) -> NotificationAudiences:
     """List the audience of every type for which the team may choose one, chosen or not."""
     found = await notifications.list_audiences(bank.pool, member.customer_id)
-    return NotificationAudiences(items=[_shown(each) for each in found])
+    return NotificationAudiences(items=[render_audience(each) for each in found])
 
 
 @get(
@@ -72,7 +60,7 @@ async def get_notification_audience(
     member: Member, bank: Bank, notification_type: str
 ) -> NotificationAudience:
     """Read who hears of a type: whom the team has chosen, or the platform's default."""
-    return _shown(
+    return render_audience(
         await notifications.get_audience(bank.pool, member.customer_id, notification_type)
     )
 
@@ -104,7 +92,7 @@ async def set_notification_audience(
             deed.conn, member.customer_id, notification_type,
             roles=roles, user_ids=user_ids, now=member.wall,
         )  # fmt: skip
-    return _shown(chosen)
+    return render_audience(chosen)
 
 
 @delete(
@@ -130,15 +118,6 @@ def _must_be_allowed(member: Member) -> None:
     """Raise Refused `forbidden` unless the role may say what others hear of."""
     if _NEEDED not in PERMISSIONS.get(member.access.role, frozenset()):  # type: ignore[call-overload]
         raise Refused("forbidden", f"The role {member.access.role} does not include {_NEEDED}.")
-
-
-def _shown(audience: Audience) -> NotificationAudience:
-    return NotificationAudience(
-        notification_type=audience.type,
-        roles=list(audience.roles),
-        user_ids=list(audience.user_ids),
-        is_default=audience.is_default,
-    )
 
 
 ROUTES = [

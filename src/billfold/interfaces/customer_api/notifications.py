@@ -11,13 +11,17 @@ from litestar import get, patch
 from litestar.params import QueryParameter
 
 from billfold.domain import audit, notifications
-from billfold.domain.notifications import Notification, Reader
+from billfold.domain.notifications import Reader
 from billfold.engine.bank import Bank
 from billfold.interfaces.customer_api.groups import NOTIFICATIONS
 from billfold.interfaces.customer_api.member import Member
 from billfold.interfaces.http import ids_in
 from billfold.interfaces.http.lists import ListQuery, list_query, page_of
 from billfold.interfaces.http.marks import granted, refuses
+from billfold.interfaces.http.shapes.notification import (
+    CustomerNotification,
+    render_notification,
+)
 from billfold.interfaces.http.shapes.pages import CursorList
 from billfold.interfaces.http.transaction_lists import one_of
 from billfold.kit.dates import iso_z
@@ -26,19 +30,6 @@ from billfold.kit.errors import Refused
 READS = granted("notifications.read", NOTIFICATIONS)
 WRITES = granted("notifications.write", NOTIFICATIONS)
 ReadOrNot = Annotated[str | None, QueryParameter(name="status", description="READ or UNREAD.")]
-
-
-class CustomerNotification(msgspec.Struct, kw_only=True):
-    """Something a member was told. A program has no `status`: it sees all of its customer's."""
-
-    id: UUID
-    title: str
-    description: str
-    type: str
-    status: Literal["READ", "UNREAD"] | None
-    created_at: datetime
-    notification_metadata: dict[str, Any] | None
-    object_type: Literal["CustomerNotification"] = "CustomerNotification"
 
 
 class UpdateCustomerNotificationStatus(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -80,7 +71,7 @@ async def list_notifications(
         came_from=position,
         place_of=lambda row: (iso_z(row.created_at), str(row.notification_id)),
     )
-    return page_of(page, [_shown(row) for row in page.items])
+    return page_of(page, [render_notification(row) for row in page.items])
 
 
 @get(
@@ -94,7 +85,9 @@ async def get_notification(
 ) -> CustomerNotification:
     """Read one notification. That alone does not mark it as read."""
     asked = ids_in.path_uuid("notification_id", notification_id)
-    return _shown(await notifications.get_notification(bank.pool, _reader(member), asked))
+    return render_notification(
+        await notifications.get_notification(bank.pool, _reader(member), asked)
+    )
 
 
 @patch(
@@ -121,23 +114,11 @@ async def update_notification(
             status=data.status, now=member.wall,
         ):  # fmt: skip
             deed.skip()
-    return _shown(await notifications.get_notification(bank.pool, reader, asked))
+    return render_notification(await notifications.get_notification(bank.pool, reader, asked))
 
 
 def _reader(member: Member) -> Reader:
     return Reader(customer_id=member.customer_id, user_id=member.access.user_id)
-
-
-def _shown(row: Notification) -> CustomerNotification:
-    return CustomerNotification(
-        id=row.notification_id,
-        title=row.title,
-        description=row.description,
-        type=row.type,
-        status=row.status,
-        created_at=row.created_at,
-        notification_metadata=row.metadata,
-    )
 
 
 ROUTES = [list_notifications, get_notification, update_notification]
