@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
+from billfold.domain.people import Role
+
 CODE = "authorization_code"
 REFRESH = "refresh_token"
 BY_ITSELF = "client_credentials"
-SERVICE_ROLE = "SERVICE"
+SERVICE_ROLE: Role = "SERVICE"
 """The role of a client that acts by itself: a service user."""
 
 
@@ -18,8 +20,10 @@ class Client:
     """A registered program. `fapi2` clients must push their requests and prove their keys.
 
     `customer_id` is whom a service user acts for, `member_id` what it is in that team.
-    `dpop_bound`: no token without a proof; `requires_nonce`: no proof without our nonce;
-    `requires_signature`: requests to the Customer API carry an RFC 9421 signature.
+    `owner_id` is the company that registered a program, and for which alone it is granted
+    anything: None for those of the operator. `dpop_bound`: no token without a proof;
+    `requires_nonce`: no proof without our nonce; `requires_signature`: requests to the Customer
+    API carry an RFC 9421 signature.
     """
 
     client_id: str
@@ -32,6 +36,7 @@ class Client:
     grant_types: tuple[str, ...]
     customer_id: UUID | None
     member_id: UUID | None
+    owner_id: UUID | None
     dpop_bound: bool
     requires_nonce: bool
     requires_signature: bool
@@ -69,7 +74,7 @@ class Access:
     user_id: UUID | None
     member_id: UUID | None
     customer_id: UUID
-    role: str
+    role: Role
     scopes: frozenset[str]
     jkt: str | None
     auth_time: datetime | None
@@ -119,6 +124,8 @@ class PendingRequest:
     """The person must have signed in within this many seconds; None does not ask for it."""
     refreshes: bool
     """Whether access goes on for up to 90 days without asking again."""
+    owner_id: UUID | None
+    """The only company it can be granted for; None for any."""
     created_at: datetime
     expires_at: datetime
 

@@ -22,7 +22,7 @@ async def memberships(desk: Desk, visit: Visit) -> list[Membership]:
 async def membership_in(desk: Desk, visit: Visit, customer_id: str) -> Membership:
     """Return what the visitor is to a company. Raises NotFound, for companies of others as well."""
     for each in await memberships(desk, visit):
-        if str(each.customer_id) == customer_id:
+        if str(each.customer_id) == customer_id.lower():
             return each
     raise NotFound("There is no such company among yours.")
 
