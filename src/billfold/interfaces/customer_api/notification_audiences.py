@@ -116,7 +116,7 @@ async def clear_notification_audience(member: Member, bank: Bank, notification_t
 
 def _must_be_allowed(member: Member) -> None:
     """Raise Refused `forbidden` unless the role may say what others hear of."""
-    if _NEEDED not in PERMISSIONS.get(member.access.role, frozenset()):  # type: ignore[call-overload]
+    if _NEEDED not in PERMISSIONS.get(member.access.role, frozenset()):
         raise Refused("forbidden", f"The role {member.access.role} does not include {_NEEDED}.")
 
 
