@@ -24,6 +24,7 @@ from billfold.interfaces.cli.ground import CannotGoOn, Report
 from billfold.interfaces.customer_api.app import customer_document
 from billfold.interfaces.http.plain import serve_plain
 from billfold.interfaces.http.serve import https_server
+from billfold.interfaces.outbound.courier import Courier
 from billfold.interfaces.outbound.notary import Notary
 from billfold.interfaces.outbound.post import Post
 from billfold.interfaces.partner_api.app import partner_document, partner_routes
@@ -33,6 +34,7 @@ from billfold.kit.settings import Settings, variable_of
 from billfold.kit.tls import TlsFiles, ensure_certificates
 from billfold.migrations import runner
 from billfold.wiring.archiving import SEALS, archive_of
+from billfold.wiring.calling import messenger_of
 from billfold.wiring.mailing import mail_of
 from billfold.wiring.opening import found, open_bank, vault_of
 
@@ -197,7 +199,11 @@ class Wiring:
     async def work(self, bank: Bank, stop: asyncio.Event) -> None:
         """Do what is due until told to stop."""
         errands = (Post(mail_of(bank.settings)), Notary(archive_of(bank.settings)))
-        await Worker(bank, carry_out_pending, *errands).run(stop)
+        worker = Worker(bank, carry_out_pending, *errands)
+        courier = Courier(bank.pool, bank.vault, messenger_of(bank.settings))
+        async with asyncio.TaskGroup() as both:
+            both.create_task(worker.run(stop))
+            both.create_task(courier.run(stop))
 
     def vault(self, settings: Settings) -> Vault:
         """Return what seals and vouches."""
