@@ -4,12 +4,14 @@ from uuid import UUID
 
 import msgspec
 import pytest
+from tests.domain.oauth.people import member
 from tests.whole_bank import PARTNER, bank, new_holder
 
 from billfold.domain import audit
 from billfold.domain.audit import Origin, Wanted
 from billfold.engine.audited import AUDITED
 from billfold.engine.verify import verify_bank
+from billfold.flows.counterparties import AddOnUsCounterparty, UpdateCounterparty
 from billfold.flows.pockets import OpenPocket, SetPocketState, UpdatePocket
 from billfold.flows.portals import UpdatePortal
 from billfold.kit import ids
@@ -100,6 +102,25 @@ async def test_the_log_of_a_bank_that_lived_proves_itself(bank, new_holder, do):
         report = await verify_bank(conn, market=bank.market, vault=bank.vault)
     assert report.is_clean, report.findings
     assert report.checked["audit_entry"] == 5
+
+
+async def test_a_team_is_told_of_a_counterparty_that_comes_and_goes(bank, new_holder, do):
+    holder, payee = await new_holder(), await new_holder()
+    await member(bank.pool, holder.customer_id)
+    made = await do(
+        AddOnUsCounterparty, holder, counterparty_name={}, display_name="Landlord",
+        account_number="700000000000", target_customer_id=payee.customer_id,
+        target_pocket_id=payee.pocket_id,
+    )  # fmt: skip
+    gone = {"counterparty_id": UUID(made["counterparty_id"])}
+    await do(UpdateCounterparty, holder, display_name="Owner", rename=True, **gone)
+    await do(UpdateCounterparty, holder, unlink=True, **gone)
+    await do(UpdateCounterparty, holder, unlink=True, **gone)
+    rows = await bank.pool.fetch("SELECT type, description FROM notification ORDER BY created_at")
+    assert [tuple(row) for row in rows] == [
+        ("COUNTERPARTY_STATUS_CHANGED", "The counterparty Landlord was linked."),
+        ("COUNTERPARTY_STATUS_CHANGED", "A counterparty was unlinked."),
+    ]
 
 
 @pytest.mark.parametrize("kind", AUDITED, ids=lambda kind: kind.__name__)

@@ -7,9 +7,10 @@ or a day that ends, is proven by its own row and the chain of the ledger.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from billfold.domain import audit
+from billfold.domain import audit, notifications
 from billfold.domain.audit import Entry
 from billfold.flows.counterparties import AddOnUsCounterparty, UpdateCounterparty
 from billfold.flows.customers import CloseCustomer, UpdateCustomer
@@ -60,14 +61,33 @@ AUDITED: dict[type[Command], Told] = {
 }  # fmt: skip
 """Command -> what its entry says. Whoever makes a command that people give adds its line."""
 
+_TOLD = {"counterparty.created": "linked", "counterparty.unlinked": "unlinked"}
+"""Of what the team is told besides: action -> the word for it."""
+
 
 async def record_deeds(conn: Connection, vault: Vault | None, batch: Sequence[Job]) -> None:
     """Record what people asked for in this batch, in its transaction."""
     if vault is None:
         return
     entries = [entry for job in batch if (entry := entry_of(job)) is not None]
-    if entries:
-        await audit.record_all(conn, vault, entries, now=wall_now())
+    if not entries:
+        return
+    now = wall_now()
+    for entry in entries:
+        if entry.action in _TOLD and entry.outcome == "SUCCESS":
+            await _tell(conn, vault, entry, now)
+    await audit.record_all(conn, vault, entries, now=now)
+
+
+async def _tell(conn: Connection, vault: Vault, entry: Entry, now: datetime) -> None:
+    """Tell the team of a counterparty that was linked or unlinked."""
+    name = entry.details.get("display_name")
+    named = f"The counterparty {name}" if name else "A counterparty"
+    await notifications.notify(
+        conn, vault, entry.customer_id, "COUNTERPARTY_STATUS_CHANGED",
+        title="A counterparty changed", description=f"{named} was {_TOLD[entry.action]}.",
+        metadata={"counterparty_id": entry.resource_id}, now=now,
+    )  # fmt: skip
 
 
 def entry_of(job: Job) -> Entry | None:

@@ -1,1 +1,1 @@
-DROP TABLE notification_audience, notification_recipient, notification;
+DROP TABLE notification_past, notification_mark, notification_audience, notification_recipient, notification;

@@ -34,3 +34,17 @@ CREATE TABLE notification_audience (
   changed_at   timestamptz NOT NULL,
   PRIMARY KEY (customer_id, type)
 );
+
+-- How far notifications have followed the events that were told.
+CREATE TABLE notification_mark (
+  singleton  boolean PRIMARY KEY DEFAULT true CHECK (singleton),
+  told_no    bigint NOT NULL
+);
+INSERT INTO notification_mark (told_no) VALUES (0);
+
+-- What had happened to a customer before there were notifications; nobody is told of it now.
+CREATE TABLE notification_past (
+  customer_id  uuid PRIMARY KEY,
+  event_no     bigint NOT NULL
+);
+INSERT INTO notification_past SELECT customer_id, event_no FROM head WHERE event_no > 0;

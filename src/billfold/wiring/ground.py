@@ -25,6 +25,7 @@ from billfold.interfaces.customer_api.app import customer_document
 from billfold.interfaces.http.plain import serve_plain
 from billfold.interfaces.http.serve import https_server
 from billfold.interfaces.outbound.courier import Courier
+from billfold.interfaces.outbound.crier import Crier, tell_failing
 from billfold.interfaces.outbound.notary import Notary
 from billfold.interfaces.outbound.post import Post
 from billfold.interfaces.partner_api.app import partner_document, partner_routes
@@ -198,9 +199,10 @@ class Wiring:
 
     async def work(self, bank: Bank, stop: asyncio.Event) -> None:
         """Do what is due until told to stop."""
-        errands = (Post(mail_of(bank.settings)), Notary(archive_of(bank.settings)))
+        errands = (Crier(), Post(mail_of(bank.settings)), Notary(archive_of(bank.settings)))
         worker = Worker(bank, carry_out_pending, *errands)
-        courier = Courier(bank.pool, bank.vault, messenger_of(bank.settings))
+        messenger, told = messenger_of(bank.settings), tell_failing(bank.vault)
+        courier = Courier(bank.pool, bank.vault, messenger, on_failing=told)
         async with asyncio.TaskGroup() as both:
             both.create_task(worker.run(stop))
             both.create_task(courier.run(stop))

@@ -37,6 +37,17 @@ async def test_a_member_reads_what_he_was_told_and_marks_it(desk):
     assert marked == [{"status": "READ"}, {"status": "UNREAD"}, {"status": "READ"}]
 
 
+async def test_money_that_arrives_is_told_at_once(desk, world):
+    pocket = await desk.pocket(name="Payroll")
+    await world.wire(pocket, 25_000_00)
+    await world.ach(pocket, 12_50)
+    ach, wire = (await desk.get(PATH))["items"]
+    assert wire["description"] == "A wire of $25,000.00 arrived in the Pocket Payroll."
+    assert ach["description"] == "An ACH credit of $12.50 arrived in the Pocket Payroll."
+    assert {wire["type"], ach["type"]} == {"FUNDS_RECEIVED"}
+    assert wire["notification_metadata"]["amount_usdc"] == 25_000_00
+
+
 async def test_each_has_his_own_list_and_status(desk, desks, stranger):
     manager = await desks(desk.team.customer, role="MANAGER")
     viewer = await desks(desk.team.customer, role="VIEWER")

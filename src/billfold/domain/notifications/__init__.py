@@ -13,12 +13,14 @@ from billfold.domain.notifications.audiences import (
     set_audience,
 )
 from billfold.domain.notifications.kinds import KINDS, ROLES, Kind
+from billfold.domain.notifications.money import MEANINGS, tell_of_money
 from billfold.domain.notifications.reads import get_notification, list_notifications
 from billfold.domain.notifications.types import Audience, Notification, Reader, Status
 from billfold.domain.notifications.writes import notify, set_status
 
 __all__ = [
     "KINDS",
+    "MEANINGS",
     "PEOPLE_MAX",
     "ROLES",
     "Audience",
@@ -35,4 +37,5 @@ __all__ = [
     "notify",
     "set_audience",
     "set_status",
+    "tell_of_money",
 ]

@@ -50,6 +50,7 @@ async def list_notifications(
 ) -> CursorList[CustomerNotification]:
     """List what the member was told, newest first. Times are of the wall clock."""
     reader = _reader(member)
+    await notifications.tell_of_money(bank.pool, bank.vault, now=member.wall)
     chosen: Any = one_of("status", status, ("READ", "UNREAD"))
     scope = f"notifications:{reader.customer_id}:{reader.user_id}"
     position = wanted.position(bank.pager, scope, {"status": chosen})
