@@ -18,7 +18,6 @@ from billfold.kit.clock import wall_now
 if TYPE_CHECKING:
     from billfold.domain.oauth import Client, ClientKey
     from billfold.engine.bank import Bank
-    from billfold.kit.db import Connection
 
 _CREATE = (
     "billfold client create Books --redirect-uri https://books.example/callback "
@@ -85,11 +84,7 @@ def create(
     )
 
     async def work(bank: Bank) -> tuple[Client, list[ClientKey]]:
-        texts = [path.read_text() for path in key]
-        async with bank.pool.acquire() as conn, conn.transaction():
-            made, keys = await _registered(conn, new, client_id, texts)
-            await record_program(bank, conn, made, "service_user.created", name=made.name)
-        return made, keys
+        return await _registered(bank, new, client_id, [path.read_text() for path in key])
 
     ground = ground_of(ctx)
     made, keys = with_bank(ground, work)
@@ -99,11 +94,14 @@ def create(
 
 
 async def _registered(
-    conn: Connection, new: oauth.NewClient, client_id: str, texts: list[str]
+    bank: Bank, new: oauth.NewClient, client_id: str, texts: list[str]
 ) -> tuple[Client, list[ClientKey]]:
     now = wall_now()
-    made = await oauth.register_client(conn, new, now=now, client_id=client_id or None)
-    return made, [await oauth.add_client_key(conn, made.client_id, text, now=now) for text in texts]
+    async with bank.pool.acquire() as conn, conn.transaction():
+        made = await oauth.register_client(conn, new, now=now, client_id=client_id or None)
+        keys = [await oauth.add_client_key(conn, made.client_id, text, now=now) for text in texts]
+        await record_program(bank, conn, made, "service_user.created", name=made.name)
+    return made, keys
 
 
 @app.command("list", epilog=example("billfold client list"))
