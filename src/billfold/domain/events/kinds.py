@@ -15,3 +15,38 @@ CUSTOMER_KINDS = (
     "transfers.wire.out.success",
 )
 """What a customer can be told of through the Customer API."""
+
+PARTNER_KINDS = (
+    "application.approved",
+    "application.documents_needed",
+    "application.manual_review",
+    "application.rejected",
+    "card.status.closed",
+    "card.status.frozen",
+    "card.status.locked",
+    "card.status.open",
+    "card.transaction.approved",
+    "card.transaction.on_hold",
+    "card.transaction.rejected",
+    "card.transaction.reversed",
+    "reports.completed",
+    "reports.failed",
+    "transfers.ach.in.rejected",
+    "transfers.ach.in.success",
+    "transfers.ach.out.rejected",
+    "transfers.ach.out.sent",
+    "transfers.ach.out.success",
+    "transfers.crypto.deposit.success",
+    "transfers.crypto.withdrawal.processing",
+    "transfers.crypto.withdrawal.rejected",
+    "transfers.crypto.withdrawal.success",
+    "transfers.on-us.processing",
+    "transfers.on-us.rejected",
+    "transfers.on-us.success",
+    "transfers.wire.in.rejected",
+    "transfers.wire.in.success",
+    "transfers.wire.out.processing",
+    "transfers.wire.out.rejected",
+    "transfers.wire.out.success",
+)
+"""What a partner can be told of through the Partner API."""
