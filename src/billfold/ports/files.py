@@ -53,4 +53,4 @@ class Inspection(Protocol):
     """Looks into a file before anybody else does."""
 
     async def inspect(self, content: bytes, kind: FileKind) -> None:
-        """Return when the file is what it says and carries nothing that acts. Raises FileRefused."""
+        """Return when the file is what it says and holds nothing that acts. Raises FileRefused."""

@@ -28,6 +28,7 @@ _ACTS = {
 _PACKINGS = {
     "/FlateDecode", "/LZWDecode", "/ASCIIHexDecode", "/ASCII85Decode", "/RunLengthDecode",
 }  # fmt: skip
+_KINDS = {"/S", "/Type", "/Subtype"}
 _END = b"%%EOF"
 _AFTER_END_MOST = 64
 
@@ -63,22 +64,19 @@ def _look_at(thing: object) -> None:
     """Raise Bad when an object or anything directly in it acts by itself."""
     import pikepdf  # noqa: PLC0415 - as above
 
-    waiting = [thing]
+    waiting: list[object] = [thing]
     while waiting:
         each = waiting.pop()
         if isinstance(each, pikepdf.Dictionary | pikepdf.Stream):
             for key, value in each.items():
-                found = _ACTS.get(str(key))
-                if not found and key in {"/S", "/Type"} and isinstance(value, pikepdf.Name):
-                    found = _ACTS.get(str(value))
+                said = str(value) if isinstance(value, pikepdf.Name) else ""
+                found = _ACTS.get(str(key)) or (_ACTS.get(said) if key in _KINDS else None)
                 if found:
                     raise Bad(f"The PDF holds {found}. Print it to a new PDF and send that.")
-                if isinstance(value, pikepdf.Object) and not value.is_indirect:
-                    waiting.append(value)
+                waiting.append(value)
         elif isinstance(each, pikepdf.Array):
-            waiting += [
-                item for item in each if isinstance(item, pikepdf.Object) and not item.is_indirect
-            ]
+            waiting += list(each)
+        waiting = [item for item in waiting if not getattr(item, "is_indirect", False)]
 
 
 def _unpack(stream: object) -> None:
@@ -86,8 +84,8 @@ def _unpack(stream: object) -> None:
     import pikepdf  # noqa: PLC0415 - as above
 
     assert isinstance(stream, pikepdf.Stream)
-    named = stream.get("/Filter", [])
-    filters = [named] if isinstance(named, pikepdf.Name) else named
+    named: object = stream.get("/Filter", [])
+    filters = list(named) if isinstance(named, pikepdf.Array) else [named] if named else []
     if {str(each) for each in filters} <= _PACKINGS:
         stream.read_bytes()
 
