@@ -2,6 +2,7 @@
 
 import json
 import tomllib
+from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -50,16 +51,16 @@ class Witness(Teller):
 
     def payee(self):
         """Return the Pocket of another customer."""
-        for kind, fields in (
-            (EnrolCustomer, {"role": "customer", "type": "BUSINESS", "name": "B", "profile": {}}),
-            (OpenPocket, {"name": "Inbox", "deposit_weeks": 4, "reinvestment_weeks": 4}),
-        ):
-            command = kind(
-                caller="payee", key=command_id("payee", kind.__name__), customers=(PAYEE,),
-                partner_id=PARTNER, **fields,
-            )  # fmt: skip
-            answer = self.bank.submit(command)
-        return UUID(answer.outcome["pocket_id"])
+        who: dict[str, Any] = {"caller": "payee", "customers": (PAYEE,), "partner_id": PARTNER}
+        self.bank.submit(
+            EnrolCustomer(
+                key=UUID(int=1), role="customer", type="BUSINESS", name="B", profile={}, **who
+            )
+        )
+        opened = self.bank.submit(
+            OpenPocket(key=UUID(int=2), name="In", deposit_weeks=4, reinvestment_weeks=4, **who)
+        )
+        return UUID(opened.outcome["pocket_id"])
 
 
 @pytest.fixture

@@ -40,9 +40,3 @@ def test_what_never_happened_has_no_place_in_the_order():
     assert [simulated[name] for name in ("sequence", "previous_sequence", "resource_version")] == [
         None, None, None,
     ]  # fmt: skip
-
-
-def test_the_same_event_is_the_same_bytes():
-    fields = {"event_id": EVENT, "kind": "k", "raised_at": AT, "payload_json": b"{}"}
-    place = {"sequence": 1, "previous_sequence": 0, "customer_id": None}
-    assert encode_envelope(**fields, **place) == encode_envelope(**fields, **place)
