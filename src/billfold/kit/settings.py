@@ -25,7 +25,12 @@ _HTTPS_PORT = 443
 _OPEN_TO_OTHERS = stat.S_IRWXG | stat.S_IRWXO
 _LIEN_DAYS = {"sandbox": 0, "production": 2}
 _NEEDED_IN_PRODUCTION = ("encryption_key", "seed", "bank_name", "bank_routing_number", "mail_url")
-_SANDBOX_ONLY = ("clock_start", "execute_transfers", "webhook_allowed_networks")
+_SANDBOX_ONLY = (
+    "clock_start",
+    "execute_transfers",
+    "webhook_allowed_networks",
+    "webhook_trusted_ca",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,9 +206,13 @@ class Settings:
         tuple[Network, ...],
         Setting(
             kinds.flat_list(kinds.NETWORK),
-            "Private networks that webhooks of a sandbox may be sent to.",
+            "Private networks that webhooks of a sandbox may be sent to, by http and on any port.",
         ),
     ] = ()
+    webhook_trusted_ca: Annotated[
+        Path | None,
+        Setting(kinds.PATH, "A certificate authority that webhooks of a sandbox trust too (PEM)."),
+    ] = None
 
     @property
     def is_production(self) -> bool:

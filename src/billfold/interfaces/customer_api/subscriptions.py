@@ -36,9 +36,7 @@ _ONE = "/api/v1/subscriptions/{subscription_id:str}/"
     opt=WRITES,
     tags=["subscriptions"],
 )
-async def create_subscription(
-    member: Member, bank: Bank, data: CreateSubscription
-) -> Subscription:
+async def create_subscription(member: Member, bank: Bank, data: CreateSubscription) -> Subscription:
     """Subscribe a url to kinds of events that are raised from now on."""
     return await forms.create(member, bank, subscriber_of(member), data)
 
@@ -93,9 +91,7 @@ async def update_subscription(
     opt=WRITES | refuses("not-found"),
     tags=["subscriptions"],
 )
-async def delete_subscription(
-    member: Member, bank: Bank, subscription_id: str
-) -> Response[None]:
+async def delete_subscription(member: Member, bank: Bank, subscription_id: str) -> Response[None]:
     """Delete a subscription: nothing is delivered to it any more."""
     await forms.end(member, bank, subscriber_of(member), subscription_id)
     return nothing()

@@ -91,9 +91,7 @@ async def event_stream(
     newest = await newsroom.position(subscriber.reader)
     after = newest if asked.after is None else min(asked.after, newest)
     messages = _messages(newsroom, subscriber, asked, standing, after)
-    return Stream(
-        messages, media_type=MEDIA_TYPE, headers={"x-accel-buffering": "no"}
-    )
+    return Stream(messages, media_type=MEDIA_TYPE, headers={"x-accel-buffering": "no"})
 
 
 async def _messages(

@@ -28,7 +28,6 @@ from billfold.interfaces.http.shapes.event import (
 )
 from billfold.interfaces.http.shapes.pages import CursorList
 from billfold.interfaces.http.transaction_lists import instant
-from billfold.kit import ids
 from billfold.kit.errors import FieldError, InvalidInput, NotFound
 
 URL_CHARS_MAX, SECRET_CHARS_MAX, DESCRIPTION_CHARS_MAX = 2083, 256, 500
@@ -158,9 +157,7 @@ async def end(call: Call, bank: Bank, subscriber: Subscriber, subscription_id: s
 async def read(bank: Bank, subscriber: Subscriber, subscription_id: str) -> Subscription:
     """Return a subscription. Raises NotFound."""
     own_id = ids_in.path_uuid("subscription_id", subscription_id)
-    return render_subscription(
-        await webhooks.get_subscription(bank.pool, subscriber.owner, own_id)
-    )
+    return render_subscription(await webhooks.get_subscription(bank.pool, subscriber.owner, own_id))
 
 
 async def subscription_page(

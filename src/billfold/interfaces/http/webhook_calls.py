@@ -19,8 +19,10 @@ _HEADERS = (
     ("webhook-timestamp", "When this attempt was made, in seconds since 1970."),
     (
         "webhook-signature",
-        "`v1,` and base64 of HMAC-SHA256, keyed with the shared secret, over id, timestamp and "
-        "body with dots between them. Two, parted by a space, while a secret is being changed.",
+        (
+            "`v1,` and base64 of HMAC-SHA256, keyed with the shared secret, over id, timestamp and "
+            "body with dots between them. Two, parted by a space, while a secret is being changed."
+        ),
     ),
 )
 
@@ -57,7 +59,7 @@ def _call(kind: EventKind[Any], *, customer: bool) -> dict[str, Any]:
         },
         "responses": {
             "2XX": {"description": "The event was taken."},
-            "410": {"description": "Nothing is wanted here any more: the subscription is disabled."},
+            "410": {"description": "Nothing is wanted any more: the subscription is disabled."},
             "default": {"description": "The event is sent again as the retry policy says."},
         },
     }

@@ -80,9 +80,7 @@ async def stream_events(
     token = request.headers["authorization"].partition(" ")[2].strip()
 
     async def standing() -> datetime | None:
-        found = await identity.find_credential(
-            bank.pool, bank.vault, hash_token(token), wall_now()
-        )
+        found = await identity.find_credential(bank.pool, bank.vault, hash_token(token), wall_now())
         return None if found is None else found.expires_at
 
     return await event_stream.event_stream(newsroom, subscriber_of(caller), asked, standing)

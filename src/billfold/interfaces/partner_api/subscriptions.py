@@ -32,9 +32,7 @@ _ONE = "/api/v1/subscriptions/{subscription_id:str}/"
     operation_id="create_subscription",
     tags=["subscriptions"],
 )
-async def create_subscription(
-    caller: Caller, bank: Bank, data: CreateSubscription
-) -> Subscription:
+async def create_subscription(caller: Caller, bank: Bank, data: CreateSubscription) -> Subscription:
     """Subscribe a url to kinds of events that are raised from now on."""
     return await forms.create(caller, bank, subscriber_of(caller), data)
 
@@ -87,9 +85,7 @@ async def update_subscription(
     opt=refuses("not-found"),
     tags=["subscriptions"],
 )
-async def delete_subscription(
-    caller: Caller, bank: Bank, subscription_id: str
-) -> Response[None]:
+async def delete_subscription(caller: Caller, bank: Bank, subscription_id: str) -> Response[None]:
     """Delete a subscription: nothing is delivered to it any more."""
     await forms.end(caller, bank, subscriber_of(caller), subscription_id)
     return nothing()

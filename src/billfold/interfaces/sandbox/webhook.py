@@ -74,7 +74,7 @@ def _owners(caller: Caller, data: SimulatedEvent) -> list[Owner]:
 
 
 def _event(data: SimulatedEvent) -> Simulated:
-    """Return the event. Raises InvalidInput for its kind, its time and each field of its payload."""
+    """Return the event. Raises InvalidInput for its kind, time and payload."""
     if data.event_type not in KINDS:
         raise InvalidInput([unknown_kind("body", "event_type")])
     try:
@@ -106,7 +106,6 @@ def _payload(kind: str, sent: dict[str, Any]) -> str:
         mistakes += mistakes_in(msgspec.json.encode(sent), shape, error)
     if mistakes:
         raise InvalidInput(
-            FieldError(("body", "payload", *each.loc[1:]), each.msg, each.type)
-            for each in mistakes
+            FieldError(("body", "payload", *each.loc[1:]), each.msg, each.type) for each in mistakes
         )
     return msgspec.json.encode(read).decode()

@@ -125,9 +125,9 @@ def render_subscription(row: SubscriptionRow, warnings: list[str] | None = None)
         events=list(row.events),
         status=row.status,
         disabled_because=row.disabled_because,
-        retry_policy=None if policy is None else msgspec.convert(
-            msgspec.structs.asdict(policy), RetryPolicy
-        ),
+        retry_policy=None
+        if policy is None
+        else msgspec.convert(msgspec.structs.asdict(policy), RetryPolicy),
         time_created=row.created_at,
         updated_at=row.updated_at,
         warnings=warnings or msgspec.UNSET,
