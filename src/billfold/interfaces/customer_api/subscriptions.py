@@ -138,10 +138,10 @@ async def resend_event(
     tags=["subscriptions"],
 )
 async def recover_events(
-    member: Member, bank: Bank, subscription_id: str, since: Since
+    member: Member, bank: Bank, subscription_id: str, data: Since
 ) -> Redelivery:
     """Deliver once more every event whose delivery failed since a time of the wall clock."""
-    return await forms.recover(member, bank, subscriber_of(member), subscription_id, since)
+    return await forms.recover(member, bank, subscriber_of(member), subscription_id, data)
 
 
 @post(
@@ -152,13 +152,13 @@ async def recover_events(
     tags=["subscriptions"],
 )
 async def replay_missing_events(
-    member: Member, bank: Bank, subscription_id: str, since: Since
+    member: Member, bank: Bank, subscription_id: str, data: Since
 ) -> Redelivery:
     """Deliver every event with a later `timestamp` that this subscription was never to be told of.
 
     That is what was raised before it was made, or while it was disabled or wanted other kinds.
     """
-    return await forms.replay_missing(member, bank, subscriber_of(member), subscription_id, since)
+    return await forms.replay_missing(member, bank, subscriber_of(member), subscription_id, data)
 
 
 @post(

@@ -8,7 +8,6 @@ from typing import Annotated, Literal
 from uuid import UUID
 
 import msgspec
-from litestar.params import QueryParameter
 from msgspec import UNSET, UnsetType
 
 from billfold.domain import webhooks
@@ -27,7 +26,7 @@ from billfold.interfaces.http.shapes.event import (
     render_subscription,
 )
 from billfold.interfaces.http.shapes.pages import CursorList
-from billfold.interfaces.http.transaction_lists import instant
+from billfold.kit.dates import aware
 from billfold.kit.errors import FieldError, InvalidInput, NotFound
 
 URL_CHARS_MAX, SECRET_CHARS_MAX, DESCRIPTION_CHARS_MAX = 2083, 256, 500
@@ -55,9 +54,6 @@ Secret = Annotated[
 Description = Annotated[str, msgspec.Meta(max_length=DESCRIPTION_CHARS_MAX)]
 Code = Annotated[int, msgspec.Meta(ge=0, le=599)]
 Interval = Annotated[float, msgspec.Meta(ge=SECONDS_MIN, le=SECONDS_MAX)]
-Since = Annotated[
-    str, QueryParameter(name="since", description="A date, or a date-time with its offset.")
-]
 
 
 class Retries(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -103,6 +99,21 @@ class Resend(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """Which event is to be delivered once more."""
 
     event_id: UUID
+
+
+class Since(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """From when on deliveries are mended. In the body, for a query is not signed."""
+
+    since: datetime
+
+    def instant(self) -> datetime:
+        """Return it with its offset. Raises InvalidInput without one."""
+        try:
+            return aware(self.since)
+        except ValueError:
+            raise InvalidInput.at(
+                "body", "since", msg="needs an offset, such as Z or -04:00"
+            ) from None
 
 
 class Example(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -206,24 +217,24 @@ async def resend(
 
 
 async def recover(
-    call: Call, bank: Bank, subscriber: Subscriber, subscription_id: str, since: str
+    call: Call, bank: Bank, subscriber: Subscriber, subscription_id: str, data: Since
 ) -> Redelivery:
     """Deliver once more what failed since then. Raises NotFound, `subscription-disabled`."""
     own_id = ids_in.path_uuid("subscription_id", subscription_id)
     count = await webhooks.recover(
-        bank.pool, subscriber.owner, own_id, _since(since), now=call.wall
+        bank.pool, subscriber.owner, own_id, data.instant(), now=call.wall
     )
     return Redelivery(count=count)
 
 
 async def replay_missing(
-    call: Call, bank: Bank, subscriber: Subscriber, subscription_id: str, since: str
+    call: Call, bank: Bank, subscriber: Subscriber, subscription_id: str, data: Since
 ) -> Redelivery:
     """Deliver what was raised since then and never queued. Raises as `recover` does."""
     own_id = ids_in.path_uuid("subscription_id", subscription_id)
     await webhooks.sequence(bank.pool, now=call.wall)
     count = await webhooks.replay_missing(
-        bank.pool, subscriber.owner, own_id, _since(since), now=call.wall
+        bank.pool, subscriber.owner, own_id, data.instant(), now=call.wall
     )
     return Redelivery(count=count)
 
@@ -278,10 +289,3 @@ def _changes(data: UpdateSubscription) -> Changes:
         retry_policy=policy.policy() if isinstance(policy, Retries) else policy,
         status=data.status,
     )
-
-
-def _since(text: str) -> datetime:
-    at = instant("since", text)
-    if at is None:
-        raise InvalidInput.at("query", "since", msg="is required", kind="missing")
-    return at

@@ -132,10 +132,10 @@ async def resend_event(
     tags=["subscriptions"],
 )
 async def recover_events(
-    caller: Caller, bank: Bank, subscription_id: str, since: Since
+    caller: Caller, bank: Bank, subscription_id: str, data: Since
 ) -> Redelivery:
     """Deliver once more every event whose delivery failed since a time of the wall clock."""
-    return await forms.recover(caller, bank, subscriber_of(caller), subscription_id, since)
+    return await forms.recover(caller, bank, subscriber_of(caller), subscription_id, data)
 
 
 @post(
@@ -146,13 +146,13 @@ async def recover_events(
     tags=["subscriptions"],
 )
 async def replay_missing_events(
-    caller: Caller, bank: Bank, subscription_id: str, since: Since
+    caller: Caller, bank: Bank, subscription_id: str, data: Since
 ) -> Redelivery:
     """Deliver every event with a later `timestamp` that this subscription was never to be told of.
 
     That is what was raised before it was made, or while it was disabled or wanted other kinds.
     """
-    return await forms.replay_missing(caller, bank, subscriber_of(caller), subscription_id, since)
+    return await forms.replay_missing(caller, bank, subscriber_of(caller), subscription_id, data)
 
 
 @post(
