@@ -56,6 +56,11 @@ async def test_a_stream_goes_on_after_the_last_id(world, desk, listen):
         assert [(await stream.event())[0] for _ in range(2)] == ["3", "4"]
         await world.wire(pocket, 100_00)
         assert (await stream.event())[2]["previous_sequence"] == 4
+    async with listen(desk, "after_sequence=99") as stream:
+        # A sequence that was never reached counts as now.
+        assert (await stream.message())[2]["sequence"] == 5
+        await world.wire(pocket, 1_00)
+        assert (await stream.event())[0] == "6"
 
 
 async def test_what_is_in_a_stream_is_what_is_in_the_list(world, desk, listen):
@@ -72,8 +77,9 @@ async def test_what_is_in_a_stream_is_what_is_in_the_list(world, desk, listen):
     assert [each["sequence"] for each in told] == [1, 2]
 
 
-async def test_only_the_kinds_asked_for_are_told_and_no_gap_is_seen(world, desk, listen):
+async def test_only_the_kinds_asked_for_are_told_and_no_gap_is_seen(world, desks, desk, listen):
     pocket, other = await desk.pocket(), await desk.pocket()
+    stranger = await desks()
     await world.wire(pocket, 9_000_00)
     query = "event_type[]=transfers.on-us.success&after_sequence=0"
     async with listen(desk, query) as stream:
@@ -82,13 +88,7 @@ async def test_only_the_kinds_asked_for_are_told_and_no_gap_is_seen(world, desk,
             await world.transfer(pocket, other, cents)
         links = [(await stream.event())[2] for _ in range(2)]
         assert [(each["previous_sequence"], each["sequence"]) for each in links] == [(0, 3), (3, 5)]
-
-
-async def test_nobody_hears_of_others(world, desks, desk, listen):
-    stranger = await desks()
-    pocket = await desk.pocket()
     async with listen(stranger, "after_sequence=0&follow=false") as stream:
-        await world.wire(pocket, 100_00)
         assert (await stream.event())[1] == "end"
 
 
@@ -99,7 +99,9 @@ async def test_a_stream_ends_with_its_token(bank, desk, listen):
         assert await stream.message() is None
 
 
-async def test_a_stream_is_not_opened_without_the_scope(bank, desk, listen):
+async def test_a_stream_is_opened_with_the_scope_while_there_is_room(
+    bank, desk, listen, monkeypatch
+):
     token = await token_for(bank, desk.team, scopes=("pockets.read",))
     async with listen(desk, token=token) as stream:
         await stream._chunks.get()
@@ -107,6 +109,11 @@ async def test_a_stream_is_not_opened_without_the_scope(bank, desk, listen):
     async with listen(desk, token=None) as stream:
         await stream._chunks.get()
         assert stream.status == 401
+    monkeypatch.setattr(newsroom, "LISTENERS_OF_ONE_MAX", 1)
+    async with listen(desk) as stream:
+        await stream.message()
+        await desk.refused("GET", PATH, status=429, code="too-many-streams")
+    await desk.ask("GET", PATH, status=200, filters={"follow": "false"})
 
 
 async def test_a_simulated_event_is_told_without_a_place_in_the_order(world, desk, listen):
@@ -127,14 +134,6 @@ async def test_a_simulated_event_is_told_without_a_place_in_the_order(world, des
     assert (await desk.get("/api/v1/events/"))["items"] == []
 
 
-async def test_so_many_streams_may_be_open_at_once(desk, listen, monkeypatch):
-    monkeypatch.setattr(newsroom, "LISTENERS_OF_ONE_MAX", 1)
-    async with listen(desk) as stream:
-        await stream.message()
-        await desk.refused("GET", PATH, status=429, code="too-many-streams")
-    await desk.ask("GET", PATH, status=200, filters={"follow": "false"})
-
-
 async def test_whoever_is_too_slow_reads_the_log_and_misses_nothing(
     world, desk, listen, monkeypatch
 ):
@@ -148,31 +147,18 @@ async def test_whoever_is_too_slow_reads_the_log_and_misses_nothing(
         assert [(await stream.event())[0] for _ in range(7)] == list("1234567")
 
 
-@pytest.mark.parametrize(
-    ("query", "place"),
-    [
+async def test_what_is_asked_for_must_make_sense(desk):
+    for query, place in (
         ({"after_sequence": "-1"}, "query.after_sequence"),
         ({"after_sequence": "x"}, "query.after_sequence"),
         ({"after_sequence": "9" * 19}, "query.after_sequence"),
         ({"event_type[]": "transfers.ach.in.success"}, "query.event_type[]"),
         ({"follow": "perhaps"}, "query.follow"),
         ({"since": "2025-06-02"}, "query.since"),
-    ],
-)
-async def test_what_is_asked_for_must_make_sense(desk, query, place):
-    await desk.invalid("GET", PATH, loc=place, filters=query)
-
-
-async def test_a_last_id_that_is_no_sequence_is_refused(desk):
+    ):
+        await desk.invalid("GET", PATH, loc=place, filters=query)
     headers = {"last-event-id": "latest"}
     await desk.invalid("GET", PATH, loc="header.last-event-id", headers=headers)
-
-
-async def test_a_sequence_that_was_never_reached_counts_as_now(world, desk, listen):
-    async with listen(desk, "after_sequence=99") as stream:
-        assert (await stream.message())[2]["sequence"] == 0
-        await world.wire(await desk.pocket(), 1_00)
-        assert (await stream.event())[0] == "1"
 
 
 async def test_a_member_who_is_removed_hears_no_more(bank, desk, listen, monkeypatch):
