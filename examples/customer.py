@@ -69,7 +69,8 @@ def came_back(redirect_uri: str) -> str:
     class Landing(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             brought.append(self.path)
-            self.send_response(200)
+            # Without a line in the log: the address holds a code.
+            self.send_response_only(200)
             self.end_headers()
             self.wfile.write(b"Go back to the program.")
 

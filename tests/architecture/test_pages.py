@@ -148,3 +148,10 @@ def all_words():
     texts = [path.read_text() for path in files]
     texts += [text_of("pyproject.toml"), text_of("Makefile"), *PROBLEMS]
     return {word for text in texts for word in re.findall(r"\w+", text)}
+
+
+def test_tests_that_are_named_exist():
+    tests = "\n".join(path.read_text() for path in (ROOT / "tests").rglob("test_*.py"))
+    known = set(re.findall(r"def (test_\w+)\(", tests))
+    named = {span for page in PAGES for span in spans(page) if re.fullmatch(r"test_\w+", span)}
+    assert named - known == set()

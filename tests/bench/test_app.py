@@ -8,6 +8,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from billfold.bench import app as bench
+from billfold.bench.app import Auth
 from billfold.bench.history import shared_out
 from billfold.bench.measure import Chapter, figure
 from billfold.bench.report import as_markdown, print_chapter, row_of
@@ -15,19 +16,19 @@ from billfold.bench.report import as_markdown, print_chapter, row_of
 TINY = 0.001
 
 
-def measured(name, state_dir, tmp_path):
+def measured(name, state_dir, tmp_path, auth=Auth.hmac, title=None):
     """Run one benchmark once and return its chapter, as read back from the file."""
     out = io.StringIO()
     path = tmp_path / "figures.json"
     found = bench.run(
-        [name], scale=TINY, runs=1, state_dir=state_dir, out_json=path,
+        [name], auth=auth, scale=TINY, runs=1, state_dir=state_dir, out_json=path,
         console=Console(file=out, width=200),
     )  # fmt: skip
     assert msgspec.json.decode(path.read_bytes()) == msgspec.json.decode(msgspec.json.encode(found))
     assert list(state_dir.iterdir()) == [], "it cleans up"
-    assert f"billfold bench {name}" in out.getvalue()
+    assert f"billfold bench {title or name}" in out.getvalue()
     assert found["machine"]["cores"] >= 1
-    return found["benchmarks"][name]
+    return found["benchmarks"][title or name]
 
 
 def figures_of(chapter):
@@ -62,6 +63,16 @@ def test_reads_compare_both_pasts_and_the_empty_answer(state_dir, tmp_path):
     assert figures["earnings: long beside short"]["baseline"] == "earnings, short history"
     assert chapter["setting"]["long history"]["transactions"] >= 1000
     assert chapter["peak_memory_mib"]["server worker"] > 10
+
+
+def test_reads_by_bound_tokens_are_held_against_the_empty_answer(state_dir, tmp_path):
+    title = "reads --auth dpop"
+    figures = figures_of(measured("reads", state_dir, tmp_path, Auth.dpop, title))
+    bound = figures["a pocket, by DPoP"]
+    assert (bound["baseline"], bound["at_least"]) == ("empty answer", 0.2)
+    assert bound["median"] > 0
+    for check in ("a check of a proof", "a check of a proof by a key not seen before"):
+        assert (figures[check]["unit"], figures[check]["at_most"]) == ("us", 500)
 
 
 def test_transfers_compare_signed_ones_with_bare_ones_and_tell_latencies(state_dir, tmp_path):

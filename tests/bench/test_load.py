@@ -3,11 +3,16 @@
 import asyncio
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric import ec
 from typing_extensions import override
 
-from billfold.bench.load import Call, Credentials, Crowd, _Line, request_of
+from billfold.bench.bound import Bound, as_pem
+from billfold.bench.load import Call, Credentials, Crowd, _Line, proven_request, request_of
 from billfold.bench.racers import RaceError
-from billfold.kit.crypto import verify_signature
+from billfold.client.proofs import ProofKey
+from billfold.domain.oauth import dpop
+from billfold.kit.clock import wall_now
+from billfold.kit.crypto import Vault, verify_signature
 
 WHO = Credentials("bench.localhost", "token", "secret")
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
@@ -54,6 +59,25 @@ def test_request_is_signed_when_there_are_credentials():
 def test_two_requests_have_two_keys():
     call = Call("POST", "/a/")
     assert request_of(call, WHO) != request_of(call, WHO)
+
+
+def test_request_carries_a_token_and_a_proof_of_its_own_when_it_is_bound():
+    key = ec.generate_private_key(ec.SECP256R1())
+    made = Bound("https://api.localhost:1", ["one", "two"], as_pem(key)).lines()
+    jtis = set()
+    for token in ("one", "two", "one"):
+        first, *rest = proven_request(Call("GET", "/a/", "b=1"), made).decode().split("\r\n")
+        headers = dict(line.split(": ", 1) for line in rest if line)
+        assert first == "GET /a/?b=1 HTTP/1.1"
+        assert headers["Authorization"] == f"DPoP {token}"
+        nonces = dpop.Nonces(Vault(bytes(32)))
+        proof = dpop.check(
+            headers["DPoP"], method="GET", url=f"https://{headers['Host']}/a/", now=wall_now(),
+            nonces=nonces, token=token,
+        )  # fmt: skip
+        assert proof.jkt == ProofKey(key).thumbprint
+        jtis.add(proof.jti)
+    assert len(jtis) == 3
 
 
 def test_request_is_bare_without_credentials():

@@ -1,11 +1,21 @@
 """The examples, run as their readers run them, against a running sandbox."""
 
 import os
+import re
 import subprocess
 import sys
+from contextlib import contextmanager
 
+import httpx
+import jwt
+import msgspec
+import pyotp
 import pytest
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from tests.interfaces.auth.pages.browser import forms_of
 from tests.interfaces.cli.test_sandbox import SOURCE, Sandbox
+
+from billfold.client import Authorization, Registered, local_client
 
 EXAMPLES = SOURCE.parent / "examples"
 PATIENCE_SECONDS = 60
@@ -23,17 +33,64 @@ def sandbox(tmp_path_factory):
 
 def printed(sandbox, name):
     """Return what an example prints in the folder of the sandbox."""
-    done = subprocess.run(
-        [sys.executable, str(EXAMPLES / name)],
+    with running(sandbox, name) as process:
+        return end_of(process)
+
+
+@contextmanager
+def running(sandbox, name, *options):
+    """Run an example in the folder of the sandbox."""
+    with subprocess.Popen(
+        [sys.executable, "-u", str(EXAMPLES / name), *options],
         cwd=sandbox.state.parent,
         env={**os.environ, "PYTHONPATH": str(SOURCE)},
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
-        timeout=PATIENCE_SECONDS,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def end_of(process):
+    """Return what else an example prints; it must come to a good end."""
+    out, err = process.communicate(timeout=PATIENCE_SECONDS)
+    assert process.returncode == 0, err
+    assert err == ""
+    return out
+
+
+class Person:
+    """Somebody with a browser, who signs in and agrees to whatever is asked."""
+
+    def __init__(self, http, box):
+        self.http, self.box, self.person = http, box, box["person"]
+
+    def agree(self, address):
+        """Open the address of a program; return where the last page leads."""
+        self.open(address)
+        sign_in = {each: self.person[each] for each in ("email", "password")}
+        self.open(self.send("/sign-in", **sign_in))
+        code = pyotp.TOTP(self.person["totp_secret"]).now()
+        self.open(self.send("/second-factor", code=code))
+        return self.send("/consent", decision="grant")
+
+    def open(self, address):
+        """Go to a page, wherever it leads."""
+        page = self.http.get(address)
+        while page.is_redirect:
+            page = self.http.get(page.headers["location"])
+        assert page.status_code == 200, page.text
+        self.text = page.text
+
+    def send(self, action, **fields):
+        """Send the form of the page; return where it leads."""
+        form = {**forms_of(self.text)[action], **fields}
+        page = self.http.post(action, data=form, headers={"origin": self.box["auth_url"]})
+        assert page.status_code == 303, page.text
+        return page.headers["location"]
 
 
 def test_a_partner_opens_a_pocket_and_money_becomes_bills(sandbox):
@@ -49,6 +106,46 @@ def test_a_company_reads_its_pockets_with_a_token_bound_to_a_key(sandbox):
     assert told.count("UST-13W") == 1
     again = printed(sandbox, "customer.py")
     assert again.count("UST-13W") == 1
+
+
+def test_a_person_signs_in_and_lets_the_program_work_for_him(sandbox):
+    box = msgspec.json.decode((sandbox.state / "sandbox.json").read_bytes())
+    with (
+        running(sandbox, "customer.py", "--sign-in") as process,
+        local_client(box["auth_url"], box["ca_file"]) as http,
+    ):
+        lines = iter(process.stdout.readline, "")
+        address = next(found[0] for line in lines if (found := re.search(r"https://\S+", line)))
+        back = Person(http, box).agree(address)
+        assert back.startswith("http://127.0.0.1:")
+        assert httpx.get(back).text == "Go back to the program."
+        told = end_of(process)
+    assert "A DPoP token, bound to " in told
+    assert "Dummy Customer Inc. (OPEN)" in told
+    assert "code=" not in told
+
+
+def test_the_conformance_suite_finds_its_clients_in_the_sandbox(sandbox):
+    """What the suite is told is true: the addresses answer, and the keys are the clients'."""
+    with running(sandbox, "../conformance/prepare.py") as process:
+        assert "Written to" in end_of(process)
+    plan = msgspec.json.decode((sandbox.state / "conformance.json").read_bytes())
+    box = msgspec.json.decode((sandbox.state / "sandbox.json").read_bytes())
+    for name in ("client", "client2"):
+        client = plan[name]
+        [jwk] = client["jwks"]["keys"]
+        key = jwt.PyJWK(jwk).key
+        pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
+        back = "https://localhost.emobix.co.uk:8443/test/a/billfold/callback"
+        me = Registered(
+            issuer=box["auth_url"], client_id=client["client_id"], private_key=pem, kid=jwk["kid"],
+            redirect_uri=back + ("" if name == "client" else "?dummy1=lorem&dummy2=ipsum"),
+        )  # fmt: skip
+        with local_client(box["auth_url"], box["ca_file"]) as http:
+            assert http.get(plan["server"]["discoveryUrl"]).status_code == 200
+            assert Authorization(me).begin(http, client["scope"].split()).url
+        with local_client(box["customer_url"], box["ca_file"]) as http:
+            assert http.get(plan["resource"]["resourceUrl"]).status_code == 401
 
 
 def test_every_example_is_run_here():

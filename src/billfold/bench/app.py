@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,6 +12,7 @@ import typer
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from billfold.bench.bound_reads import bench_bound_reads
 from billfold.bench.day_end import bench_day_end
 from billfold.bench.engine import bench_engine
 from billfold.bench.ground import Ground, proving_ground
@@ -23,13 +25,22 @@ from billfold.bench.transfers import bench_transfers
 from billfold.kit.clock import wall_now
 from billfold.kit.dates import iso_z
 
-BENCHMARKS: Mapping[str, Callable[[Ground, Sizes, Say], Chapter]] = {
+Benchmark = Callable[[Ground, Sizes, Say], Chapter]
+BENCHMARKS: Mapping[str, Benchmark] = {
     "engine": bench_engine,
     "transfers": bench_transfers,
     "reads": bench_reads,
     "day_end": bench_day_end,
 }
 ALL = "all"
+
+
+class Auth(StrEnum):
+    """How requests prove who asks, where a benchmark leaves the choice."""
+
+    hmac = "hmac"
+    dpop = "dpop"
+
 
 app = typer.Typer(add_completion=False)
 
@@ -46,6 +57,10 @@ def bench(
     out_markdown: Annotated[
         Path | None, typer.Option("--markdown", help="Write the tables into this file.")
     ] = None,
+    auth: Annotated[
+        Auth,
+        typer.Option(help="How reads prove who asks: signed by a partner, or bound to a key."),
+    ] = Auth.hmac,
     quick: Annotated[  # noqa: FBT002 - a flag of the command line
         bool, typer.Option("--quick", help="A tenth of the sizes, for a first look.")
     ] = False,
@@ -58,6 +73,7 @@ def bench(
     try:
         run(
             list(names or [ALL]),
+            auth=auth,
             scale=QUICK_SCALE if quick else 1.0,
             state_dir=state_dir,
             out_json=out_json,
@@ -77,6 +93,7 @@ class UnknownBenchmarkError(ValueError):
 def run(
     names: Sequence[str],
     *,
+    auth: Auth = Auth.hmac,
     scale: float = 1.0,
     state_dir: Path,
     out_json: Path | None = None,
@@ -95,7 +112,7 @@ def run(
     for name in chosen:
         busy = busy_percent()
         with _progress(console) as progress, proving_ground(state_dir) as ground:
-            chapter = BENCHMARKS[name](ground, sizes, _say(progress, name))
+            chapter = _benchmark(name, auth)(ground, sizes, _say(progress, name))
         chapter.busy_before_percent = busy
         print_chapter(console, chapter)
         chapters.append(chapter)
@@ -112,6 +129,10 @@ def run(
         out_json.write_bytes(msgspec.json.format(msgspec.json.encode(found)) + b"\n")
         console.print(f"Written to {out_json}")
     return found
+
+
+def _benchmark(name: str, auth: Auth) -> Benchmark:
+    return bench_bound_reads if (name, auth) == ("reads", Auth.dpop) else BENCHMARKS[name]
 
 
 def chosen_of(names: Sequence[str]) -> list[str]:

@@ -15,6 +15,7 @@ from typing import cast
 import msgspec
 from typing_extensions import override
 
+from billfold.bench.bound import Bound, Lines
 from billfold.bench.measure import Lap, percentile
 from billfold.bench.racers import Child, RaceError
 from billfold.kit import ids
@@ -52,7 +53,7 @@ class Orders(msgspec.Struct, frozen=True, kw_only=True):
 
     calls: list[Call]
     port: int
-    credentials: Credentials | None
+    credentials: Credentials | Bound | None
     lines: int = CONNECTIONS
     per_second: float | None = None
 
@@ -188,7 +189,12 @@ class Loader:
     async def prepare(self, orders: Orders) -> None:
         """Sign and format every request."""
         self._orders = orders
-        self._requests = [request_of(call, orders.credentials) for call in orders.calls]
+        who = orders.credentials
+        if isinstance(who, Bound):
+            made = who.lines()
+            self._requests = [proven_request(call, made) for call in orders.calls]
+        else:
+            self._requests = [request_of(call, who) for call in orders.calls]
 
     async def run(self) -> Outcome:
         """Connect, send, and hang up."""
@@ -236,6 +242,13 @@ def request_of(call: Call, credentials: Credentials | None) -> bytes:
             f"Content-Length: {len(body)}",
         ]
     return "\r\n".join([*lines, "", ""]).encode() + body
+
+
+def proven_request(call: Call, made: Lines) -> bytes:
+    """Return a request to the Customer API as it goes over the wire, with a proof of its own."""
+    target = call.path + (f"?{call.query}" if call.query else "")
+    lines = [f"{call.method} {target} HTTP/1.1", *made.of(call.method, call.path)]
+    return "\r\n".join([*lines, "", ""]).encode()
 
 
 async def open_loader(trusted: Path) -> Loader:

@@ -25,7 +25,7 @@ EMPTY = "empty answer"
 POCKET_LEAST = 0.3
 SLOWER_MOST = 1.2
 
-_EMPTY_PATH = "/api/v2/pocket-configurations/"
+EMPTY_PATH = "/api/v2/pocket-configurations/"
 _READS = {
     "pocket": ("/api/v2/pockets/{}/", ""),
     # As many as the short history has: both pages are of one length.
@@ -86,7 +86,7 @@ def bench_reads(ground: Ground, sizes: Sizes, say: Say) -> Chapter:
 
 
 def _reads() -> list[Read]:
-    reads = [Read(HEALTH, Call("GET", "/health"), bare=True), Read(EMPTY, Call("GET", _EMPTY_PATH))]
+    reads = [Read(HEALTH, Call("GET", "/health"), bare=True), Read(EMPTY, Call("GET", EMPTY_PATH))]
     for name, (path, query) in _READS.items():
         for nth in (SHORT, LONG):
             call = Call("GET", path.format(pocket_of(nth)), query)
@@ -134,7 +134,7 @@ def _setting(pasts: list[Past], sizes: Sizes) -> dict[str, Any]:
         "workers": 1,
         "connections": CONNECTIONS,
         "requests per run": sizes.requests,
-        "empty answer": f"GET {_EMPTY_PATH}",
+        "empty answer": f"GET {EMPTY_PATH}",
         "short history": msgspec.to_builtins(pasts[SHORT]),
         "long history": msgspec.to_builtins(pasts[LONG]),
     }

@@ -36,6 +36,11 @@ class Server:
         self._workers = workers
         self._process: subprocess.Popen[bytes] | None = None
 
+    @property
+    def customer_origin(self) -> str:
+        """Return the public address of its Customer API."""
+        return self._place.settings(port=self.port).customer_origin
+
     def open(self) -> None:
         """Start it and wait for a healthy answer. Raises RaceError with the end of its log."""
         wiring = Wiring(_clean(os.environ))

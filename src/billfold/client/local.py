@@ -25,7 +25,15 @@ class _ThisMachine(httpx.HTTPTransport):
 
     @override
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        """Send a request; its Host header says already whom it is for."""
-        request.extensions = {**request.extensions, "sni_hostname": request.url.host}
-        request.url = request.url.copy_with(host="127.0.0.1")
-        return super().handle_request(request)
+        """Send a request; its Host header says already whom it is for.
+
+        The request itself stays as it is: whoever sends it once more proves its address anew.
+        """
+        here = httpx.Request(
+            request.method,
+            request.url.copy_with(host="127.0.0.1"),
+            headers=request.headers,
+            stream=request.stream,
+            extensions={**request.extensions, "sni_hostname": request.url.host},
+        )
+        return super().handle_request(here)

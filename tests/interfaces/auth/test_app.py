@@ -24,6 +24,7 @@ async def test_every_answer_is_careful(books, method, path):
     assert answer.headers["strict-transport-security"]
     assert answer.headers["cache-control"] == "no-store"
     assert answer.headers["x-service-trace-id"]
+    assert answer.headers["x-service-clock"] == "2025-06-02T13:00:00.000000Z"
     assert answer.status_code != 307
     assert not [name for name in answer.headers if name.startswith("access-control")]
     assert "set-cookie" not in answer.headers

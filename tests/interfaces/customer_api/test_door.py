@@ -67,6 +67,21 @@ async def test_a_proof_made_for_something_else_is_refused(desk, changed):
     await refused(desk, "invalid_dpop_proof", token=None, headers=headers)
 
 
+async def test_an_id_token_opens_no_door(desk):
+    now, bank, team = wall_now(), desk.bank, desk.team
+    async with bank.pool.acquire() as conn:
+        await oauth.signing.ensure_signing_keys(conn, bank.vault, now)
+        keys = await oauth.signing.published_keys(conn, bank.vault, now)
+    seconds = int(now.timestamp())
+    claims = {
+        "iss": bank.settings.auth_origin, "sub": str(team.user_id), "aud": team.client_id,
+        "iat": seconds, "exp": seconds + 300, "scope": "customer.read",
+    }  # fmt: skip
+    signed = oauth.signing.sign(keys, "PS256", claims, now)
+    for key in (None, desk.token.key):
+        await refused(desk, "invalid_token", token=Token(signed, key))
+
+
 async def test_a_proof_opens_once_even_to_two_at_the_same_time(desk):
     headers = desk.headers("GET", PATH, desk.token)
     answers = await asyncio.gather(

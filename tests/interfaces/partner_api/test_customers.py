@@ -35,6 +35,34 @@ async def test_customers_are_listed_without_the_partner_himself_and_the_house(de
         await desk.ask("GET", PATH, status=422, filters=filters)
 
 
+async def test_a_person_has_a_name_in_parts_and_a_business_one_text(desk):
+    parts = {"first_name": "Ada", "middle_name": "K. von", "last_name": "Stone"}
+    for given in (parts, "Ada K. von Stone"):
+        person = await desk.customer(given, "INDIVIDUAL")
+        shown = await desk.patch(f"{PATH}{person}/", {"email": "ada@example.org"})
+        assert shown["name"] == parts
+        assert shown["date_of_birth"] is None
+    business = await desk.get(f"{PATH}{await desk.customer('Northwind')}/")
+    assert (business["name"], business["date_of_birth"]) == ("Northwind", None)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("Ada", "INDIVIDUAL"),
+        (f"Ada {'x' * 51}", "INDIVIDUAL"),
+        ({"first_name": "Ada"}, "INDIVIDUAL"),
+        ({"first_name": "Ada", "last_name": ""}, "INDIVIDUAL"),
+        ({"first_name": "Ada", "last_name": "Stone"}, "BUSINESS"),
+    ],
+    ids=["one word", "too long", "no last", "empty last", "of a business"],
+)
+async def test_a_name_is_refused_when_it_is_not_of_its_kind(desk, name, kind):
+    body = {"name": name, "type": kind}
+    answer = await desk.ask("POST", "/api/v1/sandbox/customers/", body, status=422)
+    assert answer.json()["detail"][0]["loc"][:2] == ["body", "name"]
+
+
 async def test_contact_details_are_replaced_one_by_one(desk):
     customer = await desk.customer("Northwind")
     path = f"{PATH}{customer}/"

@@ -25,7 +25,7 @@ UPDATE authorization_request r SET answered_at = $2
   FROM oauth_client c
  WHERE r.request_id = $1 AND r.answered_at IS NULL AND r.expires_at > $2
    AND c.client_id = r.client_id AND c.revoked_at IS NULL
-RETURNING r.*
+RETURNING r.*, c.owner_id
 """
 _GRANT = """
 INSERT INTO oauth_grant AS g (grant_id, client_id, user_id, customer_id, scopes, created_at,
@@ -57,12 +57,15 @@ async def approve(
     """Grant what was asked for, for one customer; return where to send the browser (303).
 
     Raises NotFound when the request does not wait any more, Refused `forbidden` when the person
-    is no member, `insufficient-user-authentication` when he signed in longer ago than asked for.
+    is no member or the client is another company's, `insufficient-user-authentication` when he
+    signed in longer ago than asked for.
     """
     async with conn.transaction():
         asked = await _take(conn, request_id, now)
         if not await is_member(conn, customer_id, user_id):
             raise Refused("forbidden", "You are no active member of this customer's team.")
+        if asked["owner_id"] not in {None, customer_id}:
+            raise Refused("forbidden", "This application works for another company only.")
         longest = asked["max_age"]
         if longest is not None and authenticated_at + timedelta(seconds=longest) < now:
             raise Refused("insufficient-user-authentication", "Sign in again to go on.")

@@ -33,6 +33,7 @@ class NewClient:
     post_logout_redirect_uris: tuple[str, ...] = ()
     grant_types: tuple[str, ...] = (CODE, REFRESH)
     customer_id: UUID | None = None
+    owner_id: UUID | None = None
     dpop_bound: bool | None = None
     requires_nonce: bool | None = None
     requires_signature: bool = False
@@ -58,6 +59,7 @@ def client_of(new: NewClient, client_id: str, now: datetime) -> Client:
         scopes=in_order(new.scopes),
         grant_types=tuple(each for each in GRANT_TYPES if each in new.grant_types),
         customer_id=new.customer_id,
+        owner_id=new.owner_id,
         dpop_bound=strict if new.dpop_bound is None else new.dpop_bound,
         requires_nonce=strict if new.requires_nonce is None else new.requires_nonce,
         requires_signature=new.requires_signature,
@@ -69,8 +71,8 @@ def client_of(new: NewClient, client_id: str, now: datetime) -> Client:
 def _mistakes(new: NewClient) -> Iterator[tuple[str, str]]:
     if not (1 <= len(new.name.strip()) <= 200 and new.name.isprintable()):  # noqa: PLR2004
         yield "name", "must be 1 to 200 printable characters"
-    if len(new.description) > 500:  # noqa: PLR2004 - as in the table
-        yield "description", "may have at most 500 characters"
+    if len(new.description) > 500 or not new.description.isprintable():  # noqa: PLR2004 - as above
+        yield "description", "may have at most 500 printable characters"
     if new.profile not in PROFILES:
         yield "profile", f"must be one of {', '.join(PROFILES)}"
     if new.profile == "fapi2" and new.dpop_bound is False:

@@ -24,11 +24,15 @@ if TYPE_CHECKING:
 OVERLAP = timedelta(hours=24)
 """How long a key that was replaced is still accepted."""
 _COLUMNS = """client_id, name, description, profile, redirect_uris, post_logout_redirect_uris,
-       scopes, grant_types, customer_id, dpop_bound, requires_nonce, requires_signature, created_at,
-       revoked_at"""
-_NEW = f"INSERT INTO oauth_client ({_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, NULL)"  # noqa: E501, S608 - our columns
+       scopes, grant_types, customer_id, owner_id, dpop_bound, requires_nonce, requires_signature,
+       created_at, revoked_at"""
+_NEW = f"INSERT INTO oauth_client ({_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, NULL)"  # noqa: E501, S608 - our columns
 _FIND = f"SELECT {_COLUMNS} FROM oauth_client WHERE client_id = $1"  # noqa: S608 - our columns
 _LIST = f"SELECT {_COLUMNS} FROM oauth_client ORDER BY created_at, client_id"  # noqa: S608 - ours
+_OWN = f"""
+SELECT {_COLUMNS} FROM oauth_client WHERE owner_id = $1
+ ORDER BY revoked_at IS NOT NULL, created_at DESC, client_id
+"""  # noqa: S608 - our columns
 _KEYS = """
 SELECT client_id, key_id, algorithm, public_pem, expires_at FROM client_key
  WHERE client_id = $1 AND (expires_at IS NULL OR expires_at > $2)
@@ -43,6 +47,8 @@ _RETIRE = """
 UPDATE client_key SET expires_at = $2
  WHERE client_id = $1 AND key_id <> $3 AND (expires_at IS NULL OR expires_at > $2)
 """
+_RETIRE_ONE = "UPDATE client_key SET expires_at = $3 WHERE client_id = $1 AND key_id = $2"
+_HOLD = "SELECT 1 FROM oauth_client WHERE client_id = $1 FOR UPDATE"
 
 
 async def register_client(
@@ -54,8 +60,8 @@ async def register_client(
         await conn.execute(
             _NEW, made.client_id, made.name, made.description, made.profile,
             list(made.redirect_uris), list(made.post_logout_redirect_uris), list(made.scopes),
-            list(made.grant_types), made.customer_id, made.dpop_bound, made.requires_nonce,
-            made.requires_signature, now,
+            list(made.grant_types), made.customer_id, made.owner_id, made.dpop_bound,
+            made.requires_nonce, made.requires_signature, now,
         )  # fmt: skip
     except asyncpg.UniqueViolationError:
         raise Refused("duplicate-id", f"There is a client {made.client_id!r} already.") from None
@@ -73,6 +79,19 @@ async def find_client(conn: Connection | Pool, client_id: str) -> Client | None:
 async def list_clients(conn: Connection | Pool) -> list[Client]:
     """Return every client in the order of registration."""
     return [_client(row) for row in await conn.fetch(_LIST)]
+
+
+async def clients_of(conn: Connection | Pool, owner_id: UUID) -> list[Client]:
+    """Return what a company has registered, the newest first and those out of use at the end."""
+    return [_client(row) for row in await conn.fetch(_OWN, owner_id)]
+
+
+async def find_client_of(conn: Connection | Pool, owner_id: UUID, client_id: str) -> Client:
+    """Return a client that this company has registered. Raises NotFound for all others."""
+    found = await find_client(conn, client_id)
+    if found is None or found.owner_id != owner_id:
+        raise NotFound("There is no such program.")
+    return found
 
 
 async def revoke_client(conn: Connection, client_id: str, *, now: datetime) -> None:
@@ -123,6 +142,20 @@ async def rotate_client_key(
     return added
 
 
+async def retire_client_key(
+    conn: Connection, client_id: str, key_id: str, *, now: datetime
+) -> None:
+    """Accept a key no longer, from now on. Raises NotFound, and Refused for the only one."""
+    async with conn.transaction():
+        await conn.execute(_HOLD, client_id)
+        kept = [each.key_id for each in await client_keys(conn, client_id, now)]
+        if key_id not in kept:
+            raise NotFound("There is no such key in use.")
+        if kept == [key_id]:
+            raise Refused("last-key", "This is the only key. Add another one first.")
+        await conn.execute(_RETIRE_ONE, client_id, key_id, now)
+
+
 async def client_keys(conn: Connection | Pool, client_id: str, now: datetime) -> list[ClientKey]:
     """Return the keys of a client that are accepted at wall time `now`, the newest first."""
     return [ClientKey(*row) for row in await conn.fetch(_KEYS, client_id, now)]
@@ -135,7 +168,7 @@ def read_key(text: str) -> KnownKey:
             return from_pem(text)
         jwk = msgspec.json.decode(text.encode())
         return from_jwk(jwk)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         raise InvalidInput.at("key", msg="must be a public key as PEM or JWK") from None
     except WrongKey as wrong:
         raise InvalidInput.at("key", msg=f"cannot be used: {wrong}") from None
@@ -162,6 +195,7 @@ def _client(row: Any) -> Client:  # noqa: ANN401 - a record of asyncpg
         scopes=tuple(row["scopes"]),
         grant_types=tuple(row["grant_types"]),
         customer_id=customer_id,
+        owner_id=row["owner_id"],
         dpop_bound=row["dpop_bound"],
         requires_nonce=row["requires_nonce"],
         requires_signature=row["requires_signature"],

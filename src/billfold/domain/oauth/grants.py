@@ -89,8 +89,14 @@ async def revoke_session(conn: Connection | Pool, session_id: UUID) -> None:
 
 
 async def revoke_all_of(conn: Connection, user_id: UUID) -> None:
-    """End every token of a person, when he leaves or somebody else knew his password."""
+    """End every token and code of a person, when he leaves or another may know his password.
+
+    What he granted stays on his list; its programs have to ask him anew.
+    """
     async with conn.transaction():
+        await conn.execute(
+            "DELETE FROM authorization_code WHERE user_id = $1 AND used_at IS NULL", user_id
+        )
         await conn.execute("DELETE FROM access_token WHERE user_id = $1", user_id)
         await conn.execute("DELETE FROM refresh_token WHERE user_id = $1", user_id)
 

@@ -34,7 +34,7 @@ SELECT request_id FROM authorization_request
 """
 _PENDING = """
 SELECT r.request_id, r.client_id, c.name, c.description, r.redirect_uri, r.scopes, r.login_hint,
-       r.prompts, r.max_age, c.grant_types, r.created_at, r.expires_at
+       r.prompts, r.max_age, c.grant_types, c.owner_id, r.created_at, r.expires_at
   FROM authorization_request r JOIN oauth_client c USING (client_id)
  WHERE r.request_id = $1 AND r.answered_at IS NULL AND r.expires_at > $2 AND c.revoked_at IS NULL
 """
@@ -123,6 +123,7 @@ def _pending(row: Any) -> PendingRequest:  # noqa: ANN401 - a record of asyncpg
         prompts=tuple(row["prompts"]),
         max_age=row["max_age"],
         refreshes=REFRESH in row["grant_types"],
+        owner_id=row["owner_id"],
         created_at=row["created_at"],
         expires_at=row["expires_at"],
     )

@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
+from billfold.domain.people import Role
+
 CODE = "authorization_code"
 REFRESH = "refresh_token"
 BY_ITSELF = "client_credentials"
-SERVICE_ROLE = "SERVICE"
+SERVICE_ROLE: Role = "SERVICE"
 """The role of a client that acts by itself: a service user."""
 
 
@@ -17,9 +19,10 @@ SERVICE_ROLE = "SERVICE"
 class Client:
     """A registered program. `fapi2` clients must push their requests and prove their keys.
 
-    `customer_id` is whom a service user acts for. `dpop_bound`: no token without a proof;
-    `requires_nonce`: no proof without our nonce; `requires_signature`: requests to the Customer
-    API carry an RFC 9421 signature.
+    `customer_id` is whom a service user acts for; `owner_id` is the company that registered it, and
+    for which alone it is granted anything: None for those of the operator. `dpop_bound`: no token
+    without a proof; `requires_nonce`: no proof without our nonce; `requires_signature`: requests to
+    the Customer API carry an RFC 9421 signature.
     """
 
     client_id: str
@@ -31,6 +34,7 @@ class Client:
     scopes: tuple[str, ...]
     grant_types: tuple[str, ...]
     customer_id: UUID | None
+    owner_id: UUID | None
     dpop_bound: bool
     requires_nonce: bool
     requires_signature: bool
@@ -67,7 +71,7 @@ class Access:
     user_id: UUID | None
     member_id: UUID | None
     customer_id: UUID
-    role: str
+    role: Role
     scopes: frozenset[str]
     jkt: str | None
     auth_time: datetime | None
@@ -117,6 +121,8 @@ class PendingRequest:
     """The person must have signed in within this many seconds; None does not ask for it."""
     refreshes: bool
     """Whether access goes on for up to 90 days without asking again."""
+    owner_id: UUID | None
+    """The only company it can be granted for; None for any."""
     created_at: datetime
     expires_at: datetime
 

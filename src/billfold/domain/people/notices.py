@@ -84,6 +84,16 @@ def access_granted(
     )
 
 
+def program_changed(person: Person, company: str, change: str, now: datetime) -> Notice:
+    """Tell of a change of a company's programs: `change` is a clause, "Books was registered"."""
+    return _letter(
+        person,
+        f"A program of {company} was changed",
+        f"For {company}, {change}, {_when(person, now)}.",
+        _IF_NOT_YOU,
+    )
+
+
 def locked(person: Person, visitor: Visitor, now: datetime) -> Notice:
     """Tell that somebody keeps failing to sign in."""
     return _letter(

@@ -17,6 +17,7 @@ from billfold.interfaces.auth.desk import Desk
 from billfold.interfaces.http.addresses import count_address
 from billfold.interfaces.http.answers import answer_to, as_response
 from billfold.interfaces.http.arrivals import ArrivedRequest, arrival_of, read_body
+from billfold.interfaces.http.clock_face import clock_face_of
 from billfold.interfaces.http.frame import Frame
 from billfold.interfaces.http.openapi import Described, Document, describe
 from billfold.interfaces.http.packaged import routes_of
@@ -64,7 +65,7 @@ def auth_routes() -> list[HTTPRouteHandler]:
 
 def create_auth_app(bank: Bank) -> Litestar:
     """Return the ASGI application of one worker."""
-    desk = Desk(bank)
+    desk, clock_face = Desk(bank), clock_face_of(bank)
 
     def the_desk() -> Desk:
         return desk
@@ -81,8 +82,9 @@ def create_auth_app(bank: Bank) -> Litestar:
             request_class=ArrivedRequest,
             openapi_config=None,
             logging_config=None,
+            on_shutdown=[clock_face.close] if clock_face else [],
         )
-    app.asgi_handler = Frame(app.asgi_handler, bank.settings)
+    app.asgi_handler = Frame(app.asgi_handler, bank.settings, clock_face)
     return app
 
 

@@ -8,15 +8,17 @@ from uuid import UUID
 from litestar import Response, get, post
 from litestar.handlers import HTTPRouteHandler
 
-from billfold.domain import oauth
+from billfold.domain import oauth, people
 from billfold.domain.oauth import Client, OAuthError, signing
 from billfold.interfaces.auth.desk import Desk
 from billfold.interfaces.auth.forms import Fields, fields_of, form_of
+from billfold.interfaces.auth.pages.visits import COOKIE, cookies_of
 from billfold.interfaces.auth.told import LOGOUT_TOLD
-from billfold.interfaces.http.arrivals import ArrivedRequest, arrival_of
+from billfold.interfaces.http.arrivals import Arrival, ArrivedRequest, arrival_of
 from billfold.interfaces.http.ids_in import is_uuid
 from billfold.interfaces.http.marks import ANY_QUERY, OPEN
 from billfold.kit.clock import wall_now
+from billfold.kit.crypto import hash_token
 
 PATH = "/api/oauth2/logout"
 SIGN_OUT_PATH = "/sign-out"
@@ -24,20 +26,22 @@ SIGN_OUT_PATH = "/sign-out"
 
 @get(PATH, opt=OPEN | ANY_QUERY | LOGOUT_TOLD, status_code=303, tags=["authorization"])
 async def log_out(request: ArrivedRequest, desk: Desk) -> Response[Any]:
-    """End what a client was granted in one session, as its ID token says, and send on.
+    """Sign a person out of the session his ID token was made in, and send him on.
 
-    Without a valid `id_token_hint` nothing ends here: the person is shown the page to sign out.
+    With the session end the tokens that came of it, and the client's refresh tokens. Without an
+    `id_token_hint`, or where the browser is signed in to another session, the person is asked.
     """
-    return await _leave(desk, fields_of(request.scope["query_string"]))
+    return await _leave(desk, arrival_of(request.scope), fields_of(request.scope["query_string"]))
 
 
 @post(PATH, opt=OPEN | ANY_QUERY, status_code=303, include_in_schema=False)
 async def log_out_by_form(request: ArrivedRequest, desk: Desk) -> Response[Any]:
     """Do the same for parameters in a form."""
-    return await _leave(desk, form_of(arrival_of(request.scope)))
+    arrival = arrival_of(request.scope)
+    return await _leave(desk, arrival, form_of(arrival))
 
 
-async def _leave(desk: Desk, sent: Fields) -> Response[Any]:
+async def _leave(desk: Desk, arrival: Arrival, sent: Fields) -> Response[Any]:
     hint = sent.get("id_token_hint")
     keys = await desk.signing_keys(wall_now())
     claims = None if hint is None else signing.verified(keys, hint, issuer=desk.issuer)
@@ -51,9 +55,23 @@ async def _leave(desk: Desk, sent: Fields) -> Response[Any]:
         )
     if client is not None and claims is not None:
         await _end(desk, client, claims)
-    if target is None or claims is None:
-        return _send(desk.issuer + SIGN_OUT_PATH)
+    if claims is None or target is None or await _is_signed_in(desk, arrival):
+        return _send(oauth.redirect_with(desk.issuer + SIGN_OUT_PATH, _carried(client, sent)))
     return _send(oauth.redirect_with(target, {"state": sent.get("state")}))
+
+
+async def _is_signed_in(desk: Desk, arrival: Arrival) -> bool:
+    """Tell whether this browser is signed in still: not in the session the token was made in."""
+    cookie_hash = hash_token(cookies_of(arrival).get(COOKIE, ""))
+    return await people.find_session(desk.bank.pool, cookie_hash, wall_now()) is not None
+
+
+def _carried(client: Client | None, sent: Fields) -> dict[str, str | None]:
+    """Return what the page needs to send the person on once he has signed out."""
+    if client is None or "post_logout_redirect_uri" not in sent:
+        return {}
+    kept = {name: sent.get(name) for name in ("post_logout_redirect_uri", "state")}
+    return {"client_id": client.client_id, **kept}
 
 
 async def _client(desk: Desk, sent: Fields, claims: dict[str, Any] | None) -> Client | None:
@@ -65,10 +83,15 @@ async def _client(desk: Desk, sent: Fields, claims: dict[str, Any] | None) -> Cl
 
 
 async def _end(desk: Desk, client: Client, claims: dict[str, Any]) -> None:
+    """End the session an ID token was made in: what all got of it, and this client's for good."""
     session_id = claims.get("sid")
-    if isinstance(session_id, str) and is_uuid(session_id):
-        async with desk.bank.pool.acquire() as conn:
-            await oauth.leave_session(conn, client.client_id, UUID(session_id))
+    if not (isinstance(session_id, str) and is_uuid(session_id)):
+        return
+    ended, user_id = UUID(session_id), UUID(claims["sub"])
+    async with desk.bank.pool.acquire() as conn, conn.transaction():
+        await oauth.leave_session(conn, client.client_id, ended)
+        await people.sessions.end_one_session(conn, user_id, ended)
+        await oauth.revoke_session(conn, ended)
 
 
 def _send(address: str) -> Response[Any]:

@@ -97,7 +97,7 @@ def _refusal(operation: Operation, access: Access) -> BillfoldError | None:
             f"The token lacks the scope {operation.scope}.",
             (b"www-authenticate", value.encode()),
         )
-    if operation.scope not in PERMISSIONS.get(access.role, frozenset()):  # type: ignore[call-overload]
+    if operation.scope not in PERMISSIONS[access.role]:
         return Refused("forbidden", f"The role {access.role} does not include {operation.scope}.")
     return None
 

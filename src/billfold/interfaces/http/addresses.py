@@ -24,7 +24,7 @@ ON CONFLICT (caller, kind, starts_at) DO UPDATE SET used = w.used + 1 RETURNING 
 async def count_address(
     conn: Connection | Pool, address: str, now: datetime, *, limit: int = PER_MINUTE
 ) -> None:
-    """Count a login from an address. Raises `rate-limited` beyond `limit` in this minute."""
+    """Count a request from an address. Raises `rate-limited` beyond `limit` in this minute."""
     starts = int(now.timestamp()) // WINDOW_SECONDS * WINDOW_SECONDS
     used: int = await conn.fetchval(
         _COUNT, command_id("address", _site(address)), datetime.fromtimestamp(starts, UTC)
@@ -33,7 +33,7 @@ async def count_address(
         seconds = max(1, starts + WINDOW_SECONDS - int(now.timestamp()))
         raise Turned(
             "rate-limited",
-            f"{limit} logins per minute are let in from one address.",
+            f"{limit} requests per minute are let in from one address.",
             (b"retry-after", str(seconds).encode()),
         )
 

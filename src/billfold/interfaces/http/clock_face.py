@@ -19,6 +19,7 @@ from billfold.kit.clock import ClockState, read_clock, wall_now
 from billfold.kit.dates import iso_z
 
 if TYPE_CHECKING:
+    from billfold.engine.bank import Bank
     from billfold.kit.db import Pool
 
 log = structlog.get_logger(__name__)
@@ -65,6 +66,11 @@ class ClockFace:
             log.warning("clock_not_read", error=repr(error))
             clock = None
         return [clock] * len(batch)
+
+
+def clock_face_of(bank: Bank) -> ClockFace | None:
+    """Return what shows the clock of a sandbox; a bank in production shows none."""
+    return None if bank.settings.is_production else ClockFace(bank.pool)
 
 
 def clock_header(clock: ClockState, wall: datetime) -> Header:

@@ -20,7 +20,7 @@ from billfold.interfaces.http.admission import Admission, Admittance, Request, S
 from billfold.interfaces.http.answers import Answer, Headers, Turned, answer_to, unauthorized
 from billfold.interfaces.http.arrivals import Arrival, arrival_of, read_body
 from billfold.interfaces.http.calls import Call, Caller
-from billfold.interfaces.http.clock_face import ClockFace, clock_header
+from billfold.interfaces.http.clock_face import clock_face_of, clock_header
 from billfold.interfaces.http.credentials import Credentials
 from billfold.interfaces.http.deprecations import Deprecations, announcement
 from billfold.interfaces.http.hosts import is_bare, slug_of
@@ -54,7 +54,7 @@ class Keeper:
         self.bank = bank
         self.sandbox = not bank.settings.is_production
         self.admission = Admission(bank.pool)
-        self.clock_face = ClockFace(bank.pool) if self.sandbox else None
+        self.clock_face = clock_face_of(bank)
         self.deprecations = Deprecations(bank.pool)
         self.operations: Mapping[HTTPRouteHandler, Operation] = {}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
 import msgspec
@@ -15,14 +15,18 @@ from billfold.flows.pockets import SetPocketState
 from billfold.interfaces.http import ids_in
 from billfold.interfaces.http.calls import Caller
 from billfold.interfaces.http.marks import BEARER, refuses
+from billfold.interfaces.http.shapes.customer import Name, name_in
 from billfold.kit.errors import FieldError, InvalidInput
 from billfold.kit.ids import command_id, derive
 
 
 class NewCustomer(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """A customer as far as the sandbox needs him."""
+    """A customer as far as the sandbox needs him.
 
-    name: Annotated[str, msgspec.Meta(min_length=1, max_length=250)]
+    The name of an INDIVIDUAL is an object, or one line with a first and a last name.
+    """
+
+    name: Annotated[str, msgspec.Meta(min_length=1, max_length=250)] | Name
     type: Literal["BUSINESS", "INDIVIDUAL"] = "BUSINESS"
 
 
@@ -30,7 +34,7 @@ class EnrolledCustomer(msgspec.Struct, kw_only=True):
     """The customer that was made; his first Pocket opens his account."""
 
     id: UUID
-    name: str
+    name: Name | str
     type: str
     account_status: Literal["PENDING"] = "PENDING"
     object_type: Literal["Customer"] = "Customer"
@@ -61,6 +65,7 @@ class ChangedPocket(msgspec.Struct, kw_only=True):
 )
 async def enrol(caller: Caller, bank: Bank, data: NewCustomer) -> EnrolledCustomer:
     """Make a customer without an application. An idempotency key makes the call repeatable."""
+    name, profile = _named(data)
     command = command_id(f"sandbox:{caller.user_id}", caller.key)
     customer_id = derive(bank.seed, command, 0)
     await bank.engine.submit(
@@ -69,11 +74,21 @@ async def enrol(caller: Caller, bank: Bank, data: NewCustomer) -> EnrolledCustom
             partner_id=caller.partner_id,
             role="customer",
             type=data.type,
-            name=data.name,
-            profile={},
+            name=name if isinstance(name, str) else name.written,
+            profile=profile,
         )
     )
-    return EnrolledCustomer(id=customer_id, name=data.name, type=data.type)
+    return EnrolledCustomer(id=customer_id, name=name, type=data.type)
+
+
+def _named(data: NewCustomer) -> tuple[Name | str, dict[str, Any]]:
+    """Return the name as the customer's kind has it, and what of it the profile keeps."""
+    if data.type == "INDIVIDUAL":
+        name = name_in(data.name) if isinstance(data.name, str) else data.name
+        return name, {"name": msgspec.to_builtins(name)}
+    if not isinstance(data.name, str):
+        raise InvalidInput.at("body", "name", msg="of a business is a text")
+    return data.name, {}
 
 
 @post(

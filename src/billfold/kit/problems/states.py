@@ -129,6 +129,13 @@ STATES = by_code(
         "Make another member administrator first.",
     ),
     Problem(
+        "last-key",
+        409,
+        "The last key stays",
+        "A program in use keeps at least one key to prove itself with.",
+        "Add the next key first, or take the program out of use.",
+    ),
+    Problem(
         "member-not-active",
         409,
         "The member is not active",

@@ -40,6 +40,13 @@ class _Forms(HTMLParser):
             self._fields = None
 
 
+def forms_of(text):
+    """Return the forms of a page: where each is sent, and its fields as they stand there."""
+    parser = _Forms()
+    parser.feed(text)
+    return parser.forms
+
+
 class Browser:
     """Goes to pages and sends their forms; never follows anywhere by itself."""
 
@@ -82,9 +89,7 @@ class Browser:
 
     async def send(self, action, headers=None, **fields):
         """Fill in the form of this page that is sent to `action`, and send it."""
-        parser = _Forms()
-        parser.feed(self.page.text)
-        full = {**parser.forms[action], **fields}
+        full = {**forms_of(self.page.text)[action], **fields}
         form = {name: value for name, value in full.items() if value is not None}
         self.page = await self.post(action, form, headers)
         return self.page

@@ -1,10 +1,11 @@
 """Consent: in words, for one company, once; listed afterwards and taken back at once."""
 
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, quote, urlsplit
 
 import pytest
 from tests.domain.oauth.people import company
 from tests.domain.oauth.programs import REDIRECT, program
+from tests.interfaces.auth.pages.browser import found
 from tests.interfaces.auth.relying import AUTHORIZE, ISSUER, PAR, TOKEN, Relying
 from tests.interfaces.partner_client import close_app
 
@@ -132,20 +133,45 @@ async def test_tokens_end_at_once_when_their_person_leaves(anna, browser, books,
     assert await oauth.find_access(bank.pool, token, wall_now()) is None
 
 
-async def test_a_proof_is_asked_for_again_when_the_program_wants_a_fresh_one(anna, browser, books):
+@pytest.mark.parametrize(
+    "asked", [{"prompt": "login"}, {"max_age": "60"}], ids=["prompt login", "max_age"]
+)
+async def test_a_proof_is_asked_for_again_when_the_program_wants_a_fresh_one(
+    anna, browser, books, asked
+):
+    anna.clock.forward(minutes=-3)
     await anna.sign_in(browser)
-    anna.clock.forward(seconds=40)
-    for asked in ({"prompt": "login"}, {"max_age": "0"}):
-        page = await books.ask(**asked)
-        anna.clock.now = max(anna.clock.now, wall_now())
-        await browser.go(page)
-        if browser.page.status_code == 303:
-            assert browser.page.headers["location"].startswith("/confirm?next=%2Fconsent")
-            await browser.follow()
-            anna.clock.forward(seconds=30)
-            await browser.send("/confirm", code=anna.code)
-            await browser.follow()
-        assert "Give Books access?" in browser.text
+    anna.clock.now = wall_now()
+    before = await books.ask()
+    assert (await browser.go(before)).status_code == 200
+    page = await books.ask(**asked)
+    assert (await browser.go(page)).status_code == 303
+    assert browser.page.headers["location"] == f"/confirm?next={quote(page, safe='')}"
+    await browser.follow()
+    assert (await browser.send("/confirm", code="000000")).status_code == 422
+    assert (await browser.go(page)).status_code == 303
+    await browser.follow()
+    anna.clock.forward(seconds=1)
+    await browser.send("/confirm", code=anna.code)
+    await browser.follow()
+    assert browser.page.status_code == 200
+    assert "Give Books access?" in browser.text
+
+
+async def test_a_grant_is_refused_when_the_fresh_proof_was_left_out(anna, browser, books, bank):
+    anna.clock.forward(minutes=-3)
+    await anna.sign_in(browser)
+    anna.clock.now = wall_now()
+    await browser.go(await books.ask())
+    shown = browser.page.text
+    wanted = (await books.ask(prompt="login")).partition("request=")[2]
+    asked = found(r'name="request" value="([^"]+)"', shown)
+    form = {"csrf": browser.csrf, "request": wanted, "decision": "grant"}
+    form["customer"] = str(anna.customer_id)
+    assert asked != wanted
+    answer = await browser.post("/consent", form)
+    assert answer.headers["location"].startswith("/confirm?next=%2Fconsent")
+    assert await bank.pool.fetchval("SELECT count(*) FROM oauth_grant") == 0
 
 
 async def test_others_cannot_take_access_back(anna, browser, books, bank, clock):

@@ -17,9 +17,10 @@ def routes(app, method):
 
 
 def filled(path):
-    return path.replace("{session_id:str}", "0" * 8 + "-0000-4000-8000-" + "0" * 12).replace(
-        "{passkey_id:str}", "0" * 8 + "-0000-4000-8000-" + "0" * 12
-    ).replace("{grant_id:str}", "x").replace("{name:str}", "pages.css")  # fmt: skip
+    unknown = "00000000-0000-4000-8000-000000000000"
+    for name in ("session_id", "passkey_id", "customer_id", "client_id", "key_id"):
+        path = path.replace(f"{{{name}:str}}", unknown)
+    return path.replace("{grant_id:str}", "x").replace("{name:str}", "pages.css")
 
 
 async def test_every_form_is_refused_when_another_site_sends_it(app, anna, browser, bank):
@@ -102,6 +103,7 @@ async def test_every_page_carries_its_headers(app, anna, browser, new_browser):
             assert page.headers["referrer-policy"] == "no-referrer"
             assert page.headers["cache-control"] == "no-store"
             assert "strict-transport-security" in page.headers
+            assert page.headers["x-service-clock"] == "2025-06-02T13:00:00.000000Z"
 
 
 async def test_an_error_is_a_page_with_the_same_headers(browser):

@@ -2,11 +2,16 @@
 
 import pyotp
 import pytest
+from tests.domain.oauth.people import Member
+from tests.domain.oauth.programs import program
 from tests.interfaces.auth.pages.browser import found
 from tests.interfaces.auth.pages.conftest import PASSWORD
+from tests.interfaces.auth.relying import Relying
+from tests.interfaces.partner_client import close_app
 
 from billfold.domain import people
 from billfold.domain.people import links
+from billfold.interfaces.auth.app import create_auth_app
 
 NEW = "lantern-gravel-otter"
 
@@ -52,6 +57,24 @@ async def test_a_forgotten_password_is_set_anew_and_the_old_sessions_end(
     fresh = new_browser()
     await fresh.go("/sign-in")
     assert (await fresh.send("/sign-in", email=anna.email, password=PASSWORD)).status_code == 422
+
+
+async def test_every_token_ends_when_a_password_is_set_anew(bank, anna, browser, letters):
+    client = await program(bank.pool, "books", requires_nonce=False)
+    protocol = create_auth_app(bank)
+    books = Relying(bank, protocol, client, Member(anna.user_id, anna.user_id, anna.customer_id))
+    tokens, code = await books.tokens(), await books.code()
+    await browser.go("/forgot")
+    await browser.send("/forgot", email=anna.email)
+    [(_, text)] = await letters()
+    await browser.go(link_in(text))
+    assert await books.is_good(tokens["access_token"])
+    await browser.send("/password", password=NEW, again=NEW)
+    assert not await books.is_good(tokens["access_token"])
+    assert (await books.refresh(tokens["refresh_token"])).json()["error"] == "invalid_grant"
+    assert (await books.exchange(code)).json()["error"] == "invalid_grant"
+    await books.close()
+    await close_app(protocol)
 
 
 async def test_a_link_works_once_and_looking_does_not_use_it(anna, browser, new_browser, letters):

@@ -1,6 +1,7 @@
 """Signing in and out: passwords, locks, and what strangers learn (nothing)."""
 
 import pytest
+from tests.domain.oauth.programs import program
 from tests.interfaces.auth.pages.conftest import PASSWORD
 
 from billfold.domain import people
@@ -104,7 +105,16 @@ async def test_an_address_is_slowed_down_when_it_tries_many_accounts(browser, cl
 async def test_a_lock_is_no_lock_elsewhere_when_somebody_else_caused_it(
     anna, new_browser, clock, bank
 ):
-    await _fail(new_browser(address="198.51.100.9"), "nobody@b.example", clock, times=5)
+    address = people.tries.address_of("198.51.100.9")
+    async with bank.pool.acquire() as conn:
+        for _ in range(address.pace.locks_at):
+            clock.forward(minutes=9)
+            assert (await people.tries.begin_try(conn, address, clock.now)).wait_seconds == 0
+    thief = new_browser(address="198.51.100.9")
+    await thief.go("/sign-in")
+    page = await thief.send("/sign-in", email=anna.email, password=PASSWORD)
+    assert page.status_code == 429
+    assert int(page.headers["retry-after"]) == 15 * 60
     assert (await anna.sign_in(new_browser())).status_code == 200
 
 
@@ -140,6 +150,33 @@ async def test_a_session_ends_when_it_stands_idle_for_half_an_hour(
     await anna.sign_in(browser)
     clock.forward(**passed)
     assert (await browser.go("/account")).status_code == status
+
+
+BYE = "/sign-out?client_id=books&post_logout_redirect_uri=https%3A%2F%2Fbooks.example%2Fbye&state=s"
+
+
+async def test_who_signs_out_at_a_programs_wish_is_sent_back_to_it(anna, browser, bank):
+    await program(bank.pool, "books")
+    await anna.sign_in(browser)
+    await browser.go(BYE)
+    assert "sent back to Books" in browser.text
+    assert browser.page.headers["content-security-policy"].endswith("https://books.example")
+    page = await browser.send("/sign-out")
+    assert page.headers["location"] == "https://books.example/bye?state=s"
+    await browser.go(BYE)
+    assert "Go back to Books" in browser.text
+    assert 'href="https://books.example/bye?state=s"' in browser.page.text
+
+
+async def test_nobody_is_led_to_an_address_that_is_not_registered(anna, browser, bank):
+    await program(bank.pool, "books")
+    await anna.sign_in(browser)
+    for wrong in (BYE.replace("bye", "by"), BYE.replace("books&", "ledger&")):
+        assert (await browser.go(wrong)).status_code == 400
+    await browser.go(BYE)
+    page = await browser.send("/sign-out", post_logout_redirect_uri="https://evil.example")
+    assert page.status_code == 400
+    assert (await browser.go("/account")).status_code == 200
 
 
 async def test_a_session_ends_after_twelve_hours_when_it_was_used_all_the_time(

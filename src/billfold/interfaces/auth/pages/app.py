@@ -17,6 +17,7 @@ from billfold.interfaces.auth.pages.entrance import Desk, Entrance, find_visit, 
 from billfold.interfaces.auth.pages.visits import Visit
 from billfold.interfaces.http.answers import answer_to
 from billfold.interfaces.http.arrivals import ArrivedRequest, arrival_of
+from billfold.interfaces.http.clock_face import clock_face_of
 from billfold.interfaces.http.frame import Frame
 from billfold.interfaces.http.packaged import routes_of
 from billfold.interfaces.http.signatures import plain_signatures
@@ -35,7 +36,7 @@ def page_routes() -> list[HTTPRouteHandler]:
 
 def create_pages_app(bank: Bank, *, clock: Callable[[], datetime] = wall_now) -> Litestar:
     """Return the ASGI application of the pages for one worker. `clock` is wall time."""
-    desk = Desk(bank, clock)
+    desk, clock_face = Desk(bank, clock), clock_face_of(bank)
 
     def the_desk() -> Desk:
         return desk
@@ -52,9 +53,10 @@ def create_pages_app(bank: Bank, *, clock: Callable[[], datetime] = wall_now) ->
             request_class=ArrivedRequest,
             openapi_config=None,
             logging_config=None,
+            on_shutdown=[clock_face.close] if clock_face else [],
         )
     app.state.desk = desk
-    app.asgi_handler = Frame(app.asgi_handler, bank.settings)
+    app.asgi_handler = Frame(app.asgi_handler, bank.settings, clock_face)
     return app
 
 

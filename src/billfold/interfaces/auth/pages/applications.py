@@ -44,7 +44,12 @@ async def decide(desk: Desk, visit: Visit) -> Response[Any]:
         return go(f"/confirm?next={quote(f'/consent?request={wanted.request_id}', safe='')}")
     chosen = visit.form.get("customer", "")
     member = next(
-        (each for each in await _memberships(desk, visit) if str(each.customer_id) == chosen), None
+        (
+            each
+            for each in await _memberships(desk, visit, wanted.owner_id)
+            if str(each.customer_id) == chosen
+        ),
+        None,
     )
     if member is None:
         return await _show(desk, visit, wanted, wrong="Choose a company.")
@@ -91,9 +96,12 @@ async def _pending(desk: Desk, visit: Visit, request_id: str) -> PendingRequest:
     return await oauth.pending_request(desk.bank.pool, _uuid(request_id), visit.now)
 
 
-async def _memberships(desk: Desk, visit: Visit) -> list[Membership]:
+async def _memberships(desk: Desk, visit: Visit, owner_id: UUID | None) -> list[Membership]:
+    """Return for whom the person may grant what a program of this company asks for."""
     found = await people.memberships_of(desk.bank.pool, visit.person.user_id)
-    return [each for each in found if each.status == "ACTIVE"]
+    return [
+        each for each in found if each.status == "ACTIVE" and owner_id in {None, each.customer_id}
+    ]
 
 
 async def _show(desk: Desk, visit: Visit, wanted: PendingRequest, wrong: str = "") -> Response[Any]:
@@ -104,7 +112,7 @@ async def _show(desk: Desk, visit: Visit, wanted: PendingRequest, wrong: str = "
         leads_to=wanted.redirect_uri,
         wanted=wanted,
         words=[SCOPES[scope] for scope in wanted.scopes],
-        memberships=await _memberships(desk, visit),
+        memberships=await _memberships(desk, visit, wanted.owner_id),
         wrong=wrong,
     )
 

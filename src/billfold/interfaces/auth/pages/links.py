@@ -32,7 +32,10 @@ async def ask_for_new_password(request: ArrivedRequest, desk: Desk, visit: Visit
 
 @post("/password", opt=ANYBODY)
 async def set_new_password(desk: Desk, visit: Visit) -> Response[Any]:
-    """Set the password, use the link up, sign out everywhere else; the second factor is next."""
+    """Set the password and use the link up; the second factor is next.
+
+    Whoever had to ask for a link may have been robbed: every session ends, and every token.
+    """
     link = visit.form.get("link", "")[:_LINK_CHARS_MAX]
     pool = desk.bank.pool
     person = await links.person_of_link(pool, link, visit.now)
@@ -52,8 +55,8 @@ async def set_new_password(desk: Desk, visit: Visit) -> Response[Any]:
             return desk.looks.page(visit, "link_gone", status=404)
         await people.set_password(conn, person.user_id, password_hash, now=visit.now)
         await people.tries.forget_tries(conn, people.tries.password_of(person.email))
-        for ended in await people.sessions.end_sessions(conn, person.user_id):
-            await oauth.revoke_session(conn, ended)
+        await people.sessions.end_sessions(conn, person.user_id)
+        await oauth.revoke_all_of(conn, person.user_id)
     await write(desk, visit, person, notices.password_changed(person, visit.now))
     cookie = await people.sessions.open_session(
         pool, person.user_id, proved=("pwd",), complete=False, visitor=visit.visitor, now=visit.now

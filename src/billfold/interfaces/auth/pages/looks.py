@@ -43,6 +43,7 @@ class Looks:
             lstrip_blocks=True,
         )
         self._templates.filters["moment"] = moment
+        self._templates.filters["capitalize_first"] = _capital
         self.files = {
             file.name: file.read_bytes() for file in files(__package__).joinpath("files").iterdir()
         }
@@ -104,6 +105,10 @@ def device_cookie(value: str) -> Cookie:
         key=DEVICE_COOKIE, value=value, path="/", secure=True, httponly=True, samesite="lax",
         max_age=_DEVICE_SECONDS,
     )  # fmt: skip
+
+
+def _capital(sentence: str) -> str:
+    return sentence[:1].upper() + sentence[1:]
 
 
 def moment(when: datetime, zone: str) -> str:

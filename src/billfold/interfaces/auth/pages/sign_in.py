@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from litestar import Response, get, post
@@ -15,6 +16,7 @@ from billfold.interfaces.auth.pages.looks import go, session_cookie
 from billfold.interfaces.auth.pages.visits import Visit, query_of
 from billfold.interfaces.http.arrivals import ArrivedRequest
 from billfold.kit.crypto import token
+from billfold.kit.errors import BillfoldError
 from billfold.kit.ids import command_id
 
 _NOBODY = command_id("people", "nobody")
@@ -67,21 +69,47 @@ async def sign_in(desk: Desk, visit: Visit) -> Response[Any]:
 
 
 @get("/sign-out", opt=ANYBODY)
-async def ask_to_leave(desk: Desk, visit: Visit) -> Response[Any]:
+async def ask_to_leave(request: ArrivedRequest, desk: Desk, visit: Visit) -> Response[Any]:
     """Ask whether to sign out: a link alone does not do it."""
+    leaving = await _leaving(desk, query_of(request.scope))
     if visit.session is None:
-        return desk.looks.page(visit, "signed_out")
-    return desk.looks.page(visit, "sign_out")
+        return desk.looks.page(visit, "signed_out", leaving=leaving)
+    leads_to = None if leaving is None else leaving.address
+    return desk.looks.page(visit, "sign_out", leads_to=leads_to, leaving=leaving)
 
 
 @post("/sign-out", opt=ANYBODY)
 async def sign_out(desk: Desk, visit: Visit) -> Response[Any]:
-    """End the session, and the access tokens that came of it."""
+    """End the session, and the access tokens that came of it; lead on to a program that asked."""
+    leaving = await _leaving(desk, visit.form)
     ended = await people.sessions.end_session(desk.bank.pool, visit.cookie_hash)
     if ended is not None:
         await oauth.revoke_session(desk.bank.pool, ended)
     fresh, _ = token()
-    return go("/sign-out", session_cookie(fresh))
+    return go("/sign-out" if leaving is None else leaving.address, session_cookie(fresh))
+
+
+class Leaving(NamedTuple):
+    """Where a program wants its person to be when he has signed out, `state` and all."""
+
+    name: str
+    client_id: str
+    registered: str
+    state: str
+    address: str
+
+
+async def _leaving(desk: Desk, sent: Mapping[str, str]) -> Leaving | None:
+    """Return where to lead on to, or None. Raises `bad-request` where it is not registered."""
+    target = sent.get("post_logout_redirect_uri")
+    if not target:
+        return None
+    client = await oauth.find_client(desk.bank.pool, sent.get("client_id", ""))
+    if client is None or target not in client.post_logout_redirect_uris:
+        raise BillfoldError("bad-request", "This link leads away from these pages.")
+    state = sent.get("state", "")
+    address = oauth.redirect_with(target, {"state": state or None})
+    return Leaving(client.name, client.client_id, target, state, address)
 
 
 def _refused(desk: Desk, visit: Visit, to: str, email: str, wait: int) -> Response[Any]:

@@ -23,8 +23,10 @@ from billfold.kit.errors import BillfoldError
 COOKIE = "__Host-session"
 DEVICE_COOKIE = "__Host-device"
 HOME = "/account"
-_FIELDS_MAX = 20
+_FIELDS_MAX = 60
 _COOKIE_BYTES = 32
+_NO_TEXT = "\0"
+"""What no column of the database takes."""
 _SECRET = re.compile(r"[A-Za-z0-9_-]{43}")
 _OWN_PATH = re.compile(r"/(?:[A-Za-z0-9._~-][A-Za-z0-9._~/-]*)?(?:\?[A-Za-z0-9._~=&%+:/-]*)?")
 _BROWSERS = ("Edg", "OPR", "Firefox", "Chrome", "Safari", "curl")
@@ -39,7 +41,7 @@ class Visit:
     __slots__ = ("arrival", "cookie", "csrf", "device", "form", "is_new", "now", "session")
 
     def __init__(self, arrival: Arrival, key: bytes, now: datetime) -> None:
-        cookies = _cookies_of(arrival)
+        cookies = cookies_of(arrival)
         given = cookies.get(COOKIE, "")
         self.arrival = arrival
         self.now = now
@@ -114,7 +116,7 @@ def csrf_of(cookie: str, key: bytes) -> str:
 
 
 def form_of(arrival: Arrival) -> dict[str, str]:
-    """Return the fields of a form. Raises `bad-request`: unreadable, or one comes twice."""
+    """Return the fields of a form. Raises `bad-request`: unreadable, no text, or one twice."""
     try:
         pairs = parse_qsl(
             arrival.body.decode("ascii"),
@@ -145,11 +147,13 @@ def _each_once(pairs: list[tuple[str, str]]) -> dict[str, str]:
     found = dict(pairs)
     if len(found) != len(pairs):
         raise BillfoldError("bad-request", "A field comes twice.")
+    if any(_NO_TEXT in value for value in found.values()):
+        raise BillfoldError("bad-request", "A field is no text.")
     return found
 
 
-def _cookies_of(arrival: Arrival) -> dict[str, str]:
-    # Browsers send one header; the first of a name counts, as they send the most specific first.
+def cookies_of(arrival: Arrival) -> dict[str, str]:
+    """Return the cookies of a request: the first of a name counts, being the most specific."""
     found: dict[str, str] = {}
     for part in (arrival.header(b"cookie") or "").split(";"):
         name, _, value = part.strip().partition("=")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
@@ -30,7 +31,23 @@ Email = Annotated[
         description="an address like treasury@acme.example",
     ),
 ]
+NamePart = Annotated[str, msgspec.Meta(min_length=1, max_length=50)]
 _NATIONAL_DIGITS = 10
+
+
+class Name(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """The name of a natural person."""
+
+    first_name: NamePart
+    middle_name: NamePart | None = None
+    last_name: NamePart
+
+    @property
+    def written(self) -> str:
+        """The name in one line."""
+        return " ".join(
+            part for part in (self.first_name, self.middle_name, self.last_name) if part
+        )
 
 
 class Address(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -55,21 +72,28 @@ class TrustedContact(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class Customer(msgspec.Struct, kw_only=True):
-    """A customer. What onboarding has not filled in is null."""
+    """A customer. What onboarding has not filled in is null.
+
+    `name` is an object for an INDIVIDUAL and a text for a BUSINESS, as `date_of_birth` is of the
+    one and `identification_number` of the other.
+    """
 
     id: UUID
     type: str
     account_status: str
-    name: str
+    name: Name | str
     email: str | None
     phone_number: str | None
     address: Address | None
     trusted_contact: TrustedContact | None
+    date_of_birth: date | None
     identification_number: dict[str, Any] | None
     object_type: Literal["Customer"] = "Customer"
 
 
 class _Profile(msgspec.Struct, kw_only=True):
+    name: Name | None = None
+    date_of_birth: date | None = None
     email: str | None = None
     phone_number: str | None = None
     address: Address | None = None
@@ -94,6 +118,22 @@ def check_address(address: Address, *place: str | int) -> None:
         raise InvalidInput.at(*place, "state", msg="must be a state's two letters, like NY")
 
 
+def name_in(written: str) -> Name:
+    """Return a person's name from one line: first word, last word, and what is between.
+
+    Raises InvalidInput at `body.name` for one word, and for a word of more than 50 characters.
+    """
+    first, *middle, last = written.split() if len(written.split()) > 1 else ("", "")
+    try:
+        return msgspec.convert(
+            {"first_name": first, "middle_name": " ".join(middle) or None, "last_name": last}, Name
+        )
+    except msgspec.ValidationError:
+        raise InvalidInput.at(
+            "body", "name", msg="of an individual has a first and a last name of 1 to 50 characters"
+        ) from None
+
+
 def one_line(address: Address) -> str:
     """Return an address as one line: "1 Main Street, New York, NY 10001, US"."""
     town = f"{address.state} {address.postal_code}" if address.state else address.postal_code
@@ -113,10 +153,17 @@ def render_customer(row: CustomerRow) -> Customer:
         id=row.customer_id,
         type=row.type,
         account_status=row.account_status,
-        name=row.name,
+        name=_name_of(row, profile),
         email=profile.email,
         phone_number=profile.phone_number,
         address=profile.address,
         trusted_contact=profile.trusted_contact,
+        date_of_birth=profile.date_of_birth,
         identification_number=profile.identification_number,
     )
+
+
+def _name_of(row: CustomerRow, profile: _Profile) -> Name | str:
+    if row.type == "BUSINESS":
+        return row.name
+    return profile.name or name_in(row.name)

@@ -1,0 +1,10 @@
+"""Fedwire ISO 20022 messages: written as the service takes them, read as it sends them.
+
+Owns where each thing stands in the XML. Never decides what becomes of a wire: it takes all
+messages of a file or none.
+"""
+
+from billfold.adapters.fedwire_messages.envelope import read_wires, write_wires
+from billfold.adapters.fedwire_messages.mistakes import FedwireRefused, Mistake
+
+__all__ = ["FedwireRefused", "Mistake", "read_wires", "write_wires"]

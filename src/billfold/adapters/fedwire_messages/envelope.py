@@ -1,0 +1,150 @@
+"""Files of messages: each with its header, in the envelope of the Fedwire Funds Service."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, TypeVar
+
+import msgspec
+from lxml import etree
+
+from billfold.adapters.fedwire_messages.forms import (
+    Element,
+    Row,
+    mistake_at,
+    read_rows,
+    write_rows,
+)
+from billfold.adapters.fedwire_messages.mistakes import SHOWN, FedwireRefused, Mistake
+from billfold.adapters.fedwire_messages.tables import HEADER, LAYOUTS
+from billfold.ports.fedwire import Header, Wire
+
+Way = Literal["outgoing", "incoming"]
+_Struct = TypeVar("_Struct", bound=msgspec.Struct)
+
+_ISO = "urn:iso:std:iso:20022:tech:xsd:"
+_HEADER_NAME = "head.001.001.03"
+_KINDS = {layout.envelope: kind for kind, layout in LAYOUTS.items()}
+
+
+def write_wires(wires: Sequence[Wire], way: Way) -> bytes:
+    """Return the file of these messages.
+
+    Raises ValueError when a value does not keep to its pattern or length (`ports/fedwire`).
+    """
+    namespace = f"urn:fedwirefunds:{way}:v001"
+    name = f"FedwireFunds{way.capitalize()}"
+    root = etree.Element(f"{{{namespace}}}{name}", nsmap={None: namespace})
+    for wire in wires:
+        _expect_valid(wire)
+        layout = LAYOUTS[type(wire.message)]
+        around = etree.SubElement(root, f"{{{namespace}}}{name}Message")
+        inside = etree.SubElement(around, f"{{{namespace}}}{layout.envelope}")
+        write_rows(_in_namespace(inside, _HEADER_NAME, "AppHdr"), HEADER, wire.header)
+        document = _in_namespace(inside, wire.header.message_name, "Document")
+        body = etree.SubElement(document, f"{{{_ISO}{wire.header.message_name}}}{layout.element}")
+        write_rows(body, layout.rows, wire.message)
+    return etree.tostring(root, xml_declaration=True, encoding="UTF-8")
+
+
+def read_wires(raw: bytes, way: Way) -> list[Wire]:
+    """Return the messages of a file, in order.
+
+    Raises FedwireRefused when anything is wrong with any of them: XML that is broken or cut, an
+    unknown message, a value that does not keep to its pattern, another currency.
+    """
+    root = _parsed(raw)
+    namespace = f"urn:fedwirefunds:{way}:v001"
+    name = f"FedwireFunds{way.capitalize()}"
+    if root.tag != f"{{{namespace}}}{name}":
+        raise _refused(root, f"is no {name} of {namespace}")
+    wires: list[Wire] = []
+    mistakes: list[Mistake] = []
+    for around in root:
+        try:
+            wires.append(_read_wire(around, namespace))
+        except FedwireRefused as refused:
+            mistakes += refused.mistakes
+        if len(mistakes) >= SHOWN:
+            break
+    if mistakes:
+        raise FedwireRefused(mistakes)
+    return wires
+
+
+def _parsed(raw: bytes) -> Element:
+    """Parse without entities, without the network, without anything a message has no use for."""
+    parser = etree.XMLParser(
+        resolve_entities=False,
+        no_network=True,
+        load_dtd=False,
+        remove_comments=True,
+        remove_pis=True,
+    )
+    try:
+        root = etree.fromstring(raw, parser)
+    except etree.XMLSyntaxError as error:
+        raise FedwireRefused([Mistake(error.lineno or 0, "file", str(error.msg))]) from None
+    if root.getroottree().docinfo.doctype:
+        raise FedwireRefused([Mistake(1, "file", "has a document type: messages have none")])
+    return root
+
+
+def _read_wire(around: Element, namespace: str) -> Wire:
+    inside = around[0] if len(around) == 1 else None
+    if inside is None:
+        raise _refused(around, "holds not exactly one message")
+    name = etree.QName(inside)
+    kind = _KINDS.get(name.localname) if name.namespace == namespace else None
+    if kind is None:
+        raise _refused(inside, "is no message that is known here")
+    layout, message_name = LAYOUTS[kind], _name_of(kind)
+    head = _child(inside, _HEADER_NAME, "AppHdr")
+    document = _child(inside, message_name, "Document")
+    body = _child(document, message_name, layout.element)
+    header = _read_struct(head, HEADER, Header)
+    message = _read_struct(body, layout.rows, kind)
+    if header.message_name != message_name:
+        raise _refused(head, f"announces {header.message_name}, and {message_name} follows")
+    return Wire(header=header, message=message)
+
+
+def _child(parent: Element, message_name: str, name: str) -> Element:
+    child = parent.find(f"{{{_ISO}{message_name}}}{name}")
+    if child is None:
+        raise _refused(parent, f"has no {name} of {message_name}")
+    return child
+
+
+def _read_struct(element: Element, rows: Sequence[Row], kind: type[_Struct]) -> _Struct:
+    fields, mistakes = read_rows(element, rows)
+    if mistakes:
+        raise FedwireRefused(mistakes)
+    try:
+        return msgspec.convert({"type": _name_of(kind), **fields}, kind)
+    except msgspec.ValidationError as error:
+        raise _refused(element, str(error)) from None
+
+
+def _refused(element: Element, reason: str) -> FedwireRefused:
+    return FedwireRefused([mistake_at(element, reason)])
+
+
+def _expect_valid(wire: Wire) -> None:
+    try:
+        msgspec.convert(msgspec.to_builtins(wire), Wire)
+    except msgspec.ValidationError as error:
+        raise ValueError(str(error)) from None
+    if wire.header.message_name != _name_of(type(wire.message)):
+        reason = f"the header announces {wire.header.message_name}, not what follows it"
+        raise ValueError(reason)
+
+
+def _name_of(kind: type[msgspec.Struct]) -> str:
+    return str(kind.__struct_config__.tag)
+
+
+def _in_namespace(parent: Element, name: str, element: str) -> Element:
+    namespace = f"{_ISO}{name}"
+    inside: Element = etree.SubElement(parent, f"{{{namespace}}}{element}", nsmap={None: namespace})
+    return inside

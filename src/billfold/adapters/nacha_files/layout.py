@@ -1,0 +1,289 @@
+"""Where every field of every record stands (Nacha Operating Rules, Appendix Three).
+
+A record is a table of fields that fill its 94 columns without a gap. Each field has a kind that
+reads it into a value and writes it from one; a kind refuses what the field cannot hold, and nothing
+is ever cut short but names.
+"""
+
+from collections.abc import Callable, Mapping
+from datetime import date, datetime, timedelta
+from string import ascii_uppercase, digits
+from typing import Any, NamedTuple
+
+WIDTH = 94
+BLOCK = 10
+"""Lines of a block; the last one is filled with lines of nines."""
+FILLER = "9" * WIDTH
+
+
+class Kind(NamedTuple):
+    """How a value becomes columns and columns a value. Both raise ValueError with the reason."""
+
+    read: Callable[[str], Any]
+    write: Callable[[Any, int], str]
+
+
+class Field(NamedTuple):
+    """A field: its name, and its first and last column, counted from 1."""
+
+    name: str
+    first: int
+    last: int
+    kind: Kind
+
+
+class Record:
+    """One kind of line."""
+
+    def __init__(self, title: str, *fields: Field) -> None:
+        self.title = title
+        self.fields = fields
+        self._readers = tuple(
+            (each.name, slice(each.first - 1, each.last), each.kind.read) for each in fields
+        )
+
+    def read(self, line: str) -> dict[str, Any]:
+        """Return its values by name. Raises Unreadable at the first field that is wrong."""
+        values = {}
+        for name, columns, read in self._readers:
+            try:
+                values[name] = read(line[columns])
+            except ValueError as error:
+                raise Unreadable(name, columns, str(error)) from None
+        return values
+
+    def write(self, values: Mapping[str, Any]) -> str:
+        """Return the line. Raises ValueError with the name of the field that cannot be written."""
+        parts = []
+        for name, first, last, kind in self.fields:
+            try:
+                parts.append(kind.write(values.get(name), last - first + 1))
+            except ValueError as error:
+                reason = f"{self.title}, {name.replace('_', ' ')}: {error}"
+                raise ValueError(reason) from None
+        return "".join(parts)
+
+
+class Unreadable(ValueError):  # noqa: N818 - says what happened
+    """A field does not hold what it should."""
+
+    def __init__(self, name: str, columns: slice, reason: str) -> None:
+        self.columns = (columns.start + 1, columns.stop)
+        super().__init__(f"{name.replace('_', ' ')} {reason}")
+
+
+def _write_text(value: str | None, width: int) -> str:
+    text = value or ""
+    if len(text) > width:
+        reason = f"{text!r} is longer than {width} characters"
+        raise ValueError(reason)
+    if not (text.isascii() and text.isprintable()):
+        reason = f"{text!r} is not printable ASCII"
+        raise ValueError(reason)
+    return text.ljust(width)
+
+
+def _write_number(value: int | None, width: int) -> str:
+    text = str(value or 0)
+    if len(text) > width or not text.isdecimal():
+        reason = f"{text} does not fit into {width} digits"
+        raise ValueError(reason)
+    return text.zfill(width)
+
+
+def _read_number(text: str) -> int:
+    if not (text.isascii() and text.isdecimal()):
+        reason = f"should be digits, not {text!r}"
+        raise ValueError(reason)
+    return int(text)
+
+
+def _read_digits(text: str) -> str:
+    _read_number(text)
+    return text
+
+
+def _write_digits(value: str | None, width: int) -> str:
+    if value is None or len(value) != width or not (value.isascii() and value.isdecimal()):
+        reason = f"{value!r} should be {width} digits"
+        raise ValueError(reason)
+    return value
+
+
+def _read_day(text: str) -> date | None:
+    if text in {"      ", "000000"}:
+        return None
+    try:
+        return datetime.strptime(text, "%y%m%d").date()  # noqa: DTZ007 - a date
+    except ValueError:
+        reason = f"should be a date as YYMMDD, not {text!r}"
+        raise ValueError(reason) from None
+
+
+def _write_day(value: date | None, width: int) -> str:
+    return value.strftime("%y%m%d") if value else " " * width
+
+
+def _read_time(text: str) -> timedelta:
+    if text == "    ":
+        return timedelta()
+    _read_number(text)
+    hours, minutes = int(text[:2]), int(text[2:])
+    if hours > 23 or minutes > 59:  # noqa: PLR2004 - of a clock
+        reason = f"should be a time as HHMM, not {text!r}"
+        raise ValueError(reason)
+    return timedelta(hours=hours, minutes=minutes)
+
+
+def _write_time(value: timedelta | None, width: int) -> str:
+    minutes = int((value or timedelta()).total_seconds()) // 60
+    return f"{minutes // 60:02}{minutes % 60:02}".ljust(width)
+
+
+def _read_year_day(text: str) -> int | None:
+    if not text.strip():
+        return None
+    return _read_number(text) or None
+
+
+def _write_year_day(value: int | None, width: int) -> str:
+    return _write_number(value, width) if value else " " * width
+
+
+def _read_bank_number(text: str) -> str:
+    return _read_digits(text.removeprefix(" "))
+
+
+def one_of(*texts: str) -> Kind:
+    """A field that says one of these."""
+
+    def read(text: str) -> str:
+        if text not in texts:
+            reason = f"should be {' or '.join(texts)}, not {text!r}"
+            raise ValueError(reason)
+        return text
+
+    return Kind(read, lambda value, _: read(value or ""))
+
+
+def constant(text: str) -> Kind:
+    """A field that always says the same."""
+    return Kind(one_of(text).read, lambda *_: text)
+
+
+TEXT = Kind(str.rstrip, _write_text)
+RIGHT = Kind(str.strip, lambda value, width: _write_text(value, width).rstrip().rjust(width))
+NUMBER = Kind(_read_number, _write_number)
+DIGITS = Kind(_read_digits, _write_digits)
+BANK = Kind(_read_bank_number, lambda value, width: " " + _write_digits(value, width - 1))
+DAY = Kind(_read_day, _write_day)
+TIME = Kind(_read_time, _write_time)
+YEAR_DAY = Kind(_read_year_day, _write_year_day)
+BLANK = Kind(str.rstrip, lambda _, width: " " * width)
+_MODIFIER = one_of(*ascii_uppercase, *digits)
+_SERVICE_CLASS = one_of("200", "220", "225")
+
+FILE_HEADER = Record(
+    "file header",
+    Field("record_type", 1, 1, constant("1")),
+    Field("priority_code", 2, 3, constant("01")),
+    Field("immediate_destination", 4, 13, BANK),
+    Field("immediate_origin", 14, 23, RIGHT),
+    Field("file_creation_date", 24, 29, DAY),
+    Field("file_creation_time", 30, 33, TIME),
+    Field("file_id_modifier", 34, 34, _MODIFIER),
+    Field("record_size", 35, 37, constant("094")),
+    Field("blocking_factor", 38, 39, constant("10")),
+    Field("format_code", 40, 40, constant("1")),
+    Field("destination_name", 41, 63, TEXT),
+    Field("origin_name", 64, 86, TEXT),
+    Field("reference_code", 87, 94, TEXT),
+)
+BATCH_HEADER = Record(
+    "batch header",
+    Field("record_type", 1, 1, constant("5")),
+    Field("service_class", 2, 4, _SERVICE_CLASS),
+    Field("company_name", 5, 20, TEXT),
+    Field("discretionary_data", 21, 40, TEXT),
+    Field("company_identification", 41, 50, TEXT),
+    Field("entry_class", 51, 53, TEXT),
+    Field("entry_description", 54, 63, TEXT),
+    Field("descriptive_date", 64, 69, TEXT),
+    Field("effective_entry_date", 70, 75, DAY),
+    Field("settlement_date", 76, 78, YEAR_DAY),
+    Field("originator_status", 79, 79, one_of("1", "2", "0")),
+    Field("originating_bank", 80, 87, DIGITS),
+    Field("batch_number", 88, 94, NUMBER),
+)
+ENTRY = Record(
+    "entry",
+    Field("record_type", 1, 1, constant("6")),
+    Field("transaction_code", 2, 3, DIGITS),
+    Field("routing_number", 4, 12, DIGITS),
+    Field("account_number", 13, 29, TEXT),
+    Field("amount", 30, 39, NUMBER),
+    Field("identification", 40, 54, TEXT),
+    Field("name", 55, 76, TEXT),
+    Field("discretionary_data", 77, 78, TEXT),
+    Field("addenda_indicator", 79, 79, one_of("0", "1")),
+    Field("trace_number", 80, 94, DIGITS),
+)
+PAYMENT = Record(
+    "addenda 05",
+    Field("record_type", 1, 1, constant("7")),
+    Field("addenda_type", 2, 3, constant("05")),
+    Field("payment_information", 4, 83, TEXT),
+    Field("addenda_sequence", 84, 87, NUMBER),
+    Field("entry_sequence", 88, 94, DIGITS),
+)
+CHANGE = Record(
+    "addenda 98",
+    Field("record_type", 1, 1, constant("7")),
+    Field("addenda_type", 2, 3, constant("98")),
+    Field("change_code", 4, 6, TEXT),
+    Field("original_trace", 7, 21, DIGITS),
+    Field("reserved", 22, 27, BLANK),
+    Field("original_bank", 28, 35, DIGITS),
+    Field("corrected_data", 36, 64, TEXT),
+    Field("reserved_too", 65, 79, BLANK),
+    Field("trace_number", 80, 94, DIGITS),
+)
+RETURN = Record(
+    "addenda 99",
+    Field("record_type", 1, 1, constant("7")),
+    Field("addenda_type", 2, 3, constant("99")),
+    Field("return_reason", 4, 6, TEXT),
+    Field("original_trace", 7, 21, DIGITS),
+    Field("date_of_death", 22, 27, DAY),
+    Field("original_bank", 28, 35, DIGITS),
+    Field("information", 36, 79, TEXT),
+    Field("trace_number", 80, 94, DIGITS),
+)
+BATCH_CONTROL = Record(
+    "batch control",
+    Field("record_type", 1, 1, constant("8")),
+    Field("service_class", 2, 4, _SERVICE_CLASS),
+    Field("entry_count", 5, 10, NUMBER),
+    Field("entry_hash", 11, 20, NUMBER),
+    Field("debit_total", 21, 32, NUMBER),
+    Field("credit_total", 33, 44, NUMBER),
+    Field("company_identification", 45, 54, TEXT),
+    Field("authentication_code", 55, 73, BLANK),
+    Field("reserved", 74, 79, BLANK),
+    Field("originating_bank", 80, 87, DIGITS),
+    Field("batch_number", 88, 94, NUMBER),
+)
+FILE_CONTROL = Record(
+    "file control",
+    Field("record_type", 1, 1, constant("9")),
+    Field("batch_count", 2, 7, NUMBER),
+    Field("block_count", 8, 13, NUMBER),
+    Field("entry_count", 14, 21, NUMBER),
+    Field("entry_hash", 22, 31, NUMBER),
+    Field("debit_total", 32, 43, NUMBER),
+    Field("credit_total", 44, 55, NUMBER),
+    Field("reserved", 56, 94, BLANK),
+)
+RECORDS = (
+    FILE_HEADER, BATCH_HEADER, ENTRY, PAYMENT, CHANGE, RETURN, BATCH_CONTROL, FILE_CONTROL,
+)  # fmt: skip

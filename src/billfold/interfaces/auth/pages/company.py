@@ -1,0 +1,41 @@
+"""Of which companies a person is an administrator, and what he is told of his deeds there."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from billfold.domain import people
+from billfold.domain.people import Membership, notices
+from billfold.interfaces.auth.pages.arriving import write
+from billfold.interfaces.auth.pages.entrance import Desk
+from billfold.interfaces.auth.pages.visits import Visit
+from billfold.kit.errors import BillfoldError, NotFound
+
+ADMINISTRATOR = "ADMIN"
+
+
+async def company_of(desk: Desk, visit: Visit, customer_id: str) -> Membership:
+    """Return what the visitor is to a company that he may manage.
+
+    Raises NotFound where he is no active member, `forbidden` where he is no administrator.
+    """
+    for each in await people.memberships_of(desk.bank.pool, visit.person.user_id):
+        if str(each.customer_id) == customer_id.lower() and each.status == "ACTIVE":
+            if each.role != ADMINISTRATOR:
+                raise BillfoldError(
+                    "forbidden", f"Programs of {each.customer_name} are its administrators' matter."
+                )
+            return each
+    raise NotFound("There is no such company.")
+
+
+async def tell(desk: Desk, visit: Visit, company: Membership, change: str) -> None:
+    """Write to the visitor what he, or somebody in his name, has just done."""
+    person = visit.person
+    notice = notices.program_changed(person, company.customer_name, change, visit.now)
+    await write(desk, visit, person, notice)
+
+
+def programs_path(customer_id: UUID, *further: str) -> str:
+    """Return where the programs of a company are, or one of them."""
+    return "/".join((f"/companies/{customer_id}/programs", *further))

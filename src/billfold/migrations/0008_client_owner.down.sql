@@ -1,0 +1,1 @@
+ALTER TABLE oauth_client DROP COLUMN owner_id;

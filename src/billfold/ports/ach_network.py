@@ -1,0 +1,103 @@
+"""The ACH network: what a file of entries says, whichever way it goes.
+
+A file holds batches, a batch holds entries of one company and purpose, an entry moves money on one
+account or tells of an entry that did. Amounts are cents. Texts are what the network carries:
+printable ASCII, upper case.
+"""
+
+from datetime import date, datetime
+
+import msgspec
+
+CHECKING_CREDIT = "22"
+CHECKING_DEBIT = "27"
+SAVINGS_CREDIT = "32"
+SAVINGS_DEBIT = "37"
+RETURN_OR_CHANGE = "COR"
+"""The standard entry class of a batch of notifications of change."""
+
+
+class Payment(msgspec.Struct, frozen=True, tag="05"):
+    """Addenda 05: what the payment is for, at most 80 characters."""
+
+    text: str
+
+
+class Change(msgspec.Struct, frozen=True, kw_only=True, tag="98"):
+    """Addenda 98: the receiving bank says what to put right in entries to come."""
+
+    code: str  # C01 to C14
+    original_trace: str
+    original_bank: str  # 8 digits, of the bank that received the entry
+    corrected: str  # at most 29 characters
+
+
+class Return(msgspec.Struct, frozen=True, kw_only=True, tag="99"):
+    """Addenda 99: the entry comes back."""
+
+    reason: str  # R01 to R85
+    original_trace: str
+    original_bank: str  # 8 digits, of the bank that received the entry
+    died_on: date | None = None  # R14 and R15 only
+    information: str = ""  # at most 44 characters
+
+
+Addenda = Payment | Change | Return
+
+
+class Entry(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """One entry."""
+
+    code: str  # transaction code: 22, 27, 32, 37; x1 and x6 are returns, x3 and x8 prenotes
+    routing_number: str  # 9 digits, of the bank that receives
+    account_number: str  # at most 17 characters
+    amount: int  # cents; 0 in prenotes and notifications of change
+    name: str  # of the receiver, at most 22 characters
+    trace: str  # 15 digits: the bank that sends (8) and its own number (7)
+    identification: str = ""  # at most 15 characters
+    discretionary: str = ""  # 2 characters; of WEB the payment type, R or S
+    addenda: tuple[Addenda, ...] = ()
+
+    @property
+    def is_debit(self) -> bool:
+        """Whether money is taken from the account of the receiver."""
+        return self.code[1] >= "5"
+
+
+class Batch(msgspec.Struct, frozen=True, kw_only=True):
+    """Entries of one company, one class and one effective date."""
+
+    number: int  # in its file, from 1
+    company: str  # name, at most 16 characters
+    company_id: str  # at most 10 characters
+    entry_class: str  # CCD, PPD, WEB; COR of notifications of change
+    purpose: str  # company entry description, at most 10 characters
+    effective_on: date | None
+    bank: str  # 8 digits, of the bank that sends
+    entries: tuple[Entry, ...]
+    discretionary: str = ""  # at most 20 characters
+    descriptive_date: str = ""  # 6 characters; SD1300 and the like ask for same-day windows
+    settlement_day: int | None = None  # day of the year, written by the operator
+
+    @property
+    def debits(self) -> int:
+        """What is taken, in cents."""
+        return sum(each.amount for each in self.entries if each.is_debit)
+
+    @property
+    def credits(self) -> int:
+        """What is given, in cents."""
+        return sum(each.amount for each in self.entries if not each.is_debit)
+
+
+class AchFile(msgspec.Struct, frozen=True, kw_only=True):
+    """A file, as one bank or operator hands it to another."""
+
+    destination: str  # 9 digits
+    origin: str  # at most 10 characters
+    created_at: datetime  # minutes, Eastern time as the network reads clocks; no offset
+    modifier: str  # A to Z, 0 to 9: the file of the day
+    destination_name: str = ""  # at most 23 characters
+    origin_name: str = ""  # at most 23 characters
+    reference: str = ""  # at most 8 characters
+    batches: tuple[Batch, ...] = ()
