@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import Annotated, Any, get_type_hints
 
 from billfold.kit import setting_kinds as kinds
-from billfold.kit.setting_kinds import Kind, Network
+from billfold.kit.setting_kinds import Network, Setting
 
 PREFIX = "BILLFOLD_"
 _FILE_SUFFIX = "_FILE"
@@ -31,15 +31,6 @@ _SANDBOX_ONLY = (
     "webhook_allowed_networks",
     "webhook_trusted_ca",
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """What is declared of a setting beside its type and default."""
-
-    kind: Kind[Any]
-    meaning: str
-    secret: bool = False
 
 
 @dataclass(frozen=True, slots=True)

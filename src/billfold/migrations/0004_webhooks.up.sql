@@ -13,6 +13,7 @@ CREATE TABLE event_reader (
 INSERT INTO event_reader VALUES ('sequencer', '1:1:');
 
 -- The place of an event among all that a partner, and a customer, can be told of: without gaps.
+-- `told_no` has gaps; whoever reads on by it misses nothing, for one writes here at a time.
 CREATE TABLE told (
   customer_id        uuid NOT NULL,
   event_no           bigint NOT NULL,
@@ -22,6 +23,7 @@ CREATE TABLE told (
   raised_at          timestamptz NOT NULL,
   partner_sequence   bigint CHECK (partner_sequence > 0),
   customer_sequence  bigint CHECK (customer_sequence > 0),
+  told_no            bigint GENERATED ALWAYS AS IDENTITY UNIQUE,
   PRIMARY KEY (customer_id, event_no),
   UNIQUE (partner_id, partner_sequence),
   UNIQUE (customer_id, customer_sequence)

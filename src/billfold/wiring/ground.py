@@ -195,9 +195,10 @@ class Wiring:
     async def work(self, bank: Bank, stop: asyncio.Event) -> None:
         """Do what is due until told to stop."""
         worker = Worker(bank, carry_out_pending, Post(mail_of(bank.settings)))
+        courier = Courier(bank.pool, bank.vault, messenger_of(bank.settings))
         async with asyncio.TaskGroup() as both:
             both.create_task(worker.run(stop))
-            both.create_task(Courier(bank, messenger_of(bank.settings)).run(stop))
+            both.create_task(courier.run(stop))
 
     def environment(self, settings: Settings, dsn: str, **changes: object) -> dict[str, str]:
         """Return the environment in which a child process sees these settings."""

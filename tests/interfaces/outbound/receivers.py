@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from ipaddress import ip_network
@@ -16,12 +17,18 @@ def answer(status=200, *headers, body=b"", reason="OK"):
     return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
 
 
+class LastWords(bytes):
+    """An answer after which a receiver hangs up."""
+
+    __slots__ = ()
+
+
 @dataclass
 class Received:
     """One request as it came."""
 
     path: str
-    headers: dict
+    headers: dict[str, str]
     body: bytes
 
     @property
@@ -33,34 +40,46 @@ class Received:
         return self.headers["webhook-id"]
 
 
+Script = Callable[[Received], Awaitable[bytes | None]]
+"""What a receiver answers to a request; None hangs up."""
+
+
 @dataclass
 class Receiver:
     """Serves on a port of its own; `script` yields the bytes to answer, or waits, or hangs up."""
 
-    script: object = None
-    requests: list = field(default_factory=list)
+    script: Script | None = None
+    requests: list[Received] = field(default_factory=list)
     connections: int = 0
     url: str = ""
     arrived: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def serve(self, reader, writer):
         self.connections += 1
-        with suppress(OSError, asyncio.IncompleteReadError):
-            while True:
-                head = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
-                headers = dict(line.lower().split(": ", 1) for line in head[1:] if line)
-                exact = dict(line.split(": ", 1) for line in head[1:] if line)
-                headers |= {name: exact[name] for name in exact if name.startswith("webhook-")}
-                body = await reader.readexactly(int(headers["content-length"]))
-                got = Received(head[0].split(" ")[1], headers, body)
-                self.requests.append(got)
-                self.arrived.set()
-                said = answer() if self.script is None else await self.script(got)
-                if said is None:
-                    break
-                writer.write(said)
-                await writer.drain()
-        writer.transport.abort()
+        try:
+            with suppress(OSError, asyncio.IncompleteReadError):
+                while await self.serve_one(reader, writer):
+                    pass
+        finally:
+            writer.transport.abort()
+
+    async def serve_one(self, reader, writer):
+        head = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
+        headers = dict(line.split(": ", 1) for line in head[1:] if line)
+        body = await reader.readexactly(int(headers["content-length"]))
+        got = Received(head[0].split(" ")[1], headers, body)
+        self.requests.append(got)
+        self.arrived.set()
+        said = answer() if self.script is None else await self.script(got)
+        if said is None:
+            return False
+        writer.write(said)
+        await writer.drain()
+        if isinstance(said, LastWords):
+            writer.write_eof()
+            await reader.read()
+            return False
+        return True
 
     async def count(self, number, seconds=10):
         """Wait until so many requests have come."""
@@ -76,11 +95,10 @@ class Receiver:
 async def receiving(script=None, *, ssl=None):
     """A receiver that listens while the context lasts."""
     receiver = Receiver(script)
-    tasks = set()
+    tasks: set[asyncio.Task[None]] = set()
 
-    async def serve(reader, writer):
-        tasks.add(asyncio.current_task())
-        await receiver.serve(reader, writer)
+    def serve(reader, writer):
+        tasks.add(asyncio.create_task(receiver.serve(reader, writer)))
 
     server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=ssl)
     port = server.sockets[0].getsockname()[1]

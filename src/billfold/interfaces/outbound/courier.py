@@ -22,12 +22,11 @@ from billfold.domain.webhooks import Delivery, Lane
 from billfold.interfaces.outbound.recorder import OnFailing, Recorder
 from billfold.kit import ids
 from billfold.kit.clock import monotonic, wall_now
-from billfold.kit.crypto import sign_webhook
+from billfold.kit.crypto import Vault, sign_webhook
 from billfold.ports.webhook import Line, Messenger
 
 if TYPE_CHECKING:
-    from billfold.engine.bank import Bank
-    from billfold.kit.db import Connection
+    from billfold.kit.db import Connection, Pool
 
 log = structlog.get_logger(__name__)
 
@@ -53,7 +52,8 @@ class Courier:
 
     def __init__(
         self,
-        bank: Bank,
+        pool: Pool,
+        vault: Vault,
         messenger: Messenger,
         *,
         clock: Callable[[], datetime] = wall_now,
@@ -61,7 +61,8 @@ class Courier:
         lanes_max: int = LANES_MAX,
         pause_seconds: float = PAUSE_SECONDS,
     ) -> None:
-        self._bank = bank
+        self._pool = pool
+        self._vault = vault
         self._messenger = messenger
         self._clock = clock
         self._on_failing = on_failing
@@ -79,11 +80,17 @@ class Courier:
 
     async def _sign_on(self, stop: asyncio.Event) -> None:
         """Work under one number, until told to stop or given up."""
-        pool = self._bank.pool
-        async with pool.acquire() as conn:
+        async with self._pool.acquire() as conn:
             number = await webhooks.sign_on(conn, self._clock())
-            recorder = Recorder(pool, self._clock, self._on_failing)
-            round_ = _Round(self._bank, self._messenger, recorder, self._clock, number, stop)
+            round_ = _Round(
+                self._pool,
+                self._vault,
+                self._messenger,
+                Recorder(self._pool, self._clock, self._on_failing),
+                self._clock,
+                number=number,
+                stop=stop,
+            )
             try:
                 await self._work(conn, round_, stop)
             finally:
@@ -120,16 +127,19 @@ class _Round:
 
     def __init__(
         self,
-        bank: Bank,
+        pool: Pool,
+        vault: Vault,
         messenger: Messenger,
         recorder: Recorder,
         clock: Callable[[], datetime],
+        *,
         number: int,
         stop: asyncio.Event,
     ) -> None:
         self.number = number
         self.present_at = 0.0
-        self._bank = bank
+        self._pool = pool
+        self._vault = vault
         self._messenger = messenger
         self._recorder = recorder
         self._clock = clock
@@ -161,11 +171,11 @@ class _Round:
         await asyncio.gather(*self._walks, return_exceptions=True)
 
     async def _walk(self, subscription_id: UUID) -> None:
-        pool, line, url = self._bank.pool, None, None
+        pool, line, url = self._pool, None, None
         try:
             while self._may_go_on():
                 lane = await webhooks.read_lane(
-                    pool, self._bank.vault, subscription_id, self.number, self._clock()
+                    pool, self._vault, subscription_id, self.number, self._clock()
                 )
                 if lane is None:
                     break
@@ -183,7 +193,7 @@ class _Round:
 
     async def _deliver(self, lane: Lane, line: Line) -> bool:
         """Deliver some of what is due; tell whether to go on at once."""
-        page = await webhooks.read_page(self._bank.pool, lane, self._clock(), limit=PAGE)
+        page = await webhooks.read_page(self._pool, lane, self._clock(), limit=PAGE)
         until = monotonic() + PAGE_SECONDS
         written, well = None, bool(page)
         for delivery in page:
