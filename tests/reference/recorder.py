@@ -63,7 +63,7 @@ def masked(told):
         return [masked(each) for each in told]
     if not isinstance(told, dict):
         return told
-    hidden = HIDDEN | ON_THE_WALL.get(told.get("object_type"), {})
+    hidden = HIDDEN | ON_THE_WALL.get(str(told.get("object_type")), {})
     return {name: hidden.get(name, masked(value)) for name, value in told.items()}
 
 

@@ -88,7 +88,7 @@ async def stream_events(
         access = await oauth.find_access(bank.pool, token, wall_now())
         if access is None or SCOPE not in access.scopes:
             return None
-        may = PERMISSIONS.get(access.role, frozenset())  # type: ignore[call-overload]
+        may = PERMISSIONS.get(access.role, frozenset())
         return access.expires_at if SCOPE in may else None
 
     return await event_stream.event_stream(newsroom, subscriber_of(member), asked, standing)
