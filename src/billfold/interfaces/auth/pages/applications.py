@@ -44,14 +44,8 @@ async def decide(desk: Desk, visit: Visit) -> Response[Any]:
     if _must_prove_again(wanted, visit):
         return go(f"/confirm?next={quote(f'/consent?request={wanted.request_id}', safe='')}")
     chosen = visit.form.get("customer", "")
-    member = next(
-        (
-            each
-            for each in await _memberships(desk, visit, wanted.owner_id)
-            if str(each.customer_id) == chosen
-        ),
-        None,
-    )
+    members = await _memberships(desk, visit, wanted.owner_id)
+    member = next((each for each in members if str(each.customer_id) == chosen), None)
     if member is None:
         return await _show(desk, visit, wanted, wrong="Choose a company.")
     person = visit.person
