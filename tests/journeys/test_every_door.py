@@ -21,6 +21,7 @@ __all__ = ["app", "bank", "desks", "world"]
 UNCHANGED = (
     "journal", "activity", "pocket", "portal", "counterparty", "transfer", "customer",
     "membership", "invitation", "oauth_client", "client_key",
+    "subscription", "delivery", "simulated_event",
 )  # fmt: skip
 
 
@@ -61,11 +62,13 @@ async def owned(bank, desks, world):
             "account_number": shown["network_address"],
         },
     )
+    told = await desk.post("/api/v1/subscriptions/", cases.TOLD)
     moved = await world.transfer(pocket, await desk.pocket(), 1_00)
     assert await tell(desk)
     notification = (await desk.get("/api/v1/notifications/"))["items"][0]["id"]
     transaction = (await desk.get("/api/v2/transactions/"))["items"][0]["id"]
     team = await _team(bank, desk)
+    event = (await desk.get("/api/v1/events/"))["items"][0]["event"]
     return desk, {
         **team,
         "customer_id": desk.team.customer,
@@ -76,6 +79,8 @@ async def owned(bank, desks, world):
         "notification_id": notification,
         "counterparty_id": counterparty["id"],
         "transfer_id": moved["id"],
+        "subscription_id": told["id"],
+        "event_id": event["event_id"],
     }
 
 
@@ -98,8 +103,9 @@ async def _team(bank, desk):
 
 
 def test_every_route_is_in_the_tables(app, world):
-    assert cases.routes_of(app) == set(cases.CUSTOMER) | cases.CUSTOMER_OPEN
-    assert cases.routes_of(world.app) == set(cases.PARTNER) | cases.PARTNER_OPEN
+    customer, partner = cases.routes_of(app), cases.routes_of(world.app)
+    assert customer == set(cases.CUSTOMER) | cases.CUSTOMER_OPEN | cases.STREAMS
+    assert partner == set(cases.PARTNER) | cases.PARTNER_OPEN | cases.STREAMS
 
 
 async def test_no_route_of_the_customer_api_opens_without_the_right_token(bank, desks, owned):

@@ -13,6 +13,7 @@ import httpx
 from tests.domain.oauth.programs import program
 from tests.interfaces.partner_client import PartnerClient, close_app, json_of
 from tests.journeys import cases
+from tests.reference.events_recorder import play_events
 from tests.reference.recorder import OPERATOR, Recorder, partner_of, write
 from tests.whole_bank import SEED
 
@@ -23,7 +24,7 @@ from billfold.kit.clock import wall_now
 from billfold.wiring.serving import make_partner_app
 
 EXAMPLES = Path(customer_api.__file__).with_name("examples.json")
-USER, MEMBER, NOTIFIED = (ids.derive(SEED, OPERATOR, 2000 + n) for n in range(3))
+USER, MEMBER = (ids.derive(SEED, OPERATOR, 2000 + n) for n in range(2))
 AT = "2025-06-02T13:00:00.000000Z"
 
 
@@ -121,6 +122,7 @@ async def record(bank):
     recorder = MemberRecorder(bank, app, client)
     pocket = await _play_changes(recorder, world)
     await _play_reads(recorder, pocket)
+    await play_events(recorder)
     await _play_told(recorder)
     await _play_team(recorder)
     await _play_programs(recorder)
@@ -158,7 +160,6 @@ async def _play_reads(r, pocket):
         ("get_customer", f"{v1}/customer/"),
         ("get_user", f"{v1}/user/"),
         ("list_memberships", f"{v1}/user/memberships/"),
-        ("list_event_types", f"{v1}/events/types/"),
         ("list_v1_trades", f"{v1}/trades/"),
         ("list_trades", f"{v2}/trades/"),
         ("list_pockets", f"{v2}/pockets/"),
@@ -213,9 +214,10 @@ async def _play_programs(r):
 
 
 async def _play_told(r):
-    """Read what the team was told of the wire, and who did what; times and ids as they may be."""
+    """Read what the team was told, and who did what; times and ids as they may be."""
     v1 = "/api/v1"
     told, audience = f"{v1}/notifications/", f"{v1}/notification-audiences/"
+    known: dict[str, str] = {}
     one = (await r.play("list_notifications", "GET", told))["items"][0]["id"]
     await r.play("get_notification", "GET", f"{told}{one}/")
     await r.play("update_notification", "PATCH", f"{told}{one}/", {"status": "READ"})
@@ -232,7 +234,7 @@ async def _play_told(r):
         "list_notifications", "get_notification", "update_notification", "list_audit_logs",
         "list_member_audit_logs",
     ):  # fmt: skip
-        r.notes[name] = dated(r.notes[name], {one: str(NOTIFIED)})
+        r.notes[name] = dated(r.notes[name], known)
 
 
 def dated(told, known):
@@ -243,7 +245,8 @@ def dated(told, known):
         return known.get(told, told) if isinstance(told, str) else told
     shown = {name: dated(each, known) for name, each in told.items()}
     if told.get("object_type") == "CustomerNotification":
-        shown["created_at"] = AT
+        known.setdefault(told["id"], str(ids.derive(SEED, OPERATOR, 2100 + len(known))))
+        shown |= {"created_at": AT, "id": known[told["id"]]}
     if told.get("object_type") == "CustomerAuditLogEntry":
         known.setdefault(told["id"], str(ids.derive(SEED, OPERATOR, 2100 + len(known))))
         shown |= {"timestamp": AT, "id": known[told["id"]], "user_agent": "books/1.0"}
