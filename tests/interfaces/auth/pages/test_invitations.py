@@ -152,3 +152,31 @@ async def test_a_link_is_over_when_the_banks_week_is(bank, browser, invited):
     path, _ = await invited()
     await Stepping(bank).advance(timedelta(days=7))
     assert (await browser.go(path)).status_code == 404
+
+
+async def test_somebody_known_without_a_password_gets_one_and_keeps_his_name(
+    bank, browser, clock, invited
+):
+    await people.enrol_person(
+        bank.pool, email=BEN, first_name="Benedict", last_name="Ode", now=clock.now
+    )
+    path, _ = await invited()
+    await browser.go(path)
+    page = await browser.send("/invitation", password=NEW, again=NEW)
+    assert page.status_code == 303
+    person = await people.find_person_by_email(bank.pool, BEN)
+    assert person is not None
+    assert person.name == "Benedict Ode"
+
+
+async def test_whom_the_operator_shut_out_no_invitation_lets_in(bank, browser, clock, invited):
+    user_id = await people.enrol_person(
+        bank.pool, email=BEN, first_name="Ben", last_name="Ode", now=clock.now
+    )
+    async with bank.pool.acquire() as conn:
+        await people.deactivate_person(conn, user_id)
+    path, _ = await invited()
+    await browser.go(path)
+    await browser.send("/invitation", password=NEW, again=NEW)
+    assert browser.page.status_code == 409
+    assert "shut by the operator" in browser.text
