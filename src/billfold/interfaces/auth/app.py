@@ -52,10 +52,17 @@ class Porch:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request in."""
         arrival = arrival_of(scope)
+        pace: list[tuple[bytes, bytes]] = []
         if not arrival.path.startswith(_NEVER_COUNTED):
-            await count_address(self._pool, arrival.client, wall_now())
+            pace = await count_address(self._pool, arrival.client, wall_now())
         arrival.body = await read_body(cast("HTTPScope", scope), receive)
-        await self._app(scope, receive, send)
+
+        async def paced(message: Any) -> None:  # noqa: ANN401 - a message of ASGI
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message["headers"], *pace]
+            await send(message)
+
+        await self._app(scope, receive, paced)
 
 
 def auth_routes() -> list[HTTPRouteHandler]:
