@@ -136,7 +136,7 @@ class World:
         return Moved(legs, sorted(tables))
 
     def _note_names(self, book):
-        for account in book.draft.accounts:
+        for account, _ in book.draft.accounts:
             self._names[book.customer_id, account.no] = account.kind
 
 

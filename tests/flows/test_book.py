@@ -51,7 +51,7 @@ def test_undo_takes_back_lots_that_were_lost_and_made(teller):
     book.lot_in(pocket, made, 7, 7)
     book.undo()
     assert picture(book) == before
-    assert pocket.lots_by_key[lot.asset, lot.acquired_on] is lot
+    assert pocket.find_lot(lot.asset, lot.acquired_on) is lot
     assert made.no not in book.touched_lots
 
 

@@ -29,7 +29,7 @@ ACCOUNTS = [
     (STREET_BILLS, "street", None, CUSIP, None), (LOT, "lot", POCKET, CUSIP, DAY),
     (OWED, "owed", POCKET, "USD", None),
 ]  # fmt: skip
-APPLY = "SELECT ledger_apply(" + ", ".join(f"${n}" for n in range(1, 20)) + ")"
+APPLY = "SELECT ledger_apply(" + ", ".join(f"${n}" for n in range(1, 21)) + ")"
 
 
 class Batch:
@@ -39,8 +39,8 @@ class Batch:
         self.journals = []
         self.legs = []
         self.heads: dict[UUID, list[Any]] = {
-            ANNA: [0, 0, 0, 0, 0, 7, NOW, DAY, None, b"chain"],
-            BERT: [0, 0, 0, 0, 0, 7, NOW, DAY, None, b"chain"],
+            ANNA: [0, 0, 0, 0, 0, 7, NOW, DAY, None, b"chain", None],
+            BERT: [0, 0, 0, 0, 0, 7, NOW, DAY, None, b"chain", None],
         }
         self.bases = []
         self.announced = None

@@ -17,10 +17,10 @@ def check_book(book):
         assert pocket.lots == sorted(pocket.lots, key=selling_order)
         assert all(lot.balance > 0 for lot in pocket.lots)
         assert all(min(lot.tax_basis, lot.earnings_basis) >= 0 for lot in pocket.lots)
-        for key, lot in pocket.lots_by_key.items():
-            assert key == (lot.asset, lot.acquired_on)
-            assert (lot.balance > 0) == (lot in pocket.lots)
-            assert lot.balance or lot.tax_basis == lot.earnings_basis == 0
+        for lot in pocket.emptied:
+            assert lot.balance == lot.tax_basis == lot.earnings_basis == 0
+        keys = [(lot.asset, lot.acquired_on) for lot in pocket.lots + pocket.emptied]
+        assert len(keys) == len(set(keys))
         if pocket.status == "CLOSED":
             assert not pocket.lots
             assert pocket.cash.balance == 0
@@ -89,12 +89,12 @@ def picture_of_pocket(pocket):
     """A pocket without its next due instant, which is worked out when it is written."""
     plain = {
         name: getattr(pocket, name)
-        for name in pocket.__slots__
-        if name not in {"bank", "cash", "owed", "lots", "lots_by_key", "liens", "due_at"}
+        for name in pocket.__struct_fields__
+        if name not in {"bank", "cash", "owed", "lots", "emptied", "liens", "due_at"}
     }
     return (
         plain, picture_of_account(pocket.bank), picture_of_account(pocket.cash),
         [picture_of_account(lot) for lot in pocket.lots],
-        {key: picture_of_account(lot) for key, lot in pocket.lots_by_key.items()},
+        sorted(picture_of_account(lot) for lot in pocket.emptied),
         list(pocket.liens),
     )  # fmt: skip

@@ -135,7 +135,7 @@ class MemoryBank:
     def _fold(self, book):
         """What `ledger_apply` does, and the constraints it leans on."""
         customer_id = book.customer_id
-        for account in book.draft.accounts:
+        for account, _ in book.draft.accounts:
             key = customer_id, account.no
             assert key not in self.balances
             self.balances[key] = Balance(account.kind, account.asset)

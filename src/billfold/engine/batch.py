@@ -260,7 +260,7 @@ class Engine:
                 if enrolled:
                     await conn.execute(_NEW_HEADS, sorted(enrolled), now, ctx.business_date)
                 heads = await conn.fetch(LOCK_HEADS, customers)
-                books = await self._gather(conn, heads, now)
+                books = await self._gather(conn, heads)
                 await _name(conn, batch, books)
                 known = await self._known(conn, batch)
                 again = [job for job in batch if not self._plan(job, books, known, ctx)]
@@ -279,9 +279,7 @@ class Engine:
             seed=self.seed,
         )
 
-    async def _gather(
-        self, conn: Connection, heads: Sequence[asyncpg.Record], now: datetime
-    ) -> dict[UUID, Book]:
+    async def _gather(self, conn: Connection, heads: Sequence[asyncpg.Record]) -> dict[UUID, Book]:
         books: dict[UUID, Book] = {}
         cold = []
         for head in heads:
@@ -292,7 +290,7 @@ class Engine:
             else:
                 cold.append(head)
         if cold:
-            loaded = await load_books(conn, cold, self.market, self.calendars, now)
+            loaded = await load_books(conn, cold, self.market, self.calendars)
             for head in cold:
                 loaded[head["customer_id"]].due_at = head["due_at"]
             books |= loaded

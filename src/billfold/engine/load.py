@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from billfold.domain.tbills import Market
+from billfold.engine.image import hang, read_image
 from billfold.flows.book import Book
 from billfold.flows.due import pocket_due
 from billfold.flows.holdings import Account, Lot, PocketBook
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 LOCK_HEADS = """
 SELECT h.customer_id, h.version, h.journal_no, h.event_no, h.account_no, h.booked_at,
-       h.business_date, h.due_at, h.chain
+       h.business_date, h.due_at, h.chain, h.image
   FROM head h WHERE h.customer_id = ANY($1::uuid[]) ORDER BY h.customer_id FOR UPDATE
 """
 _CUSTOMERS = """
@@ -41,8 +41,8 @@ SELECT customer_id, pocket_id, partner_id, name, type, status, deposit_weeks, re
   FROM pocket WHERE customer_id = ANY($1::uuid[])
 """
 _LIENS = """
-SELECT customer_id, pocket_id, amount, until FROM lien
- WHERE customer_id = ANY($1::uuid[]) AND until > $2
+SELECT customer_id, l.pocket_id, l.amount, l.until FROM lien l JOIN head h USING (customer_id)
+ WHERE customer_id = ANY($1::uuid[]) AND l.until > h.booked_at
 """
 _PORTALS = """
 SELECT customer_id, portal_id, pocket_id, type, name, status, routing_number, account_number,
@@ -60,20 +60,28 @@ SELECT customer_id, transfer_id, from_pocket_id, to_pocket_id FROM transfer
 
 
 async def load_books(
-    conn: Connection, heads: Iterable[Record], market: Market, calendars: Calendars, now: datetime
+    conn: Connection, heads: Iterable[Record], market: Market, calendars: Calendars
 ) -> dict[UUID, Book]:
     """The books of these locked heads, with everything that decides money."""
-    books = {head["customer_id"]: _book(head) for head in heads}
-    await _load_money(conn, books, market, now)
+    books: dict[UUID, Book] = {}
+    bare: dict[UUID, Book] = {}
+    for head in heads:
+        book = books[head["customer_id"]] = _book(head)
+        image = read_image(head["image"])
+        if image is None:
+            bare[book.customer_id] = book
+        else:
+            hang(book, image)
+    if bare:
+        await load_from_tables(conn, bare, market)
     for book in books.values():
         for pocket in book.pockets.values():
             pocket.due_at = pocket_due(pocket, calendars)
     return books
 
 
-async def _load_money(
-    conn: Connection, books: dict[UUID, Book], market: Market, now: datetime
-) -> None:
+async def load_from_tables(conn: Connection, books: dict[UUID, Book], market: Market) -> None:
+    """Fill books whose heads carry no image, from the rows that are the truth."""
     ids = list(books)
     for row in await conn.fetch(_CUSTOMERS, ids):
         _take_customer(books[row["customer_id"]], row)
@@ -81,7 +89,7 @@ async def _load_money(
         _take_pocket(books, row)
     for row in await conn.fetch(_ACCOUNTS, ids):
         _take_account(books[row["customer_id"]], row, market)
-    for row in await conn.fetch(_LIENS, ids, now):
+    for row in await conn.fetch(_LIENS, ids):
         pocket = books[row["customer_id"]].pockets[row["pocket_id"]]
         pocket.liens.append((row["amount"], row["until"]))
 
@@ -133,10 +141,12 @@ def _take_account(book: Book, row: Record, market: Market) -> None:
     account: Account
     if kind == "lot":
         maturity = market.bill(asset).maturity
-        account = Lot(row["account_no"], pocket_id, asset, row["acquired_on"], maturity)
+        account = Lot(
+            row["account_no"], kind, asset, acquired_on=row["acquired_on"], maturity=maturity
+        )
         account.tax_basis, account.earnings_basis = row["tax_basis"], row["earnings_basis"]
     else:
-        account = Account(row["account_no"], kind, pocket_id, asset)
+        account = Account(row["account_no"], kind, asset)
     account.balance, account.reserved = row["balance"], row["reserved"]
     if pocket_id is None:
         book.house[kind, asset] = account

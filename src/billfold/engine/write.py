@@ -17,6 +17,7 @@ from uuid import UUID
 
 import msgspec
 
+from billfold.engine.image import image_of
 from billfold.flows.book import Book
 from billfold.flows.due import refresh_due
 from billfold.flows.holdings import Account, Lot, PocketBook
@@ -74,7 +75,7 @@ JOURNAL_COLUMNS = (
 LEG_COLUMNS = ("customer_id", "journal_no", "leg_no", "debit", "credit", "asset", "amount", "phase")
 LINK_COLUMNS = ("customer_id", "version", "journal_no", "event_no", "marks", "hash")
 
-_APPLY = "SELECT ledger_apply(" + ", ".join(f"${n}" for n in range(1, 20)) + ")"
+_APPLY = "SELECT ledger_apply(" + ", ".join(f"${n}" for n in range(1, 21)) + ")"
 
 _POCKET_COLUMNS = (
     "pocket_id", "partner_id", "name", "type", "status", "deposit_weeks", "reinvestment_weeks",
@@ -161,7 +162,7 @@ def _forge_head(book: Book, calendars: Calendars) -> tuple[tuple[Any, ...], tupl
     head = (
         book.customer_id, book.version, book.journal_no - journals, book.journal_no,
         book.event_no - events, book.event_no, book.account_no, book.booked_at,
-        book.business_date, due, book.chain,
+        book.business_date, due, book.chain, image_of(book),
     )  # fmt: skip
     link = (book.customer_id, book.version + 1, book.journal_no, book.event_no, marks, book.chain)
     book.due_at = due
@@ -169,7 +170,7 @@ def _forge_head(book: Book, calendars: Calendars) -> tuple[tuple[Any, ...], tupl
 
 
 async def _apply(conn: Connection, books: Sequence[Book], heads: list[tuple[Any, ...]]) -> None:
-    accounts = [_account_row(b, a) for b in books for a in b.draft.accounts]
+    accounts = [_account_row(b, *made) for b in books for made in b.draft.accounts]
     journals = [row for b in books for row in b.draft.journals]
     legs = [row for b in books for row in b.draft.legs]
     for table, columns, rows in (
@@ -180,17 +181,16 @@ async def _apply(conn: Connection, books: Sequence[Book], heads: list[tuple[Any,
         if rows:
             await conn.copy_records_to_table(table, records=rows, columns=columns)
     await conn.fetchval(
-        _APPLY, len(journals), len(legs), *_arrays(heads, 11), *_arrays(_bases(books), 6)
+        _APPLY, len(journals), len(legs), *_arrays(heads, 12), *_arrays(_bases(books), 6)
     )
     retired = [(b.customer_id, a.no) for b in books for a in b.draft.retired]
     if retired:
         await conn.execute("SELECT ledger_retire($1, $2)", *_arrays(retired, 2))
 
 
-def _account_row(book: Book, account: Account) -> tuple[Any, ...]:
+def _account_row(book: Book, account: Account, pocket_id: UUID | None) -> tuple[Any, ...]:
     acquired_on = account.acquired_on if isinstance(account, Lot) else None
-    kind, pocket_id = account.kind, account.pocket_id
-    return (book.customer_id, account.no, kind, pocket_id, account.asset, acquired_on)
+    return (book.customer_id, account.no, account.kind, pocket_id, account.asset, acquired_on)
 
 
 def _bases(books: Sequence[Book]) -> list[tuple[Any, ...]]:

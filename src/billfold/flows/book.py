@@ -138,8 +138,8 @@ class Book:
                 mapping.pop(key, None)
             else:
                 mapping[key] = before
-        for pocket, lots, liens, plain in self._saved_pockets.values():
-            pocket.lots, pocket.liens = lots, liens
+        for pocket, lots, emptied, liens, plain in self._saved_pockets.values():
+            pocket.lots, pocket.emptied, pocket.liens = lots, emptied, liens
             for name, value in zip(_PLAIN, plain, strict=True):
                 setattr(pocket, name, value)
         self._banks.clear()
@@ -147,16 +147,13 @@ class Book:
         self._saved_pockets.clear()
         self._undo.clear()
 
-    def _unmake(self, made: Iterable[Account]) -> None:
-        """Forget accounts that were opened since the mark."""
-        for account in made:
-            if account.pocket_id is None:
+    def _unmake(self, made: Iterable[tuple[Account, UUID | None]]) -> None:
+        """Forget accounts that were opened since the mark; lots go with what their pocket was."""
+        for account, pocket_id in made:
+            if pocket_id is None:
                 self.house.pop((account.kind, account.asset), None)
             elif isinstance(account, Lot):
                 self.touched_lots.pop(account.no, None)
-                pocket = self.pockets.get(account.pocket_id)
-                if pocket is not None:
-                    pocket.lots_by_key.pop((account.asset, account.acquired_on), None)
 
     def put(self, mapping: dict[Any, Any], key: Any, value: Any) -> None:  # noqa: ANN401 - any noun
         """Set `mapping[key]` so that `undo` can take it back."""
@@ -178,7 +175,7 @@ class Book:
         self.begun = True
         key = pocket.pocket_id
         if key not in self._saved_pockets:
-            held = (pocket.lots.copy(), pocket.liens.copy())
+            held = (pocket.lots.copy(), pocket.emptied.copy(), pocket.liens.copy())
             self._saved_pockets[key] = (pocket, *held, _plain(pocket))
         self.touched_pockets.add(key)
 
@@ -217,18 +214,19 @@ class Book:
 
     def lot(self, pocket: PocketBook, cusip: str, acquired_on: date, maturity: date) -> Lot:
         """The lot of this bill acquired on this day, made when first needed."""
-        lot = pocket.lots_by_key.get((cusip, acquired_on))
+        lot = pocket.find_lot(cusip, acquired_on)
         if lot is None:
+            self.touch(pocket)
             self.account_no += 1
-            lot = Lot(self.account_no, pocket.pocket_id, cusip, acquired_on, maturity)
-            self.draft.accounts.append(lot)
-            pocket.lots_by_key[cusip, acquired_on] = lot
+            lot = Lot(self.account_no, "lot", cusip, acquired_on=acquired_on, maturity=maturity)
+            self.draft.accounts.append((lot, pocket.pocket_id))
+            pocket.emptied.append(lot)
         return lot
 
     def _make(self, kind: str, pocket_id: UUID | None, asset: str) -> Account:
         self.account_no += 1
-        account = Account(self.account_no, kind, pocket_id, asset)
-        self.draft.accounts.append(account)
+        account = Account(self.account_no, kind, asset)
+        self.draft.accounts.append((account, pocket_id))
         return account
 
     # -- journals ----------------------------------------------------------------------
@@ -307,6 +305,7 @@ class Book:
         lot.earnings_basis += earnings
         self.touched_lots[lot.no] = lot
         if lot not in pocket.lots:
+            pocket.emptied.remove(lot)
             insort(pocket.lots, lot, key=selling_order)
 
     def lot_out(self, pocket: PocketBook, lot: Lot, tax: int, earnings: int) -> None:
@@ -316,12 +315,13 @@ class Book:
         self.touched_lots[lot.no] = lot
         if lot.balance == 0:
             pocket.lots.remove(lot)
+            pocket.emptied.append(lot)
 
     def lose_lots(self, pocket: PocketBook, lots: Iterable[Lot]) -> None:
         """These lots' bills have matured: the book needs them no more."""
+        self.touch(pocket)
         for lot in lots:
-            self._undo.append((pocket.lots_by_key, (lot.asset, lot.acquired_on), lot))
-            del pocket.lots_by_key[lot.asset, lot.acquired_on]
+            pocket.emptied.remove(lot)
             self.draft.retired.append(lot)
 
     # -- events ------------------------------------------------------------------------

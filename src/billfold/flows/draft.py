@@ -45,7 +45,7 @@ class Draft:
     )
 
     def __init__(self) -> None:
-        self.accounts: list[Account] = []
+        self.accounts: list[tuple[Account, UUID | None]] = []
         self.journals: list[tuple[Any, ...]] = []
         self.legs: list[tuple[Any, ...]] = []
         self.trades: list[tuple[Any, ...]] = []

@@ -139,8 +139,7 @@ def _close(book: Book, pocket: PocketBook, ctx: Context) -> None:
     matures_at = ctx.calendars.matures_at
     book.lose_lots(
         pocket,
-        [lot for lot in pocket.lots_by_key.values()
-         if lot.balance == 0 and matures_at(lot.maturity) <= ctx.now],
+        [lot for lot in pocket.emptied if matures_at(lot.maturity) <= ctx.now],
     )  # fmt: skip
     close_day(book, pocket)
 

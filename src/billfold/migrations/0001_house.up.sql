@@ -175,8 +175,10 @@ CREATE TABLE head (
   business_date  date NOT NULL,
   due_at         timestamptz,
   chain          bytea NOT NULL DEFAULT '',
+  image          bytea, -- the book of this version, so that no other row need be read; null: read them
   CHECK (version >= 0 AND journal_no >= 0 AND event_no >= 0 AND account_no >= 0)
 ) WITH (fillfactor = 60);
+ALTER TABLE head ALTER COLUMN image SET STORAGE EXTERNAL;
 CREATE INDEX head_due ON head (due_at) WHERE due_at IS NOT NULL;
 
 CREATE TABLE customer (
@@ -484,7 +486,7 @@ CREATE INDEX transfer_pending ON transfer (customer_id, created_at) WHERE status
 CREATE FUNCTION ledger_apply(
   journals bigint, legs bigint,
   h_customer uuid[], h_was bigint[], h_journal_was bigint[], h_journal bigint[], h_event_was bigint[], h_event bigint[],
-  h_account int[], h_booked timestamptz[], h_date date[], h_due timestamptz[], h_chain bytea[],
+  h_account int[], h_booked timestamptz[], h_date date[], h_due timestamptz[], h_chain bytea[], h_image bytea[],
   b_customer uuid[], b_account int[], b_asset text[], b_tax bigint[], b_earnings bigint[], b_live boolean[]
 ) RETURNS void LANGUAGE plpgsql
   SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off SET enable_bitmapscan = off
@@ -496,9 +498,9 @@ DECLARE
 BEGIN
   UPDATE head h
      SET version = h.version + 1, journal_no = n.journal, event_no = n.event, account_no = n.account,
-         booked_at = n.booked, business_date = n.on_date, due_at = n.due, chain = n.chain
-    FROM unnest(h_customer, h_was, h_journal_was, h_journal, h_event_was, h_event, h_account, h_booked, h_date, h_due, h_chain)
-         AS n(customer, was, journal_was, journal, event_was, event, account, booked, on_date, due, chain)
+         booked_at = n.booked, business_date = n.on_date, due_at = n.due, chain = n.chain, image = n.image
+    FROM unnest(h_customer, h_was, h_journal_was, h_journal, h_event_was, h_event, h_account, h_booked, h_date, h_due, h_chain, h_image)
+         AS n(customer, was, journal_was, journal, event_was, event, account, booked, on_date, due, chain, image)
    WHERE h.customer_id = n.customer AND h.version = n.was AND h.journal_no = n.journal_was AND h.event_no = n.event_was
      AND h.booked_at <= n.booked AND h.business_date <= n.on_date AND n.journal >= n.journal_was AND n.event >= n.event_was
      AND h.account_no <= n.account;

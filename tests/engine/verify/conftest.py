@@ -1,11 +1,10 @@
-"""The small bank, lived through once and then without any constraint to protect it."""
+"""The small bank without any constraint to protect it."""
 
 import asyncio
 import os
 
 import asyncpg
 import pytest
-from tests import small_bank
 
 DROP_EVERYTHING = """
 DO $$ DECLARE each record; BEGIN
@@ -24,27 +23,6 @@ DO $$ DECLARE each record; BEGIN
   END LOOP;
 END $$
 """
-
-
-@pytest.fixture(scope="session")
-def lived_bank(pg_server, database_template):
-    """The name of a database in which the small bank has lived, and nobody is connected."""
-
-    async def make():
-        name = "small_bank"
-        conn = await asyncpg.connect(pg_server.dsn)
-        try:
-            await conn.execute("SELECT pg_advisory_lock(2)")
-            if await conn.fetchval("SELECT 1 FROM pg_database WHERE datname = $1", name):
-                return name
-            dsn = await pg_server.create_database("small_unfinished", template=database_template)
-            await small_bank.live(dsn)
-            await conn.execute(f"ALTER DATABASE small_unfinished RENAME TO {name}")
-        finally:
-            await conn.close()
-        return name
-
-    return asyncio.run(make())
 
 
 @pytest.fixture(scope="module")

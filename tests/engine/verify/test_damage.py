@@ -24,7 +24,7 @@ class Proved(NamedTuple):
 TABLES = {
     "head": Proved(("customer_id",), where="journal_no > 5"),
     "customer": Proved(
-        ("customer_id",), ("type", "name", "profile", "role"),
+        ("customer_id",), ("type", "profile"),
         where="role = 'customer' AND closed_at IS NULL",
     ),
     "account": Proved(("customer_id", "account_no"), where="kind = 'lot' AND credits > debits"),
@@ -37,11 +37,11 @@ TABLES = {
     "link": Proved(("customer_id", "version"), where="length(marks) > 40"),
     "pocket": Proved(
         ("customer_id", "pocket_id"),
-        ("name", "type", "real_time_yield", "fee_accrued", "accrued_through", "closure_reason"),
+        (),
         where="status = 'OPEN' AND outflow > 0",
     ),
     "snapshot": Proved(("customer_id", "pocket_id", "business_date")),
-    "lien": Proved(("customer_id", "lien_id"), ("lien_id", "until")),
+    "lien": Proved(("customer_id", "lien_id"), ("lien_id",)),
     "portal": Proved(
         ("customer_id", "portal_id"), ("type", "name", "payment_rails"), where="status = 'OPEN'"
     ),

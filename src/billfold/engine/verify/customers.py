@@ -11,6 +11,7 @@ from billfold.engine.verify.accounts import Accounts
 from billfold.engine.verify.chain import COVERED, Chain, Commit, left_over
 from billfold.engine.verify.dates import Decided
 from billfold.engine.verify.heads import LogEnd, check_head
+from billfold.engine.verify.images import check_image
 from billfold.engine.verify.pockets import PocketRows
 from billfold.engine.verify.replay import Journal, Replay
 from billfold.engine.verify.report import CHANGED, MISSING, SUSPECT, Findings
@@ -24,6 +25,7 @@ from billfold.engine.verify.streams import (
     HEADS,
     JOURNALS,
     LEGS,
+    LIENS,
     LINKS,
     OF_A_CUSTOMER,
     POCKETS,
@@ -123,8 +125,10 @@ class Walk:
     async def _customer(self, head: Record) -> None:
         customer_id = head["customer_id"]
         customers = await self.take(CUSTOMERS, customer_id)
-        accounts = Accounts(self.found, customer_id, await self.take(ACCOUNTS, customer_id))
+        numbered = await self.take(ACCOUNTS, customer_id)
+        accounts = Accounts(self.found, customer_id, numbered)
         rows = await self.take(POCKETS, customer_id)
+        liens = await self.take(LIENS, customer_id)
         pockets = PocketRows(self.found, accounts, rows, self._decided)
         replay = Replay(self.found, accounts)
         chain = Chain(self.found, head["version"])
@@ -148,6 +152,7 @@ class Walk:
         pockets.end(head, replay.counters)
         end = LogEnd(replay.last, reader.event_no)
         check_head(self.found, head, customers, pockets, end, self._market)
+        check_image(self.found, head, customers, numbered, rows, liens)
         self._sum(accounts)
 
     async def _play(self, journal: Journal, replay: Replay, pockets: PocketRows) -> None:

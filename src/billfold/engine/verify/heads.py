@@ -14,8 +14,6 @@ from billfold.flows.holdings import Account, Lot, PocketBook
 from billfold.kit.errors import NotFound
 
 if TYPE_CHECKING:
-    from uuid import UUID
-
     from asyncpg import Record
 
     from billfold.domain.tbills import Market
@@ -125,22 +123,20 @@ def _books(pockets: PocketRows, market: Market) -> Iterator[PocketBook]:
         cash = accounts.cash.get(pocket.pocket_id)
         if cash is None:
             continue
-        pocket.cash = Account(
-            cash.no, cash.kind, pocket.pocket_id, cash.asset, balance=cash.balance
-        )
+        pocket.cash = Account(cash.no, cash.kind, cash.asset, balance=cash.balance)
         for held in accounts.held.get(pocket.pocket_id, {}).values():
-            lot = _lot(held.no, pocket.pocket_id, held.asset, held.balance, market)
+            lot = _lot(held.no, held.asset, held.balance, market)
             if lot is not None:
                 pocket.adopt(lot)
         yield pocket
 
 
-def _lot(no: int, pocket_id: UUID, cusip: str, units: int, market: Market) -> Lot | None:
+def _lot(no: int, cusip: str, units: int, market: Market) -> Lot | None:
     try:
         maturity = market.bill(cusip).maturity
     except NotFound:
         return None
     # The day it was bought decides nothing here; each number makes a lot of its own.
-    lot = Lot(no, pocket_id, cusip, maturity, maturity)
+    lot = Lot(no, "lot", cusip, acquired_on=maturity, maturity=maturity)
     lot.balance = units
     return lot

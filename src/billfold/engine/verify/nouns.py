@@ -65,7 +65,7 @@ async def check_nouns(conn: Connection, found: Findings, seed: bytes) -> None:
             }
             found.add(query.check, query.table, key, query.wrong, query.sureness)
     await _check_numbers(conn, found, seed)
-    for name in ("portal", "counterparty", "transfer", "directory", "lien"):
+    for name in ("portal", "counterparty", "transfer", "directory"):
         found.checked[name] = await conn.fetchval(
             f"SELECT count(*) FROM {name}",
             timeout=PATIENCE_SECONDS,

@@ -20,7 +20,7 @@ _AT_ONCE = 2_000
 
 HEAD_COLUMNS = (
     "customer_id", "version", "journal_no", "event_no", "account_no", "booked_at",
-    "business_date", "due_at", "chain",
+    "business_date", "due_at", "chain", "image",
 )  # fmt: skip
 ACCOUNT_COLUMNS = (
     "customer_id", "account_no", "kind", "pocket_id", "asset", "acquired_on", "live", "debits",
@@ -33,7 +33,7 @@ POCKET_COLUMNS = (
     "charge_on", "moved_on", "unsettled_until", "invest_at",
 )  # fmt: skip
 CUSTOMER_COLUMNS = (
-    "customer_id", "partner_id", "role", "account_status", "opened_at", "closed_at",
+    "customer_id", "partner_id", "role", "name", "account_status", "opened_at", "closed_at",
     "closure_reason",
 )  # fmt: skip
 
@@ -84,9 +84,14 @@ SNAPSHOTS = Table(
     ("customer_id", "pocket_id", "business_date"),
 )  # fmt: skip
 
+LIENS = Table(
+    "lien", ("customer_id", "lien_id", "pocket_id", "amount", "until"), ("lien_id",),
+    ("customer_id", "lien_id"),
+)  # fmt: skip
+
 OF_A_CUSTOMER = (
-    CUSTOMERS, ACCOUNTS, POCKETS, LINKS, JOURNALS, LEGS, TRADES, ACTIVITIES, EVENTS, COMMANDS,
-    SNAPSHOTS,
+    CUSTOMERS, ACCOUNTS, POCKETS, LIENS, LINKS, JOURNALS, LEGS, TRADES, ACTIVITIES, EVENTS,
+    COMMANDS, SNAPSHOTS,
 )  # fmt: skip
 
 
