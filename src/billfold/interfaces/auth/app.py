@@ -36,7 +36,9 @@ _DESCRIPTION = (
     "requests, clients that prove themselves by `private_key_jwt`, and tokens bound to a key by "
     "DPoP. Access tokens are opaque and last 900 seconds.\n\n"
     "Clients of the profile `fapi2` push their requests and prove their key with our nonce; for "
-    "clients of the profile `documented` both are optional. Errors are those of RFC 6749."
+    "clients of the profile `documented` both are optional. Errors are those of RFC 6749.\n\n"
+    "Administrators of a company register its clients with their public keys on the pages of this "
+    "server, under Programs."
 )
 _INJECTED = ("desk",)
 _NEVER_COUNTED = "/.well-known/"
