@@ -11,6 +11,7 @@ from uuid import UUID
 import httpx
 from tests.domain.oauth.programs import program
 from tests.interfaces.partner_client import PartnerClient, close_app, json_of
+from tests.reference.events_recorder import play_events
 from tests.reference.recorder import OPERATOR, Recorder, partner_of, write
 from tests.whole_bank import SEED
 
@@ -88,6 +89,7 @@ async def record(bank):
     recorder = MemberRecorder(bank, app, client)
     pocket = await _play_changes(recorder, world)
     await _play_reads(recorder, pocket)
+    await play_events(recorder)
     recorder.notes.pop("-", None)
     await client.http.aclose()
     await partner.close()
@@ -122,7 +124,6 @@ async def _play_reads(r, pocket):
         ("get_customer", f"{v1}/customer/"),
         ("get_user", f"{v1}/user/"),
         ("list_memberships", f"{v1}/user/memberships/"),
-        ("list_event_types", f"{v1}/events/types/"),
         ("list_v1_trades", f"{v1}/trades/"),
         ("list_trades", f"{v2}/trades/"),
         ("list_pockets", f"{v2}/pockets/"),

@@ -22,6 +22,7 @@ from billfold.bench.reads import bench_reads
 from billfold.bench.report import as_markdown, print_chapter
 from billfold.bench.sizes import QUICK_SCALE, RUNS, Sizes, sizes_at
 from billfold.bench.transfers import bench_transfers
+from billfold.bench.webhooks import bench_webhooks
 from billfold.kit.clock import wall_now
 from billfold.kit.dates import iso_z
 
@@ -31,6 +32,7 @@ BENCHMARKS: Mapping[str, Benchmark] = {
     "transfers": bench_transfers,
     "reads": bench_reads,
     "day_end": bench_day_end,
+    "webhooks": bench_webhooks,
 }
 ALL = "all"
 
@@ -49,7 +51,9 @@ app = typer.Typer(add_completion=False)
 def bench(
     names: Annotated[
         list[str] | None,
-        typer.Argument(help="engine, transfers, reads, day_end or all.", show_default=ALL),
+        typer.Argument(
+            help="engine, transfers, reads, day_end, webhooks or all.", show_default=ALL
+        ),
     ] = None,
     out_json: Annotated[
         Path | None, typer.Option("--json", help="Write every figure into this file.")

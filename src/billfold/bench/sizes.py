@@ -20,6 +20,8 @@ class Sizes(msgspec.Struct, frozen=True, kw_only=True):
     day_ends: tuple[int, ...]
     history: int
     requests: int
+    deliveries: int
+    undelivered: int
     seconds: float
 
 
@@ -37,5 +39,7 @@ def sizes_at(scale: float, *, runs: int = RUNS) -> Sizes:
         day_ends=(scaled(1_000), scaled(10_000), scaled(100_000)),
         history=scaled(1_000_000),
         requests=scaled(5_000),
+        deliveries=scaled(10_000),
+        undelivered=scaled(100_000),
         seconds=max(0.5, 5.0 * scale),
     )

@@ -3,7 +3,8 @@
 Values of type json and jsonb stay text: whoever reads them decides what to decode.
 """
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, TypeAlias
 
 import asyncpg
@@ -49,6 +50,17 @@ async def create_pool(
         server_settings={**_SESSION, **(server_settings or {})},
         reset=_leave_as_it_is,
     )
+
+
+@asynccontextmanager
+async def in_transaction(conn: "Connection | Pool") -> AsyncIterator["Connection"]:
+    """Lend a connection, one of the pool when it is a pool, in a transaction."""
+    if isinstance(conn, asyncpg.Pool):
+        async with conn.acquire() as held, held.transaction():
+            yield held
+        return
+    async with conn.transaction():
+        yield conn
 
 
 async def _leave_as_it_is(conn: "Connection") -> None:

@@ -11,7 +11,7 @@ from datetime import datetime
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from itertools import pairwise
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 from urllib.parse import urlsplit
 
 from billfold.kit.dates import aware
@@ -33,6 +33,15 @@ class Kind(Generic[T]):
 
     expected: str
     read: Callable[[str], T]
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What is declared of a setting beside its type and default."""
+
+    kind: Kind[Any]
+    meaning: str
+    secret: bool = False
 
 
 def text(expected: str = "some text", *, longest: int = 200) -> Kind[str]:

@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import Annotated, Any, get_type_hints
 
 from billfold.kit import setting_kinds as kinds
-from billfold.kit.setting_kinds import Kind, Network
+from billfold.kit.setting_kinds import Network, Setting
 
 PREFIX = "BILLFOLD_"
 _FILE_SUFFIX = "_FILE"
@@ -25,16 +25,12 @@ _HTTPS_PORT = 443
 _OPEN_TO_OTHERS = stat.S_IRWXG | stat.S_IRWXO
 _LIEN_DAYS = {"sandbox": 0, "production": 2}
 _NEEDED_IN_PRODUCTION = ("encryption_key", "seed", "bank_name", "bank_routing_number", "mail_url")
-_SANDBOX_ONLY = ("clock_start", "execute_transfers", "webhook_allowed_networks")
-
-
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """What is declared of a setting beside its type and default."""
-
-    kind: Kind[Any]
-    meaning: str
-    secret: bool = False
+_SANDBOX_ONLY = (
+    "clock_start",
+    "execute_transfers",
+    "webhook_allowed_networks",
+    "webhook_trusted_ca",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,9 +197,13 @@ class Settings:
         tuple[Network, ...],
         Setting(
             kinds.flat_list(kinds.NETWORK),
-            "Private networks that webhooks of a sandbox may be sent to.",
+            "Private networks that webhooks of a sandbox may be sent to, by http and on any port.",
         ),
     ] = ()
+    webhook_trusted_ca: Annotated[
+        Path | None,
+        Setting(kinds.PATH, "A certificate authority that webhooks of a sandbox trust too (PEM)."),
+    ] = None
 
     @property
     def is_production(self) -> bool:

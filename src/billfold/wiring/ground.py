@@ -24,6 +24,7 @@ from billfold.interfaces.cli.ground import CannotGoOn, Report
 from billfold.interfaces.customer_api.app import customer_document
 from billfold.interfaces.http.plain import serve_plain
 from billfold.interfaces.http.serve import https_server
+from billfold.interfaces.outbound.courier import Courier
 from billfold.interfaces.outbound.post import Post
 from billfold.interfaces.partner_api.app import partner_document, partner_routes
 from billfold.interfaces.sandbox import routes as sandbox_routes
@@ -31,6 +32,7 @@ from billfold.kit.clock import wall_now
 from billfold.kit.settings import Settings, variable_of
 from billfold.kit.tls import TlsFiles, ensure_certificates
 from billfold.migrations import runner
+from billfold.wiring.calling import messenger_of
 from billfold.wiring.mailing import mail_of
 from billfold.wiring.opening import found, open_bank
 
@@ -192,7 +194,11 @@ class Wiring:
 
     async def work(self, bank: Bank, stop: asyncio.Event) -> None:
         """Do what is due until told to stop."""
-        await Worker(bank, carry_out_pending, Post(mail_of(bank.settings))).run(stop)
+        worker = Worker(bank, carry_out_pending, Post(mail_of(bank.settings)))
+        courier = Courier(bank.pool, bank.vault, messenger_of(bank.settings))
+        async with asyncio.TaskGroup() as both:
+            both.create_task(worker.run(stop))
+            both.create_task(courier.run(stop))
 
     def environment(self, settings: Settings, dsn: str, **changes: object) -> dict[str, str]:
         """Return the environment in which a child process sees these settings."""

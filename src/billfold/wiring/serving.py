@@ -15,6 +15,7 @@ from billfold.interfaces.auth.pages.app import create_pages_app
 from billfold.interfaces.cli.supervision import end_with_parent
 from billfold.interfaces.customer_api.app import create_customer_app
 from billfold.interfaces.http.late import LateApp
+from billfold.interfaces.http.newsroom import Newsroom, newsroom_of
 from billfold.interfaces.inbound.receive import receive
 from billfold.interfaces.partner_api.app import create_partner_app, partner_routes
 from billfold.interfaces.sandbox import routes as sandbox_routes
@@ -47,21 +48,23 @@ def partner_app() -> LateApp:
 
 
 def make_houses(bank: Bank) -> Houses:
-    """Return everything the server of a bank answers."""
+    """Return everything the server of a bank answers; both APIs tell events from one newsroom."""
+    newsroom = newsroom_of(bank)
     return Houses(
         bank.settings,
-        partner=make_partner_app(bank),
+        partner=make_partner_app(bank, newsroom),
         auth=create_auth_app(bank),
-        customer=create_customer_app(bank),
+        customer=create_customer_app(bank, newsroom=newsroom),
         pages=create_pages_app(bank),
     )
 
 
-def make_partner_app(bank: Bank) -> Litestar:
+def make_partner_app(bank: Bank, newsroom: Newsroom | None = None) -> Litestar:
     """Return the Partner API of a bank; in a sandbox with the sandbox's operations."""
     if bank.settings.is_production:
-        return create_partner_app(bank, routes=partner_routes())
-    app = create_partner_app(bank, routes=partner_routes(sandbox_routes.ROUTES))
+        return create_partner_app(bank, routes=partner_routes(), newsroom=newsroom)
+    routes = partner_routes(sandbox_routes.ROUTES)
+    app = create_partner_app(bank, routes=routes, newsroom=newsroom)
     sandbox_routes.set_up(app, bank, Simulated(SimulatedBank(bank.seed)))
     return app
 

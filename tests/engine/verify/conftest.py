@@ -14,7 +14,7 @@ DO $$ DECLARE each record; BEGIN
     EXECUTE format('ALTER TABLE %s DROP CONSTRAINT %I CASCADE', each.t, each.conname);
   END LOOP;
   FOR each IN SELECT table_name AS t, column_name AS c FROM information_schema.columns
-               WHERE table_schema = 'public' AND is_nullable = 'NO' LOOP
+               WHERE table_schema = 'public' AND is_nullable = 'NO' AND is_identity = 'NO' LOOP
     EXECUTE format('ALTER TABLE %I ALTER COLUMN %I DROP NOT NULL', each.t, each.c);
   END LOOP;
   FOR each IN SELECT indexrelid::regclass AS i FROM pg_index JOIN pg_class c ON c.oid = indexrelid

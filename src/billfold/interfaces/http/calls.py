@@ -16,6 +16,7 @@ import msgspec
 from billfold.domain.directory import CustomerRow, Entry, find_customer
 from billfold.engine.bank import Bank
 from billfold.kit.errors import NotFound, Refused
+from billfold.kit.ids import command_id, derive
 
 
 class Call(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,6 +50,10 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
             "request_hash": self.fingerprint,
             "customers": customers,
         }
+
+    def made_id(self, seed: bytes) -> UUID:
+        """Return the id of what the request makes: the same when it is repeated under its key."""
+        return derive(seed, command_id(self.name, self.key), 0)
 
 
 class Caller(Call, frozen=True, kw_only=True):

@@ -26,6 +26,13 @@ STATES = by_code(
         "Move everything out with `FULL_WITHDRAWAL`, wait until it is settled, then close.",
     ),
     Problem(
+        "subscription-disabled",
+        409,
+        "The subscription is disabled",
+        "A disabled subscription is told nothing, and nothing is sent to it again.",
+        "Set its `status` to `enabled` first.",
+    ),
+    Problem(
         "pocket-not-open",
         409,
         "The pocket is not open",

@@ -1,0 +1,154 @@
+"""A bank that tells: what happens in it is delivered by a courier, as in a worker."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from ipaddress import ip_network
+from typing import Any
+from uuid import UUID
+
+import psutil
+
+from billfold.bench.listeners import HANGING
+from billfold.bench.measure import Lap
+from billfold.bench.racers import Child
+from billfold.bench.town import (
+    PARTNER,
+    OpenBank,
+    Place,
+    deposit,
+    found_bank,
+    open_bank,
+    settle,
+    submit_everything,
+)
+from billfold.domain import webhooks
+from billfold.domain.events import PARTNER_KINDS
+from billfold.domain.webhooks import Owner, Simulated
+from billfold.interfaces.outbound.courier import Courier
+from billfold.kit.clock import monotonic, wall_now
+from billfold.kit.ids import new
+from billfold.wiring.calling import messenger_of
+
+LOOPBACK = (ip_network("127.0.0.0/8"),)
+SIMULATED_KIND = "card.status.open"
+"""A kind that nothing in these benchmarks raises."""
+
+_CENTS = 1_000_00
+_LOOK_SECONDS = 0.02
+_WAITING = """
+SELECT EXISTS (SELECT 1 FROM subscription_lane l JOIN subscription s USING (subscription_id)
+                WHERE s.status = 'enabled' AND s.url NOT LIKE $1
+                  AND (l.due_at IS NOT NULL OR l.courier_no IS NOT NULL))
+"""
+_DELIVERED = "SELECT count(*) FROM delivery WHERE state = 'delivered'"
+_END_ALL = "UPDATE subscription SET status = 'disabled'"
+_STOP_ALL = "UPDATE subscription_lane SET due_at = NULL"
+
+
+class Teller:
+    """Lets things happen, and delivers them."""
+
+    def __init__(self, opened: OpenBank) -> None:
+        self._opened = opened
+        self._bank = opened.bank
+        self._portals: dict[int, UUID] = {}
+        self._occasions = 0
+        self._work: tuple[asyncio.Event, asyncio.Task[None]] | None = None
+
+    async def prepare(self, orders: tuple[str, Any]) -> Any:  # noqa: ANN401 - per verb
+        """Do what is asked: settle, subscribe, happen, simulate, sequence, begin, end, memory."""
+        verb, argument = orders
+        done: Any = await getattr(self, f"_{verb}")(argument)
+        return done
+
+    async def run(self) -> Lap:
+        """Deliver until nothing waits but for receivers that hang."""
+        before = await self._bank.pool.fetchval(_DELIVERED)
+        gc.collect()
+        started = monotonic()
+        await self._begin(None)
+        while await self._bank.pool.fetchval(_WAITING, f"%{HANGING}%"):
+            await asyncio.sleep(_LOOK_SECONDS)
+        ended = monotonic()
+        await self._end(None)
+        return Lap(await self._bank.pool.fetchval(_DELIVERED) - before, started, ended)
+
+    async def close(self) -> None:
+        """Stop the courier and the engine."""
+        await self._end(None)
+        await self._opened.close()
+
+    async def _settle(self, customers: int) -> None:
+        self._portals = await settle(self._bank, range(customers))
+
+    async def _subscribe(self, orders: tuple[list[str], list[str] | None]) -> None:
+        """Subscribe urls, and nobody else, to kinds; None is all of them."""
+        urls, kinds = orders
+        await self._bank.pool.execute(_END_ALL)
+        await self._bank.pool.execute(_STOP_ALL)
+        for url in urls:
+            await webhooks.create_subscription(
+                self._bank.pool,
+                self._bank.vault,
+                Owner(PARTNER),
+                url=url,
+                events=kinds or PARTNER_KINDS,
+                shared_secret="a secret of the benchmark",  # noqa: S106 - nobody is to keep it
+                now=wall_now(),
+            )
+
+    async def _happen(self, events: int) -> None:
+        """Let wires arrive, one event each, and queue what is to be delivered of them."""
+        self._occasions += 1
+        people = list(self._portals.items())
+        await submit_everything(
+            self._bank,
+            [
+                deposit(*people[nth % len(people)], _CENTS, f"{self._occasions}.{nth}")
+                for nth in range(events)
+            ],
+        )
+        await self._sequence(None)
+        self._bank.engine.forget_all()
+
+    async def _sequence(self, _: None) -> None:
+        await webhooks.sequence(self._bank.pool, now=wall_now())
+
+    async def _simulate(self, events: int) -> None:
+        for _ in range(events):
+            event = Simulated(
+                event_id=new(), kind=SIMULATED_KIND, raised_at=wall_now(), payload="{}"
+            )
+            await webhooks.simulate(self._bank.pool, Owner(PARTNER), event, now=wall_now())
+
+    async def _begin(self, _: None) -> None:
+        stop = asyncio.Event()
+        bank = self._bank
+        courier = Courier(bank.pool, bank.vault, messenger_of(bank.settings))
+        self._work = stop, asyncio.create_task(courier.run(stop))
+
+    async def _end(self, _: None) -> int:
+        """Stop the courier and return how much was ever delivered."""
+        if self._work is not None:
+            stop, work = self._work
+            stop.set()
+            await work
+            self._work = None
+        return int(await self._bank.pool.fetchval(_DELIVERED))
+
+    async def _memory(self, _: None) -> float:
+        gc.collect()
+        return psutil.Process().memory_info().rss / 1024**2
+
+
+async def open_teller(place: Place, *, first: bool) -> Teller:
+    """Open the bank of a place; the `first` to do so founds it."""
+    changes = {"webhook_allowed_networks": LOOPBACK}
+    return Teller(await (found_bank if first else open_bank)(place, **changes))
+
+
+def teller_child(place: Place, *, first: bool = False) -> Child:
+    """Return it in a process of its own."""
+    return Child(open_teller, place=place, first=first)
