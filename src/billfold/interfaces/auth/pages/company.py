@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractAsyncContextManager
 from uuid import UUID
 
-from billfold.domain import people
+from billfold.domain import audit, people
+from billfold.domain.audit import Deed
 from billfold.domain.people import Membership, notices
 from billfold.interfaces.auth.pages.arriving import write
 from billfold.interfaces.auth.pages.entrance import Desk
+from billfold.interfaces.auth.pages.recorded import origin_of
 from billfold.interfaces.auth.pages.visits import Visit
 from billfold.kit.errors import BillfoldError, NotFound
 
@@ -34,6 +37,17 @@ async def tell(desk: Desk, visit: Visit, company: Membership, change: str) -> No
     person = visit.person
     notice = notices.program_changed(person, company.customer_name, change, visit.now)
     await write(desk, visit, person, notice)
+
+
+def recorded(
+    desk: Desk, visit: Visit, company: Membership, action: str, program: str | None = None
+) -> AbstractAsyncContextManager[Deed]:
+    """Lend a transaction in which the visitor changes a program; the audit log tells of it."""
+    return audit.deed(
+        desk.bank.pool, desk.bank.vault, company.customer_id,
+        origin_of(visit, visit.person, company.member_id), action,
+        resource=("program", program), now=visit.now,
+    )  # fmt: skip
 
 
 def programs_path(customer_id: UUID, *further: str) -> str:
