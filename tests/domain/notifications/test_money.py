@@ -2,7 +2,7 @@
 
 import asyncio
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 import msgspec
@@ -30,7 +30,7 @@ async def told(bank):
         await tell_of_money(bank.pool, bank.vault, now=NOW)
         rows = await bank.pool.fetch(
             "SELECT type, description, metadata FROM notification WHERE customer_id = $1"
-            " ORDER BY description", holder.customer_id,
+            " ORDER BY created_at", holder.customer_id,
         )  # fmt: skip
         return [(row["type"], row["description"]) for row in rows]
 
@@ -63,9 +63,9 @@ async def test_both_teams_are_told_of_a_payment_and_the_payer_of_his_deposit(ban
     await pay(bank, payer, payee, 99_999_00)
     refused = "A transfer of $99,999.00 was rejected; nothing left the Pocket Reserve"
     assert await told(payer) == [
+        ("FUNDS_RECEIVED", "A wire arrived in the Pocket Reserve."),
         ("TRANSFER_COMPLETED", "A transfer of $1,234.56 was sent from the Pocket Reserve."),
         ("TRANSFER_REJECTED", f"{refused} (INSUFFICIENT_FUNDS)."),
-        ("FUNDS_RECEIVED", "A wire arrived in the Pocket Reserve."),
     ]
     assert await told(payee) == [
         ("FUNDS_RECEIVED", "A transfer of $1,234.56 arrived in the Pocket Reserve.")
@@ -82,7 +82,7 @@ async def test_what_is_told_names_the_event_and_the_amount(bank, both, told):
         "SELECT metadata, created_at FROM notification WHERE customer_id = $1", payee.customer_id
     )
     metadata = msgspec.json.decode(row["metadata"])
-    assert row["created_at"] == NOW
+    assert row["created_at"] - NOW < timedelta(milliseconds=1)
     assert metadata["amount_usdc"] == 100
     assert metadata["pocket_id"] == str(payee.pocket_id)
     assert metadata["occurred_at"] == "2025-06-02T13:00:00.000000Z"

@@ -117,6 +117,7 @@ async def deed(
 
     What raises Refused or NotFound is rolled back and recorded in a transaction of its own; the
     error goes on. `resource` is the type and the id, which may be set on the deed when it is known.
+    Never submit a command inside: the engine records by itself, and would wait for this.
     """
     kind, resource_id = resource
     entry = Entry(customer_id=customer_id, origin=origin, action=action, resource_type=kind)

@@ -7,7 +7,7 @@ whoever reads notifications brings them up to date first. Who has no team costs 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from uuid import UUID
@@ -119,8 +119,9 @@ async def _go_on(conn: Connection, vault: Vault, now: datetime, mark: str) -> in
     until = await conn.fetchval(_UNTIL, since, AT_ONCE)
     if until is None:
         return None
-    for row in await conn.fetch(_NEWS, since, until, list(MEANINGS)):
-        await _tell(conn, vault, row, now)
+    for place, row in enumerate(await conn.fetch(_NEWS, since, until, list(MEANINGS))):
+        # Lists go by time: what is told together keeps the order in which it happened.
+        await _tell(conn, vault, row, now + timedelta(microseconds=place))
     await conn.execute("UPDATE notification_mark SET told_no = $1", until)
     return int(until - since)
 

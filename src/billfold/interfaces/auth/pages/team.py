@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from uuid import UUID
 
 from litestar import Response, get, post
 from litestar.handlers import HTTPRouteHandler
@@ -11,16 +12,12 @@ from billfold.domain import team
 from billfold.domain.oauth import SCOPES
 from billfold.domain.people import Role
 from billfold.domain.team import ROLES, STATUSES, Administrator, Invited
-from billfold.interfaces.auth.pages.companies import (
-    administrator_in,
-    id_in,
-    membership_in,
-    memberships,
-)
+from billfold.interfaces.auth.pages.administrator import administrator_in
+from billfold.interfaces.auth.pages.company import membership_in, memberships
 from billfold.interfaces.auth.pages.entrance import FRESH, Desk
 from billfold.interfaces.auth.pages.looks import go
 from billfold.interfaces.auth.pages.visits import Visit
-from billfold.kit.errors import InvalidInput, Refused
+from billfold.kit.errors import InvalidInput, NotFound, Refused
 
 ROLE_WORDS = {
     "ADMIN": "Everything, this team included",
@@ -97,7 +94,7 @@ async def invite(customer_id: str, desk: Desk, visit: Visit) -> Response[Any]:
 async def resend(customer_id: str, member_id: str, desk: Desk, visit: Visit) -> Response[Any]:
     """Mail an invitation once more."""
     by = await administrator_in(desk, visit, customer_id)
-    await team.resend_invitation(by, id_in(member_id))
+    await team.resend_invitation(by, _id(member_id))
     return go(f"/team/{by.customer_id}")
 
 
@@ -105,7 +102,7 @@ async def resend(customer_id: str, member_id: str, desk: Desk, visit: Visit) -> 
 async def cancel(customer_id: str, member_id: str, desk: Desk, visit: Visit) -> Response[Any]:
     """Take an invitation back."""
     by = await administrator_in(desk, visit, customer_id)
-    await team.cancel_invitation(by, id_in(member_id))
+    await team.cancel_invitation(by, _id(member_id))
     return go(f"/team/{by.customer_id}")
 
 
@@ -122,7 +119,7 @@ async def change_member(
 ) -> Response[Any]:
     """Give a member another role, deactivate him, or activate him again."""
     by = await administrator_in(desk, visit, customer_id)
-    asked, role = id_in(member_id), _role(visit.form.get("role", ""))
+    asked, role = _id(member_id), _role(visit.form.get("role", ""))
     try:
         match visit.form.get("change"):
             case "deactivate":
@@ -162,11 +159,18 @@ async def _member_page(
     wrong: str = "",
     status: int = 422,
 ) -> Response[Any]:
-    found = await team.get_member(by.pool, by.customer_id, id_in(member_id), by.now)
+    found = await team.get_member(by.pool, by.customer_id, _id(member_id), by.now)
     return desk.looks.page(
         visit, "team_member", status=status if wrong else 200, by=by, member=found,
         roles=ROLE_WORDS, words=SCOPES, wrong=wrong,
     )  # fmt: skip
+
+
+def _id(text: str) -> UUID:
+    try:
+        return UUID(text)
+    except ValueError:
+        raise NotFound("The address is wrong.") from None
 
 
 def _role(text: str) -> Role | None:
