@@ -16,7 +16,7 @@ from billfold.domain.team import rules
 from billfold.domain.team.acting import Administrator, deed, tell_administrators
 from billfold.domain.team.reads import get_member
 from billfold.domain.team.types import Member
-from billfold.kit.errors import InvalidInput, NotFound, Refused
+from billfold.kit.errors import FieldError, InvalidInput, NotFound, Refused
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -59,13 +59,7 @@ async def create(
     async with deed(by, "service_user.created", ("member", None), **details) as doing:
         rules.check_gift(by.scopes, scopes)
         conn = doing.conn
-        try:
-            made = await oauth.register_client(conn, new, now=by.now)
-            key = await oauth.add_client_key(
-                conn, made.client_id, public_key, now=by.wall, by=by.origin.member_id
-            )
-        except InvalidInput as wrong:
-            raise InvalidInput(rules.of_public_key(wrong)) from None
+        made, key = await _made(doing, by, new, public_key)
         assert made.member_id is not None
         doing.resource_id = made.member_id
         said = f"{by.name} made the service user {made.name}: {' '.join(made.scopes)}."
@@ -127,6 +121,31 @@ async def revoke_key(by: Administrator, member_id: UUID, key_id: str) -> None:
         await _alert(doing, by, found, "A key of a service user was revoked")
 
 
+async def _made(
+    doing: Deed, by: Administrator, new: NewClient, public_key: str
+) -> tuple[Client, ClientKey]:
+    """Register a program with its key. Raises InvalidInput with the mistakes of both."""
+    try:
+        made = await oauth.register_client(doing.conn, new, now=by.now)
+    except InvalidInput as wrong:
+        raise InvalidInput([*wrong.errors, *_wrong_key(public_key)]) from None
+    key_mistakes = _wrong_key(public_key)
+    if key_mistakes:
+        raise InvalidInput(key_mistakes)
+    giver = by.origin.member_id
+    return made, await oauth.add_client_key(
+        doing.conn, made.client_id, public_key, now=by.wall, by=giver
+    )
+
+
+def _wrong_key(public_key: str) -> list[FieldError]:
+    try:
+        oauth.read_key(public_key)
+    except InvalidInput as wrong:
+        return [FieldError(("public_key",), each.msg, each.type) for each in wrong.errors]
+    return []
+
+
 async def _changed(doing: Deed, by: Administrator, member_id: UUID) -> Program:
     """Return a service user that may get another key. Whoever gives one could act as it."""
     found = await get(doing.conn, by.customer_id, member_id, now=by.now, wall=by.wall)
@@ -139,13 +158,13 @@ async def _changed(doing: Deed, by: Administrator, member_id: UUID) -> Program:
 async def _registered(
     doing: Deed, by: Administrator, found: Program, public_key: str, *, replaces: bool = False
 ) -> ClientKey:
+    mistakes = _wrong_key(public_key)
+    if mistakes:
+        raise InvalidInput(mistakes)
     register = oauth.rotate_client_key if replaces else oauth.add_client_key
-    try:
-        key = await register(
-            doing.conn, found.client.client_id, public_key, now=by.wall, by=by.origin.member_id
-        )
-    except InvalidInput as wrong:
-        raise InvalidInput(rules.of_public_key(wrong)) from None
+    key = await register(
+        doing.conn, found.client.client_id, public_key, now=by.wall, by=by.origin.member_id
+    )
     doing.details["key_id"] = key.key_id
     return key
 

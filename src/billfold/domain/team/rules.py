@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -78,10 +78,3 @@ def changes_team(role: str) -> bool:
 def permissions_of(role: Role, scopes: Collection[str] | None) -> list[str]:
     """Return what a member may do, in the words of scopes; a program what it was made with."""
     return sorted(PERMISSIONS[role] if scopes is None else scopes)
-
-
-def of_public_key(mistakes: InvalidInput) -> Iterator[FieldError]:
-    """Return mistakes with the name a key has here."""
-    for each in mistakes.errors:
-        first, *rest = each.loc
-        yield FieldError(("public_key" if first == "key" else first, *rest), each.msg, each.type)

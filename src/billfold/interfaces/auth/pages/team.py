@@ -9,7 +9,6 @@ from litestar import Response, get, post
 from litestar.handlers import HTTPRouteHandler
 
 from billfold.domain import team
-from billfold.domain.oauth import SCOPES
 from billfold.domain.people import Role
 from billfold.domain.team import ROLES, STATUSES, Administrator, Invited
 from billfold.interfaces.auth.pages.administrator import administrator_in
@@ -160,9 +159,11 @@ async def _member_page(
     status: int = 422,
 ) -> Response[Any]:
     found = await team.get_member(by.pool, by.customer_id, _id(member_id), by.now)
+    if found.is_program:
+        raise NotFound("This is a service user, who has a page of another kind.")
     return desk.looks.page(
         visit, "team_member", status=status if wrong else 200, by=by, member=found,
-        roles=ROLE_WORDS, words=SCOPES, wrong=wrong,
+        roles=ROLE_WORDS, wrong=wrong,
     )  # fmt: skip
 
 
