@@ -82,11 +82,15 @@ def _mistakes(new: NewClient) -> Iterator[tuple[str, str]]:
     yield from _wrong_scopes(new)
     yield from _wrong_grants(new)
     for where in ("redirect_uris", "post_logout_redirect_uris"):
-        if len(getattr(new, where)) > ADDRESSES_MAX:
-            yield where, f"may be {ADDRESSES_MAX} at most"
-        for uri in getattr(new, where):
-            if (why := wrong_redirect(uri)) is not None:
-                yield where, f"{uri!r} {why}"
+        yield from ((where, why) for why in _wrong_addresses(getattr(new, where)))
+
+
+def _wrong_addresses(uris: tuple[str, ...]) -> Iterator[str]:
+    if len(uris) > ADDRESSES_MAX:
+        yield f"may be {ADDRESSES_MAX} at most"
+    for uri in uris:
+        if (why := wrong_redirect(uri)) is not None:
+            yield f"{uri!r} {why}"
 
 
 def _wrong_scopes(new: NewClient) -> Iterator[tuple[str, str]]:
