@@ -247,6 +247,24 @@ def test_callers_of_deprecated_operations_are_listed(founded, database_dsn):
     assert "acme" in said
 
 
+def test_a_customers_program_is_in_his_audit_log(founded, database_dsn, tmp_path):
+    founded("partner", "create", "acme")
+    customer = str(partner_places(SEED.encode(), "acme").dummy_customer_id)
+    for name in ("one", "two"):
+        key = ec.generate_private_key(ec.SECP256R1()).public_key()
+        pem = key.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+        (tmp_path / name).write_bytes(pem)
+    words = ("--scope", "pockets.read", "--client-id", "bot", "--key", str(tmp_path / "one"))
+    assert founded("client", "create", "Bot", *words, "--customer", customer)[0] == 0
+    assert founded("client", "rotate", "bot", str(tmp_path / "two"))[0] == 0
+    assert founded("client", "revoke", "bot")[0] == 0
+    log = _fetch(database_dsn, "SELECT action, customer_id FROM audit_entry ORDER BY entry_no")
+    assert [(row["action"], str(row["customer_id"])) for row in log] == [
+        ("program.created", customer), ("program.keys_rotated", customer),
+        ("program.revoked", customer),
+    ]  # fmt: skip
+
+
 def test_the_audit_log_is_shown_exported_and_sealed(founded, database_dsn, tmp_path):
     founded("partner", "create", "acme")
     pocket = str(partner_places(SEED.encode(), "acme").facilitation_pocket_id)

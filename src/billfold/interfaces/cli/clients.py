@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 from uuid import UUID
@@ -11,12 +12,14 @@ import typer
 from billfold.domain import oauth
 from billfold.interfaces.cli.ground import ground_of
 from billfold.interfaces.cli.opened import with_bank, with_database
+from billfold.interfaces.cli.recorded import record_program
 from billfold.interfaces.cli.shown import console, done, example, pairs, table
 from billfold.kit.clock import wall_now
 
 if TYPE_CHECKING:
     from billfold.domain.oauth import Client, ClientKey
     from billfold.engine.bank import Bank
+    from billfold.kit.crypto import Vault
     from billfold.kit.db import Connection
 
 _CREATE = (
@@ -83,10 +86,13 @@ def create(
         requires_signature=signs,
     )
 
-    async def work(conn: Connection) -> tuple[Client, list[ClientKey]]:
-        return await _registered(conn, new, client_id, [path.read_text() for path in key])
-
     ground = ground_of(ctx)
+    vault = ground.vault(ground.settings())
+
+    async def work(conn: Connection) -> tuple[Client, list[ClientKey]]:
+        texts = [path.read_text() for path in key]
+        return await _registered(conn, vault, new, client_id, texts)
+
     made, keys = with_database(ground, work)
     done(f"{made.name} is registered as a {made.profile} client.")
     rows = [("client_id", made.client_id), ("issuer", ground.settings().auth_origin)]
@@ -94,13 +100,23 @@ def create(
 
 
 async def _registered(
-    conn: Connection, new: oauth.NewClient, client_id: str, texts: list[str]
+    conn: Connection, vault: Vault, new: oauth.NewClient, client_id: str, texts: list[str]
 ) -> tuple[Client, list[ClientKey]]:
     now = wall_now()
     async with conn.transaction():
         made = await oauth.register_client(conn, new, now=now, client_id=client_id or None)
         keys = [await oauth.add_client_key(conn, made.client_id, text, now=now) for text in texts]
+        told = {"name": made.name, "scopes": made.scopes}
+        await record_program(conn, vault, made, "program.created", now=now, details=told)
     return made, keys
+
+
+async def _record(
+    conn: Connection, vault: Vault, client_id: str, action: str, now: datetime, **details: str
+) -> None:
+    program = await oauth.find_client(conn, client_id)
+    if program is not None:
+        await record_program(conn, vault, program, action, now=now, details=details)
 
 
 @app.command("list", epilog=example("billfold client list"))
@@ -125,10 +141,17 @@ def list_all(ctx: typer.Context) -> None:
 def rotate(ctx: typer.Context, client_id: ClientId, pem: KeyFile) -> None:
     """Register a key in the place of the others; those are accepted for a day more."""
 
-    async def work(conn: Connection) -> ClientKey:
-        return await oauth.rotate_client_key(conn, client_id, pem.read_text(), now=wall_now())
+    ground = ground_of(ctx)
+    vault = ground.vault(ground.settings())
 
-    made = with_database(ground_of(ctx), work)
+    async def work(conn: Connection) -> ClientKey:
+        now = wall_now()
+        async with conn.transaction():
+            made = await oauth.rotate_client_key(conn, client_id, pem.read_text(), now=now)
+            await _record(conn, vault, client_id, "program.keys_rotated", now, key_id=made.key_id)
+        return made
+
+    made = with_database(ground, work)
     done(f"The key is registered: kid = {made.key_id} ({made.algorithm})")
 
 
@@ -136,10 +159,16 @@ def rotate(ctx: typer.Context, client_id: ClientId, pem: KeyFile) -> None:
 def revoke(ctx: typer.Context, client_id: ClientId) -> None:
     """Take a program out of use for good, with its tokens and what people granted it."""
 
-    async def work(conn: Connection) -> None:
-        await oauth.revoke_client(conn, client_id, now=wall_now())
+    ground = ground_of(ctx)
+    vault = ground.vault(ground.settings())
 
-    with_database(ground_of(ctx), work)
+    async def work(conn: Connection) -> None:
+        now = wall_now()
+        async with conn.transaction():
+            await oauth.revoke_client(conn, client_id, now=now)
+            await _record(conn, vault, client_id, "program.revoked", now)
+
+    with_database(ground, work)
     done(f"{client_id} is out of use; its tokens have ended.")
 
 
