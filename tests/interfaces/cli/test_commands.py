@@ -278,7 +278,9 @@ def test_the_audit_log_is_shown_exported_and_sealed(founded, database_dsn, tmp_p
     told = json.loads(said)
     assert (told["action"], told["details"]) == ("pocket.updated", {"status": "FROZEN"})
     assert founded("audit", "export", customer, "--to", "2020-01-01T00:00:00Z") == (0, "")
+    assert "not sealed, since" in founded("doctor")[1]
     assert "1 made; 1 are kept" in founded("audit", "seal")[1]
+    assert "audit log sealed" in founded("doctor")[1]
     assert "0 made; 1 are kept" in founded("audit", "seal")[1]
     assert "BEGIN PUBLIC KEY" in founded("audit", "keys")[1]
     assert "offset" in founded("audit", "list", customer, "--from", "2020-01-01")[1]
