@@ -22,7 +22,7 @@ the server serves under `/docs/errors/`. Two things are answered otherwise: a re
 fit its schema gets 422 with `detail`, a list of `loc`, `msg` and `type`; and `/token/` answers as
 RFC 6749 says.
 
-Codes of parts that are not built yet (cards, crypto, onboarding, teams, reports) are registered
+Codes of parts that are not built yet (cards, crypto, onboarding, reports) are registered
 and never answered.
 
 | Code | Status | Title | Again |

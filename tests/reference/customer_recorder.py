@@ -5,12 +5,14 @@ this file plays them again and compares.
 """
 
 import asyncio
+import json
 from pathlib import Path
 from uuid import UUID
 
 import httpx
 from tests.domain.oauth.programs import program
 from tests.interfaces.partner_client import PartnerClient, close_app, json_of
+from tests.journeys import cases
 from tests.reference.events_recorder import play_events
 from tests.reference.recorder import OPERATOR, Recorder, partner_of, write
 from tests.whole_bank import SEED
@@ -47,13 +49,43 @@ class MemberClient:
 
 
 class MemberRecorder(Recorder):
-    """Does not note files, which no example shows."""
+    """Does not note files, which no example shows; names what chance made in its order."""
+
+    def name(self, *drawn):
+        """Let ids that chance made be written as ids that repeat."""
+        for each in drawn:
+            self.stand_ins[each] = ids.derive(SEED, OPERATOR, 3000 + len(self.stand_ins))
+            self.stand_ins[UUID(each).hex] = self.stand_ins[each].hex
+
+    @property
+    def examples(self):
+        """Return the notes with what repeats in the place of what does not."""
+        text = json.dumps({name: settled(note) for name, note in self.notes.items()})
+        for drawn, kept in self.stand_ins.items():
+            text = text.replace(drawn, str(kept))
+        return json.loads(text)
+
+    def __init__(self, bank, app, client):
+        super().__init__(bank, app, client)
+        self.stand_ins = {}
 
     async def play_file(self, name, path):
         """Send a request whose answer is a file."""
         answer = await self.client.send("GET", path, b"", key=ids.new())
         assert answer.status_code == 200, (name, answer.text)
         self.notes[name] = {}
+
+
+def settled(told):
+    """Return an answer with the instants of keys, which live on the wall clock, as they may be."""
+    if isinstance(told, list):
+        return [settled(each) for each in told]
+    if not isinstance(told, dict):
+        return told
+    if told.get("object_type") == "ServiceUserKey":
+        ends = None if told["expires_at"] is None else "2025-06-03T13:00:00Z"
+        return told | {"time_created": "2025-06-02T13:00:00Z", "expires_at": ends}
+    return {name: settled(each) for name, each in told.items()}
 
 
 async def token_of(bank, customer_id):
@@ -69,7 +101,7 @@ async def token_of(bank, customer_id):
         await conn.execute(
             "INSERT INTO membership (customer_id, user_id, member_id, role, status, created_at, "
             "changed_at) VALUES ($1, $2, $3, 'ADMIN', 'ACTIVE', $4, $4)",
-            customer_id, USER, MEMBER, now,
+            customer_id, USER, MEMBER, await bank.now(),
         )  # fmt: skip
         await program(conn, keys=(), scopes=tuple(oauth.SCOPES), profile="documented")
         return await oauth.issue_access(
@@ -92,12 +124,14 @@ async def record(bank):
     await _play_reads(recorder, pocket)
     await play_events(recorder)
     await _play_told(recorder)
+    await _play_team(recorder)
+    await _play_programs(recorder)
     recorder.notes.pop("-", None)
     await client.http.aclose()
     await partner.close()
     await close_app(app)
     await close_app(partner_app)
-    return recorder.notes
+    return recorder.examples
 
 
 async def _play_changes(r, world):
@@ -142,6 +176,41 @@ async def _play_reads(r, pocket):
     await r.play("get_transaction", "GET", f"{v2}/transactions/{one}/")
     await r.play_file("get_transactions_csv", f"{v2}/transactions.csv")
     await r.play_file("get_trades_csv", f"{v1}/trades.csv")
+
+
+async def _play_team(r):
+    """Invite two, let one of them be forgotten, and look at the team."""
+    path = "/api/v1/team/"
+    person = {
+        "first_name": "Ben", "last_name": "Ode", "email": "ben@northwind.example",
+        "phone_number": "+12025550144", "role": "MANAGER",
+    }  # fmt: skip
+    ben = (await r.play("invite_team_member", "POST", f"{path}invite/", person))["member_id"]
+    r.name(ben)
+    await r.play("resend_invite", "POST", f"{path}{ben}/invite/")
+    await r.play("update_team_member", "PUT", f"{path}{ben}/", {"role": "APPROVER"})
+    await r.play("get_team_member", "GET", f"{path}{MEMBER}/")
+    await r.play("get_team", "GET", path)
+    await r.play("cancel_invite", "DELETE", f"{path}{ben}/invite/")
+
+
+async def _play_programs(r):
+    """Make a program, give it other keys, and deactivate it."""
+    path = "/api/v1/team/service-users/"
+    keys = cases.NOBODYS_KEYS
+    new = {
+        "name": "Ledger", "description": "Books what was paid.",
+        "scopes": ["pockets.read", "customer.read"], "public_key": keys[0],
+    }  # fmt: skip
+    made = await r.play("create_service_user", "POST", path, new)
+    r.name(made["member_id"], str(UUID(made["client_id"])))
+    path = f"{path}{made['member_id']}/"
+    await r.play("get_service_user", "GET", path)
+    await r.play("add_service_user_key", "POST", f"{path}keys/", {"public_key": keys[1]})
+    await r.play("rotate_service_user_keys", "POST", f"{path}keys/rotate/", {"public_key": keys[2]})
+    await r.play("list_service_user_keys", "GET", f"{path}keys/")
+    await r.play("revoke_service_user_key", "DELETE", f"{path}keys/{made['key_id']}/")
+    await r.play("deactivate_team_member", "DELETE", f"/api/v1/team/{made['member_id']}/")
 
 
 async def _play_told(r):

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 from uuid import UUID
 
-from billfold.client.answers import Api, ApiError
+from billfold.client.answers import ApiError
+from billfold.client.team import TeamApi
 from billfold.interfaces.http.shapes.audit import CustomerAuditLogEntry
 from billfold.interfaces.http.shapes.customer import Customer
 from billfold.interfaces.http.shapes.earnings import Earnings, EarningsList
@@ -26,7 +27,7 @@ _AUDIENCES = "/api/v1/notification-audiences/"
 _POCKETS = "/api/v2/pockets/"
 
 
-class CustomerApi(Api):
+class CustomerApi(TeamApi):
     """Calls with an httpx client that authenticates itself. Filters are named as in the API."""
 
     def customer(self) -> Customer:

@@ -260,8 +260,8 @@ def test_a_customers_program_is_in_his_audit_log(founded, database_dsn, tmp_path
     assert founded("client", "revoke", "bot")[0] == 0
     log = _fetch(database_dsn, "SELECT action, customer_id FROM audit_entry ORDER BY entry_no")
     assert [(row["action"], str(row["customer_id"])) for row in log] == [
-        ("program.created", customer), ("program.keys_rotated", customer),
-        ("program.revoked", customer),
+        ("service_user.created", customer), ("service_user.key_rotated", customer),
+        ("member.deactivated", customer),
     ]  # fmt: skip
 
 

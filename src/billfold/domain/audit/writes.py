@@ -30,6 +30,8 @@ SELECT id, 0, $2, $3 FROM unnest($1::uuid[]) AS id ORDER BY id ON CONFLICT DO NO
 _NAMES = """
 SELECT m.member_id, p.first_name || ' ' || p.last_name AS name
   FROM membership m JOIN person p USING (user_id) WHERE m.member_id = ANY($1)
+UNION ALL
+SELECT member_id, name FROM oauth_client WHERE member_id = ANY($1)
 """
 _COLUMNS = {
     "customer_id": "uuid", "entry_no": "bigint", "entry_id": "uuid", "recorded_at": "timestamptz",

@@ -32,7 +32,9 @@ from billfold.domain.people.rules import (
     FRESH_LASTS,
     PERMISSIONS,
     check_email,
+    check_name,
     check_password,
+    check_phone_number,
 )
 from billfold.domain.people.settling import renew_person, settle_person
 from billfold.domain.people.types import (
@@ -58,7 +60,9 @@ __all__ = [
     "Visitor",
     "add_member",
     "check_email",
+    "check_name",
     "check_password",
+    "check_phone_number",
     "codes",
     "deactivate_member",
     "deactivate_person",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 from uuid import UUID
@@ -19,8 +18,6 @@ from billfold.kit.clock import wall_now
 if TYPE_CHECKING:
     from billfold.domain.oauth import Client, ClientKey
     from billfold.engine.bank import Bank
-    from billfold.kit.crypto import Vault
-    from billfold.kit.db import Connection
 
 _CREATE = (
     "billfold client create Books --redirect-uri https://books.example/callback "
@@ -86,37 +83,25 @@ def create(
         requires_signature=signs,
     )
 
+    async def work(bank: Bank) -> tuple[Client, list[ClientKey]]:
+        return await _registered(bank, new, client_id, [path.read_text() for path in key])
+
     ground = ground_of(ctx)
-    vault = ground.vault(ground.settings())
-
-    async def work(conn: Connection) -> tuple[Client, list[ClientKey]]:
-        texts = [path.read_text() for path in key]
-        return await _registered(conn, vault, new, client_id, texts)
-
-    made, keys = with_database(ground, work)
+    made, keys = with_bank(ground, work)
     done(f"{made.name} is registered as a {made.profile} client.")
     rows = [("client_id", made.client_id), ("issuer", ground.settings().auth_origin)]
     console.print(pairs([*rows, *((f"kid ({each.algorithm})", each.key_id) for each in keys)]))
 
 
 async def _registered(
-    conn: Connection, vault: Vault, new: oauth.NewClient, client_id: str, texts: list[str]
+    bank: Bank, new: oauth.NewClient, client_id: str, texts: list[str]
 ) -> tuple[Client, list[ClientKey]]:
     now = wall_now()
-    async with conn.transaction():
+    async with bank.pool.acquire() as conn, conn.transaction():
         made = await oauth.register_client(conn, new, now=now, client_id=client_id or None)
         keys = [await oauth.add_client_key(conn, made.client_id, text, now=now) for text in texts]
-        told = {"name": made.name, "scopes": made.scopes}
-        await record_program(conn, vault, made, "program.created", now=now, details=told)
+        await record_program(bank, conn, made, "service_user.created", name=made.name)
     return made, keys
-
-
-async def _record(
-    conn: Connection, vault: Vault, client_id: str, action: str, now: datetime, **details: str
-) -> None:
-    program = await oauth.find_client(conn, client_id)
-    if program is not None:
-        await record_program(conn, vault, program, action, now=now, details=details)
 
 
 @app.command("list", epilog=example("billfold client list"))
@@ -142,34 +127,32 @@ def list_all(ctx: typer.Context) -> None:
 def rotate(ctx: typer.Context, client_id: ClientId, pem: KeyFile) -> None:
     """Register a key in the place of the others; those are accepted for a day more."""
 
-    ground = ground_of(ctx)
-    vault = ground.vault(ground.settings())
+    async def work(bank: Bank) -> ClientKey:
+        async with bank.pool.acquire() as conn, conn.transaction():
+            key = await oauth.rotate_client_key(conn, client_id, pem.read_text(), now=wall_now())
+            client = await oauth.find_client(conn, client_id)
+            details = {"key_id": key.key_id}
+            await record_program(bank, conn, client, "service_user.key_rotated", **details)
+        return key
 
-    async def work(conn: Connection) -> ClientKey:
-        now = wall_now()
-        async with conn.transaction():
-            made = await oauth.rotate_client_key(conn, client_id, pem.read_text(), now=now)
-            await _record(conn, vault, client_id, "program.keys_rotated", now, key_id=made.key_id)
-        return made
-
-    made = with_database(ground, work)
+    made = with_bank(ground_of(ctx), work)
     done(f"The key is registered: kid = {made.key_id} ({made.algorithm})")
 
 
 @app.command(epilog=example("billfold client revoke books"))
 def revoke(ctx: typer.Context, client_id: ClientId) -> None:
-    """Take a program out of use for good, with its tokens and what people granted it."""
+    """Take a program out of use, with its tokens and what people granted it.
 
-    ground = ground_of(ctx)
-    vault = ground.vault(ground.settings())
+    A service user is deactivated so; an administrator of its team can activate it again.
+    """
 
-    async def work(conn: Connection) -> None:
-        now = wall_now()
-        async with conn.transaction():
-            await oauth.revoke_client(conn, client_id, now=now)
-            await _record(conn, vault, client_id, "program.revoked", now)
+    async def work(bank: Bank) -> None:
+        async with bank.pool.acquire() as conn, conn.transaction():
+            await oauth.revoke_client(conn, client_id, now=wall_now())
+            client = await oauth.find_client(conn, client_id)
+            await record_program(bank, conn, client, "member.deactivated")
 
-    with_database(ground, work)
+    with_bank(ground_of(ctx), work)
     done(f"{client_id} is out of use; its tokens have ended.")
 
 

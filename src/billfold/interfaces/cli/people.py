@@ -7,12 +7,12 @@ from uuid import UUID
 
 import typer
 
-from billfold.domain import oauth
+from billfold.domain import oauth, team
 from billfold.domain import people as who
 from billfold.domain.people import Person, Role, links, notices
 from billfold.interfaces.cli.ground import CannotGoOn, ground_of
 from billfold.interfaces.cli.opened import with_bank, with_database
-from billfold.interfaces.cli.recorded import ALERT, CHANGED, teams_of, tell_teams
+from billfold.interfaces.cli.recorded import record_member, record_person
 from billfold.interfaces.cli.shown import console, done, example, say, table
 from billfold.kit.clock import wall_now
 
@@ -54,9 +54,10 @@ def add(
             user_id = known.user_id if known else await who.enrol_person(
                 conn, email=email, first_name=first_name, last_name=last_name, now=wall_now()
             )  # fmt: skip
-            await who.add_member(conn, customer, user_id, role=chosen, now=wall_now())
+            added = await who.add_member(conn, customer, user_id, role=chosen, now=wall_now())
+            await team.forget_invitation(conn, customer, who.check_email(email))
             link = None if known else await _welcome(bank, conn, user_id)
-            await _tell_of_member(conn, bank, customer, user_id)
+            await record_member(bank, conn, customer, added, "member.added", role=chosen)
             return link
 
     link = with_bank(ground_of(ctx), work)
@@ -102,14 +103,9 @@ def reset_factor(ctx: typer.Context, email: Email) -> None:
             person = await _person(conn, email)
             await who.forget_factors(conn, person.user_id)
             await oauth.revoke_all_of(conn, person.user_id)
-            now = wall_now()
-            notice = notices.factor_changed(person, "all second factors were reset", now)
-            await who.letters.write_letter(conn, bank.vault, person.email, notice, now=now)
-            await tell_teams(
-                conn, bank.vault, await teams_of(conn, person), person,
-                action="member.factors_reset", kind=ALERT, now=now,
-                sentence=f"All second factors of {person.name} were reset by the bank.",
-            )  # fmt: skip
+            notice = notices.factor_changed(person, "all second factors were reset", wall_now())
+            await who.letters.write_letter(conn, bank.vault, person.email, notice, now=wall_now())
+            await record_person(bank, conn, person.user_id, "user.factor_changed")
 
     with_bank(ground_of(ctx), work)
     done(f"{email} sets up a second factor at the next sign-in.")
@@ -122,13 +118,9 @@ def deactivate(ctx: typer.Context, email: Email) -> None:
     async def work(bank: Bank) -> None:
         async with bank.pool.acquire() as conn, conn.transaction():
             person = await _person(conn, email)
-            teams = await teams_of(conn, person)
             await who.deactivate_person(conn, person.user_id)
             await oauth.revoke_all_of(conn, person.user_id)
-            await tell_teams(
-                conn, bank.vault, teams, person, action="member.deactivated", kind=CHANGED,
-                sentence=f"{person.name} was shut out by the bank.", now=wall_now(),
-            )  # fmt: skip
+            await record_person(bank, conn, person.user_id, "member.deactivated")
 
     with_bank(ground_of(ctx), work)
     done(f"{email} is shut out.")
@@ -146,17 +138,6 @@ async def _person(conn: Connection, email: str) -> Person:
     if person is None:
         raise CannotGoOn(_UNKNOWN.format(email=email), _SEE)
     return person
-
-
-async def _tell_of_member(conn: Connection, bank: Bank, customer_id: UUID, user_id: UUID) -> None:
-    person = await who.find_person(conn, user_id)
-    assert person is not None
-    teams = [each for each in await teams_of(conn, person) if each.customer_id == customer_id]
-    roles = ", ".join(each.role for each in teams)
-    await tell_teams(
-        conn, bank.vault, teams, person, action="member.added", kind=CHANGED, now=wall_now(),
-        sentence=f"{person.name} was added to your team by the bank, as {roles}.",
-    )  # fmt: skip
 
 
 async def _welcome(bank: Bank, conn: Connection, user_id: UUID) -> str:

@@ -9,10 +9,11 @@ from uuid import UUID
 from litestar import Response, get, post
 from litestar.handlers import HTTPRouteHandler
 
-from billfold.domain import oauth, people
+from billfold.domain import oauth
 from billfold.domain.oauth import SCOPES, PendingRequest
 from billfold.domain.people import Membership, notices
 from billfold.interfaces.auth.pages.arriving import write
+from billfold.interfaces.auth.pages.company import memberships
 from billfold.interfaces.auth.pages.entrance import Desk
 from billfold.interfaces.auth.pages.looks import go
 from billfold.interfaces.auth.pages.recorded import record
@@ -98,11 +99,9 @@ async def _pending(desk: Desk, visit: Visit, request_id: str) -> PendingRequest:
 
 
 async def _memberships(desk: Desk, visit: Visit, owner_id: UUID | None) -> list[Membership]:
-    """Return for whom the person may grant what a program of this company asks for."""
-    found = await people.memberships_of(desk.bank.pool, visit.person.user_id)
-    return [
-        each for each in found if each.status == "ACTIVE" and owner_id in {None, each.customer_id}
-    ]
+    """Return for whom a client may be let do something: its owner's members for him alone."""
+    found = await memberships(desk, visit)
+    return [each for each in found if owner_id in {None, each.customer_id}]
 
 
 async def _show(desk: Desk, visit: Visit, wanted: PendingRequest, wrong: str = "") -> Response[Any]:

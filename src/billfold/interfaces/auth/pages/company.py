@@ -1,4 +1,4 @@
-"""Of which companies a person is an administrator, and what he is told of his deeds there."""
+"""For which company somebody acts on a page, and what he is told of his deeds there."""
 
 from __future__ import annotations
 
@@ -12,9 +12,23 @@ from billfold.interfaces.auth.pages.arriving import write
 from billfold.interfaces.auth.pages.entrance import Desk
 from billfold.interfaces.auth.pages.recorded import origin_of
 from billfold.interfaces.auth.pages.visits import Visit
-from billfold.kit.errors import BillfoldError, NotFound
+from billfold.kit.errors import NotFound, Refused
 
 ADMINISTRATOR = "ADMIN"
+
+
+async def memberships(desk: Desk, visit: Visit) -> list[Membership]:
+    """Return the memberships of the visitor that are in force, by the companies' names."""
+    found = await people.memberships_of(desk.bank.pool, visit.person.user_id)
+    return [each for each in found if each.status == "ACTIVE"]
+
+
+async def membership_in(desk: Desk, visit: Visit, customer_id: str) -> Membership:
+    """Return what the visitor is to a company. Raises NotFound, for companies of others as well."""
+    for each in await memberships(desk, visit):
+        if str(each.customer_id) == customer_id.lower():
+            return each
+    raise NotFound("There is no such company among yours.")
 
 
 async def company_of(desk: Desk, visit: Visit, customer_id: str) -> Membership:
@@ -22,14 +36,10 @@ async def company_of(desk: Desk, visit: Visit, customer_id: str) -> Membership:
 
     Raises NotFound where he is no active member, `forbidden` where he is no administrator.
     """
-    for each in await people.memberships_of(desk.bank.pool, visit.person.user_id):
-        if str(each.customer_id) == customer_id.lower() and each.status == "ACTIVE":
-            if each.role != ADMINISTRATOR:
-                raise BillfoldError(
-                    "forbidden", f"Programs of {each.customer_name} are its administrators' matter."
-                )
-            return each
-    raise NotFound("There is no such company.")
+    found = await membership_in(desk, visit, customer_id)
+    if found.role != ADMINISTRATOR:
+        raise Refused("forbidden", f"Only administrators of {found.customer_name} can do this.")
+    return found
 
 
 async def tell(desk: Desk, visit: Visit, company: Membership, change: str) -> None:

@@ -83,7 +83,13 @@ async def send_link(desk: Desk, visit: Visit) -> Response[Any]:
 
 def check_new_password(person: Person, password: str, again: str) -> None:
     """Refuse a password that is weak or was typed in two ways. Raises InvalidInput."""
-    people.check_password(password, known=(person.email, person.first_name, person.last_name))
+    known = (person.email, person.first_name, person.last_name)
+    check_typed_password(password, again, known=known)
+
+
+def check_typed_password(password: str, again: str, *, known: tuple[str, ...]) -> None:
+    """Do so for somebody of whom these words are known."""
+    people.check_password(password, known=known)
     if password != again:
         raise InvalidInput.at("again", msg="was typed differently the second time")
 
