@@ -247,6 +247,24 @@ def test_callers_of_deprecated_operations_are_listed(founded, database_dsn):
     assert "acme" in said
 
 
+def test_a_customers_program_is_in_his_audit_log(founded, database_dsn, tmp_path):
+    founded("partner", "create", "acme")
+    customer = str(partner_places(SEED.encode(), "acme").dummy_customer_id)
+    for name in ("one", "two"):
+        key = ec.generate_private_key(ec.SECP256R1()).public_key()
+        pem = key.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+        (tmp_path / name).write_bytes(pem)
+    words = ("--scope", "pockets.read", "--client-id", "bot", "--key", str(tmp_path / "one"))
+    assert founded("client", "create", "Bot", *words, "--customer", customer)[0] == 0
+    assert founded("client", "rotate", "bot", str(tmp_path / "two"))[0] == 0
+    assert founded("client", "revoke", "bot")[0] == 0
+    log = _fetch(database_dsn, "SELECT action, customer_id FROM audit_entry ORDER BY entry_no")
+    assert [(row["action"], str(row["customer_id"])) for row in log] == [
+        ("service_user.created", customer), ("service_user.key_rotated", customer),
+        ("member.deactivated", customer),
+    ]  # fmt: skip
+
+
 def test_the_audit_log_is_shown_exported_and_sealed(founded, database_dsn, tmp_path):
     founded("partner", "create", "acme")
     pocket = str(partner_places(SEED.encode(), "acme").facilitation_pocket_id)
@@ -260,7 +278,9 @@ def test_the_audit_log_is_shown_exported_and_sealed(founded, database_dsn, tmp_p
     told = json.loads(said)
     assert (told["action"], told["details"]) == ("pocket.updated", {"status": "FROZEN"})
     assert founded("audit", "export", customer, "--to", "2020-01-01T00:00:00Z") == (0, "")
+    assert "not sealed, since" in founded("doctor")[1]
     assert "1 made; 1 are kept" in founded("audit", "seal")[1]
+    assert "audit log sealed" in founded("doctor")[1]
     assert "0 made; 1 are kept" in founded("audit", "seal")[1]
     assert "BEGIN PUBLIC KEY" in founded("audit", "keys")[1]
     assert "offset" in founded("audit", "list", customer, "--from", "2020-01-01")[1]

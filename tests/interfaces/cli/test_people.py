@@ -43,6 +43,11 @@ def test_a_person_is_shut_out_and_gone_from_the_list(founded, database_dsn):
     assert founded("people", "deactivate", "anna@acme.example")[0] == 0
     assert "anna@acme.example" not in founded("people", "list")[1]
     assert _fetch(database_dsn, "SELECT 1 FROM mailed_link") == []
+    log = _fetch(database_dsn, "SELECT action, actor_name FROM audit_entry ORDER BY entry_no")
+    assert [tuple(row) for row in log] == [
+        ("member.added", "operator"), ("user.factor_changed", "operator"),
+        ("member.deactivated", "operator"),
+    ]  # fmt: skip
 
 
 def test_it_says_what_is_wrong(founded):

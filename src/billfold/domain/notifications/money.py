@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 AT_ONCE = 500
 """How many events one transaction goes on by."""
+MOST = 5_000
+"""How many events one call goes on by: whoever reads waits for no more."""
 
 
 class Meaning(NamedTuple):
@@ -102,7 +104,7 @@ async def tell_of_money(
     """
     await webhooks.sequence(conn, now=now, wait=wait)
     passed = 0
-    while await conn.fetchval(_IS_NEWS):
+    while passed < MOST and await conn.fetchval(_IS_NEWS):
         async with in_transaction(conn) as held:
             step = await _go_on(held, vault, now, _MARK if wait else f"{_MARK} SKIP LOCKED")
         if step is None:

@@ -14,6 +14,13 @@ if TYPE_CHECKING:
     from billfold.engine.bank import Bank
     from billfold.kit.db import Connection
 
+_OF_OWN = {
+    "service_user.created": "program.created",
+    "service_user.key_rotated": "program.key_rotated",
+    "member.deactivated": "program.revoked",
+}
+"""What is done to a program that is no member of a team but a company's own, by its other name."""
+
 
 async def record_member(
     bank: Bank, conn: Connection, customer_id: UUID, member_id: UUID, action: str, **details: object
@@ -42,6 +49,15 @@ async def record_person(bank: Bank, conn: Connection, user_id: UUID, action: str
 async def record_program(
     bank: Bank, conn: Connection, client: Client | None, action: str, **details: object
 ) -> None:
-    """Record what was done to a program that is a member of a team; others are nobody's."""
-    if client is not None and client.customer_id is not None and client.member_id is not None:
+    """Record what was done to a program that is a member of a team, or a company's own."""
+    if client is None:
+        return
+    if client.customer_id is not None and client.member_id is not None:
         await record_member(bank, conn, client.customer_id, client.member_id, action, **details)
+    elif client.owner_id is not None:
+        entry = Entry(
+            customer_id=client.owner_id, origin=Origin.operator(),
+            action=_OF_OWN[action],
+            resource_type="program", resource_id=client.client_id, details=details,
+        )  # fmt: skip
+        await audit.record(conn, bank.vault, entry, now=wall_now())
