@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 from uuid import UUID
 
-from billfold.client.answers import Api, ApiError
+from billfold.client.answers import ApiError
+from billfold.client.events import EventCalls
 from billfold.interfaces.http.shapes.customer import Customer
 from billfold.interfaces.http.shapes.earnings import Earnings, EarningsList
 from billfold.interfaces.http.shapes.pages import OffsetList
@@ -19,7 +20,7 @@ from billfold.interfaces.http.shapes.transaction import Transaction
 _POCKETS = "/api/v2/pockets/"
 
 
-class CustomerApi(Api):
+class CustomerApi(EventCalls):
     """Calls with an httpx client that authenticates itself. Filters are named as in the API."""
 
     def customer(self) -> Customer:
@@ -43,11 +44,6 @@ class CustomerApi(Api):
     def strategies(self) -> OffsetList[TradingStrategy]:
         """Return the strategies a Pocket can follow."""
         return self._get("/api/v2/trading-strategies/", OffsetList[TradingStrategy])
-
-    def event_types(self) -> list[str]:
-        """Return the kinds of events."""
-        told = self._get("/api/v1/events/types/", dict[str, Any])
-        return [each["event"] for each in told["items"]]
 
     def pockets(self, *, offset: int = 0, limit: int = 30) -> OffsetList[Pocket]:
         """Return some Pockets, newest first."""
