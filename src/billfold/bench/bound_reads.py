@@ -12,7 +12,7 @@ from uuid import UUID
 import httpx
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from billfold.bench.bound import registrar_child
+from billfold.bench.bound import Registrar
 from billfold.bench.ground import Ground
 from billfold.bench.history import SHORT, historian_child
 from billfold.bench.load import Call, Credentials, Orders, Outcome, loader_child
@@ -62,8 +62,7 @@ def bench_bound_reads(ground: Ground, sizes: Sizes, say: Say) -> Chapter:
         stack.callback(server.close)
         credentials: Credentials = historian.prepare(("partner", 0))
         server.open()
-        registrar = registrar_child(place, server.customer_origin)
-        stack.callback(registrar.close)
+        registrar = Registrar(place, server.customer_origin)
         loader = loader_child(server.ca)
         stack.callback(loader.close)
         laps = _Laps(registrar, loader, server, credentials)
@@ -100,7 +99,7 @@ class _Laps:
     """Runs the same request many times, a few seconds at once."""
 
     def __init__(
-        self, registrar: Child, loader: Child, server: Server, credentials: Credentials
+        self, registrar: Registrar, loader: Child, server: Server, credentials: Credentials
     ) -> None:
         self._registrar, self._loader, self._server = registrar, loader, server
         self._credentials = credentials
@@ -115,9 +114,7 @@ class _Laps:
             orders = Orders(
                 calls=[call] * count,
                 port=self._server.port,
-                credentials=self._registrar.prepare((customer, count))
-                if bound
-                else self._credentials,
+                credentials=self._registrar.bound(customer, count) if bound else self._credentials,
                 lines=CONNECTIONS,
             )
             outcome: Outcome = self._loader.run(orders)

@@ -110,9 +110,10 @@ def list_all(ctx: typer.Context) -> None:
     console.print(
         table(
             "",
-            ("client_id", "name", "profile", "grants", "scopes", "since", "in use"),
+            ("client_id", "name", "profile", "works for", "grants", "scopes", "since", "in use"),
             [
-                (row.client_id, row.name, row.profile, " ".join(row.grant_types),
+                (row.client_id, row.name, row.profile,
+                 str(row.customer_id or row.owner_id or "all"), " ".join(row.grant_types),
                  " ".join(row.scopes), f"{row.created_at:%Y-%m-%d}",
                  "yes" if row.revoked_at is None else "no")
                 for row in rows

@@ -129,7 +129,8 @@ async def update_pocket(member: Member, bank: Bank, pocket_id: str, data: Change
     """Rename a Pocket, change its strategies, or close it when it is empty and not the last."""
     own_id = await member.pocket(bank, pocket_id)
     await bank.engine.submit(change_of(member, member.customer_id, own_id, data))
-    return await _shown(member, bank, own_id)
+    row = await pockets.get_pocket(bank.pool, member.customer_id, own_id)
+    return render_pocket(row, bank, member.now, named=False)
 
 
 async def _shown(
