@@ -1,15 +1,18 @@
 #!/usr/bin/env python
-"""Write the pages of docs/reference that are made from the code: errors and settings.
+"""Write the pages of docs/reference that are made from the code: errors, events and settings.
 
 usage: .venv/bin/python tools/write_reference.py
 """
 
+import tomllib
 from pathlib import Path
 
+from billfold.domain.events import KINDS, payload_schema
 from billfold.kit.problems import PROBLEMS, Problem
 from billfold.kit.settings import reference
 
-FOLDER = Path(__file__).parents[1] / "docs" / "reference"
+DOCS = Path(__file__).parents[1] / "docs"
+FOLDER = DOCS / "reference"
 ERRORS_HEAD = """\
 # Errors
 
@@ -27,6 +30,19 @@ and never answered.
 | Code | Status | Title | Again |
 |---|---|---|---|
 """
+EVENTS_HEAD = """\
+# Events
+
+<!-- Made by tools/write_reference.py from billfold.domain.events and docs/unraised.toml. -->
+
+Every kind of event, who can subscribe to it, and the fields of its payload; a field with a question
+mark may be left out. `GET /api/v1/events/types/` serves the JSON Schema of each,
+[the guide](../guides/webhooks.md) says how to receive them. A kind marked *later* can be subscribed
+to; nothing in this release raises it.
+
+| Kind | Told to | Payload | Raised when |
+|---|---|---|---|
+"""
 SETTINGS_HEAD = """\
 # Settings
 
@@ -41,7 +57,11 @@ its end names the file, which nobody else may be able to read.
 
 def pages() -> dict[str, str]:
     """Return the text of every generated page under its file name."""
-    return {"errors.md": errors_page(), "settings.md": settings_page()}
+    return {
+        "errors.md": errors_page(),
+        "events.md": events_page(),
+        "settings.md": settings_page(),
+    }
 
 
 def errors_page() -> str:
@@ -57,6 +77,26 @@ def errors_page() -> str:
         + rows
         + "\n*Again*: the same request, sent again unchanged, may succeed.\n"
         + "".join(map(_section, problems))
+    )
+
+
+def events_page() -> str:
+    """Return the page of all kinds of events."""
+    unraised = tomllib.loads((DOCS / "unraised.toml").read_text())["events"]
+    rows = ""
+    for name, kind in KINDS.items():
+        readers = [
+            word for word, sees in (("partner", kind.partner), ("customer", kind.customer)) if sees
+        ]
+        later = " *Later.*" if name in unraised else ""
+        rows += f"| `{name}` | {', '.join(readers)} | {_fields(name)} | {kind.meaning}{later} |\n"
+    return EVENTS_HEAD + rows
+
+
+def _fields(kind: str) -> str:
+    schema = payload_schema(kind)
+    return ", ".join(
+        f"`{name}`" + ("" if name in schema["required"] else "?") for name in schema["properties"]
     )
 
 

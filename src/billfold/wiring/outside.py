@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from billfold.interfaces.cli.sandbox_file import SandboxFile
     from billfold.interfaces.http.shapes.event import StreamMessage
 
-SERVICE_USER = "sandbox-service"
+OWN_PROGRAM = "sandbox-service"
 _START = "Start it with `billfold sandbox`, in this folder or the one BILLFOLD_STATE_DIR names."
 
 
@@ -71,14 +71,14 @@ def call_sandbox(box: SandboxFile, *, customer: bool) -> Iterator[Caller]:
             yield Caller(partner, partner)
             return
         with _told():
-            own = _service_user(box)
+            own = _acting_alone(box)
         with local_client(box.customer_url, box.ca_file, own) as customers:
             yield Caller(partner, CustomerApi(customers))
 
 
-def _service_user(box: SandboxFile) -> DpopAuth:
+def _acting_alone(box: SandboxFile) -> DpopAuth:
     """Return the credentials of the program that acts for the sandbox's customer by itself."""
-    client = next(each for each in box.clients if each.client_id == SERVICE_USER)
+    client = next(each for each in box.clients if each.client_id == OWN_PROGRAM)
     authorization = Authorization(
         Registered(
             issuer=box.auth_url,
