@@ -15,6 +15,8 @@ from billfold.kit.errors import FieldError, InvalidInput
 
 PROFILES = ("fapi2", "documented")
 GRANT_TYPES = (CODE, REFRESH, BY_ITSELF)
+ADDRESSES_MAX = 20
+"""How many addresses of each kind a client may have."""
 _ID = re.compile(r"[A-Za-z0-9._-]{1,128}")
 _LOOPBACK = frozenset({"127.0.0.1", "::1"})
 _HOST_CHARS = re.compile(r"[A-Za-z0-9.:-]+")
@@ -80,9 +82,15 @@ def _mistakes(new: NewClient) -> Iterator[tuple[str, str]]:
     yield from _wrong_scopes(new)
     yield from _wrong_grants(new)
     for where in ("redirect_uris", "post_logout_redirect_uris"):
-        for uri in getattr(new, where):
-            if (why := wrong_redirect(uri)) is not None:
-                yield where, f"{uri!r} {why}"
+        yield from ((where, why) for why in _wrong_addresses(getattr(new, where)))
+
+
+def _wrong_addresses(uris: tuple[str, ...]) -> Iterator[str]:
+    if len(uris) > ADDRESSES_MAX:
+        yield f"may be {ADDRESSES_MAX} at most"
+    for uri in uris:
+        if (why := wrong_redirect(uri)) is not None:
+            yield f"{uri!r} {why}"
 
 
 def _wrong_scopes(new: NewClient) -> Iterator[tuple[str, str]]:
