@@ -1,5 +1,5 @@
 #!/usr/bin/env python
-"""Write the pages of docs/reference that are made from the code: errors, events and settings.
+"""Write the pages of docs/reference that are made from the code.
 
 usage: .venv/bin/python tools/write_reference.py
 """
@@ -7,7 +7,8 @@ usage: .venv/bin/python tools/write_reference.py
 import tomllib
 from pathlib import Path
 
-from billfold.domain.events import KINDS, payload_schema
+from billfold.domain import events
+from billfold.domain.notifications import KINDS, Kind
 from billfold.kit.problems import PROBLEMS, Problem
 from billfold.kit.settings import reference
 
@@ -24,7 +25,7 @@ the server serves under `/docs/errors/`. Two things are answered otherwise: a re
 fit its schema gets 422 with `detail`, a list of `loc`, `msg` and `type`; and `/token/` answers as
 RFC 6749 says.
 
-Codes of parts that are not built yet (cards, crypto, onboarding, teams, reports) are registered
+Codes of parts that are not built yet (cards, crypto, onboarding, reports) are registered
 and never answered.
 
 | Code | Status | Title | Again |
@@ -55,11 +56,26 @@ its end names the file, which nobody else may be able to read.
 """
 
 
+NOTIFICATIONS_HEAD = """\
+# Notifications
+
+<!-- Made by tools/write_reference.py from billfold.domain.notifications; do not edit. -->
+
+What a team is told, and who hears of it unless the team chooses others: everybody who is an active
+member and has one of the roles. A choice names roles and people, who add up; empty lists mean
+nobody; a choice that is deleted gives way to the default. Each who is told gets a letter too.
+
+| Type | Told when | Default audience | A team may choose |
+|---|---|---|---|
+"""
+
+
 def pages() -> dict[str, str]:
     """Return the text of every generated page under its file name."""
     return {
         "errors.md": errors_page(),
         "events.md": events_page(),
+        "notifications.md": notifications_page(),
         "settings.md": settings_page(),
     }
 
@@ -84,7 +100,7 @@ def events_page() -> str:
     """Return the page of all kinds of events."""
     unraised = tomllib.loads((DOCS / "unraised.toml").read_text())["events"]
     rows = ""
-    for name, kind in KINDS.items():
+    for name, kind in events.KINDS.items():
         readers = [
             word for word, sees in (("partner", kind.partner), ("customer", kind.customer)) if sees
         ]
@@ -94,15 +110,26 @@ def events_page() -> str:
 
 
 def _fields(kind: str) -> str:
-    schema = payload_schema(kind)
+    schema = events.payload_schema(kind)
     return ", ".join(
         f"`{name}`" + ("" if name in schema["required"] else "?") for name in schema["properties"]
     )
 
 
+def notifications_page() -> str:
+    """Return the page of all types of notifications."""
+    return NOTIFICATIONS_HEAD + "".join(map(_row, KINDS.values()))
+
+
 def settings_page() -> str:
     """Return the page of all settings."""
     return SETTINGS_HEAD + reference()
+
+
+def _row(kind: Kind) -> str:
+    roles = ", ".join(f"`{role}`" for role in kind.roles)
+    chosen = "yes" if kind.configurable else "no"
+    return f"| `{kind.name}` | {kind.told_when} | {roles} | {chosen} |\n"
 
 
 def _section(problem: Problem) -> str:

@@ -5,6 +5,7 @@ import tomllib
 
 from tests.architecture.pages import SOURCE, text_of
 
+from billfold.domain import notifications
 from billfold.domain.events import KINDS, kinds
 
 LISTED = tomllib.loads(text_of("docs/unraised.toml"))
@@ -30,8 +31,16 @@ def test_every_kind_is_raised_somewhere_or_listed():
     assert set(LISTED["events"]) == set(KINDS) - raised
 
 
+def test_every_type_of_notification_is_raised_somewhere_or_listed():
+    table = SOURCE / "domain" / "notifications" / "kinds.py"
+    texts = "".join(path.read_text() for path in SOURCE.rglob("*.py") if path != table)
+    raised = {name for name in notifications.KINDS if f'"{name}"' in texts}
+    assert set(LISTED["notifications"]) == set(notifications.KINDS) - raised
+
+
 def test_the_list_is_in_order_and_names_each_once():
-    assert LISTED["events"] == sorted(set(LISTED["events"]))
+    for names in LISTED.values():
+        assert names == sorted(set(names))
 
 
 def test_no_event_is_raised_by_a_name_in_quotes():

@@ -41,7 +41,9 @@ class NewClient:
     requires_signature: bool = False
 
 
-def client_of(new: NewClient, client_id: str, now: datetime) -> Client:
+def client_of(
+    new: NewClient, client_id: str, now: datetime, *, member_id: UUID | None = None
+) -> Client:
     """Return the client as it is to be. Raises InvalidInput with every mistake."""
     mistakes = [FieldError((where,), why, "value_error") for where, why in _mistakes(new)]
     if not _ID.fullmatch(client_id):
@@ -61,6 +63,7 @@ def client_of(new: NewClient, client_id: str, now: datetime) -> Client:
         scopes=in_order(new.scopes),
         grant_types=tuple(each for each in GRANT_TYPES if each in new.grant_types),
         customer_id=new.customer_id,
+        member_id=member_id,
         owner_id=new.owner_id,
         dpop_bound=strict if new.dpop_bound is None else new.dpop_bound,
         requires_nonce=strict if new.requires_nonce is None else new.requires_nonce,

@@ -10,6 +10,7 @@ import typer
 
 from billfold import __version__
 from billfold.interfaces.cli import (
+    audit,
     clients,
     clock,
     database,
@@ -58,6 +59,7 @@ def build_app(ground: Ground, *more: Callable[..., None]) -> typer.Typer:
     app.command(epilog=example("billfold deprecations"))(reference.deprecations)
     for command in more:
         app.command(epilog=example(f"billfold {command.__name__} --quick"))(command)
+    app.add_typer(audit.app, name="audit")
     app.add_typer(clients.app, name="client")
     app.add_typer(clock.app, name="clock")
     app.add_typer(database.app, name="migrate")

@@ -15,8 +15,10 @@ if TYPE_CHECKING:
 
     from billfold.engine.bank import Bank
     from billfold.interfaces.http.shapes.event import StreamMessage
+    from billfold.kit.crypto import Vault
     from billfold.kit.settings import Settings
     from billfold.kit.tls import TlsFiles
+    from billfold.ports.archive import Archive
 
 Report = Callable[[str], None]
 
@@ -102,6 +104,12 @@ class Ground(Protocol):
 
     async def work(self, bank: Bank, stop: asyncio.Event) -> None:
         """Do what is due until told to stop."""
+
+    def vault(self, settings: Settings) -> Vault:
+        """Return what seals and vouches: it holds the keys of the bank."""
+
+    def archive(self, settings: Settings) -> Archive:
+        """Return where the seals of the audit log are carried to."""
 
     def environment(self, settings: Settings, dsn: str, **changes: object) -> dict[str, str]:
         """Return the environment in which a child process sees these settings and changes."""

@@ -212,6 +212,8 @@ class Visit:
             "wall": self.wall,
             "host": self.arrival.host,
             "trace_id": self.arrival.trace_id,
+            "address": self.arrival.client,
+            "agent": self.arrival.header(b"user-agent"),
         }
 
 
