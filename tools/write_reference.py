@@ -7,8 +7,9 @@ usage: .venv/bin/python tools/write_reference.py
 import tomllib
 from pathlib import Path
 
-from billfold.domain import events
-from billfold.domain.notifications import KINDS, Kind
+from billfold.domain.events import KINDS, payload_schema
+from billfold.domain.notifications import KINDS as NOTIFICATIONS
+from billfold.domain.notifications import Kind
 from billfold.kit.problems import PROBLEMS, Problem
 from billfold.kit.settings import reference
 
@@ -96,11 +97,16 @@ def errors_page() -> str:
     )
 
 
+def notifications_page() -> str:
+    """Return the page of all types of notifications."""
+    return NOTIFICATIONS_HEAD + "".join(map(_row, NOTIFICATIONS.values()))
+
+
 def events_page() -> str:
     """Return the page of all kinds of events."""
     unraised = tomllib.loads((DOCS / "unraised.toml").read_text())["events"]
     rows = ""
-    for name, kind in events.KINDS.items():
+    for name, kind in KINDS.items():
         readers = [
             word for word, sees in (("partner", kind.partner), ("customer", kind.customer)) if sees
         ]
@@ -110,15 +116,10 @@ def events_page() -> str:
 
 
 def _fields(kind: str) -> str:
-    schema = events.payload_schema(kind)
+    schema = payload_schema(kind)
     return ", ".join(
         f"`{name}`" + ("" if name in schema["required"] else "?") for name in schema["properties"]
     )
-
-
-def notifications_page() -> str:
-    """Return the page of all types of notifications."""
-    return NOTIFICATIONS_HEAD + "".join(map(_row, KINDS.values()))
 
 
 def settings_page() -> str:

@@ -28,7 +28,7 @@ _AUDIENCES = "/api/v1/notification-audiences/"
 _POCKETS = "/api/v2/pockets/"
 
 
-class CustomerApi(EventCalls, TeamApi):
+class CustomerApi(TeamApi, EventCalls):
     """Calls with an httpx client that authenticates itself. Filters are named as in the API."""
 
     def customer(self) -> Customer:
