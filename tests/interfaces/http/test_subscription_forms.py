@@ -60,6 +60,29 @@ async def test_a_subscription_is_made_once_under_one_key(desk):
     assert len((await desk.get(PATH))["items"]) == 1
 
 
+async def test_who_made_changed_and_deleted_it_stands_in_the_audit_log(bank, world, desk):
+    for who, changed_with in ((desk, 202), (world, 200)):
+        made = await who.post(PATH, NEW)
+        one, secret = f"{PATH}{made['id']}/", "another secret of good length"
+        await who.patch(
+            one, {"shared_secret": secret, "events": ["reports.failed"]}, status=changed_with
+        )
+        await who.ask("DELETE", one, status=202)
+        await who.ask("DELETE", one, status=404)
+        rows = await bank.pool.fetch(
+            "SELECT action, outcome, details::text FROM audit_entry WHERE resource_id = $1 "
+            "ORDER BY entry_no", made["id"],
+        )  # fmt: skip
+        assert [(row["action"], row["outcome"]) for row in rows] == [
+            ("subscription.created", "SUCCESS"), ("subscription.updated", "SUCCESS"),
+            ("subscription.deleted", "SUCCESS"),
+        ]  # fmt: skip
+        told = "".join(row["details"] for row in rows)
+        assert "reports.failed" in told
+        assert secret not in told
+        assert str(NEW["shared_secret"]) not in told
+
+
 async def test_whose_a_subscription_is_nobody_else_can_tell(world, desks, desk):
     mine, partners = await desk.post(PATH, NEW), await world.post(PATH, NEW)
     stranger = await desks()

@@ -31,7 +31,8 @@ READS = granted(SCOPE, EVENTS)
 
 def subscriber_of(member: Member) -> Subscriber:
     """Return the customer as one who is told of events."""
-    return Subscriber(Owner(member.partner_id, member.customer_id), CUSTOMER_KINDS)
+    owner = Owner(member.partner_id, member.customer_id)
+    return Subscriber(owner, CUSTOMER_KINDS, audited_id=member.customer_id)
 
 
 @get(

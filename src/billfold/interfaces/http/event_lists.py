@@ -24,10 +24,14 @@ from billfold.kit.paging import LIMIT_MAX, parse_limit
 
 
 class Subscriber(msgspec.Struct, frozen=True):
-    """Who is told, and of which kinds: a partner, or one of his customers."""
+    """Who is told, and of which kinds: a partner, or one of his customers.
+
+    What is done for him stands in the audit log of `audited_id`, a customer: the partner's own.
+    """
 
     owner: Owner
     kinds: tuple[str, ...]
+    audited_id: UUID
 
     @property
     def reader(self) -> Reader:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 from uuid import UUID
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from billfold.domain import webhooks
+from billfold.domain import audit, webhooks
 from billfold.domain.events import CUSTOMER_KINDS, KINDS, PARTNER_KINDS
 from billfold.domain.webhooks import Changes, Simulated
 from billfold.engine.bank import Bank
@@ -146,12 +146,14 @@ async def create(
         return render_subscription(
             await webhooks.get_subscription(bank.pool, subscriber.owner, made_id)
         )
-    made = await webhooks.create_subscription(
-        bank.pool, bank.vault, subscriber.owner, url=data.url, events=data.events,
-        shared_secret=data.shared_secret, description=data.description,
-        retry_policy=None if data.retry_policy is None else data.retry_policy.policy(),
-        subscription_id=made_id, now=call.wall,
-    )  # fmt: skip
+    told = {"url": data.url, "events": list(data.events)}
+    async with _deed(call, bank, subscriber, "created", made_id, told) as deed:
+        made = await webhooks.create_subscription(
+            deed.conn, bank.vault, subscriber.owner, url=data.url, events=data.events,
+            shared_secret=data.shared_secret, description=data.description,
+            retry_policy=None if data.retry_policy is None else data.retry_policy.policy(),
+            subscription_id=made_id, now=call.wall,
+        )  # fmt: skip
     return render_subscription(made, warnings_about(data.shared_secret))
 
 
@@ -162,16 +164,24 @@ async def change(
     own_id = ids_in.path_uuid("subscription_id", subscription_id)
     await webhooks.get_subscription(bank.pool, subscriber.owner, own_id)
     await check(bank, data)
-    changed = await webhooks.update_subscription(
-        bank.pool, bank.vault, subscriber.owner, own_id, _changes(data), now=call.wall
-    )
+    changes = _changes(data)
+    told = {
+        name: value if name != "shared_secret" else "changed"
+        for name, value in msgspec.to_builtins(data).items()
+    }
+    async with _deed(call, bank, subscriber, "updated", own_id, told) as deed:
+        changed = await webhooks.update_subscription(
+            deed.conn, bank.vault, subscriber.owner, own_id, changes, now=call.wall
+        )
     return render_subscription(changed, warnings_about(data.shared_secret))
 
 
 async def end(call: Call, bank: Bank, subscriber: Subscriber, subscription_id: str) -> None:
     """Delete a subscription. Raises NotFound."""
     own_id = ids_in.path_uuid("subscription_id", subscription_id)
-    await webhooks.delete_subscription(bank.pool, subscriber.owner, own_id, now=call.wall)
+    await webhooks.get_subscription(bank.pool, subscriber.owner, own_id)
+    async with _deed(call, bank, subscriber, "deleted", own_id, {}) as deed:
+        await webhooks.delete_subscription(deed.conn, subscriber.owner, own_id, now=call.wall)
 
 
 async def read(bank: Bank, subscriber: Subscriber, subscription_id: str) -> Subscription:
@@ -304,6 +314,21 @@ def unknown_kind(*loc: str | int) -> FieldError:
 def warnings_about(secret: str | UnsetType) -> list[str]:
     """Return what is wrong with a secret that is accepted all the same."""
     return [WEAK] if secret is not UNSET and webhooks.is_weak_secret(secret) else []
+
+
+def _deed(
+    call: Call,
+    bank: Bank,
+    subscriber: Subscriber,
+    verb: str,
+    subscription_id: UUID,
+    details: dict[str, Any],
+) -> AbstractAsyncContextManager[audit.Deed]:
+    """Lend a transaction whose deed stands in the audit log."""
+    return audit.deed(
+        bank.pool, bank.vault, subscriber.audited_id, call.origin, f"subscription.{verb}",
+        resource=("subscription", subscription_id), details=details, now=call.wall,
+    )  # fmt: skip
 
 
 def _changes(data: ChangedSubscription) -> Changes:

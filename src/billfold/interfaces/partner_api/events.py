@@ -27,7 +27,8 @@ from billfold.kit.crypto import hash_token
 
 def subscriber_of(caller: Caller) -> Subscriber:
     """Return the partner as one who is told of events."""
-    return Subscriber(Owner(caller.partner_id), PARTNER_KINDS)
+    owner = Owner(caller.partner_id)
+    return Subscriber(owner, PARTNER_KINDS, audited_id=caller.own_customer_id)
 
 
 @get(
