@@ -4,13 +4,17 @@
 usage: .venv/bin/python tools/write_reference.py
 """
 
+import tomllib
 from pathlib import Path
 
-from billfold.domain.notifications import KINDS, Kind
+from billfold.domain.events import KINDS, payload_schema
+from billfold.domain.notifications import KINDS as NOTIFICATIONS
+from billfold.domain.notifications import Kind
 from billfold.kit.problems import PROBLEMS, Problem
 from billfold.kit.settings import reference
 
-FOLDER = Path(__file__).parents[1] / "docs" / "reference"
+DOCS = Path(__file__).parents[1] / "docs"
+FOLDER = DOCS / "reference"
 ERRORS_HEAD = """\
 # Errors
 
@@ -26,6 +30,19 @@ Codes of parts that are not built yet (cards, crypto, onboarding, reports) are r
 and never answered.
 
 | Code | Status | Title | Again |
+|---|---|---|---|
+"""
+EVENTS_HEAD = """\
+# Events
+
+<!-- Made by tools/write_reference.py from billfold.domain.events and docs/unraised.toml. -->
+
+Every kind of event, who can subscribe to it, and the fields of its payload; a field with a question
+mark may be left out. `GET /api/v1/events/types/` serves the JSON Schema of each,
+[the guide](../guides/webhooks.md) says how to receive them. A kind marked *later* can be subscribed
+to; nothing in this release raises it.
+
+| Kind | Told to | Payload | Raised when |
 |---|---|---|---|
 """
 SETTINGS_HEAD = """\
@@ -58,6 +75,7 @@ def pages() -> dict[str, str]:
     """Return the text of every generated page under its file name."""
     return {
         "errors.md": errors_page(),
+        "events.md": events_page(),
         "notifications.md": notifications_page(),
         "settings.md": settings_page(),
     }
@@ -81,7 +99,27 @@ def errors_page() -> str:
 
 def notifications_page() -> str:
     """Return the page of all types of notifications."""
-    return NOTIFICATIONS_HEAD + "".join(map(_row, KINDS.values()))
+    return NOTIFICATIONS_HEAD + "".join(map(_row, NOTIFICATIONS.values()))
+
+
+def events_page() -> str:
+    """Return the page of all kinds of events."""
+    unraised = tomllib.loads((DOCS / "unraised.toml").read_text())["events"]
+    rows = ""
+    for name, kind in KINDS.items():
+        readers = [
+            word for word, sees in (("partner", kind.partner), ("customer", kind.customer)) if sees
+        ]
+        later = " *Later.*" if name in unraised else ""
+        rows += f"| `{name}` | {', '.join(readers)} | {_fields(name)} | {kind.meaning}{later} |\n"
+    return EVENTS_HEAD + rows
+
+
+def _fields(kind: str) -> str:
+    schema = payload_schema(kind)
+    return ", ".join(
+        f"`{name}`" + ("" if name in schema["required"] else "?") for name in schema["properties"]
+    )
 
 
 def settings_page() -> str:

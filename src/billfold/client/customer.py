@@ -7,6 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from billfold.client.answers import ApiError
+from billfold.client.events import EventCalls
 from billfold.client.team import TeamApi
 from billfold.interfaces.http.shapes.audit import CustomerAuditLogEntry
 from billfold.interfaces.http.shapes.customer import Customer
@@ -27,7 +28,7 @@ _AUDIENCES = "/api/v1/notification-audiences/"
 _POCKETS = "/api/v2/pockets/"
 
 
-class CustomerApi(TeamApi):
+class CustomerApi(TeamApi, EventCalls):
     """Calls with an httpx client that authenticates itself. Filters are named as in the API."""
 
     def customer(self) -> Customer:
@@ -51,11 +52,6 @@ class CustomerApi(TeamApi):
     def strategies(self) -> OffsetList[TradingStrategy]:
         """Return the strategies a Pocket can follow."""
         return self._get("/api/v2/trading-strategies/", OffsetList[TradingStrategy])
-
-    def event_types(self) -> list[str]:
-        """Return the kinds of events."""
-        told = self._get("/api/v1/events/types/", dict[str, Any])
-        return [each["event"] for each in told["items"]]
 
     def notifications(self, **filters: Any) -> Iterator[CustomerNotification]:  # noqa: ANN401 - as the API
         """Go through what the member was told; `status="UNREAD"`."""

@@ -6,7 +6,7 @@ import asyncio
 import shutil
 import sys
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, contextmanager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -21,6 +21,7 @@ from billfold.engine.pending import carry_out_pending
 from billfold.engine.worker import Worker
 from billfold.interfaces.auth.app import auth_document
 from billfold.interfaces.cli.ground import CannotGoOn, Report
+from billfold.interfaces.cli.sandbox_file import sandbox_of
 from billfold.interfaces.customer_api.app import customer_document
 from billfold.interfaces.http.plain import serve_plain
 from billfold.interfaces.http.serve import https_server
@@ -38,6 +39,7 @@ from billfold.wiring.archiving import SEALS, archive_of
 from billfold.wiring.calling import messenger_of
 from billfold.wiring.mailing import mail_of
 from billfold.wiring.opening import found, open_bank, vault_of
+from billfold.wiring.outside import Caller, call_sandbox
 
 if TYPE_CHECKING:
     from billfold.engine.bank import Bank
@@ -221,6 +223,10 @@ class Wiring:
         address = {variable_of("database_url"): dsn, "PYTHONUNBUFFERED": "1"}
         state = {variable_of("state_dir"): str(settings.state_dir)}
         return {**self._environ, **named, **state, **address}
+
+    def outside(self, settings: Settings, *, customer: bool) -> AbstractContextManager[Caller]:
+        """Call a running sandbox with the credentials it wrote down."""
+        return call_sandbox(sandbox_of(settings.state_dir), customer=customer)
 
     def program(self) -> Sequence[str]:
         """Return the words that start this program, for a child process."""

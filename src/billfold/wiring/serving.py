@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
-from collections.abc import AsyncIterator
+import signal
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
+from types import FrameType
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -40,16 +44,42 @@ def partner_app() -> LateApp:
     @asynccontextmanager
     async def open_app() -> AsyncIterator[Houses]:
         async with open_bank(settings, settings.database_url or "") as bank:
-            app = make_houses(bank)
+            app = make_houses(bank, _newsroom(bank))
             calm_collector()
             yield app
 
     return LateApp(open_app)
 
 
-def make_houses(bank: Bank) -> Houses:
+def _newsroom(bank: Bank) -> Newsroom:
+    """Return the newsroom of a worker. The server waits for answers: streams end when told to."""
+    sandbox = not bank.settings.is_production
+    made = Newsroom(bank.pool, sandbox=sandbox, on_open=lambda: _on_signals(made.stop))
+    return made
+
+
+def _on_signals(stop: Callable[[], None]) -> None:
+    """Call `stop` in this loop besides what happens when the process is told to end."""
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, partial(_both, loop, stop, signal.getsignal(number)))
+
+
+def _both(
+    loop: asyncio.AbstractEventLoop,
+    stop: Callable[[], None],
+    before: object,
+    number: int,
+    frame: FrameType | None,
+) -> None:
+    loop.call_soon_threadsafe(stop)
+    if callable(before):
+        before(number, frame)
+
+
+def make_houses(bank: Bank, newsroom: Newsroom | None = None) -> Houses:
     """Return everything the server of a bank answers; both APIs tell events from one newsroom."""
-    newsroom = newsroom_of(bank)
+    newsroom = newsroom or newsroom_of(bank)
     return Houses(
         bank.settings,
         partner=make_partner_app(bank, newsroom),

@@ -157,6 +157,21 @@ async def test_a_cursor_of_another_span_or_member_is_refused(desk):
     )
 
 
+async def test_who_tries_to_change_what_he_may_not_is_in_the_log(bank, desk, desks):
+    viewer = await desks(desk.team.customer, role="VIEWER")
+    body = {"pocket_name": "x", "deposit_strategy_id": "UST-4W"}
+    await viewer.refused("POST", "/api/v2/pockets/", body, status=403, code="forbidden")
+    token = await token_for(bank, desk.team, scopes=("team.read",))
+    await desk.ask("GET", "/api/v2/pockets/", status=403, token=token)
+    told = (await desk.get(PATH))["items"]
+    assert (told[0]["action"], told[0]["resource_id"], told[0]["outcome"]) == (
+        "request.refused", "create_pocket", "FAILURE",
+    )  # fmt: skip
+    assert told[0]["member_id"] == await member_id_of(viewer)
+    assert told[0]["details"] == {"refused": "forbidden", "scope": "pockets.write"}
+    assert [each["action"] for each in told[1:]] == ["customer.created"]
+
+
 async def test_a_program_by_itself_is_told_as_one(bank, desk):
     team = await join(bank, desk.team.customer)
     team.user_id = None

@@ -78,3 +78,7 @@ async def test_the_kinds_are_listed_with_schema_and_example(world, desk):
             assert each["schema"] == payload_schema(each["event"])
             assert set(each["schema"]["required"]) <= set(each["example"])
             assert each["object_type"] == "EventType"
+        part = await who.get(f"{PATH}types/", {"offset": 2, "limit": 3})
+        assert (part["offset"], part["count"]) == (2, len(kinds))
+        assert part["items"] == listed["items"][2:5]
+        await who.invalid("GET", f"{PATH}types/", loc="query.limit", filters={"limit": 101})

@@ -105,6 +105,21 @@ async def test_every_field_is_checked_at_its_place(desk):
         await desk.invalid("POST", PATH, without(NEW, name), loc=f"body.{name}")
 
 
+async def test_all_mistakes_are_named_at_once(desk):
+    shapes = {"events": ["nothing"], "shared_secret": "short", "url": "", "more": 1}
+    answer = (await desk.ask("POST", PATH, {**NEW, **shapes}, status=422)).json()
+    assert {each["loc"][1] for each in answer["detail"]} == set(shapes)
+    meanings = {
+        "url": "https://127.0.0.1:4242/", "shared_secret": "whsec_no base64 at all",
+        "retry_policy": {**POLICY, "initial_interval_seconds": 301},
+    }  # fmt: skip
+    answer = (await desk.ask("POST", PATH, {**NEW, **meanings}, status=422)).json()
+    assert {each["loc"][1] for each in answer["detail"]} == set(meanings)
+    told = next(each["msg"] for each in answer["detail"] if each["loc"][1] == "url")
+    assert "billfold listen" in told
+    assert "BILLFOLD_WEBHOOK_ALLOWED_NETWORKS" in told
+
+
 async def test_a_retry_policy_says_five_things_within_their_limits(desk):
     for changes in (
         {"retry_on_status_codes": [600]}, {"retry_on_status_codes": [99]},

@@ -16,9 +16,9 @@ from billfold.interfaces.customer_api.groups import EVENTS
 from billfold.interfaces.customer_api.member import Member
 from billfold.interfaces.http import event_lists, event_stream
 from billfold.interfaces.http.arrivals import ArrivedRequest
-from billfold.interfaces.http.event_lists import EventQuery, Subscriber
+from billfold.interfaces.http.event_lists import EventQuery, Limit, Subscriber
 from billfold.interfaces.http.event_stream import STREAMED, StreamQuery
-from billfold.interfaces.http.lists import ListQuery, list_query
+from billfold.interfaces.http.lists import ListQuery, Offset, list_query
 from billfold.interfaces.http.marks import granted, refuses
 from billfold.interfaces.http.newsroom import Newsroom
 from billfold.interfaces.http.shapes.event import Event, EventType
@@ -40,9 +40,11 @@ def subscriber_of(member: Member) -> Subscriber:
     opt=READS,
     tags=["events"],
 )
-async def list_event_types(member: Member) -> OffsetList[EventType]:
+async def list_event_types(
+    member: Member, offset: Offset = 0, limit: Limit = None
+) -> OffsetList[EventType]:
     """List the kinds of events, each with the JSON Schema of its payload."""
-    return event_lists.event_types(subscriber_of(member))
+    return event_lists.event_types(subscriber_of(member), offset, limit)
 
 
 @get(

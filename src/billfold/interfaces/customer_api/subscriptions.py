@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from litestar import Response, delete, get, patch, post
 from litestar.status_codes import HTTP_201_CREATED, HTTP_202_ACCEPTED
+from msgspec import UNSET, UnsetType
 
 from billfold.engine.bank import Bank
 from billfold.interfaces.customer_api.events import subscriber_of
@@ -16,17 +17,30 @@ from billfold.interfaces.http.marks import granted, refuses
 from billfold.interfaces.http.shapes.event import DeliveryAttempt, Redelivery, Subscription
 from billfold.interfaces.http.shapes.pages import CursorList
 from billfold.interfaces.http.subscription_forms import (
-    CreateSubscription,
+    ChangedSubscription,
+    CustomerKinds,
     Example,
+    NewSubscription,
     Resend,
     Since,
-    UpdateSubscription,
 )
 
 READS = granted("subscriptions.read", SUBSCRIPTIONS)
 WRITES = granted("subscriptions.write", SUBSCRIPTIONS)
 MENDS = WRITES | refuses("not-found", "subscription-disabled")
 _ONE = "/api/v1/subscriptions/{subscription_id:str}/"
+
+
+class CreateSubscription(NewSubscription, forbid_unknown_fields=True, kw_only=True):
+    """Where to send which kinds of events. Without a retry policy there is one attempt."""
+
+    events: CustomerKinds
+
+
+class UpdateSubscription(ChangedSubscription, forbid_unknown_fields=True, kw_only=True):
+    """What is to change; what is left out stays. `retry_policy` null takes the policy away."""
+
+    events: CustomerKinds | UnsetType = UNSET
 
 
 @post(

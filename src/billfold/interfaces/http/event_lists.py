@@ -20,6 +20,7 @@ from billfold.interfaces.http.lists import ListQuery, page_of
 from billfold.interfaces.http.shapes.event import Event, EventType, render_event, render_type
 from billfold.interfaces.http.shapes.pages import CursorList, OffsetList
 from billfold.interfaces.http.transaction_lists import instant
+from billfold.kit.paging import LIMIT_MAX, parse_limit
 
 
 class Subscriber(msgspec.Struct, frozen=True):
@@ -57,13 +58,16 @@ def _query(
     return EventQuery(subscription_id, after)
 
 
+Limit = Annotated[str | None, QueryParameter(name="limit", description="1 to 100, default 100.")]
 ASKED = {"asked": Provide(_query, sync_to_thread=False)}
 
 
-def event_types(subscriber: Subscriber) -> OffsetList[EventType]:
-    """Return every kind that can be subscribed to."""
-    kinds = [render_type(events.KINDS[name]) for name in subscriber.kinds]
-    return OffsetList(offset=0, count=len(kinds), items=kinds)
+def event_types(subscriber: Subscriber, offset: int, limit: str | None) -> OffsetList[EventType]:
+    """Return the kinds that can be subscribed to; `count` is of all of them."""
+    rows = parse_limit(limit, default=LIMIT_MAX)
+    kinds = subscriber.kinds[offset : offset + rows]
+    items = [render_type(events.KINDS[name]) for name in kinds]
+    return OffsetList(offset=offset, count=len(subscriber.kinds), items=items)
 
 
 async def event_page(

@@ -87,11 +87,17 @@ class Channel:
 
 
 class Newsroom:
-    """The channels of one process, and the task that fills them."""
+    """The channels of one process, and the task that fills them.
 
-    def __init__(self, pool: Pool, *, sandbox: bool) -> None:
+    `on_open` is called when somebody listens for the first time.
+    """
+
+    def __init__(
+        self, pool: Pool, *, sandbox: bool, on_open: Callable[[], None] | None = None
+    ) -> None:
         self._pool = pool
         self._sandbox = sandbox
+        self._on_open = on_open
         self._channels: dict[Reader, Channel] = {}
         self._task: asyncio.Task[None] | None = None
         self._serial = 0
@@ -154,11 +160,15 @@ class Newsroom:
         finally:
             self._leave(reader, channel)
 
-    async def close(self) -> None:
-        """End all streams."""
+    def stop(self) -> None:
+        """Let all streams end."""
         self._closed = True
         for channel in self._channels.values():
             channel.wake()
+
+    async def close(self) -> None:
+        """End all streams, and the task."""
+        self.stop()
         if self._task is not None:
             self._task.cancel()
             with suppress(asyncio.CancelledError):
@@ -176,6 +186,9 @@ class Newsroom:
         if reader not in self._channels:
             newest = await event_log.newest_sequence(self._pool, reader)
             self._channels.setdefault(reader, Channel(newest))
+        opened, self._on_open = self._on_open, None
+        if opened is not None:
+            opened()
         channel = self._channels[reader]
         channel.listeners += 1
         if self._is_over() and self._sandbox:

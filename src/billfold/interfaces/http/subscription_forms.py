@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 from uuid import UUID
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
 from billfold.domain import webhooks
-from billfold.domain.events import KINDS
+from billfold.domain.events import CUSTOMER_KINDS, KINDS, PARTNER_KINDS
 from billfold.domain.webhooks import Changes, Simulated
 from billfold.engine.bank import Bank
 from billfold.interfaces.http import ids_in
@@ -28,9 +29,14 @@ from billfold.interfaces.http.shapes.event import (
 from billfold.interfaces.http.shapes.pages import CursorList
 from billfold.kit.dates import aware
 from billfold.kit.errors import FieldError, InvalidInput, NotFound
+from billfold.kit.settings import variable_of
 
 URL_CHARS_MAX, SECRET_CHARS_MAX, DESCRIPTION_CHARS_MAX = 2083, 256, 500
 SECONDS_MIN, SECONDS_MAX = 30, 86_400
+LOCALLY = (
+    "for a program on this machine run `billfold listen --forward-to PORT`, or start the sandbox "
+    f"with {variable_of('webhook_allowed_networks')}=127.0.0.0/8"
+)
 WEAK = "shared_secret has fewer than 24 characters; use 32 or more that are random."
 
 Url = Annotated[
@@ -40,10 +46,17 @@ Url = Annotated[
         description="Where events are sent: https, on the internet, without user name or password.",
     ),
 ]  # fmt: skip
-Kinds = Annotated[
-    list[str],
-    msgspec.Meta(min_length=1, max_length=100, description="Kinds of `/api/v1/events/types/`."),
-]
+if TYPE_CHECKING:
+    PartnerKind: TypeAlias = str
+    CustomerKind: TypeAlias = str
+else:
+    PartnerKind = Literal[PARTNER_KINDS]
+    CustomerKind = Literal[CUSTOMER_KINDS]
+_SEVERAL = msgspec.Meta(
+    min_length=1, max_length=100, description="Kinds of `/api/v1/events/types/`."
+)
+PartnerKinds = Annotated[list[PartnerKind], _SEVERAL]
+CustomerKinds = Annotated[list[CustomerKind], _SEVERAL]
 Secret = Annotated[
     str,
     msgspec.Meta(
@@ -74,21 +87,21 @@ class Retries(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
         return msgspec.convert(msgspec.structs.asdict(self), webhooks.RetryPolicy)
 
 
-class CreateSubscription(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+class NewSubscription(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """Where to send which kinds of events. Without a retry policy there is one attempt."""
 
     url: Url
-    events: Kinds
+    events: list[str]
     shared_secret: Secret
     description: Description = ""
     retry_policy: Retries | None = None
 
 
-class UpdateSubscription(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+class ChangedSubscription(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """What is to change; what is left out stays. `retry_policy` null takes the policy away."""
 
     url: Url | UnsetType = UNSET
-    events: Kinds | UnsetType = UNSET
+    events: list[str] | UnsetType = UNSET
     shared_secret: Secret | UnsetType = UNSET
     description: Description | UnsetType = UNSET
     retry_policy: Retries | UnsetType | None = UNSET
@@ -123,11 +136,10 @@ class Example(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 async def create(
-    call: Call, bank: Bank, subscriber: Subscriber, data: CreateSubscription
+    call: Call, bank: Bank, subscriber: Subscriber, data: NewSubscription
 ) -> Subscription:
-    """Subscribe, once per key. Raises InvalidInput for kinds, url, secret and policy."""
-    check_kinds(subscriber, data.events)
-    await webhooks.check_url(data.url, bank.settings)
+    """Subscribe, once per key. Raises InvalidInput for url, secret and policy."""
+    await check(bank, data)
     made_id = call.made_id(bank.seed)
     with suppress(NotFound):
         # The answer to the first request was lost on its way.
@@ -144,15 +156,12 @@ async def create(
 
 
 async def change(
-    call: Call, bank: Bank, subscriber: Subscriber, subscription_id: str, data: UpdateSubscription
+    call: Call, bank: Bank, subscriber: Subscriber, subscription_id: str, data: ChangedSubscription
 ) -> Subscription:
     """Change a subscription. Raises NotFound, and InvalidInput as `create` does."""
     own_id = ids_in.path_uuid("subscription_id", subscription_id)
     await webhooks.get_subscription(bank.pool, subscriber.owner, own_id)
-    if data.events is not UNSET:
-        check_kinds(subscriber, data.events)
-    if data.url is not UNSET:
-        await webhooks.check_url(data.url, bank.settings)
+    await check(bank, data)
     changed = await webhooks.update_subscription(
         bank.pool, bank.vault, subscriber.owner, own_id, _changes(data), now=call.wall
     )
@@ -258,15 +267,33 @@ async def send_example(
     return Redelivery(count=1)
 
 
-def check_kinds(subscriber: Subscriber, kinds: list[str]) -> None:
-    """Raise InvalidInput that names every kind he cannot be told of."""
-    wrong = [
-        unknown_kind("body", "events", place)
-        for place, kind in enumerate(kinds)
-        if kind not in subscriber.kinds
-    ]
+async def check(bank: Bank, data: NewSubscription | ChangedSubscription) -> None:
+    """Raise InvalidInput with everything that is wrong with url, secret and policy."""
+    wrong: list[FieldError] = []
+    try:
+        if data.url is not UNSET:
+            await webhooks.check_url(data.url, bank.settings)
+    except InvalidInput as refused:
+        wrong += [_with_a_way_out(bank, each) for each in refused.errors]
+    try:
+        if data.shared_secret is not UNSET:
+            webhooks.check_secret(data.shared_secret)
+    except InvalidInput as refused:
+        wrong += refused.errors
+    try:
+        if isinstance(data.retry_policy, Retries):
+            webhooks.check_policy(data.retry_policy.policy())
+    except InvalidInput as refused:
+        wrong += refused.errors
     if wrong:
         raise InvalidInput(wrong)
+
+
+def _with_a_way_out(bank: Bank, mistake: FieldError) -> FieldError:
+    """Return what is wrong with a url; in a sandbox with how to reach a program on this machine."""
+    if bank.settings.is_production:
+        return mistake
+    return replace(mistake, msg=f"{mistake.msg}; {LOCALLY}")
 
 
 def unknown_kind(*loc: str | int) -> FieldError:
@@ -279,7 +306,7 @@ def warnings_about(secret: str | UnsetType) -> list[str]:
     return [WEAK] if secret is not UNSET and webhooks.is_weak_secret(secret) else []
 
 
-def _changes(data: UpdateSubscription) -> Changes:
+def _changes(data: ChangedSubscription) -> Changes:
     policy = data.retry_policy
     return Changes(
         url=data.url,

@@ -14,9 +14,9 @@ from billfold.engine.bank import Bank
 from billfold.interfaces.http import event_lists, event_stream
 from billfold.interfaces.http.arrivals import ArrivedRequest
 from billfold.interfaces.http.calls import Caller
-from billfold.interfaces.http.event_lists import EventQuery, Subscriber
+from billfold.interfaces.http.event_lists import EventQuery, Limit, Subscriber
 from billfold.interfaces.http.event_stream import STREAMED, StreamQuery
-from billfold.interfaces.http.lists import ListQuery, list_query
+from billfold.interfaces.http.lists import ListQuery, Offset, list_query
 from billfold.interfaces.http.marks import refuses
 from billfold.interfaces.http.newsroom import Newsroom
 from billfold.interfaces.http.shapes.event import Event, EventType
@@ -35,9 +35,11 @@ def subscriber_of(caller: Caller) -> Subscriber:
     operation_id="list_event_types",
     tags=["events"],
 )
-async def list_event_types(caller: Caller) -> OffsetList[EventType]:
+async def list_event_types(
+    caller: Caller, offset: Offset = 0, limit: Limit = None
+) -> OffsetList[EventType]:
     """List the kinds of events, each with the JSON Schema of its payload."""
-    return event_lists.event_types(subscriber_of(caller))
+    return event_lists.event_types(subscriber_of(caller), offset, limit)
 
 
 @get(

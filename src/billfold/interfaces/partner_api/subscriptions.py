@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from litestar import Response, delete, get, patch, post
 from litestar.status_codes import HTTP_201_CREATED, HTTP_202_ACCEPTED
+from msgspec import UNSET, UnsetType
 
 from billfold.engine.bank import Bank
 from billfold.interfaces.http import subscription_forms as forms
@@ -14,16 +15,29 @@ from billfold.interfaces.http.marks import refuses
 from billfold.interfaces.http.shapes.event import DeliveryAttempt, Redelivery, Subscription
 from billfold.interfaces.http.shapes.pages import CursorList
 from billfold.interfaces.http.subscription_forms import (
-    CreateSubscription,
+    ChangedSubscription,
     Example,
+    NewSubscription,
+    PartnerKinds,
     Resend,
     Since,
-    UpdateSubscription,
 )
 from billfold.interfaces.partner_api.events import subscriber_of
 
 MENDS = refuses("not-found", "subscription-disabled")
 _ONE = "/api/v1/subscriptions/{subscription_id:str}/"
+
+
+class CreateSubscription(NewSubscription, forbid_unknown_fields=True, kw_only=True):
+    """Where to send which kinds of events. Without a retry policy there is one attempt."""
+
+    events: PartnerKinds
+
+
+class UpdateSubscription(ChangedSubscription, forbid_unknown_fields=True, kw_only=True):
+    """What is to change; what is left out stays. `retry_policy` null takes the policy away."""
+
+    events: PartnerKinds | UnsetType = UNSET
 
 
 @post(

@@ -49,6 +49,17 @@ class Event(msgspec.Struct, kw_only=True):
     object_type: Literal["Event"] = "Event"
 
 
+class StreamMessage(msgspec.Struct, frozen=True):
+    """A message of the stream of events. `event` is empty for an event, else its name.
+
+    `data` is JSON as it came, `sequence` where to go on from.
+    """
+
+    event: str
+    data: bytes
+    sequence: int | None
+
+
 class RetryPolicy(msgspec.Struct, kw_only=True):
     """When a delivery that failed is tried again."""
 
