@@ -34,12 +34,17 @@ SELECT * FROM (
     FROM oauth_client c WHERE c.customer_id = $1
 ) t
 """
-_ALL = f"{_TEAM} ORDER BY created_at, member_id"
+_ALL = f"""
+{_TEAM} ORDER BY client_id IS NOT NULL, lower(first_name), lower(last_name), created_at, member_id
+"""
 _ONE = f"{_TEAM} WHERE member_id = $3"
 
 
 async def list_team(conn: Connection | Pool, customer_id: UUID, now: datetime) -> list[Member]:
-    """Return everybody in a team or invited into it, oldest first. `now` is the bank's time."""
+    """Return everybody in a team or invited into it, by name, programs last.
+
+    `now` is the bank's time.
+    """
     return [_member(row) for row in await conn.fetch(_ALL, customer_id, now)]
 
 

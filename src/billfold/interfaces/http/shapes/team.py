@@ -42,7 +42,7 @@ class TeamMember(msgspec.Struct, kw_only=True):
 
 
 class MemberGroup(msgspec.Struct, kw_only=True):
-    """The members of one status, oldest first."""
+    """The members of one status, by name, service users last."""
 
     status: Status
     members: list[TeamMember]
