@@ -80,6 +80,14 @@ async def test_a_refusal_is_recorded_as_a_failure(bank, new_holder, do):
     assert msgspec.json.decode(second.details)["refused"] == "not-found"
 
 
+async def test_the_end_of_reinvestment_is_told(bank, new_holder, do):
+    holder = await new_holder()
+    fields = {"pocket_id": holder.pocket_id, "keep_reinvestment": False}
+    await do(UpdatePocket, holder, reinvestment_weeks=None, **fields)
+    (row,) = await log_of(bank, holder)
+    assert msgspec.json.decode(row.details) == {"reinvestment_weeks": None}
+
+
 async def test_a_repeated_request_is_recorded_once(bank, new_holder, do):
     holder, key = await new_holder(), ids.new()
     for _ in range(3):

@@ -79,6 +79,14 @@ async def record_deeds(conn: Connection, vault: Vault | None, batch: Sequence[Jo
     await audit.record_all(conn, vault, entries, now=now)
 
 
+def _asked_for(command: Command, told: Told) -> dict[str, Any]:
+    asked = {name: getattr(command, name) for name in told.told}
+    details = {name: value for name, value in asked.items() if value is not None}
+    if isinstance(command, UpdatePocket) and not command.keep_reinvestment:
+        details["reinvestment_weeks"] = command.reinvestment_weeks  # None: what matures stays cash
+    return details
+
+
 async def _tell(conn: Connection, vault: Vault, entry: Entry, now: datetime) -> None:
     """Tell the team of a counterparty that was linked or unlinked."""
     name = entry.details.get("display_name")
@@ -96,8 +104,7 @@ def entry_of(job: Job) -> Entry | None:
     told = None if command.origin is None or outcome is None else AUDITED.get(type(command))
     if told is None or command.origin is None or outcome is None:
         return None
-    asked = {name: getattr(command, name) for name in told.told}
-    details = {name: value for name, value in asked.items() if value is not None}
+    details = _asked_for(command, told)
     refused = outcome.get("refused")
     if refused is not None:
         details["refused"] = refused
