@@ -53,11 +53,16 @@ async def test_a_subscription_is_made_read_listed_changed_and_deleted(world, des
         await who.refused("DELETE", one, status=404, code="not-found")
 
 
-async def test_a_subscription_is_made_once_under_one_key(desk):
+async def test_a_subscription_is_made_once_under_one_key(bank, desk):
     key = new_key()
     first = await desk.post(PATH, NEW, key=key)
     assert await desk.post(PATH, NEW, key=key) == first
     assert len((await desk.get(PATH))["items"]) == 1
+    await bank.pool.execute("DELETE FROM request_key")  # a day later
+    assert await desk.post(PATH, NEW, key=key) == first
+    await desk.ask("DELETE", f"{PATH}{first['id']}/", status=202)
+    await bank.pool.execute("DELETE FROM request_key")
+    await desk.refused("POST", PATH, NEW, key=key, status=422, code="idempotency-key-reused")
 
 
 async def test_who_made_changed_and_deleted_it_stands_in_the_audit_log(bank, world, desk):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 from uuid import UUID
 
 import msgspec
+from asyncpg import UniqueViolationError
 from msgspec import UNSET, UnsetType
 
 from billfold.domain import audit, webhooks
@@ -28,7 +29,7 @@ from billfold.interfaces.http.shapes.event import (
 )
 from billfold.interfaces.http.shapes.pages import CursorList
 from billfold.kit.dates import aware
-from billfold.kit.errors import FieldError, InvalidInput, NotFound
+from billfold.kit.errors import FieldError, InvalidInput, NotFound, Refused
 from billfold.kit.settings import variable_of
 
 URL_CHARS_MAX, SECRET_CHARS_MAX, DESCRIPTION_CHARS_MAX = 2083, 256, 500
@@ -147,13 +148,17 @@ async def create(
             await webhooks.get_subscription(bank.pool, subscriber.owner, made_id)
         )
     told = {"url": data.url, "events": list(data.events)}
-    async with _deed(call, bank, subscriber, "created", made_id, told) as deed:
-        made = await webhooks.create_subscription(
-            deed.conn, bank.vault, subscriber.owner, url=data.url, events=data.events,
-            shared_secret=data.shared_secret, description=data.description,
-            retry_policy=None if data.retry_policy is None else data.retry_policy.policy(),
-            subscription_id=made_id, now=call.wall,
-        )  # fmt: skip
+    try:
+        async with _deed(call, bank, subscriber, "created", made_id, told) as deed:
+            made = await webhooks.create_subscription(
+                deed.conn, bank.vault, subscriber.owner, url=data.url, events=data.events,
+                shared_secret=data.shared_secret, description=data.description,
+                retry_policy=None if data.retry_policy is None else data.retry_policy.policy(),
+                subscription_id=made_id, now=call.wall,
+            )  # fmt: skip
+    except UniqueViolationError:
+        # Under this key a subscription was made, and deleted since.
+        raise Refused("idempotency-key-reused", "This key has made another one.") from None
     return render_subscription(made, warnings_about(data.shared_secret))
 
 
