@@ -8,7 +8,6 @@ Reads `.billfold/sandbox.json`, writes `.billfold/conformance.json`. Each run re
 import argparse
 import json
 import os
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -19,7 +18,9 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from billfold.domain.oauth import keys
+from billfold.interfaces.cli.app import run
 from billfold.kit import ids
+from billfold.wiring import Wiring
 
 SUITE = "https://localhost.emobix.co.uk:8443/"
 PLAN = Path(__file__).with_name("plan.json")
@@ -56,8 +57,9 @@ def registered(state_dir: Path, client_id: str, redirect_uri: str) -> dict[str, 
         file.flush()
         words = ["client", "create", "Conformance suite", "--client-id", client_id,
                  "--redirect-uri", redirect_uri, "--scope", SCOPES, "--key", file.name]  # fmt: skip
-        env = {**os.environ, "BILLFOLD_STATE_DIR": str(state_dir)}
-        subprocess.run([sys.executable, "-m", "billfold", *words], check=True, env=env)
+        bank = Wiring({**os.environ, "BILLFOLD_STATE_DIR": str(state_dir)})
+        if run(bank, arguments=words) != 0:
+            sys.exit("The clients could not be registered.")
     jwk: dict[str, Any] = jwt.algorithms.ECAlgorithm.to_jwk(key, as_dict=True)
     public = {name: value for name, value in jwk.items() if name != "d"}
     return {**jwk, "alg": "ES256", "use": "sig", "kid": keys.from_jwk(public).thumbprint}

@@ -59,6 +59,7 @@ def signed_in(authorization: Authorization, http: httpx.Client) -> Tokens:
     """Let a user agree in his browser, and exchange the code he comes back with."""
     begun = authorization.begin(http, SCOPES)
     print(f"Open this address and sign in:\n\n  {begun.url}\n")
+    print("The sandbox has said as whom. Tell your browser to trust its certificate.")
     return authorization.finish(http, begun, came_back(authorization.redirect_uri))
 
 

@@ -18,18 +18,19 @@ from billfold.flows.receive import ReceiveMoney
 from billfold.kit import ids
 from billfold.kit.clock import wall_now
 from billfold.kit.crypto import Vault
-from billfold.kit.db import create_pool
+from billfold.kit.db import APP_ROLE, create_pool
 from billfold.kit.paging import Pager
 from billfold.kit.settings import Settings
 
 SEED = b"a seed for tests of the engine"
+VAULT = Vault(bytes(range(32)))
 PARTNER = UUID("8f3b6f60-0000-4000-8000-00000000aaaa")
 
 
 async def open_bank(dsn, **changes):
     """Return a running bank on a founded database; close it with `close_bank`."""
     settings = replace(Settings(), **changes)
-    pool = await create_pool(dsn, min_size=2, max_size=8)
+    pool = await create_pool(dsn, min_size=2, max_size=8, role=APP_ROLE)
     async with pool.acquire() as conn:
         await lay_foundation(
             conn,
@@ -44,7 +45,13 @@ async def open_bank(dsn, **changes):
         aum_fee_bps=settings.aum_fee_bps, routing_number=settings.bank_routing_number, sandbox=True
     )
     engine = Engine(
-        pool, market=market, calendars=calendars, terms=terms, seed=SEED, test_clock=True
+        pool,
+        market=market,
+        calendars=calendars,
+        terms=terms,
+        seed=SEED,
+        test_clock=True,
+        vault=VAULT,
     )
     await engine.start()
     bank = Bank(
@@ -56,7 +63,7 @@ async def open_bank(dsn, **changes):
         seed=SEED,
         settings=settings,
         pager=Pager(SEED),
-        vault=Vault(bytes(range(32))),
+        vault=VAULT,
     )
     await enrol_house(bank)
     return bank

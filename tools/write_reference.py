@@ -1,15 +1,20 @@
 #!/usr/bin/env python
-"""Write the pages of docs/reference that are made from the code: errors and settings.
+"""Write the pages of docs/reference that are made from the code.
 
 usage: .venv/bin/python tools/write_reference.py
 """
 
+import tomllib
 from pathlib import Path
 
+from billfold.domain.events import KINDS, payload_schema
+from billfold.domain.notifications import KINDS as NOTIFICATIONS
+from billfold.domain.notifications import Kind
 from billfold.kit.problems import PROBLEMS, Problem
 from billfold.kit.settings import reference
 
-FOLDER = Path(__file__).parents[1] / "docs" / "reference"
+DOCS = Path(__file__).parents[1] / "docs"
+FOLDER = DOCS / "reference"
 ERRORS_HEAD = """\
 # Errors
 
@@ -21,10 +26,23 @@ the server serves under `/docs/errors/`. Two things are answered otherwise: a re
 fit its schema gets 422 with `detail`, a list of `loc`, `msg` and `type`; and `/token/` answers as
 RFC 6749 says.
 
-Codes of parts that are not built yet (cards, crypto, onboarding, teams, reports) are registered
+Codes of parts that are not built yet (cards, crypto, onboarding, reports) are registered
 and never answered.
 
 | Code | Status | Title | Again |
+|---|---|---|---|
+"""
+EVENTS_HEAD = """\
+# Events
+
+<!-- Made by tools/write_reference.py from billfold.domain.events and docs/unraised.toml. -->
+
+Every kind of event, who can subscribe to it, and the fields of its payload; a field with a question
+mark may be left out. `GET /api/v1/events/types/` serves the JSON Schema of each,
+[the guide](../guides/webhooks.md) says how to receive them. A kind marked *later* can be subscribed
+to; nothing in this release raises it.
+
+| Kind | Told to | Payload | Raised when |
 |---|---|---|---|
 """
 SETTINGS_HEAD = """\
@@ -39,9 +57,28 @@ its end names the file, which nobody else may be able to read.
 """
 
 
+NOTIFICATIONS_HEAD = """\
+# Notifications
+
+<!-- Made by tools/write_reference.py from billfold.domain.notifications; do not edit. -->
+
+What a team is told, and who hears of it unless the team chooses others: everybody who is an active
+member and has one of the roles. A choice names roles and people, who add up; empty lists mean
+nobody; a choice that is deleted gives way to the default. Each who is told gets a letter too.
+
+| Type | Told when | Default audience | A team may choose |
+|---|---|---|---|
+"""
+
+
 def pages() -> dict[str, str]:
     """Return the text of every generated page under its file name."""
-    return {"errors.md": errors_page(), "settings.md": settings_page()}
+    return {
+        "errors.md": errors_page(),
+        "events.md": events_page(),
+        "notifications.md": notifications_page(),
+        "settings.md": settings_page(),
+    }
 
 
 def errors_page() -> str:
@@ -60,9 +97,40 @@ def errors_page() -> str:
     )
 
 
+def notifications_page() -> str:
+    """Return the page of all types of notifications."""
+    return NOTIFICATIONS_HEAD + "".join(map(_row, NOTIFICATIONS.values()))
+
+
+def events_page() -> str:
+    """Return the page of all kinds of events."""
+    unraised = tomllib.loads((DOCS / "unraised.toml").read_text())["events"]
+    rows = ""
+    for name, kind in KINDS.items():
+        readers = [
+            word for word, sees in (("partner", kind.partner), ("customer", kind.customer)) if sees
+        ]
+        later = " *Later.*" if name in unraised else ""
+        rows += f"| `{name}` | {', '.join(readers)} | {_fields(name)} | {kind.meaning}{later} |\n"
+    return EVENTS_HEAD + rows
+
+
+def _fields(kind: str) -> str:
+    schema = payload_schema(kind)
+    return ", ".join(
+        f"`{name}`" + ("" if name in schema["required"] else "?") for name in schema["properties"]
+    )
+
+
 def settings_page() -> str:
     """Return the page of all settings."""
     return SETTINGS_HEAD + reference()
+
+
+def _row(kind: Kind) -> str:
+    roles = ", ".join(f"`{role}`" for role in kind.roles)
+    chosen = "yes" if kind.configurable else "no"
+    return f"| `{kind.name}` | {kind.told_when} | {roles} | {chosen} |\n"
 
 
 def _section(problem: Problem) -> str:

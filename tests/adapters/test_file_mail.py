@@ -4,6 +4,8 @@ import stat
 from email import message_from_bytes, policy
 from uuid import UUID
 
+import msgspec
+
 from billfold.adapters.file_mail import FileMail
 from billfold.ports.mail import Letter
 
@@ -26,3 +28,15 @@ async def test_a_letter_is_a_file_that_only_its_owner_reads(tmp_path):
     assert message["subject"] == "Grüße"
     assert message["message-id"] == f"<{LETTER.letter_id}@localhost>"
     assert "password?link=abc\n" in message.get_content()
+
+
+async def test_a_long_link_is_one_piece_in_the_file(tmp_path):
+    link = f"https://auth.localhost:8443/invitation?link={'a' * 80}"
+    texts = {"plain": f"Hello,\n\n{link}\n", "other letters": f"Grüße\n{link}\n"}
+    for name, text in texts.items():
+        mail = FileMail(tmp_path / name, "Billfold <no-reply@localhost>")
+        await mail.send(msgspec.structs.replace(LETTER, text=text))
+        [path] = (tmp_path / name).iterdir()
+        assert (link in path.read_text()) is (name == "plain")
+        message = message_from_bytes(path.read_bytes(), policy=policy.default)
+        assert message.get_content().splitlines() == text.splitlines()

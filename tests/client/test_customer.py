@@ -98,7 +98,8 @@ async def test_a_user_is_asked_and_every_call_is_proven(api, world, person):
         assert calls.earnings().aggregate.contributions.value == 3_000_00
         assert calls.pocket_earnings(made.id, period="mtd").contributions.value == 3_000_00
         assert calls.strategies().count == 4
-        assert "trades.maturity" in calls.event_types()
+        assert "trades.maturity" in {each.event for each in calls.event_types()}
+        assert [each.event.sequence for each in calls.events()] == [3, 2, 1]
         assert len(calls.agreements()["documents"]) == 20
 
     await asyncio.to_thread(look)

@@ -15,18 +15,77 @@ PARTNER_OPEN = {
     ("GET", "/health"),
     ("GET", "/openapi.json"),
 }
+STREAMS = {("GET", "/api/v1/events/stream")}
+"""What does not end by itself, and is tested beside its module (`test_event_stream.py`)."""
 CUSTOMER_OPEN = PARTNER_OPEN - {("POST", "/api/v1/login"), ("POST", "/token")} | {
     ("GET", "/agreements/{version}/{file}"),
 }
 """What needs no token."""
 
 _NEW_POCKET = {"pocket_name": "x", "deposit_strategy_id": "UST-4W"}
+TOLD = {
+    "url": "https://93.184.215.14/", "events": ["transfers.on-us.success"],
+    "shared_secret": "0123456789abcdef",
+}  # fmt: skip
+_SINCE = {"since": "2025-06-02T09:00:00-04:00"}
+_ONE_TOLD = "/api/v1/subscriptions/{subscription_id}"
 _NAME, _LEFT = {"name": "x"}, {"status": "CLOSED", "closure_reason": "INACTIVITY"}
+_NOTIFIED = "/api/v1/notifications/{notification_id}"
+_AUDIENCE = "/api/v1/notification-audiences/FUNDS_RECEIVED"
+
+_PERSON = {"first_name": "x", "last_name": "x", "email": "x@northwind.example", "role": "VIEWER"}
+NOBODYS_KEYS = [
+    f"-----BEGIN PUBLIC KEY-----\n{each}\n-----END PUBLIC KEY-----"
+    for each in (
+        "MCowBQYDK2VwAyEAGb9ECWmEzf6FQbrBZ9w7lshQhqowtrbLDFw4rXAxZuE=",
+        "MCowBQYDK2VwAyEA11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=",
+        "MCowBQYDK2VwAyEAPUAXw+hDiVqStwqnTRt+vJyYLM8uxJaMwM1V8Sr0Zgw=",
+    )
+]
+"""Public keys as PEM (Ed25519) that no test signs with."""
+_TEAM, _PROGRAM = "/api/v1/team", "/api/v1/team/service-users/{member_id}"
 
 CUSTOMER = {
     ("GET", "/api/v1/agreements"): ("agreements.read", None),
     ("GET", "/api/v1/customer"): ("customer.read", None),
+    ("GET", "/api/v1/events"): ("subscriptions.read", None),
     ("GET", "/api/v1/events/types"): ("subscriptions.read", None),
+    ("GET", _TEAM): ("team.read", None),
+    ("POST", f"{_TEAM}/invite"): ("team.write", _PERSON),
+    ("POST", f"{_TEAM}/service-users"): (
+        "team.write", {"name": "x", "scopes": ["team.read"], "public_key": NOBODYS_KEYS[0]},
+    ),
+    ("GET", _PROGRAM): ("team.read", None),
+    ("GET", f"{_PROGRAM}/keys"): ("team.read", None),
+    ("POST", f"{_PROGRAM}/keys"): ("team.write", {"public_key": NOBODYS_KEYS[1]}),
+    ("POST", f"{_PROGRAM}/keys/rotate"): ("team.write", {"public_key": NOBODYS_KEYS[2]}),
+    ("DELETE", f"{_PROGRAM}/keys/{{key_id}}"): ("team.write", None),
+    ("GET", f"{_TEAM}/{{member_id}}"): ("team.read", None),
+    ("PUT", f"{_TEAM}/{{member_id}}"): ("team.write", {"role": "VIEWER"}),
+    ("DELETE", f"{_TEAM}/{{member_id}}"): ("team.write", None),
+    ("POST", f"{_TEAM}/{{member_id}}/invite"): ("team.write", None),
+    ("DELETE", f"{_TEAM}/{{member_id}}/invite"): ("team.write", None),
+    ("GET", "/api/v1/events/{event_id}"): ("subscriptions.read", None),
+    ("GET", "/api/v1/subscriptions"): ("subscriptions.read", None),
+    ("POST", "/api/v1/subscriptions"): ("subscriptions.write", TOLD),
+    ("GET", _ONE_TOLD): ("subscriptions.read", None),
+    ("PATCH", _ONE_TOLD): ("subscriptions.write", {"description": "x"}),
+    ("DELETE", _ONE_TOLD): ("subscriptions.write", None),
+    ("GET", f"{_ONE_TOLD}/attempts"): ("subscriptions.read", None),
+    ("POST", f"{_ONE_TOLD}/recover"): ("subscriptions.write", _SINCE),
+    ("POST", f"{_ONE_TOLD}/replay-missing"): ("subscriptions.write", _SINCE),
+    ("POST", f"{_ONE_TOLD}/resend"): ("subscriptions.write", {"event_id": "{event_id}"}),
+    ("POST", f"{_ONE_TOLD}/send-example"): ("subscriptions.write", {}),
+    ("GET", "/api/v1/notifications"): ("notifications.read", None),
+    ("GET", _NOTIFIED): ("notifications.read", None),
+    ("PATCH", _NOTIFIED): ("notifications.write", {"status": "READ"}),
+    ("GET", "/api/v1/notification-audiences"): ("notifications.read", None),
+    ("GET", _AUDIENCE): ("notifications.read", None),
+    ("PUT", _AUDIENCE): ("notifications.write", {"roles": ["ADMIN"], "user_ids": []}),
+    ("DELETE", _AUDIENCE): ("notifications.write", None),
+    ("GET", "/api/v1/team/audit-logs"): ("team.read", None),
+    ("GET", "/api/v1/team/audit-logs.csv"): ("team.read", None),
+    ("GET", "/api/v1/team/members/{member_id}/audit-logs"): ("team.read", None),
     ("GET", "/api/v1/trades"): ("pockets.read", None),
     ("GET", "/api/v1/trades.csv"): ("pockets.read", None),
     ("GET", "/api/v1/user"): ("profile", None),
@@ -89,10 +148,17 @@ PARTNER = {
             ("GET", f"{_OF_POCKET}/trades"), ("GET", f"{_OF_POCKET}/transactions"),
             ("GET", f"{_OF_POCKET}/transactions/{{transaction_id}}"),
             ("GET", "/api/v2/trading-strategies"), ("GET", "/api/v2/transactions"),
-            ("GET", f"{_BOX}/clock"),
+            ("GET", f"{_BOX}/clock"), ("GET", "/api/v1/events"), ("GET", "/api/v1/events/types"),
+            ("GET", "/api/v1/events/{event_id}"), ("GET", "/api/v1/subscriptions"),
+            ("GET", _ONE_TOLD), ("GET", f"{_ONE_TOLD}/attempts"), ("DELETE", _ONE_TOLD),
         ]
     ),
     ("PATCH", _OLDER): {"email": "a@example.org"},
+    ("POST", "/api/v1/subscriptions"): TOLD,
+    ("PATCH", _ONE_TOLD): {"description": "x"},
+    **{("POST", f"{_ONE_TOLD}/{each}"): _SINCE for each in ("recover", "replay-missing")},
+    ("POST", f"{_ONE_TOLD}/resend"): {"event_id": "{event_id}"},
+    ("POST", f"{_ONE_TOLD}/send-example"): {},
     ("POST", f"{_ACCOUNT}/portals"): _NAME,
     ("PATCH", f"{_ACCOUNT}/portals/{{portal_id}}"): _NAME,
     ("POST", f"{_ACCOUNT}/portals/{{portal_id}}/close"): {},
@@ -111,6 +177,13 @@ PARTNER = {
     ("POST", f"{_BOX}/customers"): _NAME,
     ("POST", f"{_BOX}/fund"): {"account_id": "{pocket_id}", "amount_usdc": 1_00, "count": 1},
     ("POST", f"{_BOX}/pockets/{{pocket_id}}"): {"real_time_yield": True},
+    ("POST", f"{_BOX}/webhook"): {
+        "event_id": "8c2e6f1a-0d3b-4f7e-8a9c-5b1d2e3f4a61", "event_type": "trades.maturity",
+        "timestamp": "2025-06-02T09:00:00-04:00", "customer_id": "{customer_id}",
+        "payload": {
+            "trade_id": "{transfer_id}", "pocket_id": "{pocket_id}", "cusip": "912797PX6",
+        },
+    },
     ("POST", f"{_BOX}/wire"): {
         "portal_id": "{portal_id}", "amount_usdc": 1_00, "sender_name": "x",
     },
@@ -121,7 +194,7 @@ PARTNER = {
 def routes_of(app):
     """Return every (method, path) an application answers."""
     return {
-        (method, route.path_format or "/")
+        (method, (route.path_format or "/").replace("{notification_type}", "FUNDS_RECEIVED"))
         for route in app.routes
         if isinstance(route, HTTPRoute)
         for method in route.route_handler_map
@@ -138,6 +211,15 @@ def filled(value, names):
     if isinstance(value, dict):
         return {key: filled(each, names) for key, each in value.items()}
     return value
+
+
+def names_at(path, names):
+    """Return the names of things as a path means them: not every member is of the same kind."""
+    if path.startswith(_PROGRAM):
+        return names | {"member_id": names["program_id"]}
+    if path.endswith("/{member_id}/invite"):
+        return names | {"member_id": names["invited_id"]}
+    return names
 
 
 def names_something(path, body):

@@ -4,8 +4,10 @@ import re
 from datetime import timedelta
 
 import pytest
+from tests.domain.oauth.programs import KEYS
 from tests.interfaces.customer_api.conftest import app, desks, world
-from tests.interfaces.customer_api.desk import EVERYTHING, token_for
+from tests.interfaces.customer_api.desk import EVERYTHING, join, token_for
+from tests.interfaces.customer_api.telling import tell
 from tests.interfaces.partner_api.desk import Desk
 from tests.interfaces.partner_client import new_partner
 from tests.journeys import cases
@@ -16,7 +18,11 @@ from billfold.kit.clock import wall_now
 
 __all__ = ["app", "bank", "desks", "world"]
 
-UNCHANGED = ("journal", "activity", "pocket", "portal", "counterparty", "transfer", "customer")
+UNCHANGED = (
+    "journal", "activity", "pocket", "portal", "counterparty", "transfer", "customer",
+    "membership", "invitation", "oauth_client", "client_key",
+    "subscription", "delivery", "simulated_event",
+)  # fmt: skip
 
 
 async def state_of(bank):
@@ -27,15 +33,21 @@ async def state_of(bank):
 
 
 def steps(table, names):
-    """Return (method, path, body, what was declared) of every operation, names filled in."""
-    for (method, path), told in sorted(table.items(), key=lambda case: case[0]):
+    """Return (method, path, body, what was declared) of every operation, names filled in.
+
+    What ends something comes last.
+    """
+    for (method, path), told in sorted(
+        table.items(), key=lambda case: (case[0][0] == "DELETE", case[0])
+    ):
         scope, body = told if isinstance(told, tuple) else (None, told)
-        made = cases.filled(body, names) if body is not None else b""
-        yield method, cases.as_published(cases.filled(path, names)), made, (path, scope, body)
+        here = cases.names_at(path, names)
+        made = cases.filled(body, here) if body is not None else b""
+        yield method, cases.as_published(cases.filled(path, here)), made, (path, scope, body)
 
 
 @pytest.fixture
-async def owned(desks, world):
+async def owned(bank, desks, world):
     """A desk, and the names of what belongs to its customer."""
     desk = await desks()
     pocket = await desk.pocket()
@@ -50,22 +62,50 @@ async def owned(desks, world):
             "account_number": shown["network_address"],
         },
     )
+    told = await desk.post("/api/v1/subscriptions/", cases.TOLD)
     moved = await world.transfer(pocket, await desk.pocket(), 1_00)
+    assert await tell(desk)
+    notification = (await desk.get("/api/v1/notifications/"))["items"][0]["id"]
     transaction = (await desk.get("/api/v2/transactions/"))["items"][0]["id"]
+    team = await _team(bank, desk)
+    event = (await desk.get("/api/v1/events/"))["items"][0]["event"]
     return desk, {
+        **team,
         "customer_id": desk.team.customer,
         "pocket_id": pocket.id,
         "account_id": pocket.id,
         "portal_id": pocket.portal,
         "transaction_id": transaction,
+        "notification_id": notification,
         "counterparty_id": counterparty["id"],
         "transfer_id": moved["id"],
+        "subscription_id": told["id"],
+        "event_id": event["event_id"],
+    }
+
+
+async def _team(bank, desk):
+    """Return the names of a member, of somebody invited, and of a program with its key."""
+    other = await join(bank, desk.team.customer, role="VIEWER")
+    member_id = await bank.pool.fetchval(
+        "SELECT member_id FROM membership WHERE user_id = $1", other.user_id
+    )
+    person = {"first_name": "Ben", "last_name": "Ode", "email": "ben@b.example", "role": "VIEWER"}
+    invited = await desk.post("/api/v1/team/invite/", person)
+    new = {"name": "Ledger", "scopes": ["team.read"], "public_key": KEYS["ES256"].pem}
+    program = await desk.post("/api/v1/team/service-users/", new)
+    return {
+        "member_id": str(member_id),
+        "invited_id": invited["member_id"],
+        "program_id": program["member_id"],
+        "key_id": program["key_id"],
     }
 
 
 def test_every_route_is_in_the_tables(app, world):
-    assert cases.routes_of(app) == set(cases.CUSTOMER) | cases.CUSTOMER_OPEN
-    assert cases.routes_of(world.app) == set(cases.PARTNER) | cases.PARTNER_OPEN
+    customer, partner = cases.routes_of(app), cases.routes_of(world.app)
+    assert customer == set(cases.CUSTOMER) | cases.CUSTOMER_OPEN | cases.STREAMS
+    assert partner == set(cases.PARTNER) | cases.PARTNER_OPEN | cases.STREAMS
 
 
 async def test_no_route_of_the_customer_api_opens_without_the_right_token(bank, desks, owned):

@@ -73,7 +73,7 @@ class Town:
         """Every story ends with a ledger that proves itself."""
         await close_house_days(self.bank, await self.bank.now())
         async with self.bank.pool.acquire() as conn:
-            report = await verify_bank(conn, market=self.bank.market)
+            report = await verify_bank(conn, market=self.bank.market, vault=self.bank.vault)
         assert not report.findings, report.findings[:5]
 
 

@@ -4,6 +4,8 @@ import hmac
 from uuid import UUID
 
 import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ed25519
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -219,3 +221,31 @@ def test_a_webhook_secret_is_its_text_unless_it_says_otherwise():
     assert crypto.webhook_key("whsec_" + base64.b64encode(_KEY).decode().rstrip("=")) == _KEY
     with pytest.raises(ValueError, match=r"[Bb]ase64|alphabet|padding"):
         crypto.webhook_key("whsec_not base64!")
+
+
+def test_a_voucher_holds_for_its_message_and_purpose_alone():
+    vault = Vault(bytes(range(32)))
+    voucher = vault.vouch(b"message", "a purpose")
+    assert vault.has_vouched(voucher, b"message", "a purpose")
+    assert not vault.has_vouched(voucher, b"another", "a purpose")
+    assert not vault.has_vouched(voucher, b"message", "another")
+    assert not vault.has_vouched(b"", b"message", "a purpose")
+    later = Vault(bytes(32), retired=[bytes(range(32))])
+    assert later.has_vouched(voucher, b"message", "a purpose")
+    assert later.vouch(b"message", "a purpose") != voucher
+    assert not Vault(bytes(32)).has_vouched(voucher, b"message", "a purpose")
+
+
+def test_a_signature_is_checked_by_anybody_who_has_the_public_key():
+    vault = Vault(bytes(range(32)))
+    signature = vault.sign(b"message")
+    assert vault.has_signed(signature, b"message")
+    assert not vault.has_signed(signature, b"another")
+    assert not vault.has_signed(signature[:-1], b"message")
+    assert not Vault(bytes(32)).has_signed(signature, b"message")
+    assert Vault(bytes(32), retired=[bytes(range(32))]).has_signed(signature, b"message")
+    ((key_id, pem),) = vault.public_keys().items()
+    public = serialization.load_pem_public_key(pem.encode())
+    assert isinstance(public, ed25519.Ed25519PublicKey)
+    assert bytes.fromhex(key_id) == signature[:4]
+    public.verify(signature[4:], b"message")

@@ -40,3 +40,10 @@ async def test_statements_are_not_kept_when_the_cache_is_off(empty_database_dsn)
 async def test_opening_fails_when_there_is_no_database():
     with pytest.raises(OSError, match=r"nowhere|No such|Connect"):
         await db.create_pool("postgresql:///nowhere?host=/nonexistent-directory")
+
+
+async def test_sessions_have_the_rights_of_the_role_that_was_named(database_dsn):
+    async with await db.create_pool(database_dsn, max_size=2, role=db.APP_ROLE) as pool:
+        assert await pool.fetchval("SELECT current_user") == db.APP_ROLE
+        assert not await pool.fetchval("SELECT has_table_privilege('audit_entry', 'UPDATE')")
+        assert await pool.fetchval("SELECT has_table_privilege('pocket', 'UPDATE')")

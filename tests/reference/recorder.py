@@ -12,6 +12,7 @@ from types import SimpleNamespace
 from uuid import UUID
 
 from tests.interfaces.partner_client import PartnerClient, close_app
+from tests.reference.events_recorder import play_events
 from tests.whole_bank import SEED, close_bank, open_bank
 
 from billfold.adapters import embedded_postgres
@@ -27,6 +28,10 @@ from billfold.wiring.serving import make_partner_app
 EXAMPLES = Path(partner_api.__file__).with_name("examples.json")
 OPERATOR = UUID("00000000-0000-8000-8000-000000000001")
 HIDDEN = {"token": "q7Zr...", "access_token": "q7Zr...", "expires": "2025-06-02T14:00:00+00:00"}
+
+_AT = "2025-06-02T13:00:00.000000Z"
+ON_THE_WALL = {"Subscription": {"time_created": _AT, "updated_at": _AT}}
+"""Fields of objects that live on the wall clock."""
 
 
 class Recorder:
@@ -54,7 +59,12 @@ class Recorder:
 
 def masked(told):
     """Hide what the wall clock and chance decide."""
-    return {k: HIDDEN.get(k, v) for k, v in told.items()} if isinstance(told, dict) else told
+    if isinstance(told, list):
+        return [masked(each) for each in told]
+    if not isinstance(told, dict):
+        return told
+    hidden = HIDDEN | ON_THE_WALL.get(str(told.get("object_type")), {})
+    return {name: hidden.get(name, masked(value)) for name, value in told.items()}
 
 
 async def partner_of(bank):
@@ -104,6 +114,8 @@ async def record(bank):
     client = PartnerClient(app, await partner_of(bank))
     recorder = Recorder(bank, app, client)
     await _play_all(recorder)
+    await _simulate(recorder)
+    await play_events(recorder)
     await client.close()
     await close_app(app)
     return recorder.notes
@@ -247,6 +259,19 @@ async def _play_payments(r, customer, pocket, address):
     }
     done = await r.play("create_on_us_transfer", "POST", "/api/v1/transfers/on-us/", asked)
     await r.play("get_on_us_transfer", "GET", f"/api/v1/transfers/on-us/{done['id']}/")
+
+
+async def _simulate(r):
+    event = {
+        "event_id": "0d1c2b3a-4f5e-4697-8877-665544332211",
+        "event_type": "transfers.wire.in.rejected",
+        "timestamp": "2025-06-02T09:00:00-04:00",
+        "payload": {
+            "wire_id": "5d4c3b2a-1f0e-4d9c-8b7a-697867564534",
+            "service_account_id": "8c2e6f1a-0d3b-4f7e-8a9c-5b1d2e3f4a60",
+        },
+    }
+    await r.play("sandbox_webhook", "POST", "/api/v1/sandbox/webhook/", event)
 
 
 async def _play_clock(r):

@@ -6,9 +6,11 @@ run is shared out over as many programs as it takes.
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+import asyncpg
 import httpx
 import msgspec
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -19,15 +21,13 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 
-from billfold.bench.racers import Child
 from billfold.bench.town import Place
 from billfold.client.proofs import ProofKey
 from billfold.domain import oauth
 from billfold.kit.clock import wall_now
-from billfold.kit.db import create_pool
 
 if TYPE_CHECKING:
-    from billfold.kit.db import Pool
+    from billfold.kit.db import Connection
 
 PER_PROGRAM = 100
 """Requests of one program in one run: fewer than a minute lets in."""
@@ -70,36 +70,35 @@ class Lines:
 class Registrar:
     """Registers programs of a company and gives each a token."""
 
-    def __init__(self, pool: Pool, origin: str) -> None:
-        self._pool = pool
+    def __init__(self, place: Place, origin: str) -> None:
+        self._dsn = place.dsn
         self._origin = origin
         self._key = ec.generate_private_key(ec.SECP256R1())
 
-    async def prepare(self, orders: tuple[UUID, int]) -> Bound:
+    def bound(self, customer_id: UUID, requests: int) -> Bound:
         """Return what so many requests for a customer are proven with."""
-        customer_id, requests = orders
-        tokens = [await self._token(customer_id) for _ in range(-(-requests // PER_PROGRAM))]
+        programs = -(-requests // PER_PROGRAM)
+        tokens = asyncio.run(self._tokens(customer_id, programs))
         return Bound(self._origin, tokens, as_pem(self._key))
 
-    async def run(self) -> None:
-        """It runs no races."""
+    async def _tokens(self, customer_id: UUID, programs: int) -> list[str]:
+        conn = await asyncpg.connect(self._dsn)
+        try:
+            return [await self._token(conn, customer_id) for _ in range(programs)]
+        finally:
+            await conn.close()
 
-    async def close(self) -> None:
-        """Let go of the database."""
-        await self._pool.close()
-
-    async def _token(self, customer_id: UUID) -> str:
+    async def _token(self, conn: Connection, customer_id: UUID) -> str:
         now = wall_now()
         new = oauth.NewClient(
             name="Bench", scopes=SCOPES, grant_types=(oauth.BY_ITSELF,), customer_id=customer_id,
             requires_nonce=False,
         )  # fmt: skip
-        async with self._pool.acquire() as conn:
-            made = await oauth.register_client(conn, new, now=now)
-            return await oauth.issue_access(
-                conn, client_id=made.client_id, customer_id=customer_id, scopes=SCOPES, now=now,
-                jkt=ProofKey(self._key).thumbprint,
-            )  # fmt: skip
+        made = await oauth.register_client(conn, new, now=now)
+        return await oauth.issue_access(
+            conn, client_id=made.client_id, customer_id=customer_id, scopes=SCOPES, now=now,
+            jkt=ProofKey(self._key).thumbprint,
+        )  # fmt: skip
 
 
 def as_pem(key: ec.EllipticCurvePrivateKey) -> str:
@@ -112,13 +111,3 @@ def private_key(pem: str) -> ec.EllipticCurvePrivateKey:
     key = load_pem_private_key(pem.encode(), None)
     assert isinstance(key, ec.EllipticCurvePrivateKey)
     return key
-
-
-async def open_registrar(place: Place, origin: str) -> Registrar:
-    """Return a registrar of the bank at a place, whose Customer API is at an address."""
-    return Registrar(await create_pool(place.dsn, min_size=1, max_size=1), origin)
-
-
-def registrar_child(place: Place, origin: str) -> Child:
-    """Return the registrar in a process of its own."""
-    return Child(open_registrar, place=place, origin=origin)

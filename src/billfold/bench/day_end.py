@@ -31,6 +31,7 @@ from billfold.bench.town import (
     deposit,
     found_bank,
     next_morning,
+    put_away,
     settle,
     submit_everything,
 )
@@ -63,7 +64,7 @@ class DayEnd:
         verb, number = orders
         if verb == "settle":
             self._portals = await settle(self._bank, range(number))
-            await self._bank.pool.execute("VACUUM ANALYZE")
+            await put_away(self._bank.pool)
             return
         self._mornings += 1
         await next_morning(self._bank)

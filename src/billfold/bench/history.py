@@ -22,6 +22,7 @@ from billfold.bench.town import (
     customer_of,
     deposit,
     found_bank,
+    put_away,
     settle,
     submit_everything,
 )
@@ -95,8 +96,7 @@ class Historian:
             if short_days is None or day in short_days:
                 await self._receive(SHORT, portals[SHORT], 1, day)
         await self._walk_to(_AFTER_OPENING)
-        await self._bank.pool.execute("VACUUM ANALYZE", timeout=None)
-        await self._bank.pool.execute("CHECKPOINT", timeout=None)
+        await put_away(self._bank.pool)
 
     async def _walk_to(self, hour: time) -> None:
         day = self._bank.calendars.next_settlement_day(et_date(await self._bank.now()))

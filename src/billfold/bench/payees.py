@@ -16,6 +16,7 @@ from billfold.bench.town import (
     deposit,
     found_bank,
     next_morning,
+    put_away,
     settle,
     submit_everything,
 )
@@ -60,8 +61,7 @@ class Payees:
         Random(4).shuffle(people)
         circle = list(zip(people, [*people[1:], people[0]], strict=True))
         counterparties = await introduce(self._bank, circle)
-        await self._bank.pool.execute("VACUUM ANALYZE", timeout=None)
-        await self._bank.pool.execute("CHECKPOINT", timeout=None)
+        await put_away(self._bank.pool)
         return [(payer, known) for (payer, _), known in zip(circle, counterparties, strict=True)]
 
 

@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack
 from dataclasses import replace
 from datetime import time
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
 
 import msgspec
@@ -21,8 +21,12 @@ from billfold.flows.pockets import OpenPocket
 from billfold.flows.receive import ReceiveMoney
 from billfold.kit.collector import calm_collector
 from billfold.kit.dates import et_date, et_instant
+from billfold.kit.db import APP_ROLE
 from billfold.kit.ids import command_id, derive
 from billfold.kit.settings import Settings
+
+if TYPE_CHECKING:
+    from billfold.kit.db import Pool
 
 SEED = b"the seed of every benchmarked bank"
 PARTNER = derive(SEED, command_id("bench", "partner"), 0)
@@ -153,3 +157,17 @@ async def next_morning(bank: Bank) -> None:
     """Walk the clock to ten in the morning of the next business day, doing all that is due."""
     day = bank.calendars.next_settlement_day(et_date(await bank.now()))
     await Stepping(bank).set_to(et_instant(day, TEN_O_CLOCK))
+
+
+async def put_away(pool: Pool) -> None:
+    """Leave the tables as a quiet night would: counted, cleared, and on the disk.
+
+    Only the owner may: the application's role is laid down for it.
+    """
+    async with pool.acquire() as conn:
+        await conn.execute("SET ROLE NONE")
+        try:
+            await conn.execute("VACUUM ANALYZE", timeout=None)
+            await conn.execute("CHECKPOINT", timeout=None)
+        finally:
+            await conn.execute(f"SET ROLE {APP_ROLE}")

@@ -21,6 +21,7 @@ from billfold.bench.town import (
     next_morning,
     open_bank,
     pocket_of,
+    put_away,
     settle,
     submit_everything,
 )
@@ -102,8 +103,7 @@ class Warden:
                 self._bank,
                 [deposit(nth, portal, DEPOSIT_CENTS, "first") for nth, portal in portals.items()],
             )
-            await self._bank.pool.execute("VACUUM ANALYZE")
-            await self._bank.pool.execute("CHECKPOINT")
+            await put_away(self._bank.pool)
         elif verb == "morning":
             await next_morning(self._bank)
         elif verb == "count":

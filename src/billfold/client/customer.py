@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 from uuid import UUID
 
-from billfold.client.answers import Api, ApiError
+from billfold.client.answers import ApiError
+from billfold.client.events import EventCalls
+from billfold.client.team import TeamApi
+from billfold.interfaces.http.shapes.audit import CustomerAuditLogEntry
 from billfold.interfaces.http.shapes.customer import Customer
 from billfold.interfaces.http.shapes.earnings import Earnings, EarningsList
+from billfold.interfaces.http.shapes.notification import (
+    CustomerNotification,
+    NotificationAudience,
+    NotificationAudiences,
+)
 from billfold.interfaces.http.shapes.pages import OffsetList
 from billfold.interfaces.http.shapes.pocket import Pocket
 from billfold.interfaces.http.shapes.portal import FundingInstructions, Portal
@@ -16,10 +24,11 @@ from billfold.interfaces.http.shapes.strategy import TradingStrategy
 from billfold.interfaces.http.shapes.trade import Trade, V1Trade
 from billfold.interfaces.http.shapes.transaction import Transaction
 
+_AUDIENCES = "/api/v1/notification-audiences/"
 _POCKETS = "/api/v2/pockets/"
 
 
-class CustomerApi(Api):
+class CustomerApi(TeamApi, EventCalls):
     """Calls with an httpx client that authenticates itself. Filters are named as in the API."""
 
     def customer(self) -> Customer:
@@ -44,10 +53,44 @@ class CustomerApi(Api):
         """Return the strategies a Pocket can follow."""
         return self._get("/api/v2/trading-strategies/", OffsetList[TradingStrategy])
 
-    def event_types(self) -> list[str]:
-        """Return the kinds of events."""
-        told = self._get("/api/v1/events/types/", dict[str, Any])
-        return [each["event"] for each in told["items"]]
+    def notifications(self, **filters: Any) -> Iterator[CustomerNotification]:  # noqa: ANN401 - as the API
+        """Go through what the member was told; `status="UNREAD"`."""
+        return self._each("/api/v1/notifications/", CustomerNotification, filters)
+
+    def mark_notification(self, notification_id: UUID, status: str) -> CustomerNotification:
+        """Mark a notification as READ or UNREAD."""
+        path = f"/api/v1/notifications/{notification_id}/"
+        return self._change("PATCH", path, {"status": status}, CustomerNotification)
+
+    def audiences(self) -> list[NotificationAudience]:
+        """Return who hears of what."""
+        return self._get(_AUDIENCES, NotificationAudiences).items
+
+    def audience(self, notification_type: str) -> NotificationAudience:
+        """Return who hears of one type."""
+        return self._get(f"{_AUDIENCES}{notification_type}/", NotificationAudience)
+
+    def set_audience(
+        self, notification_type: str, *, roles: Sequence[str], user_ids: Sequence[UUID] = ()
+    ) -> NotificationAudience:
+        """Choose who hears of a type; both empty means nobody."""
+        body = {"roles": list(roles), "user_ids": [str(each) for each in user_ids]}
+        return self._change("PUT", f"{_AUDIENCES}{notification_type}/", body, NotificationAudience)
+
+    def clear_audience(self, notification_type: str) -> None:
+        """Go back to the platform's default."""
+        self._change("DELETE", f"{_AUDIENCES}{notification_type}/", {}, type(None))
+
+    def audit_log(
+        self, member_id: UUID | None = None, **span: str
+    ) -> Iterator[CustomerAuditLogEntry]:
+        """Go through what was done, by one member or by all: `timestamp_from`, `timestamp_to`."""
+        whose = "" if member_id is None else f"members/{member_id}/"
+        return self._each(f"/api/v1/team/{whose}audit-logs/", CustomerAuditLogEntry, span)
+
+    def audit_log_csv(self) -> str:
+        """Return the whole log as CSV."""
+        return self._text("/api/v1/team/audit-logs.csv")
 
     def pockets(self, *, offset: int = 0, limit: int = 30) -> OffsetList[Pocket]:
         """Return some Pockets, newest first."""

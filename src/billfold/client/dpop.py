@@ -8,6 +8,7 @@ import httpx
 from typing_extensions import override
 
 from billfold.client.authorization import Authorization, Tokens
+from billfold.client.flows import AuthFlow
 from billfold.kit.clock import wall_now
 
 EARLY_SECONDS = 30
@@ -16,10 +17,8 @@ BEARER = "Bearer"
 Flow = Generator[httpx.Request, httpx.Response, None]
 
 
-class DpopAuth(httpx.Auth):
+class DpopAuth(AuthFlow):
     """Sends a token, and a new proof with each request; gets new tokens when they run out."""
-
-    requires_response_body = True
 
     def __init__(self, authorization: Authorization, tokens: Tokens) -> None:
         self._authorization = authorization

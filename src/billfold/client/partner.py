@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from billfold.client.answers import Api
+from billfold.client.events import EventCalls
 from billfold.client.signed import KEY_HEADER
 from billfold.interfaces.http.shapes.counterparty import Counterparty
 from billfold.interfaces.http.shapes.customer import Customer
@@ -20,7 +21,7 @@ from billfold.interfaces.http.shapes.transaction import Transaction
 from billfold.interfaces.http.shapes.transfer import OnUsTransfer
 
 
-class PartnerApi(Api):
+class PartnerApi(EventCalls):
     """Calls with an httpx client that signs. Filters are named as in the API."""
 
     _key_header = KEY_HEADER
@@ -91,3 +92,7 @@ class PartnerApi(Api):
     def simulate(self, what: str, **asked: Any) -> None:  # noqa: ANN401 - as the API
         """Let something happen in a sandbox: `simulate("wire", portal_id=..., ...)`."""
         self._change("POST", f"/api/v1/sandbox/{what}/", asked, object)
+
+    def bank_time(self) -> datetime:
+        """Return what the clock of a sandbox shows."""
+        return datetime.fromisoformat(self._get("/api/v1/sandbox/clock/", dict[str, Any])["now"])

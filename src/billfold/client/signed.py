@@ -10,6 +10,7 @@ import jwt
 from typing_extensions import override
 
 from billfold.client.answers import ApiError
+from billfold.client.flows import AuthFlow
 from billfold.kit import ids
 from billfold.kit.clock import wall_now
 from billfold.kit.crypto import sign_request
@@ -20,14 +21,11 @@ _ASSERTION_SECONDS = 120
 _EARLY_SECONDS = 60
 
 
-class PartnerAuth(httpx.Auth):
+class PartnerAuth(AuthFlow):
     """Signs each request, under the idempotency key it carries or a new one.
 
     Tokens are had for an assertion by the private key (PEM, ES256), and had again when they end.
     """
-
-    requires_request_body = True
-    requires_response_body = True
 
     def __init__(
         self, *, url: str, username: str, shared_secret: str, private_key: str, kid: str

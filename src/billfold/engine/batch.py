@@ -18,6 +18,7 @@ from uuid import UUID
 import asyncpg
 import structlog
 
+from billfold.engine.audited import record_deeds
 from billfold.engine.job import Answer, Job, rendered, replay, reused, sign
 from billfold.engine.load import LOCK_HEADS, load_books, load_names
 from billfold.engine.write import settle_books, write_books
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from billfold.domain.tbills import Market
     from billfold.flows.book import Book
     from billfold.kit.calendars import Calendars
+    from billfold.kit.crypto import Vault
     from billfold.kit.db import Connection, Pool
 
 log = structlog.get_logger(__name__)
@@ -75,6 +77,7 @@ class Engine:
         terms: Terms,
         seed: bytes,
         test_clock: bool,
+        vault: Vault | None = None,
         lanes: int = 2,
         batch_limit: int = 300,
     ) -> None:
@@ -84,6 +87,7 @@ class Engine:
         self.terms = terms
         self.seed = seed
         self.test_clock = test_clock
+        self.vault = vault
         self.batch_limit = batch_limit
         self._lanes = lanes
         self._queue: deque[Job] = deque()
@@ -267,6 +271,7 @@ class Engine:
                 changed = [book for book in books.values() if book.is_changed()]
                 if changed:
                     await write_books(conn, changed, self.calendars)
+                    await record_deeds(conn, self.vault, batch)
             settle_books(changed)
         return again
 
@@ -313,7 +318,7 @@ class Engine:
         ctx: Context,
     ) -> bool:
         """Decide one command. False when it must run again with more customers."""
-        earlier = known.get(job.command_id)
+        earlier, job.outcome = known.get(job.command_id), None
         if earlier is not None:
             job.answer = replay(job, earlier)
             return True

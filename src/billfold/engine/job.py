@@ -29,7 +29,7 @@ class Answer(msgspec.Struct, frozen=True):
 class Job:
     """One command waiting for its batch; `answer` is planned, `future` is told after COMMIT."""
 
-    __slots__ = ("answer", "command", "command_id", "customers", "deadline", "future")
+    __slots__ = ("answer", "command", "command_id", "customers", "deadline", "future", "outcome")
 
     def __init__(self, command: Command, command_id: UUID, deadline: float) -> None:
         self.command = command
@@ -38,6 +38,8 @@ class Job:
         self.future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self.deadline = deadline
         self.answer: Answer | BillfoldError | None = None
+        self.outcome: Outcome | None = None
+        """What this run decided; None while it has not, and for a replay."""
 
     def done(self) -> None:
         """Hand the planned answer to whoever waits; called after COMMIT."""
@@ -56,7 +58,7 @@ class Job:
 
 def sign(book: Book, job: Job, outcome: Outcome, now: datetime, *, accepted: bool) -> None:
     """Leave the command's row: who asked, under which key, and what became of it."""
-    command = job.command
+    command, job.outcome = job.command, outcome
     book.draft.commands.append(
         (
             book.customer_id,

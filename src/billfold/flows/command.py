@@ -14,6 +14,7 @@ from uuid import UUID
 
 import msgspec
 
+from billfold.domain.audit.types import Origin
 from billfold.domain.tbills import less_spread
 from billfold.kit.ids import IdSource, command_id
 
@@ -29,7 +30,8 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
     """Base of all commands: who asks, under which key, for which customers.
 
     `customers[0]` owns the command row. `request_hash` is the fingerprint of the request;
-    the same (caller, key) with another fingerprint is refused.
+    the same (caller, key) with another fingerprint is refused. `origin` is who asked in person,
+    for the audit log; it decides nothing.
     """
 
     # Does the flow look at portals, counterparties or waiting transfers?
@@ -39,6 +41,7 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
     key: UUID
     customers: tuple[UUID, ...]
     request_hash: bytes = b""
+    origin: Origin | None = None
 
     @property
     def command_id(self) -> UUID:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from billfold.domain.events import kinds, payloads
 from billfold.flows import record
 from billfold.flows.day_end import start_moving
 from billfold.flows.invest import invest
@@ -59,7 +60,5 @@ def _redeem(book: Book, pocket: PocketBook, ctx: Context, cusip: str, lots: list
         price_micros=PRICE_PAR_MICROS, notional=par, tax_basis=tax, earnings_basis=earnings,
         settles_on=book.business_date,
     )  # fmt: skip
-    record.event(
-        book, ctx, "trades.maturity",
-        {"trade_id": str(trade_id), "pocket_id": str(pocket.pocket_id), "cusip": cusip},
-    )  # fmt: skip
+    told = payloads.MaturityPayload(trade_id=trade_id, pocket_id=pocket.pocket_id, cusip=cusip)
+    record.event(book, ctx, kinds.TRADE_MATURITY, told)

@@ -6,6 +6,7 @@ from datetime import datetime, time
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
+from billfold.domain.events import kinds, payloads
 from billfold.flows import record
 from billfold.flows.command import Books, Command, Context, Outcome, book_of
 from billfold.flows.day_end import start_moving
@@ -39,7 +40,7 @@ def receive_money(books: Books, cmd: ReceiveMoney, ctx: Context) -> Outcome:
     portal = book.portals.get(cmd.portal_id)
     pocket = book.pockets.get(cmd.pocket_id)
     if portal is None or pocket is None or portal.status != "OPEN" or pocket.status not in _TAKES:
-        record.event(book, ctx, _KIND[cmd.rail] + ".rejected", _payload(cmd))
+        _tell(book, ctx, cmd, taken=False)
         return {"status": "REJECTED", "reason": "ACCOUNT_UNAVAILABLE"}
     start_moving(book, pocket, ctx)
     book.begin(
@@ -58,7 +59,7 @@ def receive_money(books: Books, cmd: ReceiveMoney, ctx: Context) -> Outcome:
     book.close()
     if cmd.rail == "ACH" and ctx.terms.ach_credit_lien_days:
         _lien(book, pocket, ctx, cmd.amount)
-    record.event(book, ctx, _KIND[cmd.rail] + ".success", _payload(cmd))
+    _tell(book, ctx, cmd, taken=True)
     return {"status": "COMPLETED", "transaction_id": str(group)}
 
 
@@ -70,16 +71,19 @@ def take_in(book: Book, pocket: PocketBook, ctx: Context, amount: int) -> None:
 
 
 _TAKES = frozenset({"OPEN", "FROZEN"})
-_KIND = {"WIRE": "transfers.wire.in", "ACH": "transfers.ach.in"}
 _TITLE = {"WIRE": "Wire received", "ACH": "ACH credit"}
 
 
-def _payload(cmd: ReceiveMoney) -> dict[str, str]:
-    payload = {"service_account_id": str(cmd.pocket_id)}
-    for name in ("wire_id", "ach_id"):
-        if cmd.details.get(name):
-            payload[name] = cmd.details[name]
-    return payload
+def _tell(book: Book, ctx: Context, cmd: ReceiveMoney, *, taken: bool) -> None:
+    """Raise the event of a payment. A rail's own id of it is the key it came under."""
+    if cmd.rail == "WIRE":
+        wire = payloads.WirePayload(wire_id=cmd.key, service_account_id=cmd.pocket_id)
+        how_wire = kinds.WIRE_IN_SUCCESS if taken else kinds.WIRE_IN_REJECTED
+        record.event(book, ctx, how_wire, wire)
+    else:
+        ach = payloads.AchPayload(service_account_id=cmd.pocket_id, ach_id=cmd.key)
+        how_ach = kinds.ACH_IN_SUCCESS if taken else kinds.ACH_IN_REJECTED
+        record.event(book, ctx, how_ach, ach)
 
 
 def _settles_at(rail: str, book: Book, ctx: Context) -> datetime:

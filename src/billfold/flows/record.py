@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from datetime import date, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import UUID
+
+import msgspec
 
 from billfold.flows.draft import as_json
 
 if TYPE_CHECKING:
+    from billfold.domain.events import EventKind
     from billfold.flows.book import Book
     from billfold.flows.command import Context
     from billfold.flows.holdings import PocketBook
+
+Payload = TypeVar("Payload", bound=msgspec.Struct)
 
 
 def trade(
@@ -79,6 +84,6 @@ def activity(
     )  # fmt: skip
 
 
-def event(book: Book, ctx: Context, kind: str, payload: dict[str, Any]) -> None:
-    """Raise the customer's next event."""
-    book.raise_event(ctx.ids.next(), kind, as_json(payload), ctx.now)
+def event(book: Book, ctx: Context, kind: EventKind[Payload], payload: Payload) -> None:
+    """Raise the customer's next event, with a payload of its kind."""
+    book.raise_event(ctx.ids.next(), kind.name, as_json(payload), ctx.now)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from uuid import UUID
 
 from billfold.domain import tbills
+from billfold.domain.events import kinds, payloads
 from billfold.flows import record
 from billfold.flows.command import Books, Command, Context, Outcome, book_of
 from billfold.flows.day_end import charge_fee, start_moving
@@ -26,6 +27,8 @@ from billfold.kit.money import cents_for
 if TYPE_CHECKING:
     from billfold.flows.book import Book
     from billfold.flows.holdings import Lot, PocketBook
+
+_Kind = kinds.EventKind[payloads.OnUsPayload]
 
 
 class TransferOnUs(Command, frozen=True, kw_only=True):
@@ -98,9 +101,9 @@ def transfer_on_us(books: Books, cmd: TransferOnUs, ctx: Context) -> Outcome:
     except _Rejected as rejected:
         payer.undo()
         payee.undo()
-        _tell(payer, cmd, ctx, transfer_id, "rejected")
+        _tell(payer, cmd, ctx, transfer_id, kinds.ON_US_REJECTED)
         return _put(payer, cmd, ctx, transfer_id, "REJECTED", rejected.reason, cmd.amount or 0)
-    _tell(payer, cmd, ctx, transfer_id, "success")
+    _tell(payer, cmd, ctx, transfer_id, kinds.ON_US_SUCCESS)
     return _put(payer, cmd, ctx, transfer_id, "COMPLETED", None, amount)
 
 
@@ -172,7 +175,7 @@ def _move_money(
     origin.idle = min(origin.idle, origin.cash.balance)
     leg_no = payer.post(origin.bank, payer.house_account("on_us"), amount)
     origin.outflow += amount
-    settles_at = _settles_at(payer, settles_on, within=within)
+    settles_at = et_instant(settles_on, 0) if within else payer.booked_at
     _show(
         payer, origin, cmd, leg_no, member_of(group, 1), direction="DEBIT", amount=amount,
         settles_at=settles_at, details=_details(cmd, transfer_id, payee, destination),
@@ -189,11 +192,11 @@ def _move_money(
     )  # fmt: skip
     payee.close()
     if not within:
-        record.event(
-            payee, ctx, "transfers.on-us.received",
-            {"on_us_id": transfer_id, "transaction_activity_id": member_of(group, 2),
-             "receiving_pocket_id": destination.pocket_id},
+        told = payloads.OnUsReceivedPayload(
+            on_us_id=transfer_id, transaction_activity_id=member_of(group, 2),
+            receiving_pocket_id=destination.pocket_id,
         )  # fmt: skip
+        record.event(payee, ctx, kinds.ON_US_RECEIVED, told)
     return amount
 
 
@@ -228,10 +231,6 @@ def _begin(book: Book, ctx: Context, settles_on: date) -> None:
         "on_us", command_id=ctx.command_id, now=ctx.now, business_date=ctx.business_date,
         settles_on=settles_on,
     )  # fmt: skip
-
-
-def _settles_at(book: Book, settles_on: date, *, within: bool) -> datetime:
-    return et_instant(settles_on, 0) if within else book.booked_at
 
 
 # -- bills ------------------------------------------------------------------------------
@@ -360,12 +359,13 @@ _TITLE = {
 }
 
 
-def _tell(payer: Book, cmd: TransferOnUs, ctx: Context, transfer_id: UUID, how: str) -> None:
-    record.event(
-        payer, ctx, f"transfers.on-us.{how}",
-        {"on_us_id": transfer_id, "origin_account_id": cmd.from_pocket_id,
-         "destination_account_id": cmd.to_pocket_id},
+def _tell(payer: Book, cmd: TransferOnUs, ctx: Context, transfer_id: UUID, kind: _Kind) -> None:
+    assert cmd.to_pocket_id is not None
+    told = payloads.OnUsPayload(
+        on_us_id=transfer_id, origin_account_id=cmd.from_pocket_id,
+        destination_account_id=cmd.to_pocket_id,
     )  # fmt: skip
+    record.event(payer, ctx, kind, told)
 
 
 def _put(
@@ -391,7 +391,7 @@ def _put(
         if status == "PENDING":
             waiting = PendingTransfer(cmd.from_pocket_id, cmd.to_pocket_id)
             payer.put(payer.pending, transfer_id, waiting)
-            _tell(payer, cmd, ctx, transfer_id, "processing")
+            _tell(payer, cmd, ctx, transfer_id, kinds.ON_US_PROCESSING)
     return {
         "transfer_id": str(transfer_id),
         "status": status,

@@ -1,7 +1,7 @@
 """Keeping secrets and proving knowledge of them; the algorithms themselves are libraries'.
 
 Sealed values are AES-256-GCM, bound to the place they belong to. Tokens are stored as hashes,
-passwords as argon2id. Requests are signed with HMAC-SHA256.
+passwords as argon2id. Requests are signed with HMAC-SHA256, what leaves the bank with Ed25519.
 """
 
 import base64
@@ -13,8 +13,10 @@ import secrets
 from collections.abc import Iterable, Sequence
 
 import argon2
-from cryptography.exceptions import InvalidTag
+from cryptography.exceptions import InvalidSignature, InvalidTag
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from billfold.kit.errors import Broken
 
@@ -43,7 +45,7 @@ class Vault:
     was sealed with (see `place`), so it cannot be moved to another row, column or tenant.
     """
 
-    __slots__ = ("_ciphers", "_current", "_index_key")
+    __slots__ = ("_ciphers", "_current", "_index_key", "_signers", "_vouching")
 
     def __init__(self, key: bytes, *, retired: Sequence[bytes] = ()) -> None:
         for each in (key, *retired):
@@ -51,6 +53,11 @@ class Vault:
                 raise ValueError(f"a key of the vault has {KEY_BYTES} bytes, not {len(each)}")
         self._current = _key_id(key)
         self._ciphers = {_key_id(each): AESGCM(each) for each in (*retired, key)}
+        self._vouching = {_key_id(each): _derived(each, b"vouch") for each in (*retired, key)}
+        self._signers = {
+            _key_id(each): Ed25519PrivateKey.from_private_bytes(_derived(each, b"sign"))
+            for each in (*retired, key)
+        }
         self._index_key = hashlib.blake2b(key, person=b"billfold.index", digest_size=32).digest()
 
     def seal(self, plain: bytes, aad: bytes) -> bytes:
@@ -80,6 +87,46 @@ class Vault:
         Made under the current key: after a change of key indexes are made anew.
         """
         return hmac.digest(self._index_key, _joined((purpose, text)), "sha256")
+
+    def vouch(self, message: bytes, purpose: str) -> bytes:
+        """Return the id of the current key (4 bytes) and the HMAC-SHA256 of a message under it."""
+        return self._current + hmac.digest(
+            self._vouching[self._current], _joined((purpose,)) + message, "sha256"
+        )
+
+    def has_vouched(self, voucher: bytes, message: bytes, purpose: str) -> bool:
+        """Tell whether `vouch` gave this for the message, now or under a retired key."""
+        key_id, digest = voucher[:_KEY_ID_BYTES], voucher[_KEY_ID_BYTES:]
+        key = self._vouching.get(key_id)
+        if key is None:
+            return False
+        return hmac.compare_digest(
+            digest, hmac.digest(key, _joined((purpose,)) + message, "sha256")
+        )
+
+    def sign(self, message: bytes) -> bytes:
+        """Return the id of the current key (4 bytes) and an Ed25519 signature made with it."""
+        return self._current + self._signers[self._current].sign(message)
+
+    def has_signed(self, signature: bytes, message: bytes) -> bool:
+        """Tell whether `sign` gave this for the message, now or under a retired key."""
+        signer = self._signers.get(signature[:_KEY_ID_BYTES])
+        if signer is None:
+            return False
+        try:
+            signer.public_key().verify(signature[_KEY_ID_BYTES:], message)
+        except InvalidSignature:
+            return False
+        return True
+
+    def public_keys(self) -> dict[str, str]:
+        """Return the PEM of every public key that signatures are checked with, by its id in hex."""
+        return {
+            key_id.hex(): signer.public_key()
+            .public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+            .decode()
+            for key_id, signer in self._signers.items()
+        }
 
 
 def place(table: str, column: str, row_id: object, tenant_id: object) -> bytes:
@@ -176,6 +223,11 @@ def _request_digest(secret: str | bytes, idempotency_key: str, path: str, body: 
 
 def _key_id(key: bytes) -> bytes:
     return hashlib.blake2b(key, person=b"billfold.key-id", digest_size=_KEY_ID_BYTES).digest()
+
+
+def _derived(key: bytes, use: bytes) -> bytes:
+    """Return the key for one use: 32 bytes that tell nothing about the key itself."""
+    return hashlib.blake2b(key, person=b"billfold." + use, digest_size=KEY_BYTES).digest()
 
 
 def _joined(parts: Iterable[str]) -> bytes:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     Connection: TypeAlias = asyncpg.Connection[asyncpg.Record] | PoolConnectionProxy[asyncpg.Record]
     Pool: TypeAlias = asyncpg.Pool[asyncpg.Record]
 
+APP_ROLE = "billfold_app"
+"""As whom the application works: it uses the tables and owns none. Some it may only add to."""
 _STATEMENTS_KEPT = 1024
 _COMMAND_SECONDS = 60.0
 _SESSION = {
@@ -32,13 +34,15 @@ async def create_pool(
     max_size: int = 10,
     statement_cache_size: int = _STATEMENTS_KEPT,
     command_timeout: float | None = _COMMAND_SECONDS,
+    role: str | None = None,
     server_settings: Mapping[str, str] | None = None,
 ) -> "Pool":
     """Return an open pool of `min_size` to `max_size` connections whose sessions speak UTC.
 
     `command_timeout` is seconds per command, None for no limit. Prepared statements are kept as
     long as their connection; `statement_cache_size` 0 is for poolers that hand one session to
-    several clients. Raises what the driver raises when the database does not answer.
+    several clients. `role` is whose rights the sessions have. Raises what the driver
+    raises when the database does not answer.
     """
     return await asyncpg.create_pool(
         dsn,
@@ -47,7 +51,11 @@ async def create_pool(
         statement_cache_size=statement_cache_size,
         max_cached_statement_lifetime=0,
         command_timeout=command_timeout,
-        server_settings={**_SESSION, **(server_settings or {})},
+        server_settings={
+            **_SESSION,
+            **({} if role is None else {"role": role}),
+            **(server_settings or {}),
+        },
         reset=_leave_as_it_is,
     )
 

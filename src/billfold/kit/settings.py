@@ -164,6 +164,10 @@ class Settings:
     mail_from: Annotated[
         str, Setting(kinds.text("an address of mail"), "From whom letters are.")
     ] = "Billfold <no-reply@localhost>"
+    audit_seals: Annotated[
+        Path | None,
+        Setting(kinds.PATH, "The file that seals of the audit log are added to, out of the bank."),
+    ] = None
     log_level: Annotated[
         str,
         Setting(

@@ -6,7 +6,7 @@ import asyncio
 import shutil
 import sys
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, contextmanager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -21,10 +21,13 @@ from billfold.engine.pending import carry_out_pending
 from billfold.engine.worker import Worker
 from billfold.interfaces.auth.app import auth_document
 from billfold.interfaces.cli.ground import CannotGoOn, Report
+from billfold.interfaces.cli.sandbox_file import sandbox_of
 from billfold.interfaces.customer_api.app import customer_document
 from billfold.interfaces.http.plain import serve_plain
 from billfold.interfaces.http.serve import https_server
 from billfold.interfaces.outbound.courier import Courier
+from billfold.interfaces.outbound.crier import Crier, tell_failing
+from billfold.interfaces.outbound.notary import Notary
 from billfold.interfaces.outbound.post import Post
 from billfold.interfaces.partner_api.app import partner_document, partner_routes
 from billfold.interfaces.sandbox import routes as sandbox_routes
@@ -32,13 +35,17 @@ from billfold.kit.clock import wall_now
 from billfold.kit.settings import Settings, variable_of
 from billfold.kit.tls import TlsFiles, ensure_certificates
 from billfold.migrations import runner
+from billfold.wiring.archiving import SEALS, archive_of
 from billfold.wiring.calling import messenger_of
 from billfold.wiring.mailing import mail_of
-from billfold.wiring.opening import found, open_bank
+from billfold.wiring.opening import found, open_bank, vault_of
+from billfold.wiring.outside import Caller, call_sandbox
 
 if TYPE_CHECKING:
     from billfold.engine.bank import Bank
+    from billfold.kit.crypto import Vault
     from billfold.kit.db import Connection
+    from billfold.ports.archive import Archive
 
 DATABASE = "billfold"
 APP = "billfold.wiring:partner_app"
@@ -194,11 +201,21 @@ class Wiring:
 
     async def work(self, bank: Bank, stop: asyncio.Event) -> None:
         """Do what is due until told to stop."""
-        worker = Worker(bank, carry_out_pending, Post(mail_of(bank.settings)))
-        courier = Courier(bank.pool, bank.vault, messenger_of(bank.settings))
+        errands = (Crier(), Post(mail_of(bank.settings)), Notary(archive_of(bank.settings)))
+        worker = Worker(bank, carry_out_pending, *errands)
+        messenger, told = messenger_of(bank.settings), tell_failing(bank.vault)
+        courier = Courier(bank.pool, bank.vault, messenger, on_failing=told)
         async with asyncio.TaskGroup() as both:
             both.create_task(worker.run(stop))
             both.create_task(courier.run(stop))
+
+    def vault(self, settings: Settings) -> Vault:
+        """Return what seals and vouches."""
+        return vault_of(settings)
+
+    def archive(self, settings: Settings) -> Archive:
+        """Return where the seals of the audit log are carried to."""
+        return archive_of(settings)
 
     def environment(self, settings: Settings, dsn: str, **changes: object) -> dict[str, str]:
         """Return the environment in which a child process sees these settings."""
@@ -206,6 +223,10 @@ class Wiring:
         address = {variable_of("database_url"): dsn, "PYTHONUNBUFFERED": "1"}
         state = {variable_of("state_dir"): str(settings.state_dir)}
         return {**self._environ, **named, **state, **address}
+
+    def outside(self, settings: Settings, *, customer: bool) -> AbstractContextManager[Caller]:
+        """Call a running sandbox with the credentials it wrote down."""
+        return call_sandbox(sandbox_of(settings.state_dir), customer=customer)
 
     def program(self) -> Sequence[str]:
         """Return the words that start this program, for a child process."""
@@ -222,7 +243,7 @@ class Wiring:
                     "Another process uses the database.", "Stop the other sandbox first."
                 )
             shutil.rmtree(folder)
-        for name in ("sandbox.json", "story.jsonl", "encryption.key"):
+        for name in ("sandbox.json", "story.jsonl", "encryption.key", SEALS):
             (state_dir / name).unlink(missing_ok=True)
 
 

@@ -22,13 +22,13 @@ from billfold.flows.command import Terms
 from billfold.interfaces.cli.ground import CannotGoOn
 from billfold.kit.clock import wall_now
 from billfold.kit.crypto import KEY_BYTES, Vault
-from billfold.kit.db import create_pool
+from billfold.kit.db import APP_ROLE, create_pool
 from billfold.kit.paging import Pager
 from billfold.kit.settings import Settings
 from billfold.migrations import runner
 
 if TYPE_CHECKING:
-    from billfold.kit.db import Connection
+    from billfold.kit.db import Connection, Pool
 
 POOL_MAX = 12
 SEED_BYTES = 32
@@ -44,14 +44,13 @@ async def open_bank(
 
     Raises CannotGoOn when there is no bank, or its schema is another release's.
     """
-    pool = await create_pool(dsn, min_size=1, max_size=pool_max)
-    async with pool:
+    async with await _pool(dsn, pool_max) as pool:
         async with pool.acquire() as conn:
             seed = await _foundation(conn)
             await feed.mend_positions(conn)
             calendars = await load_calendars(conn)
             market = await load_market(conn, calendars)
-        terms = _terms(settings)
+        terms, vault = _terms(settings), vault_of(settings)
         engine = Engine(
             pool,
             market=market,
@@ -59,6 +58,7 @@ async def open_bank(
             terms=terms,
             seed=seed,
             test_clock=not settings.is_production,
+            vault=vault,
             lanes=settings.lanes,
             batch_limit=settings.batch_limit,
         )
@@ -71,7 +71,7 @@ async def open_bank(
             seed=seed,
             settings=settings,
             pager=Pager(hashlib.blake2b(seed, person=b"billfold.pager").digest()),
-            vault=_vault(settings),
+            vault=vault,
         )
         await engine.start()
         try:
@@ -99,9 +99,21 @@ async def found(settings: Settings, dsn: str) -> None:
         await enrol_house(bank)
 
 
+async def _pool(dsn: str, most: int) -> Pool:
+    """Return connections in the application's role. Raises CannotGoOn when there is no such."""
+    try:
+        return await create_pool(dsn, min_size=1, max_size=most, role=APP_ROLE)
+    except asyncpg.InvalidParameterValueError as error:
+        raise CannotGoOn(f"The database has no role {APP_ROLE}.", _MIGRATE) from error
+
+
 async def _foundation(conn: Connection) -> bytes:
     """Return the seed of the bank. Raises CannotGoOn when there is none to be opened."""
-    if await runner.pending(conn):
+    try:
+        pending = await runner.pending(conn)
+    except asyncpg.InsufficientPrivilegeError:  # a shape older than the role
+        pending = [APP_ROLE]
+    if pending:
         raise CannotGoOn("The database does not have this release's shape.", _MIGRATE)
     known = await find_foundation(conn)
     if known is None:
@@ -119,7 +131,8 @@ def _terms(settings: Settings) -> Terms:
     )
 
 
-def _vault(settings: Settings) -> Vault:
+def vault_of(settings: Settings) -> Vault:
+    """Return what seals and vouches: the key of the settings, or the one a sandbox keeps."""
     key = settings.encryption_key or _kept_key(settings.state_dir)
     return Vault(key, retired=settings.retired_encryption_keys)
 

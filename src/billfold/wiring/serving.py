@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
-from collections.abc import AsyncIterator
+import signal
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
+from types import FrameType
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -15,6 +19,7 @@ from billfold.interfaces.auth.pages.app import create_pages_app
 from billfold.interfaces.cli.supervision import end_with_parent
 from billfold.interfaces.customer_api.app import create_customer_app
 from billfold.interfaces.http.late import LateApp
+from billfold.interfaces.http.newsroom import Newsroom, newsroom_of
 from billfold.interfaces.inbound.receive import receive
 from billfold.interfaces.partner_api.app import create_partner_app, partner_routes
 from billfold.interfaces.sandbox import routes as sandbox_routes
@@ -39,29 +44,57 @@ def partner_app() -> LateApp:
     @asynccontextmanager
     async def open_app() -> AsyncIterator[Houses]:
         async with open_bank(settings, settings.database_url or "") as bank:
-            app = make_houses(bank)
+            app = make_houses(bank, _newsroom(bank))
             calm_collector()
             yield app
 
     return LateApp(open_app)
 
 
-def make_houses(bank: Bank) -> Houses:
-    """Return everything the server of a bank answers."""
+def _newsroom(bank: Bank) -> Newsroom:
+    """Return the newsroom of a worker. The server waits for answers: streams end when told to."""
+    sandbox = not bank.settings.is_production
+    made = Newsroom(bank.pool, sandbox=sandbox, on_open=lambda: _on_signals(made.stop))
+    return made
+
+
+def _on_signals(stop: Callable[[], None]) -> None:
+    """Call `stop` in this loop besides what happens when the process is told to end."""
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, partial(_both, loop, stop, signal.getsignal(number)))
+
+
+def _both(
+    loop: asyncio.AbstractEventLoop,
+    stop: Callable[[], None],
+    before: object,
+    number: int,
+    frame: FrameType | None,
+) -> None:
+    loop.call_soon_threadsafe(stop)
+    if callable(before):
+        before(number, frame)
+
+
+def make_houses(bank: Bank, newsroom: Newsroom | None = None) -> Houses:
+    """Return everything the server of a bank answers; both APIs tell events from one newsroom."""
+    newsroom = newsroom or newsroom_of(bank)
     return Houses(
         bank.settings,
-        partner=make_partner_app(bank),
+        partner=make_partner_app(bank, newsroom),
         auth=create_auth_app(bank),
-        customer=create_customer_app(bank),
+        customer=create_customer_app(bank, newsroom=newsroom),
         pages=create_pages_app(bank),
     )
 
 
-def make_partner_app(bank: Bank) -> Litestar:
+def make_partner_app(bank: Bank, newsroom: Newsroom | None = None) -> Litestar:
     """Return the Partner API of a bank; in a sandbox with the sandbox's operations."""
     if bank.settings.is_production:
-        return create_partner_app(bank, routes=partner_routes())
-    app = create_partner_app(bank, routes=partner_routes(sandbox_routes.ROUTES))
+        return create_partner_app(bank, routes=partner_routes(), newsroom=newsroom)
+    routes = partner_routes(sandbox_routes.ROUTES)
+    app = create_partner_app(bank, routes=routes, newsroom=newsroom)
     sandbox_routes.set_up(app, bank, Simulated(SimulatedBank(bank.seed)))
     return app
 

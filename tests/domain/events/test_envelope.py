@@ -1,37 +1,42 @@
-"""An event as it is told."""
+"""What surrounds every event."""
 
 import json
-from typing import Any
+from datetime import UTC, datetime
 from uuid import UUID
-
-from tests.domain.raised import RAISED
 
 from billfold.domain.events import encode_envelope
 
-ID = UUID(int=1)
+AT = datetime(2025, 6, 2, 13, 0, 1, tzinfo=UTC)
+EVENT, CUSTOMER = UUID(int=7), UUID(int=8)
 
 
 def told(**fields):
-    usual: dict[str, Any] = {
-        "payload_json": '{"a": 1}', "sequence": 3, "previous_sequence": 1, "customer_id": None
+    given = {
+        "event_id": EVENT, "kind": "trades.maturity", "raised_at": AT, "payload_json": '{"a":1}',
+        "sequence": 5, "previous_sequence": 3, "customer_id": None, "resource_version": 9,
     }  # fmt: skip
-    return encode_envelope(event_id=ID, kind="trades.maturity", raised_at=RAISED, **usual | fields)
+    return json.loads(encode_envelope(**{**given, **fields}))
 
 
-def test_an_event_says_what_happened_and_where_it_stands():
-    assert json.loads(told()) == {
-        "event_id": str(ID),
+def test_a_partner_is_told_what_happened_and_in_which_order():
+    assert told() == {
+        "event_id": str(EVENT),
         "event_type": "trades.maturity",
-        "timestamp": "2025-06-02T13:00:00.000000Z",
-        "sequence": 3,
-        "previous_sequence": 1,
+        "timestamp": "2025-06-02T13:00:01Z",
+        "sequence": 5,
+        "previous_sequence": 3,
+        "api_version": "v1",
+        "resource_version": 9,
         "payload": {"a": 1},
     }
 
 
-def test_a_customer_is_told_who_it_is():
-    assert json.loads(told(customer_id=ID))["customer_id"] == str(ID)
+def test_a_customer_is_told_who_he_is():
+    assert told(customer_id=CUSTOMER)["customer_id"] == str(CUSTOMER)
 
 
-def test_the_same_event_is_always_the_same_bytes():
-    assert told() == told(payload_json=b'{"a": 1}')
+def test_what_never_happened_has_no_place_in_the_order():
+    simulated = told(sequence=None, previous_sequence=None, resource_version=None)
+    assert [simulated[name] for name in ("sequence", "previous_sequence", "resource_version")] == [
+        None, None, None,
+    ]  # fmt: skip

@@ -74,7 +74,7 @@ async def test_a_service_user_needs_no_person(conn, anna):
     token = await issue(conn, robot, anna, user_id=None)
     found = await oauth.find_access(conn, token, wall_now())
     assert found is not None
-    assert (found.user_id, found.member_id, found.role) == (None, None, "SERVICE")
+    assert (found.user_id, found.member_id, found.role) == (None, robot.member_id, "SERVICE")
 
 
 async def test_only_the_hash_of_a_token_is_kept(conn, client, anna):

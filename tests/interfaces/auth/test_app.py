@@ -5,6 +5,7 @@ import pytest
 from tests.interfaces.auth.relying import AUTHORIZE, ISSUER, PAR, TOKEN, refused
 
 from billfold.interfaces.auth.app import auth_document
+from billfold.kit.clock import wall_now
 from billfold.kit.settings import Settings
 
 ENDPOINTS = [
@@ -45,11 +46,16 @@ async def test_plain_http_is_refused_before_anything_is_read(app, method, path):
 
 
 async def test_an_address_that_asks_too_often_waits(books, bank):
-    await books.http.get(AUTHORIZE)
+    first = await books.http.get(AUTHORIZE)
+    left = [int(first.headers[f"x-ratelimit-{name}"]) for name in ("limit", "remaining", "reset")]
+    assert left[:2] == [300, 299]
+    assert 0 < left[2] - wall_now().timestamp() <= 60
     await bank.pool.execute("UPDATE rate_window SET used = 300 WHERE kind = 'login'")
     answer = await books.push()
     assert answer.status_code == 429
     assert 1 <= int(answer.headers["retry-after"]) <= 60
+    assert answer.headers["x-ratelimit-remaining"] == "0"
+    assert answer.json()["detail"] == "300 requests per minute are let in from one address."
     assert (await books.http.get("/.well-known/openid-configuration")).status_code == 200
     assert await bank.pool.fetchval("SELECT count(*) FROM authorization_request") == 0
 

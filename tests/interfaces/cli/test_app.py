@@ -32,8 +32,9 @@ ALL = sorted(commands(build_app(Wiring({}), bench)))
 def test_every_command_of_the_house_is_there():
     top = {words[0] for words in ALL}
     assert top == {
-        "bench", "calendar", "client", "clock", "deprecations", "doctor", "market", "migrate",
-        "openapi", "partner", "people", "pocket", "sandbox", "serve", "verify", "worker",
+        "audit", "bench", "calendar", "client", "clock", "deprecations", "doctor", "listen",
+        "market", "migrate", "openapi", "partner", "people", "pocket", "sandbox", "serve",
+        "trigger", "verify", "worker",
     }  # fmt: skip
     assert {words[1] for words in ALL if words[0] == "clock" and len(words) > 1} == {
         "show", "set", "advance", "next", "freeze", "resume",

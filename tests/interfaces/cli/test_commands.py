@@ -245,3 +245,62 @@ def test_callers_of_deprecated_operations_are_listed(founded, database_dsn):
     said = founded("deprecations")[1]
     assert "list_accounts" in said
     assert "acme" in said
+
+
+def test_a_customers_program_is_in_his_audit_log(founded, database_dsn, tmp_path):
+    founded("partner", "create", "acme")
+    customer = str(partner_places(SEED.encode(), "acme").dummy_customer_id)
+    for name in ("one", "two"):
+        key = ec.generate_private_key(ec.SECP256R1()).public_key()
+        pem = key.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+        (tmp_path / name).write_bytes(pem)
+    words = ("--scope", "pockets.read", "--client-id", "bot", "--key", str(tmp_path / "one"))
+    assert founded("client", "create", "Bot", *words, "--customer", customer)[0] == 0
+    assert founded("client", "rotate", "bot", str(tmp_path / "two"))[0] == 0
+    assert founded("client", "revoke", "bot")[0] == 0
+    log = _fetch(database_dsn, "SELECT action, customer_id FROM audit_entry ORDER BY entry_no")
+    assert [(row["action"], str(row["customer_id"])) for row in log] == [
+        ("service_user.created", customer), ("service_user.key_rotated", customer),
+        ("member.deactivated", customer),
+    ]  # fmt: skip
+
+
+def test_the_audit_log_is_shown_exported_and_sealed(founded, database_dsn, tmp_path):
+    founded("partner", "create", "acme")
+    pocket = str(partner_places(SEED.encode(), "acme").facilitation_pocket_id)
+    assert founded("pocket", "freeze", pocket)[0] == 0
+    customer = str(_fetch(database_dsn, "SELECT customer_id FROM audit_head")[0]["customer_id"])
+    status, said = founded("audit", "list", customer)
+    assert status == 0
+    assert "pocket.updated" in said
+    assert "operator" in said
+    status, said = founded("audit", "export", customer, "--from", "2020-01-01T00:00:00Z")
+    told = json.loads(said)
+    assert (told["action"], told["details"]) == ("pocket.updated", {"status": "FROZEN"})
+    assert founded("audit", "export", customer, "--to", "2020-01-01T00:00:00Z") == (0, "")
+    assert "not sealed, since" in founded("doctor")[1]
+    assert "1 made; 1 are kept" in founded("audit", "seal")[1]
+    assert "audit log sealed" in founded("doctor")[1]
+    assert "0 made; 1 are kept" in founded("audit", "seal")[1]
+    assert "BEGIN PUBLIC KEY" in founded("audit", "keys")[1]
+    assert "offset" in founded("audit", "list", customer, "--from", "2020-01-01")[1]
+
+
+def test_the_proof_misses_what_was_cut_off_the_audit_log(founded, database_dsn, tmp_path):
+    founded("partner", "create", "acme")
+    founded("pocket", "freeze", str(partner_places(SEED.encode(), "acme").facilitation_pocket_id))
+    founded("audit", "seal")
+    assert founded("verify")[0] == 0
+    for statement in (
+        "ALTER TABLE audit_entry DISABLE TRIGGER ALL", "ALTER TABLE audit_seal DISABLE TRIGGER ALL",
+        "DELETE FROM audit_entry", "DELETE FROM audit_head", "DELETE FROM audit_seal",
+    ):  # fmt: skip
+        _fetch(database_dsn, statement)
+    kept = tmp_path / "audit-seals.txt"
+    status, said = founded("verify")
+    assert status == 1
+    assert "audit_entry" in said
+    moved = kept.rename(tmp_path / "elsewhere.txt")
+    assert founded("verify")[0] == 0
+    assert founded("verify", "--seals", str(moved))[0] == 1
+    assert "cannot be read" in founded("verify", "--seals", str(tmp_path / "nothing.txt"))[1]

@@ -2,6 +2,7 @@
 
 import re
 
+from tests.domain.oauth.programs import new_key
 from tests.interfaces.cli.test_commands import _fetch, billfold, founded
 
 from billfold.engine.founding import partner_places
@@ -42,6 +43,11 @@ def test_a_person_is_shut_out_and_gone_from_the_list(founded, database_dsn):
     assert founded("people", "deactivate", "anna@acme.example")[0] == 0
     assert "anna@acme.example" not in founded("people", "list")[1]
     assert _fetch(database_dsn, "SELECT 1 FROM mailed_link") == []
+    log = _fetch(database_dsn, "SELECT action, actor_name FROM audit_entry ORDER BY entry_no")
+    assert [tuple(row) for row in log] == [
+        ("member.added", "operator"), ("user.factor_changed", "operator"),
+        ("member.deactivated", "operator"),
+    ]  # fmt: skip
 
 
 def test_it_says_what_is_wrong(founded):
@@ -52,3 +58,24 @@ def test_it_says_what_is_wrong(founded):
     nobody = "8f3b6f60-0000-4000-8000-00000000aaaa"
     assert "no such customer" in founded("people", "add", *ANNA, "--customer", nobody)[1]
     assert "email" in founded("people", "add", "anna", "--customer", own)[1]
+
+
+def test_what_the_operator_does_is_in_the_log_of_the_team(founded, database_dsn, tmp_path):
+    own = customer(founded)
+    founded("people", "add", *ANNA, "--customer", own, "--role", "ADMIN")
+    key = tmp_path / "key.pem"
+    key.write_text(new_key().pem)
+    founded(
+        "client", "create", "Ledger", "--client-id", "ledger", "--scope", "pockets.read",
+        "--customer", own, "--key", str(key),
+    )  # fmt: skip
+    founded("client", "revoke", "ledger")
+    founded("people", "deactivate", "anna@acme.example")
+    rows = _fetch(
+        database_dsn,
+        "SELECT action FROM audit_entry WHERE actor = 'OPERATOR' AND resource_type = 'member' "
+        "ORDER BY entry_no",
+    )
+    assert [row["action"] for row in rows] == [
+        "member.added", "service_user.created", "member.deactivated", "member.deactivated",
+    ]  # fmt: skip

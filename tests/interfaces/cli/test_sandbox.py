@@ -9,9 +9,11 @@ import ssl
 import stat
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
 from datetime import date, datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import httpx
@@ -21,6 +23,7 @@ import pytest
 from rich.console import Console
 
 import billfold
+from billfold.client import unwrap
 from billfold.domain.tbills import Market
 from billfold.interfaces.cli import story as stories
 from billfold.interfaces.cli.sandbox_file import SandboxFile
@@ -33,6 +36,7 @@ from billfold.kit.money import cents_for, format_usd
 
 SEED = 7
 START_SECONDS = 90
+SECRET = "a secret that the program knows"
 SOURCE = Path(billfold.__file__).parents[1]
 
 
@@ -77,6 +81,14 @@ class Sandbox:
 
     def home(self):
         return msgspec.json.decode((self.state / "sandbox.json").read_bytes(), type=SandboxFile)
+
+    def run(self, *words):
+        """Start another command in the folder of the sandbox."""
+        return subprocess.Popen(
+            [sys.executable, "-m", "billfold", *map(str, words)], cwd=self.state.parent,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            env={**os.environ, "PYTHONPATH": str(SOURCE), "PYTHONUNBUFFERED": "1"},
+        )  # fmt: skip
 
     def end(self, number=signal.SIGINT):
         if self.process.poll() is None:
@@ -287,6 +299,36 @@ def test_a_second_sandbox_says_that_the_port_is_taken(sandbox):
     )
     assert done.returncode == 1
     assert f"Port {sandbox.port}" in done.stderr
+
+
+def test_what_is_triggered_is_listened_to_and_forwarded_with_a_signature(sandbox):
+    got: list[object] = []
+
+    class Program(BaseHTTPRequestHandler):
+        def do_POST(self):
+            body = self.rfile.read(int(self.headers["content-length"]))
+            got.append(unwrap(body, dict(self.headers), shared_secret=SECRET).event_type)
+            self.send_response(204)
+            self.end_headers()
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Program)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    kinds = ["transfers.wire.in.success", "trades.maturity"]
+    with sandbox.run(
+        "listen", "--forward-to", server.server_port, "--secret", SECRET, "--count", 2,
+        "--api", "customer",
+    ) as listening:  # fmt: skip
+        assert SECRET in [listening.stdout.readline() for _ in range(3)][2]
+        for kind in kinds:
+            with sandbox.run("trigger", kind) as told:
+                assert told.wait(START_SECONDS) == 0, told.stderr.read()
+        assert listening.wait(START_SECONDS) == 0
+        shown = listening.stdout.read()
+    server.shutdown()
+    server.server_close()
+    assert got == kinds
+    assert all(kind in shown for kind in kinds)
+    assert shown.count("204 No Content") == 2
 
 
 def test_a_server_that_is_killed_comes_back(sandbox):

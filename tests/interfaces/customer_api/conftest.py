@@ -24,7 +24,7 @@ async def world(bank):
     await close_app(app)
     await close_house_days(bank, await bank.now())
     async with bank.pool.acquire() as conn:
-        report = await verify_bank(conn, market=bank.market)
+        report = await verify_bank(conn, market=bank.market, vault=bank.vault)
     assert report.is_clean, report.findings[:5]
 
 

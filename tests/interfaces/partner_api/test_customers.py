@@ -1,7 +1,13 @@
 """Customers over HTTP: listed, read, changed and closed."""
 
+from datetime import UTC, datetime
+from uuid import UUID
+
 import pytest
 from tests.interfaces.partner_api.desk import UNKNOWN
+
+from billfold.domain.directory import CustomerRow
+from billfold.interfaces.http.shapes.customer import Name, render_customer
 
 PATH = "/api/v1/customers/"
 ADDRESS = {
@@ -44,6 +50,27 @@ async def test_a_person_has_a_name_in_parts_and_a_business_one_text(desk):
         assert shown["date_of_birth"] is None
     business = await desk.get(f"{PATH}{await desk.customer('Northwind')}/")
     assert (business["name"], business["date_of_birth"]) == ("Northwind", None)
+
+
+@pytest.mark.parametrize(
+    ("written", "parts"),
+    [
+        ("Ada K. von Stone", ("Ada", "K. von", "Stone")),
+        ("Ada Stone", ("Ada", None, "Stone")),
+        ("Stone", ("", None, "Stone")),
+        (" ", ("", None, "")),
+    ],
+    ids=["four words", "two", "one", "none"],
+)
+def test_a_name_in_one_line_is_shown_in_parts(written, parts):
+    row = CustomerRow(
+        customer_id=UUID(int=1), partner_id=None, role="customer", type="INDIVIDUAL",
+        name=written, account_status="OPEN", profile="{}", closed_at=None, closure_reason=None,
+        opened_at=datetime(2025, 6, 2, tzinfo=UTC),
+    )  # fmt: skip
+    name = render_customer(row).name
+    assert isinstance(name, Name)
+    assert (name.first_name, name.middle_name, name.last_name) == parts
 
 
 @pytest.mark.parametrize(

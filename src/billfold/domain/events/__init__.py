@@ -1,11 +1,21 @@
 """Events: what can be told of to whoever subscribes.
 
-Owns the kinds of events and who is told of which. Never decides whether something happened: the
-flow in which it happens writes the event.
+Owns the kinds of events, what each says and who may see it. Never decides whether something
+happened: the flow in which it happens writes the event. Reads are in `log`.
 """
 
-from billfold.domain.events import feed
-from billfold.domain.events.envelope import encode_envelope
-from billfold.domain.events.kinds import CUSTOMER_KINDS, PARTNER_KINDS
+from billfold.domain.events.envelope import API_VERSION, Envelope, encode_envelope
+from billfold.domain.events.kinds import CUSTOMER_KINDS, KINDS, PARTNER_KINDS, EventKind
+from billfold.domain.events.schemas import example_payload, payload_schema
 
-__all__ = ["CUSTOMER_KINDS", "PARTNER_KINDS", "encode_envelope", "feed"]
+__all__ = [
+    "API_VERSION",
+    "CUSTOMER_KINDS",
+    "KINDS",
+    "PARTNER_KINDS",
+    "Envelope",
+    "EventKind",
+    "encode_envelope",
+    "example_payload",
+    "payload_schema",
+]

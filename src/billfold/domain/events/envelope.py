@@ -1,25 +1,36 @@
-"""An event as it is told: one JSON text, the same in a webhook, a list and a stream."""
+"""What surrounds every event, wherever it is told of: deliveries, lists and streams."""
 
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 import msgspec
 
-from billfold.kit.dates import iso_z
+API_VERSION = "v1"
 
 
 class Envelope(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What every event says, and its payload. Only customers are told `customer_id`."""
+    """One event, once. `event_id` is the same wherever and however often it is told of.
+
+    `sequence` counts what this reader's API can see, without a gap; `previous_sequence` is that of
+    the event told before it. Both are null for an event that never happened (a simulated one).
+    """
 
     event_id: UUID
     event_type: str
-    timestamp: str
+    timestamp: datetime
     sequence: int | None
     previous_sequence: int | None
-    customer_id: UUID | None = None
-    payload: msgspec.Raw
+    api_version: str
+    resource_version: int | None
+    """Of two events about one thing, that with the higher number tells what came later."""
+    customer_id: UUID | msgspec.UnsetType = msgspec.UNSET
+    payload: Any
+
+
+_encode = msgspec.json.Encoder().encode
 
 
 def encode_envelope(
@@ -31,18 +42,19 @@ def encode_envelope(
     sequence: int | None,
     previous_sequence: int | None,
     customer_id: UUID | None,
+    resource_version: int | None = None,
 ) -> bytes:
-    """Return an event as JSON; the same event gives the same bytes."""
-    return msgspec.json.encode(
+    """Return the JSON of an event; `customer_id` only where its customer is told of it."""
+    return _encode(
         Envelope(
             event_id=event_id,
             event_type=kind,
-            timestamp=iso_z(raised_at),
+            timestamp=raised_at,
             sequence=sequence,
             previous_sequence=previous_sequence,
-            customer_id=customer_id,
-            payload=msgspec.Raw(
-                payload_json.encode() if isinstance(payload_json, str) else payload_json
-            ),
+            api_version=API_VERSION,
+            resource_version=resource_version,
+            customer_id=msgspec.UNSET if customer_id is None else customer_id,
+            payload=msgspec.Raw(payload_json),
         )
     )

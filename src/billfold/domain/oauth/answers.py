@@ -9,7 +9,7 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 from uuid import UUID
 
 from billfold.domain.oauth.scopes import in_order
-from billfold.domain.oauth.standing import is_member
+from billfold.domain.oauth.standing import hold_member
 from billfold.kit import crypto, ids
 from billfold.kit.errors import NotFound, Refused
 
@@ -62,7 +62,7 @@ async def approve(
     """
     async with conn.transaction():
         asked = await _take(conn, request_id, now)
-        if not await is_member(conn, customer_id, user_id):
+        if not await hold_member(conn, customer_id, user_id):
             raise Refused("forbidden", "You are no active member of this customer's team.")
         if asked["owner_id"] not in {None, customer_id}:
             raise Refused("forbidden", "This application works for another company only.")

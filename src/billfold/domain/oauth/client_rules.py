@@ -15,6 +15,8 @@ from billfold.kit.errors import FieldError, InvalidInput
 
 PROFILES = ("fapi2", "documented")
 GRANT_TYPES = (CODE, REFRESH, BY_ITSELF)
+ADDRESSES_MAX = 20
+"""How many addresses of each kind a client may have."""
 _ID = re.compile(r"[A-Za-z0-9._-]{1,128}")
 _LOOPBACK = frozenset({"127.0.0.1", "::1"})
 _HOST_CHARS = re.compile(r"[A-Za-z0-9.:-]+")
@@ -39,7 +41,9 @@ class NewClient:
     requires_signature: bool = False
 
 
-def client_of(new: NewClient, client_id: str, now: datetime) -> Client:
+def client_of(
+    new: NewClient, client_id: str, now: datetime, *, member_id: UUID | None = None
+) -> Client:
     """Return the client as it is to be. Raises InvalidInput with every mistake."""
     mistakes = [FieldError((where,), why, "value_error") for where, why in _mistakes(new)]
     if not _ID.fullmatch(client_id):
@@ -59,6 +63,7 @@ def client_of(new: NewClient, client_id: str, now: datetime) -> Client:
         scopes=in_order(new.scopes),
         grant_types=tuple(each for each in GRANT_TYPES if each in new.grant_types),
         customer_id=new.customer_id,
+        member_id=member_id,
         owner_id=new.owner_id,
         dpop_bound=strict if new.dpop_bound is None else new.dpop_bound,
         requires_nonce=strict if new.requires_nonce is None else new.requires_nonce,
@@ -80,9 +85,15 @@ def _mistakes(new: NewClient) -> Iterator[tuple[str, str]]:
     yield from _wrong_scopes(new)
     yield from _wrong_grants(new)
     for where in ("redirect_uris", "post_logout_redirect_uris"):
-        for uri in getattr(new, where):
-            if (why := wrong_redirect(uri)) is not None:
-                yield where, f"{uri!r} {why}"
+        yield from ((where, why) for why in _wrong_addresses(getattr(new, where)))
+
+
+def _wrong_addresses(uris: tuple[str, ...]) -> Iterator[str]:
+    if len(uris) > ADDRESSES_MAX:
+        yield f"may be {ADDRESSES_MAX} at most"
+    for uri in uris:
+        if (why := wrong_redirect(uri)) is not None:
+            yield f"{uri!r} {why}"
 
 
 def _wrong_scopes(new: NewClient) -> Iterator[tuple[str, str]]:

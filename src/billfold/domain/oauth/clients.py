@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 OVERLAP = timedelta(hours=24)
 """How long a key that was replaced is still accepted."""
 _COLUMNS = """client_id, name, description, profile, redirect_uris, post_logout_redirect_uris,
-       scopes, grant_types, customer_id, owner_id, dpop_bound, requires_nonce, requires_signature,
-       created_at, revoked_at"""
-_NEW = f"INSERT INTO oauth_client ({_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, NULL)"  # noqa: E501, S608 - our columns
+       scopes, grant_types, customer_id, member_id, owner_id, dpop_bound, requires_nonce,
+       requires_signature, created_at, revoked_at"""
+_NEW = f"INSERT INTO oauth_client ({_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, NULL)"  # noqa: E501, S608 - our columns
 _FIND = f"SELECT {_COLUMNS} FROM oauth_client WHERE client_id = $1"  # noqa: S608 - our columns
 _LIST = f"SELECT {_COLUMNS} FROM oauth_client ORDER BY created_at, client_id"  # noqa: S608 - ours
 _OWN = f"""
@@ -34,13 +34,17 @@ SELECT {_COLUMNS} FROM oauth_client WHERE owner_id = $1
  ORDER BY revoked_at IS NOT NULL, created_at DESC, client_id
 """  # noqa: S608 - our columns
 _KEYS = """
-SELECT client_id, key_id, algorithm, public_pem, expires_at FROM client_key
+SELECT client_id, key_id, algorithm, public_pem, created_at, expires_at FROM client_key
  WHERE client_id = $1 AND (expires_at IS NULL OR expires_at > $2)
  ORDER BY created_at DESC, key_id
 """
 _NEW_KEY = """
-INSERT INTO client_key (client_id, key_id, algorithm, public_pem, created_at)
-VALUES ($1, $2, $3, $4, $5)
+INSERT INTO client_key (client_id, key_id, algorithm, public_pem, created_at, registered_by)
+VALUES ($1, $2, $3, $4, $5, $6)
+"""
+_REVOKE_KEY = """
+UPDATE client_key SET expires_at = $3
+ WHERE client_id = $1 AND key_id = $2 AND (expires_at IS NULL OR expires_at > $3) RETURNING true
 """
 # One that was already leaving leaves when it was to.
 _RETIRE = """
@@ -54,14 +58,18 @@ _HOLD = "SELECT 1 FROM oauth_client WHERE client_id = $1 FOR UPDATE"
 async def register_client(
     conn: Connection, new: NewClient, *, now: datetime, client_id: str | None = None
 ) -> Client:
-    """Register a program. Raises InvalidInput with every mistake, Refused `duplicate-id`."""
-    made = client_rules.client_of(new, client_id or ids.new().hex, now)
+    """Register a program; one that acts for a customer is a member of its team at once.
+
+    Raises InvalidInput with every mistake, Refused `duplicate-id`.
+    """
+    member_id = None if new.customer_id is None else ids.new()
+    made = client_rules.client_of(new, client_id or ids.new().hex, now, member_id=member_id)
     try:
         await conn.execute(
             _NEW, made.client_id, made.name, made.description, made.profile,
             list(made.redirect_uris), list(made.post_logout_redirect_uris), list(made.scopes),
-            list(made.grant_types), made.customer_id, made.owner_id, made.dpop_bound,
-            made.requires_nonce, made.requires_signature, now,
+            list(made.grant_types), made.customer_id, made.member_id, made.owner_id,
+            made.dpop_bound, made.requires_nonce, made.requires_signature, now,
         )  # fmt: skip
     except asyncpg.UniqueViolationError:
         raise Refused("duplicate-id", f"There is a client {made.client_id!r} already.") from None
@@ -112,10 +120,23 @@ async def revoke_client(conn: Connection, client_id: str, *, now: datetime) -> N
         )  # fmt: skip
 
 
+async def restore_client(conn: Connection, client_id: str) -> None:
+    """Take a client back into use with the keys it has; tokens it had do not come back."""
+    await conn.execute("UPDATE oauth_client SET revoked_at = NULL WHERE client_id = $1", client_id)
+
+
 async def add_client_key(
-    conn: Connection | Pool, client_id: str, key: str, *, now: datetime, key_id: str | None = None
+    conn: Connection | Pool,
+    client_id: str,
+    key: str,
+    *,
+    now: datetime,
+    key_id: str | None = None,
+    by: UUID | None = None,
 ) -> ClientKey:
     """Register a public key, PEM or JWK as text, under `key_id` or its thumbprint.
+
+    `by` is the member who does, None for the operator.
 
     Its kind decides the algorithm: P-256 is ES256, RSA PS256, Ed25519 EdDSA. Raises InvalidInput,
     Refused `duplicate-id`, NotFound.
@@ -124,22 +145,42 @@ async def add_client_key(
     key_id = key_id or known.thumbprint
     pem = to_pem(known.key)
     try:
-        await conn.execute(_NEW_KEY, client_id, key_id, known.algorithm, pem, now)
+        await conn.execute(_NEW_KEY, client_id, key_id, known.algorithm, pem, now, by)
     except asyncpg.UniqueViolationError:
         raise Refused("duplicate-id", f"The key {key_id} is registered already.") from None
     except asyncpg.ForeignKeyViolationError:
         raise NotFound("There is no such client.") from None
-    return ClientKey(client_id, key_id, known.algorithm, pem, None)
+    return ClientKey(client_id, key_id, known.algorithm, pem, now, None)
 
 
 async def rotate_client_key(
-    conn: Connection, client_id: str, key: str, *, now: datetime, overlap: timedelta = OVERLAP
+    conn: Connection,
+    client_id: str,
+    key: str,
+    *,
+    now: datetime,
+    overlap: timedelta = OVERLAP,
+    by: UUID | None = None,
 ) -> ClientKey:
     """Register a key in the place of all others; those are accepted for `overlap` more."""
     async with conn.transaction():
-        added = await add_client_key(conn, client_id, key, now=now)
+        added = await add_client_key(conn, client_id, key, now=now, by=by)
         await conn.execute(_RETIRE, client_id, now + overlap, added.key_id)
     return added
+
+
+async def revoke_client_key(
+    conn: Connection, client_id: str, key_id: str, *, now: datetime
+) -> None:
+    """Take a key out of use at once, with every token of its client. Raises NotFound.
+
+    Nobody can tell which token came of a key that somebody else may have had.
+    """
+    async with conn.transaction():
+        if not await conn.fetchval(_REVOKE_KEY, client_id, key_id, now):
+            raise NotFound("There is no such key in use.")
+        await conn.execute("DELETE FROM access_token WHERE client_id = $1", client_id)
+        await conn.execute("DELETE FROM refresh_token WHERE client_id = $1", client_id)
 
 
 async def retire_client_key(
@@ -195,6 +236,7 @@ def _client(row: Any) -> Client:  # noqa: ANN401 - a record of asyncpg
         scopes=tuple(row["scopes"]),
         grant_types=tuple(row["grant_types"]),
         customer_id=customer_id,
+        member_id=row["member_id"],
         owner_id=row["owner_id"],
         dpop_bound=row["dpop_bound"],
         requires_nonce=row["requires_nonce"],

@@ -30,6 +30,10 @@ _REVOKE = """
 UPDATE oauth_grant SET revoked_at = $3
  WHERE grant_id = $1 AND user_id = $2 AND revoked_at IS NULL RETURNING true
 """
+_REVOKE_MEMBER = """
+UPDATE oauth_grant SET revoked_at = $3
+ WHERE customer_id = $1 AND user_id = $2 AND revoked_at IS NULL
+"""
 _TOLD = """
 SELECT true AS is_access, client_id, user_id, customer_id, scopes, jkt, issued_at, expires_at
   FROM access_token WHERE token_hash = $1 AND client_id = $2 AND expires_at > $3
@@ -99,6 +103,19 @@ async def revoke_all_of(conn: Connection, user_id: UUID) -> None:
         )
         await conn.execute("DELETE FROM access_token WHERE user_id = $1", user_id)
         await conn.execute("DELETE FROM refresh_token WHERE user_id = $1", user_id)
+
+
+async def revoke_member(
+    conn: Connection, customer_id: UUID, user_id: UUID, *, now: datetime
+) -> None:
+    """End all that a person granted for one customer, with every token; for others it goes on."""
+    async with conn.transaction():
+        await conn.execute(_REVOKE_MEMBER, customer_id, user_id, now)
+        for statement in (
+            "DELETE FROM access_token WHERE customer_id = $1 AND user_id = $2",
+            "DELETE FROM refresh_token WHERE customer_id = $1 AND user_id = $2",
+        ):
+            await conn.execute(statement, customer_id, user_id)
 
 
 async def leave_session(conn: Connection, client_id: str, session_id: UUID) -> None:

@@ -17,3 +17,8 @@ SELECT true FROM membership m JOIN person p USING (user_id)
 async def is_member(conn: Connection | Pool, customer_id: UUID, user_id: UUID) -> bool:
     """Tell whether an active person is an active member of a customer's team."""
     return await conn.fetchval(_MEMBER, customer_id, user_id) is True
+
+
+async def hold_member(conn: Connection, customer_id: UUID, user_id: UUID) -> bool:
+    """Tell the same, and let nobody deactivate him before the transaction ends."""
+    return await conn.fetchval(f"{_MEMBER} FOR SHARE OF m", customer_id, user_id) is True

@@ -23,7 +23,8 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
 """
 _FIND = """
 SELECT t.client_id, t.user_id, t.customer_id, t.scopes, t.jkt, t.auth_time, t.issued_at,
-       t.expires_at, m.role, m.member_id, c.profile, c.requires_nonce, c.requires_signature
+       t.expires_at, m.role, coalesce(m.member_id, c.member_id) AS member_id, c.profile,
+       c.requires_nonce, c.requires_signature
   FROM access_token t JOIN oauth_client c USING (client_id)
   LEFT JOIN membership m ON m.customer_id = t.customer_id AND m.user_id = t.user_id
                         AND m.status = 'ACTIVE'

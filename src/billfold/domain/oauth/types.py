@@ -19,10 +19,11 @@ SERVICE_ROLE: Role = "SERVICE"
 class Client:
     """A registered program. `fapi2` clients must push their requests and prove their keys.
 
-    `customer_id` is whom a service user acts for; `owner_id` is the company that registered it, and
-    for which alone it is granted anything: None for those of the operator. `dpop_bound`: no token
-    without a proof; `requires_nonce`: no proof without our nonce; `requires_signature`: requests to
-    the Customer API carry an RFC 9421 signature.
+    `customer_id` is whom a service user acts for, `member_id` what it is in that team.
+    `owner_id` is the company that registered a program, and for which alone it is granted
+    anything: None for those of the operator. `dpop_bound`: no token without a proof;
+    `requires_nonce`: no proof without our nonce; `requires_signature`: requests to the Customer
+    API carry an RFC 9421 signature.
     """
 
     client_id: str
@@ -34,6 +35,7 @@ class Client:
     scopes: tuple[str, ...]
     grant_types: tuple[str, ...]
     customer_id: UUID | None
+    member_id: UUID | None
     owner_id: UUID | None
     dpop_bound: bool
     requires_nonce: bool
@@ -55,6 +57,7 @@ class ClientKey:
     key_id: str
     algorithm: str
     public_pem: str
+    created_at: datetime
     expires_at: datetime | None
 
 
@@ -63,8 +66,8 @@ class Access:
     """What an access token stands for: one client, one customer, at most one person.
 
     `jkt` is the thumbprint of the key that requests must be proven with; None for a bearer's.
-    `role` is the person's in the team now, SERVICE for a client by itself; `auth_time` is when he
-    signed in.
+    `role` is the person's in the team now, SERVICE for a client by itself, which is a member like
+    others; `auth_time` is when he signed in.
     """
 
     client_id: str

@@ -20,6 +20,7 @@ from billfold.domain.people.reads import (
     find_person,
     find_person_by_email,
     find_session,
+    is_member,
     list_people,
     memberships_of,
     passkeys_of,
@@ -31,7 +32,9 @@ from billfold.domain.people.rules import (
     FRESH_LASTS,
     PERMISSIONS,
     check_email,
+    check_name,
     check_password,
+    check_phone_number,
 )
 from billfold.domain.people.settling import renew_person, settle_person
 from billfold.domain.people.types import (
@@ -57,7 +60,9 @@ __all__ = [
     "Visitor",
     "add_member",
     "check_email",
+    "check_name",
     "check_password",
+    "check_phone_number",
     "codes",
     "deactivate_member",
     "deactivate_person",
@@ -69,6 +74,7 @@ __all__ = [
     "find_person_by_email",
     "find_session",
     "forget_factors",
+    "is_member",
     "letters",
     "links",
     "list_people",

@@ -45,9 +45,10 @@ async def enrol_person(
 ) -> UUID:
     """Make a person, without a password yet. Raises InvalidInput, Refused `duplicate-id`."""
     user_id = user_id or ids.new()
+    phone = None if phone_number is None else rules.check_phone_number(phone_number)
     row = (
         user_id, rules.check_email(email), rules.check_name(first_name, "first_name"),
-        rules.check_name(last_name, "last_name"), phone_number, now,
+        rules.check_name(last_name, "last_name"), phone, now,
     )  # fmt: skip
     try:
         await conn.execute(_ENROL, *row)
@@ -57,17 +58,24 @@ async def enrol_person(
 
 
 async def add_member(
-    conn: Connection | Pool, customer_id: UUID, user_id: UUID, *, role: Role, now: datetime
+    conn: Connection | Pool,
+    customer_id: UUID,
+    user_id: UUID,
+    *,
+    role: Role,
+    now: datetime,
+    member_id: UUID | None = None,
 ) -> UUID:
     """Make a person an active member of a customer and return the member's id.
 
-    A member who is there already gets the role, and is active again. Raises NotFound.
+    A member who is there already gets the role, keeps his id, and is active again. Raises NotFound.
     """
+    new_id = member_id or ids.new()
     try:
-        member_id: UUID = await conn.fetchval(_ADD, customer_id, user_id, ids.new(), role, now)
+        found: UUID = await conn.fetchval(_ADD, customer_id, user_id, new_id, role, now)
     except asyncpg.ForeignKeyViolationError:
         raise NotFound("There is no such customer, or no such person.") from None
-    return member_id
+    return found
 
 
 async def deactivate_member(

@@ -28,6 +28,28 @@ def welcome(person: Person, customer: str, link: str) -> Notice:
     )
 
 
+def invitation(first_name: str, customer: str, inviter: str, role: str, link: str) -> Notice:
+    """Invite somebody into a company's team, be he known here or not."""
+    return Notice(
+        f"Join {customer}",
+        f"Hello {first_name},\n\n{inviter} invites you into the team of {customer}, as "
+        f"{role.title()}.\n\nAccept here. The link works once, for seven days:\n{link}\n\n"
+        "If you do not know what this is about, there is nothing to do: without you nothing "
+        "happens.\n\nBillfold\n",
+    )
+
+
+def left_team(person: Person, customer: str, now: datetime) -> Notice:
+    """Tell somebody that he can no longer act for a company."""
+    return _letter(
+        person,
+        f"Your access to {customer} has ended",
+        f"An administrator ended your access to {customer}, {_when(person, now)}. You were signed "
+        "out everywhere, and applications lost what they could do there in your name.",
+        "If you think this is wrong, ask an administrator of the company.",
+    )
+
+
 def reset(person: Person, link: str) -> Notice:
     """Send a link to whoever has forgotten his password."""
     return _letter(

@@ -34,6 +34,10 @@ SELECT m.member_id, m.customer_id, c.name AS customer_name, m.role, m.status
   FROM membership m JOIN customer c USING (customer_id)
  WHERE m.user_id = $1 ORDER BY c.name, m.customer_id
 """
+_IS_MEMBER = """
+SELECT EXISTS (SELECT 1 FROM membership WHERE customer_id = $1 AND member_id = $2)
+    OR EXISTS (SELECT 1 FROM oauth_client WHERE customer_id = $1 AND member_id = $2)
+"""
 _FACTORS = """
 SELECT (SELECT changed_at FROM person_password WHERE user_id = $1) AS password_changed_at,
        (SELECT confirmed_at FROM authenticator WHERE user_id = $1) AS authenticator_since,
@@ -87,6 +91,11 @@ async def sessions_of(conn: Connection | Pool, user_id: UUID, now: datetime) -> 
 async def memberships_of(conn: Connection | Pool, user_id: UUID) -> list[Membership]:
     """Return all memberships of a person, by the customers' names; their status says which hold."""
     return [_read(row, Membership) for row in await conn.fetch(_MEMBERSHIPS, user_id)]
+
+
+async def is_member(conn: Connection | Pool, customer_id: UUID, member_id: UUID) -> bool:
+    """Tell whether somebody, a person or a program, is or was of a customer's team."""
+    return await conn.fetchval(_IS_MEMBER, customer_id, member_id) is True
 
 
 async def factors_of(conn: Connection | Pool, user_id: UUID) -> Factors:

@@ -6,6 +6,8 @@ from math import ceil
 from types import MappingProxyType
 from typing import NamedTuple
 
+import phonenumbers
+from email_validator import EmailNotValidError, validate_email
 from zxcvbn import zxcvbn
 
 from billfold.domain.people.types import Role
@@ -63,13 +65,35 @@ def failures_after(pace: Pace, failures: int, failed_at: datetime, now: datetime
 
 
 def check_email(email: str) -> str:
-    """Return an address of mail in lower case. Raises InvalidInput."""
-    email = email.strip().lower()
-    local, at, domain = email.rpartition("@")
-    plain = email.isprintable() and not any(each in email for each in ' ,;<>"')
-    if not (local and at and domain and plain) or len(email) > EMAIL_CHARS_MAX or "@" in local:
+    """Return an address of mail in lower case, its domain as the network spells it.
+
+    Whether mail arrives there only mail can tell. Raises InvalidInput at `email`.
+    """
+    try:
+        found = validate_email(
+            email.strip(), check_deliverability=False, allow_smtputf8=False, strict=True
+        )
+    except EmailNotValidError:
+        found = None
+    address = "" if found is None else (found.ascii_email or "").lower()
+    if not 0 < len(address) <= EMAIL_CHARS_MAX:
         raise InvalidInput.at("email", msg="must be an address like anna@example.com")
-    return email
+    return address
+
+
+def check_phone_number(number: str) -> str:
+    """Return a phone number as E.164 writes it. Raises InvalidInput at `phone_number`.
+
+    Its length and country must be possible. Which numbers a country has given out changes faster
+    than any table of them.
+    """
+    try:
+        found = phonenumbers.parse(number, None)
+    except phonenumbers.NumberParseException:
+        found = None
+    if found is None or found.extension or not phonenumbers.is_possible_number(found):
+        raise InvalidInput.at("phone_number", msg="must be a number like +12025550123")
+    return phonenumbers.format_number(found, phonenumbers.PhoneNumberFormat.E164)
 
 
 def check_name(name: str, field: str) -> str:

@@ -62,7 +62,7 @@ SELECT s.subscription_id, s.customer_id, s.url, s.retry_policy, l.failures,
    AND (l.rests_until IS NULL OR l.rests_until <= $3)
 """
 _PAGE = """
-SELECT d.event_id, d.tries, d.sequence, d.previous_sequence,
+SELECT d.event_id, d.tries, d.sequence, d.previous_sequence, d.event_no,
        coalesce(e.customer_id, m.customer_id) AS customer_id, coalesce(e.kind, m.kind) AS kind,
        coalesce(e.payload, m.payload) AS payload, coalesce(e.raised_at, m.raised_at) AS raised_at
   FROM (SELECT * FROM delivery WHERE subscription_id = $1 AND due_at <= $2
@@ -167,4 +167,5 @@ def _body(lane: Lane, row: Any) -> bytes:  # noqa: ANN401 - a record of asyncpg
         sequence=row["sequence"],
         previous_sequence=row["previous_sequence"],
         customer_id=None if lane.customer_id is None else row["customer_id"],
+        resource_version=row["event_no"],
     )

@@ -6,10 +6,12 @@ takes no more memory than one with ten. Writes nothing and repairs nothing.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from billfold.domain.business_days import load_calendars
 from billfold.domain.tbills.reads import load_market
+from billfold.engine.verify.audit import check_audit
 from billfold.engine.verify.customers import Progress, Walk
 from billfold.engine.verify.house import check_house
 from billfold.engine.verify.nouns import check_nouns
@@ -19,6 +21,7 @@ from billfold.kit.errors import BillfoldError
 
 if TYPE_CHECKING:
     from billfold.domain.tbills import Market
+    from billfold.kit.crypto import Vault
     from billfold.kit.db import Connection
 
 __all__ = ["Finding", "NoBank", "Progress", "Report", "verify_bank"]
@@ -34,20 +37,32 @@ class NoBank(BillfoldError):  # noqa: N818 - says what was found
 
 
 async def verify_bank(
-    conn: Connection, *, progress: Progress | None = None, market: Market | None = None
+    conn: Connection,
+    *,
+    progress: Progress | None = None,
+    market: Market | None = None,
+    vault: Vault | None = None,
+    seals: Iterable[str] = (),
 ) -> Report:
     """Prove the whole bank as it is now; `progress` is told (commits done, commits in all).
 
     Runs in a transaction of its own, or in the caller's if there is one. `market` is loaded when
-    it is not given. Raises NoBank.
+    it is not given. Without the `vault` the contents of the audit log are not proven; `seals` are
+    the lines of its copied seals. Raises NoBank.
     """
     if conn.is_in_transaction():
-        return await _verify(conn, progress, market)
+        return await _verify(conn, progress, market, vault, seals)
     async with conn.transaction(isolation="repeatable_read", readonly=True):
-        return await _verify(conn, progress, market)
+        return await _verify(conn, progress, market, vault, seals)
 
 
-async def _verify(conn: Connection, progress: Progress | None, market: Market | None) -> Report:
+async def _verify(
+    conn: Connection,
+    progress: Progress | None,
+    market: Market | None,
+    vault: Vault | None,
+    seals: Iterable[str],
+) -> Report:
     seed = await conn.fetchval(_SEED)
     if seed is None:
         raise NoBank
@@ -63,4 +78,6 @@ async def _verify(conn: Connection, progress: Progress | None, market: Market | 
     found.turn_page()
     await check_nouns(conn, found, seed)
     await check_told(conn, found)
+    found.turn_page()
+    await check_audit(conn, found, vault, seals)
     return found.report()

@@ -36,7 +36,9 @@ _DESCRIPTION = (
     "requests, clients that prove themselves by `private_key_jwt`, and tokens bound to a key by "
     "DPoP. Access tokens are opaque and last 900 seconds.\n\n"
     "Clients of the profile `fapi2` push their requests and prove their key with our nonce; for "
-    "clients of the profile `documented` both are optional. Errors are those of RFC 6749."
+    "clients of the profile `documented` both are optional. Errors are those of RFC 6749.\n\n"
+    "Administrators of a company register its clients with their public keys on the pages of this "
+    "server, under Programs."
 )
 _INJECTED = ("desk",)
 _NEVER_COUNTED = "/.well-known/"
@@ -52,10 +54,17 @@ class Porch:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request in."""
         arrival = arrival_of(scope)
+        pace: list[tuple[bytes, bytes]] = []
         if not arrival.path.startswith(_NEVER_COUNTED):
-            await count_address(self._pool, arrival.client, wall_now())
+            pace = await count_address(self._pool, arrival.client, wall_now())
         arrival.body = await read_body(cast("HTTPScope", scope), receive)
-        await self._app(scope, receive, send)
+
+        async def paced(message: Any) -> None:  # noqa: ANN401 - a message of ASGI
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message["headers"], *pace]
+            await send(message)
+
+        await self._app(scope, receive, paced)
 
 
 def auth_routes() -> list[HTTPRouteHandler]:

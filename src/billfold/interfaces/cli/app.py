@@ -10,10 +10,12 @@ import typer
 
 from billfold import __version__
 from billfold.interfaces.cli import (
+    audit,
     clients,
     clock,
     database,
     doctor,
+    listen,
     market,
     partners,
     people,
@@ -22,6 +24,7 @@ from billfold.interfaces.cli import (
     reference,
     running,
     sandbox,
+    trigger,
 )
 from billfold.interfaces.cli.ground import CannotGoOn, Ground
 from billfold.interfaces.cli.shown import complain, example
@@ -47,11 +50,16 @@ def build_app(ground: Ground, *more: Callable[..., None]) -> typer.Typer:
     app.command(epilog=example("billfold sandbox --fresh --seed 7"))(sandbox.sandbox)
     app.command(epilog=example("BILLFOLD_PORT=9443 billfold serve"))(running.serve)
     app.command(epilog=example("billfold worker"))(running.worker)
+    forwarding = "billfold listen --forward-to localhost:4242/webhooks"
+    app.command(epilog=example("billfold listen", forwarding))(listen.listen)
+    triggering = "billfold trigger transfers.wire.in.success"
+    app.command(epilog=example(triggering, "billfold trigger"))(trigger.trigger)
     app.command(epilog=example("billfold verify"))(proof.verify)
     app.command(epilog=example("billfold doctor"))(doctor.doctor)
     app.command(epilog=example("billfold deprecations"))(reference.deprecations)
     for command in more:
         app.command(epilog=example(f"billfold {command.__name__} --quick"))(command)
+    app.add_typer(audit.app, name="audit")
     app.add_typer(clients.app, name="client")
     app.add_typer(clock.app, name="clock")
     app.add_typer(database.app, name="migrate")

@@ -11,13 +11,13 @@ import typer
 from billfold.domain import oauth
 from billfold.interfaces.cli.ground import ground_of
 from billfold.interfaces.cli.opened import with_bank, with_database
+from billfold.interfaces.cli.recorded import record_program
 from billfold.interfaces.cli.shown import console, done, example, pairs, table
 from billfold.kit.clock import wall_now
 
 if TYPE_CHECKING:
     from billfold.domain.oauth import Client, ClientKey
     from billfold.engine.bank import Bank
-    from billfold.kit.db import Connection
 
 _CREATE = (
     "billfold client create Books --redirect-uri https://books.example/callback "
@@ -83,23 +83,24 @@ def create(
         requires_signature=signs,
     )
 
-    async def work(conn: Connection) -> tuple[Client, list[ClientKey]]:
-        return await _registered(conn, new, client_id, [path.read_text() for path in key])
+    async def work(bank: Bank) -> tuple[Client, list[ClientKey]]:
+        return await _registered(bank, new, client_id, [path.read_text() for path in key])
 
     ground = ground_of(ctx)
-    made, keys = with_database(ground, work)
+    made, keys = with_bank(ground, work)
     done(f"{made.name} is registered as a {made.profile} client.")
     rows = [("client_id", made.client_id), ("issuer", ground.settings().auth_origin)]
     console.print(pairs([*rows, *((f"kid ({each.algorithm})", each.key_id) for each in keys)]))
 
 
 async def _registered(
-    conn: Connection, new: oauth.NewClient, client_id: str, texts: list[str]
+    bank: Bank, new: oauth.NewClient, client_id: str, texts: list[str]
 ) -> tuple[Client, list[ClientKey]]:
     now = wall_now()
-    async with conn.transaction():
+    async with bank.pool.acquire() as conn, conn.transaction():
         made = await oauth.register_client(conn, new, now=now, client_id=client_id or None)
         keys = [await oauth.add_client_key(conn, made.client_id, text, now=now) for text in texts]
+        await record_program(bank, conn, made, "service_user.created", name=made.name)
     return made, keys
 
 
@@ -110,9 +111,10 @@ def list_all(ctx: typer.Context) -> None:
     console.print(
         table(
             "",
-            ("client_id", "name", "profile", "grants", "scopes", "since", "in use"),
+            ("client_id", "name", "profile", "works for", "grants", "scopes", "since", "in use"),
             [
-                (row.client_id, row.name, row.profile, " ".join(row.grant_types),
+                (row.client_id, row.name, row.profile,
+                 str(row.customer_id or row.owner_id or "all"), " ".join(row.grant_types),
                  " ".join(row.scopes), f"{row.created_at:%Y-%m-%d}",
                  "yes" if row.revoked_at is None else "no")
                 for row in rows
@@ -125,21 +127,32 @@ def list_all(ctx: typer.Context) -> None:
 def rotate(ctx: typer.Context, client_id: ClientId, pem: KeyFile) -> None:
     """Register a key in the place of the others; those are accepted for a day more."""
 
-    async def work(conn: Connection) -> ClientKey:
-        return await oauth.rotate_client_key(conn, client_id, pem.read_text(), now=wall_now())
+    async def work(bank: Bank) -> ClientKey:
+        async with bank.pool.acquire() as conn, conn.transaction():
+            key = await oauth.rotate_client_key(conn, client_id, pem.read_text(), now=wall_now())
+            client = await oauth.find_client(conn, client_id)
+            details = {"key_id": key.key_id}
+            await record_program(bank, conn, client, "service_user.key_rotated", **details)
+        return key
 
-    made = with_database(ground_of(ctx), work)
+    made = with_bank(ground_of(ctx), work)
     done(f"The key is registered: kid = {made.key_id} ({made.algorithm})")
 
 
 @app.command(epilog=example("billfold client revoke books"))
 def revoke(ctx: typer.Context, client_id: ClientId) -> None:
-    """Take a program out of use for good, with its tokens and what people granted it."""
+    """Take a program out of use, with its tokens and what people granted it.
 
-    async def work(conn: Connection) -> None:
-        await oauth.revoke_client(conn, client_id, now=wall_now())
+    A service user is deactivated so; an administrator of its team can activate it again.
+    """
 
-    with_database(ground_of(ctx), work)
+    async def work(bank: Bank) -> None:
+        async with bank.pool.acquire() as conn, conn.transaction():
+            await oauth.revoke_client(conn, client_id, now=wall_now())
+            client = await oauth.find_client(conn, client_id)
+            await record_program(bank, conn, client, "member.deactivated")
+
+    with_bank(ground_of(ctx), work)
     done(f"{client_id} is out of use; its tokens have ended.")
 
 

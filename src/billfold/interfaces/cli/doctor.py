@@ -25,6 +25,12 @@ if TYPE_CHECKING:
 EXPIRES_SOON = timedelta(days=14)
 LATE = timedelta(minutes=5)
 
+UNSEALED = timedelta(hours=2)
+"""A worker seals every hour."""
+
+_UNSEALED = """
+SELECT count(*), min(recorded_at) FROM audit_head WHERE entry_no > sealed_no
+"""
 _BACKLOG = "SELECT count(*) FROM head WHERE due_at <= $1"
 
 
@@ -73,7 +79,7 @@ async def _examine_bank(ground: Ground, settings: Settings, dsn: str) -> list[Ch
     checks = [Check("schema", "this release's")]
     try:
         async with ground.bank(settings, dsn) as bank:
-            checks += [await _clock(bank), await _backlog(bank)]
+            checks += [await _clock(bank), await _backlog(bank), await _audit_log(bank)]
     except CannotGoOn as gap:
         checks.append(Check("bank", str(gap), gap.next_step))
     return checks
@@ -93,6 +99,15 @@ async def _backlog(bank: Bank) -> Check:
     found = f"{waiting} customers since {eastern(first)}"
     late = now - first > LATE
     return Check("due work", found, "Start a worker: `billfold worker`." if late else "")
+
+
+async def _audit_log(bank: Bank) -> Check:
+    waiting, since = await bank.pool.fetchrow(_UNSEALED) or (0, None)
+    if since is None:
+        return Check("audit log", "sealed")
+    late = wall_now() - since > UNSEALED
+    found = f"{waiting} customers' entries not sealed, since {since:%Y-%m-%d %H:%M} UTC"
+    return Check("audit log", found, "Start a worker: `billfold worker`." if late else "")
 
 
 def _examine_server(settings: Settings) -> Iterator[Check]:

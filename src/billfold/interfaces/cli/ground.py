@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast
@@ -11,10 +11,14 @@ import typer
 
 if TYPE_CHECKING:
     import asyncio
+    from datetime import datetime
 
     from billfold.engine.bank import Bank
+    from billfold.interfaces.http.shapes.event import StreamMessage
+    from billfold.kit.crypto import Vault
     from billfold.kit.settings import Settings
     from billfold.kit.tls import TlsFiles
+    from billfold.ports.archive import Archive
 
 Report = Callable[[str], None]
 
@@ -40,6 +44,19 @@ class Database(Protocol):
 
     def revive(self) -> None:
         """Start the embedded server again when it is gone. Blocks."""
+
+
+class Outside(Protocol):
+    """The APIs of a running sandbox, called from outside like any program calls them."""
+
+    def stream(self, after: int | None, kinds: Sequence[str]) -> Iterator[StreamMessage]:
+        """Follow the stream of events; it is opened again where it was cut. Raises CannotGoOn."""
+
+    def bank_time(self) -> datetime:
+        """Return what the sandbox's clock shows. Raises CannotGoOn."""
+
+    def simulate(self, event: Mapping[str, object]) -> None:
+        """Tell whoever subscribed that something happened. Raises CannotGoOn."""
 
 
 class Ground(Protocol):
@@ -88,8 +105,17 @@ class Ground(Protocol):
     async def work(self, bank: Bank, stop: asyncio.Event) -> None:
         """Do what is due until told to stop."""
 
+    def vault(self, settings: Settings) -> Vault:
+        """Return what seals and vouches: it holds the keys of the bank."""
+
+    def archive(self, settings: Settings) -> Archive:
+        """Return where the seals of the audit log are carried to."""
+
     def environment(self, settings: Settings, dsn: str, **changes: object) -> dict[str, str]:
         """Return the environment in which a child process sees these settings and changes."""
+
+    def outside(self, settings: Settings, *, customer: bool) -> AbstractContextManager[Outside]:
+        """Call the sandbox that runs: its Partner API, or its Customer API. Raises CannotGoOn."""
 
     def program(self) -> Sequence[str]:
         """Return the words that start this program, for a child process."""

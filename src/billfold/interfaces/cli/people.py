@@ -7,11 +7,12 @@ from uuid import UUID
 
 import typer
 
-from billfold.domain import oauth
+from billfold.domain import oauth, team
 from billfold.domain import people as who
 from billfold.domain.people import Person, Role, links, notices
 from billfold.interfaces.cli.ground import CannotGoOn, ground_of
 from billfold.interfaces.cli.opened import with_bank, with_database
+from billfold.interfaces.cli.recorded import record_member, record_person
 from billfold.interfaces.cli.shown import console, done, example, say, table
 from billfold.kit.clock import wall_now
 
@@ -53,8 +54,11 @@ def add(
             user_id = known.user_id if known else await who.enrol_person(
                 conn, email=email, first_name=first_name, last_name=last_name, now=wall_now()
             )  # fmt: skip
-            await who.add_member(conn, customer, user_id, role=chosen, now=wall_now())
-            return None if known else await _welcome(bank, conn, user_id)
+            added = await who.add_member(conn, customer, user_id, role=chosen, now=wall_now())
+            await team.forget_invitation(conn, customer, who.check_email(email))
+            link = None if known else await _welcome(bank, conn, user_id)
+            await record_member(bank, conn, customer, added, "member.added", role=chosen)
+            return link
 
     link = with_bank(ground_of(ctx), work)
     done(f"{email} is a member of {customer} as {chosen}.")
@@ -101,6 +105,7 @@ def reset_factor(ctx: typer.Context, email: Email) -> None:
             await oauth.revoke_all_of(conn, person.user_id)
             notice = notices.factor_changed(person, "all second factors were reset", wall_now())
             await who.letters.write_letter(conn, bank.vault, person.email, notice, now=wall_now())
+            await record_person(bank, conn, person.user_id, "user.factor_changed")
 
     with_bank(ground_of(ctx), work)
     done(f"{email} sets up a second factor at the next sign-in.")
@@ -110,13 +115,14 @@ def reset_factor(ctx: typer.Context, email: Email) -> None:
 def deactivate(ctx: typer.Context, email: Email) -> None:
     """Shut somebody out at once: sessions, links and tokens end."""
 
-    async def work(conn: Connection) -> None:
-        async with conn.transaction():
+    async def work(bank: Bank) -> None:
+        async with bank.pool.acquire() as conn, conn.transaction():
             person = await _person(conn, email)
             await who.deactivate_person(conn, person.user_id)
             await oauth.revoke_all_of(conn, person.user_id)
+            await record_person(bank, conn, person.user_id, "member.deactivated")
 
-    with_database(ground_of(ctx), work)
+    with_bank(ground_of(ctx), work)
     done(f"{email} is shut out.")
 
 

@@ -7,6 +7,7 @@ from uuid import UUID
 
 import typer
 
+from billfold.domain.audit import Origin
 from billfold.flows.pockets import SetPocketState
 from billfold.interfaces.cli.ground import CannotGoOn, Ground, ground_of
 from billfold.interfaces.cli.opened import with_bank
@@ -70,6 +71,7 @@ def _set(
                 caller="operator",
                 key=ids.new(),
                 customers=(entry.customer_id,),
+                origin=Origin.operator(),
                 pocket_id=pocket_id,
                 status=status,
                 real_time_yield=real_time_yield,

@@ -133,7 +133,7 @@ async def _tell(
     async with ground.bank(settings, database.dsn) as bank, bank.pool.acquire() as conn:
         ending = await asyncio.to_thread(_play, settings, home, bank.seed)
         console.rule("The ledger proves itself", align="left", style="cyan")
-        show_report(await prove(conn))
+        show_report(await prove(conn, vault=bank.vault))
     _note(settings, home, "played", *ending.pocket_ids)
     done(f"The story took {monotonic() - began:.1f} seconds.")
 

@@ -9,6 +9,7 @@ from uuid import UUID
 
 import msgspec
 
+from billfold.interfaces.cli.ground import CannotGoOn
 from billfold.interfaces.cli.sandbox_clients import SandboxClient
 from billfold.interfaces.cli.sandbox_people import SandboxPerson
 from billfold.interfaces.cli.story_client import Access
@@ -66,6 +67,17 @@ def read_sandbox_file(state_dir: Path) -> SandboxFile | None:
         return msgspec.json.decode((state_dir / NAME).read_bytes(), type=SandboxFile)
     except (OSError, msgspec.MsgspecError):
         return None
+
+
+def sandbox_of(state_dir: Path) -> SandboxFile:
+    """Return what the sandbox of a folder wrote down. Raises CannotGoOn when there is none."""
+    box = read_sandbox_file(state_dir)
+    if box is None:
+        raise CannotGoOn(
+            f"There is no sandbox in {state_dir}.",
+            "Start one with `billfold sandbox`, or set BILLFOLD_STATE_DIR.",
+        )
+    return box
 
 
 def write_sandbox_file(state_dir: Path, content: SandboxFile) -> Path:

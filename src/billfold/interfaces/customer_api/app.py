@@ -9,6 +9,7 @@ from litestar.middleware import DefineMiddleware
 from litestar.types import ControllerRouterHandler
 
 from billfold import __version__
+from billfold.domain.events import CUSTOMER_KINDS
 from billfold.engine.bank import Bank
 from billfold.interfaces.customer_api.door import MemberDoor, Usher
 from billfold.interfaces.customer_api.member import Member
@@ -16,14 +17,16 @@ from billfold.interfaces.customer_api.told import DESCRIPTION, TITLE, components
 from billfold.interfaces.http.answers import on_error
 from billfold.interfaces.http.arrivals import ArrivedRequest, arrival_of
 from billfold.interfaces.http.frame import Frame
+from billfold.interfaces.http.newsroom import Newsroom, newsroom_of
 from billfold.interfaces.http.openapi import Described, Document, describe
 from billfold.interfaces.http.operations import operations_of
 from billfold.interfaces.http.packaged import examples_of, routes_of
 from billfold.interfaces.http.pages import PAGES, reference_pages
 from billfold.interfaces.http.signatures import plain_signatures
+from billfold.interfaces.http.webhook_calls import webhooks_of
 from billfold.kit.settings import Settings
 
-_INJECTED = ("bank", "member")
+_INJECTED = ("bank", "member", "newsroom")
 
 
 def customer_routes() -> list[ControllerRouterHandler]:
@@ -31,12 +34,16 @@ def customer_routes() -> list[ControllerRouterHandler]:
     return routes_of(str(__package__))
 
 
-def create_customer_app(bank: Bank) -> Litestar:
+def create_customer_app(bank: Bank, *, newsroom: Newsroom | None = None) -> Litestar:
     """Return the ASGI application of one worker. Whoever opens the bank starts its engine."""
     usher = Usher(bank)
+    room = newsroom or newsroom_of(bank)
 
     def the_bank() -> Bank:
         return bank
+
+    def the_newsroom() -> Newsroom:
+        return room
 
     with plain_signatures():
         app = Litestar(
@@ -49,12 +56,13 @@ def create_customer_app(bank: Bank) -> Litestar:
             dependencies={
                 "bank": Provide(the_bank, sync_to_thread=False),
                 "member": Provide(_the_member, sync_to_thread=False),
+                "newsroom": Provide(the_newsroom, sync_to_thread=False),
             },
             exception_handlers={Exception: on_error},
             request_class=ArrivedRequest,
             openapi_config=None,
             logging_config=None,
-            on_shutdown=[usher.close],
+            on_shutdown=[room.close, usher.close],
         )
     usher.operations = operations_of(app)
     app.asgi_handler = Frame(app.asgi_handler, bank.settings, usher.clock_face)
@@ -72,6 +80,7 @@ def customer_document(settings: Settings) -> Document:
         servers=[{"url": settings.customer_origin}],
         examples=examples_of(str(__package__)),
         components=components(settings),
+        webhooks=webhooks_of(CUSTOMER_KINDS, customer=True),
     )
     return describe(what)
 

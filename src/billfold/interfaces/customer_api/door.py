@@ -11,7 +11,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 from uuid import UUID
 
-from billfold.domain import oauth
+from billfold.domain import audit, oauth
+from billfold.domain.audit import Entry
 from billfold.domain.oauth import Access
 from billfold.domain.people import PERMISSIONS
 from billfold.engine.bank import Bank
@@ -58,6 +59,20 @@ class Usher(Keeper):
             raise Broken("a token stands for a customer who is no partner's")
         return entry.partner_id
 
+    async def note_denied(self, member: Member, operation: Operation) -> None:
+        """Record that somebody tried to change what he may not."""
+        entry = Entry(
+            customer_id=member.customer_id,
+            origin=member.origin,
+            action="request.refused",
+            resource_type="operation",
+            resource_id=operation.name,
+            outcome="FAILURE",
+            details={"refused": "forbidden", "scope": operation.scope},
+        )
+        async with self.bank.pool.acquire() as conn, conn.transaction():
+            await audit.record(conn, self.bank.vault, entry, now=member.wall)
+
 
 class MemberDoor:
     """The ASGI layer between the router and the operations."""
@@ -83,8 +98,34 @@ class MemberDoor:
         key = None if refusal else _key_in(arrival, access)
         request = _request(arrival, query, operation, access, key)
         visit = Visit(self._usher, operation, arrival, request, wall)
-        member = partial(_member, access, await self._usher.partner_of(access), refusal)
-        await visit.run(self._app, scope, receive, send, caller=member)
+        whom = _Whom(access, await self._usher.partner_of(access), refusal)
+        await visit.run(self._app, scope, receive, send, caller=whom)
+        if whom.denied is not None and arrival.method not in READS:
+            await self._usher.note_denied(whom.denied, operation)
+
+
+class _Whom:
+    """Makes the member of a request that was let in, or refuses him the deed."""
+
+    def __init__(self, access: Access, partner_id: UUID, refusal: BillfoldError | None) -> None:
+        self.denied: Member | None = None
+        self._access = access
+        self._partner_id = partner_id
+        self._refusal = refusal
+
+    def __call__(self, visit: Visit, admittance: Admittance) -> Member:
+        """Return who asks. Raises `forbidden`, and knows then whom it was said to."""
+        access = self._access
+        member = Member(
+            name=f"client:{access.client_id}:{access.user_id or 'itself'}",
+            access=access,
+            partner_id=self._partner_id,
+            **visit.call_fields(admittance),
+        )
+        if self._refusal is not None:
+            self.denied = member
+            raise self._refusal
+        return member
 
 
 def _refusal(operation: Operation, access: Access) -> BillfoldError | None:
@@ -132,20 +173,3 @@ def _key_in(arrival: Arrival, access: Access) -> UUID | None:
             "header", KEY_HEADER, msg=f"must be 1 to {_KEY_CHARS_MAX} printable characters"
         )
     return command_id(str(access.customer_id), text.lower() if is_uuid(text) else text)
-
-
-def _member(
-    access: Access,
-    partner_id: UUID,
-    refusal: BillfoldError | None,
-    visit: Visit,
-    admittance: Admittance,
-) -> Member:
-    if refusal is not None:
-        raise refusal
-    return Member(
-        name=f"client:{access.client_id}:{access.user_id or 'itself'}",
-        access=access,
-        partner_id=partner_id,
-        **visit.call_fields(admittance),
-    )

@@ -1,37 +1,111 @@
-"""The kinds of events that can be subscribed to."""
+"""Events of the customer: their kinds, lists of them, and the stream."""
 
 from __future__ import annotations
 
-from typing import Literal
+from datetime import datetime
 
-import msgspec
 from litestar import get
+from litestar.response import Stream
 
-from billfold.domain import events
+from billfold.domain import oauth
+from billfold.domain.events import CUSTOMER_KINDS
+from billfold.domain.people import PERMISSIONS
+from billfold.domain.webhooks import Owner
+from billfold.engine.bank import Bank
 from billfold.interfaces.customer_api.groups import EVENTS
 from billfold.interfaces.customer_api.member import Member
-from billfold.interfaces.http.marks import granted
-from billfold.interfaces.http.shapes.pages import OffsetList
+from billfold.interfaces.http import event_lists, event_stream
+from billfold.interfaces.http.arrivals import ArrivedRequest
+from billfold.interfaces.http.event_lists import EventQuery, Limit, Subscriber
+from billfold.interfaces.http.event_stream import STREAMED, StreamQuery
+from billfold.interfaces.http.lists import ListQuery, Offset, list_query
+from billfold.interfaces.http.marks import granted, refuses
+from billfold.interfaces.http.newsroom import Newsroom
+from billfold.interfaces.http.shapes.event import Event, EventType
+from billfold.interfaces.http.shapes.pages import CursorList, OffsetList
+from billfold.kit.clock import wall_now
+
+SCOPE = "subscriptions.read"
+READS = granted(SCOPE, EVENTS)
 
 
-class EventType(msgspec.Struct, kw_only=True):
-    """A kind of event."""
-
-    event: str
-    object_type: Literal["EventType"] = "EventType"
+def subscriber_of(member: Member) -> Subscriber:
+    """Return the customer as one who is told of events."""
+    owner = Owner(member.partner_id, member.customer_id)
+    return Subscriber(owner, CUSTOMER_KINDS, audited_id=member.customer_id)
 
 
 @get(
     "/api/v1/events/types/",
     operation_id="list_event_types",
-    opt=granted("subscriptions.read", EVENTS),
+    opt=READS,
     tags=["events"],
 )
-async def list_event_types(member: Member) -> OffsetList[EventType]:
-    """List the kinds of events."""
-    del member
-    kinds = [EventType(event=each) for each in events.CUSTOMER_KINDS]
-    return OffsetList(offset=0, count=len(kinds), items=kinds)
+async def list_event_types(
+    member: Member, offset: Offset = 0, limit: Limit = None
+) -> OffsetList[EventType]:
+    """List the kinds of events, each with the JSON Schema of its payload."""
+    return event_lists.event_types(subscriber_of(member), offset, limit)
 
 
-ROUTES = [list_event_types]
+@get(
+    "/api/v1/events/",
+    dependencies={**list_query(ordered=True), **event_lists.ASKED},
+    operation_id="list_events",
+    opt=READS | refuses("not-found"),
+    tags=["events"],
+)
+async def list_events(
+    member: Member, bank: Bank, wanted: ListQuery, asked: EventQuery
+) -> CursorList[Event]:
+    """List events with what was attempted to deliver them, the newest first.
+
+    With `subscription_id` they are those that subscription was to be told of. A simulated event
+    has no sequence and is listed only there.
+    """
+    return await event_lists.event_page(member, bank, subscriber_of(member), wanted, asked)
+
+
+@get(
+    "/api/v1/events/stream/",
+    dependencies=event_stream.ASKED,
+    operation_id="stream_events",
+    opt=READS | STREAMED,
+    tags=["events"],
+)
+async def stream_events(
+    member: Member,
+    bank: Bank,
+    newsroom: Newsroom,
+    request: ArrivedRequest,
+    asked: StreamQuery,
+) -> Stream:
+    """Follow events as server-sent events.
+
+    A stream begins now, or after the sequence in `Last-Event-ID` or `after_sequence`. It ends when
+    the access token does: connect again with a new one and the last id.
+    """
+    token = request.headers["authorization"].partition(" ")[2].strip()
+
+    async def standing() -> datetime | None:
+        access = await oauth.find_access(bank.pool, token, wall_now())
+        if access is None or SCOPE not in access.scopes:
+            return None
+        may = PERMISSIONS.get(access.role, frozenset())
+        return access.expires_at if SCOPE in may else None
+
+    return await event_stream.event_stream(newsroom, subscriber_of(member), asked, standing)
+
+
+@get(
+    "/api/v1/events/{event_id:str}/",
+    operation_id="get_event",
+    opt=READS | refuses("not-found"),
+    tags=["events"],
+)
+async def get_event(member: Member, bank: Bank, event_id: str) -> Event:
+    """Read one event with what was attempted to deliver it."""
+    return await event_lists.read_event(member, bank, subscriber_of(member), event_id)
+
+
+ROUTES = [list_event_types, list_events, stream_events, get_event]

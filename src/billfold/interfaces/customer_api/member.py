@@ -9,7 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from uuid import UUID
 
+from typing_extensions import override
+
 from billfold.domain import pockets
+from billfold.domain.audit import Origin
 from billfold.domain.directory import CustomerRow, find_customer
 from billfold.domain.oauth import Access
 from billfold.engine.bank import Bank
@@ -23,6 +26,19 @@ class Member(Call, frozen=True, kw_only=True):
 
     access: Access
     partner_id: UUID
+
+    @property
+    @override
+    def origin(self) -> Origin:
+        """The member who asks through the client, or the client by itself."""
+        access = self.access
+        return Origin(
+            kind="CLIENT" if access.user_id is None else "MEMBER",
+            member_id=access.member_id,
+            client_id=access.client_id,
+            ip_address=self.address,
+            user_agent=self.agent,
+        )
 
     @property
     def customer_id(self) -> UUID:

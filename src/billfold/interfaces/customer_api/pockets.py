@@ -16,6 +16,7 @@ from billfold.engine.bank import Bank
 from billfold.flows.pockets import OpenPocket
 from billfold.interfaces.customer_api.groups import POCKETS
 from billfold.interfaces.customer_api.member import Member
+from billfold.interfaces.http.lists import Offset
 from billfold.interfaces.http.marks import granted, refuses
 from billfold.interfaces.http.pocket_forms import (
     ChangePocket,
@@ -31,13 +32,6 @@ from billfold.interfaces.http.shapes.pages import OffsetList
 from billfold.interfaces.http.shapes.pocket import Pocket, render_pocket
 from billfold.kit.paging import parse_limit
 
-_OFFSET_MAX = 1_000_000_000
-Offset = Annotated[
-    int,
-    QueryParameter(
-        name="offset", ge=0, le=_OFFSET_MAX, description="How many to leave out at the front."
-    ),
-]
 Limit = Annotated[str | None, QueryParameter(name="limit", description="1 to 100, default 30.")]
 READS, WRITES = granted("pockets.read", POCKETS), granted("pockets.write", POCKETS)
 
@@ -129,7 +123,8 @@ async def update_pocket(member: Member, bank: Bank, pocket_id: str, data: Change
     """Rename a Pocket, change its strategies, or close it when it is empty and not the last."""
     own_id = await member.pocket(bank, pocket_id)
     await bank.engine.submit(change_of(member, member.customer_id, own_id, data))
-    return await _shown(member, bank, own_id)
+    row = await pockets.get_pocket(bank.pool, member.customer_id, own_id)
+    return render_pocket(row, bank, member.now, named=False)
 
 
 async def _shown(

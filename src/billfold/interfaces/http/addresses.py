@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from ipaddress import IPv6Address, ip_address, ip_network
 from typing import TYPE_CHECKING
 
-from billfold.interfaces.http.admission import WINDOW_SECONDS
+from billfold.interfaces.http.admission import WINDOW_SECONDS, pace_headers
 from billfold.interfaces.http.answers import Turned
 from billfold.kit.ids import command_id
 
@@ -23,19 +23,25 @@ ON CONFLICT (caller, kind, starts_at) DO UPDATE SET used = w.used + 1 RETURNING 
 
 async def count_address(
     conn: Connection | Pool, address: str, now: datetime, *, limit: int = PER_MINUTE
-) -> None:
-    """Count a request from an address. Raises `rate-limited` beyond `limit` in this minute."""
+) -> list[tuple[bytes, bytes]]:
+    """Count a request from an address and return the headers that say how many are left.
+
+    Raises `rate-limited` beyond `limit` in this minute.
+    """
     starts = int(now.timestamp()) // WINDOW_SECONDS * WINDOW_SECONDS
     used: int = await conn.fetchval(
         _COUNT, command_id("address", _site(address)), datetime.fromtimestamp(starts, UTC)
     )
+    headers = pace_headers(limit, max(0, limit - used), starts + WINDOW_SECONDS)
     if used > limit:
         seconds = max(1, starts + WINDOW_SECONDS - int(now.timestamp()))
         raise Turned(
             "rate-limited",
             f"{limit} requests per minute are let in from one address.",
             (b"retry-after", str(seconds).encode()),
+            *headers,
         )
+    return headers
 
 
 def _site(address: str) -> str:

@@ -286,6 +286,15 @@ def _asked_row(
     )
 
 
+def pace_headers(limit: int, remaining: int, resets_at: int) -> list[tuple[bytes, bytes]]:
+    """Return the headers that say how many requests are left, until when in Unix seconds."""
+    return [
+        (b"x-ratelimit-limit", str(limit).encode()),
+        (b"x-ratelimit-remaining", str(remaining).encode()),
+        (b"x-ratelimit-reset", str(resets_at).encode()),
+    ]
+
+
 def _admittance(request: Request, row: Record, resets_at: int, *, with_key: bool) -> Admittance:
     limit, remaining = request.per_minute, request.per_minute - row["used"]
     if row["money_used"] is not None:

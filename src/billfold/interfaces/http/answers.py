@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 import structlog
-from litestar import Request, Response
+from litestar import MediaType, Request, Response
 from litestar.exceptions import HTTPException, ValidationException
 
 from billfold.interfaces.http.arrivals import Arrival, arrival_of
@@ -68,6 +68,11 @@ def as_response(answer: Answer) -> Response[bytes]:
         media_type=answer.content_type,
         headers={name.decode(): value.decode("latin-1") for name, value in answer.headers},
     )
+
+
+def nothing() -> Response[None]:
+    """Return an answer without a body; the framework would write `null` for None."""
+    return Response(cast("None", b""), media_type=MediaType.TEXT)
 
 
 class Turned(BillfoldError):  # noqa: N818

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import msgspec
@@ -47,6 +48,17 @@ def check_json(body: bytes) -> None:
         _check_texts(decoded)
     if body.count(b",") >= ITEMS_MAX:
         _check_lists(decoded, ())
+
+
+@contextmanager
+def in_body() -> Iterator[None]:
+    """Place mistakes that a noun found in its own fields into the body they came with."""
+    try:
+        yield
+    except InvalidInput as wrong:
+        raise InvalidInput(
+            FieldError(("body", *each.loc), each.msg, each.type) for each in wrong.errors
+        ) from None
 
 
 def decode(body: bytes, declared: Any) -> Any:  # noqa: ANN401 - whatever the operation declares

@@ -12,10 +12,13 @@ from typing import Any
 from uuid import UUID
 
 import msgspec
+from typing_extensions import override
 
+from billfold.domain.audit import Origin
 from billfold.domain.directory import CustomerRow, Entry, find_customer
 from billfold.engine.bank import Bank
 from billfold.kit.errors import NotFound, Refused
+from billfold.kit.ids import command_id, derive
 
 
 class Call(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,6 +39,15 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     host: str
     """The host as sent, with its port: `acme.localhost:8443`. Links are made with it."""
     trace_id: str
+    address: str
+    """The address on the net from which it came, behind trusted proxies."""
+    agent: str | None
+    """What the program calls itself: its User-Agent."""
+
+    @property
+    def origin(self) -> Origin:
+        """Who asks, for the audit log."""
+        raise NotImplementedError
 
     def command_fields(self, *customers: UUID, step: int = 0) -> dict[str, Any]:
         """Return what every command carries: `OpenPocket(**caller.command_fields(id), name=...)`.
@@ -48,7 +60,12 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
             "key": self.key,
             "request_hash": self.fingerprint,
             "customers": customers,
+            "origin": self.origin,
         }
+
+    def made_id(self, seed: bytes) -> UUID:
+        """Return the id of what the request makes: the same when it is repeated under its key."""
+        return derive(seed, command_id(self.name, self.key), 0)
 
 
 class Caller(Call, frozen=True, kw_only=True):
@@ -59,6 +76,18 @@ class Caller(Call, frozen=True, kw_only=True):
     user_id: UUID
     own_customer_id: UUID
     features: frozenset[str]
+
+    @property
+    @override
+    def origin(self) -> Origin:
+        """The partner, and the user of his that asks."""
+        return Origin(
+            kind="PARTNER",
+            name=self.partner_slug,
+            client_id=self.name,
+            ip_address=self.address,
+            user_agent=self.agent,
+        )
 
     async def customer(self, bank: Bank, customer_id: UUID) -> CustomerRow:
         """Return the customer as he is now. Raises NotFound when he is not the partner's."""

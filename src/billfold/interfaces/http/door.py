@@ -16,7 +16,13 @@ from uuid import UUID
 
 from billfold.domain.identity import Credential
 from billfold.engine.bank import Bank
-from billfold.interfaces.http.admission import Admission, Admittance, Request, StoredAnswer
+from billfold.interfaces.http.admission import (
+    Admission,
+    Admittance,
+    Request,
+    StoredAnswer,
+    pace_headers,
+)
 from billfold.interfaces.http.answers import Answer, Headers, Turned, answer_to, unauthorized
 from billfold.interfaces.http.arrivals import Arrival, arrival_of, read_body
 from billfold.interfaces.http.calls import Call, Caller
@@ -206,6 +212,8 @@ class Visit:
             "wall": self.wall,
             "host": self.arrival.host,
             "trace_id": self.arrival.trace_id,
+            "address": self.arrival.client,
+            "agent": self.arrival.header(b"user-agent"),
         }
 
 
@@ -273,11 +281,7 @@ def _caller(credential: Credential, visit: Visit, admittance: Admittance) -> Cal
 
 
 def _headers(operation: Operation, admittance: Admittance, wall: datetime) -> Headers:
-    headers = [
-        (b"x-ratelimit-limit", str(admittance.limit).encode()),
-        (b"x-ratelimit-remaining", str(admittance.remaining).encode()),
-        (b"x-ratelimit-reset", str(admittance.resets_at).encode()),
-    ]
+    headers = pace_headers(admittance.limit, admittance.remaining, admittance.resets_at)
     if admittance.clock is not None:
         headers.append(clock_header(admittance.clock, wall))
     if operation.deprecated is not None:

@@ -34,6 +34,13 @@ CursorText = Annotated[str, QueryParameter(name="cursor", description="From an e
 LimitText = Annotated[
     str | None, QueryParameter(name="limit", description="Default 30, at most 100.")
 ]
+OFFSET_MAX = 1_000_000_000
+Offset = Annotated[
+    int,
+    QueryParameter(
+        name="offset", ge=0, le=OFFSET_MAX, description="How many to leave out at the front."
+    ),
+]
 OrderText = Annotated[str, QueryParameter(name="order", description="desc or asc.")]
 
 

@@ -127,6 +127,8 @@ class Described:
     examples: Examples = field(default_factory=dict)
     components: Document = field(default_factory=lambda: COMPONENTS)
     """Schemes, parameters and schemas that operations refer to."""
+    webhooks: Document = field(default_factory=dict)
+    """What we call at others, by name."""
 
 
 def describe(what: Described, *, include_deprecated: bool = False) -> Document:
@@ -152,6 +154,8 @@ def describe(what: Described, *, include_deprecated: bool = False) -> Document:
     document["tags"] = [{"name": tag, "description": what.tags.get(tag, "")} for tag in used]
     document["servers"] = [dict(server) for server in what.servers]
     document["paths"] = dict(sorted(paths.items()))
+    if what.webhooks:
+        document["webhooks"] = what.webhooks
     return _renamed(_without_loose_schemas(document))
 
 

@@ -11,17 +11,20 @@ from litestar.middleware import DefineMiddleware
 from litestar.types import ControllerRouterHandler
 
 from billfold import __version__
+from billfold.domain.events import PARTNER_KINDS
 from billfold.engine.bank import Bank
 from billfold.interfaces.http.answers import on_error
 from billfold.interfaces.http.arrivals import ArrivedRequest, arrival_of
 from billfold.interfaces.http.calls import Caller
 from billfold.interfaces.http.door import Door, Doorkeeper
 from billfold.interfaces.http.frame import Frame
+from billfold.interfaces.http.newsroom import Newsroom, newsroom_of
 from billfold.interfaces.http.openapi import Described, Document, describe
 from billfold.interfaces.http.operations import operations_of
 from billfold.interfaces.http.packaged import examples_of, routes_of
 from billfold.interfaces.http.pages import PAGES, reference_pages
 from billfold.interfaces.http.signatures import plain_signatures
+from billfold.interfaces.http.webhook_calls import webhooks_of
 from billfold.interfaces.partner_api.login import LoginDesk
 from billfold.kit.settings import Settings
 
@@ -36,7 +39,7 @@ _DESCRIPTION = (
     "A request may be sent again under its key: it does not run twice, and the first answer comes "
     "back for 24 hours. Errors are problem documents whose `type` is a page that explains them."
 )
-_INJECTED = ("bank", "caller", "desk")
+_INJECTED = ("bank", "caller", "desk", "newsroom")
 
 
 def partner_routes(
@@ -46,16 +49,21 @@ def partner_routes(
     return [*routes_of(str(__package__)), *sandbox]
 
 
-def create_partner_app(bank: Bank, *, routes: Sequence[ControllerRouterHandler]) -> Litestar:
+def create_partner_app(
+    bank: Bank, *, routes: Sequence[ControllerRouterHandler], newsroom: Newsroom | None = None
+) -> Litestar:
     """Return the ASGI application of one worker. Whoever opens the bank starts its engine."""
-    keeper = Doorkeeper(bank)
-    desk = LoginDesk(bank)
+    keeper, desk = Doorkeeper(bank), LoginDesk(bank)
+    room = newsroom or newsroom_of(bank)
 
     def the_bank() -> Bank:
         return bank
 
     def the_desk() -> LoginDesk:
         return desk
+
+    def the_newsroom() -> Newsroom:
+        return room
 
     with plain_signatures():
         app = Litestar(
@@ -69,12 +77,13 @@ def create_partner_app(bank: Bank, *, routes: Sequence[ControllerRouterHandler])
                 "bank": Provide(the_bank, sync_to_thread=False),
                 "caller": Provide(_the_caller, sync_to_thread=False),
                 "desk": Provide(the_desk, sync_to_thread=False),
+                "newsroom": Provide(the_newsroom, sync_to_thread=False),
             },
             exception_handlers={Exception: on_error},
             request_class=ArrivedRequest,
             openapi_config=None,
             logging_config=None,
-            on_shutdown=[keeper.close],
+            on_shutdown=[room.close, keeper.close],
         )
     app.state.bank, app.state.partner_routes = bank, tuple(routes)
     keeper.operations = operations_of(app)
@@ -112,6 +121,7 @@ def partner_document(
         description=_DESCRIPTION,
         servers=[server],
         examples=examples_of(str(__package__)),
+        webhooks=webhooks_of(PARTNER_KINDS, customer=False),
     )
     return describe(what, include_deprecated=include_deprecated)
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated
 from uuid import UUID
 
 import msgspec
-from litestar import MediaType, Response, post
+from litestar import Response, post
 from litestar.status_codes import HTTP_202_ACCEPTED
 
 from billfold.engine.bank import Bank
+from billfold.interfaces.http.answers import nothing
 from billfold.interfaces.http.calls import Caller
 from billfold.interfaces.http.marks import BEARER, MOVES_MONEY, refuses
 from billfold.interfaces.sandbox.simulation import (
@@ -78,7 +79,7 @@ async def fund(
     for nth in range(data.count):
         ach_id = payment_id(bank, caller, nth)
         await simulation.send_ach_credit(bank, ach_id, to, data.amount_usdc, data.company_name)
-    return _nothing()
+    return nothing()
 
 
 @post(
@@ -97,17 +98,12 @@ async def wire(
     to = await _address(bank.pool, _PORTAL, customer_id, portal_id)
     sender = Sender(data.sender_name, data.sender_account_number, data.sender_routing_number)
     await simulation.send_wire(bank, payment_id(bank, caller, 0), to, data.amount_usdc, sender)
-    return _nothing()
+    return nothing()
 
 
 def payment_id(bank: Bank, caller: Caller, nth: int) -> UUID:
     """Return the id of the nth payment of a request: the same when the request is repeated."""
     return derive(bank.seed, command_id(f"sandbox:{caller.user_id}", caller.key), nth)
-
-
-def _nothing() -> Response[None]:
-    """Return the answer without a body; the framework would write `null` for None."""
-    return Response(cast("None", b""), media_type=MediaType.TEXT)
 
 
 async def _address(pool: Pool, query: str, customer_id: UUID, of: UUID) -> Address:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from litestar.handlers import HTTPRouteHandler
 
 from billfold.engine.stepping import Stepping
-from billfold.interfaces.sandbox import clock, money, people
+from billfold.interfaces.sandbox import clock, money, people, webhook
 
 if TYPE_CHECKING:
     from litestar import Litestar
@@ -26,6 +26,7 @@ ROUTES: list[HTTPRouteHandler] = [
     clock.run_to_next_event,
     clock.freeze,
     clock.resume,
+    webhook.simulate,
 ]
 
 

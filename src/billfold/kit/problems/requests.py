@@ -99,6 +99,15 @@ REQUESTS = by_code(
         retryable=True,
     ),
     Problem(
+        "too-many-streams",
+        429,
+        "Too many streams",
+        "As many streams of events are open as may be open at once.",
+        "Close one that is no longer read. One stream tells everything: share it among your "
+        "programs.",
+        retryable=True,
+    ),
+    Problem(
         "too-many-pockets",
         422,
         "Too many pockets in one call",

@@ -9,7 +9,7 @@ from tests.interfaces.auth.pages.programs import client_of, programs, register
 from tests.interfaces.auth.relying import AUTHORIZE, ISSUER, PAR, Relying, refused
 from tests.interfaces.partner_client import close_app
 
-from billfold.domain import oauth, people
+from billfold.domain import audit, oauth, people
 from billfold.interfaces.auth.app import create_auth_app
 from billfold.interfaces.auth.pages import one_program
 from billfold.kit.clock import wall_now
@@ -44,6 +44,25 @@ async def keys_of(bank, registered, clock):
 
 async def test_it_works_with_what_was_registered(registered):
     assert await registered.is_good((await registered.tokens())["access_token"])
+
+
+async def test_the_log_of_the_company_tells_of_every_change(anna, browser, bank, registered):
+    path, client_id = path_of(anna, registered), registered.client.client_id
+    added, only = KEYS["PS256"], KEYS["ES256"]
+    await browser.send(f"{path}/keys", key=added.pem)
+    await browser.follow()
+    await browser.send(f"{path}/keys/{added.thumbprint}/retire")
+    await browser.follow()
+    await browser.post(f"{path}/keys/{only.thumbprint}/retire", {"csrf": browser.csrf})
+    await browser.send(f"{path}/revoke")
+    wanted = audit.Wanted(customer_id=anna.customer_id)
+    rows = await audit.list_entries(bank.pool, wanted, descending=False, limit=20)
+    told = [(row.action, row.outcome) for row in rows if row.resource_id == client_id]
+    assert told == [
+        ("program.created", "SUCCESS"), ("program.key_added", "SUCCESS"),
+        ("program.key_retired", "SUCCESS"), ("program.key_retired", "FAILURE"),
+        ("program.revoked", "SUCCESS"),
+    ]  # fmt: skip
 
 
 async def test_keys_follow_each_other_without_a_gap(

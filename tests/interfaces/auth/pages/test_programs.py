@@ -64,6 +64,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"profile": "easy"}, "Must be one of fapi2"),
     ({"redirect_uris": ""}, "Belong to authorization_code"),
     ({"redirect_uris": "http://books.example/callback"}, "must begin with https://"),
+    ({"redirect_uris": "\n".join(f"{REDIRECT}/{n}" for n in range(21))}, "May be 20 at most"),
     ({"redirect_uris": f"{REDIRECT}#x"}, "has a fragment"),
     ({"redirect_uris": "https://anna@books.example/"}, "has a fragment or a user"),
     ({"post_logout_redirect_uris": "javascript:alert(1)"}, "must begin with https://"),

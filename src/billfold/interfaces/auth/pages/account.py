@@ -14,10 +14,17 @@ from billfold.interfaces.auth.pages.arriving import forget, in_words, wait_for, 
 from billfold.interfaces.auth.pages.entrance import FRESH, Desk
 from billfold.interfaces.auth.pages.links import check_new_password
 from billfold.interfaces.auth.pages.looks import go
+from billfold.interfaces.auth.pages.recorded import (
+    FACTOR_CHANGED,
+    PASSWORD_CHANGED,
+    note_change,
+)
 from billfold.interfaces.auth.pages.visits import Visit
 from billfold.kit.errors import InvalidInput, NotFound
 
 _LAST = "This is your only second factor. Add another one first."
+_APP_REMOVED = "the authenticator app was removed"
+_PASSKEY_REMOVED = "a passkey was removed"
 _NOT_YOURS = "The current password is not right."
 
 
@@ -51,9 +58,11 @@ async def remove_authenticator(desk: Desk, visit: Visit) -> Response[Any]:
     factors = await people.factors_of(pool, person.user_id)
     if not factors.passkeys:
         return await _show(desk, visit, wrong=_LAST)
-    if await people.codes.remove_authenticator(pool, person.user_id):
-        notice = notices.factor_changed(person, "the authenticator app was removed", visit.now)
-        await write(desk, visit, person, notice)
+    async with pool.acquire() as conn, conn.transaction():
+        if removed := await people.codes.remove_authenticator(conn, person.user_id):
+            await note_change(conn, desk, visit, person, FACTOR_CHANGED, _APP_REMOVED)
+    if removed:
+        await write(desk, visit, person, notices.factor_changed(person, _APP_REMOVED, visit.now))
     return go("/account")
 
 
@@ -64,10 +73,11 @@ async def remove_passkey(passkey_id: str, desk: Desk, visit: Visit) -> Response[
     factors = await people.factors_of(pool, person.user_id)
     if factors.passkeys == 1 and factors.authenticator_since is None:
         return await _show(desk, visit, wrong=_LAST)
-    if not await passkeys.remove_passkey(pool, person.user_id, _uuid(passkey_id)):
-        raise NotFound("This passkey is gone already.")
-    notice = notices.factor_changed(person, "a passkey was removed", visit.now)
-    await write(desk, visit, person, notice)
+    async with pool.acquire() as conn, conn.transaction():
+        if not await passkeys.remove_passkey(conn, person.user_id, _uuid(passkey_id)):
+            raise NotFound("This passkey is gone already.")
+        await note_change(conn, desk, visit, person, FACTOR_CHANGED, _PASSKEY_REMOVED)
+    await write(desk, visit, person, notices.factor_changed(person, _PASSKEY_REMOVED, visit.now))
     return go("/account")
 
 
@@ -95,7 +105,9 @@ async def change_password(desk: Desk, visit: Visit) -> Response[Any]:
     except InvalidInput as wrong:
         return _wrong(desk, visit, f"The password {wrong.errors[0].msg}.")
     password_hash = await desk.gate.hash(password)
-    await people.set_password(pool, person.user_id, password_hash, now=visit.now)
+    async with pool.acquire() as conn, conn.transaction():
+        await people.set_password(conn, person.user_id, password_hash, now=visit.now)
+        await note_change(conn, desk, visit, person, PASSWORD_CHANGED, "the password was changed")
     await _end_others(desk, visit)
     await write(desk, visit, person, notices.password_changed(person, visit.now))
     return go("/account")

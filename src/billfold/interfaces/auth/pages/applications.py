@@ -9,12 +9,14 @@ from uuid import UUID
 from litestar import Response, get, post
 from litestar.handlers import HTTPRouteHandler
 
-from billfold.domain import oauth, people
+from billfold.domain import oauth
 from billfold.domain.oauth import SCOPES, PendingRequest
 from billfold.domain.people import Membership, notices
 from billfold.interfaces.auth.pages.arriving import write
+from billfold.interfaces.auth.pages.company import memberships
 from billfold.interfaces.auth.pages.entrance import Desk
 from billfold.interfaces.auth.pages.looks import go
+from billfold.interfaces.auth.pages.recorded import record
 from billfold.interfaces.auth.pages.visits import Visit, query_of
 from billfold.interfaces.http.arrivals import ArrivedRequest
 from billfold.kit.errors import NotFound
@@ -43,18 +45,12 @@ async def decide(desk: Desk, visit: Visit) -> Response[Any]:
     if _must_prove_again(wanted, visit):
         return go(f"/confirm?next={quote(f'/consent?request={wanted.request_id}', safe='')}")
     chosen = visit.form.get("customer", "")
-    member = next(
-        (
-            each
-            for each in await _memberships(desk, visit, wanted.owner_id)
-            if str(each.customer_id) == chosen
-        ),
-        None,
-    )
+    members = await _memberships(desk, visit, wanted.owner_id)
+    member = next((each for each in members if str(each.customer_id) == chosen), None)
     if member is None:
         return await _show(desk, visit, wanted, wrong="Choose a company.")
     person = visit.person
-    async with pool.acquire() as conn:
+    async with pool.acquire() as conn, conn.transaction():
         back = await oauth.approve(
             conn,
             wanted.request_id,
@@ -65,6 +61,8 @@ async def decide(desk: Desk, visit: Visit) -> Response[Any]:
             issuer=desk.origin,
             now=visit.now,
         )
+        given = {"client": wanted.client_id, "scopes": wanted.scopes}
+        await record(conn, desk, visit, person, "grant.created", given, only=member.customer_id)
     words = [SCOPES[scope] for scope in wanted.scopes]
     notice = notices.access_granted(
         person, wanted.client_name, member.customer_name, words, visit.now
@@ -83,12 +81,16 @@ async def list_applications(desk: Desk, visit: Visit) -> Response[Any]:
 @post("/applications/{grant_id:str}/revoke")
 async def revoke(grant_id: str, desk: Desk, visit: Visit) -> Response[Any]:
     """Take a grant back; its tokens end at once."""
-    async with desk.bank.pool.acquire() as conn:
-        done = await oauth.revoke_grant(
-            conn, user_id=visit.person.user_id, grant_id=_uuid(grant_id), now=visit.now
-        )
-    if not done:
-        raise NotFound("This was taken back already.")
+    person, asked = visit.person, _uuid(grant_id)
+    grants = await oauth.grants_of(desk.bank.pool, person.user_id)
+    grant = next((each for each in grants if each.grant_id == asked), None)
+    async with desk.bank.pool.acquire() as conn, conn.transaction():
+        if grant is None or not await oauth.revoke_grant(
+            conn, user_id=person.user_id, grant_id=asked, now=visit.now
+        ):
+            raise NotFound("This was taken back already.")
+        given = {"client": grant.client_id}
+        await record(conn, desk, visit, person, "grant.revoked", given, only=grant.customer_id)
     return go("/applications")
 
 
@@ -97,11 +99,9 @@ async def _pending(desk: Desk, visit: Visit, request_id: str) -> PendingRequest:
 
 
 async def _memberships(desk: Desk, visit: Visit, owner_id: UUID | None) -> list[Membership]:
-    """Return for whom the person may grant what a program of this company asks for."""
-    found = await people.memberships_of(desk.bank.pool, visit.person.user_id)
-    return [
-        each for each in found if each.status == "ACTIVE" and owner_id in {None, each.customer_id}
-    ]
+    """Return for whom a client may be let do something: its owner's members for him alone."""
+    found = await memberships(desk, visit)
+    return [each for each in found if owner_id in {None, each.customer_id}]
 
 
 async def _show(desk: Desk, visit: Visit, wanted: PendingRequest, wrong: str = "") -> Response[Any]:

@@ -12,6 +12,7 @@ from billfold.domain.people.notices import Notice
 from billfold.domain.people.tries import Subject
 from billfold.interfaces.auth.pages.entrance import Desk
 from billfold.interfaces.auth.pages.looks import device_cookie, go, session_cookie
+from billfold.interfaces.auth.pages.recorded import note_lock
 from billfold.interfaces.auth.pages.visits import Visit
 
 _DEVICE_BYTES = 32
@@ -47,6 +48,7 @@ async def wait_for(desk: Desk, visit: Visit, subject: Subject, person: Person | 
         tried = await people.tries.begin_try(conn, subject, visit.now)
     if tried.locks and person is not None:
         await write(desk, visit, person, notices.locked(person, visit.visitor, visit.now))
+        await note_lock(desk, visit, person)
     return tried.wait_seconds
 
 

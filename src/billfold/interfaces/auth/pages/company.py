@@ -1,17 +1,34 @@
-"""Of which companies a person is an administrator, and what he is told of his deeds there."""
+"""For which company somebody acts on a page, and what he is told of his deeds there."""
 
 from __future__ import annotations
 
+from contextlib import AbstractAsyncContextManager
 from uuid import UUID
 
-from billfold.domain import people
+from billfold.domain import audit, people
+from billfold.domain.audit import Deed
 from billfold.domain.people import Membership, notices
 from billfold.interfaces.auth.pages.arriving import write
 from billfold.interfaces.auth.pages.entrance import Desk
+from billfold.interfaces.auth.pages.recorded import origin_of
 from billfold.interfaces.auth.pages.visits import Visit
-from billfold.kit.errors import BillfoldError, NotFound
+from billfold.kit.errors import NotFound, Refused
 
 ADMINISTRATOR = "ADMIN"
+
+
+async def memberships(desk: Desk, visit: Visit) -> list[Membership]:
+    """Return the memberships of the visitor that are in force, by the companies' names."""
+    found = await people.memberships_of(desk.bank.pool, visit.person.user_id)
+    return [each for each in found if each.status == "ACTIVE"]
+
+
+async def membership_in(desk: Desk, visit: Visit, customer_id: str) -> Membership:
+    """Return what the visitor is to a company. Raises NotFound, for companies of others as well."""
+    for each in await memberships(desk, visit):
+        if str(each.customer_id) == customer_id.lower():
+            return each
+    raise NotFound("There is no such company among yours.")
 
 
 async def company_of(desk: Desk, visit: Visit, customer_id: str) -> Membership:
@@ -19,14 +36,10 @@ async def company_of(desk: Desk, visit: Visit, customer_id: str) -> Membership:
 
     Raises NotFound where he is no active member, `forbidden` where he is no administrator.
     """
-    for each in await people.memberships_of(desk.bank.pool, visit.person.user_id):
-        if str(each.customer_id) == customer_id.lower() and each.status == "ACTIVE":
-            if each.role != ADMINISTRATOR:
-                raise BillfoldError(
-                    "forbidden", f"Programs of {each.customer_name} are its administrators' matter."
-                )
-            return each
-    raise NotFound("There is no such company.")
+    found = await membership_in(desk, visit, customer_id)
+    if found.role != ADMINISTRATOR:
+        raise Refused("forbidden", f"Only administrators of {found.customer_name} can do this.")
+    return found
 
 
 async def tell(desk: Desk, visit: Visit, company: Membership, change: str) -> None:
@@ -34,6 +47,17 @@ async def tell(desk: Desk, visit: Visit, company: Membership, change: str) -> No
     person = visit.person
     notice = notices.program_changed(person, company.customer_name, change, visit.now)
     await write(desk, visit, person, notice)
+
+
+def recorded(
+    desk: Desk, visit: Visit, company: Membership, action: str, program: str | None = None
+) -> AbstractAsyncContextManager[Deed]:
+    """Lend a transaction in which the visitor changes a program; the audit log tells of it."""
+    return audit.deed(
+        desk.bank.pool, desk.bank.vault, company.customer_id,
+        origin_of(visit, visit.person, company.member_id), action,
+        resource=("program", program), now=visit.now,
+    )  # fmt: skip
 
 
 def programs_path(customer_id: UUID, *further: str) -> str:

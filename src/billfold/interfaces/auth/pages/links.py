@@ -13,6 +13,7 @@ from billfold.domain.people import Person, links, notices
 from billfold.interfaces.auth.pages.arriving import write
 from billfold.interfaces.auth.pages.entrance import ANYBODY, Desk
 from billfold.interfaces.auth.pages.looks import go, session_cookie
+from billfold.interfaces.auth.pages.recorded import PASSWORD_CHANGED, note_change
 from billfold.interfaces.auth.pages.visits import Visit, query_of
 from billfold.interfaces.http.arrivals import ArrivedRequest
 from billfold.kit.errors import InvalidInput
@@ -57,6 +58,7 @@ async def set_new_password(desk: Desk, visit: Visit) -> Response[Any]:
         await people.tries.forget_tries(conn, people.tries.password_of(person.email))
         await people.sessions.end_sessions(conn, person.user_id)
         await oauth.revoke_all_of(conn, person.user_id)
+        await note_change(conn, desk, visit, person, PASSWORD_CHANGED, "the password was changed")
     await write(desk, visit, person, notices.password_changed(person, visit.now))
     cookie = await people.sessions.open_session(
         pool, person.user_id, proved=("pwd",), complete=False, visitor=visit.visitor, now=visit.now
@@ -81,7 +83,13 @@ async def send_link(desk: Desk, visit: Visit) -> Response[Any]:
 
 def check_new_password(person: Person, password: str, again: str) -> None:
     """Refuse a password that is weak or was typed in two ways. Raises InvalidInput."""
-    people.check_password(password, known=(person.email, person.first_name, person.last_name))
+    known = (person.email, person.first_name, person.last_name)
+    check_typed_password(password, again, known=known)
+
+
+def check_typed_password(password: str, again: str, *, known: tuple[str, ...]) -> None:
+    """Do so for somebody of whom these words are known."""
+    people.check_password(password, known=known)
     if password != again:
         raise InvalidInput.at("again", msg="was typed differently the second time")
 

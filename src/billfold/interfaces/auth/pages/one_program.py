@@ -11,7 +11,12 @@ from litestar.handlers import HTTPRouteHandler
 from billfold.domain import oauth
 from billfold.domain.oauth import SCOPES, Client
 from billfold.domain.people import Membership
-from billfold.interfaces.auth.pages.company import company_of, programs_path, tell
+from billfold.interfaces.auth.pages.company import (
+    company_of,
+    programs_path,
+    recorded,
+    tell,
+)
 from billfold.interfaces.auth.pages.entrance import FRESH, Desk
 from billfold.interfaces.auth.pages.looks import go
 from billfold.interfaces.auth.pages.programs import PATH
@@ -41,7 +46,9 @@ async def add_key(customer_id: str, client_id: str, desk: Desk, visit: Visit) ->
         return await _show(desk, visit, company, program, wrong=_TOO_MANY)
     try:
         key = visit.form.get("key", "")
-        added = await oauth.add_client_key(pool, program.client_id, key, now=visit.now)
+        async with recorded(desk, visit, company, "program.key_added", program.client_id) as deed:
+            added = await oauth.add_client_key(deed.conn, program.client_id, key, now=visit.now)
+            deed.details["key_id"] = added.key_id
     except InvalidInput as wrong:
         sentence = f"The key {wrong.errors[0].msg}."
         return await _show(desk, visit, company, program, wrong=sentence, status=422)
@@ -58,8 +65,9 @@ async def retire_key(
     """Accept a key no longer. The only one stays."""
     company, program = await _own(desk, visit, customer_id, client_id, in_use=True)
     try:
-        async with desk.bank.pool.acquire() as conn:
-            await oauth.retire_client_key(conn, program.client_id, key_id, now=visit.now)
+        async with recorded(desk, visit, company, "program.key_retired", program.client_id) as deed:
+            deed.details["key_id"] = key_id
+            await oauth.retire_client_key(deed.conn, program.client_id, key_id, now=visit.now)
     except Refused as refused:
         return await _show(desk, visit, company, program, wrong=refused.detail)
     await tell(desk, visit, company, f"the key {key_id} of {program.name} was retired")
@@ -72,8 +80,9 @@ async def revoke_program(
 ) -> Response[Any]:
     """Take a program out of use for good; its tokens end at once."""
     company, program = await _own(desk, visit, customer_id, client_id, in_use=True)
-    async with desk.bank.pool.acquire() as conn:
-        await oauth.revoke_client(conn, program.client_id, now=visit.now)
+    async with recorded(desk, visit, company, "program.revoked", program.client_id) as deed:
+        deed.details["name"] = program.name
+        await oauth.revoke_client(deed.conn, program.client_id, now=visit.now)
     await tell(desk, visit, company, f"the program {program.name} was taken out of use")
     return go(programs_path(company.customer_id))
 

@@ -18,6 +18,12 @@ from billfold.domain.people import Passkey, notices, passkeys
 from billfold.interfaces.auth.pages.arriving import come_in, write
 from billfold.interfaces.auth.pages.entrance import ANYBODY, HALFWAY, Desk
 from billfold.interfaces.auth.pages.looks import session_cookie
+from billfold.interfaces.auth.pages.recorded import (
+    FACTOR_CHANGED,
+    complete_login,
+    note_change,
+    open_login,
+)
 from billfold.interfaces.auth.pages.set_up import turned_from_set_up
 from billfold.interfaces.auth.pages.visits import Visit
 from billfold.kit.errors import BillfoldError
@@ -61,14 +67,7 @@ async def sign_in_with_passkey(desk: Desk, visit: Visit) -> Response[Any]:
         )
         return _gone(to, session_cookie(cookie or visit.cookie))
     await people.sessions.end_session(desk.bank.pool, visit.cookie_hash)
-    cookie = await people.sessions.open_session(
-        desk.bank.pool,
-        person.user_id,
-        proved=("hwk",),
-        complete=True,
-        visitor=visit.visitor,
-        now=visit.now,
-    )
+    cookie = await open_login(desk, visit, person, proved="hwk")
     come = await come_in(desk, visit, person, cookie, to)
     return _gone(to, *come.cookies)
 
@@ -96,20 +95,26 @@ async def add_passkey(desk: Desk, visit: Visit) -> Response[Any]:
     credential = bytes(answer.credential).decode()
     challenge = await _taken(desk, visit, credential)
     made = challenge and passkeys.verified_registration(desk.site, credential, challenge)
-    person, pool = visit.person, desk.bank.pool
-    name = f"{visit.visitor.device}"[:_NAME_CHARS_MAX]
-    if not made or not await passkeys.add_passkey(
-        pool, person.user_id, made, name=name, now=visit.now
-    ):
+    if not made or not await _keep(desk, visit, made):
         return _json({"wrong": _REFUSED}, status=422)
+    person = visit.person
     await write(desk, visit, person, notices.factor_changed(person, _ADDED, visit.now))
     if visit.is_signed_in:
         return _gone(to)
-    cookie = await people.sessions.complete_session(
-        pool, visit.cookie_hash, proved="hwk", now=visit.now
-    )
+    cookie = await complete_login(desk, visit, proved="hwk")
     come = await come_in(desk, visit, person, cookie or visit.cookie, to)
     return _gone(to, *come.cookies)
+
+
+async def _keep(desk: Desk, visit: Visit, made: passkeys.NewPasskey) -> bool:
+    """Keep a new passkey, unless it is somebody's already."""
+    person = visit.person
+    name = f"{visit.visitor.device}"[:_NAME_CHARS_MAX]
+    async with desk.bank.pool.acquire() as conn, conn.transaction():
+        added = await passkeys.add_passkey(conn, person.user_id, made, name=name, now=visit.now)
+        if added:
+            await note_change(conn, desk, visit, person, FACTOR_CHANGED, _ADDED)
+    return added
 
 
 async def _proved(desk: Desk, visit: Visit, credential: str) -> Passkey | None:

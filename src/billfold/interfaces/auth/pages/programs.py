@@ -13,7 +13,12 @@ from litestar.handlers import HTTPRouteHandler
 from billfold.domain import oauth
 from billfold.domain.oauth import PROFILES, SCOPES, Client, NewClient
 from billfold.domain.people import Membership
-from billfold.interfaces.auth.pages.company import company_of, programs_path, tell
+from billfold.interfaces.auth.pages.company import (
+    company_of,
+    programs_path,
+    recorded,
+    tell,
+)
 from billfold.interfaces.auth.pages.entrance import FRESH, Desk
 from billfold.interfaces.auth.pages.looks import go
 from billfold.interfaces.auth.pages.visits import Visit
@@ -50,8 +55,10 @@ async def register_program(customer_id: str, desk: Desk, visit: Visit) -> Respon
     """Register a program with its first key."""
     company = await company_of(desk, visit, customer_id)
     try:
-        async with desk.bank.pool.acquire() as conn:
-            made = await _registered(conn, company.customer_id, visit.form, visit.now)
+        async with recorded(desk, visit, company, "program.created") as deed:
+            made = await _registered(deed.conn, company.customer_id, visit.form, visit.now)
+            deed.resource_id = made.client_id
+            deed.details |= {"name": made.name, "scopes": made.scopes, "profile": made.profile}
     except InvalidInput as wrong:
         return _form(desk, visit, company, visit.form, _mistakes(wrong))
     await tell(desk, visit, company, f"the program {made.name} was registered")

@@ -12,6 +12,7 @@ from billfold.domain import people
 from billfold.interfaces.auth.pages.arriving import come_in, forget, in_words, wait_for
 from billfold.interfaces.auth.pages.entrance import HALFWAY, Desk
 from billfold.interfaces.auth.pages.looks import go, session_cookie
+from billfold.interfaces.auth.pages.recorded import complete_login, note_failure
 from billfold.interfaces.auth.pages.visits import Visit, query_of
 from billfold.interfaces.http.arrivals import ArrivedRequest
 
@@ -36,9 +37,7 @@ async def give_code(desk: Desk, visit: Visit) -> Response[Any]:
     refused = await _look_at_code(desk, visit, "/second-factor", to)
     if refused is not None:
         return refused
-    cookie = await people.sessions.complete_session(
-        desk.bank.pool, visit.cookie_hash, proved="otp", now=visit.now
-    )
+    cookie = await complete_login(desk, visit, proved="otp")
     if cookie is None:
         return go(f"/sign-in?next={quote(to, safe='')}")
     return await come_in(desk, visit, visit.person, cookie, to)
@@ -100,7 +99,8 @@ async def _look_at_code(desk: Desk, visit: Visit, action: str, to: str) -> Respo
     if not await people.codes.use_code(
         pool, desk.bank.vault, person.user_id, code=code, now=visit.now
     ):
-        return await _ask(desk, visit, action, to, wrong=_WRONG, status=422)
+        answer = await _ask(desk, visit, action, to, wrong=_WRONG, status=422)
+        return note_failure(answer, desk, visit, person, "code")
     await forget(desk, visit, subject)
     return None
 

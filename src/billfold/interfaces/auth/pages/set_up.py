@@ -15,6 +15,11 @@ from billfold.domain.people import notices
 from billfold.interfaces.auth.pages.arriving import come_in, write
 from billfold.interfaces.auth.pages.entrance import HALFWAY, Desk
 from billfold.interfaces.auth.pages.looks import go
+from billfold.interfaces.auth.pages.recorded import (
+    FACTOR_CHANGED,
+    complete_login,
+    note_change,
+)
 from billfold.interfaces.auth.pages.visits import Visit, query_of
 from billfold.interfaces.http.arrivals import ArrivedRequest
 
@@ -37,17 +42,18 @@ async def confirm_app(desk: Desk, visit: Visit) -> Response[Any]:
     if turned is not None:
         return turned
     person, bank = visit.person, desk.bank
-    right = await people.codes.confirm_authenticator(
-        bank.pool, bank.vault, person.user_id, code=visit.form.get("code", ""), now=visit.now
-    )
+    async with bank.pool.acquire() as conn, conn.transaction():
+        right = await people.codes.confirm_authenticator(
+            conn, bank.vault, person.user_id, code=visit.form.get("code", ""), now=visit.now
+        )
+        if right:
+            await note_change(conn, desk, visit, person, FACTOR_CHANGED, _ADDED)
     if not right:
         return await _show(desk, visit, to, wrong=_WRONG)
     await write(desk, visit, person, notices.factor_changed(person, _ADDED, visit.now))
     if visit.is_signed_in:
         return go(to)
-    cookie = await people.sessions.complete_session(
-        bank.pool, visit.cookie_hash, proved="otp", now=visit.now
-    )
+    cookie = await complete_login(desk, visit, proved="otp")
     if cookie is None:
         return go("/sign-in")
     return await come_in(desk, visit, person, cookie, to)

@@ -13,6 +13,7 @@ from billfold.domain import oauth, people
 from billfold.interfaces.auth.pages.arriving import forget, in_words, wait_for
 from billfold.interfaces.auth.pages.entrance import ANYBODY, Desk
 from billfold.interfaces.auth.pages.looks import go, session_cookie
+from billfold.interfaces.auth.pages.recorded import note_failure
 from billfold.interfaces.auth.pages.visits import Visit, query_of
 from billfold.interfaces.http.arrivals import ArrivedRequest
 from billfold.kit.crypto import token
@@ -54,7 +55,8 @@ async def sign_in(desk: Desk, visit: Visit) -> Response[Any]:
     password_hash = await people.find_password_hash(desk.bank.pool, user_id)
     given = visit.form.get("password", "")
     if not await desk.gate.verify(password_hash, given) or person is None:
-        return desk.looks.page(visit, "sign_in", status=422, next=to, email=email, wrong=_WRONG)
+        page = desk.looks.page(visit, "sign_in", status=422, next=to, email=email, wrong=_WRONG)
+        return note_failure(page, desk, visit, person, "password")
     await forget(desk, visit, subject)
     await people.sessions.end_session(desk.bank.pool, visit.cookie_hash)
     cookie = await people.sessions.open_session(

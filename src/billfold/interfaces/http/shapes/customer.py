@@ -123,15 +123,19 @@ def name_in(written: str) -> Name:
 
     Raises InvalidInput at `body.name` for one word, and for a word of more than 50 characters.
     """
-    first, *middle, last = written.split() if len(written.split()) > 1 else ("", "")
     try:
-        return msgspec.convert(
-            {"first_name": first, "middle_name": " ".join(middle) or None, "last_name": last}, Name
-        )
+        return msgspec.convert(msgspec.to_builtins(_split(written)), Name)
     except msgspec.ValidationError:
         raise InvalidInput.at(
             "body", "name", msg="of an individual has a first and a last name of 1 to 50 characters"
         ) from None
+
+
+def _split(written: str) -> Name:
+    """Return a name from one line, whatever stands there; a single word is a last name."""
+    *first, last = written.split() or [""]
+    middle = " ".join(first[1:]) or None
+    return Name(first_name=first[0] if first else "", middle_name=middle, last_name=last)
 
 
 def one_line(address: Address) -> str:
@@ -166,4 +170,4 @@ def render_customer(row: CustomerRow) -> Customer:
 def _name_of(row: CustomerRow, profile: _Profile) -> Name | str:
     if row.type == "BUSINESS":
         return row.name
-    return profile.name or name_in(row.name)
+    return profile.name or _split(row.name)

@@ -1,0 +1,44 @@
+"""An archive that is a file: lines are added at its end and reach the disk before it says so."""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+
+class FileArchive:
+    """Keeps lines in a file that several processes may add to."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    async def lines(self) -> list[str]:
+        """Return every line, oldest first; none while there is no file."""
+        return await asyncio.to_thread(self._read)
+
+    async def add(self, lines: Sequence[str], *, after: int) -> int:
+        """Add lines behind the first `after`, those that are missing; return how many there are."""
+        return await asyncio.to_thread(self._add, lines, after)
+
+    def _read(self) -> list[str]:
+        if not self._path.exists():
+            return []
+        return self._path.read_text(encoding="utf-8").splitlines()
+
+    def _add(self, lines: Sequence[str], after: int) -> int:
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        with os.fdopen(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600), "r+b") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            # A line without its end was being written when the machine stopped.
+            whole = file.read().rpartition(b"\n")[0]
+            there = whole.count(b"\n") + 1 if whole else 0
+            missing = lines[max(0, there - after) :]
+            file.seek(len(whole) + 1 if whole else 0)
+            file.truncate()
+            file.write("".join(f"{line}\n" for line in missing).encode())
+            file.flush()
+            os.fsync(file.fileno())
+        return there + len(missing)

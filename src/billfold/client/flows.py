@@ -1,0 +1,49 @@
+"""How requests of our own, for tokens, are put between those of a caller."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Generator
+
+import httpx
+from typing_extensions import override
+
+
+class AuthFlow(httpx.Auth):
+    """Reads the answers to its own requests and leaves those to the caller's alone.
+
+    So an answer that does not end, a stream of events, reaches the caller as it comes.
+    """
+
+    @override
+    def sync_auth_flow(
+        self, request: httpx.Request
+    ) -> Generator[httpx.Request, httpx.Response, None]:
+        """Send what the flow wants to be sent."""
+        request.read()
+        flow = self.auth_flow(request)
+        try:
+            sent = next(flow)
+            while True:
+                answer = yield sent
+                if sent is not request:
+                    answer.read()
+                sent = flow.send(answer)
+        except StopIteration:
+            return
+
+    @override
+    async def async_auth_flow(
+        self, request: httpx.Request
+    ) -> AsyncGenerator[httpx.Request, httpx.Response]:
+        """Send what the flow wants to be sent."""
+        await request.aread()
+        flow = self.auth_flow(request)
+        try:
+            sent = next(flow)
+            while True:
+                answer = yield sent
+                if sent is not request:
+                    await answer.aread()
+                sent = flow.send(answer)
+        except StopIteration:
+            return

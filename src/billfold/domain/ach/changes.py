@@ -1,0 +1,70 @@
+"""What a notification of change corrects.
+
+Source: Nacha Operating Rules, Appendix Five: where each code puts what in the 29 characters.
+"""
+
+from collections.abc import Callable, Mapping
+
+import msgspec
+from stdnum.us import rtn
+
+
+class Correction(msgspec.Struct, frozen=True, kw_only=True):
+    """What to use from the next entry on; what is None stays as it was."""
+
+    routing_number: str | None = None
+    account_number: str | None = None
+    transaction_code: str | None = None
+    identification: str | None = None
+
+
+def _routing(text: str) -> str:
+    if not rtn.is_valid(text):
+        reason = f"{text!r} is no routing number"
+        raise ValueError(reason)
+    return text
+
+
+def _account(text: str) -> str:
+    if not text.strip():
+        raise ValueError("no account number")
+    return text.strip()
+
+
+def _code(text: str) -> str:
+    if text not in {"22", "27", "32", "37", "23", "28", "33", "38"}:
+        reason = f"{text!r} is no transaction code"
+        raise ValueError(reason)
+    return text
+
+
+_READS: Mapping[str, Callable[[str], Correction]] = {
+    "C01": lambda text: Correction(account_number=_account(text[:17])),
+    "C02": lambda text: Correction(routing_number=_routing(text[:9])),
+    "C03": lambda text: Correction(
+        routing_number=_routing(text[:9]), account_number=_account(text[12:29])
+    ),
+    "C05": lambda text: Correction(transaction_code=_code(text[:2])),
+    "C06": lambda text: Correction(
+        account_number=_account(text[:17]), transaction_code=_code(text[20:22])
+    ),
+    "C07": lambda text: Correction(
+        routing_number=_routing(text[:9]),
+        account_number=_account(text[9:26]),
+        transaction_code=_code(text[26:28]),
+    ),
+    "C09": lambda text: Correction(identification=_account(text[:22])),
+}
+CHANGE_CODES = frozenset(_READS)
+
+
+def correction_of(code: str, corrected: str) -> Correction:
+    """Return what the 29 characters of corrected data say under this code.
+
+    Raises ValueError with the reason when they do not say it, or the code is unknown.
+    """
+    read = _READS.get(code)
+    if read is None:
+        reason = f"{code} is no code of a change that is followed"
+        raise ValueError(reason)
+    return read(corrected.ljust(29))

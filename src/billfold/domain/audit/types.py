@@ -1,0 +1,101 @@
+"""Who did what, from where, and what came of it. Instants are wall time."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Literal
+from uuid import UUID
+
+import msgspec
+
+Actor = Literal["MEMBER", "CLIENT", "PARTNER", "OPERATOR", "SYSTEM"]
+Outcome = Literal["SUCCESS", "FAILURE"]
+
+
+class Origin(msgspec.Struct, frozen=True, kw_only=True):
+    """Who causes a change, and from where.
+
+    A member may act through a program, `client_id`. His name is looked up when it is None.
+    """
+
+    kind: Actor
+    name: str | None = None
+    member_id: UUID | None = None
+    client_id: str | None = None
+    ip_address: str | None = None
+    user_agent: str | None = None
+
+    @classmethod
+    def operator(cls) -> Origin:
+        """Whoever runs the command line."""
+        return cls(kind="OPERATOR", name="operator")
+
+    @classmethod
+    def system(cls) -> Origin:
+        """The bank by itself."""
+        return cls(kind="SYSTEM", name="billfold")
+
+
+class Entry(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to be recorded: an action is `<resource>.<verb>`, details are small JSON."""
+
+    customer_id: UUID
+    origin: Origin
+    action: str
+    resource_type: str
+    resource_id: UUID | str | None = None
+    outcome: Outcome = "SUCCESS"
+    details: dict[str, Any] = msgspec.field(default_factory=dict)
+
+
+class Recorded(msgspec.Struct, frozen=True, kw_only=True):
+    """A row of the log: `entry_no` counts per customer from 1, `details` is JSON as it is kept.
+
+    `hash` is the id of a key and the HMAC of the entry before and of everything here.
+    """
+
+    customer_id: UUID
+    entry_no: int
+    entry_id: UUID
+    recorded_at: datetime
+    actor: Actor
+    member_id: UUID | None
+    actor_name: str
+    client_id: str | None
+    action: str
+    resource_type: str
+    resource_id: str | None
+    outcome: Outcome
+    ip_address: str | None
+    user_agent: str | None
+    details: str
+    hash: bytes = b""
+
+
+class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+    """Which entries of a customer to read: from `since` (included) to `until` (not included)."""
+
+    customer_id: UUID
+    member_id: UUID | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+class Head(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the chain of a customer ended when it was sealed; `hash` in hexadecimal."""
+
+    customer_id: UUID
+    entry_no: int
+    hash: str
+
+
+class Seal(msgspec.Struct, frozen=True, kw_only=True):
+    """The ends of all chains that moved since the seal before, as one signed line of JSON.
+
+    `previous` is the SHA-256 of the line before, in hexadecimal; the first has none.
+    """
+
+    seal_no: int
+    sealed_at: datetime
+    previous: str
+    heads: tuple[Head, ...]

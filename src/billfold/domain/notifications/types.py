@@ -1,0 +1,42 @@
+"""What is read and written of notifications. Instants are wall time."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Literal
+from uuid import UUID
+
+import msgspec
+
+Status = Literal["READ", "UNREAD"]
+
+
+class Audience(msgspec.Struct, frozen=True, kw_only=True):
+    """Who hears of a type: everybody who has one of the roles or is one of the people.
+
+    Both empty means nobody. `is_default`: the team has not chosen.
+    """
+
+    type: str
+    roles: tuple[str, ...]
+    user_ids: tuple[UUID, ...]
+    is_default: bool
+
+
+class Notification(msgspec.Struct, frozen=True, kw_only=True):
+    """Something a person was told; `status` is None for a program, which reads nothing."""
+
+    notification_id: UUID
+    type: str
+    title: str
+    description: str
+    metadata: dict[str, Any] | None
+    created_at: datetime
+    status: Status | None
+
+
+class Reader(msgspec.Struct, frozen=True, kw_only=True):
+    """For whom notifications are read: a member of the customer's team, or a program (None)."""
+
+    customer_id: UUID
+    user_id: UUID | None

@@ -1,0 +1,121 @@
+"""Which commands leave an entry in the audit log, and what it says of them.
+
+Only commands that somebody asked for in person (`origin`) do. What is not in the table, a payment
+or a day that ends, is proven by its own row and the chain of the ledger.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from billfold.domain import audit, notifications
+from billfold.domain.audit import Entry
+from billfold.flows.counterparties import AddOnUsCounterparty, UpdateCounterparty
+from billfold.flows.customers import CloseCustomer, UpdateCustomer
+from billfold.flows.enrol import EnrolCustomer
+from billfold.flows.pockets import OpenPocket, SetPocketState, UpdatePocket
+from billfold.flows.portals import OpenPortal, UpdatePortal
+from billfold.kit.clock import wall_now
+
+if TYPE_CHECKING:
+    from billfold.engine.job import Job
+    from billfold.flows.command import Command
+    from billfold.kit.crypto import Vault
+    from billfold.kit.db import Connection
+
+
+class Told(NamedTuple):
+    """What an entry says of a command: `told` are the fields of the command it names."""
+
+    resource: str
+    verb: str | Callable[[Any], str]
+    told: tuple[str, ...] = ()
+
+    def action_of(self, command: Command) -> str:
+        """Return the action: the verb may hang on what the command asks for."""
+        verb = self.verb if isinstance(self.verb, str) else self.verb(command)
+        return f"{self.resource}.{verb}"
+
+
+_STRATEGIES = ("deposit_weeks", "reinvestment_weeks")
+AUDITED: dict[type[Command], Told] = {
+    AddOnUsCounterparty: Told("counterparty", "created", ("display_name", "target_pocket_id")),
+    CloseCustomer: Told("customer", "closed", ("reason",)),
+    EnrolCustomer: Told("customer", "created", ("role", "type", "name")),
+    OpenPocket: Told("pocket", "created", ("name", *_STRATEGIES)),
+    OpenPortal: Told("portal", "created", ("pocket_id", "name", "payment_rails")),
+    SetPocketState: Told("pocket", "updated", ("status", "real_time_yield")),
+    UpdateCounterparty: Told(
+        "counterparty", lambda c: "unlinked" if c.unlink else "updated", ("display_name",)
+    ),
+    UpdateCustomer: Told("customer", "updated"),
+    UpdatePocket: Told(
+        "pocket", lambda c: "closed" if c.close_for else "updated",
+        ("name", *_STRATEGIES, "close_for"),
+    ),
+    UpdatePortal: Told(
+        "portal", lambda c: "closed" if c.close else "updated", ("pocket_id", "name")
+    ),
+}  # fmt: skip
+"""Command -> what its entry says. Whoever makes a command that people give adds its line."""
+
+_TOLD = {"counterparty.created": "linked", "counterparty.unlinked": "unlinked"}
+"""Of what the team is told besides: action -> the word for it."""
+
+
+async def record_deeds(conn: Connection, vault: Vault | None, batch: Sequence[Job]) -> None:
+    """Record what people asked for in this batch, in its transaction."""
+    if vault is None:
+        return
+    entries = [entry for job in batch if (entry := entry_of(job)) is not None]
+    if not entries:
+        return
+    now = wall_now()
+    for entry in entries:
+        if entry.action in _TOLD and entry.outcome == "SUCCESS":
+            await _tell(conn, vault, entry, now)
+    await audit.record_all(conn, vault, entries, now=now)
+
+
+def _asked_for(command: Command, told: Told) -> dict[str, Any]:
+    asked = {name: getattr(command, name) for name in told.told}
+    details = {name: value for name, value in asked.items() if value is not None}
+    if isinstance(command, UpdatePocket) and not command.keep_reinvestment:
+        details["reinvestment_weeks"] = command.reinvestment_weeks  # None: what matures stays cash
+    return details
+
+
+async def _tell(conn: Connection, vault: Vault, entry: Entry, now: datetime) -> None:
+    """Tell the team of a counterparty that was linked or unlinked."""
+    name = entry.details.get("display_name")
+    named = f"The counterparty {name}" if name else "A counterparty"
+    await notifications.notify(
+        conn, vault, entry.customer_id, "COUNTERPARTY_STATUS_CHANGED",
+        title="A counterparty changed", description=f"{named} was {_TOLD[entry.action]}.",
+        metadata={"counterparty_id": entry.resource_id}, now=now,
+    )  # fmt: skip
+
+
+def entry_of(job: Job) -> Entry | None:
+    """Return what to record of a command that was decided just now; None for most."""
+    command, outcome = job.command, job.outcome
+    told = None if command.origin is None or outcome is None else AUDITED.get(type(command))
+    if told is None or command.origin is None or outcome is None:
+        return None
+    details = _asked_for(command, told)
+    refused = outcome.get("refused")
+    if refused is not None:
+        details["refused"] = refused
+    named = f"{told.resource}_id"
+    itself = job.customers[0] if told.resource == "customer" else None
+    return Entry(
+        customer_id=job.customers[0],
+        origin=command.origin,
+        action=told.action_of(command),
+        resource_type=told.resource,
+        resource_id=outcome.get(named) or getattr(command, named, itself),
+        outcome="SUCCESS" if refused is None else "FAILURE",
+        details=details,
+    )

@@ -1,0 +1,125 @@
+"""Events and their kinds, read in the words of both APIs."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+from uuid import UUID
+
+import msgspec
+from litestar.di import Provide
+from litestar.params import QueryParameter
+
+from billfold.domain import events, webhooks
+from billfold.domain.events import log
+from billfold.domain.events.log import LoggedEvent, Reader
+from billfold.domain.webhooks import Owner
+from billfold.engine.bank import Bank
+from billfold.interfaces.http import ids_in
+from billfold.interfaces.http.calls import Call
+from billfold.interfaces.http.lists import ListQuery, page_of
+from billfold.interfaces.http.shapes.event import Event, EventType, render_event, render_type
+from billfold.interfaces.http.shapes.pages import CursorList, OffsetList
+from billfold.interfaces.http.transaction_lists import instant
+from billfold.kit.paging import LIMIT_MAX, parse_limit
+
+
+class Subscriber(msgspec.Struct, frozen=True):
+    """Who is told, and of which kinds: a partner, or one of his customers.
+
+    What is done for him stands in the audit log of `audited_id`, a customer: the partner's own.
+    """
+
+    owner: Owner
+    kinds: tuple[str, ...]
+    audited_id: UUID
+
+    @property
+    def reader(self) -> Reader:
+        """Return him as the log knows him."""
+        return Reader(self.owner.partner_id, self.owner.customer_id)
+
+    @property
+    def name(self) -> str:
+        """Return what cursors of his lists are bound to."""
+        return f"{self.owner.partner_id}:{self.owner.customer_id}"
+
+
+class EventQuery(msgspec.Struct, frozen=True):
+    """Which events a caller asks for, as it was sent."""
+
+    subscription_id: str | None
+    after: str | None
+
+
+def _query(
+    subscription_id: Annotated[
+        str | None, QueryParameter(description="Those this subscription was to be told of.")
+    ] = None,
+    after: Annotated[
+        str | None, QueryParameter(description="Those with a later `timestamp`.")
+    ] = None,
+) -> EventQuery:
+    return EventQuery(subscription_id, after)
+
+
+Limit = Annotated[str | None, QueryParameter(name="limit", description="1 to 100, default 100.")]
+ASKED = {"asked": Provide(_query, sync_to_thread=False)}
+
+
+def event_types(subscriber: Subscriber, offset: int, limit: str | None) -> OffsetList[EventType]:
+    """Return the kinds that can be subscribed to; `count` is of all of them."""
+    rows = parse_limit(limit, default=LIMIT_MAX)
+    kinds = subscriber.kinds[offset : offset + rows]
+    items = [render_type(events.KINDS[name]) for name in kinds]
+    return OffsetList(offset=offset, count=len(subscriber.kinds), items=items)
+
+
+async def event_page(
+    call: Call, bank: Bank, subscriber: Subscriber, wanted: ListQuery, asked: EventQuery
+) -> CursorList[Event]:
+    """Return one page of events: in the order of their sequence, or of a subscription's queue.
+
+    Raises NotFound for a subscription that is somebody else's.
+    """
+    wanted_id = asked.subscription_id
+    one = None if wanted_id is None else ids_in.query_uuid("subscription_id", wanted_id)
+    after = instant("after", asked.after)
+    if one is not None:
+        await webhooks.get_subscription(bank.pool, subscriber.owner, one)
+    await webhooks.sequence(bank.pool, now=call.wall)
+    filters = {"of": str(one), "after": asked.after, "descending": wanted.descending}
+    scope = f"events:{subscriber.name}"
+    position = wanted.position(bank.pager, scope, filters)
+    backwards = position is not None and position.direction == "prev"
+    how: dict[str, Any] = {
+        "after": after,
+        "place": position.place if position else None,
+        "descending": wanted.descending != backwards,
+        "limit": wanted.limit + 1,
+    }
+    rows = (
+        await log.list_events(bank.pool, subscriber.reader, **how)
+        if one is None
+        else await log.list_delivered(bank.pool, one, **how)
+    )
+    page = bank.pager.page(
+        scope, filters, rows, limit=wanted.limit, came_from=position,
+        place_of=lambda row: row.place,
+    )  # fmt: skip
+    return page_of(page, await _rendered(bank, subscriber, page.items, one))
+
+
+async def read_event(call: Call, bank: Bank, subscriber: Subscriber, event_id: str) -> Event:
+    """Return one event. Raises NotFound for one that he cannot see."""
+    asked = ids_in.path_uuid("event_id", event_id)
+    await webhooks.sequence(bank.pool, now=call.wall)
+    found = await log.get_event(bank.pool, subscriber.reader, asked)
+    return (await _rendered(bank, subscriber, [found], None))[0]
+
+
+async def _rendered(
+    bank: Bank, subscriber: Subscriber, found: list[LoggedEvent], of: UUID | None
+) -> list[Event]:
+    ids = [each.event_id for each in found]
+    attempts = await webhooks.attempts_of_events(bank.pool, subscriber.owner, ids, of)
+    return [render_event(each, subscriber.reader, attempts[each.event_id]) for each in found]

@@ -1,0 +1,181 @@
+"""Server-sent events: the events of a reader as they happen, as long as his token holds.
+
+Each message is an envelope; its id is the sequence to resume from. A `heartbeat` comes at least
+every 15 seconds and says up to which sequence everything was told. `end` says why nothing follows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from datetime import datetime
+from typing import Annotated, Any
+
+import msgspec
+from litestar.di import Provide
+from litestar.params import HeaderParameter, QueryParameter
+from litestar.response import Stream
+
+from billfold.domain.events.log import LoggedEvent, envelope_of
+from billfold.interfaces.http.event_lists import Subscriber
+from billfold.interfaces.http.marks import documented, refuses
+from billfold.interfaces.http.newsroom import Newsroom
+from billfold.interfaces.http.subscription_forms import unknown_kind
+from billfold.interfaces.http.transaction_lists import one_of
+from billfold.kit.clock import monotonic, wall_now
+from billfold.kit.errors import InvalidInput
+
+HEARTBEAT_SECONDS = 15.0
+RETRY_MILLISECONDS = 2_000
+SEQUENCE_DIGITS_MAX = 18
+MEDIA_TYPE = "text/event-stream"
+
+Standing = Callable[[], Awaitable[datetime | None]]
+"""When what the caller's token stands for ends; None when it has."""
+
+_json = msgspec.json.Encoder().encode
+STREAMED = refuses("too-many-streams") | documented(
+    responses={
+        "200": {
+            "description": "Messages (https://html.spec.whatwg.org/multipage/"
+            "server-sent-events.html) whose data is the JSON of an event and whose id is its "
+            "sequence. Besides there are `heartbeat` and `end`.",
+            "content": {MEDIA_TYPE: {"schema": {"type": "string"}}},
+        }
+    }
+)
+"""What is declared of an operation that streams."""
+
+
+class StreamQuery(msgspec.Struct, frozen=True):
+    """From where on, which kinds, and whether to wait for more."""
+
+    after: int | None
+    kinds: frozenset[str] | None
+    follows: bool
+
+
+def _query(
+    last_event_id: Annotated[
+        str | None, HeaderParameter(name="Last-Event-ID", description="As `after_sequence`.")
+    ] = None,
+    after_sequence: Annotated[
+        str | None,
+        QueryParameter(description="Tell what came after this sequence first; 0 is everything."),
+    ] = None,
+    event_type: Annotated[
+        list[str] | None, QueryParameter(name="event_type[]", description="Only these kinds.")
+    ] = None,
+    follow: Annotated[
+        str | None, QueryParameter(description="false ends when everything so far is told.")
+    ] = None,
+) -> StreamQuery:
+    header = None if last_event_id is None else _whole("header", "last-event-id", last_event_id)
+    query = None if after_sequence is None else _whole("query", "after_sequence", after_sequence)
+    return StreamQuery(
+        after=query if header is None else header,
+        kinds=None if event_type is None else frozenset(event_type),
+        follows=one_of("follow", follow, ("true", "false")) != "false",
+    )
+
+
+ASKED = {"asked": Provide(_query, sync_to_thread=False)}
+
+
+async def event_stream(
+    newsroom: Newsroom, subscriber: Subscriber, asked: StreamQuery, standing: Standing
+) -> Stream:
+    """Return the stream of a subscriber's events. Raises `too-many-streams`, InvalidInput."""
+    if asked.kinds is not None and not asked.kinds <= set(subscriber.kinds):
+        raise InvalidInput([unknown_kind("query", "event_type[]")])
+    newsroom.check_room(subscriber.reader)
+    newest = await newsroom.position(subscriber.reader)
+    after = newest if asked.after is None else min(asked.after, newest)
+    messages = _messages(newsroom, subscriber, asked, standing, after)
+    return Stream(messages, media_type=MEDIA_TYPE, headers={"x-accel-buffering": "no"})
+
+
+async def _messages(
+    newsroom: Newsroom,
+    subscriber: Subscriber,
+    asked: StreamQuery,
+    standing: Standing,
+    after: int,
+) -> AsyncIterator[bytes]:
+    told = _Told(subscriber, asked.kinds, after)
+    watch = _Watch(standing)
+    await watch.look()
+    yield f"retry: {RETRY_MILLISECONDS}\n\n".encode() + told.heartbeat()
+    if not asked.follows:
+        async for event in newsroom.past(subscriber.reader, after):
+            if message := told.message(event):
+                yield message
+        yield told.end("caught-up")
+        return
+    async for each in newsroom.follow(subscriber.reader, after, watch.patience):
+        if each is not None and (message := told.message(each)):
+            yield message
+        if each is None or watch.is_due():
+            yield told.heartbeat()
+            await watch.look()
+        if watch.patience() < 0:
+            break
+    yield told.end("token-expired" if watch.patience() < 0 else "server-stopping")
+
+
+class _Told:
+    """What a listener was told: messages, and the sequences they link to."""
+
+    def __init__(self, subscriber: Subscriber, kinds: frozenset[str] | None, after: int) -> None:
+        self._reader = subscriber.reader
+        self._kinds = kinds
+        self._previous = self._seen = after
+
+    def message(self, event: LoggedEvent) -> bytes:
+        """Return the message of an event; nothing for a kind that was not asked for."""
+        self._seen = event.sequence or self._seen
+        if self._kinds is not None and event.kind not in self._kinds:
+            return b""
+        if event.sequence is None:
+            return b"data: " + _json(envelope_of(event, self._reader)) + b"\n\n"
+        body = _json(envelope_of(event, self._reader, self._previous))
+        self._previous = event.sequence
+        return b"id: %d\ndata: %b\n\n" % (event.sequence, body)
+
+    def heartbeat(self) -> bytes:
+        """Return the message that says that nothing is missing up to here."""
+        told: dict[str, Any] = {"sequence": self._seen, "time": wall_now()}
+        return b"event: heartbeat\ndata: " + _json(told) + b"\n\n"
+
+    def end(self, reason: str) -> bytes:
+        """Return the last message."""
+        return b"event: end\ndata: " + _json({"reason": reason, "sequence": self._seen}) + b"\n\n"
+
+
+class _Watch:
+    """Looks at a token from time to time: it may be revoked while its stream is open."""
+
+    def __init__(self, standing: Standing) -> None:
+        self._standing = standing
+        self._ends_at: datetime | None = None
+        self._looked_at = 0.0
+
+    async def look(self) -> None:
+        """Ask what the token stands for now."""
+        self._ends_at = await self._standing()
+        self._looked_at = monotonic()
+
+    def is_due(self) -> bool:
+        """Tell whether it is time to look again."""
+        return monotonic() - self._looked_at >= HEARTBEAT_SECONDS
+
+    def patience(self) -> float:
+        """Return how many seconds may be waited for an event; below zero when the token ended."""
+        if self._ends_at is None:
+            return -1.0
+        return min(HEARTBEAT_SECONDS, (self._ends_at - wall_now()).total_seconds())
+
+
+def _whole(source: str, name: str, text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= SEQUENCE_DIGITS_MAX):
+        raise InvalidInput.at(source, name, msg="must be a sequence: a whole number from 0")
+    return int(text)

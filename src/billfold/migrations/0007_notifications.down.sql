@@ -1,0 +1,1 @@
+DROP TABLE notification_past, notification_mark, notification_audience, notification_recipient, notification;

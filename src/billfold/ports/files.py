@@ -1,0 +1,56 @@
+"""Files that people upload: where they are kept, and who looks into them first.
+
+A file is bytes and nothing more. What it is called, whose it is and what it proves is written in
+the tables; the store knows it by a name that says nothing.
+"""
+
+from enum import StrEnum
+from typing import Protocol
+
+import msgspec
+
+LARGEST_BYTES = 10 * 1024 * 1024
+
+
+class FileKind(StrEnum):
+    """The kinds of files that are taken, by their media types."""
+
+    PDF = "application/pdf"
+    PNG = "image/png"
+    JPEG = "image/jpeg"
+
+
+class StoredFile(msgspec.Struct, frozen=True, kw_only=True):
+    """A file that is kept: its name in the store, and what proves it unchanged."""
+
+    key: str
+    size_bytes: int
+    sha256: str  # 64 hexadecimal digits
+
+
+class FileLost(Exception):  # noqa: N818 - says what happened
+    """The store has no such file, or not as it was put there."""
+
+
+class FileStore(Protocol):
+    """Keeps files under random names."""
+
+    async def keep(self, content: bytes) -> StoredFile:
+        """Keep a file for good; when this returns it survives a crash."""
+
+    async def fetch(self, file: StoredFile) -> bytes:
+        """Return the file as it was kept. Raises FileLost."""
+
+    async def discard(self, file: StoredFile) -> None:
+        """Keep it no longer. A file that is gone already is no error."""
+
+
+class FileRefused(Exception):  # noqa: N818 - says what happened
+    """The file is not taken; the sentence says why to the person who sent it."""
+
+
+class Inspection(Protocol):
+    """Looks into a file before anybody else does."""
+
+    async def inspect(self, content: bytes, kind: FileKind) -> None:
+        """Return when the file is what it says and holds nothing that acts. Raises FileRefused."""

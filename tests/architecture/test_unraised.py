@@ -1,0 +1,49 @@
+"""The list of what is never told of yet is right: neither a kind too many on it nor one too few."""
+
+import ast
+import tomllib
+
+from tests.architecture.pages import SOURCE, text_of
+
+from billfold.domain import notifications
+from billfold.domain.events import KINDS, kinds
+
+LISTED = tomllib.loads(text_of("docs/unraised.toml"))
+NAMES = {name: kind.name for name, kind in vars(kinds).items() if isinstance(kind, kinds.EventKind)}
+DECLARED = SOURCE / "domain" / "events"
+
+
+def raised_in(path):
+    """Return the kinds whose constants a file names: it raises them."""
+    return {
+        NAMES[node.attr]
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Attribute)
+        and node.attr in NAMES
+        and ast.unparse(node.value) == "kinds"
+    }
+
+
+def test_every_kind_is_raised_somewhere_or_listed():
+    sources = [path for path in SOURCE.rglob("*.py") if not path.is_relative_to(DECLARED)]
+    raised = set().union(*map(raised_in, sources))
+    assert raised
+    assert set(LISTED["events"]) == set(KINDS) - raised
+
+
+def test_every_type_of_notification_is_raised_somewhere_or_listed():
+    table = SOURCE / "domain" / "notifications" / "kinds.py"
+    texts = "".join(path.read_text() for path in SOURCE.rglob("*.py") if path != table)
+    raised = {name for name in notifications.KINDS if f'"{name}"' in texts}
+    assert set(LISTED["notifications"]) == set(notifications.KINDS) - raised
+
+
+def test_the_list_is_in_order_and_names_each_once():
+    for names in LISTED.values():
+        assert names == sorted(set(names))
+
+
+def test_no_event_is_raised_by_a_name_in_quotes():
+    """A kind that is raised is named by its constant, so that this list can be compared."""
+    flows = "".join(path.read_text() for path in (SOURCE / "flows").glob("*.py"))
+    assert not [name for name in KINDS if f'"{name}' in flows]

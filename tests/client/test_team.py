@@ -1,0 +1,89 @@
+"""An administrator's program looks after the team; a service user it makes works, until it ends."""
+
+import asyncio
+from uuid import UUID
+
+import pytest
+from tests.domain.oauth.people import member
+from tests.domain.oauth.programs import new_key, program
+from tests.interfaces.customer_api.desk import EVERYTHING, Team, token_for
+from tests.interfaces.partner_api.test_token import private_pem
+
+from billfold.client import ApiError, Authorization, CustomerApi, DpopAuth, Registered
+
+
+@pytest.fixture
+async def boss(bank, world, calling):
+    """The calls of an administrator, and his member id."""
+    customer = await world.customer()
+    async with bank.pool.acquire() as conn:
+        await program(conn, keys=(), scopes=EVERYTHING, profile="documented")
+        person = await member(conn, UUID(customer))
+    team = Team(customer, "books", person.user_id)
+    token = await token_for(bank, team, key=None)
+    http = calling(bank.settings.customer_origin)
+    http.headers["authorization"] = f"Bearer {token.text}"
+    return CustomerApi(http), person.member_id
+
+
+def as_program(bank, calling, made, key):
+    """Return the calls of a service user."""
+    authorization = Authorization(
+        Registered(
+            issuer=bank.settings.auth_origin, client_id=made.client_id, kid=made.key_id,
+            private_key=private_pem(key.private).decode(),
+        )
+    )  # fmt: skip
+    auth_http = calling(bank.settings.auth_origin)
+    tokens = authorization.by_itself(auth_http)
+    auth = DpopAuth(authorization, tokens)
+    return CustomerApi(calling(bank.settings.customer_origin, auth)), tokens
+
+
+async def test_members_are_invited_changed_and_deactivated(boss):
+    calls, own_id = boss
+
+    def work():
+        assert [len(each.members) for each in calls.team().groups] == [1, 0, 0, 0]
+        made = calls.invite_member("Ben", "Ode", "ben@northwind.example", "VIEWER", key="ben")
+        again = calls.invite_member("Ben", "Ode", "ben@northwind.example", "VIEWER", key="ben")
+        assert made == again
+        assert calls.change_member(made.member_id, role="APPROVER").role == "APPROVER"
+        assert calls.resend_invite(made.member_id).status == "PENDING"
+        assert calls.cancel_invite(made.member_id).member_id == made.member_id
+        with pytest.raises(ApiError, match="404"):
+            calls.team_member(made.member_id)
+        with pytest.raises(ApiError, match="last-administrator"):
+            calls.deactivate_member(own_id)
+
+    await asyncio.to_thread(work)
+
+
+async def test_a_program_works_with_its_scopes_until_key_or_membership_ends(bank, boss, calling):
+    calls, _ = boss
+    key, next_key = new_key(), new_key()
+
+    def work():
+        made = calls.create_program("Ledger", ["customer.read", "team.read"], key.pem)
+        its, tokens = as_program(bank, calling, made, key)
+        assert set(tokens.scope.split()) == {"customer.read", "team.read"}
+        assert its.customer().name
+        assert its.team_member(made.member_id).is_service_user
+        with pytest.raises(ApiError, match="403 forbidden"):
+            its.pockets()
+        added = calls.add_program_key(made.member_id, next_key.pem, rotate=True)
+        kept = calls.program_keys(made.member_id)
+        assert [each.key_id for each in kept] == [added.key_id, made.key_id]
+        assert its.customer().name
+        calls.revoke_program_key(made.member_id, made.key_id)
+        with pytest.raises(ApiError, match="invalid_client"):
+            its.customer()
+        made = calls.program(made.member_id)
+        its, _ = as_program(bank, calling, made, next_key)
+        assert calls.deactivate_member(made.member_id).status == "DEACTIVATED"
+        with pytest.raises(ApiError, match="invalid_client"):
+            its.customer()
+        assert calls.change_member(made.member_id, status="ACTIVE").status == "ACTIVE"
+        assert its.customer().name
+
+    await asyncio.to_thread(work)
