@@ -47,7 +47,6 @@ async def open_bank(
     async with await _pool(dsn, pool_max) as pool:
         async with pool.acquire() as conn:
             seed = await _foundation(conn)
-            await feed.mend_positions(conn)
             calendars = await load_calendars(conn)
             market = await load_market(conn, calendars)
         terms, vault = _terms(settings), vault_of(settings)
@@ -118,6 +117,7 @@ async def _foundation(conn: Connection) -> bytes:
     known = await find_foundation(conn)
     if known is None:
         raise CannotGoOn("There is no bank in the database yet.", _MIGRATE)
+    await feed.mend_positions(conn)
     return known.seed
 
 
