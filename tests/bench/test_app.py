@@ -132,3 +132,12 @@ def test_busy_machine_is_told_of():
 def test_history_is_shared_out_evenly():
     assert shared_out(10, 4) == [2, 3, 2, 3]
     assert sum(shared_out(1_000_000, 240)) == 1_000_000
+
+
+def test_webhooks_compare_hanging_receivers_long_queues_and_the_engine_alone(state_dir, tmp_path):
+    figures = figures_of(measured("webhooks", state_dir, tmp_path))
+    assert figures["deliveries"]["at_least"] == 500.0
+    assert figures["deliveries, 8 more receivers hang"]["baseline"] == "deliveries"
+    assert figures["memory, 100 undelivered"]["baseline"] == "memory, 8 undelivered"
+    assert figures["whole transfers beside deliveries"]["baseline"] == "whole transfers alone"
+    assert figures["deliveries beside them"]["median"] > 0

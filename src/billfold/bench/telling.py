@@ -8,21 +8,22 @@ from ipaddress import ip_network
 from typing import Any
 from uuid import UUID
 
-import psutil
-
 from billfold.bench.listeners import HANGING
 from billfold.bench.measure import Lap
 from billfold.bench.racers import Child
 from billfold.bench.town import (
+    DEPOSIT_CENTS,
     PARTNER,
     OpenBank,
     Place,
     deposit,
     found_bank,
+    next_morning,
     open_bank,
     settle,
     submit_everything,
 )
+from billfold.bench.whole import Pair, transfer_of
 from billfold.domain import webhooks
 from billfold.domain.events import PARTNER_KINDS
 from billfold.domain.webhooks import Owner, Simulated
@@ -58,7 +59,7 @@ class Teller:
         self._work: tuple[asyncio.Event, asyncio.Task[None]] | None = None
 
     async def prepare(self, orders: tuple[str, Any]) -> Any:  # noqa: ANN401 - per verb
-        """Do what is asked: settle, subscribe, happen, simulate, sequence, begin, end, memory."""
+        """Do what is asked: one of the verbs below."""
         verb, argument = orders
         done: Any = await getattr(self, f"_{verb}")(argument)
         return done
@@ -82,6 +83,27 @@ class Teller:
 
     async def _settle(self, customers: int) -> None:
         self._portals = await settle(self._bank, range(customers))
+        await submit_everything(
+            self._bank,
+            [deposit(nth, portal, DEPOSIT_CENTS, "first") for nth, portal in self._portals.items()],
+        )
+        await self._sequence(None)
+        await self._bank.pool.execute("VACUUM ANALYZE", timeout=None)
+
+    async def _transfers(self, orders: tuple[str, list[Pair]]) -> Lap:
+        """Carry out whole transfers, every book loaded from the database."""
+        name, pairs = orders
+        commands = [transfer_of(name, nth, pair) for nth, pair in enumerate(pairs)]
+        self._bank.engine.forget_all()
+        gc.collect()
+        started = monotonic()
+        outcomes = await submit_everything(self._bank, commands)
+        ended = monotonic()
+        assert all(outcome["status"] == "COMPLETED" for outcome in outcomes)
+        return Lap(len(outcomes), started, ended)
+
+    async def _morning(self, _: None) -> None:
+        await next_morning(self._bank)
 
     async def _subscribe(self, orders: tuple[list[str], list[str] | None]) -> None:
         """Subscribe urls, and nobody else, to kinds; None is all of them."""
@@ -102,7 +124,7 @@ class Teller:
     async def _happen(self, events: int) -> None:
         """Let wires arrive, one event each, and queue what is to be delivered of them."""
         self._occasions += 1
-        people = list(self._portals.items())
+        people = list(self._portals.items())[:events]
         await submit_everything(
             self._bank,
             [
@@ -137,10 +159,6 @@ class Teller:
             await work
             self._work = None
         return int(await self._bank.pool.fetchval(_DELIVERED))
-
-    async def _memory(self, _: None) -> float:
-        gc.collect()
-        return psutil.Process().memory_info().rss / 1024**2
 
 
 async def open_teller(place: Place, *, first: bool) -> Teller:

@@ -15,10 +15,9 @@ from billfold.bench.listeners import HANGING, listeners_child
 from billfold.bench.measure import Chapter, Figure, Lap, Say, figure, peak_of_family, rate
 from billfold.bench.sizes import Sizes
 from billfold.bench.telling import SIMULATED_KIND, teller_child
-from billfold.bench.whole import draw_pairs, warden_child, whole_child
+from billfold.bench.whole import draw_pairs
 
 RECEIVERS = 8
-CUSTOMERS = 200
 DELIVERIES_LEAST = 500.0
 HANGING_LEAST = 0.9
 ENGINE_LEAST = 0.8
@@ -30,97 +29,75 @@ SLOW_LANES, SLOW_MS = 4, 38
 
 
 class Telling:
-    """The part without the engine: rates and memory of one courier."""
-
-    def __init__(self, ground: Ground, sizes: Sizes, say: Say, stack: ExitStack) -> None:
-        self._sizes, self._say, self._stack = sizes, say, stack
-        self.place = ground.place("webhooks")
-        self.listeners = listeners_child()
-        stack.callback(self.listeners.close)
-        self._origin = f"http://127.0.0.1:{self.listeners.prepare('open')}"
-        self.teller = teller_child(self.place, first=True)
-        stack.callback(self.teller.close)
-        self.teller.prepare(("settle", CUSTOMERS))
-        self.well: list[float] = []
-        self.beside_hanging: list[float] = []
-        self.memory: dict[int, float] = {}
-
-    def urls(self, path: str = "/", number: int = RECEIVERS) -> list[str]:
-        """Return addresses of so many receivers that do what the path says."""
-        return [f"{self._origin}{path}{nth}" for nth in range(number)]
-
-    def round(self, number: int) -> None:
-        """Deliver to receivers that are well, then to those and as many that hang."""
-        self._say(f"run {number}: {self._sizes.deliveries:,} deliveries")
-        self.well.append(rate([self._told(self.urls(), self._sizes.deliveries)]))
-        self._say(f"run {number}: the same beside receivers that hang")
-        urls = self.urls() + self.urls(HANGING)
-        self.beside_hanging.append(rate([self._told(urls, self._sizes.deliveries)]))
-
-    def drain(self, undelivered: int) -> None:
-        """Let a courier that has done nothing yet work off a queue; keep the memory it took."""
-        self._say(f"{undelivered:,} undelivered")
-        self._queue(self.urls(), undelivered)
-        with ExitStack() as stack:
-            fresh = teller_child(self.place)
-            stack.callback(fresh.close)
-            lap: Lap = fresh.run(("sequence", None))
-            assert lap.done == undelivered // RECEIVERS * RECEIVERS, "deliveries are missing"
-            self.memory[undelivered] = fresh.peak_memory_mib()
-
-    def _told(self, urls: list[str], deliveries: int) -> Lap:
-        self._queue(urls, deliveries)
-        lap: Lap = self.teller.run(("sequence", None))
-        return lap
-
-    def _queue(self, urls: list[str], deliveries: int) -> None:
-        self.teller.prepare(("subscribe", (urls, None)))
-        self.teller.prepare(("happen", deliveries // RECEIVERS))
-
-
-class Beside:
-    """The part with the engine: whole transfers alone, and while a courier works."""
+    """A bank in which things happen, and a courier in a process of its own."""
 
     def __init__(self, ground: Ground, sizes: Sizes, say: Say, stack: ExitStack) -> None:
         self._sizes, self._say = sizes, say
-        self._draw = Random(3)
-        self._passes = 0
-        place = ground.place("engine")
-        self._warden = warden_child(place)
-        stack.callback(self._warden.close)
+        self._draw, self._passes = Random(3), 0
+        place = ground.place("webhooks")
+        listeners = listeners_child()
+        stack.callback(listeners.close)
+        self._origin = f"http://127.0.0.1:{listeners.prepare('open')}"
+        self.town = teller_child(place, first=True)
+        stack.callback(self.town.close)
         say(f"settling {sizes.customers:,} customers")
-        self._warden.prepare(("settle", sizes.customers))
-        self.engine = whole_child(place, lanes=2, batch_limit=300)
-        stack.callback(self.engine.close)
-        self._teller = teller_child(place)
-        stack.callback(self._teller.close)
+        self.town.prepare(("settle", sizes.customers))
+        self.courier = teller_child(place)
+        stack.callback(self.courier.close)
+        self.memory: dict[int, float] = {}
+        self.well: list[float] = []
+        self.beside_hanging: list[float] = []
         self.alone: list[float] = []
         self.beside: list[float] = []
         self.delivered: list[float] = []
 
-    def subscribe(self, urls: list[str]) -> None:
-        """Let receivers subscribe to what is simulated: the engine adds nothing to it."""
-        self._teller.prepare(("subscribe", (urls, [SIMULATED_KIND])))
+    def drain(self, undelivered: int) -> None:
+        """Let the courier work off a queue, and keep the most memory it has taken by then."""
+        self._say(f"{undelivered:,} undelivered")
+        lap = self._told(self._urls("/"), undelivered)
+        assert lap.done == undelivered // RECEIVERS * RECEIVERS, "deliveries are missing"
+        self.memory[undelivered] = self.courier.peak_memory_mib()
 
-    def round(self, number: int) -> None:
-        """Run the engine once alone and once beside a courier."""
+    def tell(self, number: int) -> None:
+        """Deliver to receivers that are well, then to those and as many that hang."""
+        self._say(f"run {number}: {self._sizes.deliveries:,} deliveries")
+        self.well.append(rate([self._told(self._urls("/"), self._sizes.deliveries)]))
+        self._say(f"run {number}: the same beside receivers that hang")
+        urls = self._urls("/") + self._urls(HANGING)
+        self.beside_hanging.append(rate([self._told(urls, self._sizes.deliveries)]))
+
+    def work(self, number: int) -> None:
+        """Run the engine once alone, and once beside a courier that has enough to deliver."""
         self._say(f"run {number}: whole transfers alone")
         self.alone.append(rate([self._pass()]))
         self._say(f"run {number}: whole transfers beside deliveries")
-        self._teller.prepare(("simulate", self._sizes.customers // 20 + 20))
-        self._teller.prepare(("sequence", None))
-        before = self._teller.prepare(("end", None))
-        self._teller.prepare(("begin", None))
+        # Of a kind that is only simulated: the engine adds nothing to the queue.
+        urls = self._urls(f"/after/{SLOW_MS}/", SLOW_LANES)
+        self.town.prepare(("subscribe", (urls, [SIMULATED_KIND])))
+        self.town.prepare(("simulate", self._sizes.customers // 20 + 20))
+        self.town.prepare(("sequence", None))
+        before = self.courier.prepare(("end", None))
+        self.courier.prepare(("begin", None))
         lap = self._pass()
-        done = self._teller.prepare(("end", None)) - before
+        done = self.courier.prepare(("end", None)) - before
         self.beside.append(rate([lap]))
         self.delivered.append(done / (lap.ended - lap.started))
 
+    def _urls(self, path: str, number: int = RECEIVERS) -> list[str]:
+        """Return addresses of so many receivers that do what the path says."""
+        return [f"{self._origin}{path}{nth}" for nth in range(number)]
+
+    def _told(self, urls: list[str], deliveries: int) -> Lap:
+        self.town.prepare(("subscribe", (urls, None)))
+        self.town.prepare(("happen", deliveries // RECEIVERS))
+        lap: Lap = self.courier.run(("sequence", None))
+        return lap
+
     def _pass(self) -> Lap:
         self._passes += 1
-        self._warden.prepare(("morning", None))
+        self.town.prepare(("morning", None))
         pairs = draw_pairs(self._draw, self._sizes.customers)
-        lap: Lap = self.engine.run((f"pass {self._passes}", pairs, True))
+        lap: Lap = self.town.prepare(("transfers", (f"pass {self._passes}", pairs)))
         return lap
 
 
@@ -128,38 +105,36 @@ def bench_webhooks(ground: Ground, sizes: Sizes, say: Say) -> Chapter:
     """Run everything and return the figures."""
     with ExitStack() as stack:
         telling = Telling(ground, sizes, say, stack)
-        for number in range(1, sizes.runs + 1):
-            telling.round(number)
-        for undelivered in (sizes.undelivered // SHORT_QUEUE, sizes.undelivered):
+        for undelivered in (
+            max(RECEIVERS, sizes.undelivered // SHORT_QUEUE),
+            sizes.undelivered,
+        ):
             telling.drain(undelivered)
-        courier = telling.teller.peak_memory_mib()
-        telling.teller.close()
-        beside = Beside(ground, sizes, say, stack)
-        beside.subscribe(telling.urls(f"/after/{SLOW_MS}/", SLOW_LANES))
         for number in range(1, sizes.runs + 1):
-            beside.round(number)
+            telling.tell(number)
+            telling.work(number)
         return Chapter(
             name="webhooks",
             setting={
                 "receivers": RECEIVERS,
                 "deliveries per run": sizes.deliveries,
                 "undelivered": sizes.undelivered,
-                "customers of the engine": sizes.customers,
+                "customers": sizes.customers,
             },
-            figures=_figures(telling, beside),
+            figures=_figures(telling),
             peak_memory_mib={
-                "courier": courier,
-                "engine": beside.engine.peak_memory_mib(),
+                "courier": telling.courier.peak_memory_mib(),
+                "engine": telling.town.peak_memory_mib(),
                 **peak_of_family(ground.pid),
             },
         )
 
 
-def _figures(telling: Telling, beside: Beside) -> list[Figure]:
+def _figures(telling: Telling) -> list[Figure]:
     well = figure("deliveries", "per second", telling.well, at_least=DELIVERIES_LEAST)
     (few, little), (many, much) = sorted(telling.memory.items())
     short = figure(f"memory, {few:,} undelivered", "MiB", [little])
-    alone = figure("whole transfers alone", "per second", beside.alone)
+    alone = figure("whole transfers alone", "per second", telling.alone)
     return [
         well,
         figure(
@@ -175,9 +150,9 @@ def _figures(telling: Telling, beside: Beside) -> list[Figure]:
         figure(
             "whole transfers beside deliveries",
             "per second",
-            beside.beside,
+            telling.beside,
             against=alone,
             at_least=ENGINE_LEAST,
         ),
-        figure("deliveries beside them", "per second", beside.delivered),
+        figure("deliveries beside them", "per second", telling.delivered),
     ]

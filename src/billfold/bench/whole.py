@@ -69,7 +69,7 @@ class Whole:
     async def prepare(self, orders: tuple[str, list[Pair], bool]) -> None:
         """Turn pairs into commands; `cold` forgets every book."""
         name, pairs, cold = orders
-        self._commands = [_transfer(name, nth, pair) for nth, pair in enumerate(pairs)]
+        self._commands = [transfer_of(name, nth, pair) for nth, pair in enumerate(pairs)]
         if cold:
             self._bank.engine.forget_all()
         gc.collect()
@@ -149,7 +149,8 @@ def draw_pairs(draw: Random, customers: int) -> list[Pair]:
     ]
 
 
-def _transfer(name: str, nth: int, pair: Pair) -> TransferOnUs:
+def transfer_of(name: str, nth: int, pair: Pair) -> TransferOnUs:
+    """Return the command of number `nth` of the pairs under a name."""
     payer, payee, cents = pair
     return TransferOnUs(
         caller="bench",

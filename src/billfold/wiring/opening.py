@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import asyncpg
 
 from billfold.domain.business_days import load_calendars
+from billfold.domain.events import feed
 from billfold.domain.tbills.reads import load_market
 from billfold.engine.bank import Bank
 from billfold.engine.batch import Engine
@@ -46,6 +47,7 @@ async def open_bank(
     async with await _pool(dsn, pool_max) as pool:
         async with pool.acquire() as conn:
             seed = await _foundation(conn)
+            await feed.mend_positions(conn)
             calendars = await load_calendars(conn)
             market = await load_market(conn, calendars)
         terms, vault = _terms(settings), vault_of(settings)

@@ -97,6 +97,22 @@ async def test_a_look_tells_whether_there_is_news(conn, other):
     assert await feed.is_news(conn, READER)
 
 
+async def test_a_reader_finds_its_place_again_when_the_bank_came_from_a_dump(conn):
+    anna = await add_customer(conn)
+    for _ in range(3):
+        await raise_event(conn, anna)
+    await conn.execute("UPDATE event SET xid = (1000000000 + event_no)::text::xid8")
+    await conn.execute("UPDATE event_reader SET position = '1000000002:1000000003:1000000002'")
+    assert await feed.mend_positions(conn)
+    assert not await feed.mend_positions(conn)
+    later = await raise_event(conn, anna)
+    async with conn.transaction():
+        news = await feed.take_news(conn, feed.SEQUENCER)
+    assert news is not None
+    assert [row.event_no for row in news] == [2, 3, 4]
+    assert news[-1].event_id == later
+
+
 async def test_reading_takes_no_longer_when_the_log_is_long(conn):
     anna = await add_customer(conn)
     await conn.execute(

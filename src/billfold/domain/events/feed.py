@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 SEQUENCER = "sequencer"
 """The reader that gives events their sequences."""
+PATIENCE_SECONDS = 3_600.0
+"""How long one statement may take: after a time without a worker there is much to read."""
 
 # Written so that each half is a walk of the index, whatever the planner believes of its size.
 NEWS = """
@@ -49,6 +51,21 @@ SELECT n.customer_id, n.event_no, n.event_id, n.kind, n.payload, n.raised_at,
  ORDER BY max(n.raised_at) OVER (PARTITION BY n.customer_id ORDER BY n.event_no),
           n.customer_id, n.event_no
 """  # noqa: S608 - our statements
+# A dump takes the numbers of transactions along to a server that may count from one again.
+_IS_YOUNGER = """
+SELECT coalesce(bool_or(pg_snapshot_xmax(position) > pg_snapshot_xmax(pg_current_snapshot())),
+                false)
+  FROM event_reader
+"""
+_RENUMBER = """
+UPDATE event SET xid = CASE WHEN pg_visible_in_snapshot(xid, position) THEN xid8 '3'
+                            ELSE pg_current_xact_id() END
+  FROM event_reader WHERE name = $1
+"""
+_BEGIN_AGAIN = """
+UPDATE event_reader SET position = '4:4:';
+UPDATE subscription SET since = '3';
+"""
 
 
 class EventRow(msgspec.Struct, frozen=True):
@@ -66,6 +83,23 @@ class EventRow(msgspec.Struct, frozen=True):
 async def open_reader(conn: Connection | Pool, name: str) -> None:
     """Let a reader begin with what is raised from now on; one that is known goes on."""
     await conn.execute(_OPEN, name)
+
+
+async def mend_positions(conn: Connection) -> bool:
+    """Find the place of every reader again in a database that came from a dump; tell if it did.
+
+    To be called before anything is raised on the new server. Whoever reads beside the sequencer
+    goes on where that one was.
+    """
+    if not await conn.fetchval(_IS_YOUNGER):
+        return False
+    async with conn.transaction():
+        await conn.execute("SELECT 1 FROM event_reader FOR UPDATE")
+        if not await conn.fetchval(_IS_YOUNGER):
+            return False
+        await conn.execute(_RENUMBER, SEQUENCER, timeout=PATIENCE_SECONDS)
+        await conn.execute(_BEGIN_AGAIN)
+    return True
 
 
 async def is_news(conn: Connection | Pool, name: str) -> bool:

@@ -15,9 +15,6 @@ from billfold.kit.db import in_transaction
 if TYPE_CHECKING:
     from billfold.kit.db import Connection, Pool
 
-PATIENCE_SECONDS = 3_600.0
-"""How long one statement may take: after a time without a worker there is much to tell."""
-
 _TELL = f"""
 WITH moved AS ({feed.MOVE_ON}), news AS MATERIALIZED ({feed.NEWS}),
 placed AS MATERIALIZED (
@@ -97,6 +94,6 @@ async def sequence(conn: Connection | Pool, *, now: datetime, wait: bool = True)
         return int(
             await held.fetchval(
                 _TELL, position, feed.SEQUENCER, PARTNER_KINDS, CUSTOMER_KINDS, now,
-                timeout=PATIENCE_SECONDS,
+                timeout=feed.PATIENCE_SECONDS,
             )
         )  # fmt: skip

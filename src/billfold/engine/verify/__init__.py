@@ -16,6 +16,7 @@ from billfold.engine.verify.customers import Progress, Walk
 from billfold.engine.verify.house import check_house
 from billfold.engine.verify.nouns import check_nouns
 from billfold.engine.verify.report import Finding, Findings, Report
+from billfold.engine.verify.told import check_told
 from billfold.kit.errors import BillfoldError
 
 if TYPE_CHECKING:
@@ -76,6 +77,7 @@ async def _verify(
     await check_house(conn, found, walk)
     found.turn_page()
     await check_nouns(conn, found, seed)
+    await check_told(conn, found)
     found.turn_page()
     await check_audit(conn, found, vault, seals)
     return found.report()
