@@ -17,6 +17,7 @@ from billfold.kit.ids import member_of
 if TYPE_CHECKING:
     from billfold.flows.book import Book
     from billfold.flows.holdings import PocketBook
+    from billfold.flows.portals import Portal
 
 ACH_SETTLES_AFTER = 2
 """Banking days until an incoming ACH entry is final (contract 9)."""
@@ -39,7 +40,7 @@ def receive_money(books: Books, cmd: ReceiveMoney, ctx: Context) -> Outcome:
     book = book_of(books, cmd.customers[0])
     portal = book.portals.get(cmd.portal_id)
     pocket = book.pockets.get(cmd.pocket_id)
-    if portal is None or pocket is None or portal.status != "OPEN" or pocket.status not in _TAKES:
+    if portal is None or pocket is None or not _takes(portal, pocket, cmd.rail):
         _tell(book, ctx, cmd, taken=False)
         return {"status": "REJECTED", "reason": "ACCOUNT_UNAVAILABLE"}
     start_moving(book, pocket, ctx)
@@ -68,6 +69,10 @@ def take_in(book: Book, pocket: PocketBook, ctx: Context, amount: int) -> None:
     book.post(pocket.bank, pocket.cash, amount)
     pocket.inflow += amount
     invest(book, pocket, ctx)
+
+
+def _takes(portal: Portal, pocket: PocketBook, rail: str) -> bool:
+    return portal.status == "OPEN" and rail in portal.payment_rails and pocket.status in _TAKES
 
 
 _TAKES = frozenset({"OPEN", "FROZEN"})
