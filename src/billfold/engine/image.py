@@ -21,7 +21,7 @@ LAYOUT = 1
 _CHECKSUM = 4
 
 
-class BookImage(msgspec.Struct, array_like=True, eq=False, gc=False):
+class BookImage(msgspec.Struct, array_like=True, eq=False):
     """All of a book but its head, its names and its draft."""
 
     layout: int

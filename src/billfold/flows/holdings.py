@@ -1,7 +1,4 @@
-"""What a pocket holds in memory: accounts, lots, and the counters that outlive a day.
-
-None of these ever holds what holds it, so the collector need not walk them (`gc=False`).
-"""
+"""What a pocket holds in memory: accounts, lots, and the counters that outlive a day."""
 
 from __future__ import annotations
 
@@ -12,7 +9,7 @@ from uuid import UUID
 import msgspec
 
 
-class Account(msgspec.Struct, array_like=True, eq=False, gc=False):
+class Account(msgspec.Struct, array_like=True, eq=False):
     """A balance of one asset. `balance` is credits minus debits, in cents or bills."""
 
     no: int
@@ -24,7 +21,7 @@ class Account(msgspec.Struct, array_like=True, eq=False, gc=False):
     earnings_basis: int = 0
 
 
-class Lot(Account, array_like=True, eq=False, gc=False):
+class Lot(Account, array_like=True, eq=False):
     """Bills of one CUSIP that a pocket acquired on one day.
 
     Two bases in cents: `tax_basis` travels with the bills, `earnings_basis` is what the
@@ -54,7 +51,7 @@ def _not_opened() -> Account:
     return Account(0, "", "USD")
 
 
-class PocketBook(msgspec.Struct, array_like=True, eq=False, kw_only=True, gc=False):
+class PocketBook(msgspec.Struct, array_like=True, eq=False, kw_only=True):
     """One pocket of a book: its accounts and the counters that outlive a day.
 
     `emptied` are lots without bills that may be bought again on their day, or sold ones whose
