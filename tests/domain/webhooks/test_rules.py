@@ -95,7 +95,9 @@ def test_a_receiver_that_asks_for_rest_gets_it():
     ("retry_after", "seconds"),
     [("0", 0), ("7200", 3600), ("9" * 50, 3600), ("Mon, 02 Mar 2026 15:02:00 GMT", 120),
      ("Mon, 02 Mar 2126 15:02:00 GMT", 3600), ("Mon, 02 Mar 2020 15:02:00 GMT", None),
-     ("-1", None), ("soon", None), ("", None), (None, None), ("1.5", None)],
+     ("-1", None), ("soon", None), ("", None), (None, None), ("1.5", None),
+     ("Wed, 21 Oct 2015 07:28:00 +" + "9" * 24, None),
+     ("Wed, 21 Oct " + "9" * 20 + " 07:28:00 GMT", None)],
 )  # fmt: skip
 def test_rest_is_given_for_an_hour_at_most(retry_after, seconds):
     expected = None if seconds is None else NOW + timedelta(seconds=seconds)

@@ -7,7 +7,7 @@ from uuid import UUID
 import msgspec
 import pytest
 
-from billfold.interfaces.http.bodies import decode
+from billfold.interfaces.http.bodies import decode, instant_in_body
 from billfold.kit.errors import BillfoldError, InvalidInput
 
 
@@ -152,3 +152,19 @@ def test_every_field_that_is_wrong_is_told_at_once():
     assert [where for where, _, _ in told(body, Order)] == [
         "body.color", "body.number", "body.colour",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("2026-01-01T00:00:00", "offset"),
+        ("0001-01-01T00:00:00+14:00", "years"),
+        ("9999-12-31T23:59:59-14:00", "years"),
+    ],
+)
+def test_a_time_that_is_no_instant_of_utc_is_told_at_its_field(text, says):
+    with pytest.raises(InvalidInput) as refused:
+        instant_in_body("since", datetime.fromisoformat(text))
+    (mistake,) = refused.value.errors
+    assert mistake.loc == ("body", "since")
+    assert says in mistake.msg

@@ -88,7 +88,8 @@ def rest_asked_for(retry_after: str | None, now: datetime) -> datetime | None:
         return now + min(REST_MAX, timedelta(seconds=min(int(text[:9]), REST_MAX.total_seconds())))
     try:
         until = parsedate_to_datetime(text)
-    except ValueError:
+    except (ValueError, OverflowError):
+        # A receiver may write what it likes: years and offsets beyond any number too.
         return None
     until = until.replace(tzinfo=UTC) if until.tzinfo is None else until
     return min(until, now + REST_MAX) if until > now else None

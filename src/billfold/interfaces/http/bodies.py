@@ -9,11 +9,13 @@ import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
 
 from billfold.interfaces.http.mistakes import mistakes_in
+from billfold.kit.dates import aware
 from billfold.kit.errors import BillfoldError, FieldError, InvalidInput
 
 DEPTH_MAX = 32
@@ -59,6 +61,17 @@ def in_body() -> Iterator[None]:
         raise InvalidInput(
             FieldError(("body", *each.loc), each.msg, each.type) for each in wrong.errors
         ) from None
+
+
+def instant_in_body(name: str, at: datetime) -> datetime:
+    """Return a time that a body names, in UTC. Raises InvalidInput at body.`name`."""
+    try:
+        return aware(at).astimezone(UTC)
+    except ValueError:
+        wrong = "needs an offset, such as Z or -04:00"
+    except OverflowError:
+        wrong = "must lie in the years 1 to 9999 of UTC"
+    raise InvalidInput.at("body", name, msg=wrong)
 
 
 def decode(body: bytes, declared: Any) -> Any:  # noqa: ANN401 - whatever the operation declares

@@ -17,6 +17,7 @@ from billfold.domain.events import CUSTOMER_KINDS, KINDS, PARTNER_KINDS
 from billfold.domain.webhooks import Changes, Simulated
 from billfold.engine.bank import Bank
 from billfold.interfaces.http import ids_in
+from billfold.interfaces.http.bodies import instant_in_body
 from billfold.interfaces.http.calls import Call
 from billfold.interfaces.http.event_lists import Subscriber
 from billfold.interfaces.http.lists import ListQuery, page_of
@@ -28,7 +29,6 @@ from billfold.interfaces.http.shapes.event import (
     render_subscription,
 )
 from billfold.interfaces.http.shapes.pages import CursorList
-from billfold.kit.dates import aware
 from billfold.kit.errors import FieldError, InvalidInput, NotFound, Refused
 from billfold.kit.settings import variable_of
 
@@ -121,13 +121,8 @@ class Since(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     since: datetime
 
     def instant(self) -> datetime:
-        """Return it with its offset. Raises InvalidInput without one."""
-        try:
-            return aware(self.since)
-        except ValueError:
-            raise InvalidInput.at(
-                "body", "since", msg="needs an offset, such as Z or -04:00"
-            ) from None
+        """Return it in UTC. Raises InvalidInput without an offset."""
+        return instant_in_body("since", self.since)
 
 
 class Example(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):

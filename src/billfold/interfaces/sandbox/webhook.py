@@ -15,11 +15,11 @@ from billfold.domain.events import CUSTOMER_KINDS, KINDS, PARTNER_KINDS
 from billfold.domain.webhooks import Owner, Simulated
 from billfold.engine.bank import Bank
 from billfold.interfaces.http.answers import nothing
+from billfold.interfaces.http.bodies import instant_in_body
 from billfold.interfaces.http.calls import Caller
 from billfold.interfaces.http.marks import BEARER, refuses
 from billfold.interfaces.http.mistakes import mistakes_in
 from billfold.interfaces.http.subscription_forms import unknown_kind
-from billfold.kit.dates import aware
 from billfold.kit.errors import FieldError, InvalidInput
 
 Ignored = Annotated[
@@ -77,16 +77,10 @@ def _event(data: SimulatedEvent) -> Simulated:
     """Return the event. Raises InvalidInput for its kind, time and payload."""
     if data.event_type not in KINDS:
         raise InvalidInput([unknown_kind("body", "event_type")])
-    try:
-        raised_at = aware(data.timestamp)
-    except ValueError:
-        raise InvalidInput.at(
-            "body", "timestamp", msg="needs an offset, such as Z or -04:00"
-        ) from None
     return Simulated(
         event_id=data.event_id,
         kind=data.event_type,
-        raised_at=raised_at,
+        raised_at=instant_in_body("timestamp", data.timestamp),
         payload=_payload(data.event_type, data.payload),
     )
 
