@@ -374,3 +374,41 @@ async def test_a_simulated_event_is_delivered_like_any_other(town):
         told = receiver.requests[0].event
     assert told["payload"] == {"b": [2]}
     assert (told["event_id"], told["sequence"]) == (str(event.event_id), None)
+
+
+class Stumbling(GuardedHttp):
+    """Meets what nobody foresaw at one of its receivers."""
+
+    def __init__(self, at):
+        super().__init__(allowed=LOOPBACK)
+        self.at = at
+
+    def line(self, url):
+        if url == self.at:
+            raise LookupError(url)
+        return super().line(url)
+
+
+async def test_a_lane_that_breaks_takes_no_other_along(town):
+    async with receiving() as good, receiving() as bad:
+        broken = await town.subscribe(bad)
+        well = await town.subscribe(good)
+        await town.happen(3)
+        await webhooks.sequence(town.pool, now=town.now)
+        stop = asyncio.Event()
+        courier = Courier(
+            town.pool, VAULT, Stumbling(bad.url), clock=lambda: town.now, pause_seconds=0.01
+        )
+        work = asyncio.create_task(courier.run(stop))
+        async with asyncio.timeout(10):
+            while await town.states(well) != ["delivered"] * 3:
+                await asyncio.sleep(0.01)
+        await town.happen()
+        async with asyncio.timeout(10):
+            while await town.states(well) != ["delivered"] * 4:
+                await asyncio.sleep(0.01)
+        stop.set()
+        await work
+
+    assert await town.states(broken) == ["pending"] * 4
+    assert await town.pool.fetchval("SELECT count(courier_no) FROM subscription_lane") == 0

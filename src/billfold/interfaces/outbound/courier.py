@@ -156,10 +156,18 @@ class _Round:
             self._walks[asyncio.create_task(self._walk(subscription_id))] = failing
 
     def look_after(self) -> None:
-        """Forget the walks that are over. Raises what one of them was interrupted by."""
+        """Forget the walks that are over. Raises what one of them was interrupted by.
+
+        A walk that met what nobody foresaw takes no other lane along: its own stays with this
+        courier, and so alone, until the courier ends.
+        """
         for task in [task for task in self._walks if task.done()]:
             del self._walks[task]
-            task.result()
+            error = task.exception()
+            if isinstance(error, _AWAY):
+                raise error
+            if error is not None:
+                log.error("lane_broke", exc_info=error)
 
     async def end(self) -> None:
         """Let calls that are out come back, for a moment."""
