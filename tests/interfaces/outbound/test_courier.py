@@ -19,6 +19,7 @@ from tests.interfaces.outbound.receivers import (
     answer,
     receiving,
 )
+from typing_extensions import override
 
 from billfold.adapters import guarded_http
 from billfold.adapters.guarded_http import GuardedHttp
@@ -383,6 +384,7 @@ class Stumbling(GuardedHttp):
         super().__init__(allowed=LOOPBACK)
         self.at = at
 
+    @override
     def line(self, url):
         if url == self.at:
             raise LookupError(url)
