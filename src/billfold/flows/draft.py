@@ -42,6 +42,8 @@ class Draft:
         "trades",
         "transfers",
         "updates",
+        "wire_messages",
+        "wires",
     )
 
     def __init__(self) -> None:
@@ -60,6 +62,8 @@ class Draft:
         self.counterparties: list[tuple[Any, ...]] = []
         self.transfers: list[tuple[Any, ...]] = []
         self.settlements: list[tuple[Any, ...]] = []
+        self.wires: list[tuple[Any, ...]] = []
+        self.wire_messages: list[tuple[Any, ...]] = []
         self.retired: list[Lot] = []
         # Small changes of waiting things: (table, key, {column: value}).
         self.updates: list[tuple[str, UUID, dict[str, Any]]] = []
