@@ -21,7 +21,7 @@ from billfold.kit.errors import NotFound, Refused
 from billfold.kit.ids import member_of
 
 if TYPE_CHECKING:
-    from billfold.domain.counterparties import Payee
+    from billfold.domain.counterparties.types import Payee
     from billfold.flows.book import Book
     from billfold.flows.holdings import PocketBook
 

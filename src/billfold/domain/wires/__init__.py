@@ -1,7 +1,7 @@
 """Wires: money over Fedwire, both ways, at home and abroad.
 
-Owns when a wire leaves, what its messages say, and every read of wires and of messages that wait.
-Never books one: that is a flow.
+Owns when a wire leaves, what its messages say, and the table `wire` with all that hangs on it.
+Never books one: that is a flow. This facade is pure; what asks the database is in `reads`.
 """
 
 from billfold.domain.wires.messages import Terms, credit_transfer, fitted

@@ -45,10 +45,6 @@ def credit_transfer(
     `details` are those of the counterparty: abroad its `routing_number` is a BIC, and the payment
     goes by way of the correspondent.
     """
-    name = fitted(details.get("institution_name"), 140)
-    number = details["routing_number"]
-    receiver = correspondent if international else number
-    agent = {"bic": number, "name": name} if international else {"routing_number": number}
     return _without_none(
         {
             "uetr": uetr,
@@ -57,21 +53,26 @@ def credit_transfer(
             "amount": amount,
             "charges": "SHAR" if international else "SLEV",
             "sender": bank,
-            "receiver": receiver,
+            "receiver": correspondent if international else details["routing_number"],
             "debtor": {"name": fitted(payer, 140) or _NO_REFERENCE},
             "debtor_agent": {"routing_number": bank},
-            "creditor_agent": _without_none(agent),
-            "creditor": _without_none(
-                {
-                    "name": fitted(payee, 140) or _NO_REFERENCE,
-                    "address": address_of(details.get("address")),
-                }
-            ),
-            "creditor_account": account_of(str(details["identifier"])),
+            **_creditor(payee, details, "bic" if international else "routing_number"),
             "instructions": fitted(instructions, 140),
             "remittance": fitted(description, 140),
         }
     )
+
+
+def _creditor(payee: str, details: dict[str, Any], scheme: str) -> Terms:
+    """Whoever is paid, his account and his bank, which is named by BIC or routing number."""
+    party = {"name": fitted(payee, 140) or _NO_REFERENCE}
+    address = address_of(details.get("address"))
+    bank = fitted(details.get("institution_name"), 140)
+    return {
+        "creditor": _without_none({**party, "address": address}),
+        "creditor_account": account_of(str(details["identifier"])),
+        "creditor_agent": _without_none({scheme: details["routing_number"], "name": bank}),
+    }
 
 
 def account_of(identifier: str) -> Terms:
