@@ -33,6 +33,4 @@ def lend_customer_app(bank):
 async def take_back(app):
     """Let the bank move out; the next test may have the application."""
     await app.state.tenant.move_out()
-    _free["customer" if isinstance(app.state.tenant, customer_api.Tenant) else "partner"].append(
-        app
-    )
+    _free[type(app.state.tenant)].append(app)
