@@ -31,6 +31,7 @@ from billfold.flows.pockets import (
 from billfold.flows.portals import OpenPortal, UpdatePortal, open_portal, update_portal
 from billfold.flows.receive import ReceiveMoney, receive_money
 from billfold.flows.send_wire import SendWire, send_wire
+from billfold.flows.take_back_wire import TakeBackWire, take_back_wire
 from billfold.flows.transfer_on_us import TransferOnUs, transfer_on_us
 from billfold.flows.wire_moves import (
     CompleteWire,
@@ -55,6 +56,7 @@ FLOWS: dict[type[Command], Flow] = {
     SendWire: send_wire,
     SetPocketState: set_pocket_state,
     SubmitWire: submit_wire,
+    TakeBackWire: take_back_wire,
     TransferOnUs: transfer_on_us,
     UpdateCounterparty: update_counterparty,
     UpdateCustomer: update_customer,

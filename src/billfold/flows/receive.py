@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from billfold.domain.events import kinds, payloads
+from billfold.domain.wires.types import Arrived
 from billfold.flows import record
 from billfold.flows.command import Books, Command, Context, Outcome, book_of
 from billfold.flows.day_end import start_moving
 from billfold.flows.invest import invest
+from billfold.flows.wire_in import note_wire_in
 from billfold.kit.dates import et_instant
 from billfold.kit.ids import member_of
 
@@ -24,7 +26,10 @@ ACH_SETTLES_AFTER = 2
 
 
 class ReceiveMoney(Command, frozen=True, kw_only=True):
-    """A credit that a rail delivered to a portal. `amount` in cents; `details` per variant."""
+    """A credit that a rail delivered to a portal. `amount` in cents; `details` per variant.
+
+    A wire that came by a message says so in `wire`; its id is then the key.
+    """
 
     rail: str  # "WIRE" or "ACH"
     portal_id: UUID
@@ -33,6 +38,7 @@ class ReceiveMoney(Command, frozen=True, kw_only=True):
     description: str
     details: dict[str, Any]
     remittance: dict[str, Any] | None = None
+    wire: Arrived | None = None
 
 
 def receive_money(books: Books, cmd: ReceiveMoney, ctx: Context) -> Outcome:
@@ -42,7 +48,9 @@ def receive_money(books: Books, cmd: ReceiveMoney, ctx: Context) -> Outcome:
     pocket = book.pockets.get(cmd.pocket_id)
     if portal is None or pocket is None or not _takes(portal, pocket, cmd.rail):
         _tell(book, ctx, cmd, taken=False)
-        return {"status": "REJECTED", "reason": "ACCOUNT_UNAVAILABLE"}
+        if pocket is not None:
+            _note(book, ctx, cmd, pocket, group=None)
+        return {"status": "REJECTED", "reason": "ACCOUNT_UNAVAILABLE", **_named(cmd)}
     start_moving(book, pocket, ctx)
     book.begin(
         "deposit", command_id=ctx.command_id, now=ctx.now, business_date=ctx.business_date,
@@ -58,10 +66,11 @@ def receive_money(books: Books, cmd: ReceiveMoney, ctx: Context) -> Outcome:
         details={**cmd.details, "portal_id": str(cmd.portal_id)}, remittance=cmd.remittance,
     )  # fmt: skip
     book.close()
+    _note(book, ctx, cmd, pocket, group=group)
     if cmd.rail == "ACH" and ctx.terms.ach_credit_lien_days:
         _lien(book, pocket, ctx, cmd.amount)
     _tell(book, ctx, cmd, taken=True)
-    return {"status": "COMPLETED", "transaction_id": str(group)}
+    return {"status": "COMPLETED", "transaction_id": str(group), **_named(cmd)}
 
 
 def take_in(book: Book, pocket: PocketBook, ctx: Context, amount: int) -> None:
@@ -73,6 +82,22 @@ def take_in(book: Book, pocket: PocketBook, ctx: Context, amount: int) -> None:
 
 def _takes(portal: Portal, pocket: PocketBook, rail: str) -> bool:
     return portal.status == "OPEN" and rail in portal.payment_rails and pocket.status in _TAKES
+
+
+def _note(
+    book: Book, ctx: Context, cmd: ReceiveMoney, pocket: PocketBook, *, group: UUID | None
+) -> None:
+    """Write down a wire that came by a message."""
+    if cmd.wire is not None:
+        note_wire_in(
+            book, ctx, cmd.wire, pocket, wire_id=cmd.key, portal_id=cmd.portal_id,
+            amount=cmd.amount, description=cmd.description, group=group,
+        )  # fmt: skip
+
+
+def _named(cmd: ReceiveMoney) -> dict[str, Any]:
+    """The id of a wire that leaves a row."""
+    return {} if cmd.wire is None else {"wire_id": str(cmd.key)}
 
 
 _TAKES = frozenset({"OPEN", "FROZEN"})

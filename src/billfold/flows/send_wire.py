@@ -270,6 +270,7 @@ def queue_message(
     book: Book, ctx: Context, kind: str, wire_id: UUID, terms: wires.Terms, *, send_at: datetime
 ) -> None:
     """Let a message about a wire be sent at its instant."""
+    wires.expect_sendable(kind, terms)
     message_id = ctx.ids.next()
     book.draft.wire_messages.append(
         (message_id, book.customer_id, wire_id, kind, send_at, as_json(terms))

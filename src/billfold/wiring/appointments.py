@@ -1,8 +1,12 @@
 """Who keeps which kind of appointment."""
 
 from billfold.engine.bank import Agenda
+from billfold.flows.send_wire import WIRE_SEND
+from billfold.wiring.simulated_wires import WIRE_ANSWER
+from billfold.wiring.wire_room import WireRoom
 
 
 def appointments() -> Agenda:
     """Return every kind of appointment and whoever keeps it, in every process alike."""
-    return {}
+    wires = WireRoom()
+    return {WIRE_SEND: wires.sender.keep, WIRE_ANSWER: wires.world.answer}

@@ -12,7 +12,12 @@ def rails_folder(settings: Settings) -> Path:
     return settings.rails_dir or settings.state_dir / "rails"
 
 
+def wire_folders(settings: Settings) -> ExchangeFolders:
+    """Return the folders of Fedwire."""
+    return ExchangeFolders(rails_folder(settings) / "wire")
+
+
 def rails_of(settings: Settings) -> Rails:
     """Return the folders that were set, or those in the bank's own."""
     folder = rails_folder(settings)
-    return Rails(ach=ExchangeFolders(folder / "ach"), wire=ExchangeFolders(folder / "wire"))
+    return Rails(ach=ExchangeFolders(folder / "ach"), wire=wire_folders(settings))

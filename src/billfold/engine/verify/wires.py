@@ -11,6 +11,8 @@ WIRE_COMMANDS = (
     "SubmitWire",
     "CompleteWire",
     "RejectWire",
+    "ReceiveMoney",
+    "TakeBackWire",
 )
 """Commands whose outcome says what a wire is from then on."""
 
