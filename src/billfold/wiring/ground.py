@@ -40,6 +40,7 @@ from billfold.wiring.calling import messenger_of
 from billfold.wiring.mailing import mail_of
 from billfold.wiring.opening import found, open_bank, vault_of
 from billfold.wiring.outside import Caller, call_sandbox
+from billfold.wiring.wire_room import WireRoom
 
 if TYPE_CHECKING:
     from billfold.engine.bank import Bank
@@ -202,7 +203,7 @@ class Wiring:
     async def work(self, bank: Bank, stop: asyncio.Event) -> None:
         """Do what is due until told to stop."""
         errands = (Crier(), Post(mail_of(bank.settings)), Notary(archive_of(bank.settings)))
-        worker = Worker(bank, carry_out_pending, *errands)
+        worker = Worker(bank, carry_out_pending, WireRoom().gate, *errands)
         messenger, told = messenger_of(bank.settings), tell_failing(bank.vault)
         courier = Courier(bank.pool, bank.vault, messenger, on_failing=told)
         async with asyncio.TaskGroup() as both:

@@ -62,15 +62,11 @@ class SimulatedWires:
     async def submit(self, bank: Bank, customer_id: UUID, wire_id: UUID) -> None:
         """Let the message of a wire go before its hour. Refuses: wire-not-pending."""
         wire = await get_wire(bank.pool, customer_id, wire_id)
-        if wire.status != "PENDING" or not await queue.hasten(
-            bank.pool, wire_id, await bank.now()
-        ):
+        if wire.status != "PENDING" or not await queue.hasten(bank.pool, wire_id, await bank.now()):
             raise Refused("wire-not-pending", f"The wire is {wire.status}.")
         await self._sender.send(bank)
 
-    async def settle(
-        self, bank: Bank, customer_id: UUID, wire_id: UUID, code: str | None
-    ) -> None:
+    async def settle(self, bank: Bank, customer_id: UUID, wire_id: UUID, code: str | None) -> None:
         """Let a wire settle, or be rejected for a code. Refuses: wire-not-processing."""
         wire = await get_wire(bank.pool, customer_id, wire_id)
         if wire.direction != wires.OUTGOING or wire.status != "PROCESSING":
@@ -109,9 +105,7 @@ class SimulatedWires:
         )
         await self._deliver(bank, f"fed-request-{wire_id}.xml", [asked])
 
-    async def pay(
-        self, bank: Bank, named: UUID, to: Address, amount: int, sender: Sender
-    ) -> bool:
+    async def pay(self, bank: Bank, named: UUID, to: Address, amount: int, sender: Sender) -> bool:
         """Let a payment arrive; tell whether it was booked. The same name arrives once."""
         now = await bank.now()
         wire = SimulatedFed(to.routing_number).payment(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from litestar.handlers import HTTPRouteHandler
 
 from billfold.engine.stepping import Stepping
-from billfold.interfaces.sandbox import clock, money, people, webhook
+from billfold.interfaces.sandbox import clock, money, people, webhook, wires
 
 if TYPE_CHECKING:
     from litestar import Litestar
@@ -27,6 +27,11 @@ ROUTES: list[HTTPRouteHandler] = [
     clock.freeze,
     clock.resume,
     webhook.simulate,
+    wires.submit,
+    wires.acknowledge,
+    wires.reject,
+    wires.give_back,
+    wires.ask_for,
 ]
 
 
