@@ -27,6 +27,7 @@ class Draft:
     __slots__ = (
         "accounts",
         "activities",
+        "clearings",
         "commands",
         "counterparties",
         "customers",
@@ -39,6 +40,7 @@ class Draft:
         "retired",
         "settlements",
         "snapshots",
+        "suspense_items",
         "trades",
         "transfers",
         "updates",
@@ -60,6 +62,8 @@ class Draft:
         self.counterparties: list[tuple[Any, ...]] = []
         self.transfers: list[tuple[Any, ...]] = []
         self.settlements: list[tuple[Any, ...]] = []
+        self.clearings: list[tuple[Any, ...]] = []
+        self.suspense_items: list[tuple[Any, ...]] = []
         self.retired: list[Lot] = []
         # Small changes of waiting things: (table, key, {column: value}).
         self.updates: list[tuple[str, UUID, dict[str, Any]]] = []
