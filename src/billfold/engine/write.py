@@ -17,6 +17,8 @@ from uuid import UUID
 
 import msgspec
 
+from billfold.domain import agenda
+from billfold.domain.agenda import Appointment
 from billfold.engine.image import image_of
 from billfold.flows.book import Book
 from billfold.flows.due import refresh_due
@@ -147,6 +149,9 @@ async def write_books(conn: Connection, books: Sequence[Book], calendars: Calend
         rows = [row for book in books for row in getattr(book.draft, name)]
         if rows:
             await conn.copy_records_to_table(table, records=rows, columns=columns)
+    appointments = [Appointment(*each) for book in books for each in book.draft.agenda]
+    if appointments:
+        await agenda.make(conn, appointments)
     for book in books:
         for table, key, changed in book.draft.updates:
             await _update(conn, table, book.customer_id, key, changed)

@@ -4,6 +4,14 @@ Owns every decision that moves money or bills. Never touches the database, HTTP 
 `FLOWS` maps each command to the function that decides it.
 """
 
+from billfold.flows.adjust import (
+    AdjustPocket,
+    CorrectBooking,
+    GiveCredit,
+    adjust_pocket,
+    correct_booking,
+    give_credit,
+)
 from billfold.flows.command import Command, Flow
 from billfold.flows.counterparties import (
     AddOnUsCounterparty,
@@ -30,17 +38,31 @@ from billfold.flows.pockets import (
 )
 from billfold.flows.portals import OpenPortal, UpdatePortal, open_portal, update_portal
 from billfold.flows.receive import ReceiveMoney, receive_money
+from billfold.flows.suspense import (
+    AssignFromSuspense,
+    HoldInSuspense,
+    ReturnFromSuspense,
+    assign_from_suspense,
+    hold_in_suspense,
+    return_from_suspense,
+)
 from billfold.flows.transfer_on_us import TransferOnUs, transfer_on_us
 
 FLOWS: dict[type[Command], Flow] = {
     AddOnUsCounterparty: add_on_us_counterparty,
+    AdjustPocket: adjust_pocket,
+    AssignFromSuspense: assign_from_suspense,
     CatchUp: nothing_more,
     CloseCustomer: close_customer,
     CloseHouseDay: close_house_day,
+    CorrectBooking: correct_booking,
     EnrolCustomer: enrol_customer,
+    GiveCredit: give_credit,
+    HoldInSuspense: hold_in_suspense,
     OpenPocket: open_pocket,
     OpenPortal: open_portal,
     ReceiveMoney: receive_money,
+    ReturnFromSuspense: return_from_suspense,
     SetPocketState: set_pocket_state,
     TransferOnUs: transfer_on_us,
     UpdateCounterparty: update_counterparty,

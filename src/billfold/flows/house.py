@@ -84,7 +84,10 @@ def _clear(book: Book, ctx: Context, clearing: RailClearing, day: date) -> None:
         "clearing", command_id=ctx.command_id, now=ctx.now, business_date=day,
         settles_on=clearing.settles_on,
     )  # fmt: skip
-    rail, reserve = book.house_account(f"rail:{clearing.rail.lower()}"), book.house_account("reserve")
+    rail, reserve = (
+        book.house_account(f"rail:{clearing.rail.lower()}"),
+        book.house_account("reserve"),
+    )
     _move(book, reserve, rail, clearing.came_in)
     _move(book, rail, reserve, clearing.went_out)
     book.close()

@@ -66,7 +66,7 @@ def receive_money(books: Books, cmd: ReceiveMoney, ctx: Context) -> Outcome:
 
 
 def take_in(book: Book, pocket: PocketBook, ctx: Context, amount: int) -> None:
-    """Sweep what lies on the bank account into cash, and cash into bills; first repay what is owed."""
+    """Repay what is owed, sweep the rest into cash, and cash into bills."""
     pocket.inflow += amount
     if pocket.owed is not None:
         amount -= repay(book, pocket, ctx, amount)

@@ -7,6 +7,8 @@ from billfold.domain.counterparties.reads import (
     CounterpartyRow,
     get_counterparty,
     list_counterparties,
+    look_up,
 )
+from billfold.domain.counterparties.types import Payee
 
-__all__ = ["CounterpartyRow", "get_counterparty", "list_counterparties"]
+__all__ = ["CounterpartyRow", "Payee", "get_counterparty", "list_counterparties", "look_up"]

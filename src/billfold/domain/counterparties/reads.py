@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import msgspec
 
+from billfold.domain.counterparties.types import Payee
 from billfold.kit.errors import NotFound
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from billfold.kit.db import Connection, Pool
 
 _COLUMNS = """
@@ -19,6 +22,11 @@ SELECT customer_id, counterparty_id, type, status, counterparty_name, display_na
   FROM counterparty
 """
 _GET = f"{_COLUMNS} WHERE customer_id = $1 AND counterparty_id = $2"
+_LOOK_UP = """
+SELECT customer_id, counterparty_id, type, status, counterparty_name, verification, details,
+       target_customer_id, target_pocket_id
+  FROM counterparty WHERE customer_id = ANY($1::uuid[]) AND counterparty_id = ANY($2::uuid[])
+"""
 _LIST = """{columns}
  WHERE customer_id = $1
    AND ($2::text[] IS NULL OR type = ANY($2)) AND ($3::text[] IS NULL OR status = ANY($3))
@@ -70,3 +78,28 @@ async def list_counterparties(
     sql = _UP if backwards else _DOWN
     rows = await conn.fetch(sql, customer_id, types, statuses, created_at, counterparty_id, limit)
     return [CounterpartyRow(*row) for row in rows]
+
+
+async def look_up(
+    conn: Connection, customer_ids: Sequence[UUID], ids: Sequence[UUID]
+) -> list[tuple[UUID, UUID, Any]]:
+    """Return those of these ids that are counterparties of these customers, as flows see them."""
+    rows = await conn.fetch(_LOOK_UP, customer_ids, ids)
+    decode = msgspec.json.decode
+    return [
+        (
+            row["customer_id"],
+            row["counterparty_id"],
+            Payee(
+                counterparty_id=row["counterparty_id"],
+                type=row["type"],
+                status=row["status"],
+                counterparty_name=decode(row["counterparty_name"]),
+                verification=decode(row["verification"]),
+                details=decode(row["details"]),
+                target_customer_id=row["target_customer_id"],
+                target_pocket_id=row["target_pocket_id"],
+            ),
+        )
+        for row in rows
+    ]

@@ -50,21 +50,9 @@ SELECT customer_id, journal_no FROM clearing GROUP BY 1, 2 HAVING count(*) > 1
 _HOUSE = "SELECT house_customer_id FROM bank"
 
 
-async def check_clearing(
-    conn: Connection, found: Findings, walk: Walk, day: date | None
-) -> None:
+async def check_clearing(conn: Connection, found: Findings, walk: Walk, day: date | None) -> None:
     """Every row is its journal's, nothing was settled that did not move, and all is explained."""
-    found.checked[TABLE] = await conn.fetchval("SELECT count(*) FROM clearing")
-    for row in await conn.fetch(_TWICE, timeout=PATIENCE_SECONDS):
-        found.add(CHECK, TABLE, dict(row), "it is there twice", MISSING)
-    for row in await conn.fetch(_ROWS, timeout=PATIENCE_SECONDS):
-        key = {"customer_id": row["customer_id"], "journal_no": row["journal_no"]}
-        if row["is_missing"]:
-            found.add(CHECK, TABLE, key, "the row is missing", MISSING)
-        elif row["is_extra"]:
-            found.add(CHECK, TABLE, key, "no journal of the house settles it")
-        else:
-            found.add(CHECK, TABLE, key, "its journal says otherwise")
+    await _check_rows(conn, found)
     house: UUID | None = await conn.fetchval(_HOUSE)
     if house is None:
         return
@@ -81,6 +69,20 @@ async def check_clearing(
                 f" explain {explained}"
             )
             found.add("house", "account", {"kind": kind, "asset": USD}, wrong, SUSPECT)
+
+
+async def _check_rows(conn: Connection, found: Findings) -> None:
+    found.checked[TABLE] = await conn.fetchval("SELECT count(*) FROM clearing")
+    for row in await conn.fetch(_TWICE, timeout=PATIENCE_SECONDS):
+        found.add(CHECK, TABLE, dict(row), "it is there twice", MISSING)
+    for row in await conn.fetch(_ROWS, timeout=PATIENCE_SECONDS):
+        key = {"customer_id": row["customer_id"], "journal_no": row["journal_no"]}
+        if row["is_missing"]:
+            found.add(CHECK, TABLE, key, "the row is missing", MISSING)
+        elif row["is_extra"]:
+            found.add(CHECK, TABLE, key, "no journal of the house settles it")
+        else:
+            found.add(CHECK, TABLE, key, "its journal says otherwise")
 
 
 def _compare(found: Findings, each: Cleared, day: date | None) -> None:

@@ -1,3 +1,4 @@
+# ruff: noqa: S608 - the names in these queries are ours
 """What the house holds for nobody: every item is what its commands said, and suspense its sum."""
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ SELECT customer_id, outcome->>'item_id' AS item_id, outcome->>'status' AS status
 _QUERIES = (
     Query(
         "suspense", TABLE, "it is there twice",
-        "SELECT customer_id, item_id FROM suspense_item GROUP BY 1, 2 HAVING count(*) > 1 LIMIT 100",
+        """SELECT customer_id, item_id FROM suspense_item GROUP BY 1, 2 HAVING count(*) > 1
+             ORDER BY 1, 2 LIMIT 100""",
         MISSING,
     ),
     Query(
