@@ -12,7 +12,7 @@ from uuid import UUID
 import msgspec
 
 from billfold.domain import tbills
-from billfold.domain.activity import HouseBooking
+from billfold.domain.activity.types import HouseBooking
 from billfold.flows import record
 from billfold.flows.command import Books, Command, Context, Outcome, book_of
 from billfold.flows.day_end import start_moving

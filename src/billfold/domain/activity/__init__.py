@@ -4,7 +4,7 @@ Owns every read of activity, sweeps included. Never writes any: the engine does,
 of the journal the activity tells about.
 """
 
-from billfold.domain.activity.by_house import HouseBooking, look_up
+from billfold.domain.activity.by_house import look_up
 from billfold.domain.activity.reads import (
     ActivityRow,
     Wanted,
@@ -14,6 +14,7 @@ from billfold.domain.activity.reads import (
     list_of_pocket,
     swept,
 )
+from billfold.domain.activity.types import HouseBooking
 
 __all__ = [
     "ActivityRow",

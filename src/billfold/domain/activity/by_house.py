@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-import msgspec
+from billfold.domain.activity.types import HouseBooking
 
 if TYPE_CHECKING:
     from billfold.kit.db import Connection
@@ -24,20 +24,6 @@ SELECT a.customer_id, a.activity_id, a.pocket_id, a.journal_no, j.kind AS journa
  WHERE a.customer_id = ANY($1::uuid[]) AND a.activity_id = ANY($2::uuid[])
    AND a.type IN ('FEE', 'CREDIT', 'GENERIC')
 """
-
-
-class HouseBooking(msgspec.Struct, frozen=True):
-    """A fee, a credit or an adjustment: its journal, cents, and whether it was taken back."""
-
-    activity_id: UUID
-    pocket_id: UUID
-    journal_no: int
-    journal_kind: str
-    type: str
-    direction: str
-    amount: int
-    cause: str | None
-    is_corrected: bool
 
 
 async def look_up(
