@@ -6,14 +6,17 @@
 from datetime import date
 from uuid import UUID
 
-from tests.architecture.world import SEED, World
+from tests.architecture.movements_of_house import OF_THE_HOUSE
+from tests.architecture.world import ARRIVED, SEED, World
 
 from billfold.flows.counterparties import AddOnUsCounterparty, UpdateCounterparty
 from billfold.flows.customers import CloseCustomer, UpdateCustomer
 from billfold.flows.enrol import EnrolCustomer
 from billfold.flows.house import Block, CloseHouseDay
+from billfold.flows.pay_back_wire import PayBackWire
 from billfold.flows.pockets import SetPocketState, UpdatePocket
 from billfold.flows.portals import OpenPortal, UpdatePortal
+from billfold.flows.take_back_wire import TakeBackWire
 from billfold.flows.wire_moves import CompleteWire, RejectWire, SubmitWire
 from billfold.kit.ids import command_id, derive
 
@@ -109,6 +112,35 @@ def a_wire_settles():
 
 def a_wire_is_rejected():
     return _what_became_of_it(RejectWire, "PROCESSING", code="AC04")
+
+
+def a_wire_comes_back():
+    world, anna = _a_wire()
+    original = world.see_wire(anna, "COMPLETED")
+    world.do(
+        TakeBackWire, anna, original_id=original, wire_id=UUID(int=4), code="AC04",
+        information=None, imad="20250603SIMFED01000001", omad=None, message="{}",
+    )  # fmt: skip
+    return world.moved()
+
+
+def _that_arrived():
+    world, anna, pocket = _one()
+    world.forget()
+    world.receive(anna, pocket, 50_000_00, wire=ARRIVED)
+    return world, anna
+
+
+def a_wire_by_message_arrives():
+    world, _ = _that_arrived()
+    return world.moved()
+
+
+def a_wire_is_paid_back():
+    world, anna = _that_arrived()
+    original = world.see_wire(anna, "COMPLETED")
+    world.do(PayBackWire, anna, original_id=original, code="DUPL")
+    return world.moved()
 
 
 # -- money between customers ------------------------------------------------------------
@@ -362,6 +394,9 @@ MOVEMENTS = {
     "A wire leaves": a_wire_leaves,
     "A wire settles": a_wire_settles,
     "A wire is rejected": a_wire_is_rejected,
+    "A wire comes back": a_wire_comes_back,
+    "A wire arrives by a message": a_wire_by_message_arrives,
+    "A wire is paid back": a_wire_is_paid_back,
     "A customer pays another": a_customer_pays_another,
     "The other is paid": the_other_is_paid,
     "Everything leaves": everything_leaves,
@@ -387,4 +422,4 @@ MOVEMENTS = {
     "A counterparty is linked": a_counterparty_is_linked,
     "A counterparty changes or is unlinked": a_counterparty_changes_or_is_unlinked,
     "Nothing is due": nothing_is_due,
-}
+} | OF_THE_HOUSE

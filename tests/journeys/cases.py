@@ -87,6 +87,8 @@ CUSTOMER = {
     ("GET", "/api/v1/team/audit-logs.csv"): ("team.read", None),
     ("GET", "/api/v1/team/members/{member_id}/audit-logs"): ("team.read", None),
     ("GET", "/api/v1/trades"): ("pockets.read", None),
+    ("GET", "/api/v1/wires"): ("transfers.read", None),
+    ("GET", "/api/v1/wires/{wire_id}"): ("transfers.read", None),
     ("GET", "/api/v1/trades.csv"): ("pockets.read", None),
     ("GET", "/api/v1/user"): ("profile", None),
     ("GET", "/api/v1/user/memberships"): ("profile", None),
@@ -148,6 +150,7 @@ PARTNER = {
             ("GET", f"{_OF_POCKET}/trades"), ("GET", f"{_OF_POCKET}/transactions"),
             ("GET", f"{_OF_POCKET}/transactions/{{transaction_id}}"),
             ("GET", "/api/v2/trading-strategies"), ("GET", "/api/v2/transactions"),
+            ("GET", "/api/v1/wires"), ("GET", "/api/v1/wires/{wire_id}"),
             ("GET", f"{_BOX}/clock"), ("GET", "/api/v1/events"), ("GET", "/api/v1/events/types"),
             ("GET", "/api/v1/events/{event_id}"), ("GET", "/api/v1/subscriptions"),
             ("GET", _ONE_TOLD), ("GET", f"{_ONE_TOLD}/attempts"), ("DELETE", _ONE_TOLD),
@@ -183,6 +186,13 @@ PARTNER = {
         "payload": {
             "trade_id": "{transfer_id}", "pocket_id": "{pocket_id}", "cusip": "912797PX6",
         },
+    },
+    ("POST", f"{_ACCOUNT}/wires"): {
+        "counterparty_id": "{counterparty_id}", "amount_usdc": 1_00,
+    },
+    **{
+        ("POST", f"{_BOX}/wires/{{wire_id}}/{each}"): {}
+        for each in ("submit", "acknowledge", "reject", "return", "request-return")
     },
     ("POST", f"{_BOX}/wire"): {
         "portal_id": "{portal_id}", "amount_usdc": 1_00, "sender_name": "x",

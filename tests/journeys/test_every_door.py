@@ -21,7 +21,7 @@ __all__ = ["app", "bank", "desks", "world"]
 UNCHANGED = (
     "journal", "activity", "pocket", "portal", "counterparty", "transfer", "customer",
     "membership", "invitation", "oauth_client", "client_key",
-    "subscription", "delivery", "simulated_event",
+    "subscription", "delivery", "simulated_event", "wire", "wire_message",
 )  # fmt: skip
 
 
@@ -78,6 +78,7 @@ async def owned(bank, desks, world):
         "transaction_id": transaction,
         "notification_id": notification,
         "counterparty_id": counterparty["id"],
+        "wire_id": (await desk.get("/api/v1/wires/"))["items"][0]["id"],
         "transfer_id": moved["id"],
         "subscription_id": told["id"],
         "event_id": event["event_id"],

@@ -9,12 +9,14 @@ from tests.engine.verify.test_wires import link, send
 from tests.whole_bank import bank, new_holder
 
 from billfold.domain import rails
+from billfold.domain.wires import cases
 from billfold.domain.wires.reads import get_wire, list_wires
+from billfold.engine import wire_cases
 from billfold.engine.stepping import Stepping
 from billfold.engine.verify import verify_bank
 from billfold.interfaces.sandbox.simulation import Address, Sender
 from billfold.kit import ids
-from billfold.kit.errors import Refused
+from billfold.kit.errors import NotFound, Refused
 from billfold.wiring.exchanging import rails_folder
 from billfold.wiring.wire_room import WireRoom
 
@@ -126,6 +128,53 @@ async def test_a_wire_for_nobody_goes_back_by_a_message(holder):
     content = await rails.read_content(holder.bank.pool, out.file_id)
     assert b"pacs.004.001.10" in content
     assert b"<Cd>AC01</Cd>" in content
+
+
+async def test_a_wire_that_arrives_is_paid_back_when_its_sender_asks(holder):
+    await holder.room.world.pay(holder.bank, ids.new(), await address(holder), 5_00, Sender("A"))
+    (arrived,) = await all_wires(holder)
+    await holder.room.world.ask_for(holder.bank, holder.customer_id, arrived.wire_id, "DUPL")
+    (case,) = await cases.list_cases(holder.bank.pool, status="OPEN")
+    assert (case.wire_id, case.direction) == (arrived.wire_id, "INCOMING")
+
+    returned = await wire_cases.pay_back(holder.bank, arrived.wire_id, "FOCR")
+    await holder.clock.advance(timedelta(minutes=1))
+
+    back = await wire(holder, returned)
+    assert (back.wire_type, back.status, back.original_wire_id) == (
+        "RETURN", "COMPLETED", arrived.wire_id
+    )  # fmt: skip
+    (ended,) = await cases.list_cases(holder.bank.pool)
+    assert ended.status == "ACCEPTED"
+    await expect_proved(holder)
+
+
+async def test_a_wire_of_ours_that_we_ask_for_comes_back(holder):
+    wire_id = await sent(holder, 1_000_00)
+    await holder.clock.advance(timedelta(minutes=1))
+
+    await wire_cases.recall(holder.bank, wire_id, "DUPL")
+    await holder.clock.advance(timedelta(minutes=1))
+
+    back = (await all_wires(holder))[0]
+    assert (back.wire_type, back.original_wire_id) == ("RETURN", wire_id)
+    (case,) = await cases.list_cases(holder.bank.pool)
+    assert case.status == "ACCEPTED"
+    await expect_proved(holder)
+
+
+async def test_a_wire_that_is_asked_for_may_be_kept(holder):
+    await holder.room.world.pay(holder.bank, ids.new(), await address(holder), 5_00, Sender("A"))
+    (arrived,) = await all_wires(holder)
+    await holder.room.world.ask_for(holder.bank, holder.customer_id, arrived.wire_id, "CUST")
+
+    await wire_cases.refuse(holder.bank, arrived.wire_id, "LEGL")
+    await holder.clock.advance(timedelta(minutes=1))
+
+    (file,) = await rails.list_files(holder.bank.pool, rail="WIRE", direction="OUT")
+    assert b"<Conf>RJCR</Conf>" in await rails.read_content(holder.bank.pool, file.file_id)
+    with pytest.raises(NotFound):
+        await wire_cases.refuse(holder.bank, arrived.wire_id, "LEGL")
 
 
 async def test_a_file_is_refused_whole_with_line_and_reason(holder):

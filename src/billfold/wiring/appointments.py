@@ -2,6 +2,7 @@
 
 from billfold.engine.bank import Agenda
 from billfold.flows.send_wire import WIRE_SEND
+from billfold.interfaces.inbound.wire_booking import send_back_held
 from billfold.wiring.simulated_wires import WIRE_ANSWER
 from billfold.wiring.wire_room import WireRoom
 
@@ -9,4 +10,8 @@ from billfold.wiring.wire_room import WireRoom
 def appointments() -> Agenda:
     """Return every kind of appointment and whoever keeps it, in every process alike."""
     wires = WireRoom()
-    return {WIRE_SEND: wires.sender.keep, WIRE_ANSWER: wires.world.answer}
+    return {
+        WIRE_SEND: wires.sender.keep,
+        WIRE_ANSWER: wires.world.answer,
+        "wire.suspense_return": send_back_held,
+    }

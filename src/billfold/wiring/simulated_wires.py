@@ -13,16 +13,15 @@ from billfold.adapters.simulated_fed import SimulatedFed
 from billfold.domain import agenda, rails, wires
 from billfold.domain.wires import cases, queue
 from billfold.domain.wires.reads import find_wire, get_wire, is_returned
+from billfold.engine.wire_messages import fedwire_day as _day
+from billfold.engine.wire_messages import message_sent
 from billfold.interfaces.inbound.wire_booking import incoming
-from billfold.interfaces.outbound.wire_sender import message_sent
-from billfold.kit.dates import et_date
 from billfold.kit.errors import Broken, Refused
 from billfold.ports.fedwire import CreditTransfer, PaymentReturn, ReturnRequest
 from billfold.wiring.exchanging import wire_folders
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from datetime import date, datetime
 
     from billfold.domain.agenda import Appointment
     from billfold.domain.wires import WireRow
@@ -132,10 +131,6 @@ async def on_handed(bank: Bank, file_id: UUID) -> None:
     if not bank.settings.is_production:
         at = await bank.now() + ANSWERS_AFTER
         await agenda.make(bank.pool, [agenda.Appointment(WIRE_ANSWER, file_id, None, at)])
-
-
-def _day(bank: Bank, at: datetime) -> date:
-    return bank.calendars.fed_on_or_after(et_date(at))
 
 
 async def _is_open(bank: Bank, wire: Wire) -> bool:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from billfold.domain.wires.rules import CODE_OF
+from billfold.domain.wires.rules import code_of
 from billfold.kit.dates import iso_z
 from billfold.kit.errors import Broken
 from billfold.ports.fedwire import (
@@ -144,7 +144,7 @@ def payment_return(paid: CreditTransfer, *, bank: str, reason: str, information:
             "receiver": paid.sender,
             "debtor": {"name": paid.creditor.name},
             "creditor": {"name": paid.debtor.name},
-            "reason": CODE_OF.get(reason, reason),
+            "reason": code_of(reason),
             "information": fitted(information, 105),
             "kind": paid.kind,
         }

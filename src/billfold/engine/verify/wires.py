@@ -13,6 +13,7 @@ WIRE_COMMANDS = (
     "RejectWire",
     "ReceiveMoney",
     "TakeBackWire",
+    "PayBackWire",
 )
 """Commands whose outcome says what a wire is from then on."""
 

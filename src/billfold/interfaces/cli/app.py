@@ -15,6 +15,7 @@ from billfold.interfaces.cli import (
     clock,
     database,
     doctor,
+    files,
     listen,
     market,
     partners,
@@ -25,6 +26,7 @@ from billfold.interfaces.cli import (
     running,
     sandbox,
     trigger,
+    wires,
 )
 from billfold.interfaces.cli.ground import CannotGoOn, Ground
 from billfold.interfaces.cli.shown import complain, example
@@ -63,11 +65,13 @@ def build_app(ground: Ground, *more: Callable[..., None]) -> typer.Typer:
     app.add_typer(clients.app, name="client")
     app.add_typer(clock.app, name="clock")
     app.add_typer(database.app, name="migrate")
+    app.add_typer(files.app, name="files")
     app.add_typer(partners.app, name="partner")
     app.add_typer(people.app, name="people")
     app.add_typer(pockets.app, name="pocket")
     app.add_typer(market.market, name="market")
     app.add_typer(market.calendar, name="calendar")
+    app.add_typer(wires.app, name="wires")
     app.add_typer(reference.openapi, name="openapi")
     return app
 

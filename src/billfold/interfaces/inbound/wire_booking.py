@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
 
 import msgspec
+import structlog
 
-from billfold.domain import wires
+from billfold.domain import suspense, wires
 from billfold.domain.wires import arrivals, cases, queue
 from billfold.engine.due_work import house_id
 from billfold.engine.wire_messages import queue_about
+from billfold.flows.suspense import HoldInSuspense, ReturnFromSuspense
 from billfold.flows.take_back_wire import TakeBackWire
 from billfold.flows.wire_moves import CompleteWire, RejectWire
-from billfold.interfaces.inbound.receive import receive
+from billfold.interfaces.inbound.receive import NO_ACCOUNT, receive
 from billfold.interfaces.inbound.wire_checks import REJECTED, SETTLED, Lines
 from billfold.kit.errors import BillfoldError, Refused
 from billfold.kit.ids import command_id, derive
@@ -29,8 +31,11 @@ from billfold.ports.fedwire import (
 )
 
 if TYPE_CHECKING:
+    from billfold.domain.agenda import Appointment
     from billfold.engine.bank import Bank
     from billfold.flows.command import Command
+
+log = structlog.get_logger(__name__)
 
 ROOM = "wire-room"
 """Who gives the commands that messages ask for."""
@@ -149,23 +154,61 @@ def _sender_account(message: CreditTransfer) -> str | None:
 
 
 class Nobody:
-    """Takes back payments whose account number was never ours: by a message, as they came."""
+    """Takes what reached nobody: the house holds it and gives it back the same day."""
 
     def __init__(self, bank: Bank) -> None:
         self._bank = bank
 
     async def send_back(self, payment: IncomingPayment, reason: str) -> None:
-        """Queue the return of a wire that reached nobody; a rejected one has queued its own."""
-        bank = self._bank
-        if not isinstance(payment, IncomingWire) or payment.message is None:
-            return
-        if reason != "NO_ACCOUNT":
-            return
-        terms = wires.payment_return(
-            payment.message, bank=bank.settings.bank_routing_number, reason=reason,
-            information="No such account",
-        )  # fmt: skip
-        await queue_about(bank, payment.wire_id, house_id(bank.seed), "pacs.004", terms)
+        """Hold a wire for no account and return it; a rejected one has queued its own return."""
+        if isinstance(payment, IncomingWire) and payment.message and reason == NO_ACCOUNT:
+            details = {
+                "description": payment.description,
+                "wire_id": str(payment.wire_id),
+                "message": msgspec.to_builtins(payment.message),
+            }
+            await hold(self._bank, payment.wire_id, payment.amount, reason, details)
+            await give_back(self._bank, payment.wire_id, reason)
+
+
+async def hold(
+    bank: Bank, item_id: UUID, amount: int, reason: str, details: dict[str, Any]
+) -> None:
+    """Let the house hold what has no owner, or one who takes nothing."""
+    await bank.engine.submit(
+        HoldInSuspense(
+            caller=ROOM, key=item_id, customers=(house_id(bank.seed),), item_id=item_id,
+            rail="WIRE", direction="CREDIT", amount=amount, reason=reason, details=details,
+        )
+    )  # fmt: skip
+
+
+async def give_back(bank: Bank, item_id: UUID, reason: str) -> None:
+    """Let the house return what it holds."""
+    await bank.engine.submit(
+        ReturnFromSuspense(
+            caller=f"{ROOM}:suspense", key=item_id, customers=(house_id(bank.seed),),
+            item_id=item_id, reason=reason, looks_at=(item_id,),
+        )
+    )  # fmt: skip
+
+
+async def send_back_held(bank: Bank, appointment: Appointment) -> None:
+    """Keep the appointment of a held wire that is returned: its message goes as wires do."""
+    item = await suspense.get_item(bank.pool, appointment.object_id)
+    told = msgspec.json.decode(item.details, type=dict[str, Any])
+    if "message" not in told:
+        log.warning("nothing_to_send_back", item_id=str(item.item_id))
+        return
+    terms = wires.payment_return(
+        msgspec.convert(told["message"], CreditTransfer),
+        bank=bank.settings.bank_routing_number,
+        reason=item.return_reason or item.reason,
+        information="The account takes no payments",
+    )
+    async with bank.pool.acquire() as conn, conn.transaction():
+        house = house_id(bank.seed)
+        await queue_about(bank, conn, item.item_id, house, "pacs.004", terms)
 
 
 # -- what comes back --------------------------------------------------------------------
@@ -185,10 +228,15 @@ async def _returns(bank: Bank, lines: Lines) -> list[Booked]:
     ]
     booked = []
     answers = await bank.engine.submit_all(commands)
-    for (line, wire, _), command, answer in zip(about, commands, answers, strict=True):
+    for (line, wire, message), command, answer in zip(about, commands, answers, strict=True):
         if isinstance(answer, BillfoldError) and not isinstance(answer, Refused):
             raise answer
-        outcome = answer.code if isinstance(answer, Refused) else "RETURNED"
+        outcome = "RETURNED"
+        if isinstance(answer, Refused):
+            # Its pocket is closed: the money is there, and the operator finds its owner.
+            outcome = answer.code
+            told = {"description": message.information or message.reason}
+            await hold(bank, command.wire_id, message.amount, answer.code, told)
         booked.append(_booked(line, wire, outcome, command.wire_id))
     return booked
 

@@ -9,16 +9,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from uuid import UUID
 
-import msgspec
 import structlog
 
 from billfold.domain import rails, wires
 from billfold.domain.wires import queue
+from billfold.engine.wire_messages import fedwire_day, message_of
 from billfold.flows.wire_moves import SubmitWire
-from billfold.kit.dates import et_date
 from billfold.kit.errors import BillfoldError
 from billfold.kit.ids import command_id, derive
 from billfold.ports.fedwire import SYSTEM, FedwireFiles, Header, Message, Wire
@@ -98,11 +97,6 @@ class WireSender:
         log.info("wires_handed_over", file=file.name, messages=len(messages))
 
 
-def message_sent(bank: Bank, sent: Sent) -> Message:
-    """Return a message of ours as it was sent."""
-    return _message(bank, sent.kind, sent.terms, sent.imad, sent.sent_at, None)
-
-
 def _ours(messages: Sequence[Sent]) -> list[Sent]:
     """Those messages that carry a wire of ours."""
     return [
@@ -127,7 +121,7 @@ async def _number(
     conn: Connection, bank: Bank, waiting: Sequence[Waiting], now: datetime
 ) -> list[tuple[Waiting, str]]:
     """Give every message its IMAD: the day of Fedwire, our source and a number of the day."""
-    day = bank.calendars.fed_on_or_after(et_date(now))
+    day = fedwire_day(bank, now)
     source = bank.settings.bank_bic[:8].ljust(8, "0")
     numbers = await queue.draw_numbers(conn, day, len(waiting))
     return [
@@ -137,7 +131,7 @@ async def _number(
 
 
 def _wire(bank: Bank, waiting: Waiting, imad: str, now: datetime) -> Wire:
-    message = _message(bank, waiting.kind, waiting.terms, imad, now, waiting.account_number)
+    message = message_of(bank, waiting, imad, now)
     return Wire(header=header_of(bank, message, imad, now), message=message)
 
 
@@ -151,12 +145,3 @@ def header_of(bank: Bank, message: Message, number: str, now: datetime) -> Heade
         environment="PROD" if bank.settings.is_production else "TEST",
         created_at=now,
     )
-
-
-def _message(
-    bank: Bank, kind: str, terms: str, imad: str, at: datetime, account_number: str | None
-) -> Message:
-    told: dict[str, Any] = msgspec.json.decode(terms)
-    if kind == "pacs.008" and account_number is not None:
-        told["debtor_account"] = {"number": account_number}
-    return wires.message_of(kind, told, imad, at, bank.calendars.fed_on_or_after(et_date(at)))

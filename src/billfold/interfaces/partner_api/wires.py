@@ -64,10 +64,10 @@ class CreateWire(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 )
 async def create_wire(caller: Caller, bank: Bank, account_id: str, data: CreateWire) -> Wire:
     """Send a wire. It is booked at once and leaves at the next hour at which wires leave."""
-    caller.must_have(FEATURE)
     if (data.amount is None) == (data.amount_usdc is None):
         raise InvalidInput.at("body", "amount_usdc", msg="exactly one of amount and amount_usdc")
     owner, pocket_id = await caller.pocket(bank, ids_in.path_uuid("account_id", account_id))
+    caller.must_have(FEATURE)
     request = msgspec.json.encode({"account_id": pocket_id, **msgspec.to_builtins(data)}).decode()
     if data.wire_id is not None:
         earlier = await _same_id(caller, bank, data.wire_id, request)
