@@ -30,18 +30,31 @@ from billfold.flows.pockets import (
 )
 from billfold.flows.portals import OpenPortal, UpdatePortal, open_portal, update_portal
 from billfold.flows.receive import ReceiveMoney, receive_money
+from billfold.flows.send_wire import SendWire, send_wire
 from billfold.flows.transfer_on_us import TransferOnUs, transfer_on_us
+from billfold.flows.wire_moves import (
+    CompleteWire,
+    RejectWire,
+    SubmitWire,
+    complete_wire,
+    reject_wire,
+    submit_wire,
+)
 
 FLOWS: dict[type[Command], Flow] = {
     AddOnUsCounterparty: add_on_us_counterparty,
     CatchUp: nothing_more,
     CloseCustomer: close_customer,
     CloseHouseDay: close_house_day,
+    CompleteWire: complete_wire,
     EnrolCustomer: enrol_customer,
     OpenPocket: open_pocket,
     OpenPortal: open_portal,
     ReceiveMoney: receive_money,
+    RejectWire: reject_wire,
+    SendWire: send_wire,
     SetPocketState: set_pocket_state,
+    SubmitWire: submit_wire,
     TransferOnUs: transfer_on_us,
     UpdateCounterparty: update_counterparty,
     UpdateCustomer: update_customer,
