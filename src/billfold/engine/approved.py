@@ -18,6 +18,7 @@ from billfold.domain.requests import Asked, TransferRequest, asked_of
 from billfold.engine.pending import CALLER as CARRIES_OUT
 from billfold.engine.pending import carry_out
 from billfold.engine.rehearsal import rehearse
+from billfold.flows.send_wire import SendWire
 from billfold.flows.transfer_on_us import TransferOnUs
 from billfold.kit.clock import wall_now
 from billfold.kit.errors import NotFound, Refused
@@ -34,6 +35,8 @@ _INSUFFICIENT = "INSUFFICIENT_FUNDS"
 _REASONS = {
     "counterparty-not-verified": "ACCOUNT_UNAVAILABLE",
     "insufficient-funds": _INSUFFICIENT,
+    "counterparty-not-linked": "ACCOUNT_UNAVAILABLE",
+    "customer-not-open": "ACCOUNT_UNAVAILABLE",
     "not-found": "ACCOUNT_UNAVAILABLE",
     "pocket-frozen": "ACCOUNT_UNAVAILABLE",
     "pocket-not-open": "ACCOUNT_UNAVAILABLE",
@@ -104,6 +107,35 @@ async def _carry_out(bank: Bank, request: TransferRequest) -> None:
 
 async def _command(conn: Connection, customer_id: UUID, asked: Asked, *, approved: bool) -> Command:
     """Return the command for a transfer; one that is not `approved` is only rehearsed."""
+    if asked.type == "WIRE":
+        return await _wire(conn, customer_id, asked)
+    return await _transfer(conn, customer_id, asked, approved=approved)
+
+
+async def _wire(conn: Connection, customer_id: UUID, asked: Asked) -> SendWire:
+    told = asked.transfer
+    assert asked.counterparty_id is not None
+    return SendWire(
+        caller=CALLER,
+        key=asked.request_id,
+        customers=(customer_id,),
+        wire_id=asked.request_id,
+        pocket_id=asked.pocket_id,
+        amount=asked.amount,
+        counterparty_id=asked.counterparty_id,
+        description=told.get("description"),
+        wire_instructions=told.get("wire_instructions"),
+        end_to_end_identification=told.get("end_to_end_identification"),
+        created_by=CALLER,
+        unverified_wires=await requests.takes_unverified(conn, customer_id),
+        request=msgspec.json.encode(told).decode(),
+        looks_at=(asked.counterparty_id,),
+    )
+
+
+async def _transfer(
+    conn: Connection, customer_id: UUID, asked: Asked, *, approved: bool
+) -> TransferOnUs:
     customer = await find_customer(conn, customer_id)
     if customer is None or customer.partner_id is None:
         raise NotFound

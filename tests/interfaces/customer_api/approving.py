@@ -1,5 +1,7 @@
 """A company whose members ask for transfers and decide about them, over HTTP."""
 
+import json
+
 from billfold.kit import ids
 
 REQUESTS = "/api/v1/transfer-requests/"
@@ -60,3 +62,35 @@ async def counterparty(world, customer, to):
         "type": "on_us", "counterparty_name": name, "account_number": portal["network_address"]
     }  # fmt: skip
     return (await world.post(f"/api/v2/customers/{customer}/counterparties/", body))["id"]
+
+
+def wire(origin, cents, to, **fields):
+    """Return the body that asks for a wire to a counterparty."""
+    return {
+        "transfer": {
+            "id": str(ids.new()),
+            "type": "WIRE",
+            "origin_pocket_id": origin.id,
+            "amount": {"type": "REQUESTED_AMOUNT", "amount_usdc": cents},
+            "counterparty_id": to,
+            **fields,
+        },
+        "reviewers": [],
+    }
+
+
+async def wire_counterparty(desk, world, *, kind="wire", status="VERIFIED"):
+    """Make a counterparty of another bank, verified by its documents; return its id."""
+    made = await counterparty(world, desk.team.customer, await world.pocket())
+    details = {
+        "routing_number": "121182904", "identifier": "5647772655",
+        "address": {"street_address": "1 Main St", "city": "Reno", "postal_code": "89501",
+                    "state": "NV", "country": "US"},
+    }  # fmt: skip
+    verification = {"type": "supporting_documents", "status": "APPROVED"}
+    await desk.bank.pool.execute(
+        "UPDATE counterparty SET type = $2, status = $3, verification = $4, details = $5 "
+        "WHERE counterparty_id = $1::uuid",
+        made, kind, status, json.dumps(verification), json.dumps(details),
+    )  # fmt: skip
+    return made

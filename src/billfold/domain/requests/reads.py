@@ -29,11 +29,13 @@ SELECT q.customer_id, q.request_id, q.type, q.pocket_id, q.counterparty_id, q.am
        q.content_hash, q.asked, q.member_id, q.user_id, q.client_id, q.reviewers, q.terms,
        CASE WHEN {_IS_OVER} THEN 'EXPIRED' ELSE q.status END AS status,
        CASE WHEN q.reason IS NOT NULL THEN 'REJECTED'
-            WHEN t.status = 'PENDING' THEN 'PROCESSING'
-            ELSE coalesce(t.status, 'NOT_STARTED') END AS execution,
-       coalesce(q.reason, t.reason) AS reason, q.created_at, q.updated_at, q.expires_at
+            WHEN 'PENDING' IN (t.status, w.status) THEN 'PROCESSING'
+            ELSE coalesce(t.status, w.status, 'NOT_STARTED') END AS execution,
+       coalesce(q.reason, t.reason, w.reason) AS reason, coalesce(w.fee, 0) AS fee,
+       q.created_at, q.updated_at, q.expires_at
   FROM transfer_request q
   LEFT JOIN transfer t ON t.customer_id = q.customer_id AND t.transfer_id = q.request_id
+  LEFT JOIN wire w ON w.customer_id = q.customer_id AND w.wire_id = q.request_id
  WHERE q.customer_id = $1
 """  # noqa: S608 - our words
 _ONE = f"{_COLUMNS} AND q.request_id = $3"

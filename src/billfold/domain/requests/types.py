@@ -117,7 +117,7 @@ class TransferRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A transfer request as it stands. `content` is the JSON text that is approved.
 
     `status` is EXPIRED as soon as its time is over. `execution` and `reason` tell what became of
-    it once it was approved.
+    it once it was approved, `fee` what a wire has cost.
     """
 
     customer_id: UUID
@@ -137,6 +137,7 @@ class TransferRequest(msgspec.Struct, frozen=True, kw_only=True):
     status: Status
     execution: Execution
     reason: str | None
+    fee: int
     created_at: datetime
     updated_at: datetime
     expires_at: datetime

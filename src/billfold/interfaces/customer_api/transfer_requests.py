@@ -276,7 +276,7 @@ async def _around(bank: Bank, customer_id: UUID, rows: Sequence[TransferRequest]
     named = {row.member_id for row in rows} | {each for row in rows for each in row.reviewers}
     named |= {each.member_id for said in voices.values() for each in said}
     people = await requests.people_named(pool, customer_id, named)
-    done = [row for row in rows if row.execution in {"COMPLETED", "PROCESSING"}]
+    done = [row for row in rows if row.execution != "NOT_STARTED"]
     moved = await requests.transactions_of(
         pool, customer_id, done, [command_of(row) for row in done]
     )

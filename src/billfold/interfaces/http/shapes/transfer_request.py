@@ -250,7 +250,9 @@ def _transfer_of(row: TransferRequest, around: Around) -> RequestedTransfer:
             "amount": msgspec.to_builtins(usd(row.amount)),
             "execution_status": row.execution,
             "reason": row.reason,
-            "fees": [],
+            "fees": [{"type": "WIRE_FEE", "amount": msgspec.to_builtins(usd(row.fee))}]
+            if row.fee
+            else [],
             "transaction_ids": list(around.moved[row.request_id]),
         },
         RequestedTransfer,
