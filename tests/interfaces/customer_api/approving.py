@@ -2,9 +2,36 @@
 
 import json
 
+import pytest
+
 from billfold.kit import ids
 
 REQUESTS = "/api/v1/transfer-requests/"
+
+
+@pytest.fixture
+async def funded(desk, world):
+    """A Pocket of the administrator's company, with $9,000.00 in it."""
+    pocket = await desk.pocket()
+    await world.wire(pocket, 9_000_00)
+    return pocket
+
+
+@pytest.fixture
+async def other(desk):
+    """Another Pocket of the company."""
+    return await desk.pocket(name="Payroll")
+
+
+@pytest.fixture
+async def manager(desk, desks):
+    """Another member who may approve."""
+    return await desks(desk.team.customer, role="MANAGER")
+
+
+async def status_of(desk, request):
+    shown = await desk.get(path_of(request))
+    return shown["status"], shown["transfer"]["execution_status"]
 
 
 def on_us(origin, cents, *, to=None, counterparty=None, reviewers=(), request_id=None, **fields):

@@ -1,7 +1,6 @@
 """Transfer requests: asked for by one, decided by another, carried out once."""
 
 import asyncio
-from dataclasses import replace
 from datetime import timedelta
 from uuid import UUID
 
@@ -11,44 +10,22 @@ from tests.interfaces.customer_api.approving import (
     REQUESTS,
     counterparty,
     decide,
+    funded,
+    manager,
     member_id_of,
     on_us,
+    other,
     path_of,
     refused,
-    wire,
-    wire_counterparty,
+    status_of,
 )
 from tests.interfaces.customer_api.desk import EVERYTHING, MemberDesk, Team, token_for
 
-from billfold.domain import agenda, oauth, requests
-from billfold.domain.agenda import Appointment
+from billfold.domain import oauth
 from billfold.kit import ids
 from billfold.kit.clock import wall_now
 
-
-@pytest.fixture
-async def funded(desk, world):
-    """A Pocket of the administrator's company, with $9,000.00 in it."""
-    pocket = await desk.pocket()
-    await world.wire(pocket, 9_000_00)
-    return pocket
-
-
-@pytest.fixture
-async def other(desk):
-    """Another Pocket of the company."""
-    return await desk.pocket(name="Payroll")
-
-
-@pytest.fixture
-async def manager(desk, desks):
-    """Another member who may approve."""
-    return await desks(desk.team.customer, role="MANAGER")
-
-
-async def status_of(desk, request):
-    shown = await desk.get(path_of(request))
-    return shown["status"], shown["transfer"]["execution_status"]
+__all__ = ["funded", "manager", "other"]
 
 
 async def test_money_moves_when_another_member_approves(desk, manager, world, funded):
@@ -396,64 +373,3 @@ async def test_requests_are_found_by_what_they_are(desk, desks, manager, funded,
     await desk.invalid("GET", REQUESTS, filters={"status": "DONE"}, loc="query.status[]")
     await desk.refused("GET", REQUESTS, filters={"reviewer": str(ids.new())}, status=404,
                        code="not-found")  # fmt: skip
-
-
-async def test_a_wire_leaves_when_it_is_approved(desk, manager, world, funded):
-    linked = await wire_counterparty(desk, world)
-    body = wire(funded, 2_000_00, linked, description="Invoice 77")
-    made = await desk.post(REQUESTS, body)
-    assert made["transfer"]["counterparty_name"] == "Contoso"
-    done = await decide(manager, made)
-    shown = done["transfer"]
-    assert (done["status"], shown["execution_status"]) == ("APPROVED", "PROCESSING")
-    (transaction,) = shown["transaction_ids"]
-    booked = await desk.get(f"/api/v2/transactions/{transaction}/")
-    assert (booked["type"], booked["wire_id"]) == ("WIRE", made["id"])
-    pool = desk.bank.pool
-    assert await pool.fetchval("SELECT count(*) FROM wire_message WHERE wire_id = $1::uuid",
-                               made["id"]) == 1  # fmt: skip
-
-
-async def test_a_wire_needs_a_counterparty_of_its_kind_that_is_verified(desk, world, funded):
-    on_us_one = await counterparty(world, desk.team.customer, await world.pocket())
-    pending = await wire_counterparty(desk, world, status="PENDING")
-    for to, code in (
-        (on_us_one, "counterparty-type-mismatch"), (pending, "counterparty-not-verified"),
-    ):  # fmt: skip
-        await desk.bank.pool.execute("DELETE FROM rate_window")
-        await desk.refused("POST", REQUESTS, wire(funded, 1_00, to), status=422, code=code)
-
-
-async def test_usdc_is_approved_and_waits_for_its_rail(desk, manager, world, funded):
-    wallet = await wire_counterparty(desk, world, kind="crypto_wallet_address")
-    body = wire(funded, 2_000_00, wallet)
-    body["transfer"]["type"] = "USDC"
-    done = await decide(manager, await desk.post(REQUESTS, body))
-    assert (done["status"], done["transfer"]["execution_status"]) == ("APPROVED", "NOT_STARTED")
-
-
-async def test_nothing_is_carried_out_where_the_sandbox_is_set_so(desk, manager, funded, other):
-    made = await desk.post(REQUESTS, on_us(funded, 1_00, to=other))
-    settings = desk.bank.settings
-    desk.bank.settings = replace(settings, execute_transfers=False)
-    done = await decide(manager, made)
-    desk.bank.settings = settings
-    assert (done["status"], done["transfer"]["execution_status"]) == ("APPROVED", "NOT_STARTED")
-
-
-async def test_what_was_approved_is_carried_out_though_the_door_was_killed(
-    desk, manager, world, funded, other
-):
-    made = await desk.post(REQUESTS, on_us(funded, 1_00, to=other))
-    await desk.bank.pool.execute(
-        "UPDATE transfer_request SET status = 'APPROVED' WHERE request_id = $1::uuid", made["id"]
-    )
-    await agenda.make(
-        desk.bank.pool,
-        [Appointment(requests.EXECUTE, UUID(made["id"]), UUID(desk.team.customer),
-                     await desk.bank.now())],
-    )  # fmt: skip
-    assert await status_of(desk, made) == ("APPROVED", "NOT_STARTED")
-    await world.later(seconds=1)
-    await world.later(seconds=1)
-    assert await status_of(desk, made) == ("APPROVED", "COMPLETED")
