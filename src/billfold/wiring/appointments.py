@@ -1,8 +1,13 @@
 """Who keeps which kind of appointment."""
 
+from billfold.domain import requests
+from billfold.engine import approved
 from billfold.engine.bank import Agenda
 
 
 def appointments() -> Agenda:
     """Return every kind of appointment and whoever keeps it, in every process alike."""
-    return {}
+    return {
+        requests.EXECUTE: approved.keep_execution,
+        requests.EXPIRE: approved.keep_expiry,
+    }
