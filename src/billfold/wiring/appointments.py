@@ -1,5 +1,7 @@
 """Who keeps which kind of appointment."""
 
+from billfold.domain import requests
+from billfold.engine import approved
 from billfold.engine.bank import Agenda
 from billfold.flows.send_wire import WIRE_SEND
 from billfold.interfaces.inbound.wire_booking import send_back_held
@@ -14,4 +16,6 @@ def appointments() -> Agenda:
         WIRE_SEND: wires.sender.keep,
         WIRE_ANSWER: wires.world.answer,
         "wire.suspense_return": send_back_held,
+        requests.EXECUTE: approved.keep_execution,
+        requests.EXPIRE: approved.keep_expiry,
     }
