@@ -8,7 +8,7 @@ from uuid import UUID
 
 from tests.architecture.world import SEED, World
 
-from billfold.flows.counterparties import AddOnUsCounterparty, UpdateCounterparty
+from billfold.flows.counterparties import AddCounterparty, UpdateCounterparty
 from billfold.flows.customers import CloseCustomer, UpdateCustomer
 from billfold.flows.enrol import EnrolCustomer
 from billfold.flows.house import Block, CloseHouseDay
@@ -291,8 +291,8 @@ def _linked():
     berts = world.pocket(bert)
     world.forget()
     added = world.do(
-        AddOnUsCounterparty, anna, counterparty_name={"name": "Bert"}, display_name=None,
-        account_number="700000000001", target_customer_id=bert, target_pocket_id=berts[0],
+        AddCounterparty, anna, counterparty_name={"name": "Bert"}, display_name=None,
+        type="on_us", details={"account_number": "700000000001"}, target_customer_id=bert, target_pocket_id=berts[0],
     )  # fmt: skip
     return world, anna, UUID(added["counterparty_id"])
 

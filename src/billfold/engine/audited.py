@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from billfold.domain import audit, notifications
 from billfold.domain.audit import Entry
-from billfold.flows.counterparties import AddOnUsCounterparty, UpdateCounterparty
+from billfold.flows.counterparties import AddCounterparty, UpdateCounterparty
 from billfold.flows.customers import CloseCustomer, UpdateCustomer
 from billfold.flows.enrol import EnrolCustomer
 from billfold.flows.pockets import OpenPocket, SetPocketState, UpdatePocket
@@ -41,7 +41,7 @@ class Told(NamedTuple):
 
 _STRATEGIES = ("deposit_weeks", "reinvestment_weeks")
 AUDITED: dict[type[Command], Told] = {
-    AddOnUsCounterparty: Told("counterparty", "created", ("display_name", "target_pocket_id")),
+    AddCounterparty: Told("counterparty", "created", ("display_name", "target_pocket_id")),
     CloseCustomer: Told("customer", "closed", ("reason",)),
     EnrolCustomer: Told("customer", "created", ("role", "type", "name")),
     OpenPocket: Told("pocket", "created", ("name", *_STRATEGIES)),

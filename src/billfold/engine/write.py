@@ -59,7 +59,7 @@ COLUMNS: dict[str, tuple[str, tuple[str, ...]]] = {
     "counterparties": ("counterparty", (
         "customer_id", "counterparty_id", "type", "status", "counterparty_name",
         "display_name", "account_number", "target_customer_id", "target_pocket_id",
-        "verification", "created_at", "updated_at")),
+        "verification", "details", "created_at", "updated_at")),
     "transfers": ("transfer", (
         "customer_id", "transfer_id", "partner_id", "type", "status", "reason",
         "from_pocket_id", "to_pocket_id", "amount", "request", "created_at")),

@@ -6,9 +6,9 @@ Owns every decision that moves money or bills. Never touches the database, HTTP 
 
 from billfold.flows.command import Command, Flow
 from billfold.flows.counterparties import (
-    AddOnUsCounterparty,
+    AddCounterparty,
     UpdateCounterparty,
-    add_on_us_counterparty,
+    add_counterparty,
     update_counterparty,
 )
 from billfold.flows.customers import (
@@ -33,7 +33,7 @@ from billfold.flows.receive import ReceiveMoney, receive_money
 from billfold.flows.transfer_on_us import TransferOnUs, transfer_on_us
 
 FLOWS: dict[type[Command], Flow] = {
-    AddOnUsCounterparty: add_on_us_counterparty,
+    AddCounterparty: add_counterparty,
     CatchUp: nothing_more,
     CloseCustomer: close_customer,
     CloseHouseDay: close_house_day,

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import msgspec
 
+from billfold.domain.counterparties.rules import one_line
+from billfold.domain.counterparties.types import Payee
 from billfold.kit.errors import NotFound
 
 if TYPE_CHECKING:
+    from asyncpg import Record
+
     from billfold.kit.db import Connection, Pool
 
 _COLUMNS = """
 SELECT customer_id, counterparty_id, type, status, counterparty_name, display_name,
-       account_number, target_customer_id, target_pocket_id, verification, created_at, updated_at
+       account_number, target_customer_id, target_pocket_id, verification, details, created_at, updated_at
   FROM counterparty
 """
 _GET = f"{_COLUMNS} WHERE customer_id = $1 AND counterparty_id = $2"
@@ -28,8 +32,11 @@ _DOWN = _LIST.format(columns=_COLUMNS, than="<", way="DESC")
 _UP = _LIST.format(columns=_COLUMNS, than=">", way="ASC")
 
 
+_decode = msgspec.json.Decoder().decode
+
+
 class CounterpartyRow(msgspec.Struct, frozen=True):
-    """A counterparty as stored; name and verification are JSON text."""
+    """A counterparty as stored; name, verification and details are JSON text."""
 
     customer_id: UUID
     counterparty_id: UUID
@@ -41,18 +48,42 @@ class CounterpartyRow(msgspec.Struct, frozen=True):
     target_customer_id: UUID | None
     target_pocket_id: UUID | None
     verification: str
+    details: str
     created_at: datetime
     updated_at: datetime
+
+
+async def find_counterparty(
+    conn: Connection | Pool, customer_id: UUID, counterparty_id: UUID
+) -> CounterpartyRow | None:
+    """The customer's counterparty, or None."""
+    row = await conn.fetchrow(_GET, customer_id, counterparty_id)
+    return None if row is None else CounterpartyRow(*row)
 
 
 async def get_counterparty(
     conn: Connection | Pool, customer_id: UUID, counterparty_id: UUID
 ) -> CounterpartyRow:
     """The customer's counterparty. Raises NotFound."""
-    row = await conn.fetchrow(_GET, customer_id, counterparty_id)
+    row = await find_counterparty(conn, customer_id, counterparty_id)
     if row is None:
         raise NotFound("There is no such counterparty.")
-    return CounterpartyRow(*row)
+    return row
+
+
+def payee_in(row: Record | CounterpartyRow) -> Payee:
+    """Return a counterparty as flows see it, from a row of its table."""
+    told: Any = msgspec.structs.asdict(row) if isinstance(row, CounterpartyRow) else row
+    return Payee(
+        counterparty_id=told["counterparty_id"],
+        type=told["type"],
+        status=told["status"],
+        name=one_line(_decode(told["counterparty_name"])),
+        verification=_decode(told["verification"]),
+        details=_decode(told["details"]),
+        target_customer_id=told["target_customer_id"],
+        target_pocket_id=told["target_pocket_id"],
+    )
 
 
 async def list_counterparties(
