@@ -128,7 +128,8 @@ async def _change(town, anna, short, bert, berts):
     )
     added = await town.do(
         AddCounterparty, (anna,), counterparty_name={"name": "Bert"}, display_name=None,
-        type="on_us", details={"account_number": network}, target_customer_id=bert, target_pocket_id=berts[0],
+        type="on_us", details={"account_number": network},
+        target_customer_id=bert, target_pocket_id=berts[0],
     )  # fmt: skip
     await town.do(
         UpdateCounterparty, (anna,), counterparty_id=UUID(added["counterparty_id"]),

@@ -1,6 +1,9 @@
 """A whole bank on a database of its own: the engine running, the clock frozen, nothing booked."""
 
+import shutil
+import tempfile
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -22,6 +25,8 @@ from billfold.kit.crypto import Vault
 from billfold.kit.db import APP_ROLE, create_pool
 from billfold.kit.paging import Pager
 from billfold.kit.settings import Settings
+from billfold.wiring.appointments import appointments
+from billfold.wiring.exchanging import rails_of
 
 SEED = b"a seed for tests of the engine"
 VAULT = Vault(bytes(range(32)))
@@ -30,7 +35,8 @@ PARTNER = UUID("8f3b6f60-0000-4000-8000-00000000aaaa")
 
 async def open_bank(dsn, **changes):
     """Return a running bank on a founded database; close it with `close_bank`."""
-    settings = replace(Settings(), **changes)
+    own_folder = {"rails_dir": Path(tempfile.gettempdir()) / f"billfold-{ids.new()}"}
+    settings = replace(Settings(), **own_folder | changes)
     pool = await create_pool(dsn, min_size=2, max_size=8, role=APP_ROLE)
     async with pool.acquire() as conn:
         await lay_foundation(
@@ -65,7 +71,9 @@ async def open_bank(dsn, **changes):
         settings=settings,
         pager=Pager(SEED),
         vault=VAULT,
+        rails=rails_of(settings),
     )
+    bank.agenda.update(appointments())
     await enrol_house(bank)
     return bank
 
@@ -90,6 +98,7 @@ async def _known_market(conn, calendars):
 async def close_bank(bank):
     await bank.engine.stop()
     await bank.pool.close()
+    shutil.rmtree(bank.settings.rails_dir, ignore_errors=True)
 
 
 @pytest.fixture

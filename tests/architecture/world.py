@@ -29,7 +29,8 @@ OPENING = datetime(2025, 5, 29, 13, tzinfo=UTC)
 
 # Lists of a draft that `engine.write.COLUMNS` does not name, and the tables they go to.
 _TABLES = {name: table for name, (table, _) in COLUMNS.items()} | {
-    "accounts": "account", "journals": "journal", "legs": "leg", "retired": "account",
+    "accounts": "account", "agenda": "agenda", "journals": "journal", "legs": "leg",
+    "retired": "account",
 }  # fmt: skip
 _OF_EVERY_COMMIT = frozenset({"commands"})
 
@@ -93,11 +94,11 @@ class World:
         )  # fmt: skip
         return UUID(opened["pocket_id"]), UUID(opened["portal_id"])
 
-    def receive(self, customer, pocket, cents, rail="WIRE"):
+    def receive(self, customer, pocket, cents, rail="WIRE", **fields):
         """Let money arrive."""
         return self.do(
             ReceiveMoney, customer, rail=rail, portal_id=pocket[1], pocket_id=pocket[0],
-            amount=cents, description="a deposit", details={},
+            amount=cents, description="a deposit", details={}, **fields,
         )  # fmt: skip
 
     def pay(self, payer, origin, payee, destination, cents, **fields):

@@ -117,7 +117,8 @@ async def test_a_team_is_told_of_a_counterparty_that_comes_and_goes(bank, new_ho
     await member(bank.pool, holder.customer_id)
     made = await do(
         AddCounterparty, holder, counterparty_name={}, display_name="Landlord",
-        type="on_us", details={"account_number": "700000000000"}, target_customer_id=payee.customer_id,
+        type="on_us", details={"account_number": "700000000000"},
+        target_customer_id=payee.customer_id,
         target_pocket_id=payee.pocket_id,
     )  # fmt: skip
     gone = {"counterparty_id": UUID(made["counterparty_id"])}

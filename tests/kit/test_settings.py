@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from billfold.kit import settings
-from billfold.kit.settings import Settings, SettingsError
+from billfold.kit.setting_mistakes import SettingsError
+from billfold.kit.settings import Settings
 
 _KEY = base64.b64decode("Z2wxkqQm0bNn1yR3v8uYxGJH4s9eT6cFzLpWdAoKiVE=")
 _KEY_TEXT = base64.b64encode(_KEY).decode()

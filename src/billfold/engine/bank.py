@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from billfold.domain.agenda import Appointment
 from billfold.domain.directory import Directory
 
 if TYPE_CHECKING:
@@ -16,6 +18,12 @@ if TYPE_CHECKING:
     from billfold.kit.db import Connection, Pool
     from billfold.kit.paging import Pager
     from billfold.kit.settings import Settings
+    from billfold.ports.exchange import Rails
+
+Handler = Callable[["Bank", Appointment], Awaitable[None]]
+"""Keeps one appointment. Doing it twice changes nothing the second time."""
+Agenda = dict[str, Handler]
+"""Who keeps which kind. Appointments of other kinds are left to other processes."""
 
 
 class Bank:
@@ -25,12 +33,14 @@ class Bank:
     """
 
     __slots__ = (
+        "agenda",
         "calendars",
         "directory",
         "engine",
         "market",
         "pager",
         "pool",
+        "rails",
         "seed",
         "settings",
         "terms",
@@ -49,6 +59,7 @@ class Bank:
         settings: Settings,
         pager: Pager,
         vault: Vault,
+        rails: Rails,
     ) -> None:
         self.pool = pool
         self.engine = engine
@@ -59,6 +70,9 @@ class Bank:
         self.settings = settings
         self.pager = pager
         self.vault = vault
+        self.rails = rails
+        self.agenda: Agenda = {}
+        """Who keeps which kind of appointment: the wiring says so."""
         self.directory = Directory(pool)
 
     async def now(self, conn: Connection | None = None) -> datetime:

@@ -21,6 +21,7 @@ import structlog
 from billfold.engine.audited import record_deeds
 from billfold.engine.job import Answer, Job, rendered, replay, reused, sign
 from billfold.engine.load import LOCK_HEADS, load_books, load_names
+from billfold.engine.looking import look
 from billfold.engine.write import settle_books, write_books
 from billfold.flows import FLOWS
 from billfold.flows.command import Command, Context, Missing, Outcome, Terms
@@ -266,6 +267,7 @@ class Engine:
                 heads = await conn.fetch(LOCK_HEADS, customers)
                 books = await self._gather(conn, heads)
                 await _name(conn, batch, books)
+                await look(conn, batch, books)
                 known = await self._known(conn, batch)
                 again = [job for job in batch if not self._plan(job, books, known, ctx)]
                 changed = [book for book in books.values() if book.is_changed()]

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from billfold.domain.counterparties.reads import payee_in
+from billfold.domain.counterparties import payee_in
 from billfold.domain.tbills import Market
 from billfold.engine.image import hang, read_image
 from billfold.flows.book import Book

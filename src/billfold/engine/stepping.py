@@ -1,8 +1,8 @@
 """The test clock: it never jumps, it walks from due instant to due instant.
 
-At each instant customers are brought up to date first, then the house closes its day if it
-is over, then the clock goes on. What is interrupted goes on where it stopped: the clock shows
-the last instant reached, and what was due then is still due.
+At each instant customers are brought up to date first, then appointments are kept, then the house
+closes its day if it is over, then the clock goes on. What is interrupted goes on where it stopped:
+the clock shows the last instant reached, and what was due then is still due.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from billfold.engine.due_work import DUE_WORK_LOCK, catch_up_due, next_due
+from billfold.engine.agenda import keep_appointments, next_appointment
+from billfold.engine.due_work import DUE_WORK_LOCK, catch_up_due
+from billfold.engine.due_work import next_due as next_customer_due
 from billfold.engine.house_day import close_house_days
 from billfold.kit.clock import ClockState, read_clock, wall_now, write_clock
 from billfold.kit.dates import ET, et_date, et_instant
@@ -80,7 +82,7 @@ class Stepping:
     async def run_to_next_event(self) -> ClockFace:
         """Move the clock to the next instant at which something is due; stay when nothing is."""
         async with self._alone():
-            due = await next_due(self._bank)
+            due = await self._next_due()
             state, wall = await self._state(), wall_now()
             now = state.at(wall)
             return await self._walk(state.set(max(due or now, now), wall).business_anchor)
@@ -104,7 +106,7 @@ class Stepping:
     async def _walk(self, to: datetime) -> ClockFace:
         happened: Counter[str] = Counter()
         at, rounds = await self._time(), 0
-        while (due := await next_due(self._bank)) is not None and due <= to:
+        while (due := await self._next_due()) is not None and due <= to:
             instant = max(due, await self._time())
             rounds = rounds + 1 if instant == at else 0
             if rounds > _ROUNDS_MAX:
@@ -116,12 +118,19 @@ class Stepping:
         return await self._face(happened)
 
     async def _live_through(self, instant: datetime) -> Counter[str]:
-        """Do what is due by `instant`: customers first, then the house."""
+        """Do what is due by `instant`: customers first, then appointments, then the house."""
         caught = await catch_up_due(self._bank, instant)
         for error in caught.failed.values():
             raise error
+        kept = await keep_appointments(self._bank, instant)
+        for error in kept.failed.values():
+            raise error
         days = await close_house_days(self._bank, instant)
-        return caught.happened + Counter({HOUSE_DAY: days})
+        return caught.happened + kept.happened + Counter({HOUSE_DAY: days})
+
+    async def _next_due(self) -> datetime | None:
+        dues = (await next_customer_due(self._bank), await next_appointment(self._bank))
+        return min((due for due in dues if due is not None), default=None)
 
     async def _go(self, to: datetime) -> None:
         """Show `to`, unless a running clock has passed it by itself."""
@@ -155,7 +164,7 @@ class Stepping:
             frozen=state is not None and state.frozen,
             settable=state is not None,
             business_date=self._bank.calendars.business_date(now),
-            next_event_at=await next_due(self._bank),
+            next_event_at=await self._next_due(),
             happened={kind: count for kind, count in sorted(happened.items()) if count},
         )
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import asyncpg
 import structlog
 
+from billfold.engine.agenda import keep_appointments
 from billfold.engine.due_work import DUE_WORK_LOCK, catch_up_due
 from billfold.engine.house_day import close_house_days
 from billfold.engine.purge import AT_ONCE, purge
@@ -83,10 +84,19 @@ class Worker:
         caught = await catch_up_due(self._bank, now)
         for customer_id, error in caught.failed.items():
             log.error("customer_stays_due", customer_id=str(customer_id), error=repr(error))
+        kept = await keep_appointments(self._bank, now)
+        for appointment, error in kept.failed.items():
+            log.error(
+                "appointment_not_kept",
+                appointment=appointment.kind,
+                object_id=str(appointment.object_id),
+                error=repr(error),
+            )
         closed = await close_house_days(self._bank, now)
-        done = caught.happened.total() + closed
+        happened = caught.happened + kept.happened
+        done = happened.total() + closed
         if done:
-            log.info("due_work_done", now=now, house_days=closed, **caught.happened)
+            log.info("due_work_done", now=now, house_days=closed, **happened)
         return done
 
     async def _rest(self, stop: asyncio.Event) -> None:

@@ -17,6 +17,8 @@ from uuid import UUID
 
 import msgspec
 
+from billfold.domain import agenda
+from billfold.domain.agenda import Appointment
 from billfold.engine.image import image_of
 from billfold.flows.book import Book
 from billfold.flows.due import refresh_due
@@ -110,8 +112,10 @@ _MOVE_POCKETS = (
 )
 _pocket_row: Callable[[PocketBook], tuple[Any, ...]] = attrgetter(*_POCKET_COLUMNS)
 _counters: Callable[[PocketBook], tuple[Any, ...]] = attrgetter(*_COUNTERS)
-_KEYS = {"customer": None, "portal": "portal_id", "counterparty": "counterparty_id",
-         "transfer": "transfer_id"}  # fmt: skip
+_KEYS = {
+    "customer": None, "portal": "portal_id", "counterparty": "counterparty_id",
+    "document": "document_id", "transfer": "transfer_id",
+}  # fmt: skip
 
 _pack = msgspec.msgpack.Encoder().encode
 
@@ -142,6 +146,9 @@ async def write_books(conn: Connection, books: Sequence[Book], calendars: Calend
         rows = [row for book in books for row in getattr(book.draft, name)]
         if rows:
             await conn.copy_records_to_table(table, records=rows, columns=columns)
+    appointments = [Appointment(*each) for book in books for each in book.draft.agenda]
+    if appointments:
+        await agenda.make(conn, appointments)
     for book in books:
         for table, key, changed in book.draft.updates:
             await _update(conn, table, book.customer_id, key, changed)

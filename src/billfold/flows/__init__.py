@@ -31,13 +31,30 @@ from billfold.flows.pockets import (
 from billfold.flows.portals import OpenPortal, UpdatePortal, open_portal, update_portal
 from billfold.flows.receive import ReceiveMoney, receive_money
 from billfold.flows.transfer_on_us import TransferOnUs, transfer_on_us
+from billfold.flows.verify_counterparty import (
+    ConfirmDeposits,
+    CorrectAccount,
+    DecideVerification,
+    ExpireVerification,
+    FailVerification,
+    confirm_deposits,
+    correct_account,
+    decide_verification,
+    expire_verification,
+    fail_verification,
+)
 
 FLOWS: dict[type[Command], Flow] = {
     AddCounterparty: add_counterparty,
     CatchUp: nothing_more,
     CloseCustomer: close_customer,
     CloseHouseDay: close_house_day,
+    ConfirmDeposits: confirm_deposits,
+    CorrectAccount: correct_account,
+    DecideVerification: decide_verification,
     EnrolCustomer: enrol_customer,
+    ExpireVerification: expire_verification,
+    FailVerification: fail_verification,
     OpenPocket: open_pocket,
     OpenPortal: open_portal,
     ReceiveMoney: receive_money,

@@ -75,13 +75,14 @@ class Book:
         self.portals: dict[UUID, Any] = {}
         self.counterparties: dict[UUID, Any] = {}
         self.pending: dict[UUID, Any] = {}
+        # What the commands of this batch look at, by its id; forgotten when it is written.
+        self.seen: dict[UUID, Any] = {}
         self.due_at: datetime | None = None
         self.names_loaded = False
         self.draft = Draft()
         # Has anything been put into the draft, or may it have been?
         self.begun = False
-        self.touched_pockets: set[UUID] = set()
-        self.changed_pockets: set[UUID] = set()
+        self.touched_pockets, self.changed_pockets = set[UUID](), set[UUID]()
         self.touched_lots: dict[int, Lot] = {}
         self._leg_no, self._banks = 0, list[Account]()
         self._mark: tuple[Any, ...] | None = None
@@ -105,6 +106,7 @@ class Book:
         self.touched_pockets = set()
         self.changed_pockets = set()
         self.touched_lots = {}
+        self.seen = {}
         self._mark = None
 
     # -- taking back ---------------------------------------------------------------

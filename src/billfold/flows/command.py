@@ -31,7 +31,8 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
 
     `customers[0]` owns the command row. `request_hash` is the fingerprint of the request;
     the same (caller, key) with another fingerprint is refused. `origin` is who asked in person,
-    for the audit log; it decides nothing.
+    for the audit log; it decides nothing. `looks_at` are ids of whatever else the flow must see:
+    it finds them in `Book.seen`.
     """
 
     # Does the flow look at portals, counterparties or waiting transfers?
@@ -42,6 +43,7 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
     customers: tuple[UUID, ...]
     request_hash: bytes = b""
     origin: Origin | None = None
+    looks_at: tuple[UUID, ...] = ()
 
     @property
     def command_id(self) -> UUID:

@@ -7,14 +7,23 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.domain import counterparties
-from billfold.domain.counterparties import Payee, rules
+from billfold.domain.counterparties import rules
+from billfold.domain.counterparties.types import Payee, one_line
 from billfold.flows.book import Book
 from billfold.flows.command import Books, Command, Context, Outcome, book_of
 from billfold.flows.draft import as_json
 from billfold.kit.errors import NotFound, Refused
 
+EXPIRES = "counterparty.expire"
+"""The appointment at which an incoming wire is no longer waited for."""
+DEPOSITS_DUE = "ach.micro_deposits"
+"""The appointment at which the two deposits are sent."""
 SANDBOX_DEPOSITS = (11, 22)
+_SAID = {
+    "LINKED": "was linked",
+    "PENDING": "was added and waits for its verification",
+    "UNLINKED": "was unlinked",
+}
 _DEPOSIT_MOST = 99
 
 
@@ -51,7 +60,7 @@ def add_counterparty(books: Books, cmd: AddCounterparty, ctx: Context) -> Outcom
     if book.account_status != "OPEN":
         raise Refused("customer-not-open", f"The customer is {book.account_status}.")
     counterparty_id = ctx.ids.next()
-    name = rules.one_line(cmd.counterparty_name)
+    name = one_line(cmd.counterparty_name)
     verification = _verification(book, cmd, ctx, name)
     status = rules.first_status(verification)
     if ctx.terms.sandbox and rules.UNUSABLE_NAME in name.upper():
@@ -61,7 +70,7 @@ def add_counterparty(books: Books, cmd: AddCounterparty, ctx: Context) -> Outcom
         counterparty_id=counterparty_id,
         type=cmd.type,
         status=status,
-        name=name,
+        counterparty_name=cmd.counterparty_name,
         verification=verification,
         details=cmd.details,
         target_customer_id=cmd.target_customer_id,
@@ -89,7 +98,15 @@ def add_counterparty(books: Books, cmd: AddCounterparty, ctx: Context) -> Outcom
     book.draft.directory.append(
         ("counterparty", str(counterparty_id), book.customer_id, counterparty_id)
     )
-    return {"counterparty_id": str(counterparty_id), "status": status}
+    if verification["type"] == "incoming_wire" and status == "PENDING":
+        until = ctx.now + rules.WIRE_AWAITED
+        book.draft.agenda.append((EXPIRES, counterparty_id, book.customer_id, until))
+    if verification["type"] == "micro_deposits" and status == "PENDING":
+        book.draft.agenda.append((DEPOSITS_DUE, counterparty_id, book.customer_id, ctx.now))
+    return {
+        "counterparty_id": str(counterparty_id),
+        "counterparties": [told_of(payee, _SAID[status], cmd.display_name)],
+    }
 
 
 def update_counterparty(books: Books, cmd: UpdateCounterparty, ctx: Context) -> Outcome:
@@ -105,6 +122,8 @@ def update_counterparty(books: Books, cmd: UpdateCounterparty, ctx: Context) -> 
     if cmd.unlink:
         remember(book, msgspec.structs.replace(payee, status="UNLINKED"))
         book.change("counterparty", cmd.counterparty_id, status="UNLINKED", updated_at=ctx.now)
+        said = [told_of(payee, _SAID["UNLINKED"])]
+        return {"counterparty_id": str(cmd.counterparty_id), "counterparties": said}
     return {"counterparty_id": str(cmd.counterparty_id)}
 
 
@@ -117,8 +136,16 @@ def known(book: Book, counterparty_id: UUID) -> Payee:
 
 
 def remember(book: Book, payee: Payee) -> None:
-    """Keep what a counterparty is from here on, until `undo`."""
+    """Keep what a counterparty is from here on; `undo` takes it back."""
     book.put(book.counterparties, payee.counterparty_id, payee)
+    book.put(book.seen, payee.counterparty_id, payee)
+
+
+def told_of(payee: Payee, said: str, display_name: str | None = None) -> dict[str, Any]:
+    """Return what the team is told of a counterparty, for the outcome's `counterparties`."""
+    called = display_name or payee.name
+    named = f"The counterparty {called}" if called else "A counterparty"
+    return {"counterparty_id": str(payee.counterparty_id), "said": f"{named} {said}."}
 
 
 def _verification(book: Book, cmd: AddCounterparty, ctx: Context, name: str) -> dict[str, Any]:
@@ -132,21 +159,19 @@ def _verification(book: Book, cmd: AddCounterparty, ctx: Context, name: str) -> 
     ):
         return rules.begun("pre_verified", verification_id)
     if cmd.verification == "micro_deposits":
-        return rules.begun(
-            "micro_deposits", verification_id, deposits=_deposits(ctx), failures=0
-        )
+        return rules.begun("micro_deposits", verification_id, deposits=_deposits(ctx), failures=0)
     kind = cmd.verification or ("name_match" if cmd.type == "on_us" else "pre_verified")
     return rules.begun(kind, verification_id, document_ids=map(str, cmd.document_ids))
 
 
 def _is_proven(book: Book, details: dict[str, Any], name: str) -> bool:
     """Has the customer shown before that this account belongs to somebody of this name?"""
-    account = counterparties.account_of(details)
+    account = rules.account_of(details)
     return account is not None and any(
         payee.status == "VERIFIED"
-        and (other := counterparties.account_of(payee.details)) is not None
-        and counterparties.is_same_account(account, other)
-        and counterparties.is_same_name(name, payee.name)
+        and (other := rules.account_of(payee.details)) is not None
+        and rules.is_same_account(account, other)
+        and rules.is_same_name(name, payee.name)
         for payee in book.counterparties.values()
     )
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 if TYPE_CHECKING:
+    from datetime import datetime
     from uuid import UUID
 
     from billfold.flows.holdings import Account, Lot
@@ -27,6 +28,7 @@ class Draft:
     __slots__ = (
         "accounts",
         "activities",
+        "agenda",
         "commands",
         "counterparties",
         "customers",
@@ -61,6 +63,8 @@ class Draft:
         self.transfers: list[tuple[Any, ...]] = []
         self.settlements: list[tuple[Any, ...]] = []
         self.retired: list[Lot] = []
+        # Appointments of the business clock: (kind, object_id, customer_id, at).
+        self.agenda: list[tuple[str, UUID, UUID | None, datetime]] = []
         # Small changes of waiting things: (table, key, {column: value}).
         self.updates: list[tuple[str, UUID, dict[str, Any]]] = []
 

@@ -16,6 +16,7 @@ from typing import Annotated, Any, get_type_hints
 
 from billfold.kit import setting_kinds as kinds
 from billfold.kit.setting_kinds import Network, Setting
+from billfold.kit.setting_mistakes import Mistake, SettingsError
 
 PREFIX = "BILLFOLD_"
 _FILE_SUFFIX = "_FILE"
@@ -31,32 +32,6 @@ _SANDBOX_ONLY = (
     "webhook_allowed_networks",
     "webhook_trusted_ca",
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Mistake:
-    """One setting that is wrong: its variable, what it is now, what is expected."""
-
-    name: str
-    value: str | None
-    expected: str
-    unknown: bool = False
-
-    @property
-    def sentence(self) -> str:
-        """Say it in one line."""
-        if self.unknown:
-            return f"{self.name} is not a setting; expected {self.expected}"
-        now = "is not set" if self.value is None else f"is {self.value!r}"
-        return f"{self.name} {now}; expected {self.expected}"
-
-
-class SettingsError(Exception):
-    """The settings are wrong. Holds every mistake, secrets hidden."""
-
-    def __init__(self, mistakes: list[Mistake]) -> None:
-        self.mistakes = mistakes
-        super().__init__("\n".join(mistake.sentence for mistake in mistakes))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,6 +142,10 @@ class Settings:
     audit_seals: Annotated[
         Path | None,
         Setting(kinds.PATH, "The file that seals of the audit log are added to, out of the bank."),
+    ] = None
+    rails_dir: Annotated[
+        Path | None,
+        Setting(kinds.PATH, "The folder of files for and from the rails, out of the bank."),
     ] = None
     log_level: Annotated[
         str,

@@ -3,4 +3,4 @@ DROP INDEX counterparty_review;
 ALTER TABLE counterparty DROP CONSTRAINT counterparty_verification;
 UPDATE counterparty SET verification =
   (verification::jsonb - 'document_ids' || '{"supporting_documents": []}')::json;
-ALTER TABLE counterparty DROP COLUMN details;
+ALTER TABLE counterparty ALTER COLUMN details SET DEFAULT '{}';

@@ -1,6 +1,5 @@
 -- What was said of a counterparty's account, in the fields of its variant; and what people upload.
 
-ALTER TABLE counterparty ADD COLUMN details json NOT NULL DEFAULT '{}';
 UPDATE counterparty SET details = json_build_object('account_number', account_number);
 UPDATE counterparty SET verification =
   (verification::jsonb - 'supporting_documents' || '{"document_ids": []}')::json;

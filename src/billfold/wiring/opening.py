@@ -26,6 +26,8 @@ from billfold.kit.db import APP_ROLE, create_pool
 from billfold.kit.paging import Pager
 from billfold.kit.settings import Settings
 from billfold.migrations import runner
+from billfold.wiring.appointments import appointments
+from billfold.wiring.exchanging import rails_of
 
 if TYPE_CHECKING:
     from billfold.kit.db import Connection, Pool
@@ -51,16 +53,10 @@ async def open_bank(
             market = await load_market(conn, calendars)
         terms, vault = _terms(settings), vault_of(settings)
         engine = Engine(
-            pool,
-            market=market,
-            calendars=calendars,
-            terms=terms,
-            seed=seed,
-            test_clock=not settings.is_production,
-            vault=vault,
-            lanes=settings.lanes,
+            pool, market=market, calendars=calendars, terms=terms, seed=seed, vault=vault,
+            test_clock=not settings.is_production, lanes=settings.lanes,
             batch_limit=settings.batch_limit,
-        )
+        )  # fmt: skip
         bank = Bank(
             pool=pool,
             engine=engine,
@@ -71,7 +67,9 @@ async def open_bank(
             settings=settings,
             pager=Pager(hashlib.blake2b(seed, person=b"billfold.pager").digest()),
             vault=vault,
+            rails=rails_of(settings),
         )
+        bank.agenda.update(appointments())
         await engine.start()
         try:
             yield bank

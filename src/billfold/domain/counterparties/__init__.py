@@ -1,4 +1,4 @@
-"""Counterparties: whom customers pay, how it is shown that an account is theirs, and the money rule.
+"""Whom customers pay, how it is shown that an account is theirs, and the rule of the money.
 
 Owns every read of a counterparty, the checks of its numbers, and `may_be_paid`. Never links,
 verifies or unlinks one: that is a flow's work.
@@ -9,6 +9,8 @@ from billfold.domain.counterparties.reads import (
     find_counterparty,
     get_counterparty,
     list_counterparties,
+    look_up,
+    payee_in,
 )
 from billfold.domain.counterparties.rules import (
     Account,
@@ -17,9 +19,8 @@ from billfold.domain.counterparties.rules import (
     is_same_name,
     may_be_paid,
     must_be_payable,
-    one_line,
 )
-from billfold.domain.counterparties.types import Payee
+from billfold.domain.counterparties.types import Payee, one_line
 
 __all__ = [
     "Account",
@@ -31,7 +32,9 @@ __all__ = [
     "is_same_account",
     "is_same_name",
     "list_counterparties",
+    "look_up",
     "may_be_paid",
     "must_be_payable",
     "one_line",
+    "payee_in",
 ]

@@ -9,7 +9,7 @@ import re
 from typing import Final
 
 from stdnum import iban, numdb
-from stdnum.exceptions import InvalidChecksum, InvalidLength, ValidationError
+from stdnum.exceptions import InvalidChecksum, ValidationError
 from stdnum.us import rtn
 
 from billfold.domain.counterparties.keccak import keccak_256
@@ -17,7 +17,7 @@ from billfold.kit.places import COUNTRIES
 
 _NINE_DIGITS = re.compile(r"[0-9]{9}")
 _PREFIXES = frozenset({*range(13), *range(21, 33), *range(61, 73), 80})
-"""How routing numbers begin: the Federal Reserve's districts, twice over, and traveller's cheques."""
+"""How routing numbers begin: districts of the Federal Reserve, and traveller's cheques."""
 _BIC = re.compile(r"[A-Z0-9]{4}([A-Z]{2})[A-Z0-9]{2}([A-Z0-9]{3})?")
 _BIC_COUNTRIES = COUNTRIES | {"XK"}
 _IBAN_LIKE = re.compile(r"([A-Z]{2})[0-9]{2}[A-Z0-9]{11,30}")
@@ -67,17 +67,16 @@ def wrong_iban(text: str) -> str | None:
     number = compact(text)
     if not _IBAN_LIKE.fullmatch(number):
         return "must be an IBAN, like DE89370400440532013000"
-    if number[:2] not in _IBAN_COUNTRIES:
-        return f"is not an IBAN: {number[:2]} has none"
+    country, wrong = number[:2], None
+    if country not in _IBAN_COUNTRIES:
+        return f"is not an IBAN: {country} has none"
     try:
         iban.validate(number)
     except InvalidChecksum:
-        return "is not an IBAN: its check digits are wrong"
-    except InvalidLength:
-        return f"is not an IBAN: one of {number[:2]} has another length"
+        wrong = "is not an IBAN: its check digits are wrong"
     except ValidationError:
-        return f"is not an IBAN: one of {number[:2]} has another form"
-    return None
+        wrong = f"is not an IBAN: one of {country} has another length or form"
+    return wrong
 
 
 def wrong_account_number(text: str) -> str | None:

@@ -8,21 +8,28 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.domain.counterparties.rules import one_line
 from billfold.domain.counterparties.types import Payee
 from billfold.kit.errors import NotFound
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from asyncpg import Record
 
     from billfold.kit.db import Connection, Pool
 
 _COLUMNS = """
 SELECT customer_id, counterparty_id, type, status, counterparty_name, display_name,
-       account_number, target_customer_id, target_pocket_id, verification, details, created_at, updated_at
+       account_number, target_customer_id, target_pocket_id, verification, details, created_at,
+       updated_at
   FROM counterparty
 """
 _GET = f"{_COLUMNS} WHERE customer_id = $1 AND counterparty_id = $2"
+_LOOK_UP = """
+SELECT customer_id, counterparty_id, type, status, counterparty_name, verification, details,
+       target_customer_id, target_pocket_id
+  FROM counterparty WHERE customer_id = ANY($1::uuid[]) AND counterparty_id = ANY($2::uuid[])
+"""
 _LIST = """{columns}
  WHERE customer_id = $1
    AND ($2::text[] IS NULL OR type = ANY($2)) AND ($3::text[] IS NULL OR status = ANY($3))
@@ -78,7 +85,7 @@ def payee_in(row: Record | CounterpartyRow) -> Payee:
         counterparty_id=told["counterparty_id"],
         type=told["type"],
         status=told["status"],
-        name=one_line(_decode(told["counterparty_name"])),
+        counterparty_name=_decode(told["counterparty_name"]),
         verification=_decode(told["verification"]),
         details=_decode(told["details"]),
         target_customer_id=told["target_customer_id"],
@@ -101,3 +108,11 @@ async def list_counterparties(
     sql = _UP if backwards else _DOWN
     rows = await conn.fetch(sql, customer_id, types, statuses, created_at, counterparty_id, limit)
     return [CounterpartyRow(*row) for row in rows]
+
+
+async def look_up(
+    conn: Connection, customer_ids: Sequence[UUID], ids: Sequence[UUID]
+) -> list[tuple[UUID, UUID, Any]]:
+    """Return those of these ids that are counterparties of these customers, as flows see them."""
+    rows = await conn.fetch(_LOOK_UP, customer_ids, ids)
+    return [(row["customer_id"], row["counterparty_id"], payee_in(row)) for row in rows]

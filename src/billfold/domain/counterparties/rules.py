@@ -19,24 +19,29 @@ WIRE_AWAITED: Final = timedelta(days=90)
 UNUSABLE_NAME: Final = "UNVERIFIABLE"
 """In the sandbox nobody of this name can be verified (contract 10)."""
 
-RAILS: Final[Mapping[str, frozenset[str]]] = MappingProxyType({
-    "ACH": frozenset({"ach"}),
-    "ON_US": frozenset({"on_us"}),
-    "USDC": frozenset({"crypto_wallet_address"}),
-    "WIRE": frozenset({"wire", "international_wire"}),
-})
+RAILS: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
+    {
+        "ACH": frozenset({"ach"}),
+        "ON_US": frozenset({"on_us"}),
+        "USDC": frozenset({"crypto_wallet_address"}),
+        "WIRE": frozenset({"wire", "international_wire"}),
+    }
+)
 """Which types of counterparty a rail leads to."""
 
-_DESCRIPTIONS: Final = MappingProxyType({
-    "incoming_wire": "A wire from this account is awaited for 90 days.",
-    "linking_provider": "The account was linked at its own bank.",
-    "micro_deposits": "Two small deposits are sent to the account; their amounts are to be named.",
-    "name_match": "The network address belongs to a pocket of this bank.",
-    "pre_verified": "The account is known to belong to the counterparty.",
-    "supporting_documents": "Documents that show whose account it is are reviewed.",
-    "unverified": "Nobody has verified whose account it is.",
-})
+_DESCRIPTIONS: Final = MappingProxyType(
+    {
+        "incoming_wire": "A wire from this account is awaited for 90 days.",
+        "linking_provider": "The account was linked at its own bank.",
+        "micro_deposits": "Two small deposits are sent to the account; their amounts prove it.",
+        "name_match": "The network address belongs to a pocket of this bank.",
+        "pre_verified": "The account is known to belong to the counterparty.",
+        "supporting_documents": "Documents that show whose account it is are reviewed.",
+        "unverified": "Nobody has verified whose account it is.",
+    }
+)
 _AWAITED: Final = frozenset({"incoming_wire", "micro_deposits", "supporting_documents"})
+_HEAD_OFFICE = "X" * 3
 _WORDS = re.compile(r"[a-z0-9]+")
 _LEGAL_FORMS = frozenset({"co", "company", "corp", "corporation", "inc", "limited", "llc", "ltd"})
 
@@ -85,12 +90,6 @@ def is_same_account(one: Account, other: Account) -> bool:
     return one.number == other.number and _bank(one.bank) == _bank(other.bank)
 
 
-def one_line(name: Mapping[str, str]) -> str:
-    """Return a counterparty's name as one text."""
-    whole = name.get("business_name")
-    return whole if whole else f"{name.get('first_name', '')} {name.get('last_name', '')}".strip()
-
-
 def is_same_name(one: str, other: str) -> bool:
     """Tell whether two names mean the same: order, case, points and legal forms do not matter."""
     return bool(_words(one)) and _words(one) == _words(other)
@@ -125,7 +124,7 @@ def ended(verification: Mapping[str, Any], status: str, description: str) -> dic
 
 
 def _bank(number: str) -> str:
-    return number.removesuffix("XXX") if not number.isdigit() else number
+    return number if number.isdigit() else number.removesuffix(_HEAD_OFFICE)
 
 
 def _words(name: str) -> frozenset[str]:

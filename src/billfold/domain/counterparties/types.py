@@ -1,7 +1,8 @@
-"""Whom a customer pays, as the flows see it."""
+"""What a counterparty is to whoever decides about money."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
@@ -9,20 +10,31 @@ import msgspec
 
 
 class Payee(msgspec.Struct, frozen=True, kw_only=True):
-    """A counterparty: what it is, where it stands, and what was said of its account.
+    """A counterparty as flows see it: what it is, where it stands, and what was said of it.
 
-    `details` are the fields of its variant: `routing_number`, `account_number`, `account_type` of
-    an `ach` one; `routing_number`, `identifier`, `identifier_type`, `address`, `wire_instructions`
-    of wires, where the routing number of an international one is a BIC; `chain`,
-    `wallet_address`, `asset` of a wallet. `verification` is what `rules.begun` makes.
+    `details` are the fields of its variant, normalised: `routing_number`, `account_number` and
+    `account_type` of an `ach` one; `routing_number` (a BIC where it is international),
+    `identifier`, `identifier_type` (ACCOUNT_NUMBER or IBAN), `address`, `wire_instructions` of
+    wires; `chain`, `wallet_address`, `asset` of a wallet; `institution_name` of all but wallets.
+    `verification` is what `rules.begun` makes.
     """
 
     counterparty_id: UUID
     type: str
     status: str
-    name: str
-    """In one line: "Ada Stone"."""
+    counterparty_name: dict[str, Any]
     verification: dict[str, Any]
     details: dict[str, Any]
     target_customer_id: UUID | None = None
     target_pocket_id: UUID | None = None
+
+    @property
+    def name(self) -> str:
+        """The name in one line."""
+        return one_line(self.counterparty_name)
+
+
+def one_line(name: Mapping[str, str]) -> str:
+    """Return a counterparty's name as one text."""
+    whole = name.get("business_name")
+    return whole or f"{name.get('first_name', '')} {name.get('last_name', '')}".strip()

@@ -40,7 +40,9 @@ NOUNS = (
     Noun("customer", "customer_id", ("EnrolCustomer",), "opened_at"),
     Noun("pocket", "pocket_id", ("OpenPocket",), "opened_at"),
     Noun("portal", "portal_id", ("OpenPocket", "OpenPortal"), "created_at"),
-    Noun("counterparty", "counterparty_id", ("AddCounterparty", "AddOnUsCounterparty"), "created_at"),
+    Noun(
+        "counterparty", "counterparty_id", ("AddCounterparty", "AddOnUsCounterparty"), "created_at"
+    ),
     Noun("transfer", "transfer_id", ("TransferOnUs",), "created_at"),
 )
 

@@ -29,7 +29,7 @@ from billfold.interfaces.cli import (
 from billfold.interfaces.cli.ground import CannotGoOn, Ground
 from billfold.interfaces.cli.shown import complain, example
 from billfold.kit.errors import BillfoldError, InvalidInput
-from billfold.kit.settings import SettingsError
+from billfold.kit.setting_mistakes import SettingsError
 
 
 def build_app(ground: Ground, *more: Callable[..., None]) -> typer.Typer:

@@ -14,7 +14,8 @@ from typing import Any
 
 import msgspec
 
-from billfold.interfaces.http.mistakes import Checked, mistakes_in, wrong_in
+from billfold.interfaces.http.mistakes import mistakes_in, wrong_in
+from billfold.interfaces.http.shapes.checked import Checked
 from billfold.kit.dates import aware
 from billfold.kit.errors import BillfoldError, FieldError, InvalidInput
 

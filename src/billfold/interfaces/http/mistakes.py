@@ -9,29 +9,18 @@ from __future__ import annotations
 import json
 import re
 import typing
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
 from msgspec import inspect
 
+from billfold.interfaces.http.shapes.checked import Checked
 from billfold.interfaces.http.shapes.texts import NOT_BLANK
 from billfold.kit.errors import FieldError
 
 Steps = tuple[str | int, ...]
 Mistakes = list[FieldError]
-
-
-class Checked(msgspec.Struct):
-    """A body whose fields obey more than their types say."""
-
-    @classmethod
-    def wrong_in(cls, told: Mapping[str, Any]) -> Iterator[FieldError]:
-        """Yield what is wrong among `told`: the fields that have their types, by name.
-
-        A field that has not is missing there, and its mistake is told already.
-        """
-        raise NotImplementedError
 
 
 _PLACE = re.compile(r" - at `(?:key in )?\$([^`]*)`$")
@@ -94,9 +83,8 @@ def _mistakes_of(struct: type[msgspec.Struct], raw: dict[str, Any], place: Steps
             else:
                 told[fields[name].name] = converted
         elif struct.__struct_config__.forbid_unknown_fields and name != _tag_of(struct):
-            found.append(
-                FieldError(("body", *place, name), "is not a field of this body", "extra_forbidden")
-            )
+            told_of = "is not a field of this " + ("object" if place else "body")
+            found.append(FieldError(("body", *place, name), told_of, "extra_forbidden"))
     if not place and issubclass(struct, Checked):
         known = {each.loc for each in found}
         found += [each for each in struct.wrong_in(told) if each.loc not in known]

@@ -58,6 +58,13 @@ TRANSFERS = by_code(
         "Create the counterparty anew.",
     ),
     Problem(
+        "counterparty-not-pending",
+        409,
+        "The counterparty does not wait for a decision",
+        "Its verification is over, or it never needed one.",
+        "Read its `status` and its `verification`.",
+    ),
+    Problem(
         "counterparty-type-mismatch",
         422,
         "The counterparty belongs to another rail",

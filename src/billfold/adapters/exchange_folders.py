@@ -1,0 +1,77 @@
+"""An exchange made of folders: `outbox` and `inbox`, `done` and `refused`.
+
+What is put into a folder appears whole: it is written under a name with a dot before it, and then
+renamed. Names with a dot before them are nobody's files yet.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+
+from billfold.ports.exchange import Arrived
+
+REPORT = ".report.json"
+
+
+class ExchangeFolders:
+    """One rail's folders below one."""
+
+    def __init__(self, folder: Path, *, outbox: str = "outbox", inbox: str = "inbox") -> None:
+        self._folder = folder
+        self._outbox, self._inbox = folder / outbox, folder / inbox
+
+    def other_side(self) -> ExchangeFolders:
+        """Return the exchange as whoever is on the other side sees it."""
+        return ExchangeFolders(self._folder, outbox=self._inbox.name, inbox=self._outbox.name)
+
+    async def hand_over(self, name: str, content: bytes) -> None:
+        """Hand a file over, whole or not at all. The same name and content may come again."""
+        await asyncio.to_thread(_place, self._outbox, name, content)
+
+    async def arrived(self) -> list[Arrived]:
+        """Return the files that have arrived, by name."""
+        return await asyncio.to_thread(self._read)
+
+    async def put_away(self, name: str, *, report: bytes, refused: bool = False) -> None:
+        """Move an arrived file to the taken or the refused ones, its report beside it."""
+        await asyncio.to_thread(self._put_away, name, report, refused)
+
+    def _read(self) -> list[Arrived]:
+        if not self._inbox.is_dir():
+            return []
+        waiting = sorted(path for path in self._inbox.iterdir() if _is_file(path))
+        return [Arrived(name=path.name, content=path.read_bytes()) for path in waiting]
+
+    def _put_away(self, name: str, report: bytes, refused: bool) -> None:  # noqa: FBT001
+        mine = self._inbox.name == "inbox"
+        away = self._folder / ("refused" if refused else "done" if mine else "sent")
+        if mine:
+            _place(away, name + REPORT, report)
+        away.mkdir(parents=True, exist_ok=True)
+        path = self._inbox / name
+        if path.exists():
+            path.replace(away / name)
+
+
+def _is_file(path: Path) -> bool:
+    return path.is_file() and not path.name.startswith(".")
+
+
+def _place(folder: Path, name: str, content: bytes) -> None:
+    if not name or Path(name).name != name or name.startswith("."):
+        reason = f"{name!r} is not the name of a file"
+        raise ValueError(reason)
+    folder.mkdir(parents=True, exist_ok=True)
+    unfinished = folder / f".{name}.{os.getpid()}"
+    with unfinished.open("wb") as out:
+        out.write(content)
+        out.flush()
+        os.fsync(out.fileno())
+    unfinished.replace(folder / name)
+    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)

@@ -1,0 +1,8 @@
+"""Appointments: things to do at an instant of the business clock, besides what holdings ask for.
+
+Owns the table `agenda`. Never knows what is to be done: `engine/agenda.py` asks whoever does.
+"""
+
+from billfold.domain.agenda.writes import Appointment, cancel, make
+
+__all__ = ["Appointment", "cancel", "make"]

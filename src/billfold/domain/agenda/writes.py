@@ -1,0 +1,43 @@
+"""Making and cancelling appointments. One kind has one appointment per object."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, NamedTuple
+from uuid import UUID
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from billfold.kit.db import Connection, Pool
+
+_MAKE = """
+INSERT INTO agenda (kind, object_id, customer_id, at)
+SELECT DISTINCT ON (kind, object_id) *
+  FROM unnest($1::text[], $2::uuid[], $3::uuid[], $4::timestamptz[])
+    AS a(kind, object_id, customer_id, at)
+ ORDER BY kind, object_id, at
+ON CONFLICT (kind, object_id) DO UPDATE SET at = excluded.at
+"""
+_CANCEL = "DELETE FROM agenda WHERE kind = $1 AND object_id = $2"
+
+
+class Appointment(NamedTuple):
+    """What kind of thing is to be done with which object of which customer, and when."""
+
+    kind: str
+    object_id: UUID
+    customer_id: UUID | None
+    at: datetime
+
+
+async def make(conn: Connection | Pool, appointments: Iterable[Appointment]) -> None:
+    """Make these appointments; one that is there already is moved."""
+    columns = [list(column) for column in zip(*appointments, strict=True)]
+    if columns:
+        await conn.execute(_MAKE, *columns)
+
+
+async def cancel(conn: Connection | Pool, kind: str, object_id: UUID) -> None:
+    """Cancel an appointment, if it has been made."""
+    await conn.execute(_CANCEL, kind, object_id)

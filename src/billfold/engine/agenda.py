@@ -1,0 +1,87 @@
+"""Appointments that have come are kept: by the worker, and by the test clock as it walks.
+
+What is kept leaves the agenda when its handler returns; a process that dies before that leaves
+it to the next, so a handler does its work through commands named after the object.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from billfold.domain.agenda import Appointment
+
+if TYPE_CHECKING:
+    from billfold.engine.bank import Bank
+
+AT_ONCE = 200
+"""How many appointments of one kind and instant are kept side by side."""
+
+_NEXT = "SELECT min(at) FROM agenda WHERE kind = ANY($1::text[])"
+_DUE = """
+SELECT a.kind, a.object_id, a.customer_id, a.at FROM agenda a
+ WHERE a.at <= $1 AND a.kind = ANY($2::text[])
+   AND NOT EXISTS (SELECT 1 FROM unnest($3::text[], $4::uuid[]) AS f(kind, object_id)
+                    WHERE f.kind = a.kind AND f.object_id = a.object_id)
+ ORDER BY a.at, a.kind, a.object_id LIMIT $5
+"""
+_KEPT = """
+DELETE FROM agenda a
+ USING unnest($1::text[], $2::uuid[], $3::timestamptz[]) AS k(kind, object_id, at)
+ WHERE a.kind = k.kind AND a.object_id = k.object_id AND a.at = k.at
+"""
+
+
+class Kept(msgspec.Struct):
+    """What was done, counted by kind, and the appointments with which it went wrong."""
+
+    happened: Counter[str]
+    failed: dict[Appointment, Exception]
+
+
+async def next_appointment(bank: Bank) -> datetime | None:
+    """Return when the first appointment is, if there is any."""
+    at: datetime | None = await bank.pool.fetchval(_NEXT, list(bank.agenda))
+    return at
+
+
+async def keep_appointments(bank: Bank, by: datetime) -> Kept:
+    """Keep every appointment up to `by`, in order; one that fails stays and holds up no other.
+
+    Those of one instant and kind are kept side by side.
+    """
+    kept = Kept(Counter(), {})
+    while bank.agenda:
+        failed = list(kept.failed)
+        rows = await bank.pool.fetch(
+            _DUE, by, list(bank.agenda), [f.kind for f in failed], [f.object_id for f in failed],
+            AT_ONCE,
+        )  # fmt: skip
+        due = [Appointment(*row) for row in rows]
+        if not due:
+            break
+        together = [each for each in due if (each.at, each.kind) == (due[0].at, due[0].kind)]
+        await _keep(bank, together, kept)
+    return kept
+
+
+async def _keep(bank: Bank, together: Sequence[Appointment], kept: Kept) -> None:
+    handler = bank.agenda[together[0].kind]
+    ends = await asyncio.gather(*(handler(bank, each) for each in together), return_exceptions=True)
+    done = []
+    for each, end in zip(together, ends, strict=True):
+        if isinstance(end, Exception):
+            kept.failed[each] = end
+        elif isinstance(end, BaseException):
+            raise end
+        else:
+            done.append(each)
+    await bank.pool.execute(
+        _KEPT, [d.kind for d in done], [d.object_id for d in done], [d.at for d in done]
+    )
+    kept.happened[together[0].kind] += len(done)

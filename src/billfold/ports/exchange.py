@@ -1,0 +1,40 @@
+"""Files exchanged with a rail: we hand over ours and take what has arrived.
+
+Whoever carries them on (a connection to the Federal Reserve, a bank's file transfer) is outside.
+Names are single components of a path.
+"""
+
+from typing import Protocol
+
+import msgspec
+
+
+class Arrived(msgspec.Struct, frozen=True, kw_only=True):
+    """A file that waits to be taken."""
+
+    name: str
+    content: bytes
+
+
+class Exchange(Protocol):
+    """One rail's way out and in."""
+
+    async def hand_over(self, name: str, content: bytes) -> None:
+        """Hand a file over, whole or not at all. The same name and content may come again."""
+
+    async def arrived(self) -> list[Arrived]:
+        """Return the files that have arrived, by name."""
+
+    async def put_away(self, name: str, *, report: bytes, refused: bool = False) -> None:
+        """Move an arrived file to the taken or the refused ones, its report beside it."""
+
+
+class Rails(msgspec.Struct, frozen=True, kw_only=True):
+    """The exchanges of the bank."""
+
+    ach: Exchange
+    wire: Exchange
+
+    def of(self, rail: str) -> Exchange:
+        """Return the exchange of ACH or WIRE."""
+        return self.ach if rail == "ACH" else self.wire

@@ -1,0 +1,10 @@
+"""Who keeps which kind of appointment."""
+
+from billfold.engine.bank import Agenda
+from billfold.engine.expiring import expire
+from billfold.flows.counterparties import EXPIRES
+
+
+def appointments() -> Agenda:
+    """Return every kind of appointment and whoever keeps it, in every process alike."""
+    return {EXPIRES: expire}

@@ -1,0 +1,18 @@
+"""Where the files of the rails go and come from."""
+
+from pathlib import Path
+
+from billfold.adapters.exchange_folders import ExchangeFolders
+from billfold.kit.settings import Settings
+from billfold.ports.exchange import Rails
+
+
+def rails_folder(settings: Settings) -> Path:
+    """Return the folder below which every rail has its own."""
+    return settings.rails_dir or settings.state_dir / "rails"
+
+
+def rails_of(settings: Settings) -> Rails:
+    """Return the folders that were set, or those in the bank's own."""
+    folder = rails_folder(settings)
+    return Rails(ach=ExchangeFolders(folder / "ach"), wire=ExchangeFolders(folder / "wire"))

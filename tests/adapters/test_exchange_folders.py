@@ -1,0 +1,42 @@
+"""Files go out whole and come in whole; what was taken lies beside its report."""
+
+import pytest
+
+from billfold.adapters.exchange_folders import ExchangeFolders
+from billfold.ports.exchange import Arrived
+
+
+async def test_what_one_side_hands_over_arrives_at_the_other(tmp_path):
+    ours = ExchangeFolders(tmp_path)
+    theirs = ours.other_side()
+    assert await theirs.arrived() == []
+    await ours.hand_over("b.ach", b"two")
+    await ours.hand_over("a.ach", b"one")
+    await ours.hand_over("a.ach", b"one")
+    (tmp_path / "outbox" / ".half").write_bytes(b"not yet")
+    assert await theirs.arrived() == [
+        Arrived(name="a.ach", content=b"one"), Arrived(name="b.ach", content=b"two")
+    ]  # fmt: skip
+    assert await ours.arrived() == []
+    await theirs.put_away("a.ach", report=b"{}")
+    assert [each.name for each in await theirs.arrived()] == ["b.ach"]
+    assert (tmp_path / "sent" / "a.ach").read_bytes() == b"one"
+
+
+async def test_an_arrived_file_is_put_away_with_its_report(tmp_path):
+    ours = ExchangeFolders(tmp_path)
+    for name in ("good.xml", "bad.xml"):
+        await ours.other_side().hand_over(name, b"x")
+    await ours.put_away("good.xml", report=b'{"ok": 1}')
+    await ours.put_away("bad.xml", report=b'{"line": 1}', refused=True)
+    await ours.put_away("bad.xml", report=b'{"line": 1}', refused=True)
+    assert await ours.arrived() == []
+    assert (tmp_path / "done" / "good.xml.report.json").read_bytes() == b'{"ok": 1}'
+    assert (tmp_path / "refused" / "bad.xml").read_bytes() == b"x"
+    assert (tmp_path / "refused" / "bad.xml.report.json").read_bytes() == b'{"line": 1}'
+
+
+@pytest.mark.parametrize("name", ["../x", "a/b", ".hidden", ""])
+async def test_a_name_that_leads_elsewhere_is_not_taken(tmp_path, name):
+    with pytest.raises(ValueError, match="not the name of a file"):
+        await ExchangeFolders(tmp_path).hand_over(name, b"x")
