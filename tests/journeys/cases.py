@@ -3,6 +3,8 @@
 A route that is not in these tables makes `test_every_door.py` fail.
 """
 
+from typing import Any
+
 from litestar.routes import HTTPRoute
 
 PARTNER_OPEN = {
@@ -45,7 +47,7 @@ NOBODYS_KEYS = [
 """Public keys as PEM (Ed25519) that no test signs with."""
 _TEAM, _PROGRAM = "/api/v1/team", "/api/v1/team/service-users/{member_id}"
 
-CUSTOMER = {
+CUSTOMER: dict[tuple[str, str], tuple[str, Any]] = {
     ("GET", "/api/v1/agreements"): ("agreements.read", None),
     ("GET", "/api/v1/customer"): ("customer.read", None),
     ("GET", "/api/v1/events"): ("subscriptions.read", None),
@@ -116,6 +118,14 @@ _COUNTERPARTY = {
     "counterparty_name": {"type": "business", "business_name": "x"},
     "account_number": "700000000000",
 }
+_PAYEE, _DEPOSITS = "/api/v2/counterparties/{counterparty_id}", {"amounts": [11, 22]}
+CUSTOMER |= {
+    ("GET", "/api/v2/counterparties"): ("transfers.read", None),
+    ("POST", "/api/v2/counterparties"): ("transfers.write", _COUNTERPARTY),
+    ("GET", _PAYEE): ("transfers.read", None),
+    ("PATCH", _PAYEE): ("transfers.write", {"display_name": "x"}),
+    ("POST", f"{_PAYEE}/verify-micro-deposits"): ("transfers.write", _DEPOSITS),
+}
 _TRANSFER = {
     "type": "PEER_TO_PEER",
     "from_account": {"id": "{pocket_id}", "type": "SERVICE_ACCOUNT"},
@@ -165,6 +175,7 @@ PARTNER = {
     ("POST", "/api/v1/transfers/on-us"): _TRANSFER,
     ("POST", f"{_OF_CUSTOMER}/counterparties"): _COUNTERPARTY,
     ("PATCH", f"{_OF_CUSTOMER}/counterparties/{{counterparty_id}}"): {"display_name": "x"},
+    ("POST", f"{_OF_CUSTOMER}/counterparties/{{counterparty_id}}/verify-micro-deposits"): _DEPOSITS,
     ("POST", f"{_OF_CUSTOMER}/pockets"): _NEW_POCKET,
     ("PATCH", f"{_OF_CUSTOMER}/pockets/{{pocket_id}}"): _NAME,
     ("POST", f"{_OF_POCKET}/portals"): _NAME,

@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 from litestar import get, patch, post
-from litestar.status_codes import HTTP_201_CREATED
+from litestar.status_codes import HTTP_200_OK, HTTP_201_CREATED
 
 from billfold.engine.bank import Bank
 from billfold.interfaces.customer_api.groups import COUNTERPARTIES
@@ -14,12 +14,14 @@ from billfold.interfaces.customer_api.member import Member
 from billfold.interfaces.http import ids_in
 from billfold.interfaces.http.counterparty_forms import (
     ChangeCounterparty,
+    Deposits,
     StatusBare,
     StatusList,
     TypeBare,
     TypeList,
     add_counterparty,
     change_counterparty,
+    confirm_deposits,
     counterparty_page,
     shown,
 )
@@ -158,4 +160,25 @@ async def update_counterparty(
     return await change_counterparty(member, bank, member.customer_id, asked, data)
 
 
-ROUTES = [list_counterparties, create_counterparty, get_counterparty, update_counterparty]
+@post(
+    "/api/v2/counterparties/{counterparty_id:str}/verify-micro-deposits/",
+    status_code=HTTP_200_OK,
+    operation_id="verify_micro_deposits",
+    opt=WRITES | refuses("not-found", "micro-deposits-not-pending", "micro-deposits-mismatch"),
+    tags=["counterparties"],
+)
+async def verify_micro_deposits(
+    member: Member, bank: Bank, counterparty_id: str, data: Deposits
+) -> Counterparty:
+    """Name the amounts of the two deposits, in any order; there are three tries."""
+    asked = ids_in.path_uuid("counterparty_id", counterparty_id)
+    return await confirm_deposits(member, bank, member.customer_id, asked, data)
+
+
+ROUTES = [
+    list_counterparties,
+    create_counterparty,
+    get_counterparty,
+    update_counterparty,
+    verify_micro_deposits,
+]

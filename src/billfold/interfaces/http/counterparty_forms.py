@@ -18,6 +18,7 @@ from billfold.domain.portals import PortalRow
 from billfold.engine.bank import Bank
 from billfold.flows.counterparties import AddCounterparty, UpdateCounterparty
 from billfold.flows.portals import NETWORK_DIGITS
+from billfold.flows.verify_counterparty import ConfirmDeposits
 from billfold.interfaces.http.calls import Call
 from billfold.interfaces.http.lists import ListQuery, page_of
 from billfold.interfaces.http.shapes.counterparty import (
@@ -30,7 +31,7 @@ from billfold.interfaces.http.shapes.counterparty import (
     render_counterparty,
 )
 from billfold.interfaces.http.shapes.pages import CursorList
-from billfold.kit.errors import InvalidInput
+from billfold.kit.errors import InvalidInput, Refused
 
 TYPES = frozenset({"ach", "wire", "on_us", "international_wire", "crypto_wallet_address"})
 STATUSES = frozenset({"PENDING", "LINKED", "UNLINKED", "VERIFIED"})
@@ -41,11 +42,20 @@ TypeBare = Annotated[Repeated, QueryParameter(name="type")]
 TypeList = Annotated[Repeated, QueryParameter(name="type[]")]
 
 
+Cents = Annotated[int, msgspec.Meta(ge=1, le=99_999)]
+
+
 class ChangeCounterparty(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """Another display name (null removes it), or `status` UNLINKED for ever."""
 
     display_name: DisplayName | UnsetType | None = UNSET
     status: Literal["UNLINKED"] | None = None
+
+
+class Deposits(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """The two amounts in cents that arrived at the account, in any order."""
+
+    amounts: Annotated[list[Cents], msgspec.Meta(min_length=2, max_length=2)]
 
 
 async def add_counterparty(call: Call, bank: Bank, owner: UUID, form: Form) -> Counterparty:
@@ -54,6 +64,9 @@ async def add_counterparty(call: Call, bank: Bank, owner: UUID, form: Form) -> C
     details = details_of(form)
     target = await _target(bank, form) if isinstance(form, OnUsForm) else None
     needless = target is not None or form.__struct_config__.tag == "crypto_wallet_address"
+    if asked is not None and asked.document_ids:
+        wrong = "is not a document of the customer"
+        raise InvalidInput.at("body", "verification", "document_ids", 0, msg=wrong)
     answer = await bank.engine.submit(
         AddCounterparty(
             **call.command_fields(owner),
@@ -69,6 +82,25 @@ async def add_counterparty(call: Call, bank: Bank, owner: UUID, form: Form) -> C
         )
     )
     return await shown(bank, owner, UUID(answer.outcome["counterparty_id"]))
+
+
+async def confirm_deposits(
+    call: Call, bank: Bank, owner: UUID, counterparty_id: UUID, data: Deposits
+) -> Counterparty:
+    """Verify a counterparty by its two deposits. Raises `micro-deposits-mismatch` and its kin."""
+    first, second = data.amounts
+    answer = await bank.engine.submit(
+        ConfirmDeposits(
+            **call.command_fields(owner), counterparty_id=counterparty_id, amounts=(first, second)
+        )
+    )
+    if not answer.outcome["confirmed"]:
+        left = answer.outcome["left"]
+        rest = "The counterparty is unlinked." if left == 0 else f"Tries left: {left}."
+        raise Refused(
+            "micro-deposits-mismatch", f"These are not the deposits. {rest}", tries_left=left
+        )
+    return await shown(bank, owner, counterparty_id)
 
 
 async def change_counterparty(

@@ -6,19 +6,21 @@ from typing import Literal
 
 import msgspec
 from litestar import get, patch, post
-from litestar.status_codes import HTTP_201_CREATED
+from litestar.status_codes import HTTP_200_OK, HTTP_201_CREATED
 
 from billfold.engine.bank import Bank
 from billfold.interfaces.http import ids_in
 from billfold.interfaces.http.calls import Caller
 from billfold.interfaces.http.counterparty_forms import (
     ChangeCounterparty,
+    Deposits,
     StatusBare,
     StatusList,
     TypeBare,
     TypeList,
     add_counterparty,
     change_counterparty,
+    confirm_deposits,
     counterparty_page,
     shown,
 )
@@ -155,4 +157,26 @@ async def update_counterparty(
     return await change_counterparty(caller, bank, owner, asked, data)
 
 
-ROUTES = [create_counterparty, list_counterparties, get_counterparty, update_counterparty]
+@post(
+    "/api/v2/customers/{customer_id:str}/counterparties/{counterparty_id:str}/verify-micro-deposits/",
+    status_code=HTTP_200_OK,
+    operation_id="verify_micro_deposits",
+    opt=refuses("not-found", "micro-deposits-not-pending", "micro-deposits-mismatch"),
+    tags=["counterparties"],
+)
+async def verify_micro_deposits(
+    caller: Caller, bank: Bank, customer_id: str, counterparty_id: str, data: Deposits
+) -> Counterparty:
+    """Name the amounts of the two deposits, in any order; there are three tries."""
+    owner = await caller.customer_id(bank, ids_in.path_uuid("customer_id", customer_id))
+    asked = ids_in.path_uuid("counterparty_id", counterparty_id)
+    return await confirm_deposits(caller, bank, owner, asked, data)
+
+
+ROUTES = [
+    create_counterparty,
+    list_counterparties,
+    get_counterparty,
+    update_counterparty,
+    verify_micro_deposits,
+]

@@ -79,6 +79,15 @@ TRANSFERS = by_code(
         "Use `supporting_documents` or `incoming_wire`, which both APIs take.",
     ),
     Problem(
+        "micro-deposits-mismatch",
+        422,
+        "These are not the deposits",
+        "The two amounts are not those that were sent. After three wrong tries the counterparty is "
+        "unlinked.",
+        "Look up both deposits on the account's statement, in cents. `tries_left` says how often "
+        "they can still be named.",
+    ),
+    Problem(
         "micro-deposits-not-pending",
         409,
         "There are no micro deposits to confirm",
