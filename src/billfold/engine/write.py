@@ -17,7 +17,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.domain import agenda
+from billfold.domain import agenda, wires
 from billfold.domain.agenda import Appointment
 from billfold.engine.image import image_of
 from billfold.flows.book import Book
@@ -68,6 +68,8 @@ COLUMNS: dict[str, tuple[str, tuple[str, ...]]] = {
     "settlements": ("settlement", (
         "settles_on", "cusip", "price_micros", "side", "closed_on", "units",
         "customers_cents", "block_cents")),
+    "wires": ("wire", wires.COLUMNS),
+    "wire_messages": ("wire_message", wires.QUEUED_COLUMNS),
 }  # fmt: skip
 _ACCOUNT = ("customer_id", "account_no", "kind", "pocket_id", "asset", "acquired_on")
 JOURNAL_COLUMNS = (
@@ -115,6 +117,7 @@ _counters: Callable[[PocketBook], tuple[Any, ...]] = attrgetter(*_COUNTERS)
 _KEYS = {
     "customer": None, "portal": "portal_id", "counterparty": "counterparty_id",
     "document": "document_id", "transfer": "transfer_id",
+    "wire": "wire_id",
 }  # fmt: skip
 
 _pack = msgspec.msgpack.Encoder().encode

@@ -30,6 +30,7 @@ from billfold.flows.pockets import (
 )
 from billfold.flows.portals import OpenPortal, UpdatePortal, open_portal, update_portal
 from billfold.flows.receive import ReceiveMoney, receive_money
+from billfold.flows.send_wire import SendWire, send_wire
 from billfold.flows.transfer_on_us import TransferOnUs, transfer_on_us
 from billfold.flows.verify_counterparty import (
     ConfirmDeposits,
@@ -43,6 +44,14 @@ from billfold.flows.verify_counterparty import (
     expire_verification,
     fail_verification,
 )
+from billfold.flows.wire_moves import (
+    CompleteWire,
+    RejectWire,
+    SubmitWire,
+    complete_wire,
+    reject_wire,
+    submit_wire,
+)
 
 FLOWS: dict[type[Command], Flow] = {
     AddCounterparty: add_counterparty,
@@ -52,13 +61,17 @@ FLOWS: dict[type[Command], Flow] = {
     ConfirmDeposits: confirm_deposits,
     CorrectAccount: correct_account,
     DecideVerification: decide_verification,
+    CompleteWire: complete_wire,
     EnrolCustomer: enrol_customer,
     ExpireVerification: expire_verification,
     FailVerification: fail_verification,
     OpenPocket: open_pocket,
     OpenPortal: open_portal,
     ReceiveMoney: receive_money,
+    RejectWire: reject_wire,
+    SendWire: send_wire,
     SetPocketState: set_pocket_state,
+    SubmitWire: submit_wire,
     TransferOnUs: transfer_on_us,
     UpdateCounterparty: update_counterparty,
     UpdateCustomer: update_customer,

@@ -44,6 +44,8 @@ class Draft:
         "trades",
         "transfers",
         "updates",
+        "wire_messages",
+        "wires",
     )
 
     def __init__(self) -> None:
@@ -62,6 +64,8 @@ class Draft:
         self.counterparties: list[tuple[Any, ...]] = []
         self.transfers: list[tuple[Any, ...]] = []
         self.settlements: list[tuple[Any, ...]] = []
+        self.wires: list[tuple[Any, ...]] = []
+        self.wire_messages: list[tuple[Any, ...]] = []
         self.retired: list[Lot] = []
         # Appointments of the business clock: (kind, object_id, customer_id, at).
         self.agenda: list[tuple[str, UUID, UUID | None, datetime]] = []
