@@ -88,6 +88,7 @@ async def confirm_deposits(
     call: Call, bank: Bank, owner: UUID, counterparty_id: UUID, data: Deposits
 ) -> Counterparty:
     """Verify a counterparty by its two deposits. Raises `micro-deposits-mismatch` and its kin."""
+    await counterparties.get_counterparty(bank.pool, owner, counterparty_id)
     first, second = data.amounts
     answer = await bank.engine.submit(
         ConfirmDeposits(
@@ -110,6 +111,7 @@ async def change_counterparty(
     rename = data.display_name is not UNSET
     if not rename and data.status is None:
         raise InvalidInput.at("body", msg="names nothing to change")
+    await counterparties.get_counterparty(bank.pool, owner, counterparty_id)
     await bank.engine.submit(
         UpdateCounterparty(
             **call.command_fields(owner),
