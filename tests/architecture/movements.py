@@ -6,6 +6,7 @@
 from datetime import date
 from uuid import UUID
 
+from tests.architecture.movements_of_house import OF_THE_HOUSE
 from tests.architecture.world import SEED, World
 
 from billfold.domain.ach import Correction
@@ -464,4 +465,4 @@ MOVEMENTS = {
     "A verification expires": a_verification_expires,
     "An account is corrected by its bank": an_account_is_corrected,
     "Nothing is due": nothing_is_due,
-}
+} | OF_THE_HOUSE

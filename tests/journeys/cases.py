@@ -49,6 +49,17 @@ NOBODYS_KEYS = [
 """Public keys as PEM (Ed25519) that no test signs with."""
 _TEAM, _PROGRAM = "/api/v1/team", "/api/v1/team/service-users/{member_id}"
 
+_ASKED, _ASKED_ONE = "/api/v1/transfer-requests", "/api/v1/transfer-requests/{transfer_id}"
+_ORDER = {
+    "transfer": {
+        "id": "5d0f4a52-6d0b-4c8e-9a57-2f3f2f6f1c11", "type": "ON_US",
+        "origin_pocket_id": "{pocket_id}",
+        "amount": {"type": "REQUESTED_AMOUNT", "amount_usdc": 1_00},
+        "details": {"type": "PEER_TO_PEER", "destination_counterparty_id": "{counterparty_id}"},
+    },
+    "reviewers": [],
+}  # fmt: skip
+
 CUSTOMER: dict[tuple[str, str], tuple[str, Any]] = {
     ("GET", "/api/v1/agreements"): ("agreements.read", None),
     ("GET", "/api/v1/customer"): ("customer.read", None),
@@ -90,6 +101,13 @@ CUSTOMER: dict[tuple[str, str], tuple[str, Any]] = {
     ("GET", "/api/v1/team/audit-logs"): ("team.read", None),
     ("GET", "/api/v1/team/audit-logs.csv"): ("team.read", None),
     ("GET", "/api/v1/team/members/{member_id}/audit-logs"): ("team.read", None),
+    ("GET", _ASKED): ("transfers.read", None),
+    ("POST", _ASKED): ("transfers.write", _ORDER),
+    ("GET", f"{_ASKED}/reviewers"): ("transfers.read", None),
+    ("GET", _ASKED_ONE): ("transfers.read", None),
+    ("PATCH", _ASKED_ONE): ("transfers.write", {"reviewers": []}),
+    ("DELETE", _ASKED_ONE): ("transfers.write", None),
+    ("PATCH", f"{_ASKED_ONE}/status"): ("transfers.write", {"status": "APPROVED"}),
     ("GET", "/api/v1/trades"): ("pockets.read", None),
     ("GET", "/api/v1/trades.csv"): ("pockets.read", None),
     ("GET", "/api/v1/user"): ("profile", None),
@@ -128,6 +146,7 @@ CUSTOMER |= {
     ("PATCH", _PAYEE): ("transfers.write", {"display_name": "x"}),
     ("POST", f"{_PAYEE}/verify-micro-deposits"): ("transfers.write", _DEPOSITS),
 }
+_DEPOSITS_PATH = "/counterparties/{counterparty_id}/verify-micro-deposits"
 _TRANSFER = {
     "type": "PEER_TO_PEER",
     "from_account": {"id": "{pocket_id}", "type": "SERVICE_ACCOUNT"},
@@ -228,12 +247,17 @@ def filled(value, names):
 
 def names_at(path, names):
     """Return the names of things as a path means them: not every member is of the same kind."""
+    for place, (name, known) in {
+        f"{_ASKED_ONE}/status": ("transfer_id", "waiting_id"),
+        _ASKED_ONE: ("transfer_id", "asked_id"),
+        f"{_TEAM}/{{member_id}}/invite": ("member_id", "invited_id"),
+        f"{_PAYEE}/verify-micro-deposits": ("counterparty_id", "awaited_id"),
+        f"{_OF_CUSTOMER}{_DEPOSITS_PATH}": ("counterparty_id", "awaited_id"),
+    }.items():
+        if path == place:
+            return names | {name: names[known]}
     if path.startswith(_PROGRAM):
         return names | {"member_id": names["program_id"]}
-    if path.endswith("/verify-micro-deposits"):
-        return names | {"counterparty_id": names["awaited_id"]}
-    if path.endswith("/{member_id}/invite"):
-        return names | {"member_id": names["invited_id"]}
     return names
 
 

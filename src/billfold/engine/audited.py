@@ -12,11 +12,13 @@ from uuid import UUID
 
 from billfold.domain import audit, notifications
 from billfold.domain.audit import Entry
+from billfold.flows.adjust import AdjustPocket, CorrectBooking, GiveCredit
 from billfold.flows.counterparties import AddCounterparty, UpdateCounterparty
 from billfold.flows.customers import CloseCustomer, UpdateCustomer
 from billfold.flows.enrol import EnrolCustomer
 from billfold.flows.pockets import OpenPocket, SetPocketState, UpdatePocket
 from billfold.flows.portals import OpenPortal, UpdatePortal
+from billfold.flows.suspense import AssignFromSuspense, ReturnFromSuspense
 from billfold.flows.verify_counterparty import ConfirmDeposits, DecideVerification
 from billfold.kit.clock import wall_now
 
@@ -46,6 +48,11 @@ AUDITED: dict[type[Command], Told] = {
         "counterparty", "created", ("type", "display_name", "verification", "target_pocket_id")
     ),
     ConfirmDeposits: Told("counterparty", "deposits_named"),
+    AdjustPocket: Told("pocket", "adjusted", ("direction", "amount", "description")),
+    CorrectBooking: Told("activity", "corrected", ("description",)),
+    GiveCredit: Told("pocket", "credited", ("amount", "credit_type", "description")),
+    AssignFromSuspense: Told("suspense", "assigned", ("item_id", "portal_id")),
+    ReturnFromSuspense: Told("suspense", "returned", ("item_id", "reason")),
     CloseCustomer: Told("customer", "closed", ("reason",)),
     DecideVerification: Told("counterparty", "reviewed", ("approved", "reason")),
     EnrolCustomer: Told("customer", "created", ("role", "type", "name")),

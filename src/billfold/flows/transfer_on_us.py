@@ -17,6 +17,7 @@ from billfold.flows import record
 from billfold.flows.command import Books, Command, Context, Outcome, book_of
 from billfold.flows.day_end import start_moving
 from billfold.flows.liquidate import liquidation_value
+from billfold.flows.owing import repay_by_selling
 from billfold.flows.receive import take_in
 from billfold.flows.withdraw import Short, withdraw
 from billfold.kit.dates import et_instant
@@ -35,7 +36,8 @@ class TransferOnUs(Command, frozen=True, kw_only=True):
     """Move `amount` cents (None: everything, net of fees) between two pockets of the bank.
 
     `customers` is (payer,) or (payer, payee). With `later` the transfer is only recorded,
-    and a second command with `accepted_id` carries it out.
+    and a second command with `accepted` carries it out. One that was `approved` is recorded
+    whatever the state of its pocket: carrying it out tells what came of it.
     """
 
     needs_names: ClassVar[bool] = False
@@ -54,6 +56,7 @@ class TransferOnUs(Command, frozen=True, kw_only=True):
     counterparty_id: UUID | None = None
     request: str = "{}"
     later: bool = False
+    approved: bool = False
     accepted: bool = False
 
 
@@ -89,7 +92,8 @@ def transfer_on_us(books: Books, cmd: TransferOnUs, ctx: Context) -> Outcome:
         raise Refused("same-pocket", "Money does not move from a pocket into itself.")
     transfer_id = cmd.transfer_id or ctx.ids.next()
     if cmd.later and not cmd.accepted:
-        _must_pay(origin)
+        if not cmd.approved:
+            _must_pay(origin)
         return _put(payer, cmd, ctx, transfer_id, "PENDING", None, cmd.amount or 0)
     try:
         destination = _may_move(payer, origin, payee, cmd)
@@ -114,6 +118,8 @@ def _may_move(payer: Book, origin: PocketBook, payee: Book, cmd: TransferOnUs) -
     """The destination, when both ends may take part. What was accepted earlier is rejected now."""
     try:
         _must_pay(origin)
+        if cmd.looks_at:
+            _must_be_linked(payer, cmd)
         return _destination(payee, cmd, payer)
     except Refused:
         if not cmd.accepted:
@@ -126,6 +132,17 @@ def _must_pay(origin: PocketBook) -> None:
         raise Refused("pocket-frozen", "The pocket is frozen: nothing leaves it.")
     if origin.status != "OPEN":
         raise Refused("pocket-not-open", f"The pocket is {origin.status}.")
+
+
+def _must_be_linked(payer: Book, cmd: TransferOnUs) -> None:
+    """Refuse a counterparty that was unlinked since, or leads elsewhere by now."""
+    seen = payer.seen.get(cmd.counterparty_id) if cmd.counterparty_id else None
+    if (
+        seen is None
+        or seen.status not in {"LINKED", "VERIFIED"}
+        or seen.target_pocket_id != cmd.to_pocket_id
+    ):
+        raise Refused("counterparty-not-verified", "The counterparty is not linked any more.")
 
 
 def _destination(payee: Book, cmd: TransferOnUs, payer: Book) -> PocketBook:
@@ -242,6 +259,7 @@ def _move_bills(
         raise _Rejected("INSUFFICIENT_FUNDS")
     for sale in sales:
         _move_lots(book, origin, destination, sale, ctx, transfer_id)
+    repay_by_selling(book, destination, ctx)
     book.close()
     return moved
 
@@ -368,9 +386,4 @@ def _put(
             waiting = PendingTransfer(cmd.from_pocket_id, cmd.to_pocket_id)
             payer.put(payer.pending, transfer_id, waiting)
             _tell(payer, cmd, ctx, transfer_id, kinds.ON_US_PROCESSING)
-    return {
-        "transfer_id": str(transfer_id),
-        "status": status,
-        "reason": reason,
-        "amount": amount,
-    }
+    return {"transfer_id": str(transfer_id), "status": status, "reason": reason, "amount": amount}

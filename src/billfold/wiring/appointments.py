@@ -1,5 +1,7 @@
 """Who keeps which kind of appointment."""
 
+from billfold.domain import requests
+from billfold.engine import approved
 from billfold.engine.bank import Agenda
 from billfold.engine.expiring import expire
 from billfold.flows.counterparties import EXPIRES
@@ -7,4 +9,8 @@ from billfold.flows.counterparties import EXPIRES
 
 def appointments() -> Agenda:
     """Return every kind of appointment and whoever keeps it, in every process alike."""
-    return {EXPIRES: expire}
+    return {
+        EXPIRES: expire,
+        requests.EXECUTE: approved.keep_execution,
+        requests.EXPIRE: approved.keep_expiry,
+    }
