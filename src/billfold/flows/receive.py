@@ -6,6 +6,7 @@ from datetime import datetime, time
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
+from billfold.domain.counterparties.rules import Account
 from billfold.domain.events import kinds, payloads
 from billfold.domain.wires.types import Arrived
 from billfold.flows import record
@@ -13,6 +14,7 @@ from billfold.flows.command import Books, Command, Context, Outcome, book_of
 from billfold.flows.day_end import start_moving
 from billfold.flows.invest import invest
 from billfold.flows.owing import repay
+from billfold.flows.verify_counterparty import prove_by_wire
 from billfold.flows.wire_in import note_wire_in
 from billfold.kit.dates import et_instant
 from billfold.kit.ids import member_of
@@ -40,6 +42,8 @@ class ReceiveMoney(Command, frozen=True, kw_only=True):
     details: dict[str, Any]
     remittance: dict[str, Any] | None = None
     wire: Arrived | None = None
+    sender: Account | None = None
+    """The account from which a wire came, where its bank says so."""
 
 
 def receive_money(books: Books, cmd: ReceiveMoney, ctx: Context) -> Outcome:
@@ -60,18 +64,24 @@ def receive_money(books: Books, cmd: ReceiveMoney, ctx: Context) -> Outcome:
     leg_no = book.post(book.house_account("rail:" + cmd.rail.lower()), pocket.bank, cmd.amount)
     take_in(book, pocket, ctx, cmd.amount)
     group = ctx.ids.next_group()
+    details: dict[str, Any] = {**cmd.details, "portal_id": str(cmd.portal_id)}
+    moves: list[Any] = []
+    if cmd.sender is not None:
+        counterparty_id, moves = prove_by_wire(book, ctx, cmd.sender)
+        details["counterparty_id"] = counterparty_id
     record.activity(
         book, pocket, leg_no=leg_no, activity_id=member_of(group, 1), transaction_id=group,
         type=cmd.rail, direction="CREDIT", amount=cmd.amount, title=_TITLE[cmd.rail],
         description=cmd.description, settles_at=_settles_at(cmd.rail, book, ctx),
-        details={**cmd.details, "portal_id": str(cmd.portal_id)}, remittance=cmd.remittance,
+        details=details, remittance=cmd.remittance,
     )  # fmt: skip
     book.close()
-    _note(book, ctx, cmd, pocket, group=group)
+    _note(book, ctx, cmd, pocket, group=group, counterparty=details.get("counterparty_id"))
     if cmd.rail == "ACH" and ctx.terms.ach_credit_lien_days:
         _lien(book, pocket, ctx, cmd.amount)
     _tell(book, ctx, cmd, taken=True)
-    return {"status": "COMPLETED", "transaction_id": str(group), **_named(cmd)}
+    outcome = {"status": "COMPLETED", "transaction_id": str(group), **_named(cmd)}
+    return outcome | {"counterparties": moves} if moves else outcome
 
 
 def take_in(book: Book, pocket: PocketBook, ctx: Context, amount: int) -> None:
@@ -89,13 +99,20 @@ def _takes(portal: Portal, pocket: PocketBook, rail: str) -> bool:
 
 
 def _note(
-    book: Book, ctx: Context, cmd: ReceiveMoney, pocket: PocketBook, *, group: UUID | None
+    book: Book,
+    ctx: Context,
+    cmd: ReceiveMoney,
+    pocket: PocketBook,
+    *,
+    group: UUID | None,
+    counterparty: str | None = None,
 ) -> None:
     """Write down a wire that came by a message."""
     if cmd.wire is not None:
         note_wire_in(
             book, ctx, cmd.wire, pocket, wire_id=cmd.key, portal_id=cmd.portal_id,
             amount=cmd.amount, description=cmd.description, group=group,
+            counterparty_id=None if counterparty is None else UUID(counterparty),
         )  # fmt: skip
 
 

@@ -31,6 +31,7 @@ def note_wire_in(
     amount: int,
     description: str,
     group: UUID | None,
+    counterparty_id: UUID | None,
 ) -> None:
     """Write down a wire that arrived; `group` is its transaction, None when it is not taken."""
     taken = group is not None
@@ -47,6 +48,7 @@ def note_wire_in(
             status="COMPLETED" if taken else "REJECTED",
             reason=None if taken else "ACCOUNT_UNAVAILABLE",
             amount=amount,
+            counterparty_id=counterparty_id,
             counterparty_name=arrived.sender_name,
             reference_number=arrived.reference_number,
             uetr=arrived.uetr,

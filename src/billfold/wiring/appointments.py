@@ -3,6 +3,8 @@
 from billfold.domain import requests
 from billfold.engine import approved
 from billfold.engine.bank import Agenda
+from billfold.engine.expiring import expire
+from billfold.flows.counterparties import EXPIRES
 from billfold.flows.send_wire import WIRE_SEND
 from billfold.interfaces.inbound.wire_booking import send_back_held
 from billfold.wiring.simulated_wires import WIRE_ANSWER
@@ -16,6 +18,7 @@ def appointments() -> Agenda:
         WIRE_SEND: wires.sender.keep,
         WIRE_ANSWER: wires.world.answer,
         "wire.suspense_return": send_back_held,
+        EXPIRES: expire,
         requests.EXECUTE: approved.keep_execution,
         requests.EXPIRE: approved.keep_expiry,
     }

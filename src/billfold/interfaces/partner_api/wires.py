@@ -55,7 +55,6 @@ class CreateWire(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
         "pocket-not-open",
         "pocket-frozen",
         "counterparty-type-mismatch",
-        "counterparty-not-linked",
         "counterparty-not-verified",
         "insufficient-funds",
         "duplicate-id",
