@@ -66,9 +66,10 @@ def receive_money(books: Books, cmd: ReceiveMoney, ctx: Context) -> Outcome:
     group = ctx.ids.next_group()
     details: dict[str, Any] = {**cmd.details, "portal_id": str(cmd.portal_id)}
     moves: list[Any] = []
+    known_as: UUID | None = None
     if cmd.sender is not None:
-        counterparty_id, moves = prove_by_wire(book, ctx, cmd.sender)
-        details["counterparty_id"] = counterparty_id
+        known_as, moves = prove_by_wire(book, ctx, cmd.sender)
+        details["counterparty_id"] = known_as
     record.activity(
         book, pocket, leg_no=leg_no, activity_id=member_of(group, 1), transaction_id=group,
         type=cmd.rail, direction="CREDIT", amount=cmd.amount, title=_TITLE[cmd.rail],
@@ -76,7 +77,7 @@ def receive_money(books: Books, cmd: ReceiveMoney, ctx: Context) -> Outcome:
         details=details, remittance=cmd.remittance,
     )  # fmt: skip
     book.close()
-    _note(book, ctx, cmd, pocket, group=group, counterparty=details.get("counterparty_id"))
+    _note(book, ctx, cmd, pocket, group=group, counterparty_id=known_as)
     if cmd.rail == "ACH" and ctx.terms.ach_credit_lien_days:
         _lien(book, pocket, ctx, cmd.amount)
     _tell(book, ctx, cmd, taken=True)
@@ -105,14 +106,14 @@ def _note(
     pocket: PocketBook,
     *,
     group: UUID | None,
-    counterparty: str | None = None,
+    counterparty_id: UUID | None = None,
 ) -> None:
     """Write down a wire that came by a message."""
     if cmd.wire is not None:
         note_wire_in(
             book, ctx, cmd.wire, pocket, wire_id=cmd.key, portal_id=cmd.portal_id,
             amount=cmd.amount, description=cmd.description, group=group,
-            counterparty_id=None if counterparty is None else UUID(counterparty),
+            counterparty_id=counterparty_id,
         )  # fmt: skip
 
 
