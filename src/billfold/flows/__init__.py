@@ -14,9 +14,9 @@ from billfold.flows.adjust import (
 )
 from billfold.flows.command import Command, Flow
 from billfold.flows.counterparties import (
-    AddOnUsCounterparty,
+    AddCounterparty,
     UpdateCounterparty,
-    add_on_us_counterparty,
+    add_counterparty,
     update_counterparty,
 )
 from billfold.flows.customers import (
@@ -48,6 +48,18 @@ from billfold.flows.suspense import (
     return_from_suspense,
 )
 from billfold.flows.transfer_on_us import TransferOnUs, transfer_on_us
+from billfold.flows.verify_counterparty import (
+    ConfirmDeposits,
+    CorrectAccount,
+    DecideVerification,
+    ExpireVerification,
+    FailVerification,
+    confirm_deposits,
+    correct_account,
+    decide_verification,
+    expire_verification,
+    fail_verification,
+)
 from billfold.flows.wire_moves import (
     CompleteWire,
     RejectWire,
@@ -58,17 +70,22 @@ from billfold.flows.wire_moves import (
 )
 
 FLOWS: dict[type[Command], Flow] = {
-    AddOnUsCounterparty: add_on_us_counterparty,
     AdjustPocket: adjust_pocket,
     AssignFromSuspense: assign_from_suspense,
+    AddCounterparty: add_counterparty,
     CatchUp: nothing_more,
     CloseCustomer: close_customer,
     CloseHouseDay: close_house_day,
+    ConfirmDeposits: confirm_deposits,
+    CorrectAccount: correct_account,
+    DecideVerification: decide_verification,
     CompleteWire: complete_wire,
     CorrectBooking: correct_booking,
     EnrolCustomer: enrol_customer,
     GiveCredit: give_credit,
     HoldInSuspense: hold_in_suspense,
+    ExpireVerification: expire_verification,
+    FailVerification: fail_verification,
     OpenPocket: open_pocket,
     OpenPortal: open_portal,
     ReceiveMoney: receive_money,

@@ -3,6 +3,8 @@
 from billfold.domain import requests
 from billfold.engine import approved
 from billfold.engine.bank import Agenda
+from billfold.engine.expiring import expire
+from billfold.flows.counterparties import EXPIRES
 
 
 def appointments() -> Agenda:
@@ -10,4 +12,5 @@ def appointments() -> Agenda:
     return {
         requests.EXECUTE: approved.keep_execution,
         requests.EXPIRE: approved.keep_expiry,
+        EXPIRES: expire,
     }
