@@ -146,6 +146,7 @@ CUSTOMER |= {
     ("PATCH", _PAYEE): ("transfers.write", {"display_name": "x"}),
     ("POST", f"{_PAYEE}/verify-micro-deposits"): ("transfers.write", _DEPOSITS),
 }
+_DEPOSITS_PATH = "/counterparties/{counterparty_id}/verify-micro-deposits"
 _TRANSFER = {
     "type": "PEER_TO_PEER",
     "from_account": {"id": "{pocket_id}", "type": "SERVICE_ACCOUNT"},
@@ -254,9 +255,15 @@ _MEANT = {
 
 def names_at(path, names):
     """Return the names of things as a path means them: not every member is of the same kind."""
-    for ending, meant in _MEANT.items():
-        if path.endswith(ending):
-            return names | {field: names[name] for field, name in meant.items()}
+    for place, (name, known) in {
+        f"{_ASKED_ONE}/status": ("transfer_id", "waiting_id"),
+        _ASKED_ONE: ("transfer_id", "asked_id"),
+        f"{_TEAM}/{{member_id}}/invite": ("member_id", "invited_id"),
+        f"{_PAYEE}/verify-micro-deposits": ("counterparty_id", "awaited_id"),
+        f"{_OF_CUSTOMER}{_DEPOSITS_PATH}": ("counterparty_id", "awaited_id"),
+    }.items():
+        if path == place:
+            return names | {name: names[known]}
     if path.startswith(_PROGRAM):
         return names | {"member_id": names["program_id"]}
     return names

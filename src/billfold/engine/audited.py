@@ -44,15 +44,15 @@ class Told(NamedTuple):
 
 _STRATEGIES = ("deposit_weeks", "reinvestment_weeks")
 AUDITED: dict[type[Command], Told] = {
+    AddCounterparty: Told(
+        "counterparty", "created", ("type", "display_name", "verification", "target_pocket_id")
+    ),
+    ConfirmDeposits: Told("counterparty", "deposits_named"),
     AdjustPocket: Told("pocket", "adjusted", ("direction", "amount", "description")),
     CorrectBooking: Told("activity", "corrected", ("description",)),
     GiveCredit: Told("pocket", "credited", ("amount", "credit_type", "description")),
     AssignFromSuspense: Told("suspense", "assigned", ("item_id", "portal_id")),
     ReturnFromSuspense: Told("suspense", "returned", ("item_id", "reason")),
-    AddCounterparty: Told(
-        "counterparty", "created", ("type", "display_name", "verification", "target_pocket_id")
-    ),
-    ConfirmDeposits: Told("counterparty", "deposits_named"),
     CloseCustomer: Told("customer", "closed", ("reason",)),
     DecideVerification: Told("counterparty", "reviewed", ("approved", "reason")),
     EnrolCustomer: Told("customer", "created", ("role", "type", "name")),

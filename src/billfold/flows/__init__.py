@@ -70,9 +70,9 @@ from billfold.flows.wire_moves import (
 )
 
 FLOWS: dict[type[Command], Flow] = {
+    AddCounterparty: add_counterparty,
     AdjustPocket: adjust_pocket,
     AssignFromSuspense: assign_from_suspense,
-    AddCounterparty: add_counterparty,
     CatchUp: nothing_more,
     CloseCustomer: close_customer,
     CloseHouseDay: close_house_day,
@@ -82,10 +82,10 @@ FLOWS: dict[type[Command], Flow] = {
     CompleteWire: complete_wire,
     CorrectBooking: correct_booking,
     EnrolCustomer: enrol_customer,
-    GiveCredit: give_credit,
-    HoldInSuspense: hold_in_suspense,
     ExpireVerification: expire_verification,
     FailVerification: fail_verification,
+    GiveCredit: give_credit,
+    HoldInSuspense: hold_in_suspense,
     OpenPocket: open_pocket,
     OpenPortal: open_portal,
     ReceiveMoney: receive_money,

@@ -10,6 +10,7 @@ from billfold.flows.counterparties import EXPIRES
 def appointments() -> Agenda:
     """Return every kind of appointment and whoever keeps it, in every process alike."""
     return {
+        EXPIRES: expire,
         requests.EXECUTE: approved.keep_execution,
         requests.EXPIRE: approved.keep_expiry,
         EXPIRES: expire,

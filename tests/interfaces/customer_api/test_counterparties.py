@@ -21,6 +21,10 @@ def confirm(counterparty):
     return f"{one(counterparty)}verify-micro-deposits/"
 
 
+def by_id(counterparties):
+    return sorted(counterparties, key=lambda each: each["id"])
+
+
 async def told_of(desk, body):
     """Return where a body is wrong, sorted."""
     answer = (await desk.ask("POST", PATH, body, status=422)).json()
@@ -56,12 +60,14 @@ async def test_every_kind_is_added_shown_and_listed(desk, world):
         "IBAN", "DE89370400440532013000",
     )  # fmt: skip
     assert (held["chain"], held["asset"]) == ("BASE", "USDC")
-    assert await desk.pages(PATH) == made[::-1]
-    assert (await desk.get(PATH, {"type[]": ["ach", "wire"]}))["items"] == [person, supplier]
-    assert (await desk.get(PATH, {"status": "LINKED"}))["items"] == [held, foreign]
+    assert by_id(await desk.pages(PATH)) == by_id(made)
+    listed = (await desk.get(PATH, {"type[]": ["ach", "wire"]}))["items"]
+    assert by_id(listed) == by_id([person, supplier])
+    listed = (await desk.get(PATH, {"status": "LINKED"}))["items"]
+    assert by_id(listed) == by_id([held, foreign])
     assert await desk.get(one(held)) == held
     seen = await world.get(f"/api/v2/customers/{desk.team.customer}/counterparties/")
-    assert seen["items"] == made[::-1]
+    assert by_id(seen["items"]) == by_id(made)
 
 
 async def test_every_mistake_of_a_body_is_told_at_its_field(desk):
