@@ -30,8 +30,11 @@ OPERATOR = UUID("00000000-0000-8000-8000-000000000001")
 HIDDEN = {"token": "q7Zr...", "access_token": "q7Zr...", "expires": "2025-06-02T14:00:00+00:00"}
 
 _AT = "2025-06-02T13:00:00.000000Z"
-ON_THE_WALL = {"Subscription": {"time_created": _AT, "updated_at": _AT}}
-"""Fields of objects that live on the wall clock."""
+ON_THE_WALL = {
+    "AuthorizationRequest": {"content_hash": "9b" * 32},
+    "Subscription": {"time_created": _AT, "updated_at": _AT},
+}
+"""Fields of objects that live on the wall clock, or on chance."""
 
 
 class Recorder:
