@@ -70,6 +70,11 @@ COLUMNS: dict[str, tuple[str, tuple[str, ...]]] = {
         "customers_cents", "block_cents")),
     "wires": ("wire", wires.COLUMNS),
     "wire_messages": ("wire_message", wires.QUEUED_COLUMNS),
+    "clearings": ("clearing", (
+        "customer_id", "journal_no", "rail", "settles_on", "closed_on", "came_in", "went_out")),
+    "suspense_items": ("suspense_item", (
+        "customer_id", "item_id", "rail", "direction", "amount", "status", "reason", "details",
+        "journal_no", "held_at")),
 }  # fmt: skip
 _ACCOUNT = ("customer_id", "account_no", "kind", "pocket_id", "asset", "acquired_on")
 JOURNAL_COLUMNS = (
@@ -115,7 +120,8 @@ _MOVE_POCKETS = (
 _pocket_row: Callable[[PocketBook], tuple[Any, ...]] = attrgetter(*_POCKET_COLUMNS)
 _counters: Callable[[PocketBook], tuple[Any, ...]] = attrgetter(*_COUNTERS)
 _KEYS = {"customer": None, "portal": "portal_id", "counterparty": "counterparty_id",
-         "transfer": "transfer_id", "wire": "wire_id"}  # fmt: skip
+         "transfer": "transfer_id", "wire": "wire_id",
+         "suspense_item": "item_id"}  # fmt: skip
 
 _pack = msgspec.msgpack.Encoder().encode
 

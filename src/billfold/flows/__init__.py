@@ -4,6 +4,14 @@ Owns every decision that moves money or bills. Never touches the database, HTTP 
 `FLOWS` maps each command to the function that decides it.
 """
 
+from billfold.flows.adjust import (
+    AdjustPocket,
+    CorrectBooking,
+    GiveCredit,
+    adjust_pocket,
+    correct_booking,
+    give_credit,
+)
 from billfold.flows.command import Command, Flow
 from billfold.flows.counterparties import (
     AddOnUsCounterparty,
@@ -31,6 +39,14 @@ from billfold.flows.pockets import (
 from billfold.flows.portals import OpenPortal, UpdatePortal, open_portal, update_portal
 from billfold.flows.receive import ReceiveMoney, receive_money
 from billfold.flows.send_wire import SendWire, send_wire
+from billfold.flows.suspense import (
+    AssignFromSuspense,
+    HoldInSuspense,
+    ReturnFromSuspense,
+    assign_from_suspense,
+    hold_in_suspense,
+    return_from_suspense,
+)
 from billfold.flows.transfer_on_us import TransferOnUs, transfer_on_us
 from billfold.flows.wire_moves import (
     CompleteWire,
@@ -43,16 +59,22 @@ from billfold.flows.wire_moves import (
 
 FLOWS: dict[type[Command], Flow] = {
     AddOnUsCounterparty: add_on_us_counterparty,
+    AdjustPocket: adjust_pocket,
+    AssignFromSuspense: assign_from_suspense,
     CatchUp: nothing_more,
     CloseCustomer: close_customer,
     CloseHouseDay: close_house_day,
     CompleteWire: complete_wire,
+    CorrectBooking: correct_booking,
     EnrolCustomer: enrol_customer,
+    GiveCredit: give_credit,
+    HoldInSuspense: hold_in_suspense,
     OpenPocket: open_pocket,
     OpenPortal: open_portal,
     ReceiveMoney: receive_money,
     RejectWire: reject_wire,
     SendWire: send_wire,
+    ReturnFromSuspense: return_from_suspense,
     SetPocketState: set_pocket_state,
     SubmitWire: submit_wire,
     TransferOnUs: transfer_on_us,

@@ -29,6 +29,7 @@ class Draft:
         "accounts",
         "activities",
         "agenda",
+        "clearings",
         "commands",
         "counterparties",
         "customers",
@@ -41,6 +42,7 @@ class Draft:
         "retired",
         "settlements",
         "snapshots",
+        "suspense_items",
         "trades",
         "transfers",
         "updates",
@@ -66,6 +68,8 @@ class Draft:
         self.settlements: list[tuple[Any, ...]] = []
         self.wires: list[tuple[Any, ...]] = []
         self.wire_messages: list[tuple[Any, ...]] = []
+        self.clearings: list[tuple[Any, ...]] = []
+        self.suspense_items: list[tuple[Any, ...]] = []
         self.retired: list[Lot] = []
         # Appointments of the business clock: (kind, object_id, customer_id, at).
         self.agenda: list[tuple[str, UUID, UUID | None, datetime]] = []
