@@ -159,6 +159,23 @@ async def test_roles_wait_for_a_second_person_where_a_rule_says_so(company):
     assert (await admin.ask("DELETE", path, status=200)).json()["status"] == "DEACTIVATED"
 
 
+async def test_counterparties_wait_for_a_second_person_where_a_rule_says_so(company, world):
+    admin, first = company.admin, company.approvers[0]
+    await company.rule(name="Payees", actions=["NEW_COUNTERPARTY"], required_approvals=1)
+    portals = await world.get(f"/api/v2/pockets/{company.payee.id}/portals/")
+    body = {
+        "type": "on_us", "counterparty_name": {"type": "business", "business_name": "Fabrikam"},
+        "account_number": portals["items"][0]["network_address"],
+    }  # fmt: skip
+    path = "/api/v2/counterparties/"
+    asked = await company.askers[0].post(path, body, status=202)
+    assert asked["change"]["counterparty"]["counterparty_name"]["business_name"] == "Fabrikam"
+    confirm = f"{CHANGES}{asked['id']}/status/"
+    done = await first.patch(confirm, {"status": "APPROVED"})
+    made = await admin.get(f"{path}{done['resource_id']}/")
+    assert (made["counterparty_name"], made["status"]) == ("Fabrikam", "LINKED")
+
+
 async def test_a_change_that_nobody_confirms_expires(company, world):
     asked = await company.admin.post(RULES, {"name": "All", "required_approvals": 5}, status=202)
     await world.later(days=7)

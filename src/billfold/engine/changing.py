@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID
 
 import msgspec
 
@@ -13,14 +14,15 @@ from billfold.domain.audit import Origin
 from billfold.domain.directory import find_customer
 from billfold.domain.requests import ChangeRequest
 from billfold.domain.team import Administrator, Invited
+from billfold.flows.counterparties import AddCounterparty
 from billfold.kit.clock import wall_now
 from billfold.kit.errors import InvalidInput, NotFound, Refused
 
 if TYPE_CHECKING:
-    from uuid import UUID
-
     from billfold.engine.bank import Bank
 
+CALLER: Final = "authorization-request"
+"""Who gives the command by which a change is made; its key is the request's id."""
 _DONE_BEFORE = "member-already-invited"
 """What inviting says when it was done already, by a process that did not live to say so."""
 
@@ -33,12 +35,12 @@ async def make_change(bank: Bank, customer_id: UUID, request_id: UUID) -> None:
     now = await bank.now()
     change = await requests.get_change(bank.pool, customer_id, request_id, now)
     if change.status == "APPROVED" and change.applied_at is None:
-        refused = None
+        refused, made = None, None
         try:
-            await _make(bank, change, now)
+            made = await _make(bank, change, now)
         except (Refused, NotFound, InvalidInput) as refusal:
             refused = None if refusal.code == _DONE_BEFORE else refusal.code
-        await requests.note_applied(bank.pool, change, now, refused=refused)
+        await requests.note_applied(bank.pool, change, now, refused=refused, resource_id=made)
     await agenda.cancel(bank.pool, requests.APPLY, request_id)
 
 
@@ -57,14 +59,23 @@ async def keep_change_expiry(bank: Bank, appointment: Appointment) -> None:
     )  # fmt: skip
 
 
-async def _make(bank: Bank, change: ChangeRequest, now: datetime) -> None:
+async def _make(bank: Bank, change: ChangeRequest, now: datetime) -> UUID | None:
+    """Make a change; return the id of what was made, when it had none before."""
     told: dict[str, Any] = msgspec.json.decode(change.content)["change"]
     by = await _asker(bank, change, told["scopes"], now)
+    if change.action == "counterparty.create":
+        answer = await bank.engine.submit(_link(change, told["counterparty"], by.origin))
+        return UUID(answer.outcome["counterparty_id"])
     if change.action == "member.update":
         assert change.resource_id is not None
         await team.change_member(by, change.resource_id, role=told["role"], status=told["status"])
-    else:
-        await team.invite(by, msgspec.convert(told["invited"], Invited))
+        return None
+    return (await team.invite(by, msgspec.convert(told["invited"], Invited))).member_id
+
+
+def _link(change: ChangeRequest, told: dict[str, Any], origin: Origin) -> AddCounterparty:
+    who = {"caller": CALLER, "key": change.request_id, "customers": (change.customer_id,)}
+    return msgspec.structs.replace(msgspec.convert({**told, **who}, AddCounterparty), origin=origin)
 
 
 async def _asker(

@@ -23,7 +23,7 @@ from billfold.domain.requests.changes import (
 )
 from billfold.domain.requests.changes import EXPIRE as EXPIRE_CHANGE
 from billfold.domain.requests.deciding import who_is
-from billfold.domain.requests.payees import check_payable, get_payee, takes_unverified, told_of
+from billfold.domain.requests.payees import get_payee, takes_unverified, told_of
 from billfold.domain.requests.reads import (
     Filters,
     find_request,
@@ -87,7 +87,6 @@ __all__ = [
     "asks_step_up",
     "cancel",
     "change",
-    "check_payable",
     "check_rule",
     "confirm_as_operator",
     "create",
