@@ -17,7 +17,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.domain import agenda
+from billfold.domain import agenda, wires
 from billfold.domain.agenda import Appointment
 from billfold.engine.image import image_of
 from billfold.flows.book import Book
@@ -73,6 +73,8 @@ COLUMNS: dict[str, tuple[str, tuple[str, ...]]] = {
     "suspense_items": ("suspense_item", (
         "customer_id", "item_id", "rail", "direction", "amount", "status", "reason", "details",
         "journal_no", "held_at")),
+    "wires": ("wire", wires.COLUMNS),
+    "wire_messages": ("wire_message", wires.QUEUED_COLUMNS),
 }  # fmt: skip
 _ACCOUNT = ("customer_id", "account_no", "kind", "pocket_id", "asset", "acquired_on")
 JOURNAL_COLUMNS = (
@@ -118,7 +120,7 @@ _MOVE_POCKETS = (
 _pocket_row: Callable[[PocketBook], tuple[Any, ...]] = attrgetter(*_POCKET_COLUMNS)
 _counters: Callable[[PocketBook], tuple[Any, ...]] = attrgetter(*_COUNTERS)
 _KEYS = {"customer": None, "portal": "portal_id", "counterparty": "counterparty_id",
-         "transfer": "transfer_id", "suspense_item": "item_id"}  # fmt: skip
+         "transfer": "transfer_id", "wire": "wire_id", "suspense_item": "item_id"}  # fmt: skip
 
 _pack = msgspec.msgpack.Encoder().encode
 

@@ -38,6 +38,7 @@ from billfold.flows.pockets import (
 )
 from billfold.flows.portals import OpenPortal, UpdatePortal, open_portal, update_portal
 from billfold.flows.receive import ReceiveMoney, receive_money
+from billfold.flows.send_wire import SendWire, send_wire
 from billfold.flows.suspense import (
     AssignFromSuspense,
     HoldInSuspense,
@@ -47,6 +48,14 @@ from billfold.flows.suspense import (
     return_from_suspense,
 )
 from billfold.flows.transfer_on_us import TransferOnUs, transfer_on_us
+from billfold.flows.wire_moves import (
+    CompleteWire,
+    RejectWire,
+    SubmitWire,
+    complete_wire,
+    reject_wire,
+    submit_wire,
+)
 
 FLOWS: dict[type[Command], Flow] = {
     AddOnUsCounterparty: add_on_us_counterparty,
@@ -56,6 +65,7 @@ FLOWS: dict[type[Command], Flow] = {
     CloseCustomer: close_customer,
     CloseHouseDay: close_house_day,
     CorrectBooking: correct_booking,
+    CompleteWire: complete_wire,
     EnrolCustomer: enrol_customer,
     GiveCredit: give_credit,
     HoldInSuspense: hold_in_suspense,
@@ -63,7 +73,10 @@ FLOWS: dict[type[Command], Flow] = {
     OpenPortal: open_portal,
     ReceiveMoney: receive_money,
     ReturnFromSuspense: return_from_suspense,
+    RejectWire: reject_wire,
+    SendWire: send_wire,
     SetPocketState: set_pocket_state,
+    SubmitWire: submit_wire,
     TransferOnUs: transfer_on_us,
     UpdateCounterparty: update_counterparty,
     UpdateCustomer: update_customer,

@@ -10,7 +10,9 @@ import typer
 
 from billfold import __version__
 from billfold.interfaces.cli import (
+    adjusting,
     audit,
+    clearing,
     clients,
     clock,
     database,
@@ -24,6 +26,7 @@ from billfold.interfaces.cli import (
     reference,
     running,
     sandbox,
+    suspense,
     trigger,
 )
 from billfold.interfaces.cli.ground import CannotGoOn, Ground
@@ -55,12 +58,15 @@ def build_app(ground: Ground, *more: Callable[..., None]) -> typer.Typer:
     triggering = "billfold trigger transfers.wire.in.success"
     app.command(epilog=example(triggering, "billfold trigger"))(trigger.trigger)
     app.command(epilog=example("billfold verify"))(proof.verify)
+    app.command(epilog=example("billfold clearing --payments"))(clearing.clearing)
     app.command(epilog=example("billfold doctor"))(doctor.doctor)
     app.command(epilog=example("billfold deprecations"))(reference.deprecations)
     for command in more:
         app.command(epilog=example(f"billfold {command.__name__} --quick"))(command)
     app.add_typer(audit.app, name="audit")
     app.add_typer(clients.app, name="client")
+    app.add_typer(adjusting.app, name="credit")
+    app.add_typer(suspense.app, name="suspense")
     app.add_typer(clock.app, name="clock")
     app.add_typer(database.app, name="migrate")
     app.add_typer(partners.app, name="partner")
