@@ -19,6 +19,7 @@ from billfold.flows.enrol import EnrolCustomer
 from billfold.flows.pockets import OpenPocket, SetPocketState, UpdatePocket
 from billfold.flows.portals import OpenPortal, UpdatePortal
 from billfold.flows.suspense import AssignFromSuspense, ReturnFromSuspense
+from billfold.flows.transfer_bills import DeliverBills, ReceiveBills
 from billfold.kit.clock import wall_now
 
 if TYPE_CHECKING:
@@ -45,6 +46,8 @@ _STRATEGIES = ("deposit_weeks", "reinvestment_weeks")
 AUDITED: dict[type[Command], Told] = {
     AdjustPocket: Told("pocket", "adjusted", ("direction", "amount", "description")),
     AddOnUsCounterparty: Told("counterparty", "created", ("display_name", "target_pocket_id")),
+    DeliverBills: Told("pocket", "delivered", ("cusip", "units", "counterparty_name")),
+    ReceiveBills: Told("pocket", "received", ("cusip", "units", "counterparty_name")),
     CorrectBooking: Told("activity", "corrected", ("description",)),
     GiveCredit: Told("pocket", "credited", ("amount", "credit_type", "description")),
     AssignFromSuspense: Told("suspense", "assigned", ("item_id", "portal_id")),

@@ -73,6 +73,9 @@ COLUMNS: dict[str, tuple[str, tuple[str, ...]]] = {
     "suspense_items": ("suspense_item", (
         "customer_id", "item_id", "rail", "direction", "amount", "status", "reason", "details",
         "journal_no", "held_at")),
+    "security_transfers": ("security_transfer", (
+        "customer_id", "transfer_id", "pocket_id", "direction", "cusip", "units", "market_value",
+        "status", "counterparty_name", "counterparty_account", "lots", "created_at")),
     "wires": ("wire", wires.COLUMNS),
     "wire_messages": ("wire_message", wires.QUEUED_COLUMNS),
 }  # fmt: skip
@@ -120,7 +123,8 @@ _MOVE_POCKETS = (
 _pocket_row: Callable[[PocketBook], tuple[Any, ...]] = attrgetter(*_POCKET_COLUMNS)
 _counters: Callable[[PocketBook], tuple[Any, ...]] = attrgetter(*_COUNTERS)
 _KEYS = {"customer": None, "portal": "portal_id", "counterparty": "counterparty_id",
-         "transfer": "transfer_id", "wire": "wire_id", "suspense_item": "item_id"}  # fmt: skip
+         "transfer": "transfer_id", "wire": "wire_id", "suspense_item": "item_id",
+         "security_transfer": "transfer_id"}  # fmt: skip
 
 _pack = msgspec.msgpack.Encoder().encode
 

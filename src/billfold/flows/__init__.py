@@ -47,6 +47,14 @@ from billfold.flows.suspense import (
     hold_in_suspense,
     return_from_suspense,
 )
+from billfold.flows.transfer_bills import (
+    DeliverBills,
+    EndDelivery,
+    ReceiveBills,
+    deliver_bills,
+    end_delivery,
+    receive_bills,
+)
 from billfold.flows.transfer_on_us import TransferOnUs, transfer_on_us
 from billfold.flows.wire_moves import (
     CompleteWire,
@@ -66,11 +74,14 @@ FLOWS: dict[type[Command], Flow] = {
     CloseHouseDay: close_house_day,
     CorrectBooking: correct_booking,
     CompleteWire: complete_wire,
+    DeliverBills: deliver_bills,
+    EndDelivery: end_delivery,
     EnrolCustomer: enrol_customer,
     GiveCredit: give_credit,
     HoldInSuspense: hold_in_suspense,
     OpenPocket: open_pocket,
     OpenPortal: open_portal,
+    ReceiveBills: receive_bills,
     ReceiveMoney: receive_money,
     ReturnFromSuspense: return_from_suspense,
     RejectWire: reject_wire,

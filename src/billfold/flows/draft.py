@@ -40,6 +40,7 @@ class Draft:
         "liens",
         "portals",
         "retired",
+        "security_transfers",
         "settlements",
         "snapshots",
         "suspense_items",
@@ -68,6 +69,7 @@ class Draft:
         self.settlements: list[tuple[Any, ...]] = []
         self.clearings: list[tuple[Any, ...]] = []
         self.suspense_items: list[tuple[Any, ...]] = []
+        self.security_transfers: list[tuple[Any, ...]] = []
         self.wires: list[tuple[Any, ...]] = []
         self.wire_messages: list[tuple[Any, ...]] = []
         self.retired: list[Lot] = []

@@ -34,6 +34,21 @@ from billfold.interfaces.cli.shown import complain, example
 from billfold.kit.errors import BillfoldError, InvalidInput
 from billfold.kit.setting_mistakes import SettingsError
 
+_GROUPS = {
+    "audit": audit.app,
+    "client": clients.app,
+    "credit": adjusting.app,
+    "suspense": suspense.app,
+    "clock": clock.app,
+    "migrate": database.app,
+    "partner": partners.app,
+    "people": people.app,
+    "pocket": pockets.app,
+    "market": market.market,
+    "calendar": market.calendar,
+    "openapi": reference.openapi,
+}
+
 
 def build_app(ground: Ground, *more: Callable[..., None]) -> typer.Typer:
     """Return the command line, standing on what the wiring lends, with `more` commands."""
@@ -63,18 +78,8 @@ def build_app(ground: Ground, *more: Callable[..., None]) -> typer.Typer:
     app.command(epilog=example("billfold deprecations"))(reference.deprecations)
     for command in more:
         app.command(epilog=example(f"billfold {command.__name__} --quick"))(command)
-    app.add_typer(audit.app, name="audit")
-    app.add_typer(clients.app, name="client")
-    app.add_typer(adjusting.app, name="credit")
-    app.add_typer(suspense.app, name="suspense")
-    app.add_typer(clock.app, name="clock")
-    app.add_typer(database.app, name="migrate")
-    app.add_typer(partners.app, name="partner")
-    app.add_typer(people.app, name="people")
-    app.add_typer(pockets.app, name="pocket")
-    app.add_typer(market.market, name="market")
-    app.add_typer(market.calendar, name="calendar")
-    app.add_typer(reference.openapi, name="openapi")
+    for name, group in _GROUPS.items():
+        app.add_typer(group, name=name)
     return app
 
 
