@@ -1,8 +1,25 @@
 """Who keeps which kind of appointment."""
 
-from billfold.engine.bank import Agenda
+from functools import partial
+
+from billfold.adapters.simulated_custodian import SimulatedCustodian
+from billfold.domain import requests
+from billfold.domain.agenda import Appointment
+from billfold.engine import approved
+from billfold.engine.bank import Agenda, Bank
+from billfold.flows.transfer_bills import APPOINTMENT as DELIVER
+from billfold.interfaces.inbound import custody
+from billfold.ports.custodian import Custodian
 
 
 def appointments() -> Agenda:
     """Return every kind of appointment and whoever keeps it, in every process alike."""
-    return {}
+    return {
+        requests.EXECUTE: approved.keep_execution,
+        requests.EXPIRE: approved.keep_expiry,
+        DELIVER: partial(_deliver, SimulatedCustodian()),
+    }
+
+
+async def _deliver(custodian: Custodian, bank: Bank, appointment: Appointment) -> None:
+    await custody.deliver(bank, custodian, appointment)
