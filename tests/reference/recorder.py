@@ -173,6 +173,20 @@ async def _play_all(r):
         f"{v1}/sandbox/fund/",
         {"account_id": other, "amount_usdc": 1_500_000, "count": 1},
     )
+    await r.play(
+        "sandbox_security_transfer",
+        "POST",
+        f"{v1}/sandbox/security-transfer/",
+        {
+            "account_id": theirs,
+            "direction": "IN",
+            "cusip": "912797PT8",
+            "quantity": 100,
+            "counterparty_name": "Harbor Custody",
+            "acquired_on": "2025-05-29",
+            "cost_usdc": 995_000,
+        },
+    )
     await _play_reads(r, customer, pocket)
     await _play_portals(r, customer, pocket)
     address = (await r.play("-", "GET", f"{v2}/pockets/{theirs}/portals/"))["items"][0]

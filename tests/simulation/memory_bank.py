@@ -33,6 +33,7 @@ LISTS = (
     "journals", "legs", "trades", "activities", "events", "commands", "snapshots", "liens",
     "customers", "directory", "portals", "counterparties", "transfers", "settlements",
     "wires", "wire_messages", "agenda", "clearings", "suspense_items",
+    "security_transfers",
 )  # fmt: skip
 
 

@@ -131,7 +131,11 @@ def end_delivery(books: Books, cmd: EndDelivery, ctx: Context) -> Outcome:
         for each in transfer.lots:
             _take_in(book, pocket, ctx, transfer.transfer_id, transfer.cusip, each)
     book.change(
-        "security_transfer", cmd.transfer_id, status=status, reason=cmd.reason, ended_at=ctx.now
+        "security_transfer",
+        cmd.transfer_id,
+        status=status,
+        reason=cmd.reason,
+        ended_at=ctx.now,
     )
     book.put(book.seen, cmd.transfer_id, msgspec.structs.replace(transfer, status=status))
     return {"transfer_id": str(cmd.transfer_id), "status": status, "reason": cmd.reason}
@@ -158,9 +162,11 @@ def _may_leave(pocket: PocketBook, cmd: DeliverBills, ctx: Context) -> None:
         )
     held = sum(lot.balance for lot in pocket.lots if lot.asset == cmd.cusip)
     kept = tbills.charge(pocket.fee_accrued)[0] + pocket.liened(ctx.now)
-    leaves = cents_for(cmd.units, _mark(ctx, cmd.cusip))
-    if held < cmd.units or liquidation_value(pocket, ctx.t0_bid) - leaves < kept:
+    leaves = cents_for(cmd.units, ctx.t0_bid(cmd.cusip))
+    if held < cmd.units:
         raise Refused("insufficient-funds", f"The pocket holds {held} of these bills.")
+    if liquidation_value(pocket, ctx.t0_bid) - leaves < kept:
+        raise Refused("insufficient-funds", f"{kept} cents are under a lien or due as a fee.")
 
 
 def _mark(ctx: Context, cusip: str) -> int:
@@ -228,19 +234,32 @@ def _begin(book: Book, ctx: Context, reverses: int | None) -> int:
 
 
 def _put(
-    book: Book, ctx: Context, cmd: ReceiveBills | DeliverBills, direction: str, status: str,
-    worth: int, moved: Sequence[Moved],
-) -> Outcome:  # fmt: skip
+    book: Book,
+    ctx: Context,
+    cmd: ReceiveBills | DeliverBills,
+    direction: str,
+    status: str,
+    worth: int,
+    lots: Sequence[Moved],
+) -> Outcome:
+    transfer = SecurityTransfer(
+        customer_id=book.customer_id, transfer_id=cmd.transfer_id, pocket_id=cmd.pocket_id,
+        direction=direction, cusip=cmd.cusip, units=cmd.units, market_value=worth, status=status,
+        counterparty_name=cmd.counterparty_name, counterparty_account=cmd.counterparty_account,
+        lots=tuple(lots), created_at=ctx.now,
+    )  # fmt: skip
+    told = as_json(transfer.lots)
     book.draft.security_transfers.append(
         (
-            book.customer_id, cmd.transfer_id, cmd.pocket_id, direction, cmd.cusip, cmd.units,
-            worth, status, cmd.counterparty_name, cmd.counterparty_account, as_json(moved),
-            ctx.now,
+            transfer.customer_id, transfer.transfer_id, transfer.pocket_id, direction,
+            transfer.cusip, transfer.units, worth, status, transfer.counterparty_name,
+            transfer.counterparty_account, told, transfer.created_at,
         )
     )  # fmt: skip
+    book.put(book.seen, cmd.transfer_id, transfer)
     return {
         "transfer_id": str(cmd.transfer_id), "status": status, "reason": None,
         "pocket_id": str(cmd.pocket_id), "direction": direction, "cusip": cmd.cusip,
         "units": cmd.units, "market_value": worth, "counterparty_name": cmd.counterparty_name,
-        "counterparty_account": cmd.counterparty_account, "lots": as_json(moved),
+        "counterparty_account": cmd.counterparty_account, "lots": told,
     }  # fmt: skip

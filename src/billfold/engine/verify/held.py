@@ -73,7 +73,7 @@ SELECT coalesce(sum(CASE direction WHEN 'CREDIT' THEN amount ELSE -amount END), 
 
 
 async def check_held(conn: Connection, found: Findings, walk: Walk) -> None:
-    """Compare the items with their commands and their sum with the account; so, bills in transit."""
+    """Compare the items with their commands, and their sum with the account."""
     found.checked[TABLE] = await conn.fetchval("SELECT count(*) FROM suspense_item")
     await run_queries(conn, found, (*_QUERIES, *CUSTODY))
     found.checked[CUSTODY_TABLE] = await conn.fetchval("SELECT count(*) FROM security_transfer")
