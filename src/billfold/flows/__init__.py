@@ -14,9 +14,9 @@ from billfold.flows.adjust import (
 )
 from billfold.flows.command import Command, Flow
 from billfold.flows.counterparties import (
-    AddOnUsCounterparty,
+    AddCounterparty,
     UpdateCounterparty,
-    add_on_us_counterparty,
+    add_counterparty,
     update_counterparty,
 )
 from billfold.flows.customers import (
@@ -56,6 +56,18 @@ from billfold.flows.transfer_bills import (
     receive_bills,
 )
 from billfold.flows.transfer_on_us import TransferOnUs, transfer_on_us
+from billfold.flows.verify_counterparty import (
+    ConfirmDeposits,
+    CorrectAccount,
+    DecideVerification,
+    ExpireVerification,
+    FailVerification,
+    confirm_deposits,
+    correct_account,
+    decide_verification,
+    expire_verification,
+    fail_verification,
+)
 from billfold.flows.wire_moves import (
     CompleteWire,
     RejectWire,
@@ -66,17 +78,22 @@ from billfold.flows.wire_moves import (
 )
 
 FLOWS: dict[type[Command], Flow] = {
-    AddOnUsCounterparty: add_on_us_counterparty,
+    AddCounterparty: add_counterparty,
     AdjustPocket: adjust_pocket,
     AssignFromSuspense: assign_from_suspense,
     CatchUp: nothing_more,
     CloseCustomer: close_customer,
     CloseHouseDay: close_house_day,
+    ConfirmDeposits: confirm_deposits,
+    CorrectAccount: correct_account,
+    DecideVerification: decide_verification,
     CorrectBooking: correct_booking,
     CompleteWire: complete_wire,
     DeliverBills: deliver_bills,
     EndDelivery: end_delivery,
     EnrolCustomer: enrol_customer,
+    ExpireVerification: expire_verification,
+    FailVerification: fail_verification,
     GiveCredit: give_credit,
     HoldInSuspense: hold_in_suspense,
     OpenPocket: open_pocket,

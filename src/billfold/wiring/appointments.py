@@ -7,6 +7,8 @@ from billfold.domain import requests
 from billfold.domain.agenda import Appointment
 from billfold.engine import approved
 from billfold.engine.bank import Agenda, Bank
+from billfold.engine.expiring import expire
+from billfold.flows.counterparties import EXPIRES
 from billfold.flows.transfer_bills import APPOINTMENT as DELIVER
 from billfold.interfaces.inbound import custody
 from billfold.ports.custodian import Custodian
@@ -18,6 +20,7 @@ def appointments() -> Agenda:
         requests.EXECUTE: approved.keep_execution,
         requests.EXPIRE: approved.keep_expiry,
         DELIVER: partial(_deliver, SimulatedCustodian()),
+        EXPIRES: expire,
     }
 
 
