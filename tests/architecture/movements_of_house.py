@@ -8,7 +8,7 @@ from tests.architecture.world import SEED, World
 from billfold.domain.activity import HouseBooking
 from billfold.flows.adjust import AdjustPocket, CorrectBooking, GiveCredit
 from billfold.flows.enrol import EnrolCustomer
-from billfold.flows.house import CloseHouseDay, RailClearing
+from billfold.flows.house import Block, CloseHouseDay, RailClearing
 from billfold.flows.suspense import AssignFromSuspense, HoldInSuspense, ReturnFromSuspense
 from billfold.flows.transfer_bills import DeliverBills, EndDelivery, ReceiveBills
 from billfold.kit.ids import command_id, derive
@@ -199,7 +199,36 @@ def bills_come_back():
     return _answered("ACCOUNT_UNAVAILABLE")
 
 
+def _settled(side):
+    world = World()
+    house = derive(SEED, command_id("architecture", "the house"), 0)
+    world.do(
+        EnrolCustomer, house, partner_id=None, role="house", type="BUSINESS", name="House",
+        profile={},
+    )  # fmt: skip
+    world.forget()
+    day = world.books[house].business_date
+    block = Block(day, "912797PT8", 99_754_125, side, 2506, 2506 * 9975 + 1050)
+    world.do(CloseHouseDay, house, day=day, blocks=(block,))
+    return world.moved()
+
+
+def the_house_settles_what_was_bought():
+    return _settled("BUY")
+
+
+def the_house_settles_what_was_sold():
+    return _settled("SELL")
+
+
+def the_house_settles_what_matured():
+    return _settled("MATURITY")
+
+
 OF_THE_HOUSE = {
+    "The house settles what was bought": the_house_settles_what_was_bought,
+    "The house settles what was sold": the_house_settles_what_was_sold,
+    "The house settles what matured": the_house_settles_what_matured,
     "Bills come from another custodian": bills_come_from_elsewhere,
     "Bills go to another custodian": bills_go_elsewhere,
     "They have arrived": bills_have_arrived,

@@ -60,6 +60,8 @@ _ORDER = {
     "reviewers": [],
 }  # fmt: skip
 
+_RULE, _CHANGE = "/api/v1/approval-rules", "/api/v1/authorization-requests"
+
 CUSTOMER: dict[tuple[str, str], tuple[str, Any]] = {
     ("GET", "/api/v1/agreements"): ("agreements.read", None),
     ("GET", "/api/v1/customer"): ("customer.read", None),
@@ -101,6 +103,16 @@ CUSTOMER: dict[tuple[str, str], tuple[str, Any]] = {
     ("GET", "/api/v1/team/audit-logs"): ("team.read", None),
     ("GET", "/api/v1/team/audit-logs.csv"): ("team.read", None),
     ("GET", "/api/v1/team/members/{member_id}/audit-logs"): ("team.read", None),
+    ("GET", _RULE): ("approval_rules.read", None),
+    ("POST", _RULE): ("approval_rules.write", {"name": "x", "required_approvals": 1}),
+    ("GET", f"{_RULE}/{{rule_id}}"): ("approval_rules.read", None),
+    ("PATCH", f"{_RULE}/{{rule_id}}"): ("approval_rules.write", _NAME),
+    ("DELETE", f"{_RULE}/{{rule_id}}"): ("approval_rules.write", None),
+    ("GET", _CHANGE): ("authorization_requests.read", None),
+    ("GET", f"{_CHANGE}/{{request_id}}"): ("authorization_requests.read", None),
+    ("PATCH", f"{_CHANGE}/{{request_id}}/status"): (
+        "authorization_requests.write", {"status": "DENIED"},
+    ),
     ("GET", _ASKED): ("transfers.read", None),
     ("POST", _ASKED): ("transfers.write", _ORDER),
     ("GET", f"{_ASKED}/reviewers"): ("transfers.read", None),

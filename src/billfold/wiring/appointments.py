@@ -5,7 +5,7 @@ from functools import partial
 from billfold.adapters.simulated_custodian import SimulatedCustodian
 from billfold.domain import requests
 from billfold.domain.agenda import Appointment
-from billfold.engine import approved
+from billfold.engine import approved, changing
 from billfold.engine.bank import Agenda, Bank
 from billfold.engine.expiring import expire
 from billfold.flows.counterparties import EXPIRES
@@ -17,10 +17,12 @@ from billfold.ports.custodian import Custodian
 def appointments() -> Agenda:
     """Return every kind of appointment and whoever keeps it, in every process alike."""
     return {
+        EXPIRES: expire,
+        requests.APPLY: changing.keep_change,
         requests.EXECUTE: approved.keep_execution,
         requests.EXPIRE: approved.keep_expiry,
+        requests.EXPIRE_CHANGE: changing.keep_change_expiry,
         DELIVER: partial(_deliver, SimulatedCustodian()),
-        EXPIRES: expire,
     }
 
 
