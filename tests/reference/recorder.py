@@ -137,6 +137,37 @@ async def record(bank):
     return recorder.notes
 
 
+async def _let_arrive(r, portal, other, theirs):
+    """Money and bills from outside."""
+    v1 = "/api/v1"
+    await r.play(
+        "sandbox_wire",
+        "POST",
+        f"{v1}/sandbox/wire/",
+        {"portal_id": portal, "amount_usdc": 25_000_000, "sender_name": "Acme"},
+    )
+    await r.play(
+        "sandbox_fund",
+        "POST",
+        f"{v1}/sandbox/fund/",
+        {"account_id": other, "amount_usdc": 1_500_000, "count": 1},
+    )
+    await r.play(
+        "sandbox_security_transfer",
+        "POST",
+        f"{v1}/sandbox/security-transfer/",
+        {
+            "account_id": theirs,
+            "direction": "IN",
+            "cusip": "912797PT8",
+            "quantity": 100,
+            "counterparty_name": "Harbor Custody",
+            "acquired_on": "2025-05-29",
+            "cost_usdc": 995_000,
+        },
+    )
+
+
 async def _play_all(r):
     v1, v2 = "/api/v1", "/api/v2"
     await r.play(
@@ -177,23 +208,11 @@ async def _play_all(r):
     )
     portals = f"{v2}/pockets/{pocket}/portals/"
     portal = (await r.play("list_portals", "GET", portals))["items"][0]["id"]
-    await r.play(
-        "sandbox_wire",
-        "POST",
-        f"{v1}/sandbox/wire/",
-        {"portal_id": portal, "amount_usdc": 25_000_000, "sender_name": "Acme"},
-    )
-    await r.play(
-        "sandbox_fund",
-        "POST",
-        f"{v1}/sandbox/fund/",
-        {"account_id": other, "amount_usdc": 1_500_000, "count": 1},
-    )
+    await _let_arrive(r, portal, other, theirs)
     await _play_reads(r, customer, pocket)
     await _play_portals(r, customer, pocket)
     address = (await r.play("-", "GET", f"{v2}/pockets/{theirs}/portals/"))["items"][0]
     await _play_payments(r, customer, pocket, address["network_address"])
-    await _play_wires(r, customer, pocket, portal)
     await r.play(
         "update_customer",
         "PATCH",
@@ -286,9 +305,11 @@ async def _play_payments(r, customer, pocket, address):
     }
     done = await r.play("create_on_us_transfer", "POST", "/api/v1/transfers/on-us/", asked)
     await r.play("get_on_us_transfer", "GET", f"/api/v1/transfers/on-us/{done['id']}/")
+    await _play_wires(r, customer, pocket)
 
 
-async def _play_wires(r, customer, pocket, portal):
+async def _play_wires(r, customer, pocket):
+    portal = (await r.play("-", "GET", f"/api/v2/pockets/{pocket}/portals/"))["items"][0]["id"]
     box, path = "/api/v1/sandbox", f"/api/v1/service-accounts/{pocket}/wires/"
     linked = await r.play(
         "-", "POST", f"/api/v2/customers/{customer}/counterparties/",
