@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any
 
 import litestar
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from litestar.types import HTTPScope, Receive
 
 BODY_BYTES_MAX = 1024 * 1024
+FILE_SECONDS = 120
 _ARRIVAL = "arrival"
 
 
@@ -97,6 +99,17 @@ async def read_body(scope: HTTPScope, receive: Receive, limit: int = BODY_BYTES_
         parts.append(part)
         if not message.get("more_body", False):
             return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+async def read_file(scope: HTTPScope, receive: Receive, limit: int) -> bytes:
+    """Return a file that is the body. Raises as `read_body`, and `bad-request` when it dawdles."""
+    try:
+        async with asyncio.timeout(FILE_SECONDS):
+            return await read_body(scope, receive, limit)
+    except TimeoutError:
+        raise BillfoldError(
+            "bad-request", f"The file took longer than {FILE_SECONDS} seconds."
+        ) from None
 
 
 def too_large(limit: int) -> BillfoldError:

@@ -17,6 +17,23 @@ BEARER: Marks = {"door": "bearer"}
 """A token is enough; key and signature are checked when present: operations of the sandbox."""
 SIGNED: Marks = {"door": "signed"}
 """Token, idempotency key and signature. The default."""
+UNSIGNED: Marks = {"door": "unsigned"}
+"""Token and idempotency key, no signature: uploads of the Partner API."""
+TAKES_FILE: Marks = {
+    "takes_file": True,
+    "documented": {
+        "requestBody": {
+            "required": True,
+            "description": "The bytes of the file, as they are.",
+            "content": {
+                each: {"schema": {"type": "string", "format": "binary"}}
+                for each in ("application/pdf", "image/png", "image/jpeg")
+            },
+        }
+    },
+    "problems": ("payload-too-large", "unsupported-media-type", "document-not-readable"),
+}
+"""The body is a file, read when the caller is known."""
 MOVES_MONEY: Marks = {"moves_money": True}
 """Counts towards the limit of requests that move money as well."""
 ANY_QUERY: Marks = {"any_query": True}
