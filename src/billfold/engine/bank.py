@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from billfold.kit.paging import Pager
     from billfold.kit.settings import Settings
     from billfold.ports.exchange import Rails
+    from billfold.ports.files import FileStore, Inspection
 
 Handler = Callable[["Bank", Appointment], Awaitable[None]]
 """Keeps one appointment. Doing it twice changes nothing the second time."""
@@ -37,6 +38,8 @@ class Bank:
         "calendars",
         "directory",
         "engine",
+        "files",
+        "inspection",
         "market",
         "pager",
         "pool",
@@ -60,6 +63,8 @@ class Bank:
         pager: Pager,
         vault: Vault,
         rails: Rails,
+        files: FileStore,
+        inspection: Inspection,
     ) -> None:
         self.pool = pool
         self.engine = engine
@@ -71,6 +76,8 @@ class Bank:
         self.pager = pager
         self.vault = vault
         self.rails = rails
+        self.files = files
+        self.inspection = inspection
         self.agenda: Agenda = {}
         """Who keeps which kind of appointment: the wiring says so."""
         self.directory = Directory(pool)

@@ -80,11 +80,13 @@ def confirm_deposits(books: Books, cmd: ConfirmDeposits, ctx: Context) -> Outcom
 
 
 def decide_verification(books: Books, cmd: DecideVerification, ctx: Context) -> Outcome:
-    """VERIFIED or UNLINKED for good. Refuses: counterparty-not-pending."""
+    """VERIFIED or UNLINKED for good. Refuses: counterparty-not-pending, document-not-in-review."""
     book = book_of(books, cmd.customers[0])
     payee = known(book, cmd.counterparty_id)
     if payee.status != "PENDING":
         raise Refused("counterparty-not-pending", f"The counterparty is {payee.status}.")
+    if cmd.approved:
+        _must_have_files(book, payee)
     said = cmd.reason or ("It was reviewed and approved." if cmd.approved else "It was rejected.")
     status = "APPROVED" if cmd.approved else "REJECTED"
     over = rules.ended(payee.verification, status, said)
@@ -167,6 +169,13 @@ def _write(book: Book, ctx: Context, payee: Payee) -> None:
         "counterparty", payee.counterparty_id, status=payee.status,
         verification=as_json(payee.verification), updated_at=ctx.now,
     )  # fmt: skip
+
+
+def _must_have_files(book: Book, payee: Payee) -> None:
+    """Refuse to approve what nobody can have looked at; who decides has looked the documents up."""
+    seen = [book.seen.get(UUID(each)) for each in payee.verification["document_ids"]]
+    if any(each is not None and each.status in {"PENDING_UPLOAD", "INVALID"} for each in seen):
+        raise Refused("document-not-in-review", "A document of the counterparty has no valid file.")
 
 
 def _outcome(payee: Payee, *moves: dict[str, Any]) -> Outcome:

@@ -22,6 +22,7 @@ from billfold.interfaces.cli import (
     pockets,
     proof,
     reference,
+    review,
     running,
     sandbox,
     trigger,
@@ -66,6 +67,7 @@ def build_app(ground: Ground, *more: Callable[..., None]) -> typer.Typer:
     app.add_typer(partners.app, name="partner")
     app.add_typer(people.app, name="people")
     app.add_typer(pockets.app, name="pocket")
+    app.add_typer(review.app, name="review")
     app.add_typer(market.market, name="market")
     app.add_typer(market.calendar, name="calendar")
     app.add_typer(reference.openapi, name="openapi")
