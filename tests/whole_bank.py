@@ -27,7 +27,7 @@ from billfold.kit.db import APP_ROLE, create_pool
 from billfold.kit.paging import Pager
 from billfold.kit.settings import Settings
 from billfold.wiring.appointments import appointments
-from billfold.wiring.exchanging import files_of, rails_of
+from billfold.wiring.exchanging import files_of, linking_of, rails_of
 
 SEED = b"a seed for tests of the engine"
 VAULT = Vault(bytes(range(32)))
@@ -76,6 +76,7 @@ async def open_bank(dsn, **changes):
         rails=rails_of(settings),
         files=files_of(settings),
         inspection=ChildInspection(),
+        linking=linking_of(settings, SEED),
     )
     bank.agenda.update(appointments())
     await enrol_house(bank)

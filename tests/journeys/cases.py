@@ -67,6 +67,8 @@ _ORDER = {
     "reviewers": [],
 }  # fmt: skip
 
+_RULE, _CHANGE = "/api/v1/approval-rules", "/api/v1/authorization-requests"
+
 CUSTOMER: dict[tuple[str, str], tuple[str, Any]] = {
     ("GET", "/api/v1/agreements"): ("agreements.read", None),
     ("GET", "/api/v1/customer"): ("customer.read", None),
@@ -108,6 +110,16 @@ CUSTOMER: dict[tuple[str, str], tuple[str, Any]] = {
     ("GET", "/api/v1/team/audit-logs"): ("team.read", None),
     ("GET", "/api/v1/team/audit-logs.csv"): ("team.read", None),
     ("GET", "/api/v1/team/members/{member_id}/audit-logs"): ("team.read", None),
+    ("GET", _RULE): ("approval_rules.read", None),
+    ("POST", _RULE): ("approval_rules.write", {"name": "x", "required_approvals": 1}),
+    ("GET", f"{_RULE}/{{rule_id}}"): ("approval_rules.read", None),
+    ("PATCH", f"{_RULE}/{{rule_id}}"): ("approval_rules.write", _NAME),
+    ("DELETE", f"{_RULE}/{{rule_id}}"): ("approval_rules.write", None),
+    ("GET", _CHANGE): ("authorization_requests.read", None),
+    ("GET", f"{_CHANGE}/{{request_id}}"): ("authorization_requests.read", None),
+    ("PATCH", f"{_CHANGE}/{{request_id}}/status"): (
+        "authorization_requests.write", {"status": "DENIED"},
+    ),
     ("GET", _ASKED): ("transfers.read", None),
     ("POST", _ASKED): ("transfers.write", _ORDER),
     ("GET", f"{_ASKED}/reviewers"): ("transfers.read", None),
@@ -190,7 +202,8 @@ PARTNER = {
             ("GET", f"{_BOX}/clock"), ("GET", "/api/v1/events"), ("GET", "/api/v1/events/types"),
             ("GET", "/api/v1/events/{event_id}"), ("GET", "/api/v1/subscriptions"),
             ("GET", _ONE_TOLD), ("GET", f"{_ONE_TOLD}/attempts"), ("DELETE", _ONE_TOLD),
-            ("GET", "/api/v1/documents/{document_id}"),
+            ("GET", "/api/v1/documents/{document_id}"), ("GET", f"{_OLDER}/counterparties"),
+            ("GET", f"{_OLDER}/counterparties/{{counterparty_id}}"),
         ]
     ),
     ("PATCH", _OLDER): {"email": "a@example.org"},
@@ -225,6 +238,13 @@ PARTNER = {
             "trade_id": "{transfer_id}", "pocket_id": "{pocket_id}", "cusip": "912797PX6",
         },
     },
+    ("POST", f"{_OLDER}/counterparties/linking-provider/link-token"): {
+        "client_name": "x", "redirect_uri": "https://x.example/",
+    },
+    ("POST", f"{_OLDER}/counterparties/linking-provider"): {
+        "public_token": "public-sandbox-x", "accounts": [{"id": "x"}],
+    },
+    ("POST", f"{_OLDER}/counterparties/{{counterparty_id}}/linking-provider/verify"): {},
     ("POST", f"{_BOX}/counterparty-verification"): {
         "counterparty_id": "{awaited_id}", "status": "APPROVED",
     },
@@ -255,6 +275,14 @@ def filled(value, names):
     if isinstance(value, dict):
         return {key: filled(each, names) for key, each in value.items()}
     return value
+
+
+_MEANT = {
+    f"{_ASKED_ONE}/status": {"transfer_id": "waiting_id"},
+    _ASKED_ONE: {"transfer_id": "asked_id"},
+    "/verify-micro-deposits": {"counterparty_id": "awaited_id"},
+    "/{member_id}/invite": {"member_id": "invited_id"},
+}
 
 
 def names_at(path, names):

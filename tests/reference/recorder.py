@@ -42,8 +42,11 @@ ACCOUNT: dict[str, Any] = {
 DEPOSITS = {"amounts": [11, 22]}
 
 _AT = "2025-06-02T13:00:00.000000Z"
-ON_THE_WALL = {"Subscription": {"time_created": _AT, "updated_at": _AT}}
-"""Fields of objects that live on the wall clock."""
+ON_THE_WALL = {
+    "AuthorizationRequest": {"content_hash": "9b" * 32},
+    "Subscription": {"time_created": _AT, "updated_at": _AT},
+}
+"""Fields of objects that live on the wall clock, or on chance."""
 
 
 class Recorder:

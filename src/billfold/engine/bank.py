@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from billfold.kit.settings import Settings
     from billfold.ports.exchange import Rails
     from billfold.ports.files import FileStore, Inspection
+    from billfold.ports.linking import LinkingProvider
 
 Handler = Callable[["Bank", Appointment], Awaitable[None]]
 """Keeps one appointment. Doing it twice changes nothing the second time."""
@@ -40,6 +41,7 @@ class Bank:
         "engine",
         "files",
         "inspection",
+        "linking",
         "market",
         "pager",
         "pool",
@@ -65,6 +67,7 @@ class Bank:
         rails: Rails,
         files: FileStore,
         inspection: Inspection,
+        linking: LinkingProvider | None = None,
     ) -> None:
         self.pool = pool
         self.engine = engine
@@ -78,6 +81,7 @@ class Bank:
         self.rails = rails
         self.files = files
         self.inspection = inspection
+        self.linking = linking
         self.agenda: Agenda = {}
         """Who keeps which kind of appointment: the wiring says so."""
         self.directory = Directory(pool)

@@ -54,11 +54,13 @@ from billfold.flows.verify_counterparty import (
     DecideVerification,
     ExpireVerification,
     FailVerification,
+    SettleLink,
     confirm_deposits,
     correct_account,
     decide_verification,
     expire_verification,
     fail_verification,
+    settle_link,
 )
 from billfold.flows.wire_moves import (
     CompleteWire,
@@ -92,6 +94,7 @@ FLOWS: dict[type[Command], Flow] = {
     RejectWire: reject_wire,
     SendWire: send_wire,
     ReturnFromSuspense: return_from_suspense,
+    SettleLink: settle_link,
     SetPocketState: set_pocket_state,
     SubmitWire: submit_wire,
     TransferOnUs: transfer_on_us,

@@ -46,6 +46,13 @@ class ExpireVerification(Command, frozen=True, kw_only=True):
     counterparty_id: UUID
 
 
+class SettleLink(Command, frozen=True, kw_only=True):
+    """Go on by what the linking provider says of the account now."""
+
+    counterparty_id: UUID
+    link_status: str
+
+
 class CorrectAccount(Command, frozen=True, kw_only=True):
     """Use what the account's bank says in a notification of change from now on."""
 
@@ -117,6 +124,23 @@ def expire_verification(books: Books, cmd: ExpireVerification, ctx: Context) -> 
         return _outcome(payee)
     expired = rules.ended(payee.verification, "EXPIRED", "No wire came from the account in time.")
     return _outcome(payee, _move(book, ctx, payee, "UNLINKED", expired))
+
+
+def settle_link(books: Books, cmd: SettleLink, ctx: Context) -> Outcome:
+    """VERIFIED or UNLINKED when the provider is done; what is decided stays as it is."""
+    book = book_of(books, cmd.customers[0])
+    payee = known(book, cmd.counterparty_id)
+    if payee.status != "PENDING" or payee.verification["type"] != "linking_provider":
+        return _outcome(payee)
+    account = {**payee.verification["account"], "status": cmd.link_status}
+    told = {**payee.verification, "account": account}
+    status = rules.LINKED_AS[cmd.link_status]
+    if status == "PENDING_REVIEW":
+        _write(book, ctx, msgspec.structs.replace(payee, verification=told))
+        return _outcome(payee)
+    over = rules.ended(told, status, f"The account's bank says: {cmd.link_status}.")
+    moved = "VERIFIED" if status == "APPROVED" else "UNLINKED"
+    return _outcome(payee, _move(book, ctx, payee, moved, over))
 
 
 def correct_account(books: Books, cmd: CorrectAccount, ctx: Context) -> Outcome:

@@ -28,7 +28,7 @@ from billfold.kit.paging import Pager
 from billfold.kit.settings import Settings
 from billfold.migrations import runner
 from billfold.wiring.appointments import appointments
-from billfold.wiring.exchanging import files_of, rails_of
+from billfold.wiring.exchanging import files_of, linking_of, rails_of
 
 if TYPE_CHECKING:
     from billfold.kit.db import Connection, Pool
@@ -71,6 +71,7 @@ async def open_bank(
             rails=rails_of(settings),
             files=files_of(settings),
             inspection=ChildInspection(),
+            linking=linking_of(settings, seed),
         )
         bank.agenda.update(appointments())
         await engine.start()
