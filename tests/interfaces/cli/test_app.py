@@ -33,7 +33,7 @@ def test_every_command_of_the_house_is_there():
     top = {words[0] for words in ALL}
     assert top == {
         "audit", "bench", "calendar", "client", "clock", "deprecations", "doctor", "listen",
-        "market", "migrate", "openapi", "partner", "people", "pocket", "sandbox", "serve",
+        "market", "migrate", "openapi", "partner", "people", "pocket", "review", "sandbox", "serve",
         "trigger", "verify", "worker",
     }  # fmt: skip
     assert {words[1] for words in ALL if words[0] == "clock" and len(words) > 1} == {

@@ -30,7 +30,6 @@ BODIES = {
     ("POST", "recover"): {"since": "2025-06-02T09:00:00Z"},
     ("POST", "replay-missing"): {"since": "2025-06-02T09:00:00Z"},
     ("POST", "resend"): {"event_id": UNKNOWN},
-    ("POST", "verify-micro-deposits"): {"amounts": [11, 22]},
     ("POST", "link-token"): {"client_name": "x", "redirect_uri": "https://x.example/"},
     ("POST", "linking-provider"): {"public_token": "x", "accounts": [{"id": "x"}]},
     ("PATCH", "portal_id"): {"name": "x"},
