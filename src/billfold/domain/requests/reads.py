@@ -28,11 +28,12 @@ _COLUMNS = f"""
 SELECT q.customer_id, q.request_id, q.type, q.pocket_id, q.counterparty_id, q.amount, q.content,
        q.content_hash, q.asked, q.member_id, q.user_id, q.client_id, q.reviewers, q.terms,
        CASE WHEN {_IS_OVER} THEN 'EXPIRED' ELSE q.status END AS status,
-       CASE WHEN q.reason IS NOT NULL THEN 'REJECTED'
+       CASE WHEN q.status <> 'APPROVED' THEN 'NOT_STARTED'
+            WHEN q.reason IS NOT NULL THEN 'REJECTED'
             WHEN 'PENDING' IN (t.status, w.status) THEN 'PROCESSING'
             ELSE coalesce(t.status, w.status, 'NOT_STARTED') END AS execution,
-       coalesce(q.reason, t.reason, w.reason) AS reason, coalesce(w.fee, 0) AS fee,
-       q.created_at, q.updated_at, q.expires_at
+       CASE WHEN q.status = 'APPROVED' THEN coalesce(q.reason, t.reason, w.reason) END AS reason,
+       coalesce(w.fee, 0) AS fee, q.created_at, q.updated_at, q.expires_at
   FROM transfer_request q
   LEFT JOIN transfer t ON t.customer_id = q.customer_id AND t.transfer_id = q.request_id
   LEFT JOIN wire w ON w.customer_id = q.customer_id AND w.wire_id = q.request_id
