@@ -10,6 +10,7 @@ import typer
 
 from billfold import __version__
 from billfold.interfaces.cli import (
+    approvals,
     audit,
     clients,
     clock,
@@ -59,6 +60,7 @@ def build_app(ground: Ground, *more: Callable[..., None]) -> typer.Typer:
     app.command(epilog=example("billfold deprecations"))(reference.deprecations)
     for command in more:
         app.command(epilog=example(f"billfold {command.__name__} --quick"))(command)
+    app.add_typer(approvals.app, name="approvals")
     app.add_typer(audit.app, name="audit")
     app.add_typer(clients.app, name="client")
     app.add_typer(clock.app, name="clock")
