@@ -16,7 +16,7 @@ from billfold.kit import ids
 async def members(bank, world, calling):
     """The calls of two administrators, and two Pockets of their company."""
     customer = await world.customer()
-    calls = []
+    calls: list[CustomerApi] = []
     for _ in range(2):
         async with bank.pool.acquire() as conn:
             if not calls:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import TYPE_CHECKING, Annotated
 from uuid import UUID
 
@@ -36,7 +37,7 @@ CustomerId = Annotated[UUID, typer.Argument(help="The id of the customer.")]
 def list_waiting(ctx: typer.Context, customer: CustomerId) -> None:
     """List the transfers and the sensitive changes of a customer that wait."""
 
-    async def work(bank: Bank) -> list[tuple[object, ...]]:
+    async def work(bank: Bank) -> list[tuple[UUID, str, datetime]]:
         now = await bank.now()
         transfers = await requests.list_requests(
             bank.pool, customer, Filters(statuses=["PENDING"]), None, now=now, descending=False,
