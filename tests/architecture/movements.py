@@ -5,17 +5,14 @@
 
 from datetime import date
 
+from tests.architecture.movements_of_counterparties import OF_COUNTERPARTIES
 from tests.architecture.movements_of_house import OF_THE_HOUSE
-from tests.architecture.movements_of_payees import OF_PAYEES
-from tests.architecture.world import SEED, World
+from tests.architecture.world import World
 
 from billfold.flows.customers import CloseCustomer, UpdateCustomer
-from billfold.flows.enrol import EnrolCustomer
-from billfold.flows.house import Block, CloseHouseDay
 from billfold.flows.pockets import SetPocketState, UpdatePocket
 from billfold.flows.portals import OpenPortal, UpdatePortal
 from billfold.flows.wire_moves import CompleteWire, RejectWire, SubmitWire
-from billfold.kit.ids import command_id, derive
 
 
 def _three_lots(world, customer, pocket):
@@ -229,35 +226,6 @@ def the_fee_is_charged():
     return _fee(1_000_000_00)
 
 
-# -- the house ---------------------------------------------------------------------------
-
-
-def _settled(side):
-    world = World()
-    house = derive(SEED, command_id("architecture", "the house"), 0)
-    world.do(
-        EnrolCustomer, house, partner_id=None, role="house", type="BUSINESS", name="House",
-        profile={},
-    )  # fmt: skip
-    world.forget()
-    day = world.books[house].business_date
-    block = Block(day, "912797PT8", 99_754_125, side, 2506, 2506 * 9975 + 1050)
-    world.do(CloseHouseDay, house, day=day, blocks=(block,))
-    return world.moved()
-
-
-def the_house_settles_what_was_bought():
-    return _settled("BUY")
-
-
-def the_house_settles_what_was_sold():
-    return _settled("SELL")
-
-
-def the_house_settles_what_matured():
-    return _settled("MATURITY")
-
-
 # -- what moves no money -----------------------------------------------------------------
 
 
@@ -350,9 +318,6 @@ MOVEMENTS = (
         "A bill matures and the money stays": a_bill_matures_and_the_money_stays,
         "The fee is charged": the_fee_is_charged,
         "A day of a pocket ends": a_day_of_a_pocket_ends,
-        "The house settles what was bought": the_house_settles_what_was_bought,
-        "The house settles what was sold": the_house_settles_what_was_sold,
-        "The house settles what matured": the_house_settles_what_matured,
         "A customer is enrolled": a_customer_is_enrolled,
         "A customer changes": a_customer_changes,
         "A customer leaves": a_customer_leaves,
@@ -363,6 +328,6 @@ MOVEMENTS = (
         "A portal changes or closes": a_portal_changes_or_closes,
         "Nothing is due": nothing_is_due,
     }
+    | OF_COUNTERPARTIES
     | OF_THE_HOUSE
-    | OF_PAYEES
 )

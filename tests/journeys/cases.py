@@ -231,6 +231,9 @@ PARTNER = {
     ("POST", f"{_BOX}/customers"): _NAME,
     ("POST", f"{_BOX}/fund"): {"account_id": "{pocket_id}", "amount_usdc": 1_00, "count": 1},
     ("POST", f"{_BOX}/pockets/{{pocket_id}}"): {"real_time_yield": True},
+    ("POST", f"{_BOX}/security-transfer"): {
+        "account_id": "{pocket_id}", "direction": "IN", "cusip": "912797PT8", "quantity": 1,
+    },
     ("POST", f"{_BOX}/webhook"): {
         "event_id": "8c2e6f1a-0d3b-4f7e-8a9c-5b1d2e3f4a61", "event_type": "trades.maturity",
         "timestamp": "2025-06-02T09:00:00-04:00", "customer_id": "{customer_id}",

@@ -115,7 +115,7 @@ def a_linked_account_is_settled():
     return world.moved()
 
 
-OF_PAYEES = {
+OF_COUNTERPARTIES = {
     "A counterparty is linked": a_counterparty_is_linked,
     "A counterparty waits for a wire": a_counterparty_waits_for_a_wire,
     "A counterparty changes or is unlinked": a_counterparty_changes_or_is_unlinked,
