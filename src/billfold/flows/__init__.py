@@ -64,11 +64,13 @@ from billfold.flows.verify_counterparty import (
     DecideVerification,
     ExpireVerification,
     FailVerification,
+    SettleLink,
     confirm_deposits,
     correct_account,
     decide_verification,
     expire_verification,
     fail_verification,
+    settle_link,
 )
 from billfold.flows.wire_moves import (
     CompleteWire,
@@ -106,6 +108,7 @@ FLOWS: dict[type[Command], Flow] = {
     ReturnFromSuspense: return_from_suspense,
     RejectWire: reject_wire,
     SendWire: send_wire,
+    SettleLink: settle_link,
     SetPocketState: set_pocket_state,
     SubmitWire: submit_wire,
     TakeBackWire: take_back_wire,

@@ -11,6 +11,7 @@ import typer
 from billfold import __version__
 from billfold.interfaces.cli import (
     adjusting,
+    approvals,
     audit,
     clearing,
     clients,
@@ -25,6 +26,7 @@ from billfold.interfaces.cli import (
     pockets,
     proof,
     reference,
+    review,
     running,
     sandbox,
     suspense,
@@ -37,6 +39,7 @@ from billfold.kit.errors import BillfoldError, InvalidInput
 from billfold.kit.setting_mistakes import SettingsError
 
 _GROUPS = {
+    "approvals": approvals.app,
     "audit": audit.app,
     "client": clients.app,
     "credit": adjusting.app,
@@ -47,6 +50,7 @@ _GROUPS = {
     "partner": partners.app,
     "people": people.app,
     "pocket": pockets.app,
+    "review": review.app,
     "market": market.market,
     "calendar": market.calendar,
     "wires": wires.app,
