@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from billfold.domain import counterparties
+from billfold.domain import ach, counterparties
 
 if TYPE_CHECKING:
     from billfold.engine.job import Job
@@ -18,7 +18,7 @@ Look = Callable[
 ]
 """Reads those of some objects of some customers that are of one noun: (customer, id, object)."""
 
-LOOKS: tuple[Look, ...] = (counterparties.look_up,)
+LOOKS: tuple[Look, ...] = (counterparties.look_up, ach.look_up)
 
 
 async def look(conn: Connection, batch: Sequence[Job], books: Mapping[UUID, Book]) -> None:

@@ -4,6 +4,7 @@ Owns every decision that moves money or bills. Never touches the database, HTTP 
 `FLOWS` maps each command to the function that decides it.
 """
 
+from billfold.flows.collect_ach import CollectAch, collect_ach
 from billfold.flows.command import Command, Flow
 from billfold.flows.counterparties import (
     AddOnUsCounterparty,
@@ -20,6 +21,8 @@ from billfold.flows.customers import (
 from billfold.flows.due import CatchUp, nothing_more
 from billfold.flows.enrol import EnrolCustomer, enrol_customer
 from billfold.flows.house import CloseHouseDay, close_house_day
+from billfold.flows.micro_deposits import SendMicroDeposits, send_micro_deposits
+from billfold.flows.originate_ach import OriginateAch, originate_ach
 from billfold.flows.pockets import (
     OpenPocket,
     SetPocketState,
@@ -30,6 +33,11 @@ from billfold.flows.pockets import (
 )
 from billfold.flows.portals import OpenPortal, UpdatePortal, open_portal, update_portal
 from billfold.flows.receive import ReceiveMoney, receive_money
+from billfold.flows.receive_ach import GiveBackAch, ReceiveAch, give_back_ach, receive_ach
+from billfold.flows.return_ach import NoteAchChange, ReturnAch, note_ach_change, return_ach
+from billfold.flows.reverse_ach import RetryAch, ReverseAch, retry_ach, reverse_ach
+from billfold.flows.review_ach import ReviewAch, review_ach
+from billfold.flows.send_ach import CountAchSettled, SendAch, count_ach_settled, send_ach
 from billfold.flows.transfer_on_us import TransferOnUs, transfer_on_us
 
 FLOWS: dict[type[Command], Flow] = {
@@ -37,10 +45,22 @@ FLOWS: dict[type[Command], Flow] = {
     CatchUp: nothing_more,
     CloseCustomer: close_customer,
     CloseHouseDay: close_house_day,
+    CollectAch: collect_ach,
+    CountAchSettled: count_ach_settled,
     EnrolCustomer: enrol_customer,
+    GiveBackAch: give_back_ach,
+    NoteAchChange: note_ach_change,
     OpenPocket: open_pocket,
     OpenPortal: open_portal,
+    OriginateAch: originate_ach,
+    ReceiveAch: receive_ach,
     ReceiveMoney: receive_money,
+    RetryAch: retry_ach,
+    ReturnAch: return_ach,
+    ReverseAch: reverse_ach,
+    ReviewAch: review_ach,
+    SendAch: send_ach,
+    SendMicroDeposits: send_micro_deposits,
     SetPocketState: set_pocket_state,
     TransferOnUs: transfer_on_us,
     UpdateCounterparty: update_counterparty,

@@ -67,6 +67,7 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
     ach_credit_lien_days: int = 0
     sandbox: bool = True
     routing_number: str = ""
+    ach_review_above_cents: int = 1_000_000_00
 
 
 class Context:

@@ -27,6 +27,8 @@ class Draft:
 
     __slots__ = (
         "accounts",
+        "ach_answers",
+        "ach_entries",
         "activities",
         "agenda",
         "commands",
@@ -61,6 +63,8 @@ class Draft:
         self.portals: list[tuple[Any, ...]] = []
         self.counterparties: list[tuple[Any, ...]] = []
         self.transfers: list[tuple[Any, ...]] = []
+        self.ach_answers: list[tuple[Any, ...]] = []
+        self.ach_entries: list[tuple[Any, ...]] = []
         self.settlements: list[tuple[Any, ...]] = []
         self.retired: list[Lot] = []
         # Appointments of the business clock: (kind, object_id, customer_id, at).
