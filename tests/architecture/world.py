@@ -7,6 +7,8 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 from uuid import UUID
 
+from billfold.domain import wires
+from billfold.domain.counterparties import Payee
 from billfold.domain.tbills import Market
 from billfold.engine.write import COLUMNS
 from billfold.flows import FLOWS
@@ -16,6 +18,7 @@ from billfold.flows.due import CatchUp, catch_up, refresh_due
 from billfold.flows.enrol import EnrolCustomer
 from billfold.flows.pockets import OpenPocket
 from billfold.flows.receive import ReceiveMoney
+from billfold.flows.send_wire import SendWire
 from billfold.flows.transfer_on_us import TransferOnUs
 from billfold.kit.calendars import Calendars
 from billfold.kit.dates import et_instant
@@ -25,11 +28,20 @@ CALENDARS = Calendars()
 MARKET = Market.packaged(CALENDARS)
 SEED = b"seed of the architecture tests"
 PARTNER = UUID("8f3b6f60-0000-4000-8000-00000000aaaa")
+PAYEE = Payee(
+    counterparty_id=UUID("5c2a0f6e-8a55-4a0a-9d0e-2f8f0f3f7b11"),
+    type="wire",
+    status="VERIFIED",
+    counterparty_name={"type": "business", "business_name": "Beta LLC"},
+    verification={"type": "supporting_documents"},
+    details={"routing_number": "121182904", "identifier": "5647772655"},
+)
 OPENING = datetime(2025, 5, 29, 13, tzinfo=UTC)
 
 # Lists of a draft that `engine.write.COLUMNS` does not name, and the tables they go to.
 _TABLES = {name: table for name, (table, _) in COLUMNS.items()} | {
     "accounts": "account", "journals": "journal", "legs": "leg", "retired": "account",
+    "agenda": "agenda",
 }  # fmt: skip
 _OF_EVERY_COMMIT = frozenset({"commands"})
 
@@ -110,6 +122,23 @@ class World:
             partner_id=PARTNER, **fields,
         )  # fmt: skip
 
+    def send_wire(self, customer, origin, cents):
+        """Send a wire to a counterparty that the book has looked at."""
+        self.books[customer].seen = {PAYEE.counterparty_id: PAYEE}
+        return self.do(
+            SendWire, customer, wire_id=None, pocket_id=origin[0], amount=cents,
+            counterparty_id=PAYEE.counterparty_id,
+        )  # fmt: skip
+
+    def see_wire(self, customer, status):
+        """Let the book look at the wire it drafted last, as it is later; return its id."""
+        book = self.books[customer]
+        drafted = dict(zip(wires.COLUMNS, book.draft.wires[-1], strict=True))
+        row = wires.WireRow(**drafted | {"status": status})
+        self.forget()
+        book.seen = {row.wire_id: wires.SeenWire(row, returned=False)}
+        return row.wire_id
+
     def catch_up(self, customer):
         """Do what is due."""
         self.do(CatchUp, customer)
@@ -120,7 +149,7 @@ class World:
         """What was drafted so far is written: only what comes now is looked at."""
         for book in self.books.values():
             self._note_names(book)
-            refresh_due(book, CALENDARS)
+            book.due_at = refresh_due(book, CALENDARS)
             book.settle()
 
     def moved(self, *customers):

@@ -3,14 +3,13 @@
 import httpx
 import pytest
 from tests.client.bridge import Bridge
+from tests.interfaces.apps import lend_customer_app, lend_partner_app, take_back
 from tests.interfaces.customer_api.conftest import world
 from tests.interfaces.partner_client import close_app
 from tests.whole_bank import bank
 
 from billfold.interfaces.auth.app import create_auth_app
-from billfold.interfaces.customer_api.app import create_customer_app
 from billfold.wiring.houses import Houses
-from billfold.wiring.serving import make_partner_app
 
 __all__ = ["bank", "world"]
 
@@ -18,11 +17,12 @@ __all__ = ["bank", "world"]
 @pytest.fixture
 async def bridge(bank):
     """Everything a server of the bank answers, by host name."""
-    partner, auth = make_partner_app(bank), create_auth_app(bank)
-    customer = create_customer_app(bank)
+    partner, auth = lend_partner_app(bank), create_auth_app(bank)
+    customer = lend_customer_app(bank)
     yield Bridge(Houses(bank.settings, partner=partner, auth=auth, customer=customer))
-    for app in (partner, auth, customer):
-        await close_app(app)
+    await close_app(auth)
+    for app in (partner, customer):
+        await take_back(app)
 
 
 @pytest.fixture

@@ -3,12 +3,12 @@
 import uuid
 
 import pytest
-from tests.interfaces.partner_client import PartnerClient, close_app, new_partner
+from tests.interfaces.apps import lend_partner_app, take_back
+from tests.interfaces.partner_client import PartnerClient, new_partner
 from tests.whole_bank import bank
 
 from billfold.engine.house_day import close_house_days
 from billfold.engine.verify import verify_bank
-from billfold.wiring.serving import make_partner_app
 
 __all__ = ["bank", "town"]
 
@@ -80,11 +80,11 @@ class Town:
 @pytest.fixture
 async def town(bank):
     """A bank with two partners; the stories are the first one's."""
-    app = make_partner_app(bank)
+    app = lend_partner_app(bank)
     first = await new_partner(bank, "acme", features=("customer_closure",))
     second = await new_partner(bank, "zenith")
     client, foreigner = PartnerClient(app, first), PartnerClient(app, second)
     yield Town(bank, app, client, foreigner)
     await client.close()
     await foreigner.close()
-    await close_app(app)
+    await take_back(app)

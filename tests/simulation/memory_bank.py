@@ -27,6 +27,7 @@ CUSTOMERS_OWN = frozenset({"cash", "lot"})
 LISTS = (
     "journals", "legs", "trades", "activities", "events", "commands", "snapshots", "liens",
     "customers", "directory", "portals", "counterparties", "transfers", "settlements",
+    "wires", "wire_messages", "agenda",
 )  # fmt: skip
 
 

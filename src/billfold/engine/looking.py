@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from billfold.domain import ach, counterparties
+from billfold.domain.wires.reads import look_up as look_up_wires
 
 if TYPE_CHECKING:
     from billfold.engine.job import Job
@@ -18,7 +19,7 @@ Look = Callable[
 ]
 """Reads those of some objects of some customers that are of one noun: (customer, id, object)."""
 
-LOOKS: tuple[Look, ...] = (counterparties.look_up, ach.look_up)
+LOOKS: tuple[Look, ...] = (counterparties.look_up, ach.look_up, look_up_wires)
 
 
 async def look(conn: Connection, batch: Sequence[Job], books: Mapping[UUID, Book]) -> None:

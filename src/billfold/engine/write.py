@@ -18,7 +18,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.domain import agenda
+from billfold.domain import agenda, wires
 from billfold.domain.ach.types import AchEntry
 from billfold.domain.agenda import Appointment
 from billfold.engine.image import image_of
@@ -73,6 +73,8 @@ COLUMNS: dict[str, tuple[str, tuple[str, ...]]] = {
     "settlements": ("settlement", (
         "settles_on", "cusip", "price_micros", "side", "closed_on", "units",
         "customers_cents", "block_cents")),
+    "wires": ("wire", wires.COLUMNS),
+    "wire_messages": ("wire_message", wires.QUEUED_COLUMNS),
 }  # fmt: skip
 _ACCOUNT = ("customer_id", "account_no", "kind", "pocket_id", "asset", "acquired_on")
 JOURNAL_COLUMNS = (
@@ -118,7 +120,8 @@ _MOVE_POCKETS = (
 _pocket_row: Callable[[PocketBook], tuple[Any, ...]] = attrgetter(*_POCKET_COLUMNS)
 _counters: Callable[[PocketBook], tuple[Any, ...]] = attrgetter(*_COUNTERS)
 _KEYS = {"customer": None, "portal": "portal_id", "counterparty": "counterparty_id",
-         "transfer": "transfer_id", "ach_entry": "ach_id", "lien": "lien_id"}  # fmt: skip
+         "transfer": "transfer_id", "wire": "wire_id", "ach_entry": "ach_id",
+         "lien": "lien_id"}  # fmt: skip
 
 _TABLE_AND_CHANGE = itemgetter(0, 2)
 

@@ -38,7 +38,16 @@ from billfold.flows.return_ach import NoteAchChange, ReturnAch, note_ach_change,
 from billfold.flows.reverse_ach import RetryAch, ReverseAch, retry_ach, reverse_ach
 from billfold.flows.review_ach import ReviewAch, review_ach
 from billfold.flows.send_ach import CountAchSettled, SendAch, count_ach_settled, send_ach
+from billfold.flows.send_wire import SendWire, send_wire
 from billfold.flows.transfer_on_us import TransferOnUs, transfer_on_us
+from billfold.flows.wire_moves import (
+    CompleteWire,
+    RejectWire,
+    SubmitWire,
+    complete_wire,
+    reject_wire,
+    submit_wire,
+)
 
 FLOWS: dict[type[Command], Flow] = {
     AddOnUsCounterparty: add_on_us_counterparty,
@@ -47,6 +56,7 @@ FLOWS: dict[type[Command], Flow] = {
     CloseHouseDay: close_house_day,
     CollectAch: collect_ach,
     CountAchSettled: count_ach_settled,
+    CompleteWire: complete_wire,
     EnrolCustomer: enrol_customer,
     GiveBackAch: give_back_ach,
     NoteAchChange: note_ach_change,
@@ -61,7 +71,10 @@ FLOWS: dict[type[Command], Flow] = {
     ReviewAch: review_ach,
     SendAch: send_ach,
     SendMicroDeposits: send_micro_deposits,
+    RejectWire: reject_wire,
+    SendWire: send_wire,
     SetPocketState: set_pocket_state,
+    SubmitWire: submit_wire,
     TransferOnUs: transfer_on_us,
     UpdateCounterparty: update_counterparty,
     UpdateCustomer: update_customer,

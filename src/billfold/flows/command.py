@@ -16,6 +16,7 @@ import msgspec
 
 from billfold.domain.audit.types import Origin
 from billfold.domain.tbills import less_spread
+from billfold.domain.wires.types import Hours
 from billfold.kit.ids import IdSource, command_id
 
 if TYPE_CHECKING:
@@ -68,6 +69,9 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
     sandbox: bool = True
     routing_number: str = ""
     ach_review_above_cents: int = 1_000_000_00
+    wire_hours: Hours = Hours()
+    wire_fee_cents: int = 0
+    correspondent: str = ""
 
 
 class Context:

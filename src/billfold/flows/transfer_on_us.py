@@ -7,7 +7,6 @@ commit. Within one customer `BANK_TRANSFER` sells here and buys there at T+1 pri
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from uuid import UUID
@@ -16,9 +15,10 @@ from billfold.domain import tbills
 from billfold.domain.events import kinds, payloads
 from billfold.flows import record
 from billfold.flows.command import Books, Command, Context, Outcome, book_of
-from billfold.flows.day_end import charge_fee, start_moving
-from billfold.flows.liquidate import liquidation_value, raise_cash, sell_all
+from billfold.flows.day_end import start_moving
+from billfold.flows.liquidate import liquidation_value
 from billfold.flows.receive import take_in
+from billfold.flows.withdraw import Short, withdraw
 from billfold.kit.dates import et_instant
 from billfold.kit.errors import NotFound, Refused
 from billfold.kit.ids import group_of, member_of
@@ -170,11 +170,13 @@ def _move_money(
     group = ctx.ids.next_group()
     settles_on = ctx.settles_on if within else ctx.business_date
     _begin(payer, ctx, settles_on)
-    amount = _raise(payer, origin, cmd, ctx, price_of, settles_on)
-    payer.post(origin.cash, origin.bank, amount)
-    origin.idle = min(origin.idle, origin.cash.balance)
-    leg_no = payer.post(origin.bank, payer.house_account("on_us"), amount)
-    origin.outflow += amount
+    try:
+        amount, leg_no = withdraw(
+            payer, origin, ctx, cmd.amount, price_of=price_of, settles_on=settles_on,
+            to=payer.house_account("on_us"),
+        )  # fmt: skip
+    except Short:
+        raise _Rejected("INSUFFICIENT_FUNDS") from None
     settles_at = et_instant(settles_on, 0) if within else payer.booked_at
     _show(
         payer, origin, cmd, leg_no, member_of(group, 1), direction="DEBIT", amount=amount,
@@ -198,32 +200,6 @@ def _move_money(
         )  # fmt: skip
         record.event(payee, ctx, kinds.ON_US_RECEIVED, told)
     return amount
-
-
-def _raise(
-    payer: Book,
-    origin: PocketBook,
-    cmd: TransferOnUs,
-    ctx: Context,
-    price_of: Callable[[str], int],
-    settles_on: date,
-) -> int:
-    """Make the amount free in cash and return it. Accrued fees and liens stay behind."""
-    if cmd.amount is None:
-        sell_all(payer, origin, ctx, price_of=price_of, settles_on=settles_on)
-        charge_fee(payer, origin, ctx)
-        amount = origin.cash.balance - origin.cash.reserved
-        if amount <= 0 or origin.liened(ctx.now):
-            raise _Rejected("INSUFFICIENT_FUNDS")
-        return amount
-    kept = tbills.charge(origin.fee_accrued)[0]
-    if origin.liens:
-        kept += origin.liened(ctx.now)
-    if kept and liquidation_value(origin, price_of) - kept < cmd.amount:
-        raise _Rejected("INSUFFICIENT_FUNDS")
-    if not raise_cash(payer, origin, ctx, cmd.amount, price_of=price_of, settles_on=settles_on):
-        raise _Rejected("INSUFFICIENT_FUNDS")
-    return cmd.amount
 
 
 def _begin(book: Book, ctx: Context, settles_on: date) -> None:

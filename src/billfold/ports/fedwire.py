@@ -98,6 +98,8 @@ class CreditTransfer(msgspec.Struct, frozen=True, kw_only=True, tag="pacs.008.00
     creditor_agent: Agent
     creditor: Party
     creditor_account: Account | None = None
+    instructions: Text140 | None = None
+    """What the bank of whoever is paid is asked to do."""
     remittance: Text140 | None = None
 
 

@@ -21,7 +21,12 @@ from billfold.interfaces.customer_api.app import create_customer_app
 from billfold.interfaces.http.late import LateApp
 from billfold.interfaces.http.newsroom import Newsroom, newsroom_of
 from billfold.interfaces.inbound.receive import receive
-from billfold.interfaces.partner_api.app import create_partner_app, partner_routes
+from billfold.interfaces.partner_api.app import (
+    build_partner_app,
+    create_partner_app,
+    move_in,
+    partner_routes,
+)
 from billfold.interfaces.sandbox import routes as sandbox_routes
 from billfold.interfaces.sandbox.simulation import Address, Sender
 from billfold.kit.collector import calm_collector
@@ -93,10 +98,20 @@ def make_partner_app(bank: Bank, newsroom: Newsroom | None = None) -> Litestar:
     """Return the Partner API of a bank; in a sandbox with the sandbox's operations."""
     if bank.settings.is_production:
         return create_partner_app(bank, routes=partner_routes(), newsroom=newsroom)
-    routes = partner_routes(sandbox_routes.ROUTES)
-    app = create_partner_app(bank, routes=routes, newsroom=newsroom)
-    sandbox_routes.set_up(app, bank, Simulated(SimulatedBank(bank.seed)))
+    app = build_sandbox_app()
+    move_into_sandbox(app, bank, newsroom)
     return app
+
+
+def build_sandbox_app() -> Litestar:
+    """Return the Partner API with the sandbox's operations, and no bank behind it yet."""
+    return build_partner_app(partner_routes(sandbox_routes.ROUTES))
+
+
+def move_into_sandbox(app: Litestar, bank: Bank, newsroom: Newsroom | None = None) -> None:
+    """Put a bank and its simulated world behind such an application."""
+    move_in(app, bank, newsroom)
+    sandbox_routes.set_up(app, bank, Simulated(SimulatedBank(bank.seed)))
 
 
 class Simulated:

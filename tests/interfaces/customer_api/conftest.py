@@ -1,15 +1,14 @@
 """A whole bank behind both APIs: a partner who moves its world, and members of his customers."""
 
 import pytest
+from tests.interfaces.apps import lend_customer_app, lend_partner_app, take_back
 from tests.interfaces.customer_api.desk import EVERYTHING, MemberDesk, join, token_for
 from tests.interfaces.partner_api.desk import Desk
-from tests.interfaces.partner_client import close_app, new_partner
+from tests.interfaces.partner_client import new_partner
 from tests.whole_bank import bank
 
 from billfold.engine.house_day import close_house_days
 from billfold.engine.verify import verify_bank
-from billfold.interfaces.customer_api.app import create_customer_app
-from billfold.wiring.serving import make_partner_app
 
 __all__ = ["bank"]
 
@@ -17,11 +16,11 @@ __all__ = ["bank"]
 @pytest.fixture
 async def world(bank):
     """The desk of the partner: he enrols customers and lets money arrive."""
-    app = make_partner_app(bank)
+    app = lend_partner_app(bank)
     desk = Desk(bank, app, await new_partner(bank))
     yield desk
     await desk.close()
-    await close_app(app)
+    await take_back(app)
     await close_house_days(bank, await bank.now())
     async with bank.pool.acquire() as conn:
         report = await verify_bank(conn, market=bank.market, vault=bank.vault)
@@ -30,9 +29,9 @@ async def world(bank):
 
 @pytest.fixture
 async def app(bank):
-    made = create_customer_app(bank)
+    made = lend_customer_app(bank)
     yield made
-    await close_app(made)
+    await take_back(made)
 
 
 @pytest.fixture

@@ -1,13 +1,13 @@
 """A whole bank behind its whole Partner API, and two partners who do not know of each other."""
 
 import pytest
+from tests.interfaces.apps import lend_partner_app, take_back
 from tests.interfaces.partner_api.desk import Desk
-from tests.interfaces.partner_client import close_app, new_partner
+from tests.interfaces.partner_client import new_partner
 from tests.whole_bank import bank
 
 from billfold.engine.house_day import close_house_days
 from billfold.engine.verify import verify_bank
-from billfold.wiring.serving import make_partner_app
 
 __all__ = ["bank"]
 
@@ -15,7 +15,7 @@ __all__ = ["bank"]
 @pytest.fixture
 async def desks(bank):
     """Make desks of partners; after the test the ledger must prove itself."""
-    app = make_partner_app(bank)
+    app = lend_partner_app(bank)
     opened = []
 
     async def open_desk(slug, **options):
@@ -25,7 +25,7 @@ async def desks(bank):
     yield open_desk
     for each in opened:
         await each.close()
-    await close_app(app)
+    await take_back(app)
     await close_house_days(bank, await bank.now())
     async with bank.pool.acquire() as conn:
         report = await verify_bank(conn, market=bank.market, vault=bank.vault)

@@ -118,6 +118,7 @@ _CREDIT_TRANSFER: Table = (
     Row("CdtTrfTxInf/CdtrAgt", "creditor_agent", _AGENT),
     Row("CdtTrfTxInf/Cdtr", "creditor", _PARTY),
     Row("CdtTrfTxInf/CdtrAcct", "creditor_account", _ACCOUNT),
+    Row("CdtTrfTxInf/InstrForCdtrAgt/InstrInf", "instructions", TEXT),
     Row("CdtTrfTxInf/RmtInf/Ustrd", "remittance", TEXT),
 )
 _PAYMENT_RETURN: Table = (

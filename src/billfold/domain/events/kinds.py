@@ -129,11 +129,11 @@ ACH_OUT_REJECTED = _for_partners(
     "transfers.ach.out.rejected", "An outgoing ACH entry was rejected or came back.", _ach
 )
 WIRE_OUT_PROCESSING = _for_both(
-    "transfers.wire.out.processing", "An outgoing wire was accepted.", _wire
+    "transfers.wire.out.processing", "An outgoing wire is on its way.", _wire
 )
-WIRE_OUT_SUCCESS = _for_both("transfers.wire.out.success", "An outgoing wire was sent.", _wire)
+WIRE_OUT_SUCCESS = _for_both("transfers.wire.out.success", "An outgoing wire has settled.", _wire)
 WIRE_OUT_REJECTED = _for_both(
-    "transfers.wire.out.rejected", "An outgoing wire was rejected; the money stays.", _wire
+    "transfers.wire.out.rejected", "An outgoing wire was rejected; the money is back.", _wire
 )
 WIRE_IN_SUCCESS = _for_both("transfers.wire.in.success", "An incoming wire was booked.", _wire)
 WIRE_IN_REJECTED = _for_both(

@@ -12,8 +12,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
-from billfold.engine.verify.report import DERIVED, MISSING, Findings
+from billfold.engine.verify.query import Query
+from billfold.engine.verify.report import MISSING, Findings
 from billfold.engine.verify.streams import PATIENCE_SECONDS
+from billfold.engine.verify.wires import WIRE_COMMANDS, WIRES
 from billfold.flows.portals import account_number, network_address
 
 if TYPE_CHECKING:
@@ -42,17 +44,8 @@ NOUNS = (
     Noun("portal", "portal_id", ("OpenPocket", "OpenPortal"), "created_at"),
     Noun("counterparty", "counterparty_id", ("AddOnUsCounterparty",), "created_at"),
     Noun("transfer", "transfer_id", ("TransferOnUs",), "created_at"),
+    Noun("wire", "wire_id", WIRE_COMMANDS, "created_at"),
 )
-
-
-class Query(NamedTuple):
-    """A query whose rows are bad ones; its columns are their key."""
-
-    check: str
-    table: str
-    wrong: str
-    sql: str
-    sureness: int = DERIVED
 
 
 async def check_nouns(conn: Connection, found: Findings, seed: bytes) -> None:
@@ -65,7 +58,7 @@ async def check_nouns(conn: Connection, found: Findings, seed: bytes) -> None:
             }
             found.add(query.check, query.table, key, query.wrong, query.sureness)
     await _check_numbers(conn, found, seed)
-    for name in ("portal", "counterparty", "transfer", "directory"):
+    for name in ("portal", "counterparty", "transfer", "wire", "directory"):
         found.checked[name] = await conn.fetchval(
             f"SELECT count(*) FROM {name}",
             timeout=PATIENCE_SECONDS,
@@ -92,6 +85,7 @@ def queries() -> Iterator[Query]:
     yield from _NAMES
     yield from _STATES
     yield from _TRANSFERS
+    yield from WIRES
 
 
 def _twice(table: str, key: str) -> Query:
@@ -107,8 +101,10 @@ def _births(noun: Noun) -> Iterator[Query]:
     kinds = ", ".join(f"'{kind}'" for kind in noun.made_by)
     born = f"""
       (SELECT customer_id, outcome->>'{noun.id_column}' AS id, min(booked_at) AS at
-         FROM command WHERE accepted AND kind IN ({kinds}) GROUP BY 1, 2)"""
-    check = "commands" if noun.name == "transfer" else "births"
+         FROM command
+        WHERE accepted AND kind IN ({kinds}) AND outcome->>'{noun.id_column}' IS NOT NULL
+        GROUP BY 1, 2)"""
+    check = "commands" if noun.name in {"transfer", "wire"} else "births"
     key = ", ".join(f"n.{column}" for column in noun.key)
     yield Query(
         check, noun.name, "no command made it, or not then",
@@ -170,7 +166,7 @@ _NAMES = (
                     WHERE p.customer_id = d.customer_id AND p.portal_id = d.object_id
                       AND d.value = p.network_address)
                OR d.kind NOT IN ('customer', 'pocket', 'portal', 'account', 'network',
-                                 'counterparty', 'transfer')
+                                 'counterparty', 'transfer', 'wire')
             ORDER BY 1, 2 LIMIT 100""",
     ),
     Query(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from billfold.engine.verify.nouns import Query
+from billfold.engine.verify.query import Query
 from billfold.engine.verify.report import DERIVED, MISSING, Findings
 from billfold.engine.verify.streams import PATIENCE_SECONDS
 

@@ -34,25 +34,53 @@ def customer_routes() -> list[ControllerRouterHandler]:
     return routes_of(str(__package__))
 
 
+class Tenant:
+    """The bank behind an application, and what the application keeps of it."""
+
+    bank: Bank
+    usher: Usher
+    newsroom: Newsroom
+
+    async def move_out(self) -> None:
+        """Let go of the bank."""
+        await self.newsroom.close()
+        await self.usher.close()
+
+
 def create_customer_app(bank: Bank, *, newsroom: Newsroom | None = None) -> Litestar:
     """Return the ASGI application of one worker. Whoever opens the bank starts its engine."""
-    usher = Usher(bank)
-    room = newsroom or newsroom_of(bank)
+    app = build_customer_app()
+    move_in(app, bank, newsroom)
+    return app
+
+
+def move_in(app: Litestar, bank: Bank, newsroom: Newsroom | None = None) -> None:
+    """Put a bank behind an application in which there is none, or from which one has moved out."""
+    tenant: Tenant = app.state.tenant
+    tenant.bank, tenant.usher = bank, Usher(bank)
+    tenant.newsroom = newsroom or newsroom_of(bank)
+    tenant.usher.operations = app.state.operations
+    app.asgi_handler = Frame(app.state.inside, bank.settings, tenant.usher.clock_face)
+
+
+def build_customer_app() -> Litestar:
+    """Return the application without a bank: what costs time, and is the same for all."""
+    tenant = Tenant()
 
     def the_bank() -> Bank:
-        return bank
+        return tenant.bank
 
     def the_newsroom() -> Newsroom:
-        return room
+        return tenant.newsroom
 
     with plain_signatures():
         app = Litestar(
             route_handlers=[
                 *customer_routes(),
                 *PAGES,
-                *reference_pages(lambda: customer_document(bank.settings)),
+                *reference_pages(lambda: customer_document(tenant.bank.settings)),
             ],
-            middleware=[DefineMiddleware(MemberDoor, usher=usher)],
+            middleware=[DefineMiddleware(MemberDoor, tenant=tenant)],
             dependencies={
                 "bank": Provide(the_bank, sync_to_thread=False),
                 "member": Provide(_the_member, sync_to_thread=False),
@@ -62,10 +90,10 @@ def create_customer_app(bank: Bank, *, newsroom: Newsroom | None = None) -> Lite
             request_class=ArrivedRequest,
             openapi_config=None,
             logging_config=None,
-            on_shutdown=[room.close, usher.close],
+            on_shutdown=[tenant.move_out],
         )
-    usher.operations = operations_of(app)
-    app.asgi_handler = Frame(app.asgi_handler, bank.settings, usher.clock_face)
+    app.state.tenant = tenant
+    app.state.inside, app.state.operations = app.asgi_handler, operations_of(app)
     return app
 
 

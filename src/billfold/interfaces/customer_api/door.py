@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 from uuid import UUID
 
 from billfold.domain import audit, oauth
@@ -74,17 +74,24 @@ class Usher(Keeper):
             await audit.record(conn, self.bank.vault, entry, now=member.wall)
 
 
+class Ushered(Protocol):
+    """Whoever has an usher, for the time being."""
+
+    usher: Usher
+
+
 class MemberDoor:
     """The ASGI layer between the router and the operations."""
 
-    def __init__(self, app: ASGIApp, usher: Usher) -> None:
+    def __init__(self, app: ASGIApp, tenant: Ushered) -> None:
         self._app = app
-        self._usher = usher
+        self._tenant = tenant
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let the request in, or raise why not."""
         handler: Any = scope["route_handler"]
-        operation = self._usher.operations.get(handler, OPTIONS)
+        usher = self._tenant.usher
+        operation = usher.operations.get(handler, OPTIONS)
         arrival, query = arrival_of(scope), scope["query_string"]
         arrival.body = await read_body(cast("HTTPScope", scope), receive)
         if operation.door == "open":
@@ -92,16 +99,16 @@ class MemberDoor:
             await self._app(scope, receive, send)
             return
         wall = wall_now()
-        access = await self._usher.access_of(arrival, query, wall)
+        access = await usher.access_of(arrival, query, wall)
         refusal = _refusal(operation, access)
         # Who may not do it is not told either what was answered to whoever might.
         key = None if refusal else _key_in(arrival, access)
         request = _request(arrival, query, operation, access, key)
-        visit = Visit(self._usher, operation, arrival, request, wall)
-        whom = _Whom(access, await self._usher.partner_of(access), refusal)
+        visit = Visit(usher, operation, arrival, request, wall)
+        whom = _Whom(access, await usher.partner_of(access), refusal)
         await visit.run(self._app, scope, receive, send, caller=whom)
         if whom.denied is not None and arrival.method not in READS:
-            await self._usher.note_denied(whom.denied, operation)
+            await usher.note_denied(whom.denied, operation)
 
 
 class _Whom:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 from uuid import UUID
 
 from billfold.domain.identity import Credential
@@ -133,17 +133,24 @@ class Doorkeeper(Keeper):
         return key
 
 
+class Kept(Protocol):
+    """Whoever has a doorkeeper, for the time being."""
+
+    keeper: Doorkeeper
+
+
 class Door:
     """The ASGI layer between the router and the operations."""
 
-    def __init__(self, app: ASGIApp, keeper: Doorkeeper) -> None:
+    def __init__(self, app: ASGIApp, tenant: Kept) -> None:
         self._app = app
-        self._keeper = keeper
+        self._tenant = tenant
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let the request in, or raise why not."""
         handler: Any = scope["route_handler"]
-        operation = self._keeper.operations.get(handler, OPTIONS)
+        keeper = self._tenant.keeper
+        operation = keeper.operations.get(handler, OPTIONS)
         arrival = arrival_of(scope)
         arrival.body = await read_body(cast("HTTPScope", scope), receive)
         if operation.door == "open":
@@ -151,8 +158,8 @@ class Door:
             await self._app(scope, receive, send)
             return
         wall = wall_now()
-        credential = await self._keeper.credential_of(arrival, wall)
-        key = self._keeper.check_signature(arrival, credential, required=operation.door == "signed")
+        credential = await keeper.credential_of(arrival, wall)
+        key = keeper.check_signature(arrival, credential, required=operation.door == "signed")
         request = Request(
             caller=credential.user_id,
             per_minute=credential.partner.rate_per_minute,
@@ -162,7 +169,7 @@ class Door:
             claims=arrival.method not in READS,
             moves_money=operation.moves_money,
         )
-        visit = Visit(self._keeper, operation, arrival, request, wall)
+        visit = Visit(keeper, operation, arrival, request, wall)
         await visit.run(self._app, scope, receive, send, caller=partial(_caller, credential))
 
 

@@ -49,30 +49,59 @@ def partner_routes(
     return [*routes_of(str(__package__)), *sandbox]
 
 
+class Tenant:
+    """The bank behind an application, and what the application keeps of it."""
+
+    bank: Bank
+    keeper: Doorkeeper
+    desk: LoginDesk
+    newsroom: Newsroom
+
+    async def move_out(self) -> None:
+        """Let go of the bank."""
+        await self.newsroom.close()
+        await self.keeper.close()
+
+
 def create_partner_app(
     bank: Bank, *, routes: Sequence[ControllerRouterHandler], newsroom: Newsroom | None = None
 ) -> Litestar:
     """Return the ASGI application of one worker. Whoever opens the bank starts its engine."""
-    keeper, desk = Doorkeeper(bank), LoginDesk(bank)
-    room = newsroom or newsroom_of(bank)
+    app = build_partner_app(routes)
+    move_in(app, bank, newsroom)
+    return app
+
+
+def move_in(app: Litestar, bank: Bank, newsroom: Newsroom | None = None) -> None:
+    """Put a bank behind an application in which there is none, or from which one has moved out."""
+    tenant: Tenant = app.state.tenant
+    tenant.bank, tenant.keeper, tenant.desk = bank, Doorkeeper(bank), LoginDesk(bank)
+    tenant.newsroom = newsroom or newsroom_of(bank)
+    tenant.keeper.operations = app.state.operations
+    app.asgi_handler = Frame(app.state.inside, bank.settings, tenant.keeper.clock_face)
+
+
+def build_partner_app(routes: Sequence[ControllerRouterHandler]) -> Litestar:
+    """Return the application without a bank: what costs time, and is the same for all."""
+    tenant = Tenant()
 
     def the_bank() -> Bank:
-        return bank
+        return tenant.bank
 
     def the_desk() -> LoginDesk:
-        return desk
+        return tenant.desk
 
     def the_newsroom() -> Newsroom:
-        return room
+        return tenant.newsroom
 
     with plain_signatures():
         app = Litestar(
             route_handlers=[
                 *routes,
                 *PAGES,
-                *reference_pages(lambda: partner_document(bank.settings, tuple(routes))),
+                *reference_pages(lambda: partner_document(tenant.bank.settings, tuple(routes))),
             ],
-            middleware=[DefineMiddleware(Door, keeper=keeper)],
+            middleware=[DefineMiddleware(Door, tenant=tenant)],
             dependencies={
                 "bank": Provide(the_bank, sync_to_thread=False),
                 "caller": Provide(_the_caller, sync_to_thread=False),
@@ -83,19 +112,18 @@ def create_partner_app(
             request_class=ArrivedRequest,
             openapi_config=None,
             logging_config=None,
-            on_shutdown=[room.close, keeper.close],
+            on_shutdown=[tenant.move_out],
         )
-    app.state.bank, app.state.partner_routes = bank, tuple(routes)
-    keeper.operations = operations_of(app)
-    app.asgi_handler = Frame(app.asgi_handler, bank.settings, keeper.clock_face)
+    app.state.tenant, app.state.partner_routes = tenant, tuple(routes)
+    app.state.inside, app.state.operations = app.asgi_handler, operations_of(app)
     return app
 
 
 def partner_openapi(app: Litestar, *, include_deprecated: bool = False) -> Document:
     """Return the OpenAPI document of the Partner API."""
-    bank: Bank = app.state.bank
+    tenant: Tenant = app.state.tenant
     return partner_document(
-        bank.settings, app.state.partner_routes, include_deprecated=include_deprecated
+        tenant.bank.settings, app.state.partner_routes, include_deprecated=include_deprecated
     )
 
 

@@ -1,0 +1,88 @@
+"""Reads of wires."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from billfold.domain.wires.types import COLUMNS, SeenWire, WireRow
+from billfold.kit.errors import NotFound
+
+if TYPE_CHECKING:
+    from asyncpg import Record
+
+    from billfold.kit.db import Connection, Pool
+
+_COLUMNS = ", ".join(f"w.{name}" for name in COLUMNS)
+_RETURNED = """EXISTS (SELECT 1 FROM wire r WHERE r.customer_id = w.customer_id
+                AND r.original_wire_id = w.wire_id AND r.status <> 'REJECTED')"""
+_LOOK = f"""
+SELECT {_COLUMNS}, {_RETURNED} AS returned FROM wire w
+ WHERE w.customer_id = ANY($1::uuid[]) AND w.wire_id = ANY($2::uuid[])
+"""  # noqa: S608 - our columns
+_GET = f"SELECT {_COLUMNS} FROM wire w WHERE w.customer_id = $1 AND w.wire_id = $2"  # noqa: S608
+_LIST = """
+SELECT {columns} FROM wire w
+ WHERE w.{owner} = $1 AND ($2::uuid IS NULL OR w.pocket_id = $2)
+   AND ($3::uuid IS NULL OR w.customer_id = $3) AND ($4::text IS NULL OR w.direction = $4)
+   AND ($5::timestamptz IS NULL OR (w.created_at, w.wire_id) {than} ($5, $6::uuid))
+ ORDER BY w.created_at {way}, w.wire_id {way} LIMIT $7
+"""
+
+
+def _list(owner: str, *, down: bool) -> str:
+    than, way = ("<", "DESC") if down else (">", "ASC")
+    return _LIST.format(columns=_COLUMNS, owner=owner, than=than, way=way)
+
+
+_LISTS = {
+    (owner, down): _list(owner, down=down)
+    for owner in ("customer_id", "partner_id")
+    for down in (True, False)
+}
+
+
+async def look_up(
+    conn: Connection, customer_ids: Sequence[UUID], ids: Sequence[UUID]
+) -> list[tuple[UUID, UUID, SeenWire]]:
+    """Return those of the ids that are wires of these customers, as flows look at them."""
+    seen = []
+    for row in await conn.fetch(_LOOK, customer_ids, ids):
+        wire = _row(row)
+        seen.append((wire.customer_id, wire.wire_id, SeenWire(wire, row["returned"])))
+    return seen
+
+
+async def get_wire(conn: Connection | Pool, customer_id: UUID, wire_id: UUID) -> WireRow:
+    """Return the customer's wire. Raises NotFound."""
+    row = await conn.fetchrow(_GET, customer_id, wire_id)
+    if row is None:
+        raise NotFound("There is no such wire.")
+    return _row(row)
+
+
+async def list_wires(
+    conn: Connection | Pool,
+    owner: str,
+    owner_id: UUID,
+    *,
+    pocket_id: UUID | None,
+    customer_id: UUID | None,
+    direction: str | None,
+    after: tuple[datetime, UUID] | None,
+    descending: bool,
+    limit: int,
+) -> list[WireRow]:
+    """Return wires of one owner, a `customer_id` or a `partner_id`, on from `after`."""
+    created_at, wire_id = after or (None, None)
+    rows = await conn.fetch(
+        _LISTS[owner, descending], owner_id, pocket_id, customer_id, direction, created_at,
+        wire_id, limit,
+    )  # fmt: skip
+    return [_row(row) for row in rows]
+
+
+def _row(row: Record) -> WireRow:
+    return WireRow(**{name: row[name] for name in COLUMNS})

@@ -1,0 +1,87 @@
+"""A wire as it is stored and as flows look at it."""
+
+from __future__ import annotations
+
+from datetime import datetime, time
+from typing import Any, NamedTuple
+from uuid import UUID
+
+import msgspec
+
+INCOMING, OUTGOING = "INCOMING", "OUTGOING"
+PAYMENT, REVERSAL, RETURN = "PAYMENT", "REVERSAL", "RETURN"
+
+
+class Hours(NamedTuple):
+    """When wires leave on a day on which the Reserve is open, Eastern time."""
+
+    opens: time = time(8)
+    domestic_until: time = time(16)
+    international_until: time = time(15)
+
+
+class WireRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A wire as stored. `request` and `message` are JSON text; `fee` and `amount` are cents.
+
+    `journal_no` is where it is booked; None when no money moved.
+    """
+
+    customer_id: UUID
+    wire_id: UUID
+    partner_id: UUID
+    pocket_id: UUID
+    portal_id: UUID | None = None
+    direction: str
+    wire_type: str
+    original_wire_id: UUID | None = None
+    status: str
+    reason: str | None = None
+    amount: int
+    fee: int = 0
+    counterparty_id: UUID | None = None
+    counterparty_name: str
+    reference_number: str
+    uetr: str
+    imad: str | None = None
+    omad: str | None = None
+    description: str | None = None
+    wire_instructions: str | None = None
+    end_to_end_identification: str | None = None
+    created_by: str | None = None
+    request: str = "{}"
+    message: str | None = None
+    transaction_id: UUID | None = None
+    journal_no: int | None = None
+    send_at: datetime | None = None
+    created_at: datetime
+    settled_at: datetime | None = None
+    updated_at: datetime
+
+    def as_row(self) -> tuple[Any, ...]:
+        """Return the values in the order of `COLUMNS`."""
+        return msgspec.structs.astuple(self)
+
+
+COLUMNS = WireRow.__struct_fields__
+"""The columns of the table, in the order of the row that a flow drafts."""
+
+
+class SeenWire(NamedTuple):
+    """A wire as a flow looks at it. `returned`: a return of it has been booked already."""
+
+    row: WireRow
+    returned: bool
+
+
+class QueuedMessage(msgspec.Struct, frozen=True, kw_only=True):
+    """A message that waits to be sent. `terms` is the JSON text of what it says (`messages`)."""
+
+    message_id: UUID
+    customer_id: UUID
+    wire_id: UUID
+    kind: str
+    send_at: datetime
+    terms: str
+
+
+QUEUED_COLUMNS = QueuedMessage.__struct_fields__

@@ -1,0 +1,296 @@
+"""A wire out: booked in full when it is accepted; the message waits until Fedwire takes it.
+
+The money is the rail's from then on, so nothing can lack later. `submit_wire` notes that the
+message has left, `complete_wire` that it has settled, `reject_wire` gives the money back.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, ClassVar
+from uuid import UUID
+
+from billfold.domain import wires
+from billfold.domain.events import kinds, payloads
+from billfold.flows import record
+from billfold.flows.command import Books, Command, Context, Outcome, book_of
+from billfold.flows.day_end import start_moving
+from billfold.flows.draft import as_json
+from billfold.flows.withdraw import Short, withdraw
+from billfold.kit.errors import NotFound, Refused
+from billfold.kit.ids import member_of
+
+if TYPE_CHECKING:
+    from billfold.domain.counterparties.types import Payee
+    from billfold.flows.book import Book
+    from billfold.flows.holdings import PocketBook
+
+WIRE_SEND = "wire.send"
+"""The appointment at which messages that wait are sent."""
+_TYPES = frozenset({"wire", "international_wire"})
+_PAID = frozenset({"LINKED", "VERIFIED"})
+_SCREENED_OUT = 2
+"""The last two digits of an amount that the sandbox's sanction screen stops (contract 10)."""
+
+
+class SendWire(Command, frozen=True, kw_only=True):
+    """Pay `amount` cents (None: everything, net of fees) to a counterparty by wire.
+
+    `looks_at` names the counterparty. `wire_instructions` override the counterparty's;
+    `request` is the JSON text of what was asked for.
+    """
+
+    needs_names: ClassVar[bool] = False
+
+    wire_id: UUID | None
+    pocket_id: UUID
+    amount: int | None
+    counterparty_id: UUID
+    description: str | None = None
+    wire_instructions: str | None = None
+    end_to_end_identification: str | None = None
+    created_by: str | None = None
+    unverified_wires: bool = False
+    request: str = "{}"
+
+
+def send_wire(books: Books, cmd: SendWire, ctx: Context) -> Outcome:
+    """Book the wire and queue its message; what the sanction screen stops is REJECTED unmoved.
+
+    Refuses: customer-not-open, pocket-not-open, pocket-frozen, counterparty-type-mismatch,
+    counterparty-not-linked, counterparty-not-verified, insufficient-funds. NotFound for a pocket
+    or counterparty that is not the customer's.
+    """
+    book = book_of(books, cmd.customers[0])
+    pocket = _may_pay(book, cmd)
+    payee = _may_be_paid(book, cmd)
+    wire_id = cmd.wire_id or ctx.ids.next()
+    if ctx.terms.sandbox and cmd.amount is not None and cmd.amount % 100 == _SCREENED_OUT:
+        _draft(book, pocket, cmd, ctx, payee, wire_id, amount=cmd.amount, booked=None)
+        _tell(book, ctx, kinds.WIRE_OUT_REJECTED, wire_id, cmd.pocket_id)
+        return _outcome(wire_id, "REJECTED", "SANCTION_SCREEN_FAILED", cmd.amount)
+    international = payee.type == "international_wire"
+    send_at = wires.leaves_at(
+        ctx.now, ctx.calendars, ctx.terms.wire_hours, international=international
+    )
+    group = ctx.ids.next_group()
+    amount = _book(book, pocket, cmd, ctx, payee, wire_id, group, send_at)
+    _draft(book, pocket, cmd, ctx, payee, wire_id, amount=amount, booked=(group, send_at))
+    _queue(book, cmd, ctx, payee, wire_id, amount, send_at)
+    return _outcome(wire_id, "PENDING", None, amount)
+
+
+# -- may it ---------------------------------------------------------------------------
+
+
+def _may_pay(book: Book, cmd: SendWire) -> PocketBook:
+    pocket = book.pockets.get(cmd.pocket_id)
+    if pocket is None:
+        raise NotFound
+    if book.account_status != "OPEN":
+        raise Refused("customer-not-open", f"The customer is {book.account_status}.")
+    if pocket.status == "FROZEN":
+        raise Refused("pocket-frozen", "The pocket is frozen: nothing leaves it.")
+    if pocket.status != "OPEN":
+        raise Refused("pocket-not-open", f"The pocket is {pocket.status}.")
+    return pocket
+
+
+def _may_be_paid(book: Book, cmd: SendWire) -> Payee:
+    payee: Payee | None = book.seen.get(cmd.counterparty_id)
+    if payee is None:
+        raise NotFound("There is no such counterparty.")
+    if payee.type not in _TYPES:
+        raise Refused(
+            "counterparty-type-mismatch",
+            f"The counterparty is of the type {payee.type}; a wire needs wire or "
+            "international_wire.",
+        )
+    if payee.status == "UNLINKED":
+        raise Refused("counterparty-not-linked", "The counterparty has been unlinked.")
+    unverified = payee.verification.get("type") == "unverified"
+    if payee.status not in _PAID or (unverified and not cmd.unverified_wires):
+        how = "is unverified" if unverified else f"is {payee.status}"
+        raise Refused("counterparty-not-verified", f"The counterparty {how}.")
+    return payee
+
+
+# -- booking --------------------------------------------------------------------------
+
+
+def _book(
+    book: Book,
+    pocket: PocketBook,
+    cmd: SendWire,
+    ctx: Context,
+    payee: Payee,
+    wire_id: UUID,
+    group: UUID,
+    send_at: datetime,
+) -> int:
+    """Post the payment and its fee; return the cents paid."""
+    start_moving(book, pocket, ctx)
+    book.begin(
+        "payment", command_id=ctx.command_id, now=ctx.now, business_date=ctx.business_date,
+        settles_on=ctx.business_date,
+    )  # fmt: skip
+    fee = ctx.terms.wire_fee_cents
+    try:
+        amount, leg_no = withdraw(
+            book, pocket, ctx, cmd.amount, price_of=ctx.t0_bid, settles_on=ctx.business_date,
+            to=book.house_account("rail:wire"), aside=fee,
+        )  # fmt: skip
+    except Short:
+        raise Refused(
+            "insufficient-funds", "The pocket cannot raise the amount and its fees today."
+        ) from None
+    record.activity(
+        book, pocket, leg_no=leg_no, activity_id=member_of(group, 1), transaction_id=group,
+        type="WIRE", direction="DEBIT", amount=amount, title="Wire sent",
+        description=cmd.description or f"Wire to {payee.name}", settles_at=send_at,
+        details={
+            "wire_type": wires.PAYMENT,
+            "wire_id": str(wire_id),
+            "original_wire_id": None,
+            "reference_number": wires.reference_of(ctx.seed, wire_id),
+            "counterparty_name": payee.name,
+            "counterparty_id": str(cmd.counterparty_id),
+            "portal_id": None,
+        },
+        remittance=_remittance(cmd),
+    )  # fmt: skip
+    if fee:
+        _charge(book, pocket, fee, group)
+    book.close()
+    return amount
+
+
+def _charge(book: Book, pocket: PocketBook, fee: int, group: UUID) -> None:
+    leg_no = book.post(pocket.cash, book.house_account("fees"), fee)
+    pocket.fees += fee
+    pocket.idle = min(pocket.idle, pocket.cash.balance)
+    record.activity(
+        book, pocket, leg_no=leg_no, activity_id=member_of(group, 2), transaction_id=group,
+        type="FEE", direction="DEBIT", amount=fee, title="Wire fee", description="Fee for a wire",
+        settles_at=book.booked_at, swept=False,
+        details={"fee_type": "WIRE_FEE", "related_transaction_id": str(group)},
+    )  # fmt: skip
+
+
+def _remittance(cmd: SendWire) -> dict[str, Any] | None:
+    reference = cmd.end_to_end_identification
+    if not cmd.description and not reference:
+        return None
+    return {
+        "unstructured": [cmd.description] if cmd.description else [],
+        "structured": {"end_to_end_identification": reference} if reference else None,
+    }
+
+
+# -- telling --------------------------------------------------------------------------
+
+
+def _draft(
+    book: Book,
+    pocket: PocketBook,
+    cmd: SendWire,
+    ctx: Context,
+    payee: Payee,
+    wire_id: UUID,
+    *,
+    amount: int,
+    booked: tuple[UUID, datetime] | None,
+) -> None:
+    """Write the wire down; `booked` is its transaction and when its message leaves."""
+    group, send_at = booked or (None, None)
+    put_wire(
+        book,
+        wires.WireRow(
+            customer_id=book.customer_id,
+            wire_id=wire_id,
+            partner_id=pocket.partner_id,
+            pocket_id=cmd.pocket_id,
+            direction=wires.OUTGOING,
+            wire_type=wires.PAYMENT,
+            status="PENDING" if booked else "REJECTED",
+            reason=None if booked else "SANCTION_SCREEN_FAILED",
+            amount=amount,
+            fee=ctx.terms.wire_fee_cents if booked else 0,
+            counterparty_id=cmd.counterparty_id,
+            counterparty_name=payee.name,
+            reference_number=wires.reference_of(ctx.seed, wire_id),
+            uetr=wires.uetr_of(ctx.seed, wire_id),
+            description=cmd.description,
+            wire_instructions=_instructions(cmd, payee),
+            end_to_end_identification=cmd.end_to_end_identification,
+            created_by=cmd.created_by,
+            request=cmd.request,
+            transaction_id=group,
+            journal_no=book.journal_no if booked else None,
+            send_at=send_at,
+            created_at=ctx.now,
+            updated_at=ctx.now,
+        ),
+    )
+
+
+def put_wire(book: Book, wire: wires.WireRow) -> None:
+    """Write a new wire down, under its id."""
+    book.draft.wires.append(wire.as_row())
+    book.draft.directory.append(("wire", str(wire.wire_id), book.customer_id, wire.wire_id))
+
+
+def _queue(
+    book: Book,
+    cmd: SendWire,
+    ctx: Context,
+    payee: Payee,
+    wire_id: UUID,
+    amount: int,
+    send_at: datetime,
+) -> None:
+    terms = wires.credit_transfer(
+        wire_id=wire_id,
+        uetr=wires.uetr_of(ctx.seed, wire_id),
+        amount=amount,
+        bank=ctx.terms.routing_number,
+        correspondent=ctx.terms.correspondent,
+        payer=book.name,
+        payee=payee.name,
+        details=payee.details,
+        international=payee.type == "international_wire",
+        description=cmd.description,
+        instructions=_instructions(cmd, payee),
+        end_to_end=cmd.end_to_end_identification,
+    )
+    queue_message(book, ctx, "pacs.008", wire_id, terms, send_at=send_at)
+
+
+def queue_message(
+    book: Book, ctx: Context, kind: str, wire_id: UUID, terms: wires.Terms, *, send_at: datetime
+) -> None:
+    """Let a message about a wire be sent at its instant."""
+    message_id = ctx.ids.next()
+    book.draft.wire_messages.append(
+        (message_id, book.customer_id, wire_id, kind, send_at, as_json(terms))
+    )
+    book.draft.agenda.append((WIRE_SEND, message_id, book.customer_id, send_at))
+
+
+def _instructions(cmd: SendWire, payee: Payee) -> str | None:
+    return cmd.wire_instructions or payee.details.get("wire_instructions")
+
+
+def _tell(
+    book: Book,
+    ctx: Context,
+    kind: kinds.EventKind[payloads.WirePayload],
+    wire_id: UUID,
+    pocket_id: UUID,
+) -> None:
+    told = payloads.WirePayload(wire_id=wire_id, service_account_id=pocket_id)
+    record.event(book, ctx, kind, told)
+
+
+def _outcome(wire_id: UUID, status: str, reason: str | None, amount: int) -> Outcome:
+    return {"wire_id": str(wire_id), "status": status, "reason": reason, "amount": amount}

@@ -1,0 +1,153 @@
+"""What becomes of a wire that was sent: it has left, it has settled, or it was rejected.
+
+A wire that has settled never goes back to being anything else: what comes back later is a wire of
+its own (`take_back_wire`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+from uuid import UUID
+
+from billfold.domain import wires
+from billfold.domain.events import kinds, payloads
+from billfold.flows import record
+from billfold.flows.command import Books, Command, Context, Outcome, book_of
+from billfold.flows.day_end import start_moving
+from billfold.flows.receive import take_in
+from billfold.kit.errors import Broken, NotFound
+from billfold.kit.ids import member_of
+
+if TYPE_CHECKING:
+    from billfold.flows.book import Book
+
+_UNDER_WAY = frozenset({"PENDING", "PROCESSING"})
+
+
+class SubmitWire(Command, frozen=True, kw_only=True):
+    """The message has been written into a file under this number. `looks_at` names the wire."""
+
+    needs_names: ClassVar[bool] = False
+
+    wire_id: UUID
+    imad: str
+
+
+class CompleteWire(Command, frozen=True, kw_only=True):
+    """Fedwire has settled the wire. `looks_at` names the wire."""
+
+    needs_names: ClassVar[bool] = False
+
+    wire_id: UUID
+    omad: str | None = None
+
+
+class RejectWire(Command, frozen=True, kw_only=True):
+    """The network or a bank on the way refuses the wire, for a code of ISO. `looks_at` names it."""
+
+    needs_names: ClassVar[bool] = False
+
+    wire_id: UUID
+    code: str | None
+
+
+def submit_wire(books: Books, cmd: SubmitWire, ctx: Context) -> Outcome:
+    """PENDING becomes PROCESSING. A wire that has gone further stays where it is."""
+    book = book_of(books, cmd.customers[0])
+    wire = seen_wire(book, cmd.wire_id).row
+    if wire.status != "PENDING":
+        return _outcome(wire, wire.status)
+    _tell(book, ctx, kinds.WIRE_OUT_PROCESSING, wire)
+    _move(book, ctx, wire, "PROCESSING", imad=cmd.imad)
+    return _outcome(wire, "PROCESSING")
+
+
+def complete_wire(books: Books, cmd: CompleteWire, ctx: Context) -> Outcome:
+    """PENDING or PROCESSING becomes COMPLETED. A wire that has ended stays as it is."""
+    book = book_of(books, cmd.customers[0])
+    wire = seen_wire(book, cmd.wire_id).row
+    if wire.status not in _UNDER_WAY:
+        return _outcome(wire, wire.status)
+    _tell(book, ctx, kinds.WIRE_OUT_SUCCESS, wire)
+    omad = {} if cmd.omad is None else {"omad": cmd.omad}
+    _move(book, ctx, wire, "COMPLETED", settled_at=ctx.now, **omad)
+    return _outcome(wire, "COMPLETED")
+
+
+def reject_wire(books: Books, cmd: RejectWire, ctx: Context) -> Outcome:
+    """Give the money back, with the fee, and invest it again."""
+    book = book_of(books, cmd.customers[0])
+    wire = seen_wire(book, cmd.wire_id).row
+    if wire.status not in _UNDER_WAY:
+        return _outcome(wire, wire.status)
+    reason = wires.reason_of(cmd.code)
+    _give_back(book, ctx, wire, reason)
+    _tell(book, ctx, kinds.WIRE_OUT_REJECTED, wire)
+    _move(book, ctx, wire, "REJECTED", reason=reason)
+    return {**_outcome(wire, "REJECTED"), "reason": reason}
+
+
+def seen_wire(book: Book, wire_id: UUID) -> wires.SeenWire:
+    """Return the wire the command looks at. Raises NotFound."""
+    seen: wires.SeenWire | None = book.seen.get(wire_id)
+    if seen is None:
+        raise NotFound("There is no such wire.")
+    return seen
+
+
+def wire_details(wire: wires.WireRow, wire_type: str) -> dict[str, str | None]:
+    """Return what an activity tells of a wire."""
+    return {
+        "wire_type": wire_type,
+        "wire_id": str(wire.wire_id),
+        "original_wire_id": str(wire.original_wire_id) if wire.original_wire_id else None,
+        "reference_number": wire.reference_number,
+        "counterparty_name": wire.counterparty_name,
+        "counterparty_id": str(wire.counterparty_id) if wire.counterparty_id else None,
+        "portal_id": str(wire.portal_id) if wire.portal_id else None,
+    }
+
+
+def _give_back(book: Book, ctx: Context, wire: wires.WireRow, reason: str) -> None:
+    if wire.journal_no is None:
+        raise Broken("A wire is under way that was never booked.", wire_id=str(wire.wire_id))
+    pocket = book.pockets[wire.pocket_id]
+    start_moving(book, pocket, ctx)
+    book.begin(
+        "deposit", command_id=ctx.command_id, now=ctx.now, business_date=ctx.business_date,
+        settles_on=ctx.settles_on, reverses=wire.journal_no,
+    )  # fmt: skip
+    group = ctx.ids.next_group()
+    leg_no = book.post(book.house_account("rail:wire"), pocket.bank, wire.amount)
+    record.activity(
+        book, pocket, leg_no=leg_no, activity_id=member_of(group, 1), transaction_id=group,
+        type="WIRE", direction="CREDIT", amount=wire.amount, title="Wire reversed",
+        description=f"Wire to {wire.counterparty_name} was rejected: {reason}",
+        settles_at=max(ctx.now, wire.send_at or ctx.now),
+        details=wire_details(wire, wires.REVERSAL),
+    )  # fmt: skip
+    if wire.fee:
+        leg_no = book.post(book.house_account("promotions"), pocket.bank, wire.fee)
+        record.activity(
+            book, pocket, leg_no=leg_no, activity_id=member_of(group, 2), transaction_id=group,
+            type="CREDIT", direction="CREDIT", amount=wire.fee, title="Wire fee returned",
+            description="The wire was rejected", settles_at=book.booked_at,
+            details={"credit_type": "ADJUSTMENT"},
+        )  # fmt: skip
+    take_in(book, pocket, ctx, wire.amount + wire.fee)
+    book.close()
+
+
+def _tell(
+    book: Book, ctx: Context, kind: kinds.EventKind[payloads.WirePayload], wire: wires.WireRow
+) -> None:
+    told = payloads.WirePayload(wire_id=wire.wire_id, service_account_id=wire.pocket_id)
+    record.event(book, ctx, kind, told)
+
+
+def _move(book: Book, ctx: Context, wire: wires.WireRow, status: str, **more: object) -> None:
+    book.change("wire", wire.wire_id, status=status, updated_at=ctx.now, **more)
+
+
+def _outcome(wire: wires.WireRow, status: str) -> Outcome:
+    return {"wire_id": str(wire.wire_id), "status": status, "reason": wire.reason}

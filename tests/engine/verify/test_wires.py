@@ -1,0 +1,84 @@
+"""A wire through the engine: what is drafted is what the tables take, and the bank stays proved."""
+
+from uuid import UUID
+
+import msgspec
+import pytest
+
+from billfold.domain.wires.reads import get_wire
+from billfold.engine.verify import verify_bank
+from billfold.flows.send_wire import SendWire
+from billfold.flows.wire_moves import CompleteWire, RejectWire, SubmitWire
+from billfold.kit import ids
+from billfold.kit.errors import Refused
+
+IMAD = "20250602BLFDQGV1000001"
+_LINK = """
+INSERT INTO counterparty (customer_id, counterparty_id, type, status, counterparty_name,
+                          verification, details, created_at, updated_at)
+VALUES ($1, $2, 'wire', 'VERIFIED', $3, $4, $5, now(), now())
+"""
+
+
+async def link(bank, customer_id):
+    """Give a customer a verified counterparty; return its id."""
+    counterparty_id = ids.new()
+    told = (
+        {"type": "business", "business_name": "Beta LLC"},
+        {"type": "supporting_documents", "status": "APPROVED"},
+        {"routing_number": "121182904", "identifier": "5647772655"},
+    )
+    await bank.pool.execute(
+        _LINK, customer_id, counterparty_id, *(msgspec.json.encode(each).decode() for each in told)
+    )
+    return counterparty_id
+
+
+@pytest.fixture
+async def holder(bank, new_holder):
+    holder = await new_holder()
+    await holder.deposit(100_000_00)
+    holder.counterparty_id = await link(bank, holder.customer_id)
+    return holder
+
+
+async def do(holder, kind, looks_at, **fields):
+    command = kind(
+        caller="test", key=ids.new(), customers=(holder.customer_id,), looks_at=(looks_at,),
+        **fields,
+    )  # fmt: skip
+    return (await holder.bank.engine.submit(command)).outcome
+
+
+async def send(holder, cents, wire_id=None):
+    return await do(
+        holder, SendWire, holder.counterparty_id, wire_id=wire_id, pocket_id=holder.pocket_id,
+        amount=cents, counterparty_id=holder.counterparty_id,
+    )  # fmt: skip
+
+
+async def test_wires_settle_and_come_back_and_the_bank_stays_proved(bank, holder):
+    first, second = [UUID((await send(holder, 1_000_00))["wire_id"]) for _ in range(2)]
+    for wire_id in (first, second):
+        await do(holder, SubmitWire, wire_id, wire_id=wire_id, imad=IMAD)
+    await do(holder, CompleteWire, first, wire_id=first)
+    await do(holder, RejectWire, second, wire_id=second, code="RR04")
+
+    settled = await get_wire(bank.pool, holder.customer_id, first)
+    rejected = await get_wire(bank.pool, holder.customer_id, second)
+    assert (settled.status, settled.imad) == ("COMPLETED", IMAD)
+    assert (rejected.status, rejected.reason) == ("REJECTED", "SANCTION_SCREEN_FAILED")
+    async with bank.pool.acquire() as conn:
+        report = await verify_bank(conn, market=bank.market)
+    # The counterparty was planted here, and nothing else is amiss.
+    assert {finding.table for finding in report.findings} <= {"counterparty", "directory"}
+
+
+async def test_an_id_belongs_to_one_wire(holder):
+    wire_id = ids.new()
+    await send(holder, 1_000_00, wire_id)
+
+    with pytest.raises(Refused) as refused:
+        await send(holder, 2_000_00, wire_id)
+
+    assert refused.value.code == "duplicate-id"
