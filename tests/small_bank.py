@@ -6,13 +6,16 @@ from uuid import UUID
 import msgspec
 from tests.whole_bank import PARTNER, SEED, close_bank, open_bank
 
+from billfold.engine.due_work import house_id
 from billfold.engine.stepping import Stepping
+from billfold.flows.adjust import AdjustPocket, CorrectBooking, GiveCredit
 from billfold.flows.counterparties import AddOnUsCounterparty, UpdateCounterparty
 from billfold.flows.customers import CloseCustomer, UpdateCustomer
 from billfold.flows.enrol import EnrolCustomer
 from billfold.flows.pockets import OpenPocket, SetPocketState, UpdatePocket
 from billfold.flows.portals import OpenPortal, UpdatePortal
 from billfold.flows.receive import ReceiveMoney
+from billfold.flows.suspense import AssignFromSuspense, HoldInSuspense, ReturnFromSuspense
 from billfold.flows.transfer_on_us import TransferOnUs
 from billfold.kit.dates import et_instant
 from billfold.kit.errors import BillfoldError
@@ -95,6 +98,7 @@ async def live(dsn):
     await town.deposit(bert, berts, 20_000_00, "ACH")
     await _pay(town, anna, short, long, bert, berts, carl, carls)
     await _change(town, anna, short, bert, berts)
+    await _operate(town, bert, berts, carl, carls)
     await _end(town, anna, long, dora, doras, spare)
     await town.until(date(2025, 6, 6), 18)
     await town.deposit(carl, carls, 5_000_00)
@@ -139,6 +143,42 @@ async def _change(town, anna, short, bert, berts):
     await town.do(SetPocketState, (bert,), pocket_id=berts[0], status="FROZEN")
     await town.transfer(bert, berts, anna, short, 1_00)
     await town.do(SetPocketState, (bert,), pocket_id=berts[0], status="OPEN")
+
+
+async def _operate(town, bert, berts, carl, carls):
+    """Suspense, credits, and a credit that is taken back after it was spent."""
+    house = (house_id(town.bank.seed),)
+    items = [derive(SEED, command_id(CALLER, f"item {n}"), 0) for n in range(5)]
+    for nth, item_id in enumerate(items):
+        await town.do(
+            HoldInSuspense, house, item_id=item_id, rail=("WIRE", "ACH")[nth % 2],
+            direction=("CREDIT", "DEBIT")[nth == 1], amount=1_000_00 + nth, reason=f"because {nth}",
+            details={"description": f"item {nth}"}, settles_on=date(2025, 6, 4) if nth else None,
+        )  # fmt: skip
+    for item_id in items[:2]:
+        await town.do(
+            ReturnFromSuspense, house, item_id=item_id, reason="NO_ACCOUNT", looks_at=(item_id,)
+        )
+    await town.do(
+        AssignFromSuspense, (*house, carl), item_id=items[2], pocket_id=carls[0],
+        portal_id=carls[1], looks_at=(items[2],),
+    )  # fmt: skip
+    purse = await town.pocket(bert)
+    given = await town.do(
+        GiveCredit, (bert,), pocket_id=purse[0], amount=300_00, credit_type="PROMOTION",
+        description="welcome",
+    )  # fmt: skip
+    await town.transfer(bert, purse, bert, berts, 200_00)
+    activity_id = UUID(given["activity_id"])
+    await town.do(
+        CorrectBooking, (bert,), activity_id=activity_id, description="a mistake",
+        looks_at=(activity_id,),
+    )  # fmt: skip
+    await town.deposit(bert, purse, 50_00)
+    await town.do(
+        AdjustPocket, (carl,), pocket_id=carls[0], direction="DEBIT", amount=10_00,
+        description="an adjustment",
+    )  # fmt: skip
 
 
 async def _end(town, anna, long, dora, doras, spare):

@@ -6,6 +6,7 @@
 from datetime import date
 from uuid import UUID
 
+from tests.architecture.movements_of_house import OF_THE_HOUSE
 from tests.architecture.world import SEED, World
 
 from billfold.flows.counterparties import AddOnUsCounterparty, UpdateCounterparty
@@ -387,4 +388,4 @@ MOVEMENTS = {
     "A counterparty is linked": a_counterparty_is_linked,
     "A counterparty changes or is unlinked": a_counterparty_changes_or_is_unlinked,
     "Nothing is due": nothing_is_due,
-}
+} | OF_THE_HOUSE

@@ -4,6 +4,7 @@ from collections import Counter
 
 from billfold.domain.tbills import PocketState, entry
 from billfold.flows.holdings import selling_order
+from billfold.flows.owing import owes
 
 
 def check_book(book):
@@ -14,6 +15,8 @@ def check_book(book):
         assert 0 <= pocket.idle <= pocket.cash.balance
         assert pocket.fee_accrued >= 0
         assert min(pocket.inflow, pocket.outflow, pocket.fees) >= 0
+        # Who owes has nothing left.
+        assert not owes(pocket) or (not pocket.lots and pocket.cash.balance == 0)
         assert pocket.lots == sorted(pocket.lots, key=selling_order)
         assert all(lot.balance > 0 for lot in pocket.lots)
         assert all(min(lot.tax_basis, lot.earnings_basis) >= 0 for lot in pocket.lots)
@@ -46,6 +49,8 @@ def check_bank(bank):
         elif side != "MATURITY":
             cents -= sign * count
     assert bank.totals["street", "USD"] == cents
+    for rail in ("ACH", "WIRE"):
+        assert bank.totals[f"rail:{rail.lower()}", "USD"] == bank.under_way.left(rail)
     for cusip in {asset for _, asset in bank.totals} - {"USD"}:
         there = bank.totals["street", cusip] + bank.totals["treasury", cusip]
         assert there == units[cusip]

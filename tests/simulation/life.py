@@ -10,21 +10,23 @@ from typing import Any
 from uuid import UUID
 
 import msgspec
+from tests.simulation.operating import CALLER, OPERATING
 
 from billfold.engine.due_work import house_id
+from billfold.flows.adjust import AdjustPocket, GiveCredit
 from billfold.flows.counterparties import AddOnUsCounterparty, UpdateCounterparty
 from billfold.flows.customers import CloseCustomer, UpdateCustomer
 from billfold.flows.enrol import EnrolCustomer
 from billfold.flows.pockets import OpenPocket, SetPocketState, UpdatePocket
 from billfold.flows.portals import OpenPortal, UpdatePortal
 from billfold.flows.receive import ReceiveMoney
+from billfold.flows.suspense import HoldInSuspense
 from billfold.flows.transfer_on_us import TransferOnUs
 from billfold.kit.dates import ET, et_instant
 from billfold.kit.errors import BillfoldError
 from billfold.kit.ids import command_id, derive
 
 PARTNER = UUID("8f3b6f60-0000-4000-8000-00000000bbbb")
-CALLER = "life"
 WEEKS = (4, 13, 26, 52)
 REMEMBERED = 400
 """How many earlier commands may be sent a second time."""
@@ -49,6 +51,9 @@ class Life:
         self.waiting = []
         self.linked = []
         self.sent = []
+        self.held = []
+        self.given = []
+        self.doomed = []
         self.count = 0
         self.outcomes = {}
         self._kinds, self._weights = zip(*_KINDS, strict=True)
@@ -74,7 +79,7 @@ class Life:
             return self._enrol()
         while True:
             (kind,) = self.random.choices(self._kinds, self._weights)
-            step = getattr(self, kind)()
+            step = OPERATING[kind](self) if kind in OPERATING else getattr(self, kind)()
             if step is not None:
                 return step
 
@@ -107,6 +112,10 @@ class Life:
             self.portals[step.pocket_id].append(UUID(outcome["portal_id"]))
         elif isinstance(step, AddOnUsCounterparty):
             self.linked.append((step.customers[0], UUID(outcome["counterparty_id"])))
+        elif isinstance(step, HoldInSuspense):
+            self.held.append(step.item_id)
+        elif isinstance(step, GiveCredit | AdjustPocket):
+            self.given.append(((step.customers[0], step.pocket_id), UUID(outcome["activity_id"])))
         elif isinstance(step, TransferOnUs) and outcome["status"] == "PENDING":
             self.waiting.append((step, UUID(outcome["transfer_id"])))
 
@@ -347,6 +356,6 @@ _KINDS = (
     ("withdraw", 2), ("pay_later", 2), ("carry_out", 2), ("open_pocket", 3),
     ("change_pocket", 2), ("close_pocket", 1.5), ("close_customer", 0.1), ("freeze", 0.7),
     ("thaw", 0.8), ("open_portal", 0.5), ("close_portal", 0.3), ("profile", 0.5), ("link", 0.5),
-    ("unlink", 0.5), ("repeat", 4), ("reuse_key", 1.5), ("minutes", 3), ("to_morning", 0.7),
-    ("week", 0.06),
+    ("unlink", 0.5), ("hold", 0.8), ("give_back", 0.6), ("give", 1), ("correct", 0.6),
+    ("repeat", 4), ("reuse_key", 1.5), ("minutes", 3), ("to_morning", 0.7), ("week", 0.06),
 )  # fmt: skip

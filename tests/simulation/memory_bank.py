@@ -10,6 +10,9 @@ from datetime import date, datetime
 from typing import Any
 from uuid import UUID
 
+import msgspec
+
+from billfold.domain.activity import HouseBooking
 from billfold.engine.batch import Engine
 from billfold.engine.due_work import house_id
 from billfold.engine.write import _forge_head, settle_books
@@ -17,17 +20,19 @@ from billfold.flows.book import Book
 from billfold.flows.command import Context
 from billfold.flows.due import CatchUp
 from billfold.flows.enrol import EnrolCustomer
-from billfold.flows.house import Block, CloseHouseDay
+from billfold.flows.house import Block, CloseHouseDay, RailClearing
+from billfold.kit.dates import et_date, et_instant
 from billfold.kit.errors import BillfoldError
 from billfold.kit.ids import command_id
 
+RAILS = frozenset({"ACH", "WIRE"})
 BlockKey = tuple[date, str, int, str]
 """settles_on, cusip, price_micros, side."""
 CUSTOMERS_OWN = frozenset({"cash", "lot"})
 LISTS = (
     "journals", "legs", "trades", "activities", "events", "commands", "snapshots", "liens",
-    "customers", "directory", "portals", "counterparties", "transfers", "settlements",
-    "wires", "wire_messages", "agenda",
+    "customers", "directory", "portals", "counterparties", "transfers", "settlements", "agenda",
+    "clearings", "suspense_items", "wires", "wire_messages", "ach_entries", "ach_answers",
 )  # fmt: skip
 
 
@@ -51,6 +56,76 @@ class Balance:
         self.debits = self.credits = self.reserved = 0
 
 
+class Rails:
+    """Payments by rail whose settlement has not come: (rail, settles_at, incoming, cents)."""
+
+    def __init__(self):
+        self.payments = []
+
+    def learn(self, book):
+        """Note the payments of a draft; what the house has settled of them is forgotten."""
+        for row in book.draft.activities:
+            if row[7] in RAILS:
+                self.payments.append((row[7], row[15], row[8] == "CREDIT", row[9]))
+        for row in book.draft.clearings:
+            until = self._closing
+            self.payments = [
+                p for p in self.payments
+                if p[0] != row[2] or et_date(p[1]) != row[3] or p[1] > until
+            ]  # fmt: skip
+        if book.role == "house":
+            self._learn_of_house(book)
+
+    def _learn_of_house(self, book):
+        kinds = {account.no: account.kind for account in book.house.values()}
+        begun = {row[1]: row for row in book.draft.journals}
+        for leg in book.draft.legs:
+            journal, sides = begun[leg[1]], (kinds[leg[3]], kinds[leg[4]])
+            rail = next((side for side in sides if side.startswith("rail:")), None)
+            if rail is not None and journal[2] != "clearing":
+                at = et_instant(journal[7], 0)
+                self.payments.append((rail[5:].upper(), at, sides[0] == rail, leg[6]))
+
+    def until(self, day, closing):
+        """What settles by the close of this day, by rail and date."""
+        self._closing = closing
+        sums: Counter[tuple[str, date, bool]] = Counter()
+        for rail, settles_at, incoming, cents in self.payments:
+            if settles_at <= closing:
+                sums[rail, et_date(settles_at), incoming] += cents
+        return tuple(
+            RailClearing(on, rail, sums[rail, on, True], sums[rail, on, False])
+            for rail, on in sorted({(rail, on) for rail, on, _ in sums})
+        )
+
+    def left(self, rail):
+        """What the accounts of this rail hold when all is well."""
+        return sum(-p[3] if p[2] else p[3] for p in self.payments if p[0] == rail)
+
+
+class Seen:
+    """What commands look at, as the tables would show it."""
+
+    def __init__(self):
+        self._all: defaultdict[UUID, dict[UUID, Any]] = defaultdict(dict)
+
+    def of(self, customer_id):
+        return dict(self._all[customer_id])
+
+    def learn(self, book):
+        """Take over what flows showed to those after them, and the bookings of the house."""
+        known = self._all[book.customer_id]
+        known |= book.seen
+        kinds = {row[1]: row[2] for row in book.draft.journals}
+        for row in book.draft.activities:
+            if row[7] in {"FEE", "CREDIT", "GENERIC"}:
+                told = msgspec.json.decode(row[16])
+                known[row[4]] = HouseBooking(
+                    row[4], row[1], row[2], kinds[row[2]], row[7], row[8], row[9],
+                    told.get("cause"), is_corrected=False,
+                )  # fmt: skip
+
+
 class MemoryBank:
     """Books and tables of one bank. `submit` answers as the engine does."""
 
@@ -64,6 +139,8 @@ class MemoryBank:
         self.links = {}
         self.totals: Counter[tuple[str, str]] = Counter()
         self.unsettled: Counter[tuple[BlockKey, str]] = Counter()
+        self.under_way = Rails()
+        self.seen = Seen()
         self._dues = []
         self._ctx = None
         no_pool: Any = None  # planning asks no database
@@ -81,6 +158,8 @@ class MemoryBank:
             ctx = self._moment()
             if isinstance(command, EnrolCustomer):
                 self._new_head(command.customers[0], ctx)
+            for customer in job.customers if command.looks_at else ():
+                self.books[customer].seen = self.seen.of(customer)
             books = {c: self.books[c] for c in sorted(job.customers) if c in self.books}
             earlier = self.commands.get((job.customers[0], job.command_id))
             known = {} if earlier is None else {job.command_id: earlier}
@@ -123,6 +202,8 @@ class MemoryBank:
                 "command_id": row[1], "request_hash": row[5], "accepted": row[6], "outcome": row[7],
             }  # fmt: skip
         self._fold(book)
+        self.seen.learn(book)
+        self.under_way.learn(book)
         for row in book.draft.trades:
             if row[6] in {"BUY", "SELL", "MATURITY"}:
                 block = (row[16], row[8], row[10], row[6])
@@ -200,6 +281,7 @@ class MemoryBank:
                 CloseHouseDay(
                     caller="house", key=command_id("house-day", day.isoformat()),
                     customers=(house,), day=day, blocks=self._blocks(day),
+                    clearings=self.under_way.until(day, self.calendars.closes_at(day)),
                 )
             )  # fmt: skip
 

@@ -63,11 +63,15 @@ def test_everything_stays_whole_when_a_bank_lives_through_a_hundred_thousand_ste
             look(life.bank)
     look(life.bank)
     # It was a life with everything in it.
+    assert {"Shortfall carried", "Shortfall repaid", "Correction", "Adjustment"} <= {
+        row[11] for row in life.bank.tables["activities"]
+    }
     assert {"replayed", "idempotency-key-reused", "COMPLETED", "REJECTED", "PENDING"} <= set(
         life.outcomes
     )
     assert {row[2] for row in life.bank.tables["journals"]} == {
-        "deposit", "fee", "invest", "maturity", "on_us", "settlement",
+        "adjustment", "clearing", "deposit", "fee", "invest", "maturity", "on_us", "settlement",
+        "suspense",
     }  # fmt: skip
     kinds = {row[6] for row in life.bank.tables["trades"]}
     assert kinds == {"BUY", "SELL", "MATURITY", "SAME_ENTITY_SECURITY_TRANSFER"}
@@ -140,6 +144,7 @@ async def must_be_the_same(conn: asyncpg.Connection, bank):
         ("activity", "activities", (0, 2, 3)), ("trade", "trades", (0, 2, 3)),
         ("leg", "legs", (0, 1, 2)), ("event", "events", (0, 1)), ("journal", "journals", (0, 1)),
         ("snapshot", "snapshots", (0, 1, 2)), ("settlement", "settlements", (0, 1, 2, 3, 4)),
+        ("clearing", "clearings", (0, 1)),
     ):  # fmt: skip
         columns = ", ".join(WRITTEN[table])
         rows = [tuple(row) for row in await conn.fetch(f"SELECT {columns} FROM {table}")]

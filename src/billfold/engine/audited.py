@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from billfold.domain import audit, notifications
 from billfold.domain.audit import Entry
+from billfold.flows.adjust import AdjustPocket, CorrectBooking, GiveCredit
 from billfold.flows.counterparties import AddOnUsCounterparty, UpdateCounterparty
 from billfold.flows.customers import CloseCustomer, UpdateCustomer
 from billfold.flows.enrol import EnrolCustomer
 from billfold.flows.pockets import OpenPocket, SetPocketState, UpdatePocket
 from billfold.flows.portals import OpenPortal, UpdatePortal
+from billfold.flows.suspense import AssignFromSuspense, ReturnFromSuspense
 from billfold.kit.clock import wall_now
 
 if TYPE_CHECKING:
@@ -41,7 +43,12 @@ class Told(NamedTuple):
 
 _STRATEGIES = ("deposit_weeks", "reinvestment_weeks")
 AUDITED: dict[type[Command], Told] = {
+    AdjustPocket: Told("pocket", "adjusted", ("direction", "amount", "description")),
     AddOnUsCounterparty: Told("counterparty", "created", ("display_name", "target_pocket_id")),
+    CorrectBooking: Told("activity", "corrected", ("description",)),
+    GiveCredit: Told("pocket", "credited", ("amount", "credit_type", "description")),
+    AssignFromSuspense: Told("suspense", "assigned", ("item_id", "portal_id")),
+    ReturnFromSuspense: Told("suspense", "returned", ("item_id", "reason")),
     CloseCustomer: Told("customer", "closed", ("reason",)),
     EnrolCustomer: Told("customer", "created", ("role", "type", "name")),
     OpenPocket: Told("pocket", "created", ("name", *_STRATEGIES)),

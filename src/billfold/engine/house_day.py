@@ -1,4 +1,4 @@
-"""The house's day: what customers traded is settled with the street once their day is over.
+"""The house's day: what customers traded and paid is settled once their day is over.
 
 A day is closed after everybody who was due by its end has been brought up to date, in order,
 and once: the command is named after the day. What is gathered is everything that settles by
@@ -11,9 +11,11 @@ from collections.abc import Iterable
 from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING
 
+from billfold.domain.clearing import Span, list_cleared
 from billfold.domain.tbills import STRATEGIES
 from billfold.engine.due_work import house_id
-from billfold.flows.house import Block, CloseHouseDay
+from billfold.flows.house import Block, CloseHouseDay, RailClearing
+from billfold.kit.dates import et_instant
 from billfold.kit.ids import command_id
 
 if TYPE_CHECKING:
@@ -69,6 +71,7 @@ async def close_house_days(bank: Bank, now: datetime) -> int:
                 return closed
             day = over["business_date"]
             blocks = await find_unsettled(conn, day)
+            clearings = await find_uncleared(conn, bank, day)
             await _write_prices(conn, bank, day)
         await bank.engine.submit(
             CloseHouseDay(
@@ -77,6 +80,7 @@ async def close_house_days(bank: Bank, now: datetime) -> int:
                 customers=(house,),
                 day=day,
                 blocks=blocks,
+                clearings=clearings,
             )
         )
         closed += 1
@@ -86,6 +90,18 @@ async def find_unsettled(conn: Connection, day: date) -> tuple[Block, ...]:
     """Return what settles by `day` and the house has not settled: one block per price and side."""
     rows = await conn.fetch(_UNSETTLED, day - LOOK_BACK, day)
     return tuple(Block(**row) for row in rows)
+
+
+async def find_uncleared(conn: Connection, bank: Bank, day: date) -> tuple[RailClearing, ...]:
+    """Return what the rails settle by the close of `day` and the house has not settled."""
+    first = day - LOOK_BACK
+    span = Span(first, et_instant(first, 0), day, bank.calendars.closes_at(day))
+    found = await list_cleared(conn, house_id(bank.seed), span)
+    return tuple(
+        RailClearing(each.settles_on, each.rail, max(each.open_in, 0), max(each.open_out, 0))
+        for each in found
+        if each.open_in > 0 or each.open_out > 0
+    )
 
 
 async def _write_prices(conn: Connection, bank: Bank, day: date) -> None:

@@ -75,6 +75,11 @@ COLUMNS: dict[str, tuple[str, tuple[str, ...]]] = {
         "customers_cents", "block_cents")),
     "wires": ("wire", wires.COLUMNS),
     "wire_messages": ("wire_message", wires.QUEUED_COLUMNS),
+    "clearings": ("clearing", (
+        "customer_id", "journal_no", "rail", "settles_on", "closed_on", "came_in", "went_out")),
+    "suspense_items": ("suspense_item", (
+        "customer_id", "item_id", "rail", "direction", "amount", "status", "reason", "details",
+        "journal_no", "held_at")),
 }  # fmt: skip
 _ACCOUNT = ("customer_id", "account_no", "kind", "pocket_id", "asset", "acquired_on")
 JOURNAL_COLUMNS = (
@@ -121,7 +126,7 @@ _pocket_row: Callable[[PocketBook], tuple[Any, ...]] = attrgetter(*_POCKET_COLUM
 _counters: Callable[[PocketBook], tuple[Any, ...]] = attrgetter(*_COUNTERS)
 _KEYS = {"customer": None, "portal": "portal_id", "counterparty": "counterparty_id",
          "transfer": "transfer_id", "wire": "wire_id", "ach_entry": "ach_id",
-         "lien": "lien_id"}  # fmt: skip
+         "lien": "lien_id", "suspense_item": "item_id"}  # fmt: skip
 
 _TABLE_AND_CHANGE = itemgetter(0, 2)
 
@@ -257,9 +262,7 @@ async def _update(
     """Make one change of one or more rows of a customer."""
     key_column = _KEYS[table]
     sets = ", ".join(f"{name} = ${n}" for n, name in enumerate(changed, start=3))
-    where = (
-        f" AND {key_column} = ANY($2::uuid[])" if key_column else " AND $2::uuid[] IS NOT NULL"
-    )
+    where = f" AND {key_column} = ANY($2::uuid[])" if key_column else " AND $2::uuid[] IS NOT NULL"
     await conn.execute(
         f"UPDATE {table} SET {sets} WHERE customer_id = $1{where}",  # noqa: S608 - names are ours
         customer_id,

@@ -4,6 +4,14 @@ Owns every decision that moves money or bills. Never touches the database, HTTP 
 `FLOWS` maps each command to the function that decides it.
 """
 
+from billfold.flows.adjust import (
+    AdjustPocket,
+    CorrectBooking,
+    GiveCredit,
+    adjust_pocket,
+    correct_booking,
+    give_credit,
+)
 from billfold.flows.collect_ach import CollectAch, collect_ach
 from billfold.flows.command import Command, Flow
 from billfold.flows.counterparties import (
@@ -39,6 +47,14 @@ from billfold.flows.reverse_ach import RetryAch, ReverseAch, retry_ach, reverse_
 from billfold.flows.review_ach import ReviewAch, review_ach
 from billfold.flows.send_ach import CountAchSettled, SendAch, count_ach_settled, send_ach
 from billfold.flows.send_wire import SendWire, send_wire
+from billfold.flows.suspense import (
+    AssignFromSuspense,
+    HoldInSuspense,
+    ReturnFromSuspense,
+    assign_from_suspense,
+    hold_in_suspense,
+    return_from_suspense,
+)
 from billfold.flows.transfer_on_us import TransferOnUs, transfer_on_us
 from billfold.flows.wire_moves import (
     CompleteWire,
@@ -51,6 +67,8 @@ from billfold.flows.wire_moves import (
 
 FLOWS: dict[type[Command], Flow] = {
     AddOnUsCounterparty: add_on_us_counterparty,
+    AdjustPocket: adjust_pocket,
+    AssignFromSuspense: assign_from_suspense,
     CatchUp: nothing_more,
     CloseCustomer: close_customer,
     CloseHouseDay: close_house_day,
@@ -60,6 +78,9 @@ FLOWS: dict[type[Command], Flow] = {
     EnrolCustomer: enrol_customer,
     GiveBackAch: give_back_ach,
     NoteAchChange: note_ach_change,
+    CorrectBooking: correct_booking,
+    GiveCredit: give_credit,
+    HoldInSuspense: hold_in_suspense,
     OpenPocket: open_pocket,
     OpenPortal: open_portal,
     OriginateAch: originate_ach,
@@ -73,6 +94,7 @@ FLOWS: dict[type[Command], Flow] = {
     SendMicroDeposits: send_micro_deposits,
     RejectWire: reject_wire,
     SendWire: send_wire,
+    ReturnFromSuspense: return_from_suspense,
     SetPocketState: set_pocket_state,
     SubmitWire: submit_wire,
     TransferOnUs: transfer_on_us,

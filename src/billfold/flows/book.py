@@ -214,6 +214,13 @@ class Book:
         pocket.cash = self._make("cash", pocket.pocket_id, USD)
         self.put(self.pockets, pocket.pocket_id, pocket)
 
+    def owed_account(self, pocket: PocketBook) -> Account:
+        """What the pocket owes, made when it first owes something."""
+        if pocket.owed is None:
+            self.touch(pocket)
+            pocket.owed = self._make("owed", pocket.pocket_id, USD)
+        return pocket.owed
+
     def lot(self, pocket: PocketBook, cusip: str, acquired_on: date, maturity: date) -> Lot:
         """The lot of this bill acquired on this day, made when first needed."""
         lot = pocket.find_lot(cusip, acquired_on)

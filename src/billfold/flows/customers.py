@@ -6,6 +6,7 @@ from typing import Any
 
 from billfold.flows.command import Books, Command, Context, Outcome, book_of
 from billfold.flows.draft import as_json
+from billfold.flows.owing import owes
 from billfold.flows.portals import close_portals
 from billfold.kit.dates import et_date
 from billfold.kit.errors import Refused
@@ -40,6 +41,8 @@ def close_customer(books: Books, cmd: CloseCustomer, ctx: Context) -> Outcome:
         raise Refused("customer-not-open", f"The customer is {book.account_status}.")
     if any(p.lots or p.cash.balance for p in book.pockets.values()):
         raise Refused("customer-has-balance", "Every pocket must be empty first.")
+    if any(owes(p) for p in book.pockets.values()):
+        raise Refused("customer-has-balance", "What is owed to the bank must be paid in first.")
     if any(p.settles_after(et_date(ctx.now)) for p in book.pockets.values()):
         raise Refused("customer-has-balance", "Every trade must have settled first.")
     for pocket in book.pockets.values():

@@ -31,6 +31,7 @@ class Draft:
         "ach_entries",
         "activities",
         "agenda",
+        "clearings",
         "commands",
         "counterparties",
         "customers",
@@ -43,6 +44,7 @@ class Draft:
         "retired",
         "settlements",
         "snapshots",
+        "suspense_items",
         "trades",
         "transfers",
         "updates",
@@ -70,6 +72,8 @@ class Draft:
         self.settlements: list[tuple[Any, ...]] = []
         self.wires: list[tuple[Any, ...]] = []
         self.wire_messages: list[tuple[Any, ...]] = []
+        self.clearings: list[tuple[Any, ...]] = []
+        self.suspense_items: list[tuple[Any, ...]] = []
         self.retired: list[Lot] = []
         # Appointments of the business clock: (kind, object_id, customer_id, at).
         self.agenda: list[tuple[str, UUID, UUID | None, datetime]] = []

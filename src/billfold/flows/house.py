@@ -1,8 +1,9 @@
-"""The house closes its day: it settles with the street and with the Treasury.
+"""The house closes its day: it settles with the street, the Treasury and the rails.
 
 Every customer's trades were posted in full against `street` and `treasury` in his own
 books. Per settlement date and bill the house pays and receives one block; the sum of all
-roundings between the block and its parts lands in `rounding`.
+roundings between the block and its parts lands in `rounding`. Per date and rail it is paid what
+came in and pays what went out, so that only payments still under way are left on a rail.
 """
 
 from __future__ import annotations
@@ -32,8 +33,17 @@ class Block(msgspec.Struct, frozen=True):
     customers_cents: int
 
 
+class RailClearing(msgspec.Struct, frozen=True):
+    """What a rail settles on one date: cents that came in by it and that went out."""
+
+    settles_on: date
+    rail: str  # "ACH" or "WIRE"
+    came_in: int
+    went_out: int
+
+
 class CloseHouseDay(Command, frozen=True, kw_only=True):
-    """Settle these blocks; they are everything due by `day` and not yet settled.
+    """Settle these blocks and rails; they are everything due by `day` and not yet settled.
 
     Customers due by the end of `day` have been brought up to date before.
     """
@@ -42,10 +52,11 @@ class CloseHouseDay(Command, frozen=True, kw_only=True):
 
     day: date
     blocks: tuple[Block, ...]
+    clearings: tuple[RailClearing, ...] = ()
 
 
 def close_house_day(books: Books, cmd: CloseHouseDay, ctx: Context) -> Outcome:
-    """Post one journal per settlement date, mark the blocks settled, open the next day.
+    """Post one journal per settlement date, and per rail and date; open the next day.
 
     Days are closed in order. Broken when another day is open.
     """
@@ -61,8 +72,31 @@ def close_house_day(books: Books, cmd: CloseHouseDay, ctx: Context) -> Outcome:
             if block.settles_on == settles_on:
                 _settle(book, block, cmd.day)
         book.close()
+    for clearing in cmd.clearings:
+        _clear(book, ctx, clearing, cmd.day)
     book.business_date = ctx.calendars.next_settlement_day(cmd.day)
-    return {"settled": len(cmd.blocks)}
+    return {"settled": len(cmd.blocks), "cleared": len(cmd.clearings)}
+
+
+def _clear(book: Book, ctx: Context, clearing: RailClearing, day: date) -> None:
+    """The bank of the rail pays the house what came in, and takes what went out."""
+    journal_no = book.begin(
+        "clearing", command_id=ctx.command_id, now=ctx.now, business_date=day,
+        settles_on=clearing.settles_on,
+    )  # fmt: skip
+    rail, reserve = (
+        book.house_account(f"rail:{clearing.rail.lower()}"),
+        book.house_account("reserve"),
+    )
+    _move(book, reserve, rail, clearing.came_in)
+    _move(book, rail, reserve, clearing.went_out)
+    book.close()
+    book.draft.clearings.append(
+        (
+            book.customer_id, journal_no, clearing.rail, clearing.settles_on, day,
+            clearing.came_in, clearing.went_out,
+        )
+    )  # fmt: skip
 
 
 def _settle(book: Book, block: Block, day: date) -> None:

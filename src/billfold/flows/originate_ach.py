@@ -175,9 +175,7 @@ _TITLES = {
 
 
 def _times(cmd: OriginateAch, ctx: Context) -> Schedule:
-    return ach.schedule(
-        ctx.now, cmd.amount, ctx.calendars, is_credit=cmd.direction == ach.CREDIT
-    )
+    return ach.schedule(ctx.now, cmd.amount, ctx.calendars, is_credit=cmd.direction == ach.CREDIT)
 
 
 def _must_be_usable(pocket: PocketBook, payee: Payee, direction: str) -> None:

@@ -31,7 +31,7 @@ def pay_back(
     price_of: Callable[[str], int],
     settles_on: date,
 ) -> int:
-    """Pay `amount` cents to `to` in the open journal, covered or not; return the paying leg's number.
+    """Pay `amount` cents to `to` in the open journal, covered or not; return that leg's number.
 
     Liens and accrued fees do not hold it up. The caller tells of the leg it gets.
     """

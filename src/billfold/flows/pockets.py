@@ -9,6 +9,7 @@ from billfold.domain import tbills
 from billfold.flows.command import Books, Command, Context, Outcome, book_of
 from billfold.flows.day_end import ONE_DAY
 from billfold.flows.holdings import PocketBook
+from billfold.flows.owing import owes
 from billfold.flows.portals import close_portals, new_bank_portal
 from billfold.kit.dates import et_date
 from billfold.kit.errors import NotFound, Refused
@@ -143,6 +144,11 @@ def _close(book: Book, pocket: PocketBook, reason: str, ctx: Context) -> None:
         raise Refused(
             "pocket-not-empty",
             "The pocket still holds money. Move everything out with a FULL_WITHDRAWAL first.",
+        )
+    if owes(pocket):
+        raise Refused(
+            "pocket-not-empty",
+            f"The pocket owes the bank {owes(pocket)} cents. Pay them in, then close it.",
         )
     if pocket.settles_after(et_date(ctx.now)):
         raise Refused(

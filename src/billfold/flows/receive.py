@@ -11,6 +11,7 @@ from billfold.flows import record
 from billfold.flows.command import Books, Command, Context, Outcome, book_of
 from billfold.flows.day_end import start_moving
 from billfold.flows.invest import invest
+from billfold.flows.owing import repay
 from billfold.kit.dates import et_instant
 from billfold.kit.ids import member_of
 
@@ -65,9 +66,12 @@ def receive_money(books: Books, cmd: ReceiveMoney, ctx: Context) -> Outcome:
 
 
 def take_in(book: Book, pocket: PocketBook, ctx: Context, amount: int) -> None:
-    """Sweep what lies on the bank account into cash, and cash into bills."""
-    book.post(pocket.bank, pocket.cash, amount)
+    """Repay what is owed, sweep the rest into cash, and cash into bills."""
     pocket.inflow += amount
+    if pocket.owed is not None:
+        amount -= repay(book, pocket, ctx, amount)
+    if amount:
+        book.post(pocket.bank, pocket.cash, amount)
     invest(book, pocket, ctx)
 
 

@@ -107,9 +107,7 @@ def give_back_ach(books: Books, cmd: GiveBackAch, ctx: Context) -> Outcome:
     return {"ach_id": str(cmd.ach_id), "status": "FAILED"}
 
 
-def answer(
-    book: Book, ctx: Context, entry: Incoming, code: str
-) -> None:
+def answer(book: Book, ctx: Context, entry: Incoming, code: str) -> None:
     """Let a return wait for the next window."""
     due_at = ach.next_deadline(ctx.now, ctx.calendars)
     told = as_json(ach.answered(entry, code, bank=ctx.terms.routing_number[:8]))

@@ -74,7 +74,8 @@ def activity(
     swept: bool = True,
 ) -> None:
     """What the customer sees of the leg `leg_no` of the open journal."""
-    book.draft.activities.append(
+    rows = book.draft.activities
+    rows.append(
         (
             book.customer_id, pocket.pocket_id, book.journal_no, leg_no, activity_id,
             transaction_id, pocket.partner_id, type, direction, amount, swept, title, description,
@@ -82,6 +83,11 @@ def activity(
             None if remittance is None else as_json(remittance),
         )
     )  # fmt: skip
+    # Within a journal they stand in the order of their legs, as the tables give them back.
+    at = len(rows) - 1
+    while at and rows[at - 1][2] == book.journal_no and rows[at - 1][3] > leg_no:
+        rows[at - 1], rows[at] = rows[at], rows[at - 1]
+        at -= 1
 
 
 def event(book: Book, ctx: Context, kind: EventKind[Payload], payload: Payload) -> None:

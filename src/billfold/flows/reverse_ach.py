@@ -92,9 +92,7 @@ def _must_be_reversible(entry: AchEntry, ctx: Context) -> None:
         raise Refused("ach-origination-not-reversible", f"The origination is {entry.status}.")
     last = ach.reversible_until(entry.effective_on, ctx.calendars)
     if et_date(ctx.now) > last:
-        raise Refused(
-            "ach-origination-not-reversible", f"A reversal had to go by {last:%Y-%m-%d}."
-        )
+        raise Refused("ach-origination-not-reversible", f"A reversal had to go by {last:%Y-%m-%d}.")
 
 
 def _again(

@@ -17,6 +17,7 @@ from billfold.flows import record
 from billfold.flows.command import Books, Command, Context, Outcome, book_of
 from billfold.flows.day_end import start_moving
 from billfold.flows.liquidate import liquidation_value
+from billfold.flows.owing import repay_by_selling
 from billfold.flows.receive import take_in
 from billfold.flows.withdraw import Short, withdraw
 from billfold.kit.dates import et_instant
@@ -242,6 +243,7 @@ def _move_bills(
         raise _Rejected("INSUFFICIENT_FUNDS")
     for sale in sales:
         _move_lots(book, origin, destination, sale, ctx, transfer_id)
+    repay_by_selling(book, destination, ctx)
     book.close()
     return moved
 
@@ -368,9 +370,4 @@ def _put(
             waiting = PendingTransfer(cmd.from_pocket_id, cmd.to_pocket_id)
             payer.put(payer.pending, transfer_id, waiting)
             _tell(payer, cmd, ctx, transfer_id, kinds.ON_US_PROCESSING)
-    return {
-        "transfer_id": str(transfer_id),
-        "status": status,
-        "reason": reason,
-        "amount": amount,
-    }
+    return {"transfer_id": str(transfer_id), "status": status, "reason": reason, "amount": amount}

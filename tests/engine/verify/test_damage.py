@@ -38,7 +38,7 @@ TABLES = {
     "pocket": Proved(
         ("customer_id", "pocket_id"),
         (),
-        where="status = 'OPEN' AND outflow > 0",
+        where="status = 'OPEN' AND outflow > 0 AND inflow > outflow",
     ),
     "snapshot": Proved(("customer_id", "pocket_id", "business_date")),
     "lien": Proved(("customer_id", "lien_id"), ("lien_id",)),
@@ -55,6 +55,8 @@ TABLES = {
         " (SELECT 1 FROM trade WHERE trade.transfer_id = transfer.transfer_id)",
     ),
     "directory": Proved(("kind", "value")),
+    "clearing": Proved(("customer_id", "journal_no")),
+    "suspense_item": Proved(("customer_id", "item_id"), ("details",)),
     "settlement": Proved(("settles_on", "cusip", "price_micros", "side", "closed_on")),
 }  # fmt: skip
 CHANGES = {
@@ -99,6 +101,7 @@ def columns_to_damage():
     """Every proved column; which there are is read from the migration's tables by name."""
     listed = {table.name: table.columns for table in (*streams.OF_A_CUSTOMER, streams.HEADS)}
     listed |= dict(WRITTEN.values())
+    listed["suspense_item"] += ("ended_at", "ended_journal_no", "return_reason", "owner_id")
     return [
         (table, column)
         for table, proved in TABLES.items()
@@ -164,7 +167,8 @@ SWAPS = {
     "account": "debits", "leg": "amount", "trade": "notional", "activity": "amount",
     "event": "payload", "command": "outcome", "snapshot": "cash", "pocket": "inflow",
     "head": "chain", "link": "hash", "transfer": "amount", "journal": "settles_on",
-    "settlement": "customers_cents", "directory": "object_id", "portal": "account_number",
+    "settlement": "customers_cents", "clearing": "came_in", "suspense_item": "amount",
+    "directory": "object_id", "portal": "account_number",
 }  # fmt: skip
 
 

@@ -66,9 +66,7 @@ async def get_entry(conn: Connection | Pool, ach_id: UUID) -> AchEntry:
     return AchEntry(**row)
 
 
-async def find_by_traces(
-    conn: Connection | Pool, traces: Sequence[str]
-) -> dict[str, AchEntry]:
+async def find_by_traces(conn: Connection | Pool, traces: Sequence[str]) -> dict[str, AchEntry]:
     """Return what we sent under these trace numbers; of one that was used twice, the last."""
     rows = await conn.fetch(_BY_TRACES, traces)
     return {row["trace_number"]: AchEntry(**row) for row in rows}

@@ -100,9 +100,7 @@ def _first_window(now: datetime, sent_on: date) -> Window:
 
 def held_until(effective_on: date, sec_code: str, calendars: Calendars) -> datetime:
     """Return the instant until which the money of a debit stays."""
-    return et_instant(
-        calendars.add_fed_days(effective_on, HELD_DAYS[sec_code]), NEXT_DAY.settles
-    )
+    return et_instant(calendars.add_fed_days(effective_on, HELD_DAYS[sec_code]), NEXT_DAY.settles)
 
 
 def reversible_until(effective_on: date, calendars: Calendars) -> date:
@@ -123,11 +121,11 @@ def next_deadline(now: datetime, calendars: Calendars) -> datetime:
 
 def same_day_mark(due_at: datetime | None, effective_on: date | None) -> str:
     """Return the descriptive date of entries for a same-day window (SD1300), "" of others."""
-    for window in SAME_DAY:
-        if due_at is not None and effective_on is not None:
-            if due_at == et_instant(effective_on, window.deadline):
-                return f"SD{window.settles:%H%M}"
-    return ""
+    if effective_on is None:
+        return ""
+    deadlines = {et_instant(effective_on, window.deadline): window for window in SAME_DAY}
+    window = deadlines.get(due_at) if due_at is not None else None
+    return "" if window is None else f"SD{window.settles:%H%M}"
 
 
 def answered_at(settled_at: datetime, calendars: Calendars) -> datetime:

@@ -4,6 +4,7 @@ Owns every read of activity, sweeps included. Never writes any: the engine does,
 of the journal the activity tells about.
 """
 
+from billfold.domain.activity.by_house import look_up
 from billfold.domain.activity.reads import (
     ActivityRow,
     Wanted,
@@ -13,13 +14,16 @@ from billfold.domain.activity.reads import (
     list_of_pocket,
     swept,
 )
+from billfold.domain.activity.types import HouseBooking
 
 __all__ = [
     "ActivityRow",
+    "HouseBooking",
     "Wanted",
     "find_activity",
     "list_of_customer",
     "list_of_partner",
     "list_of_pocket",
+    "look_up",
     "swept",
 ]

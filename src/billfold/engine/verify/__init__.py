@@ -13,6 +13,7 @@ from billfold.domain.business_days import load_calendars
 from billfold.domain.tbills.reads import load_market
 from billfold.engine.verify.audit import check_audit
 from billfold.engine.verify.customers import Progress, Walk
+from billfold.engine.verify.held import check_held
 from billfold.engine.verify.house import check_house
 from billfold.engine.verify.nouns import check_nouns
 from billfold.engine.verify.report import Finding, Findings, Report
@@ -77,6 +78,7 @@ async def _verify(
     await check_house(conn, found, walk)
     found.turn_page()
     await check_nouns(conn, found, seed)
+    await check_held(conn, found, walk)
     await check_told(conn, found)
     found.turn_page()
     await check_audit(conn, found, vault, seals)

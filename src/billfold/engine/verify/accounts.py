@@ -19,10 +19,12 @@ IN_HAND = frozenset({"cash", "lot"})
 PURSES = frozenset({"bank", "cash"})
 OF_A_POCKET = frozenset({"bank", "cash", "lot", "owed"})
 OUTSIDE = frozenset(
-    {"rail:ach", "rail:wire", "rail:card", "rail:crypto", "on_us", "fees", "promotions"}
+    {"rail:ach", "rail:wire", "rail:card", "rail:crypto", "on_us", "fees", "promotions", "owed"}
 )
-"""Where money comes from and goes to, as a customer sees it."""
-KINDS = OF_A_POCKET | OUTSIDE | {"street", "treasury", "rounding", "custodian", "reserve"}
+"""Where money comes from and goes to, as a customer sees it; what he owes is lent from there."""
+KINDS = (
+    OF_A_POCKET | OUTSIDE | {"street", "treasury", "rounding", "custodian", "reserve", "suspense"}
+)
 SUMS = ("debits", "credits", "reserved")
 """What the legs of an account add up to."""
 

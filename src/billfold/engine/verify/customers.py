@@ -15,7 +15,7 @@ from billfold.engine.verify.images import check_image
 from billfold.engine.verify.pockets import PocketRows
 from billfold.engine.verify.replay import Journal, Replay
 from billfold.engine.verify.report import CHANGED, MISSING, SUSPECT, Findings
-from billfold.engine.verify.settling import Settling
+from billfold.engine.verify.settling import SETTLES, Settling
 from billfold.engine.verify.streams import (
     ACCOUNTS,
     ACTIVITIES,
@@ -143,7 +143,7 @@ class Walk:
             pockets.belong(commit.rows[2], commit.rows[3])
             for journal in reader.journals(commit, intact=intact):
                 await self._play(journal, replay, pockets)
-                if is_house:
+                if is_house and journal.row["kind"] == SETTLES:
                     await self.settling.compare(journal, accounts)
             self._tell()
         await self._left_over(customer_id)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 CHECK = "heads"
 _HOUSE = "house"
+_CLOSES_A_DAY = frozenset({"settlement", "clearing"})
 
 
 class LogEnd(NamedTuple):
@@ -78,7 +79,8 @@ def _dates(
         return f"it was last booked at {since}"
     if is_house:
         first = min(decided.business_dates(opened_at)) if last is None else last["business_date"]
-        later = last is None or business_date > first
+        # Its day goes on when it is closed; what the house books by day leaves it open.
+        later = last is None or last["kind"] not in _CLOSES_A_DAY or business_date > first
         if business_date < first or not later or not decided.is_settlement_day(business_date):
             return f"its day cannot be {business_date} after {first}"
     elif business_date not in (

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from billfold.engine.house_day import LOOK_BACK
 from billfold.engine.verify.accounts import as_number
+from billfold.engine.verify.clearing import check_clearing
 from billfold.engine.verify.report import SUSPECT, Findings
 from billfold.engine.verify.settling import KEY, SETTLEMENT
 from billfold.engine.verify.streams import PATIENCE_SECONDS
@@ -79,6 +80,7 @@ async def check_house(conn: Connection, found: Findings, walk: Walk) -> None:
             found.add("settlement", SETTLEMENT, key, wrong)
         elif day is not None and day - row["settles_on"] > LOOK_BACK + timedelta(days=1):
             found.add("settlement", SETTLEMENT, key, "these trades were never settled", SUSPECT)
+    await check_clearing(conn, found, walk, day)
     _explain(found, walk, unsettled)
     await _round(conn, found, walk)
 

@@ -8,7 +8,7 @@ yields the first bad rows, or none. Ids inside JSON are compared as text: they m
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
@@ -50,19 +50,24 @@ NOUNS = (
 
 async def check_nouns(conn: Connection, found: Findings, seed: bytes) -> None:
     """Run every check; the first bad rows of each are looked at."""
-    for query in queries():
-        for row in await conn.fetch(query.sql, timeout=PATIENCE_SECONDS):
-            key = {
-                name: _as_id(value) if name.endswith("_id") else value
-                for name, value in row.items()
-            }
-            found.add(query.check, query.table, key, query.wrong, query.sureness)
+    await run_queries(conn, found, queries())
     await _check_numbers(conn, found, seed)
     for name in ("portal", "counterparty", "transfer", "wire", "directory"):
         found.checked[name] = await conn.fetchval(
             f"SELECT count(*) FROM {name}",
             timeout=PATIENCE_SECONDS,
         )
+
+
+async def run_queries(conn: Connection, found: Findings, queries: Iterable[Query]) -> None:
+    """Report every row that these queries yield."""
+    for query in queries:
+        for row in await conn.fetch(query.sql, timeout=PATIENCE_SECONDS):
+            key = {
+                name: _as_id(value) if name.endswith("_id") else value
+                for name, value in row.items()
+            }
+            found.add(query.check, query.table, key, query.wrong, query.sureness)
 
 
 def _as_id(value: object) -> object:

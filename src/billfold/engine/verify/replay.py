@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 IN_KIND = "SAME_ENTITY_SECURITY_TRANSFER"
 _POSTED, _RESERVED = 0, 1
 _ACTIVITY_OF = {
-    "rail:ach": "ACH", "rail:wire": "WIRE", "rail:card": "CARD", "on_us": "ON_US", "fees": "FEE",
-    "promotions": "CREDIT",
+    "rail:ach": {"ACH"}, "rail:wire": {"WIRE"}, "rail:card": {"CARD"}, "on_us": {"ON_US"},
+    "fees": {"FEE", "GENERIC"}, "promotions": {"CREDIT", "GENERIC"}, "owed": {"GENERIC"},
 }  # fmt: skip
 
 
@@ -278,7 +278,7 @@ class Replay:
         )  # fmt: skip
         says = (
             row["pocket_id"], row["direction"], row["amount"], row["swept"],
-            outside.kind if row["type"] == _ACTIVITY_OF.get(outside.kind) else row["type"],
+            outside.kind if row["type"] in _ACTIVITY_OF.get(outside.kind, ()) else row["type"],
             row["booked_at"], row["business_date"],
         )  # fmt: skip
         if says[4] != expected[4] and journal.intact:

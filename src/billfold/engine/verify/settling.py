@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 CHECK = "settlement"
 SETTLEMENT = "settlement"
+SETTLES = "settlement"
+"""The kind of the house's journals that settle with the street and the Treasury."""
 KEY = ("settles_on", "cusip", "price_micros", "side", "closed_on")
 
 _BLOCKS = """

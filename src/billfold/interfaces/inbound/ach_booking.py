@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from billfold.engine.job import Answer
     from billfold.flows.command import Command
 
+SUSPENSE_RETURN = "ach.suspense_return"
+"""The kind of appointment at which an answer is made for what has left suspense."""
 SHOWN = 1_000
 """Entries of one file that its report names: those that did not simply go well."""
 
@@ -252,9 +254,7 @@ class Booking:
             "answer": None if told is None else msgspec.to_builtins(told),
         }
         item_id = command_id("ach-unclaimed", self._key(line))
-        await hold_unclaimed(
-            self._bank, item_id, direction, line.entry.amount, why, details
-        )
+        await hold_unclaimed(self._bank, item_id, direction, line.entry.amount, why, details)
         self.told.held += 1
         self.told.name(line, "HELD", code or (told.reason if told else None))
 

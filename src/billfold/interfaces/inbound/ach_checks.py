@@ -95,16 +95,14 @@ def _mistake(line: Line) -> str | None:
         return "a notification of change and the class COR go together"
     if answers != (returned is not None or changed is not None):
         return f"transaction code {entry.code} does not fit its addenda"
-    if returned is not None:
-        return _unknown_return(returned.reason)
-    if changed is not None:
-        return _mistaken_change(entry, changed)
-    if (entry.amount == 0) != line.incoming.is_prenote:
-        return f"an entry of {entry.amount} cents has the code {entry.code}"
-    return None
+    if returned is not None or changed is not None:
+        return _mistaken_change(entry, changed) if changed else _unknown_return(returned)
+    fits = (entry.amount == 0) == line.incoming.is_prenote
+    return None if fits else f"an entry of {entry.amount} cents has the code {entry.code}"
 
 
-def _unknown_return(code: str) -> str | None:
+def _unknown_return(returned: Return | None) -> str | None:
+    code = returned.reason if returned else ""
     if code in RETURN_REASONS or code in DISHONOURED:
         return None
     return f"{code} is no return code"

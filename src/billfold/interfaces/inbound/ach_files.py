@@ -98,9 +98,7 @@ class AchGate:
             raise FileRefused(mistakes)
         return told
 
-    async def _finish(
-        self, bank: Bank, file: RailFile, state: str, report: dict[str, Any]
-    ) -> None:
+    async def _finish(self, bank: Bank, file: RailFile, state: str, report: dict[str, Any]) -> None:
         now = await bank.now()
         await rails.finish(bank.pool, file.file_id, state, now=now, report=report)
         log.info("ach_file_arrived", name=file.name, state=state)

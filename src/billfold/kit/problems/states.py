@@ -26,6 +26,20 @@ STATES = by_code(
         "Move everything out with `FULL_WITHDRAWAL`, wait until it is settled, then close.",
     ),
     Problem(
+        "already-corrected",
+        409,
+        "It has been corrected already",
+        "A credit, an adjustment or a fee is taken back whole, and once.",
+        "Look at the transaction of kind `GENERIC` that took it back.",
+    ),
+    Problem(
+        "suspense-item-settled",
+        409,
+        "The item is held no more",
+        "What was held for an unknown owner has been returned or booked to its owner already.",
+        "Look at what is still held.",
+    ),
+    Problem(
         "subscription-disabled",
         409,
         "The subscription is disabled",

@@ -1,0 +1,21 @@
+"""What flows see of activity."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import msgspec
+
+
+class HouseBooking(msgspec.Struct, frozen=True):
+    """A fee, a credit or an adjustment: its journal, cents, and whether it was taken back."""
+
+    activity_id: UUID
+    pocket_id: UUID
+    journal_no: int
+    journal_kind: str
+    type: str
+    direction: str
+    amount: int
+    cause: str | None
+    is_corrected: bool

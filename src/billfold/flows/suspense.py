@@ -1,0 +1,161 @@
+"""Money for which no owner is found: the house holds it, and returns it or books it to its owner.
+
+It lies on the house's account `suspense`, opposite the rail that brought it. A DEBIT is money a
+rail took from the bank for an account nobody has.
+"""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+import msgspec
+
+from billfold.domain.suspense.types import ASSIGNED, HELD, RETURNED, SuspenseItem
+from billfold.flows.command import Books, Command, Context, Outcome, book_of
+from billfold.flows.draft import as_json
+from billfold.flows.receive import ReceiveMoney, receive_money
+from billfold.kit.errors import NotFound, Refused
+
+if TYPE_CHECKING:
+    from billfold.flows.book import Book
+    from billfold.flows.holdings import Account
+
+
+class HoldInSuspense(Command, frozen=True, kw_only=True):
+    """Keep a payment that reached nobody. `amount` in cents; `details` is all its rail tells.
+
+    `settles_on` is when the rail settles it, today if it does at once.
+    """
+
+    item_id: UUID
+    rail: str  # "WIRE" or "ACH"
+    direction: str  # "CREDIT" or "DEBIT"
+    amount: int
+    reason: str
+    details: dict[str, Any]
+    settles_on: date | None = None
+
+
+class ReturnFromSuspense(Command, frozen=True, kw_only=True):
+    """Send it back the way it came. Looks at the item."""
+
+    item_id: UUID
+    reason: str
+    settles_on: date | None = None
+
+
+class AssignFromSuspense(Command, frozen=True, kw_only=True):
+    """Book it at the portal it was meant for. `customers` are the house and the owner."""
+
+    item_id: UUID
+    portal_id: UUID
+    pocket_id: UUID
+
+
+def hold_in_suspense(books: Books, cmd: HoldInSuspense, ctx: Context) -> Outcome:
+    """Take it in from the rail."""
+    book = book_of(books, cmd.customers[0])
+    journal_no = _begin(book, ctx, cmd.settles_on)
+    rail, suspense = _accounts(book, cmd.rail)
+    _move(book, cmd.direction, rail, suspense, cmd.amount)
+    book.close()
+    item = SuspenseItem(
+        item_id=cmd.item_id, rail=cmd.rail, direction=cmd.direction, amount=cmd.amount,
+        status=HELD, reason=cmd.reason, details=as_json(cmd.details), journal_no=journal_no,
+        held_at=book.booked_at,
+    )  # fmt: skip
+    book.draft.suspense_items.append(
+        (
+            book.customer_id, item.item_id, item.rail, item.direction, item.amount, item.status,
+            item.reason, item.details, item.journal_no, item.held_at,
+        )
+    )  # fmt: skip
+    book.put(book.seen, item.item_id, item)
+    return {
+        "item_id": str(cmd.item_id), "status": HELD, "rail": cmd.rail,
+        "direction": cmd.direction, "amount": cmd.amount, "reason": cmd.reason,
+        "journal_no": journal_no,
+    }  # fmt: skip
+
+
+def return_from_suspense(books: Books, cmd: ReturnFromSuspense, ctx: Context) -> Outcome:
+    """Give it back to the rail, which makes the message. Refuses: suspense-item-settled."""
+    book = book_of(books, cmd.customers[0])
+    item = _held(book, cmd.item_id)
+    journal_no = _give_back(book, ctx, item, cmd.settles_on)
+    appointment = f"{item.rail.lower()}.suspense_return"
+    book.draft.agenda.append((appointment, item.item_id, book.customer_id, ctx.now))
+    return _end(book, item, RETURNED, journal_no, return_reason=cmd.reason)
+
+
+def assign_from_suspense(books: Books, cmd: AssignFromSuspense, ctx: Context) -> Outcome:
+    """Let it arrive at its owner's portal now. Refuses: suspense-item-settled, no-open-portal."""
+    book, owner = book_of(books, cmd.customers[0]), book_of(books, cmd.customers[1])
+    item = _held(book, cmd.item_id)
+    if item.direction != "CREDIT":
+        raise Refused("suspense-item-settled", "A debit is returned; it is nobody's money.")
+    details = msgspec.json.decode(item.details, type=dict[str, Any])
+    journal_no = _give_back(book, ctx, item, None)
+    arrived = receive_money(
+        {owner.customer_id: owner},
+        ReceiveMoney(
+            caller=cmd.caller, key=item.item_id, customers=(owner.customer_id,), rail=item.rail,
+            portal_id=cmd.portal_id, pocket_id=cmd.pocket_id, amount=item.amount,
+            description=str(details.get("description") or item.reason), details=details,
+        ),
+        ctx,
+    )  # fmt: skip
+    if arrived["status"] != "COMPLETED":
+        raise Refused("no-open-portal", "The portal is closed, or does not take this rail.")
+    ended = _end(book, item, ASSIGNED, journal_no, owner_id=owner.customer_id)
+    return {**ended, "transaction_id": arrived["transaction_id"]}
+
+
+def _held(book: Book, item_id: UUID) -> SuspenseItem:
+    item = book.seen.get(item_id)
+    if not isinstance(item, SuspenseItem):
+        raise NotFound
+    if item.status != HELD:
+        raise Refused("suspense-item-settled", f"The item is {item.status} already.")
+    return item
+
+
+def _give_back(book: Book, ctx: Context, item: SuspenseItem, settles_on: date | None) -> int:
+    journal_no = _begin(book, ctx, settles_on)
+    rail, suspense = _accounts(book, item.rail)
+    _move(book, item.direction, suspense, rail, item.amount)
+    book.close()
+    return journal_no
+
+
+def _begin(book: Book, ctx: Context, settles_on: date | None) -> int:
+    """The house books on the day it has open; only the closing of that day goes on to the next."""
+    return book.begin(
+        "suspense", command_id=ctx.command_id, now=ctx.now, business_date=book.business_date,
+        settles_on=settles_on or ctx.business_date,
+    )  # fmt: skip
+
+
+def _accounts(book: Book, rail: str) -> tuple[Account, Account]:
+    return book.house_account(f"rail:{rail.lower()}"), book.house_account("suspense")
+
+
+def _move(book: Book, direction: str, debit: Account, credit: Account, amount: int) -> None:
+    if direction == "CREDIT":
+        book.post(debit, credit, amount)
+    else:
+        book.post(credit, debit, amount)
+
+
+def _end(
+    book: Book, item: SuspenseItem, status: str, journal_no: int, **columns: object
+) -> Outcome:
+    book.change(
+        "suspense_item", item.item_id, status=status, ended_journal_no=journal_no,
+        ended_at=book.booked_at, **columns,
+    )  # fmt: skip
+    book.put(book.seen, item.item_id, msgspec.structs.replace(item, status=status))
+    told = {name: value if value is None else str(value) for name, value in columns.items()}
+    return {"item_id": str(item.item_id), "status": status, "journal_no": journal_no, **told}

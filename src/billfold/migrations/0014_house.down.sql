@@ -1,0 +1,3 @@
+DROP INDEX activity_of_rails;
+DROP TABLE clearing;
+DROP TABLE suspense_item;

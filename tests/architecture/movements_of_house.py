@@ -1,0 +1,158 @@
+"""What the house and its operator do, played on books in memory: suspense, rails, corrections."""
+
+from datetime import date
+from uuid import UUID
+
+from tests.architecture.world import SEED, World
+
+from billfold.domain.activity import HouseBooking
+from billfold.flows.adjust import AdjustPocket, CorrectBooking, GiveCredit
+from billfold.flows.enrol import EnrolCustomer
+from billfold.flows.house import CloseHouseDay, RailClearing
+from billfold.flows.suspense import AssignFromSuspense, HoldInSuspense, ReturnFromSuspense
+from billfold.kit.ids import command_id, derive
+
+
+def _house():
+    world = World()
+    house = derive(SEED, command_id("architecture", "the house"), 0)
+    world.do(
+        EnrolCustomer, house, partner_id=None, role="house", type="BUSINESS", name="House",
+        profile={},
+    )  # fmt: skip
+    world.forget()
+    return world, house
+
+
+def _cleared(came_in, went_out):
+    world, house = _house()
+    day = world.books[house].business_date
+    rail = RailClearing(day, "WIRE", came_in, went_out)
+    world.do(CloseHouseDay, house, day=day, blocks=(), clearings=(rail,))
+    return world.moved()
+
+
+def the_house_settles_what_came_in():
+    return _cleared(100_00, 0)
+
+
+def the_house_settles_what_went_out():
+    return _cleared(0, 100_00)
+
+
+_ITEM = UUID("7c0de000-0000-4000-8000-000000000001")
+
+
+def _held():
+    world, house = _house()
+    world.do(
+        HoldInSuspense, house, item_id=_ITEM, rail="WIRE", direction="CREDIT", amount=100_00,
+        reason="NO_ACCOUNT", details={},
+    )  # fmt: skip
+    return world, house
+
+
+def money_comes_for_nobody():
+    world, _ = _held()
+    return world.moved()
+
+
+def it_goes_back():
+    world, house = _held()
+    seen = dict(world.books[house].seen)
+    world.forget()
+    world.books[house].seen = seen
+    world.do(ReturnFromSuspense, house, item_id=_ITEM, reason="NO_ACCOUNT")
+    return world.moved()
+
+
+def it_finds_its_owner():
+    world, house = _held()
+    anna = world.customer("Anna")
+    pocket = world.pocket(anna)
+    seen = dict(world.books[house].seen)
+    world.forget()
+    world.books[house].seen = seen
+    world.do(
+        AssignFromSuspense, house, anna, item_id=_ITEM, pocket_id=pocket[0], portal_id=pocket[1]
+    )
+    return world.moved(house)
+
+
+# -- by hand -----------------------------------------------------------------------------
+
+
+def _given(hour=10):
+    world = World()
+    anna = world.customer("Anna")
+    pocket = world.pocket(anna)
+    world.at(date(2025, 5, 29), hour)
+    world.forget()
+    given = world.do(
+        GiveCredit, anna, pocket_id=pocket[0], amount=300_00, credit_type="PROMOTION",
+        description="welcome",
+    )  # fmt: skip
+    return world, anna, pocket, UUID(given["activity_id"])
+
+
+def a_credit_is_given():
+    world, _, _, _ = _given()
+    return world.moved()
+
+
+def _taken_back(spend, hour=10):
+    """What is taken back of a credit of $300.00 of which so much was spent."""
+    world, anna, pocket, activity_id = _given(hour)
+    if spend:
+        world.pay(anna, pocket, anna, world.pocket(anna), spend)
+    book = world.books[anna]
+    kinds = {row[1]: row[2] for row in book.draft.journals}
+    given = next(row for row in book.draft.activities if row[4] == activity_id)
+    world.forget()
+    book.seen[activity_id] = HouseBooking(
+        activity_id, pocket[0], given[2], kinds[given[2]], "CREDIT", "CREDIT", 300_00, None,
+        is_corrected=False,
+    )  # fmt: skip
+    world.do(CorrectBooking, anna, activity_id=activity_id, description="a mistake")
+    return world, anna, pocket
+
+
+def a_credit_is_taken_back():
+    world, _, _ = _taken_back(0, hour=20)
+    return world.moved()
+
+
+def a_pocket_cannot_pay_back_all():
+    world, _, _ = _taken_back(200_00)
+    return world.moved()
+
+
+def what_is_owed_is_repaid():
+    world, anna, pocket = _taken_back(200_00)
+    world.forget()
+    world.receive(anna, pocket, 50_00)
+    return world.moved()
+
+
+def a_pocket_is_set_right():
+    world, anna, pocket, _ = _given()
+    world.forget()
+    world.do(
+        AdjustPocket, anna, pocket_id=pocket[0], direction="DEBIT", amount=100_00,
+        description="an adjustment",
+    )  # fmt: skip
+    return world.moved()
+
+
+OF_THE_HOUSE = {
+    "The house settles what came in by a rail": the_house_settles_what_came_in,
+    "The house settles what went out by a rail": the_house_settles_what_went_out,
+    "Money comes for nobody": money_comes_for_nobody,
+    "It goes back": it_goes_back,
+    "It finds its owner": it_finds_its_owner,
+    "The operator gives a credit": a_credit_is_given,
+    "A credit is taken back": a_credit_is_taken_back,
+    "A pocket cannot pay back all": a_pocket_cannot_pay_back_all,
+    "What is owed is repaid": what_is_owed_is_repaid,
+    "The operator sets a pocket right": a_pocket_is_set_right,
+}
