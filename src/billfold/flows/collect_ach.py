@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 from uuid import UUID
 
-from billfold.domain.ach import AchEntry
+from billfold.domain.ach.rules import AchEntry
 from billfold.flows.command import Books, Command, Context, Outcome, book_of
 from billfold.flows.day_end import start_moving
 from billfold.flows.originate_ach import show

@@ -12,9 +12,9 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.domain import ach
-from billfold.domain.ach import AchEntry, History
-from billfold.domain.counterparties import Payee
+from billfold.domain.ach import rules as ach
+from billfold.domain.ach.rules import AchEntry, History
+from billfold.domain.counterparties.types import Payee
 from billfold.flows import record
 from billfold.flows.command import Books, Command, Context, Outcome, book_of
 from billfold.flows.day_end import start_moving
@@ -25,7 +25,7 @@ from billfold.kit.ids import member_of
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from billfold.domain.ach import Schedule
+    from billfold.domain.ach.rules import Schedule
     from billfold.flows.book import Book
     from billfold.flows.holdings import PocketBook
 

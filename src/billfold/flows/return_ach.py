@@ -6,8 +6,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, ClassVar
 from uuid import UUID
 
-from billfold.domain import ach
-from billfold.domain.ach import AchEntry
+from billfold.domain.ach import rules as ach
+from billfold.domain.ach.rules import AchEntry
 from billfold.domain.events import kinds
 from billfold.flows.collect_ach import lift
 from billfold.flows.command import Books, Command, Context, Outcome, book_of

@@ -7,8 +7,8 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.domain import ach
-from billfold.domain.ach import AchEntry
+from billfold.domain.ach import rules as ach
+from billfold.domain.ach.rules import AchEntry
 from billfold.flows.command import Books, Command, Context, Outcome, book_of
 from billfold.flows.originate_ach import IDENTIFICATION_WIDTH, let_through, pay_out
 from billfold.kit.dates import et_date

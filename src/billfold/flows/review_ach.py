@@ -7,8 +7,8 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.domain import ach
-from billfold.domain.ach import AchEntry
+from billfold.domain.ach import rules as ach
+from billfold.domain.ach.rules import AchEntry
 from billfold.domain.events import kinds
 from billfold.flows.command import Books, Command, Context, Outcome, book_of
 from billfold.flows.day_end import start_moving

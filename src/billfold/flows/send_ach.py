@@ -7,7 +7,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.domain.ach import AchEntry
+from billfold.domain.ach.rules import AchEntry
 from billfold.domain.events import kinds, payloads
 from billfold.flows import record
 from billfold.flows.command import Books, Command, Context, Outcome, book_of

@@ -4,7 +4,6 @@ Owns windows, return reasons, notifications of change, the review, and every rea
 Never moves money and reads no file.
 """
 
-from billfold.domain.ach.changes import CHANGE_CODES, Correction, correction_of
 from billfold.domain.ach.reads import (
     find_by_traces,
     get_entry,
@@ -14,33 +13,33 @@ from billfold.domain.ach.reads import (
     look_up,
     read_history,
 )
-from billfold.domain.ach.returns import (
-    RETURN_REASONS,
-    may_present_again,
-    returnable_until,
-)
-from billfold.domain.ach.risk import History, concern
-from billfold.domain.ach.types import (
+from billfold.domain.ach.rules import (
+    CHANGE_CODES,
     CREDIT,
     DEBIT,
     LINE_WIDTH,
     MOST_CENTS,
     ORIGINATION,
     RECEIVING,
+    RETURN_REASONS,
     SEC_CODES,
+    WINDOWS,
     AchEntry,
     Answered,
+    Correction,
+    History,
     Incoming,
-    answered,
-    check_digit,
-)
-from billfold.domain.ach.windows import (
-    WINDOWS,
     Schedule,
     Window,
+    answered,
     answered_at,
+    check_digit,
+    concern,
+    correction_of,
     held_until,
+    may_present_again,
     next_deadline,
+    returnable_until,
     reversible_until,
     same_day_mark,
     schedule,

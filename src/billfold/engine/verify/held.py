@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from billfold.engine.verify.query import Query, run_queries
+from billfold.engine.verify.nouns import run_queries
+from billfold.engine.verify.query import Query
 from billfold.engine.verify.report import MISSING, SUSPECT, Findings
 from billfold.engine.verify.streams import PATIENCE_SECONDS
 from billfold.flows.book import USD

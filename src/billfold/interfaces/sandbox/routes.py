@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from litestar.handlers import HTTPRouteHandler
 
 from billfold.engine.stepping import Stepping
-from billfold.interfaces.sandbox import clock, money, people, webhook
+from billfold.interfaces.sandbox import ach, clock, money, people, webhook
 
 if TYPE_CHECKING:
     from litestar import Litestar
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from billfold.interfaces.sandbox.simulation import Simulation
 
 ROUTES: list[HTTPRouteHandler] = [
+    ach.send_entry,
+    ach.submit,
+    ach.move,
     money.fund,
     money.wire,
     people.enrol,
