@@ -74,7 +74,6 @@ def originate_ach(books: Books, cmd: OriginateAch, ctx: Context) -> Outcome:
     else:
         entry = let_through(book, entry, times, ctx)
     book.draft.ach_entries.append(msgspec.structs.astuple(entry))
-    book.draft.directory.append(("ach", str(cmd.ach_id), book.customer_id, cmd.ach_id))
     return {"ach_id": str(cmd.ach_id), "status": entry.status}
 
 

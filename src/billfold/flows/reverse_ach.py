@@ -55,7 +55,6 @@ def reverse_ach(books: Books, cmd: ReverseAch, ctx: Context) -> Outcome:
         # What comes back is the customer's own money: nothing is held.
         made = msgspec.structs.replace(made, held_until=None)
     book.draft.ach_entries.append(msgspec.structs.astuple(made))
-    book.draft.directory.append(("ach", str(made.ach_id), book.customer_id, made.ach_id))
     return {"ach_id": str(made.ach_id), "status": made.status}
 
 
@@ -79,7 +78,6 @@ def retry_ach(books: Books, cmd: RetryAch, ctx: Context) -> Outcome:
     made = _again(entry, ctx, direction=ach.DEBIT, description=RETRY, reverses_id=None)
     made = let_through(book, msgspec.structs.replace(made, times=entry.times + 1), times, ctx)
     book.draft.ach_entries.append(msgspec.structs.astuple(made))
-    book.draft.directory.append(("ach", str(made.ach_id), book.customer_id, made.ach_id))
     # The one that came back is not sent again as well.
     book.change("ach_entry", entry.ach_id, times=2, updated_at=ctx.now)
     book.put(book.seen, entry.ach_id, msgspec.structs.replace(entry, times=2))
