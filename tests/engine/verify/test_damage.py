@@ -38,7 +38,7 @@ TABLES = {
     "pocket": Proved(
         ("customer_id", "pocket_id"),
         (),
-        where="status = 'OPEN' AND outflow > 0 AND inflow > outflow",
+        where="status = 'OPEN' AND outflow > 0 AND inflow > outflow + 10000",
     ),
     "snapshot": Proved(("customer_id", "pocket_id", "business_date")),
     "lien": Proved(("customer_id", "lien_id"), ("lien_id",)),
