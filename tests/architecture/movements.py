@@ -6,6 +6,7 @@
 from datetime import date
 from uuid import UUID
 
+from tests.architecture.movements_of_ach import OF_ACH
 from tests.architecture.movements_of_house import OF_THE_HOUSE
 from tests.architecture.world import SEED, World
 
@@ -353,39 +354,43 @@ def nothing_is_due():
     return world.moved()
 
 
-MOVEMENTS = {
-    "A wire arrives": a_wire_arrives,
-    "An ACH credit arrives": an_ach_credit_arrives,
-    "Money arrives after hours": money_arrives_after_hours,
-    "Waiting cash is invested": waiting_cash_is_invested,
-    "Money for a closed portal goes back": money_for_a_closed_portal_goes_back,
-    "A wire is accepted": a_wire_is_accepted,
-    "A wire leaves": a_wire_leaves,
-    "A wire settles": a_wire_settles,
-    "A wire is rejected": a_wire_is_rejected,
-    "A customer pays another": a_customer_pays_another,
-    "The other is paid": the_other_is_paid,
-    "Everything leaves": everything_leaves,
-    "Money moves between own pockets": money_moves_between_own_pockets,
-    "Bills move between own pockets": bills_move_between_own_pockets,
-    "A transfer is accepted for later": a_transfer_waits,
-    "A transfer is rejected": a_transfer_is_rejected,
-    "A bill matures and is bought again": a_bill_matures_and_is_bought_again,
-    "A bill matures and the money stays": a_bill_matures_and_the_money_stays,
-    "The fee is charged": the_fee_is_charged,
-    "A day of a pocket ends": a_day_of_a_pocket_ends,
-    "The house settles what was bought": the_house_settles_what_was_bought,
-    "The house settles what was sold": the_house_settles_what_was_sold,
-    "The house settles what matured": the_house_settles_what_matured,
-    "A customer is enrolled": a_customer_is_enrolled,
-    "A customer changes": a_customer_changes,
-    "A customer leaves": a_customer_leaves,
-    "A pocket opens": a_pocket_opens,
-    "A pocket changes or closes": a_pocket_changes_or_closes,
-    "The operator freezes a pocket": the_operator_freezes_a_pocket,
-    "A portal opens": a_portal_opens,
-    "A portal changes or closes": a_portal_changes_or_closes,
-    "A counterparty is linked": a_counterparty_is_linked,
-    "A counterparty changes or is unlinked": a_counterparty_changes_or_is_unlinked,
-    "Nothing is due": nothing_is_due,
-} | OF_THE_HOUSE
+MOVEMENTS = (
+    {
+        "A wire arrives": a_wire_arrives,
+        "An ACH credit arrives": an_ach_credit_arrives,
+        "Money arrives after hours": money_arrives_after_hours,
+        "Waiting cash is invested": waiting_cash_is_invested,
+        "Money for a closed portal goes back": money_for_a_closed_portal_goes_back,
+        "A wire is accepted": a_wire_is_accepted,
+        "A wire leaves": a_wire_leaves,
+        "A wire settles": a_wire_settles,
+        "A wire is rejected": a_wire_is_rejected,
+        "A customer pays another": a_customer_pays_another,
+        "The other is paid": the_other_is_paid,
+        "Everything leaves": everything_leaves,
+        "Money moves between own pockets": money_moves_between_own_pockets,
+        "Bills move between own pockets": bills_move_between_own_pockets,
+        "A transfer is accepted for later": a_transfer_waits,
+        "A transfer is rejected": a_transfer_is_rejected,
+        "A bill matures and is bought again": a_bill_matures_and_is_bought_again,
+        "A bill matures and the money stays": a_bill_matures_and_the_money_stays,
+        "The fee is charged": the_fee_is_charged,
+        "A day of a pocket ends": a_day_of_a_pocket_ends,
+        "The house settles what was bought": the_house_settles_what_was_bought,
+        "The house settles what was sold": the_house_settles_what_was_sold,
+        "The house settles what matured": the_house_settles_what_matured,
+        "A customer is enrolled": a_customer_is_enrolled,
+        "A customer changes": a_customer_changes,
+        "A customer leaves": a_customer_leaves,
+        "A pocket opens": a_pocket_opens,
+        "A pocket changes or closes": a_pocket_changes_or_closes,
+        "The operator freezes a pocket": the_operator_freezes_a_pocket,
+        "A portal opens": a_portal_opens,
+        "A portal changes or closes": a_portal_changes_or_closes,
+        "A counterparty is linked": a_counterparty_is_linked,
+        "A counterparty changes or is unlinked": a_counterparty_changes_or_is_unlinked,
+        "Nothing is due": nothing_is_due,
+    }
+    | OF_THE_HOUSE
+    | OF_ACH
+)

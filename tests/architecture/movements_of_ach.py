@@ -39,8 +39,8 @@ INCOMING = Incoming(
 )  # fmt: skip
 
 
-def _rich():
-    """A customer with three lots on three days, and nothing drafted."""
+def rich():
+    """Return a customer with three lots on three days, and nothing drafted."""
     world = World()
     anna = world.customer("Anna")
     pocket = world.pocket(anna)
@@ -51,8 +51,9 @@ def _rich():
     return world, anna, pocket
 
 
-def _originate(world, anna, pocket, direction, cents=70_000_00):
-    world.books[anna].seen = {PAYEE.counterparty_id: PAYEE}
+def originate(world, anna, pocket, direction, cents=70_000_00, *, payee=PAYEE):
+    """Originate an entry to a counterparty that the book has looked at."""
+    world.books[anna].seen = {PAYEE.counterparty_id: payee} if payee else {}
     return world.do(
         OriginateAch, anna, ach_id=ACH_ID, pocket_id=pocket[0],
         counterparty_id=PAYEE.counterparty_id, direction=direction, sec_code="PPD",
@@ -60,7 +61,7 @@ def _originate(world, anna, pocket, direction, cents=70_000_00):
     )  # fmt: skip
 
 
-def _see(world, customer, **changes):
+def see(world, customer, **changes):
     """Let the book look at the entry it drafted last, as it is later; forget what was drafted."""
     book = world.books[customer]
     drafted = AchEntry(
@@ -72,55 +73,54 @@ def _see(world, customer, **changes):
     return seen.ach_id
 
 
-def _sent(direction, status="IN_TRANSIT"):
-    world, anna, pocket = _rich()
-    _originate(world, anna, pocket, direction)
-    _see(world, anna, status=status, file_id=FILE_ID)
+def sent(direction, status="IN_TRANSIT"):
+    world, anna, pocket = rich()
+    originate(world, anna, pocket, direction)
+    see(world, anna, status=status, file_id=FILE_ID)
     return world, anna, pocket
 
 
-def _collected():
+def collected():
     """A debit that has settled and is held."""
-    world, anna, pocket = _sent("DEBIT")
+    world, anna, pocket = sent("DEBIT")
     book = world.books[anna]
     world.do(CollectAch, anna, ach_id=ACH_ID)
-    collected = book.seen[ACH_ID]
-    return world, anna, pocket, collected
+    return world, anna, pocket, book.seen[ACH_ID]
 
 
 # -- of ours ------------------------------------------------------------------------------
 
 
 def a_customer_pays_by_ach():
-    world, anna, pocket = _rich()
-    assert _originate(world, anna, pocket, "CREDIT")["status"] == "APPROVED"
+    world, anna, pocket = rich()
+    assert originate(world, anna, pocket, "CREDIT")["status"] == "APPROVED"
     return world.moved()
 
 
 def a_customer_collects_by_ach():
-    world, anna, pocket = _rich()
-    assert _originate(world, anna, pocket, "DEBIT")["status"] == "APPROVED"
+    world, anna, pocket = rich()
+    assert originate(world, anna, pocket, "DEBIT")["status"] == "APPROVED"
     return world.moved()
 
 
 def ach_entries_leave():
-    world, anna, _ = _sent("CREDIT", "APPROVED")
+    world, anna, _ = sent("CREDIT", "APPROVED")
     assert world.do(SendAch, anna, ach_ids=(ACH_ID,))["moved"] == 1
     return world.moved()
 
 
 def ach_entries_count_as_settled():
-    world, anna, _ = _sent("CREDIT")
+    world, anna, _ = sent("CREDIT")
     assert world.do(CountAchSettled, anna, ach_ids=(ACH_ID,))["moved"] == 1
     return world.moved()
 
 
 def a_collection_settles():
-    world, _, _, _ = _collected()
+    world, _, _, _ = collected()
     return world.moved()
 
 
-def _return(world, anna, code, cents=70_000_00):
+def come_back(world, anna, code, cents=70_000_00):
     return world.do(
         ReturnAch, anna, ach_id=ACH_ID, code=code, amount=cents, trace="021000020000001",
         arrived_at=world.now,
@@ -128,55 +128,55 @@ def _return(world, anna, code, cents=70_000_00):
 
 
 def an_ach_payment_comes_back():
-    world, anna, _ = _sent("CREDIT")
-    assert _return(world, anna, "R03")["status"] == "FAILED"
+    world, anna, _ = sent("CREDIT")
+    assert come_back(world, anna, "R03")["status"] == "FAILED"
     return world.moved()
 
 
 def a_collection_comes_back():
-    world, anna, _, collected = _collected()
+    world, anna, _, entry = collected()
     world.forget()
-    world.books[anna].seen = {ACH_ID: collected}
-    assert _return(world, anna, "R01")["status"] == "FAILED"
+    world.books[anna].seen = {ACH_ID: entry}
+    assert come_back(world, anna, "R01")["status"] == "FAILED"
     return world.moved()
 
 
 def a_bank_corrects_an_entry():
-    world, anna, _ = _sent("CREDIT")
+    world, anna, _ = sent("CREDIT")
     world.do(NoteAchChange, anna, ach_id=ACH_ID, code="C01", corrected="998877")
     return world.moved()
 
 
-def _held_back():
-    world, anna, pocket = _rich()
+def held_back():
+    world, anna, pocket = rich()
     world.terms = msgspec.structs.replace(world.terms, ach_review_above_cents=1)
-    assert _originate(world, anna, pocket, "CREDIT")["status"] == "PENDING"
-    _see(world, anna)
+    assert originate(world, anna, pocket, "CREDIT")["status"] == "PENDING"
+    see(world, anna)
     return world, anna
 
 
 def an_entry_is_let_through():
-    world, anna = _held_back()
+    world, anna = held_back()
     world.do(ReviewAch, anna, ach_id=ACH_ID, decision="APPROVED")
     return world.moved()
 
 
 def an_entry_is_not_let_through():
-    world, anna = _held_back()
+    world, anna = held_back()
     world.do(ReviewAch, anna, ach_id=ACH_ID, decision="REJECTED")
     return world.moved()
 
 
 def a_payment_is_reversed():
-    world, anna, _ = _sent("CREDIT")
+    world, anna, _ = sent("CREDIT")
     world.do(ReverseAch, anna, ach_id=ACH_ID)
     return world.moved()
 
 
 def a_collection_is_sent_again():
-    world, anna, pocket = _rich()
-    _originate(world, anna, pocket, "DEBIT")
-    _see(world, anna, status="FAILED", return_code="R01")
+    world, anna, pocket = rich()
+    originate(world, anna, pocket, "DEBIT")
+    see(world, anna, status="FAILED", return_code="R01")
     world.do(RetryAch, anna, ach_id=ACH_ID)
     return world.moved()
 
@@ -200,7 +200,7 @@ def micro_deposits_leave():
 # -- of others ----------------------------------------------------------------------------
 
 
-def _receive(world, anna, pocket, **changes):
+def receive(world, anna, pocket, **changes):
     entry = msgspec.structs.replace(INCOMING, **changes)
     return world.do(
         ReceiveAch, anna, ach_id=ACH_ID, file_id=FILE_ID, portal_id=pocket[1],
@@ -209,30 +209,30 @@ def _receive(world, anna, pocket, **changes):
 
 
 def an_ach_debit_takes_money():
-    world, anna, pocket = _rich()
-    told = _receive(world, anna, pocket, code="27", amount=70_000_00)
+    world, anna, pocket = rich()
+    told = receive(world, anna, pocket, code="27", amount=70_000_00)
     assert told["status"] == "COMPLETED"
     return world.moved()
 
 
 def a_file_brings_an_ach_credit():
-    world, anna, pocket = _rich()
-    assert _receive(world, anna, pocket)["status"] == "COMPLETED"
+    world, anna, pocket = rich()
+    assert receive(world, anna, pocket)["status"] == "COMPLETED"
     return world.moved()
 
 
 def an_ach_entry_goes_back():
-    world, anna, pocket = _rich()
+    world, anna, pocket = rich()
     world.do(UpdatePortal, anna, portal_id=pocket[1], close=True)
     world.forget()
-    assert _receive(world, anna, pocket)["code"] == "R02"
+    assert receive(world, anna, pocket)["code"] == "R02"
     return world.moved()
 
 
 def _given_back(why, **changes):
-    world, anna, pocket = _rich()
-    _receive(world, anna, pocket, **changes)
-    _see(world, anna)
+    world, anna, pocket = rich()
+    receive(world, anna, pocket, **changes)
+    see(world, anna)
     world.do(GiveBackAch, anna, ach_id=ACH_ID, code=why)
     return world.moved()
 
