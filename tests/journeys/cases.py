@@ -3,6 +3,8 @@
 A route that is not in these tables makes `test_every_door.py` fail.
 """
 
+from typing import Any
+
 from litestar.routes import HTTPRoute
 
 PARTNER_OPEN = {
@@ -45,7 +47,18 @@ NOBODYS_KEYS = [
 """Public keys as PEM (Ed25519) that no test signs with."""
 _TEAM, _PROGRAM = "/api/v1/team", "/api/v1/team/service-users/{member_id}"
 
-CUSTOMER = {
+_ASKED, _ASKED_ONE = "/api/v1/transfer-requests", "/api/v1/transfer-requests/{transfer_id}"
+_ORDER = {
+    "transfer": {
+        "id": "5d0f4a52-6d0b-4c8e-9a57-2f3f2f6f1c11", "type": "ON_US",
+        "origin_pocket_id": "{pocket_id}",
+        "amount": {"type": "REQUESTED_AMOUNT", "amount_usdc": 1_00},
+        "details": {"type": "PEER_TO_PEER", "destination_counterparty_id": "{counterparty_id}"},
+    },
+    "reviewers": [],
+}  # fmt: skip
+
+CUSTOMER: dict[tuple[str, str], tuple[str, Any]] = {
     ("GET", "/api/v1/agreements"): ("agreements.read", None),
     ("GET", "/api/v1/customer"): ("customer.read", None),
     ("GET", "/api/v1/events"): ("subscriptions.read", None),
@@ -86,6 +99,13 @@ CUSTOMER = {
     ("GET", "/api/v1/team/audit-logs"): ("team.read", None),
     ("GET", "/api/v1/team/audit-logs.csv"): ("team.read", None),
     ("GET", "/api/v1/team/members/{member_id}/audit-logs"): ("team.read", None),
+    ("GET", _ASKED): ("transfers.read", None),
+    ("POST", _ASKED): ("transfers.write", _ORDER),
+    ("GET", f"{_ASKED}/reviewers"): ("transfers.read", None),
+    ("GET", _ASKED_ONE): ("transfers.read", None),
+    ("PATCH", _ASKED_ONE): ("transfers.write", {"reviewers": []}),
+    ("DELETE", _ASKED_ONE): ("transfers.write", None),
+    ("PATCH", f"{_ASKED_ONE}/status"): ("transfers.write", {"status": "APPROVED"}),
     ("GET", "/api/v1/trades"): ("pockets.read", None),
     ("GET", "/api/v1/trades.csv"): ("pockets.read", None),
     ("GET", "/api/v1/user"): ("profile", None),
@@ -215,6 +235,10 @@ def filled(value, names):
 
 def names_at(path, names):
     """Return the names of things as a path means them: not every member is of the same kind."""
+    if path == f"{_ASKED_ONE}/status":
+        return names | {"transfer_id": names["waiting_id"]}
+    if path == _ASKED_ONE:
+        return names | {"transfer_id": names["asked_id"]}
     if path.startswith(_PROGRAM):
         return names | {"member_id": names["program_id"]}
     if path.endswith("/{member_id}/invite"):

@@ -5,6 +5,7 @@ from datetime import timedelta
 
 import pytest
 from tests.domain.oauth.programs import KEYS
+from tests.interfaces.customer_api.approving import REQUESTS, on_us
 from tests.interfaces.customer_api.conftest import app, desks, world
 from tests.interfaces.customer_api.desk import EVERYTHING, join, token_for
 from tests.interfaces.customer_api.telling import tell
@@ -21,7 +22,7 @@ __all__ = ["app", "bank", "desks", "world"]
 UNCHANGED = (
     "journal", "activity", "pocket", "portal", "counterparty", "transfer", "customer",
     "membership", "invitation", "oauth_client", "client_key",
-    "subscription", "delivery", "simulated_event",
+    "subscription", "delivery", "simulated_event", "transfer_request", "review",
 )  # fmt: skip
 
 
@@ -69,8 +70,10 @@ async def owned(bank, desks, world):
     transaction = (await desk.get("/api/v2/transactions/"))["items"][0]["id"]
     team = await _team(bank, desk)
     event = (await desk.get("/api/v1/events/"))["items"][0]["event"]
+    asked = await _asked(bank, desk, desks, pocket)
     return desk, {
         **team,
+        **asked,
         "customer_id": desk.team.customer,
         "pocket_id": pocket.id,
         "account_id": pocket.id,
@@ -82,6 +85,15 @@ async def owned(bank, desks, world):
         "subscription_id": told["id"],
         "event_id": event["event_id"],
     }
+
+
+async def _asked(bank, desk, desks, pocket):
+    """Return the names of a request of the desk's, and of one that it may decide."""
+    other = await desks(desk.team.customer, role="INITIATOR")
+    to = await desk.pocket()
+    asked = [await each.post(REQUESTS, on_us(pocket, 1_00, to=to)) for each in (desk, other)]
+    await bank.pool.execute("DELETE FROM rate_window")
+    return {"asked_id": asked[0]["id"], "waiting_id": asked[1]["id"]}
 
 
 async def _team(bank, desk):

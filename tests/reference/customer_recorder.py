@@ -13,6 +13,7 @@ import httpx
 from tests.domain.oauth.programs import program
 from tests.interfaces.partner_client import PartnerClient, close_app, json_of
 from tests.journeys import cases
+from tests.reference.approvals_recorder import play_approvals
 from tests.reference.events_recorder import play_events
 from tests.reference.recorder import OPERATOR, Recorder, partner_of, write
 from tests.whole_bank import SEED
@@ -24,7 +25,7 @@ from billfold.kit.clock import wall_now
 from billfold.wiring.serving import make_partner_app
 
 EXAMPLES = Path(customer_api.__file__).with_name("examples.json")
-USER, MEMBER = (ids.derive(SEED, OPERATOR, 2000 + n) for n in range(2))
+USER, MEMBER, OTHER_USER, OTHER_MEMBER = (ids.derive(SEED, OPERATOR, 2000 + n) for n in range(4))
 AT = "2025-06-02T13:00:00.000000Z"
 
 
@@ -88,25 +89,25 @@ def settled(told):
     return {name: settled(each) for name, each in told.items()}
 
 
-async def token_of(bank, customer_id):
+async def token_of(bank, customer_id, *, user=USER, member=MEMBER, name="Anna"):
     """A token of an administrator whose ids repeat."""
     now = wall_now()
     async with bank.pool.acquire() as conn:
         await conn.execute(
             "INSERT INTO person (user_id, email, email_verified_at, first_name, last_name, "
-            "phone_number, created_at) VALUES ($1, 'anna@northwind.example', $2, 'Anna', 'Lind', "
-            "'+12025550123', $2)",
-            USER, now,
+            "phone_number, created_at) VALUES ($1, $3, $2, $4, 'Lind', '+12025550123', $2)",
+            user, now, f"{name.lower()}@northwind.example", name,
         )  # fmt: skip
         await conn.execute(
             "INSERT INTO membership (customer_id, user_id, member_id, role, status, created_at, "
             "changed_at) VALUES ($1, $2, $3, 'ADMIN', 'ACTIVE', $4, $4)",
-            customer_id, USER, MEMBER, await bank.now(),
+            customer_id, user, member, await bank.now(),
         )  # fmt: skip
-        await program(conn, keys=(), scopes=tuple(oauth.SCOPES), profile="documented")
+        if await oauth.find_client(conn, "books") is None:
+            await program(conn, keys=(), scopes=tuple(oauth.SCOPES), profile="documented")
         return await oauth.issue_access(
             conn, client_id="books", customer_id=customer_id, scopes=tuple(oauth.SCOPES),
-            now=now, user_id=USER,
+            now=now, user_id=user,
         )  # fmt: skip
 
 
@@ -126,6 +127,8 @@ async def record(bank):
     await _play_told(recorder)
     await _play_team(recorder)
     await _play_programs(recorder)
+    other = await token_of(bank, UUID(customer), user=OTHER_USER, member=OTHER_MEMBER, name="Cleo")
+    await play_approvals(recorder, MemberClient(app, other), pocket)
     recorder.notes.pop("-", None)
     await client.http.aclose()
     await partner.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from uuid import UUID
 
 import msgspec
 
@@ -22,6 +23,7 @@ async def carry_out(bank: Bank, row: TransferRow) -> Answer:
     """Carry out one recorded transfer. Doing it twice changes nothing the second time."""
     request = msgspec.json.decode(row.request)
     payee = row.payee_id or row.customer_id
+    counterparty_id = request.get("counterparty_id")
     return await bank.engine.submit(
         TransferOnUs(
             caller=CALLER,
@@ -38,7 +40,8 @@ async def carry_out(bank: Bank, row: TransferRow) -> Answer:
             end_to_end_identification=request.get("end_to_end_identification"),
             source=request.get("source"),
             target=request.get("target"),
-            counterparty_id=request.get("counterparty_id"),
+            counterparty_id=None if counterparty_id is None else UUID(counterparty_id),
+            looks_at=() if counterparty_id is None else (UUID(counterparty_id),),
             request=row.request,
             accepted=True,
         )

@@ -36,7 +36,8 @@ class TransferOnUs(Command, frozen=True, kw_only=True):
     """Move `amount` cents (None: everything, net of fees) between two pockets of the bank.
 
     `customers` is (payer,) or (payer, payee). With `later` the transfer is only recorded,
-    and a second command with `accepted_id` carries it out.
+    and a second command with `accepted` carries it out. One that was `approved` is recorded
+    whatever the state of its pocket: carrying it out tells what came of it.
     """
 
     needs_names: ClassVar[bool] = False
@@ -55,6 +56,7 @@ class TransferOnUs(Command, frozen=True, kw_only=True):
     counterparty_id: UUID | None = None
     request: str = "{}"
     later: bool = False
+    approved: bool = False
     accepted: bool = False
 
 
@@ -90,7 +92,8 @@ def transfer_on_us(books: Books, cmd: TransferOnUs, ctx: Context) -> Outcome:
         raise Refused("same-pocket", "Money does not move from a pocket into itself.")
     transfer_id = cmd.transfer_id or ctx.ids.next()
     if cmd.later and not cmd.accepted:
-        _must_pay(origin)
+        if not cmd.approved:
+            _must_pay(origin)
         return _put(payer, cmd, ctx, transfer_id, "PENDING", None, cmd.amount or 0)
     try:
         destination = _may_move(payer, origin, payee, cmd)
@@ -115,6 +118,8 @@ def _may_move(payer: Book, origin: PocketBook, payee: Book, cmd: TransferOnUs) -
     """The destination, when both ends may take part. What was accepted earlier is rejected now."""
     try:
         _must_pay(origin)
+        if cmd.looks_at:
+            _must_be_linked(payer, cmd)
         return _destination(payee, cmd, payer)
     except Refused:
         if not cmd.accepted:
@@ -127,6 +132,17 @@ def _must_pay(origin: PocketBook) -> None:
         raise Refused("pocket-frozen", "The pocket is frozen: nothing leaves it.")
     if origin.status != "OPEN":
         raise Refused("pocket-not-open", f"The pocket is {origin.status}.")
+
+
+def _must_be_linked(payer: Book, cmd: TransferOnUs) -> None:
+    """Refuse a counterparty that was unlinked since, or leads elsewhere by now."""
+    seen = payer.seen.get(cmd.counterparty_id) if cmd.counterparty_id else None
+    if (
+        seen is None
+        or seen.status not in {"LINKED", "VERIFIED"}
+        or seen.target_pocket_id != cmd.to_pocket_id
+    ):
+        raise Refused("counterparty-not-verified", "The counterparty is not linked any more.")
 
 
 def _destination(payee: Book, cmd: TransferOnUs, payer: Book) -> PocketBook:

@@ -273,7 +273,7 @@ async def test_another_user_of_the_same_client_has_his_own_pace(desks, monkeypat
 
 def test_the_groups_are_as_fast_as_the_contract_says():
     slow = {each.name for each in vars(groups).values() if getattr(each, "per_minute", 0) == 120}
-    assert slow == {"pockets", "trades", "transactions"}
+    assert slow == {"pockets", "trades", "transactions", "transfer-requests"}
 
 
 async def test_bodies_of_another_kind_are_refused(desk):

@@ -145,8 +145,8 @@ def _refusal(operation: Operation, access: Access) -> BillfoldError | None:
             f"The token lacks the scope {operation.scope}.",
             (b"www-authenticate", value.encode()),
         )
-    if operation.scope not in PERMISSIONS[access.role]:
-        return Refused("forbidden", f"The role {access.role} does not include {operation.scope}.")
+    if operation.needs not in PERMISSIONS[access.role]:
+        return Refused("forbidden", f"The role {access.role} does not include {operation.needs}.")
     return None
 
 

@@ -3,6 +3,7 @@
 from billfold.interfaces.http.marks import Group
 
 AGREEMENTS = Group("agreements", 300)
+APPROVALS = Group("approvals", 300)
 CUSTOMER = Group("customer", 300)
 EARNINGS = Group("earnings", 300)
 EVENTS = Group("events", 300)
@@ -14,4 +15,9 @@ SUBSCRIPTIONS = Group("subscriptions", 300)
 TEAM = Group("team", 300)
 TRADES = Group("trades", 120)
 TRANSACTIONS = Group("transactions", 120)
+TRANSFERS = Group("transfer-requests", 120)
+TRANSFER_CREATIONS = Group("transfer-request-creations", 60)
 USER = Group("user", 300)
+
+CREATIONS_PER_SECOND = 1
+"""How many transfer requests one client may make per second for one user."""

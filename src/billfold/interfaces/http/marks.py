@@ -30,9 +30,12 @@ class Group(NamedTuple):
     per_minute: int
 
 
-def granted(scope: str, group: Group) -> Marks:
-    """Ask for an access token of the Customer API with this scope."""
-    return {"door": "granted", "scope": scope, "group": group}
+def granted(scope: str, group: Group, *, needs: str | None = None) -> Marks:
+    """Ask for an access token of the Customer API with this scope.
+
+    The role of the user must include the scope, or in its place what the operation `needs`.
+    """
+    return {"door": "granted", "scope": scope, "group": group, "needs": needs or scope}
 
 
 def deprecated(*, since: date, sunset: date) -> Marks:

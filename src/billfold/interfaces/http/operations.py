@@ -29,12 +29,14 @@ class Operation:
     """One method of one path. `body` is None without a JSON body.
 
     `door` is open, bearer or signed for a partner's requests, open or granted for those of the
-    Customer API, which need a `scope` and are counted with their `group`.
+    Customer API, which need a `scope`, a role that includes what it `needs`, and are counted
+    with their `group`.
     """
 
     name: str
     door: str = "open"
     scope: str = ""
+    needs: str = ""
     group: Group | None = None
     moves_money: bool = False
     body: Any = None
@@ -114,6 +116,7 @@ def _operation(handler: HTTPRouteHandler, path: str, query: set[str], lists: set
         name=operation_name(handler),
         door=door_of(handler, path),
         scope=opt.get("scope", ""),
+        needs=opt.get("needs", ""),
         group=opt.get("group"),
         moves_money=bool(opt.get("moves_money")),
         body=None if data is None else data.annotation,

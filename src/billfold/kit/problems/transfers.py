@@ -93,6 +93,28 @@ TRANSFERS = by_code(
         "Read the request; to move the money after all, create a new one.",
     ),
     Problem(
+        "authorization-request-not-pending",
+        409,
+        "The change is already decided",
+        "The change has been confirmed, denied, or has expired.",
+        "Read the request; to make the change after all, ask for it anew.",
+    ),
+    Problem(
+        "approval-out-of-order",
+        409,
+        "Somebody else approves first",
+        "The rule asks for approvals in an order, and it is another one's turn.",
+        "Wait until those before have approved; `reviews` of the request shows who has.",
+    ),
+    Problem(
+        "content-changed",
+        409,
+        "The content is not what was approved",
+        "What is to be approved was changed since it was read, or stands for something else now.",
+        "Read the request again and decide about what it says now.",
+        retryable=True,
+    ),
+    Problem(
         "already-reviewed",
         409,
         "This reviewer has decided already",

@@ -1,0 +1,95 @@
+"""Dual control: what one person asks for, and the others who decide about it.
+
+Owns transfer requests, the rules by which they are approved, sensitive changes that wait for a
+second person, and every voice about them. Never moves money: what is approved is carried out by
+commands of the engine, under the request's id.
+"""
+
+from billfold.domain.requests.approval_rules import (
+    get_rule,
+    list_rules,
+    terms_for_change,
+)
+from billfold.domain.requests.deciding import who_is
+from billfold.domain.requests.payees import check_payable, get_payee, takes_unverified, told_of
+from billfold.domain.requests.reads import (
+    Filters,
+    find_request,
+    get_request,
+    list_requests,
+    people_named,
+    possible_reviewers,
+    transactions_of,
+    voices_about,
+)
+from billfold.domain.requests.rules import approvals_in, may_review
+from billfold.domain.requests.step_up import asks_step_up, set_step_up
+from billfold.domain.requests.transfers import (
+    EXECUTE,
+    EXPIRE,
+    asked_of,
+    cancel,
+    change,
+    create,
+    decide,
+    expire,
+    find_same,
+    note_rejected,
+    subject_of,
+)
+from billfold.domain.requests.types import (
+    Asked,
+    ChangeRequest,
+    Decision,
+    Principal,
+    Reviewer,
+    Rule,
+    Terms,
+    TransferRequest,
+    TransferType,
+    Voice,
+)
+
+__all__ = [
+    "EXECUTE",
+    "EXPIRE",
+    "Asked",
+    "ChangeRequest",
+    "Decision",
+    "Filters",
+    "Principal",
+    "Reviewer",
+    "Rule",
+    "Terms",
+    "TransferRequest",
+    "TransferType",
+    "Voice",
+    "approvals_in",
+    "asked_of",
+    "asks_step_up",
+    "cancel",
+    "change",
+    "check_payable",
+    "create",
+    "decide",
+    "expire",
+    "find_request",
+    "find_same",
+    "get_payee",
+    "get_request",
+    "get_rule",
+    "list_requests",
+    "list_rules",
+    "may_review",
+    "note_rejected",
+    "people_named",
+    "possible_reviewers",
+    "set_step_up",
+    "subject_of",
+    "takes_unverified",
+    "terms_for_change",
+    "told_of",
+    "transactions_of",
+    "voices_about",
+    "who_is",
+]

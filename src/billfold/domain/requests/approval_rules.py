@@ -1,0 +1,135 @@
+"""The rules of a customer: read, chosen for what is asked, and changed once that is confirmed."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+import msgspec
+
+from billfold.domain.requests.rules import matching, stricter, terms_of
+from billfold.domain.requests.types import USUAL, Action, Rule, Terms
+from billfold.kit.errors import NotFound, Refused
+from billfold.kit.money import format_usd
+
+if TYPE_CHECKING:
+    from asyncpg import Record
+
+    from billfold.kit.db import Connection, Pool
+
+_COLUMNS = """rule_id, name, actions, transfer_types, min_amount, daily_cap, required_approvals,
+       approver_roles, approver_ids, ordered, enabled, version, created_at, updated_at"""
+_ALL = f"SELECT {_COLUMNS} FROM approval_rule WHERE customer_id = $1"  # noqa: S608 - our columns
+_ONE = f"{_ALL} AND rule_id = $2"
+_LIST = f"{_ALL} ORDER BY created_at, rule_id"
+_PUT = f"""
+INSERT INTO approval_rule (customer_id, {_COLUMNS})
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
+ON CONFLICT (customer_id, rule_id) DO UPDATE
+   SET name = excluded.name, actions = excluded.actions, transfer_types = excluded.transfer_types,
+       min_amount = excluded.min_amount, daily_cap = excluded.daily_cap,
+       required_approvals = excluded.required_approvals, approver_roles = excluded.approver_roles,
+       approver_ids = excluded.approver_ids, ordered = excluded.ordered, enabled = excluded.enabled,
+       version = excluded.version, updated_at = excluded.updated_at
+"""  # noqa: S608 - our columns
+_REMOVE = "DELETE FROM approval_rule WHERE customer_id = $1 AND rule_id = $2"
+_HOLD_CAP = "SELECT 1 FROM approval_rule WHERE customer_id = $1 AND rule_id = $2 FOR UPDATE"
+_USED = """
+SELECT coalesce(sum(q.amount), 0)::bigint
+  FROM transfer_request q
+  LEFT JOIN transfer t ON t.customer_id = q.customer_id AND t.transfer_id = q.request_id
+  LEFT JOIN wire w ON w.customer_id = q.customer_id AND w.wire_id = q.request_id
+ WHERE q.rule_id = $1 AND q.business_date = $2 AND q.request_id <> $3
+   AND q.status IN ('PENDING', 'APPROVED') AND q.reason IS NULL
+   AND t.status IS DISTINCT FROM 'REJECTED' AND w.status IS DISTINCT FROM 'REJECTED'
+"""
+
+
+async def list_rules(conn: Connection | Pool, customer_id: UUID) -> list[Rule]:
+    """Return all rules of a customer, the oldest first."""
+    return [_read(row) for row in await conn.fetch(_LIST, customer_id)]
+
+
+async def get_rule(conn: Connection | Pool, customer_id: UUID, rule_id: UUID) -> Rule:
+    """Return one rule. Raises NotFound."""
+    row = await conn.fetchrow(_ONE, customer_id, rule_id)
+    if row is None:
+        raise NotFound("There is no such approval rule.")
+    return _read(row)
+
+
+async def terms_for(
+    conn: Connection,
+    customer_id: UUID,
+    *,
+    type_: str,
+    amount: int,
+    day: date,
+    request_id: UUID,
+) -> Terms:
+    """Return what must be said before a transfer is carried out.
+
+    The room of a rule with a daily cap is held until the transaction ends. When there is none
+    left, the next rule that asks for more approvals decides. Raises Refused `amount-not-allowed`
+    when there is no such rule either.
+    """
+    rules = await list_rules(conn, customer_id)
+    ranked = matching(rules, "TRANSFER", type_=type_, amount=amount)
+    if not ranked:
+        return USUAL
+    first = ranked[0]
+    if await _has_room(conn, customer_id, first, amount, day, request_id):
+        return terms_of(first)
+    by_id = {each.rule_id: each for each in ranked}
+    for terms in stricter(ranked, first):
+        rule = None if terms.rule_id is None else by_id[terms.rule_id]
+        if rule is None or await _has_room(conn, customer_id, rule, amount, day, request_id):
+            return terms
+    assert first.daily_cap is not None
+    raise Refused(
+        "amount-not-allowed",
+        f"The rule {first.name!r} lets {format_usd(first.daily_cap)} through per business day, and "
+        "with this transfer it would be more.",
+        daily_cap_usdc=first.daily_cap,
+    )
+
+
+async def terms_for_change(conn: Connection | Pool, customer_id: UUID, action: Action) -> Terms:
+    """Return what must be said before a sensitive change is made; nothing without a rule."""
+    ranked = matching(await list_rules(conn, customer_id), action)
+    return terms_of(ranked[0]) if ranked else Terms(required=0)
+
+
+async def put_rule(conn: Connection, customer_id: UUID, rule: Rule) -> None:
+    """Write a rule, new or changed."""
+    await conn.execute(
+        _PUT, customer_id, rule.rule_id, rule.name, rule.actions, rule.transfer_types,
+        rule.min_amount, rule.daily_cap, rule.required_approvals, rule.approver_roles,
+        rule.approver_ids, rule.ordered, rule.enabled, rule.version, rule.created_at,
+        rule.updated_at,
+    )  # fmt: skip
+
+
+async def remove_rule(conn: Connection, customer_id: UUID, rule_id: UUID) -> None:
+    """Remove a rule. What was asked for under it keeps its terms."""
+    await conn.execute(_REMOVE, customer_id, rule_id)
+
+
+async def _has_room(
+    conn: Connection, customer_id: UUID, rule: Rule, amount: int, day: date, request_id: UUID
+) -> bool:
+    if rule.daily_cap is None:
+        return True
+    await conn.execute(_HOLD_CAP, customer_id, rule.rule_id)
+    used = await conn.fetchval(_USED, rule.rule_id, day, request_id)
+    return int(used) + amount <= rule.daily_cap
+
+
+def changed(rule: Rule, now: datetime, **to: object) -> Rule:
+    """Return a rule with other fields, as its next version."""
+    return msgspec.structs.replace(rule, **to, version=rule.version + 1, updated_at=now)
+
+
+def _read(row: Record) -> Rule:
+    return msgspec.convert(dict(row), Rule)

@@ -1,0 +1,122 @@
+"""One person's voice about what another asked for: cast once, for one content, by who may.
+
+Everybody holds the same rows in the same order: the request, then memberships. So of two that come
+at once the second sees what the first has said, and a reviewer who is given another role at this
+moment either still had the old one or is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+from uuid import UUID
+
+from billfold.domain import team
+from billfold.domain.requests import rules
+from billfold.domain.requests.reads import voices_about
+from billfold.domain.requests.types import Decision, Principal, Status, Terms
+from billfold.kit.errors import Refused
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from billfold.domain.people import Role
+    from billfold.kit.db import Connection, Pool
+
+_MEMBERS = """
+SELECT m.member_id, m.user_id, m.role, m.changed_at, m.status = 'ACTIVE' AND p.status = 'ACTIVE' AS active
+  FROM membership m JOIN person p USING (user_id)
+ WHERE m.customer_id = $1
+   AND (m.member_id = $2
+        OR m.user_id IN (SELECT user_id FROM review WHERE customer_id = $1 AND request_id = $3))
+ ORDER BY m.member_id FOR SHARE OF m
+"""  # noqa: E501 - one condition
+_VOID = """
+UPDATE review SET voided_at = $4
+ WHERE customer_id = $1 AND request_id = $2 AND user_id = ANY($3) AND voided_at IS NULL
+"""
+_CAST = """
+INSERT INTO review (customer_id, request_id, review_no, member_id, user_id, role, member_since,
+                    decision, comment, content_hash, created_at)
+VALUES ($1, $2, (SELECT coalesce(max(review_no), 0) + 1 FROM review
+                  WHERE customer_id = $1 AND request_id = $2),
+        $3, $4, $5, $6, $7, $8, $9, $10)
+"""
+_VOID_ALL = """
+UPDATE review SET voided_at = $3
+ WHERE customer_id = $1 AND request_id = $2 AND voided_at IS NULL
+"""
+
+
+class Subject(NamedTuple):
+    """What is decided about: a request that is held, and what its reviewers must be allowed."""
+
+    request_id: UUID
+    status: Status
+    content_hash: bytes
+    terms: Terms
+    named: Sequence[UUID]
+    user_id: UUID | None
+    client_id: str
+    needs: str
+    not_pending: str
+
+
+class _Standing(NamedTuple):
+    user_id: UUID
+    role: Role
+    since: datetime
+
+
+async def who_is(conn: Connection | Pool, user_id: UUID | None, client_id: str) -> frozenset[UUID]:
+    """Return the users who are whoever asks: the person, or who gave a program its keys."""
+    if user_id is not None:
+        return frozenset({user_id})
+    return await team.programs.keepers_of(conn, client_id)
+
+
+async def cast(
+    conn: Connection, by: Principal, subject: Subject, decision: Decision, comment: str | None
+) -> Status:
+    """Write down what somebody says, and return what the request is after it.
+
+    Raises Refused `self-approval`, `not-a-reviewer`, `forbidden`, `already-reviewed`,
+    `approval-out-of-order`, and what the subject calls a request that is decided.
+    """
+    standing = await _hold_members(conn, by, subject)
+    asked_by = await who_is(conn, subject.user_id, subject.client_id)
+    rules.check_reviewer(
+        subject.terms, subject.named, by.member_id, standing.role, subject.needs,
+        is_requester=standing.user_id in asked_by,
+    )  # fmt: skip
+    if subject.status != "PENDING":
+        raise Refused(subject.not_pending, f"The request is {subject.status}.")
+    said = (await voices_about(conn, by.customer_id, {subject.request_id: subject.content_hash}))[
+        subject.request_id
+    ]
+    if any(each.holds and each.user_id == standing.user_id for each in said):
+        raise Refused("already-reviewed", "You have decided about this request already.")
+    stale = [each.user_id for each in said if not each.holds]
+    await conn.execute(_VOID, by.customer_id, subject.request_id, stale, by.now)
+    approvals = rules.approvals_in(said)
+    if decision == "APPROVED":
+        rules.check_turn(subject.terms, approvals, by.member_id, standing.role)
+    await conn.execute(
+        _CAST, by.customer_id, subject.request_id, by.member_id, standing.user_id, standing.role,
+        standing.since, decision, comment, subject.content_hash, by.now,
+    )  # fmt: skip
+    return rules.status_after(subject.terms, approvals, decision)
+
+
+async def void_all(conn: Connection, by: Principal, request_id: UUID) -> None:
+    """Void whatever was said about a request: its content is another now."""
+    await conn.execute(_VOID_ALL, by.customer_id, request_id, by.now)
+
+
+async def _hold_members(conn: Connection, by: Principal, subject: Subject) -> _Standing:
+    """Let neither the reviewer nor those before him change before the transaction ends."""
+    rows = await conn.fetch(_MEMBERS, by.customer_id, by.member_id, subject.request_id)
+    for row in rows:
+        if row["member_id"] == by.member_id and row["active"]:
+            return _Standing(row["user_id"], row["role"], row["changed_at"])
+    raise Refused("forbidden", "Only an active person of the team decides about requests.")

@@ -1,0 +1,83 @@
+"""Whom a request pays: whether he may be paid, and whether he is still who was approved."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID
+
+import msgspec
+
+from billfold.domain import counterparties
+from billfold.domain.counterparties import Payee
+from billfold.domain.requests.types import TransferRequest, TransferType
+from billfold.kit.errors import NotFound, Refused
+
+if TYPE_CHECKING:
+    from billfold.kit.db import Connection
+
+TYPES: Final[dict[TransferType, tuple[str, ...]]] = {
+    "ON_US": ("on_us",),
+    "WIRE": ("wire", "international_wire"),
+    "USDC": ("crypto_wallet_address",),
+}
+"""Which types of counterparties a transfer of a type goes to."""
+_UNVERIFIED = """
+SELECT 'unverified_wires' = ANY(p.features) FROM customer c JOIN partner p USING (partner_id)
+ WHERE c.customer_id = $1
+"""
+_LIVE = frozenset({"LINKED", "VERIFIED"})
+
+
+async def get_payee(conn: Connection, customer_id: UUID, counterparty_id: UUID) -> Payee:
+    """Return a counterparty of a customer as those see it who pay. Raises NotFound."""
+    found = await counterparties.look_up(conn, [customer_id], [counterparty_id])
+    if not found:
+        raise NotFound("There is no such counterparty.")
+    payee: Payee = found[0][2]
+    return payee
+
+
+def check_payable(payee: Payee, type_: TransferType, *, unverified_wires: bool) -> None:
+    """Raise Refused `counterparty-type-mismatch` or `counterparty-not-verified`."""
+    if payee.type not in TYPES[type_]:
+        needed = " or ".join(TYPES[type_])
+        raise Refused(
+            "counterparty-type-mismatch",
+            f"{type_} needs a counterparty of type {needed}, and this one is {payee.type}.",
+        )
+    unverified = payee.verification.get("type") == "unverified"
+    if payee.status not in _LIVE or (unverified and not (type_ == "WIRE" and unverified_wires)):
+        raise Refused("counterparty-not-verified", f"The counterparty is {payee.status}.")
+
+
+def told_of(payee: Payee) -> dict[str, Any]:
+    """Return whom a counterparty stands for, as it goes into what is approved."""
+    return {
+        "counterparty_name": payee.counterparty_name,
+        "details": payee.details,
+        "target_pocket_id": payee.target_pocket_id,
+        "type": payee.type,
+    }
+
+
+async def takes_unverified(conn: Connection, customer_id: UUID) -> bool:
+    """Tell whether wires of this customer may go to counterparties whom nobody has verified."""
+    return await conn.fetchval(_UNVERIFIED, customer_id) is True
+
+
+async def check_same_payee(conn: Connection, request: TransferRequest) -> None:
+    """Refuse to pay who may not be paid any more, or stands for somebody else by now.
+
+    Raises Refused `counterparty-not-verified`, `content-changed`.
+    """
+    if request.counterparty_id is None:
+        return
+    payee = await get_payee(conn, request.customer_id, request.counterparty_id)
+    unverified_wires = await takes_unverified(conn, request.customer_id)
+    check_payable(payee, request.type, unverified_wires=unverified_wires)
+    approved = msgspec.json.decode(request.content)["payee"]
+    if msgspec.to_builtins(told_of(payee)) != approved:
+        raise Refused(
+            "content-changed",
+            "The counterparty was changed since the transfer was asked for. Ask for it anew.",
+        )

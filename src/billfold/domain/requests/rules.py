@@ -1,0 +1,162 @@
+"""Which rule decides, who may review, and when enough has been said. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Iterable, Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+import msgspec
+
+from billfold.domain.people import PERMISSIONS, Role
+from billfold.domain.requests.types import USUAL, Action, Decision, Rule, Terms, Voice
+from billfold.kit.errors import Refused
+
+if TYPE_CHECKING:
+    from billfold.domain.requests.types import Status
+
+LASTS = timedelta(days=7)
+"""How long a request waits, on the bank's clock."""
+MAY_APPROVE = "transfers.approve"
+MAY_CONFIRM = "authorization_requests.write"
+"""What a role must include to decide about transfers, and about sensitive changes."""
+
+
+def text_of(content: Any) -> str:  # noqa: ANN401 - any JSON
+    """Return content as the one JSON text that is approved: names in order, nothing left open."""
+    return msgspec.json.encode(content, order="deterministic").decode()
+
+
+def hash_of(text: str) -> bytes:
+    """Return what approvals are bound to: the SHA-256 of the exact text."""
+    return hashlib.sha256(text.encode()).digest()
+
+
+# -- which rule ------------------------------------------------------------------------
+
+
+def matching(
+    rules: Iterable[Rule], action: Action, *, type_: str | None = None, amount: int | None = None
+) -> list[Rule]:
+    """Return the rules that are about something, the one that decides first.
+
+    The most specific decides. One that is more specific in the type and another in the amount
+    do not outdo each other: then the stricter decides.
+    """
+    about = [each for each in rules if _is_about(each, action, type_, amount)]
+    ranked: list[Rule] = []
+    while about:
+        best = [each for each in about if not any(_outdoes(other, each) for other in about)]
+        best.sort(key=lambda each: (-each.required_approvals, each.created_at, each.rule_id))
+        ranked.append(best[0])
+        about.remove(best[0])
+    return ranked
+
+
+def stricter(ranked: Sequence[Rule], than: Rule) -> list[Terms]:
+    """Return what may decide when a rule has no room left today, in its order.
+
+    Only what asks for more approvals does; the usual one approval stands at the end.
+    """
+    others = [terms_of(each) for each in ranked if each.rule_id != than.rule_id]
+    return [each for each in (*others, USUAL) if each.required > than.required_approvals]
+
+
+def terms_of(rule: Rule) -> Terms:
+    """Return the terms of a rule, as they are kept with what is asked under it."""
+    return Terms(
+        rule_id=rule.rule_id,
+        rule_name=rule.name,
+        required=rule.required_approvals,
+        roles=rule.approver_roles,
+        ids=rule.approver_ids,
+        ordered=rule.ordered,
+    )
+
+
+def _is_about(rule: Rule, action: Action, type_: str | None, amount: int | None) -> bool:
+    if not rule.enabled or action not in rule.actions:
+        return False
+    if action != "TRANSFER":
+        return True
+    fits = not rule.transfer_types or type_ in rule.transfer_types
+    return fits and (rule.min_amount is None or (amount or 0) >= rule.min_amount)
+
+
+def _outdoes(one: Rule, other: Rule) -> bool:
+    """Tell whether a rule is at least as specific in everything, and more so in something."""
+    types, amounts = _by_types(one) - _by_types(other), _by_amount(one) - _by_amount(other)
+    return types >= 0 and amounts >= 0 and types + amounts > 0
+
+
+def _by_types(rule: Rule) -> int:
+    return -len(rule.transfer_types or ("any", "any", "any", "any"))
+
+
+def _by_amount(rule: Rule) -> int:
+    return rule.min_amount or 0
+
+
+# -- who may review --------------------------------------------------------------------
+
+
+def may_review(terms: Terms, member_id: UUID, role: Role, needs: str) -> bool:
+    """Tell whether a member is one of those whom the terms ask, at any place in their order."""
+    if needs not in PERMISSIONS[role]:
+        return False
+    return not (terms.roles or terms.ids) or role in terms.roles or member_id in terms.ids
+
+
+def check_reviewer(
+    terms: Terms,
+    named: Collection[UUID],
+    member_id: UUID,
+    role: Role,
+    needs: str,
+    *,
+    is_requester: bool,
+) -> None:
+    """Refuse who asked himself, and who is not asked.
+
+    `named` are the reviewers the request names; nobody named means everybody. Raises Refused
+    `self-approval`, `forbidden`, `not-a-reviewer`.
+    """
+    if is_requester:
+        raise Refused("self-approval", "Who asked for it, or acts for who did, does not decide it.")
+    if needs not in PERMISSIONS[role]:
+        raise Refused("forbidden", f"The role {role} does not include {needs}.")
+    if named and member_id not in named:
+        raise Refused("not-a-reviewer", "The request names its reviewers, and you are not one.")
+    if not may_review(terms, member_id, role, needs):
+        rule = f"the rule {terms.rule_name!r}" if terms.rule_name else "what it is decided by"
+        raise Refused("not-a-reviewer", f"You are not among those whom {rule} asks.")
+
+
+def check_turn(terms: Terms, approvals: int, member_id: UUID, role: Role) -> None:
+    """Refuse an approval that is given before its turn; `approvals` hold already.
+
+    Raises Refused `approval-out-of-order`.
+    """
+    if not terms.ordered:
+        return
+    awaited: object = terms.ids[approvals] if terms.ids else terms.roles[approvals]
+    if awaited not in {member_id, role}:
+        who = "another member" if terms.ids else f"a member in the role {awaited}"
+        raise Refused("approval-out-of-order", f"Approvals come in order; {who} is next.")
+
+
+# -- when it is enough -----------------------------------------------------------------
+
+
+def approvals_in(voices: Iterable[Voice]) -> int:
+    """Count the approvals that hold."""
+    return sum(each.holds and each.decision == "APPROVED" for each in voices)
+
+
+def status_after(terms: Terms, approvals: int, decision: Decision) -> Status:
+    """Return what a request is after one more decision; `approvals` held before."""
+    if decision == "DENIED":
+        return "DENIED"
+    return "APPROVED" if approvals + 1 >= terms.required else "PENDING"

@@ -1,0 +1,25 @@
+"""Whether every approval asks for a fresh proof: what a customer has agreed with the operator."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+if TYPE_CHECKING:
+    from billfold.kit.db import Connection, Pool
+
+_ASKS = "SELECT step_up FROM dual_control WHERE customer_id = $1"
+_SET = """
+INSERT INTO dual_control (customer_id, step_up) VALUES ($1, $2)
+ON CONFLICT (customer_id) DO UPDATE SET step_up = excluded.step_up
+"""
+
+
+async def asks_step_up(conn: Connection | Pool, customer_id: UUID) -> bool:
+    """Tell whether approvals through any program need a fresh proof; without a word they do not."""
+    return await conn.fetchval(_ASKS, customer_id) is True
+
+
+async def set_step_up(conn: Connection | Pool, customer_id: UUID, *, asked: bool) -> None:
+    """Ask for a fresh proof of everybody who approves for a customer, or leave it to programs."""
+    await conn.execute(_SET, customer_id, asked)

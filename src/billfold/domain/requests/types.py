@@ -1,0 +1,185 @@
+"""What is asked for, by whom, under which terms, and who has said what. Instants are the bank's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from uuid import UUID
+
+import msgspec
+
+from billfold.domain.audit import Origin
+from billfold.domain.people import Role
+
+if TYPE_CHECKING:
+    from billfold.kit.crypto import Vault
+    from billfold.kit.db import Pool
+
+TransferType = Literal["ON_US", "WIRE", "USDC"]
+Status = Literal["PENDING", "APPROVED", "DENIED", "CANCELLED", "EXPIRED"]
+Decision = Literal["APPROVED", "DENIED"]
+Execution = Literal["NOT_STARTED", "PROCESSING", "COMPLETED", "REJECTED"]
+Action = Literal["TRANSFER", "NEW_COUNTERPARTY", "MEMBER_ROLE"]
+"""What a rule can be about. Changes of the rules themselves need no rule: they always wait."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Principal:
+    """Whoever asks or decides, and from where.
+
+    A person has a `user_id`; a program has none. `client_id` is the program he comes through.
+    `now` is the bank's time, `business_date` its day, `wall` wall time.
+    """
+
+    pool: Pool
+    vault: Vault
+    customer_id: UUID
+    member_id: UUID
+    user_id: UUID | None
+    client_id: str
+    role: Role
+    name: str
+    origin: Origin
+    now: datetime
+    business_date: date
+    wall: datetime
+
+
+class Rule(msgspec.Struct, frozen=True, kw_only=True):
+    """A rule of approval. Empty lists name nobody in particular; amounts are in cents.
+
+    `ordered`: the n-th approval comes from the n-th of `approver_ids`, or of `approver_roles`.
+    `daily_cap` is what transfers of one business day may add up to under this rule.
+    """
+
+    rule_id: UUID
+    name: str
+    actions: tuple[Action, ...] = ("TRANSFER",)
+    transfer_types: tuple[TransferType, ...] = ()
+    min_amount: int | None = None
+    daily_cap: int | None = None
+    required_approvals: int
+    approver_roles: tuple[Role, ...] = ()
+    approver_ids: tuple[UUID, ...] = ()
+    ordered: bool = False
+    enabled: bool = True
+    version: int = 1
+    created_at: datetime
+    updated_at: datetime
+
+
+class Terms(msgspec.Struct, frozen=True, kw_only=True):
+    """What must be said before something is carried out: a rule as it was when it was asked."""
+
+    rule_id: UUID | None = None
+    rule_name: str | None = None
+    required: int = 1
+    roles: tuple[Role, ...] = ()
+    ids: tuple[UUID, ...] = ()
+    ordered: bool = False
+
+
+USUAL = Terms()
+"""Without a rule one other person approves, whoever may."""
+
+
+class Voice(msgspec.Struct, frozen=True, kw_only=True):
+    """What a reviewer has said. It `holds` while he is who he was and the content what it was."""
+
+    member_id: UUID
+    user_id: UUID
+    role: Role
+    decision: Decision
+    comment: str | None
+    created_at: datetime
+    holds: bool
+
+
+class Asked(NamedTuple):
+    """A transfer as somebody asks for it: `transfer` is what he sent, ready for JSON.
+
+    `amount` is in cents. `payee` tells whom a counterparty stands for, so that approvals are void
+    when it stands for somebody else.
+    """
+
+    request_id: UUID
+    type: TransferType
+    pocket_id: UUID
+    counterparty_id: UUID | None
+    amount: int
+    transfer: dict[str, Any]
+    payee: dict[str, Any] | None
+    reviewers: tuple[UUID, ...]
+
+
+class TransferRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """A transfer request as it stands. `content` is the JSON text that is approved.
+
+    `status` is EXPIRED as soon as its time is over. `execution` and `reason` tell what became of
+    it once it was approved, `fee` what a wire has cost.
+    """
+
+    customer_id: UUID
+    request_id: UUID
+    type: TransferType
+    pocket_id: UUID
+    counterparty_id: UUID | None
+    amount: int
+    content: str
+    content_hash: bytes
+    asked: bytes
+    member_id: UUID
+    user_id: UUID | None
+    client_id: str
+    reviewers: tuple[UUID, ...]
+    terms: Terms
+    status: Status
+    execution: Execution
+    reason: str | None
+    fee: int
+    created_at: datetime
+    updated_at: datetime
+    expires_at: datetime
+
+    @property
+    def transfer(self) -> dict[str, Any]:
+        """What was asked for, as it was sent."""
+        told: dict[str, Any] = msgspec.json.decode(self.content)["transfer"]
+        return told
+
+
+class ChangeRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """A sensitive change that waits for a second person, or did. `content` is JSON text.
+
+    `refused` is the code of the rule that stood against the change when it was to be made.
+    """
+
+    customer_id: UUID
+    request_id: UUID
+    action: str
+    resource_type: str
+    resource_id: UUID | None
+    content: str
+    content_hash: bytes
+    member_id: UUID
+    user_id: UUID | None
+    client_id: str
+    terms: Terms
+    status: Status
+    applied_at: datetime | None
+    refused: str | None
+    created_at: datetime
+    updated_at: datetime
+    expires_at: datetime
+
+
+class Reviewer(msgspec.Struct, frozen=True, kw_only=True):
+    """Somebody of a team as requests name him; a program has neither user nor address."""
+
+    member_id: UUID
+    user_id: UUID | None
+    first_name: str
+    last_name: str
+    email: str | None
+    role: Role

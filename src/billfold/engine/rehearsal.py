@@ -1,0 +1,55 @@
+"""What a command would come to, found out on books that are written nowhere."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from billfold.engine.load import LOCK_HEADS, load_books, load_names
+from billfold.engine.looking import LOOKS
+from billfold.flows import FLOWS
+from billfold.flows.command import Command, Context, Outcome
+from billfold.flows.due import catch_up
+from billfold.kit.errors import NotFound
+
+if TYPE_CHECKING:
+    from billfold.engine.bank import Bank
+    from billfold.flows.book import Book
+    from billfold.kit.db import Connection
+
+_HEADS = LOCK_HEADS.replace("FOR UPDATE", "")
+
+
+async def rehearse(conn: Connection, bank: Bank, command: Command) -> Outcome:
+    """Return the outcome the command would have now. Raises Refused and NotFound as its flow.
+
+    The command must name every customer it touches. Who submits it afterwards may still be told
+    something else: others move money meanwhile.
+    """
+    now = await bank.engine.now(conn)
+    heads = await conn.fetch(_HEADS, sorted(command.customers))
+    books = await load_books(conn, heads, bank.market, bank.calendars)
+    if not books.keys() >= set(command.customers):
+        raise NotFound
+    for head in heads:
+        books[head["customer_id"]].due_at = head["due_at"]
+    await _show(conn, command, list(books.values()))
+    ctx = Context(
+        now=now, market=bank.market, calendars=bank.calendars, terms=bank.terms, seed=bank.seed
+    )
+    for book in books.values():
+        if book.due_at is not None and book.due_at <= now:
+            catch_up(book, ctx)
+        book.mark()
+    ctx.serve(command.command_id)
+    return FLOWS[type(command)](books, command, ctx)
+
+
+async def _show(conn: Connection, command: Command, books: list[Book]) -> None:
+    if command.needs_names:
+        await load_names(conn, books)
+    if not command.looks_at:
+        return
+    by_id = {book.customer_id: book for book in books}
+    for read in LOOKS:
+        for customer_id, object_id, seen in await read(conn, list(by_id), command.looks_at):
+            by_id[customer_id].seen[object_id] = seen

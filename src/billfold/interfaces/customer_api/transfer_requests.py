@@ -1,0 +1,308 @@
+"""Transfer requests: one member asks for a transfer, others approve or deny it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from functools import partial
+from typing import Annotated
+from uuid import UUID
+
+from litestar import delete, get, patch, post
+from litestar.params import QueryParameter
+from litestar.status_codes import HTTP_201_CREATED, HTTP_204_NO_CONTENT
+
+from billfold.domain import people, requests
+from billfold.domain.requests import Filters, TransferRequest
+from billfold.engine.approved import carry_out_request, check_possible, command_of
+from billfold.engine.bank import Bank
+from billfold.interfaces.customer_api.groups import (
+    CREATIONS_PER_SECOND,
+    TRANSFER_CREATIONS,
+    TRANSFERS,
+)
+from billfold.interfaces.customer_api.member import Member
+from billfold.interfaces.customer_api.orders import asked_for, checked
+from billfold.interfaces.customer_api.principal import check_fresh, principal_of
+from billfold.interfaces.http import ids_in
+from billfold.interfaces.http.bodies import in_body
+from billfold.interfaces.http.lists import ListQuery, list_query, page_of
+from billfold.interfaces.http.marks import granted, refuses
+from billfold.interfaces.http.pace import count_second
+from billfold.interfaces.http.shapes.pages import CursorList
+from billfold.interfaces.http.shapes.transfer_request import (
+    Around,
+    ChangeTransferRequest,
+    CreateTransferRequest,
+    DecideTransferRequest,
+    DualAuthUsers,
+    ShownTransferRequest,
+    render_person,
+    render_request,
+)
+from billfold.interfaces.http.transaction_lists import among, instant, through
+from billfold.kit.errors import InvalidInput, NotFound
+from billfold.kit.ids import command_id
+
+READS = granted("transfers.read", TRANSFERS)
+WRITES = granted("transfers.write", TRANSFERS)
+DECIDES = granted("transfers.write", TRANSFERS, needs="transfers.approve")
+_ALL, _ONE = "/api/v1/transfer-requests/", "/api/v1/transfer-requests/{transfer_id:str}/"
+_WHAT_IS_WRONG = (
+    "not-found", "duplicate-id", "pocket-not-open", "pocket-frozen", "same-pocket",
+    "counterparty-not-verified", "counterparty-type-mismatch", "insufficient-funds",
+    "amount-not-allowed",
+)  # fmt: skip
+STATUSES = frozenset({"PENDING", "APPROVED", "DENIED", "CANCELLED", "EXPIRED"})
+TYPES = frozenset({"ON_US", "WIRE", "USDC"})
+
+
+@post(
+    _ALL,
+    status_code=HTTP_201_CREATED,
+    operation_id="create_transfer_request",
+    opt=granted("transfers.write", TRANSFER_CREATIONS) | refuses(*_WHAT_IS_WRONG, "rate-limited"),
+    tags=["transfer-requests"],
+)
+async def create_transfer_request(
+    member: Member, bank: Bank, data: CreateTransferRequest
+) -> ShownTransferRequest:
+    """Ask for a transfer. Others approve it, unless a rule asks for no approval.
+
+    The same request under the same `id` is answered with what it has made.
+    """
+    access = member.access
+    caller = command_id(f"client:{access.client_id}", str(access.user_id))
+    await count_second(
+        bank.pool, caller, TRANSFER_CREATIONS.name, per_second=CREATIONS_PER_SECOND,
+        wall=member.wall,
+    )  # fmt: skip
+    by = await principal_of(member, bank)
+    asked = asked_for(data.transfer, data.reviewers)
+    found = await requests.find_same(by, asked)
+    if found is None:
+        asked = await checked(member, bank, asked)
+        with in_body():
+            found = await requests.create(by, asked, partial(check_possible, bank, by.customer_id))
+    return await _carried_out(member, bank, found)
+
+
+@get(
+    _ALL,
+    dependencies=list_query(ordered=True),
+    operation_id="list_transfer_requests",
+    opt=READS | refuses("not-found"),
+    tags=["transfer-requests"],
+)
+async def list_transfer_requests(
+    *,
+    member: Member,
+    bank: Bank,
+    wanted: ListQuery,
+    status: Annotated[list[str] | None, QueryParameter(name="status[]")] = None,
+    status_bare: Annotated[list[str] | None, QueryParameter(name="status")] = None,
+    types: Annotated[list[str] | None, QueryParameter(name="type")] = None,
+    pocket: Annotated[list[str] | None, QueryParameter(name="pocket[]")] = None,
+    reviewer: str | None = None,
+    requested_by: str | None = None,
+    time_created_from: str | None = None,
+    time_created_to: str | None = None,
+) -> CursorList[ShownTransferRequest]:
+    """List transfer requests, newest first. `reviewer` is a member named as such, or who was."""
+    asked = [*(status or []), *(status_bare or [])]
+    filters = Filters(
+        statuses=among("status[]", asked or None, STATUSES),
+        types=among("type", types, TYPES),
+        pockets=None
+        if pocket is None
+        else await member.pockets(bank, ids_in.query_uuids("pocket[]", pocket)),
+        requested_by=await _member_named(member, bank, "requested_by", requested_by),
+        reviewer=await _member_named(member, bank, "reviewer", reviewer),
+        since=instant("time_created_from", time_created_from),
+        until=through("time_created_to", time_created_to),
+    )
+    return await _page(member, bank, wanted, filters)
+
+
+@get(
+    f"{_ALL}reviewers/",
+    operation_id="list_transfer_reviewers",
+    opt=READS,
+    tags=["transfer-requests"],
+)
+async def list_transfer_reviewers(member: Member, bank: Bank) -> DualAuthUsers:
+    """List who may be named as a reviewer of the caller's requests: he himself may not."""
+    access = member.access
+    itself = await requests.who_is(bank.pool, access.user_id, access.client_id)
+    able = await requests.possible_reviewers(bank.pool, member.customer_id, apart_from=itself)
+    return DualAuthUsers(items=[render_person(each) for each in able])
+
+
+@get(
+    _ONE,
+    operation_id="get_transfer_request",
+    opt=READS | refuses("not-found"),
+    tags=["transfer-requests"],
+)
+async def get_transfer_request(
+    member: Member, bank: Bank, transfer_id: str
+) -> ShownTransferRequest:
+    """Read a transfer request, what was said about it, and what became of it."""
+    return await _shown(member, bank, _id(transfer_id))
+
+
+@patch(
+    _ONE,
+    operation_id="update_transfer_request",
+    opt=WRITES | refuses(*_WHAT_IS_WRONG, "transfer-request-not-pending"),
+    tags=["transfer-requests"],
+)
+async def update_transfer_request(
+    member: Member, bank: Bank, transfer_id: str, data: ChangeTransferRequest
+) -> ShownTransferRequest:
+    """Change what was asked for, as who asked. What others have said about it is void then."""
+    if data.transfer is None and data.reviewers is None:
+        raise InvalidInput.at("body", msg="names nothing to change")
+    asked_id = _id(transfer_id)
+    found = await requests.get_request(bank.pool, member.customer_id, asked_id, member.now)
+    asked = requests.asked_of(found)
+    if data.transfer is not None:
+        asked = asked_for(data.transfer, list(asked.reviewers))
+        if (asked.request_id, asked.type) != (found.request_id, found.type):
+            raise InvalidInput.at("body", "transfer", msg="keeps its id and its type")
+    if data.reviewers is not None:
+        asked = asked._replace(reviewers=tuple(dict.fromkeys(data.reviewers)))
+    asked = await checked(member, bank, asked)
+    by = await principal_of(member, bank)
+    with in_body():
+        changed = await requests.change(by, asked, partial(check_possible, bank, by.customer_id))
+    return await _carried_out(member, bank, changed)
+
+
+@delete(
+    _ONE,
+    status_code=HTTP_204_NO_CONTENT,
+    operation_id="cancel_transfer_request",
+    opt=WRITES | refuses("not-found", "transfer-request-not-pending"),
+    tags=["transfer-requests"],
+)
+async def cancel_transfer_request(member: Member, bank: Bank, transfer_id: str) -> None:
+    """Take a request back before it is decided: who asked for it does, or an administrator."""
+    asked = _id(transfer_id)
+    await requests.cancel(await principal_of(member, bank), asked)
+
+
+@patch(
+    f"{_ONE}status/",
+    operation_id="decide_transfer_request",
+    opt=DECIDES
+    | refuses(
+        "not-found", "self-approval", "not-a-reviewer", "insufficient-user-authentication",
+        "transfer-request-not-pending", "already-reviewed", "approval-out-of-order",
+        "content-changed", "insufficient-funds", "counterparty-not-verified", "pocket-not-open",
+        "pocket-frozen",
+    ),
+    tags=["transfer-requests"],
+)  # fmt: skip
+async def decide_transfer_request(
+    member: Member, bank: Bank, transfer_id: str, data: DecideTransferRequest
+) -> ShownTransferRequest:
+    """Approve or deny a request of somebody else. With the last approval it is carried out.
+
+    What cannot be carried out now is refused, and the approval does not count.
+    """
+    asked = _id(transfer_id)
+    if data.status == "APPROVED":
+        await check_fresh(member, bank)
+    by = await principal_of(member, bank)
+    decided = await requests.decide(
+        by,
+        asked,
+        data.status,
+        partial(check_possible, bank, by.customer_id),
+        comment=data.comment,
+        content_hash=bytes.fromhex(data.content_hash) if data.content_hash else None,
+    )
+    return await _carried_out(member, bank, decided)
+
+
+async def _carried_out(
+    member: Member, bank: Bank, request: TransferRequest
+) -> ShownTransferRequest:
+    """Return a request as it is shown, carried out first when it was approved just now."""
+    if request.status == "APPROVED" and request.execution == "NOT_STARTED":
+        await carry_out_request(bank, member.customer_id, request.request_id)
+    return await _shown(member, bank, request.request_id)
+
+
+async def _shown(member: Member, bank: Bank, request_id: UUID) -> ShownTransferRequest:
+    row = await requests.get_request(bank.pool, member.customer_id, request_id, member.now)
+    return render_request(row, await _around(bank, member.customer_id, [row]))
+
+
+async def _page(
+    member: Member, bank: Bank, wanted: ListQuery, filters: Filters
+) -> CursorList[ShownTransferRequest]:
+    scope = f"transfer-requests:{member.customer_id}"
+    bound = {"filters": filters, "descending": wanted.descending}
+    position = wanted.position(bank.pager, scope, bound)
+    backwards = position is not None and position.direction == "prev"
+    place = None
+    if position is not None:
+        at, own_id = position.place
+        place = datetime.fromisoformat(str(at)), UUID(str(own_id))
+    rows = await requests.list_requests(
+        bank.pool, member.customer_id, filters, place, now=member.now,
+        descending=wanted.descending != backwards, limit=wanted.limit + 1,
+    )  # fmt: skip
+    page = bank.pager.page(
+        scope,
+        bound,
+        rows,
+        limit=wanted.limit,
+        came_from=position,
+        place_of=lambda row: (row.created_at.isoformat(), str(row.request_id)),
+    )
+    around = await _around(bank, member.customer_id, page.items)
+    return page_of(page, [render_request(row, around) for row in page.items])
+
+
+async def _around(bank: Bank, customer_id: UUID, rows: Sequence[TransferRequest]) -> Around:
+    """Read what is shown beside requests, in as many statements for a page as for one."""
+    pool = bank.pool
+    voices = await requests.voices_about(
+        pool, customer_id, {row.request_id: row.content_hash for row in rows}
+    )
+    named = {row.member_id for row in rows} | {each for row in rows for each in row.reviewers}
+    named |= {each.member_id for said in voices.values() for each in said}
+    people = await requests.people_named(pool, customer_id, named)
+    done = [row for row in rows if row.execution != "NOT_STARTED"]
+    moved = await requests.transactions_of(
+        pool, customer_id, done, [command_of(row) for row in done]
+    )
+    return Around(people, voices, {row.request_id: moved.get(row.request_id, ()) for row in rows})
+
+
+async def _member_named(member: Member, bank: Bank, name: str, text: str | None) -> UUID | None:
+    """Return the id of a member in the query. Raises NotFound when he is of another team."""
+    if text is None:
+        return None
+    member_id = ids_in.query_uuid(name, text)
+    if not await people.is_member(bank.pool, member.customer_id, member_id):
+        raise NotFound("There is no such member.")
+    return member_id
+
+
+def _id(text: str) -> UUID:
+    return ids_in.path_uuid("transfer_id", text)
+
+
+ROUTES = [
+    create_transfer_request,
+    list_transfer_requests,
+    list_transfer_reviewers,
+    get_transfer_request,
+    update_transfer_request,
+    cancel_transfer_request,
+    decide_transfer_request,
+]

@@ -1,0 +1,123 @@
+"""A company whose members ask for transfers and decide about them, over HTTP."""
+
+import json
+
+import pytest
+
+from billfold.kit import ids
+
+REQUESTS = "/api/v1/transfer-requests/"
+
+
+@pytest.fixture
+async def funded(desk, world):
+    """A Pocket of the administrator's company, with $9,000.00 in it."""
+    pocket = await desk.pocket()
+    await world.wire(pocket, 9_000_00)
+    return pocket
+
+
+@pytest.fixture
+async def other(desk):
+    """Another Pocket of the company."""
+    return await desk.pocket(name="Payroll")
+
+
+@pytest.fixture
+async def manager(desk, desks):
+    """Another member who may approve."""
+    return await desks(desk.team.customer, role="MANAGER")
+
+
+async def status_of(desk, request):
+    shown = await desk.get(path_of(request))
+    return shown["status"], shown["transfer"]["execution_status"]
+
+
+def on_us(origin, cents, *, to=None, counterparty=None, reviewers=(), request_id=None, **fields):
+    """Return the body that asks for a transfer to another Pocket, or to a counterparty."""
+    details = (
+        {"type": "PEER_TO_PEER", "destination_counterparty_id": counterparty}
+        if to is None
+        else {"type": "INTERNAL_REALLOCATION", "destination_pocket_id": to.id}
+    )
+    return {
+        "transfer": {
+            "id": request_id or str(ids.new()),
+            "type": "ON_US",
+            "origin_pocket_id": origin.id,
+            "amount": {"type": "REQUESTED_AMOUNT", "amount_usdc": cents},
+            "details": details,
+            **fields,
+        },
+        "reviewers": list(reviewers),
+    }
+
+
+def path_of(request):
+    """Return where a request is."""
+    return f"{REQUESTS}{request['id']}/"
+
+
+async def decide(desk, request, status="APPROVED", *, answers=200, **fields):
+    """Return the answer to a decision about a request."""
+    path = f"{path_of(request)}status/"
+    return (await desk.ask("PATCH", path, {"status": status, **fields}, status=answers)).json()
+
+
+async def refused(desk, request, code, *, answers, status="APPROVED", **fields):
+    """Check that a decision is refused with a problem of this code."""
+    body = {"status": status, **fields}
+    await desk.refused("PATCH", f"{path_of(request)}status/", body, status=answers, code=code)
+
+
+async def member_id_of(desk):
+    """Return which member of the team sits at a desk."""
+    return str(
+        await desk.bank.pool.fetchval(
+            "SELECT member_id FROM membership WHERE customer_id = $1::uuid AND user_id = $2",
+            desk.team.customer, desk.team.user_id,
+        )
+    )  # fmt: skip
+
+
+async def counterparty(world, customer, to):
+    """Link a Pocket of somebody else as a counterparty; return its id."""
+    portal = (await world.get(f"/api/v2/pockets/{to.id}/portals/"))["items"][0]
+    name = {"type": "business", "business_name": "Contoso"}
+    body = {
+        "type": "on_us", "counterparty_name": name, "account_number": portal["network_address"]
+    }  # fmt: skip
+    return (await world.post(f"/api/v2/customers/{customer}/counterparties/", body))["id"]
+
+
+def wire(origin, cents, to, **fields):
+    """Return the body that asks for a wire to a counterparty."""
+    return {
+        "transfer": {
+            "id": str(ids.new()),
+            "type": "WIRE",
+            "origin_pocket_id": origin.id,
+            "amount": {"type": "REQUESTED_AMOUNT", "amount_usdc": cents},
+            "counterparty_id": to,
+            **fields,
+        },
+        "reviewers": [],
+    }
+
+
+async def wire_counterparty(desk, world, *, kind="wire", status="VERIFIED"):
+    """Make a counterparty of another bank, verified by its documents; return its id."""
+    made = await counterparty(world, desk.team.customer, await world.pocket())
+    details = {
+        "routing_number": "121182904", "identifier": "5647772655",
+        "address": {"street_address": "1 Main St", "city": "Reno", "postal_code": "89501",
+                    "state": "NV", "country": "US"},
+    }  # fmt: skip
+    verification = {"type": "supporting_documents", "status": "APPROVED"}
+    await desk.bank.pool.execute(
+        "UPDATE counterparty SET type = $2, status = $3, verification = $4, details = $5 "
+        "WHERE counterparty_id = $1::uuid",
+        made, kind, status, json.dumps(verification), json.dumps(details),
+    )  # fmt: skip
+    return made

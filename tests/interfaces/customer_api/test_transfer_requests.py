@@ -1,0 +1,375 @@
+"""Transfer requests: asked for by one, decided by another, carried out once."""
+
+import asyncio
+from datetime import timedelta
+from uuid import UUID
+
+import pytest
+from tests.domain.oauth.programs import new_key
+from tests.interfaces.customer_api.approving import (
+    REQUESTS,
+    counterparty,
+    decide,
+    funded,
+    manager,
+    member_id_of,
+    on_us,
+    other,
+    path_of,
+    refused,
+    status_of,
+)
+from tests.interfaces.customer_api.desk import EVERYTHING, MemberDesk, Team, token_for
+
+from billfold.domain import oauth
+from billfold.kit import ids
+from billfold.kit.clock import wall_now
+
+__all__ = ["funded", "manager", "other"]
+
+
+async def test_money_moves_when_another_member_approves(desk, manager, world, funded):
+    payee = await world.pocket()
+    linked = await counterparty(world, desk.team.customer, payee)
+    body = on_us(funded, 1_000_00, counterparty=linked, description="Rent")
+    made = await desk.post(REQUESTS, body)
+    assert made["id"] == body["transfer"]["id"]
+    assert made["status"] == "PENDING"
+    assert made["required_approvals"] == 1
+    assert made["requested_by"]["member_id"] == await member_id_of(desk)
+    shown = made["transfer"]
+    assert shown["execution_status"] == "NOT_STARTED"
+    assert shown["amount"] == {"value": 1_000_00, "currency": "USD", "formatted": "$1,000.00"}
+    assert shown["counterparty_name"] == "Contoso"
+    assert shown["details"] == body["transfer"]["details"]
+    assert await world.value(payee) == 0
+
+
+async def test_an_approval_is_shown_with_what_it_moved(desk, manager, world, funded):
+    payee = await world.pocket()
+    linked = await counterparty(world, desk.team.customer, payee)
+    made = await desk.post(REQUESTS, on_us(funded, 1_000_00, counterparty=linked))
+    done = await decide(manager, made, comment="As agreed")
+    assert done["status"] == "APPROVED"
+    assert done["transfer"]["execution_status"] == "COMPLETED"
+    assert done["transfer"]["reason"] is None
+    (review,) = done["reviews"]
+    assert (review["decision"], review["comment"], review["is_void"]) == (
+        "APPROVED", "As agreed", False,
+    )  # fmt: skip
+    assert review["reviewer"]["member_id"] == await member_id_of(manager)
+    (transaction,) = done["transfer"]["transaction_ids"]
+    booked = await desk.get(f"/api/v2/transactions/{transaction}/")
+    assert (booked["on_us_transfer_id"], booked["amount"]["value"]) == (made["id"], 1_000_00)
+    moved = await world.get(f"/api/v1/transfers/on-us/{made['id']}/")
+    assert (moved["status"], moved["transfer"]["amount"]["value"]) == ("COMPLETED", 1_000_00)
+    events = [each["event"] for each in (await desk.get("/api/v1/events/"))["items"]]
+    kinds = [e["event_type"] for e in events if e["payload"].get("on_us_id") == made["id"]]
+    assert sorted(kinds) == ["transfers.on-us.processing", "transfers.on-us.success"]
+    assert not await desk.bank.pool.fetchval("SELECT count(*) FROM agenda")
+
+
+async def test_bills_move_whole_between_own_pockets_when_approved(desk, manager, funded, other):
+    body = on_us(funded, 2_000_00, to=other)
+    body["transfer"]["details"]["transfer_type"] = "SECURITY_TRANSFER"
+    made = await desk.post(REQUESTS, body)
+    assert made["transfer"]["details"]["transfer_type"] == "SECURITY_TRANSFER"
+    assert (await decide(manager, made))["transfer"]["execution_status"] == "COMPLETED"
+    trades = (await desk.get("/api/v2/trades/", {"pocket_id[]": other.id}))["items"]
+    assert trades[0]["activity"] == "SAME_ENTITY_SECURITY_TRANSFER"
+
+
+async def test_nobody_decides_about_what_he_asked_for(desk, funded, other):
+    made = await desk.post(REQUESTS, on_us(funded, 1_00, to=other))
+    for status in ("APPROVED", "DENIED"):
+        await refused(desk, made, "self-approval", answers=403, status=status)
+    assert await status_of(desk, made) == ("PENDING", "NOT_STARTED")
+
+
+async def test_only_reviewers_who_are_named_and_may_approve_decide(desk, desks, funded, other):
+    named = await desks(desk.team.customer, role="APPROVER")
+    body = on_us(funded, 1_00, to=other, reviewers=[await member_id_of(named)])
+    made = await desk.post(REQUESTS, body)
+    assert [each["role"] for each in made["reviewers"]] == ["APPROVER"]
+    for role, code in (("MANAGER", "not-a-reviewer"), ("INITIATOR", "forbidden")):
+        someone = await desks(desk.team.customer, role=role)
+        await refused(someone, made, code, answers=403)
+    assert (await decide(named, made))["status"] == "APPROVED"
+
+
+async def test_reviewers_must_be_others_who_may_approve(
+    desk, desks, manager, stranger, funded, other
+):
+    initiator = await desks(desk.team.customer, role="INITIATOR")
+    told = await desk.get(f"{REQUESTS}reviewers/")
+    assert [each["member_id"] for each in told["items"]] == [await member_id_of(manager)]
+    wrong = [await member_id_of(each) for each in (desk, initiator, stranger)]
+    body = on_us(funded, 1_00, to=other, reviewers=[await member_id_of(manager), *wrong])
+    answer = await desk.ask("POST", REQUESTS, body, status=422)
+    places = [each["loc"] for each in answer.json()["detail"]]
+    assert places == [["body", "reviewers", place] for place in (1, 2, 3)]
+
+
+async def test_a_denial_is_final(desk, manager, funded, other):
+    made = await desk.post(REQUESTS, on_us(funded, 1_00, to=other))
+    assert (await decide(manager, made, "DENIED"))["status"] == "DENIED"
+    await refused(manager, made, "transfer-request-not-pending", answers=409)
+    await desk.refused("DELETE", path_of(made), status=409, code="transfer-request-not-pending")
+    assert await status_of(desk, made) == ("DENIED", "NOT_STARTED")
+
+
+async def test_who_asked_or_an_administrator_cancels(desk, desks, manager, funded, other):
+    for who, made_by in ((desk, desk), (desk, manager)):
+        made = await made_by.post(REQUESTS, on_us(funded, 1_00, to=other))
+        someone = await desks(desk.team.customer, role="INITIATOR")
+        await someone.refused("DELETE", path_of(made), status=403, code="forbidden")
+        await who.ask("DELETE", path_of(made), status=204)
+        assert await status_of(desk, made) == ("CANCELLED", "NOT_STARTED")
+        await refused(manager if made_by is desk else desk, made, "transfer-request-not-pending",
+                      answers=409)  # fmt: skip
+
+
+async def test_a_request_expires_after_seven_days(desk, manager, world, funded, other):
+    made = await desk.post(REQUESTS, on_us(funded, 1_00, to=other))
+    await world.later(days=7, seconds=-1)
+    assert (await status_of(desk, made))[0] == "PENDING"
+    await world.later(seconds=1)
+    assert (await status_of(desk, made))[0] == "EXPIRED"
+    await refused(manager, made, "transfer-request-not-pending", answers=409)
+    entries = (await desk.get("/api/v1/team/audit-logs/"))["items"]
+    assert "transfer_request.expired" in [each["action"] for each in entries]
+
+
+async def test_what_the_pocket_cannot_raise_is_not_approved(desk, manager, world, funded, other):
+    made = await desk.post(REQUESTS, on_us(funded, 10_000_00, to=other))
+    await refused(manager, made, "insufficient-funds", answers=422)
+    shown = await desk.get(path_of(made))
+    assert (shown["status"], shown["reviews"]) == ("PENDING", [])
+    await world.wire(funded, 2_000_00)
+    assert (await decide(manager, made))["transfer"]["execution_status"] == "COMPLETED"
+
+
+async def test_a_counterparty_that_was_unlinked_is_not_paid(desk, manager, world, funded):
+    customer = desk.team.customer
+    linked = await counterparty(world, customer, await world.pocket())
+    made = await desk.post(REQUESTS, on_us(funded, 1_00, counterparty=linked))
+    path = f"/api/v2/customers/{customer}/counterparties/{linked}/"
+    await world.patch(path, {"status": "UNLINKED"})
+    await refused(manager, made, "counterparty-not-verified", answers=422)
+    body = on_us(funded, 1_00, counterparty=linked)
+    await manager.refused("POST", REQUESTS, body, status=422, code="counterparty-not-verified")
+
+
+async def test_what_the_world_rejects_is_approved_and_rejected(desk, manager, funded, other):
+    made = await desk.post(REQUESTS, on_us(funded, 1_02, to=other))
+    done = await decide(manager, made)
+    assert done["status"] == "APPROVED"
+    shown = done["transfer"]
+    assert (shown["execution_status"], shown["reason"]) == ("REJECTED", "SANCTION_SCREEN_FAILED")
+    assert shown["transaction_ids"] == []
+
+
+async def test_a_change_voids_what_was_approved(desk, desks, funded, other):
+    reviewers = [await desks(desk.team.customer, role="APPROVER") for _ in range(2)]
+    named = [await member_id_of(each) for each in reviewers]
+    body = on_us(funded, 1_00, to=other, reviewers=named)
+    made = await desk.post(REQUESTS, body)
+    await desk.bank.pool.execute(
+        "UPDATE transfer_request SET terms = json_build_object('required', 2)"
+    )
+    first = await decide(reviewers[0], made, content_hash=made["content_hash"])
+    assert (first["status"], len(first["reviews"])) == ("PENDING", 1)
+    await refused(reviewers[0], made, "already-reviewed", answers=409, status="DENIED")
+
+    await reviewers[1].refused("PATCH", path_of(made), {"reviewers": []}, status=403,
+                               code="forbidden")  # fmt: skip
+    dearer = body["transfer"] | {"amount": {"type": "REQUESTED_AMOUNT", "amount_usdc": 5_000_00}}
+    changed = await desk.patch(path_of(made), {"transfer": dearer})
+    assert changed["transfer"]["amount"]["value"] == 5_000_00
+    assert changed["content_hash"] != made["content_hash"]
+    assert [each["is_void"] for each in changed["reviews"]] == [True]
+    await refused(
+        reviewers[1], made, "content-changed", answers=409, content_hash=made["content_hash"]
+    )
+    assert (await decide(reviewers[0], made))["status"] == "APPROVED"
+
+
+async def test_a_reviewer_who_gets_another_role_has_said_nothing(desk, desks, funded, other):
+    reviewers = [await desks(desk.team.customer, role="APPROVER") for _ in range(3)]
+    made = await desk.post(REQUESTS, on_us(funded, 1_00, to=other))
+    await desk.bank.pool.execute(
+        "UPDATE transfer_request SET terms = json_build_object('required', 2)"
+    )
+    await decide(reviewers[0], made)
+    await desk.ask("PUT", f"/api/v1/team/{await member_id_of(reviewers[0])}/", {"role": "MANAGER"},
+                   status=200)  # fmt: skip
+    shown = await desk.get(path_of(made))
+    assert [each["is_void"] for each in shown["reviews"]] == [True]
+    assert (await decide(reviewers[1], made))["status"] == "PENDING"
+    await desk.ask("DELETE", f"/api/v1/team/{await member_id_of(reviewers[1])}/", status=200)
+    assert (await decide(reviewers[2], made))["status"] == "PENDING"
+    done = await decide(reviewers[0], made)
+    assert done["status"] == "APPROVED"
+    assert [each["is_void"] for each in done["reviews"]] == [True, True, False, False]
+
+
+async def test_many_approvals_at_once_move_the_money_once(desk, desks, manager, world, funded):
+    payee = await world.pocket()
+    linked = await counterparty(world, desk.team.customer, payee)
+    made = await desk.post(REQUESTS, on_us(funded, 1_000_00, counterparty=linked))
+    approvers = [manager, *[await desks(desk.team.customer, role="APPROVER") for _ in range(4)]]
+    path, body = f"{path_of(made)}status/", {"status": "APPROVED"}
+    answers = await asyncio.gather(
+        *(each.send("PATCH", path, body) for each in approvers for _ in range(4))
+    )
+    codes = sorted(each.status_code for each in answers)
+    assert codes == [200] + [409] * 19
+    said = {each.json()["code"] for each in answers if each.status_code == 409}
+    assert said <= {"transfer-request-not-pending", "already-reviewed"}
+    assert len((await desk.get(path_of(made)))["reviews"]) == 1
+    moved = (await world.get(f"/api/v2/pockets/{payee.id}/transactions/"))["items"]
+    assert [each["amount"]["value"] for each in moved] == [1_000_00]
+
+
+async def test_of_approval_and_cancellation_at_once_one_is_refused(desk, manager, funded, other):
+    made = await desk.post(REQUESTS, on_us(funded, 1_00, to=other))
+    approved, cancelled = await asyncio.gather(
+        manager.send("PATCH", f"{path_of(made)}status/", {"status": "APPROVED"}),
+        desk.send("DELETE", path_of(made)),
+    )
+    assert sorted([approved.status_code, cancelled.status_code]) in ([200, 409], [204, 409])
+    refusal = approved if approved.status_code == 409 else cancelled
+    assert refusal.json()["code"] == "transfer-request-not-pending"
+    expected = "APPROVED" if approved.status_code == 200 else "CANCELLED"
+    assert (await status_of(desk, made))[0] == expected
+
+
+async def test_the_same_request_is_made_once(desk, manager, funded, other):
+    body = on_us(funded, 1_00, to=other)
+    made = await desk.post(REQUESTS, body)
+    again = on_us(funded, 2_00, to=other, request_id=made["id"])
+    await manager.refused("POST", REQUESTS, again, status=409, code="duplicate-id")
+    await desk.bank.pool.execute("DELETE FROM rate_window")
+    assert await desk.post(REQUESTS, body) == made
+    listed = await desk.get(REQUESTS)
+    assert [each["id"] for each in listed["items"]] == [made["id"]]
+
+
+async def test_one_request_a_second_is_let_in(desk, funded, other):
+    answers = [await desk.send("POST", REQUESTS, on_us(funded, 1_00, to=other)) for _ in range(3)]
+    limited = [each for each in answers if each.status_code == 429]
+    assert limited
+    assert limited[0].json()["code"] == "rate-limited"
+    assert limited[0].headers["retry-after"] == "1"
+    assert answers[0].headers["x-ratelimit-limit"] == "60"
+
+
+async def test_a_program_asks_and_its_keepers_do_not_approve(desk, manager, funded, other):
+    new = {"name": "Payroll", "scopes": ["transfers.read", "transfers.write"],
+           "public_key": new_key().pem, "profile": "documented"}  # fmt: skip
+    made = await desk.post("/api/v1/team/service-users/", new)
+    its = Team(desk.team.customer, made["client_id"], None, ("transfers.read", "transfers.write"))
+    program = MemberDesk(desk.bank, desk.app, its, await token_for(desk.bank, its))
+    asked = await program.post(REQUESTS, on_us(funded, 1_00, to=other))
+    assert asked["requested_by"]["user_id"] is None
+    await refused(program, asked, "forbidden", answers=403)
+    await refused(desk, asked, "self-approval", answers=403)
+    assert (await decide(manager, asked))["status"] == "APPROVED"
+    await program.close()
+
+
+async def test_a_strict_program_needs_a_fresh_proof_to_approve(desk, desks, funded, other):
+    customer = desk.team.customer
+    strict = await desks(customer, role="MANAGER", client_id="strict", profile="fapi2")
+    await desk.bank.pool.execute("UPDATE oauth_client SET requires_nonce = false")
+    made = await desk.post(REQUESTS, on_us(funded, 1_00, to=other))
+
+    async def token(age):
+        text = await oauth.issue_access(
+            desk.bank.pool, client_id="strict", customer_id=UUID(customer), scopes=EVERYTHING,
+            now=wall_now(), user_id=strict.team.user_id, jkt=strict.token.key.thumbprint,
+            auth_time=None if age is None else wall_now() - age,
+        )  # fmt: skip
+        return type(strict.token)(text, strict.token.key)
+
+    path = f"{path_of(made)}status/"
+    for age in (None, timedelta(minutes=5, seconds=1)):
+        answer = await strict.ask(
+            "PATCH", path, {"status": "APPROVED"}, status=401, token=await token(age)
+        )
+        assert answer.json()["code"] == "insufficient-user-authentication"
+        told = answer.headers["www-authenticate"]
+        assert 'error="insufficient_user_authentication"' in told
+        assert 'max_age="300"' in told
+    fresh = await token(timedelta(minutes=4))
+    await strict.ask("PATCH", path, {"status": "APPROVED"}, status=200, token=fresh)
+
+
+async def test_what_a_request_names_must_be_there_and_in_order(
+    desk, stranger, world, funded, other
+):
+    theirs = await stranger.pocket()
+    linked = await counterparty(world, stranger.team.customer, funded)
+    for body in (
+        on_us(theirs, 1_00, to=other),
+        on_us(funded, 1_00, to=theirs),
+        on_us(funded, 1_00, counterparty=linked),
+    ):
+        await desk.bank.pool.execute("DELETE FROM rate_window")
+        await desk.refused("POST", REQUESTS, body, status=404, code="not-found")
+    await desk.bank.pool.execute("DELETE FROM rate_window")
+    await desk.refused("POST", REQUESTS, on_us(funded, 1_00, to=funded), status=422,
+                       code="same-pocket")  # fmt: skip
+    made = await stranger.post(REQUESTS, on_us(theirs, 1_00, to=await stranger.pocket()))
+    for method, path, body in (
+        ("GET", path_of(made), b""), ("DELETE", path_of(made), b""),
+        ("PATCH", path_of(made), {"reviewers": []}),
+        ("PATCH", f"{path_of(made)}status/", {"status": "APPROVED"}),
+    ):  # fmt: skip
+        await desk.refused(method, path, body, status=404, code="not-found")
+
+
+@pytest.mark.parametrize(
+    ("change", "loc"),
+    [
+        ({"amount": {"type": "FULL_WITHDRAWAL"}}, "body.transfer.amount.type"),
+        ({"amount": {"type": "REQUESTED_AMOUNT", "amount_usdc": 0}},
+         "body.transfer.amount.amount_usdc"),
+        ({"type": "ACH"}, "body.transfer.type"),
+        ({"details": {"type": "GIFT"}}, "body.transfer.details.type"),
+        ({"description": "x" * 101}, "body.transfer.description"),
+        ({"status": "APPROVED"}, "body.transfer.status"),
+    ],
+)  # fmt: skip
+async def test_a_request_of_another_shape_is_told_where_it_is_wrong(desk, change, loc):
+    pocket = await desk.pocket()
+    body = on_us(pocket, 1_00, to=pocket)
+    body["transfer"] |= change
+    await desk.invalid("POST", REQUESTS, body, loc=loc)
+
+
+async def test_requests_are_found_by_what_they_are(desk, desks, manager, funded, other):
+    initiator = await desks(desk.team.customer, role="INITIATOR")
+    mine = await desk.post(REQUESTS, on_us(funded, 1_00, to=other))
+    theirs = await manager.post(
+        REQUESTS, on_us(other, 1_00, to=funded, reviewers=[await member_id_of(desk)])
+    )
+    third = await initiator.post(REQUESTS, on_us(funded, 1_00, to=other))
+    await decide(manager, mine, "DENIED")
+    for filters, expected in (
+        ({"status": "DENIED"}, [mine]),
+        ({"status[]": ["PENDING", "EXPIRED"]}, [third, theirs]),
+        ({"reviewer": await member_id_of(desk)}, [theirs]),
+        ({"reviewer": await member_id_of(manager)}, [mine]),
+        ({"requested_by": await member_id_of(initiator)}, [third]),
+        ({"type": "WIRE"}, []),
+        ({"pocket[]": other.id}, [theirs]),
+        ({"time_created_from": "2025-06-03"}, []),
+        ({"time_created_to": "2025-06-02"}, [third, theirs, mine]),
+    ):
+        items = (await desk.get(REQUESTS, filters))["items"]
+        assert {each["id"] for each in items} == {each["id"] for each in expected}, filters
+    assert len(await desk.pages(REQUESTS, limit=1)) == 3
+    await desk.invalid("GET", REQUESTS, filters={"status": "DONE"}, loc="query.status[]")
+    await desk.refused("GET", REQUESTS, filters={"reviewer": str(ids.new())}, status=404,
+                       code="not-found")  # fmt: skip
