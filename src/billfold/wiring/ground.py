@@ -35,6 +35,7 @@ from billfold.kit.clock import wall_now
 from billfold.kit.settings import Settings, variable_of
 from billfold.kit.tls import TlsFiles, ensure_certificates
 from billfold.migrations import runner
+from billfold.wiring.ach_appointments import take_ach_files
 from billfold.wiring.archiving import SEALS, archive_of
 from billfold.wiring.calling import messenger_of
 from billfold.wiring.mailing import mail_of
@@ -202,7 +203,7 @@ class Wiring:
     async def work(self, bank: Bank, stop: asyncio.Event) -> None:
         """Do what is due until told to stop."""
         errands = (Crier(), Post(mail_of(bank.settings)), Notary(archive_of(bank.settings)))
-        worker = Worker(bank, carry_out_pending, *errands)
+        worker = Worker(bank, carry_out_pending, take_ach_files(), *errands)
         messenger, told = messenger_of(bank.settings), tell_failing(bank.vault)
         courier = Courier(bank.pool, bank.vault, messenger, on_failing=told)
         async with asyncio.TaskGroup() as both:
