@@ -9,7 +9,7 @@ from tests.whole_bank import PARTNER, SEED, close_bank, open_bank
 from billfold.engine.due_work import house_id
 from billfold.engine.stepping import Stepping
 from billfold.flows.adjust import AdjustPocket, CorrectBooking, GiveCredit
-from billfold.flows.counterparties import AddOnUsCounterparty, UpdateCounterparty
+from billfold.flows.counterparties import AddCounterparty, UpdateCounterparty
 from billfold.flows.customers import CloseCustomer, UpdateCustomer
 from billfold.flows.enrol import EnrolCustomer
 from billfold.flows.pockets import OpenPocket, SetPocketState, UpdatePocket
@@ -131,8 +131,9 @@ async def _change(town, anna, short, bert, berts):
         "SELECT network_address FROM portal WHERE portal_id = $1", berts[1]
     )
     added = await town.do(
-        AddOnUsCounterparty, (anna,), counterparty_name={"name": "Bert"}, display_name=None,
-        account_number=network, target_customer_id=bert, target_pocket_id=berts[0],
+        AddCounterparty, (anna,), counterparty_name={"name": "Bert"}, display_name=None,
+        type="on_us", details={"account_number": network},
+        target_customer_id=bert, target_pocket_id=berts[0],
     )  # fmt: skip
     await town.do(
         UpdateCounterparty, (anna,), counterparty_id=UUID(added["counterparty_id"]),

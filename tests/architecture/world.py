@@ -105,11 +105,11 @@ class World:
         )  # fmt: skip
         return UUID(opened["pocket_id"]), UUID(opened["portal_id"])
 
-    def receive(self, customer, pocket, cents, rail="WIRE"):
+    def receive(self, customer, pocket, cents, rail="WIRE", **fields):
         """Let money arrive."""
         return self.do(
             ReceiveMoney, customer, rail=rail, portal_id=pocket[1], pocket_id=pocket[0],
-            amount=cents, description="a deposit", details={},
+            amount=cents, description="a deposit", details={}, **fields,
         )  # fmt: skip
 
     def pay(self, payer, origin, payee, destination, cents, **fields):

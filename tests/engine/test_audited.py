@@ -11,7 +11,7 @@ from billfold.domain import audit
 from billfold.domain.audit import Origin, Wanted
 from billfold.engine.audited import AUDITED
 from billfold.engine.verify import verify_bank
-from billfold.flows.counterparties import AddOnUsCounterparty, UpdateCounterparty
+from billfold.flows.counterparties import AddCounterparty, UpdateCounterparty
 from billfold.flows.pockets import OpenPocket, SetPocketState, UpdatePocket
 from billfold.flows.portals import UpdatePortal
 from billfold.kit import ids
@@ -116,8 +116,9 @@ async def test_a_team_is_told_of_a_counterparty_that_comes_and_goes(bank, new_ho
     holder, payee = await new_holder(), await new_holder()
     await member(bank.pool, holder.customer_id)
     made = await do(
-        AddOnUsCounterparty, holder, counterparty_name={}, display_name="Landlord",
-        account_number="700000000000", target_customer_id=payee.customer_id,
+        AddCounterparty, holder, counterparty_name={}, display_name="Landlord",
+        type="on_us", details={"account_number": "700000000000"},
+        target_customer_id=payee.customer_id,
         target_pocket_id=payee.pocket_id,
     )  # fmt: skip
     gone = {"counterparty_id": UUID(made["counterparty_id"])}

@@ -3,9 +3,11 @@
 A route that is not in these tables makes `test_every_door.py` fail.
 """
 
+import re
 from typing import Any
 
 from litestar.routes import HTTPRoute
+from tests.interfaces import payees
 
 PARTNER_OPEN = {
     ("POST", "/api/v1/login"),
@@ -136,6 +138,15 @@ _COUNTERPARTY = {
     "counterparty_name": {"type": "business", "business_name": "x"},
     "account_number": "700000000000",
 }
+_PAYEE, _DEPOSITS = "/api/v2/counterparties/{counterparty_id}", {"amounts": [11, 22]}
+CUSTOMER |= {
+    ("GET", "/api/v2/counterparties"): ("transfers.read", None),
+    ("POST", "/api/v2/counterparties"): ("transfers.write", payees.wallet()),
+    ("GET", _PAYEE): ("transfers.read", None),
+    ("PATCH", _PAYEE): ("transfers.write", {"display_name": "x"}),
+    ("POST", f"{_PAYEE}/verify-micro-deposits"): ("transfers.write", _DEPOSITS),
+}
+_DEPOSITS_PATH = "/counterparties/{counterparty_id}/verify-micro-deposits"
 _TRANSFER = {
     "type": "PEER_TO_PEER",
     "from_account": {"id": "{pocket_id}", "type": "SERVICE_ACCOUNT"},
@@ -195,6 +206,7 @@ PARTNER = {
     ("POST", f"{_BOX}/ach/{{transfer_id}}"): {"move": "approve"},
     ("POST", f"{_OF_CUSTOMER}/counterparties"): _COUNTERPARTY,
     ("PATCH", f"{_OF_CUSTOMER}/counterparties/{{counterparty_id}}"): {"display_name": "x"},
+    ("POST", f"{_OF_CUSTOMER}/counterparties/{{counterparty_id}}/verify-micro-deposits"): _DEPOSITS,
     ("POST", f"{_OF_CUSTOMER}/pockets"): _NEW_POCKET,
     ("PATCH", f"{_OF_CUSTOMER}/pockets/{{pocket_id}}"): _NAME,
     ("POST", f"{_OF_POCKET}/portals"): _NAME,
@@ -245,20 +257,23 @@ def filled(value, names):
 
 def names_at(path, names):
     """Return the names of things as a path means them: not every member is of the same kind."""
-    if path == f"{_ASKED_ONE}/status":
-        return names | {"transfer_id": names["waiting_id"]}
-    if path == _ASKED_ONE:
-        return names | {"transfer_id": names["asked_id"]}
+    for place, (name, known) in {
+        f"{_ASKED_ONE}/status": ("transfer_id", "waiting_id"),
+        _ASKED_ONE: ("transfer_id", "asked_id"),
+        f"{_TEAM}/{{member_id}}/invite": ("member_id", "invited_id"),
+        f"{_PAYEE}/verify-micro-deposits": ("counterparty_id", "awaited_id"),
+        f"{_OF_CUSTOMER}{_DEPOSITS_PATH}": ("counterparty_id", "awaited_id"),
+    }.items():
+        if path == place:
+            return names | {name: names[known]}
     if path.startswith(_PROGRAM):
         return names | {"member_id": names["program_id"]}
-    if path.endswith("/{member_id}/invite"):
-        return names | {"member_id": names["invited_id"]}
     return names
 
 
 def names_something(path, body):
     """Tell whether an operation is on a thing that belongs to somebody."""
-    return "{" in path or "{" in str(body)[1:-1]
+    return re.search(r"\{\w", f"{path} {body}") is not None
 
 
 def as_published(path):

@@ -5,6 +5,7 @@ from datetime import timedelta
 
 import pytest
 from tests.domain.oauth.programs import KEYS
+from tests.interfaces import payees
 from tests.interfaces.customer_api.approving import REQUESTS, on_us
 from tests.interfaces.customer_api.conftest import app, desks, world
 from tests.interfaces.customer_api.desk import EVERYTHING, join, token_for
@@ -63,6 +64,9 @@ async def owned(bank, desks, world):
             "account_number": shown["network_address"],
         },
     )
+    awaited = await desk.post(
+        "/api/v2/counterparties/", payees.ach(verification={"type": "micro_deposits"})
+    )
     told = await desk.post("/api/v1/subscriptions/", cases.TOLD)
     moved = await world.transfer(pocket, await desk.pocket(), 1_00)
     assert await tell(desk)
@@ -81,6 +85,7 @@ async def owned(bank, desks, world):
         "transaction_id": transaction,
         "notification_id": notification,
         "counterparty_id": counterparty["id"],
+        "awaited_id": awaited["id"],
         "transfer_id": moved["id"],
         "subscription_id": told["id"],
         "event_id": event["event_id"],

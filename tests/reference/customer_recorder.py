@@ -15,7 +15,7 @@ from tests.interfaces.partner_client import PartnerClient, close_app, json_of
 from tests.journeys import cases
 from tests.reference.approvals_recorder import play_approvals
 from tests.reference.events_recorder import play_events
-from tests.reference.recorder import OPERATOR, Recorder, partner_of, write
+from tests.reference.recorder import ACCOUNT, DEPOSITS, OPERATOR, Recorder, partner_of, write
 from tests.whole_bank import SEED
 
 from billfold.domain import oauth
@@ -122,6 +122,7 @@ async def record(bank):
     client = MemberClient(app, await token_of(bank, UUID(customer)))
     recorder = MemberRecorder(bank, app, client)
     pocket = await _play_changes(recorder, world)
+    await _play_counterparties(recorder)
     await _play_reads(recorder, pocket)
     await play_events(recorder)
     await _play_told(recorder)
@@ -154,6 +155,15 @@ async def _play_changes(r, world):
     told = f"{portals}{portal}/funding-instructions/"
     await r.play("get_funding_instructions", "GET", told)
     return pocket
+
+
+async def _play_counterparties(r):
+    path = "/api/v2/counterparties/"
+    one = f"{path}{(await r.play('create_counterparty', 'POST', path, ACCOUNT))['id']}/"
+    await r.play("verify_micro_deposits", "POST", f"{one}verify-micro-deposits/", DEPOSITS)
+    await r.play("update_counterparty", "PATCH", one, {"display_name": "Supplier"})
+    await r.play("get_counterparty", "GET", one)
+    await r.play("list_counterparties", "GET", path)
 
 
 async def _play_reads(r, pocket):

@@ -14,7 +14,7 @@ from tests.simulation.operating import CALLER, OPERATING
 
 from billfold.engine.due_work import house_id
 from billfold.flows.adjust import AdjustPocket, GiveCredit
-from billfold.flows.counterparties import AddOnUsCounterparty, UpdateCounterparty
+from billfold.flows.counterparties import AddCounterparty, UpdateCounterparty
 from billfold.flows.customers import CloseCustomer, UpdateCustomer
 from billfold.flows.enrol import EnrolCustomer
 from billfold.flows.pockets import OpenPocket, SetPocketState, UpdatePocket
@@ -110,7 +110,7 @@ class Life:
             self.portals[pocket] = [UUID(outcome["portal_id"])]
         elif isinstance(step, OpenPortal):
             self.portals[step.pocket_id].append(UUID(outcome["portal_id"]))
-        elif isinstance(step, AddOnUsCounterparty):
+        elif isinstance(step, AddCounterparty):
             self.linked.append((step.customers[0], UUID(outcome["counterparty_id"])))
         elif isinstance(step, HoldInSuspense):
             self.held.append(step.item_id)
@@ -277,8 +277,8 @@ class Life:
         book = self.bank.books[target[0]]
         portal = book.portals[self.portals[target[1]][0]]
         return self._make(
-            AddOnUsCounterparty, place[:1], counterparty_name={"name": "Somebody"},
-            display_name=None, account_number=portal.network_address,
+            AddCounterparty, place[:1], counterparty_name={"name": "Somebody"},
+            display_name=None, type="on_us", details={"account_number": portal.network_address},
             target_customer_id=target[0], target_pocket_id=target[1],
         )  # fmt: skip
 

@@ -14,7 +14,7 @@ from billfold.bench.town import (
 )
 from billfold.domain import identity
 from billfold.engine.bank import Bank
-from billfold.flows.counterparties import AddOnUsCounterparty
+from billfold.flows.counterparties import AddCounterparty
 from billfold.flows.enrol import EnrolCustomer
 from billfold.kit.clock import wall_now
 from billfold.kit.crypto import token
@@ -39,7 +39,7 @@ async def enrol_partner(bank: Bank) -> Credentials:
                 customers=(own,),
                 partner_id=PARTNER,
                 role="partner",
-                type="BUSINESS",
+                type="business",
                 name="Bench",
                 profile={},
             )
@@ -71,13 +71,14 @@ async def introduce(bank: Bank, pairs: Sequence[tuple[int, int]]) -> list[UUID]:
     outcomes = await submit_everything(
         bank,
         [
-            AddOnUsCounterparty(
+            AddCounterparty(
                 caller=_CALLER,
                 key=command_id("introduce", f"{payer}:{payee}"),
                 customers=(customer_of(payer),),
-                counterparty_name={"type": "BUSINESS", "business_name": f"Customer {payee}"},
+                counterparty_name={"type": "business", "business_name": f"Customer {payee}"},
                 display_name=None,
-                account_number=addresses[pocket_of(payee)],
+                type="on_us",
+                details={"account_number": addresses[pocket_of(payee)]},
                 target_customer_id=customer_of(payee),
                 target_pocket_id=pocket_of(payee),
             )

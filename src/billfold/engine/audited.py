@@ -6,19 +6,20 @@ or a day that ends, is proven by its own row and the chain of the ledger.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from datetime import datetime
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
+from uuid import UUID
 
 from billfold.domain import audit, notifications
 from billfold.domain.audit import Entry
 from billfold.flows.adjust import AdjustPocket, CorrectBooking, GiveCredit
-from billfold.flows.counterparties import AddOnUsCounterparty, UpdateCounterparty
+from billfold.flows.counterparties import AddCounterparty, UpdateCounterparty
 from billfold.flows.customers import CloseCustomer, UpdateCustomer
 from billfold.flows.enrol import EnrolCustomer
 from billfold.flows.pockets import OpenPocket, SetPocketState, UpdatePocket
 from billfold.flows.portals import OpenPortal, UpdatePortal
 from billfold.flows.suspense import AssignFromSuspense, ReturnFromSuspense
+from billfold.flows.verify_counterparty import ConfirmDeposits, DecideVerification
 from billfold.kit.clock import wall_now
 
 if TYPE_CHECKING:
@@ -43,13 +44,17 @@ class Told(NamedTuple):
 
 _STRATEGIES = ("deposit_weeks", "reinvestment_weeks")
 AUDITED: dict[type[Command], Told] = {
+    AddCounterparty: Told(
+        "counterparty", "created", ("type", "display_name", "verification", "target_pocket_id")
+    ),
+    ConfirmDeposits: Told("counterparty", "deposits_named"),
     AdjustPocket: Told("pocket", "adjusted", ("direction", "amount", "description")),
-    AddOnUsCounterparty: Told("counterparty", "created", ("display_name", "target_pocket_id")),
     CorrectBooking: Told("activity", "corrected", ("description",)),
     GiveCredit: Told("pocket", "credited", ("amount", "credit_type", "description")),
     AssignFromSuspense: Told("suspense", "assigned", ("item_id", "portal_id")),
     ReturnFromSuspense: Told("suspense", "returned", ("item_id", "reason")),
     CloseCustomer: Told("customer", "closed", ("reason",)),
+    DecideVerification: Told("counterparty", "reviewed", ("approved", "reason")),
     EnrolCustomer: Told("customer", "created", ("role", "type", "name")),
     OpenPocket: Told("pocket", "created", ("name", *_STRATEGIES)),
     OpenPortal: Told("portal", "created", ("pocket_id", "name", "payment_rails")),
@@ -68,22 +73,17 @@ AUDITED: dict[type[Command], Told] = {
 }  # fmt: skip
 """Command -> what its entry says. Whoever makes a command that people give adds its line."""
 
-_TOLD = {"counterparty.created": "linked", "counterparty.unlinked": "unlinked"}
-"""Of what the team is told besides: action -> the word for it."""
-
 
 async def record_deeds(conn: Connection, vault: Vault | None, batch: Sequence[Job]) -> None:
     """Record what people asked for in this batch, in its transaction."""
     if vault is None:
         return
+    for job in batch:
+        if job.outcome is not None and "counterparties" in job.outcome:
+            await _tell(conn, vault, job.customers[0], job.outcome["counterparties"])
     entries = [entry for job in batch if (entry := entry_of(job)) is not None]
-    if not entries:
-        return
-    now = wall_now()
-    for entry in entries:
-        if entry.action in _TOLD and entry.outcome == "SUCCESS":
-            await _tell(conn, vault, entry, now)
-    await audit.record_all(conn, vault, entries, now=now)
+    if entries:
+        await audit.record_all(conn, vault, entries, now=wall_now())
 
 
 def _asked_for(command: Command, told: Told) -> dict[str, Any]:
@@ -94,15 +94,16 @@ def _asked_for(command: Command, told: Told) -> dict[str, Any]:
     return details
 
 
-async def _tell(conn: Connection, vault: Vault, entry: Entry, now: datetime) -> None:
-    """Tell the team of a counterparty that was linked or unlinked."""
-    name = entry.details.get("display_name")
-    named = f"The counterparty {name}" if name else "A counterparty"
-    await notifications.notify(
-        conn, vault, entry.customer_id, "COUNTERPARTY_STATUS_CHANGED",
-        title="A counterparty changed", description=f"{named} was {_TOLD[entry.action]}.",
-        metadata={"counterparty_id": entry.resource_id}, now=now,
-    )  # fmt: skip
+async def _tell(
+    conn: Connection, vault: Vault, customer_id: UUID, changed: Sequence[Mapping[str, str]]
+) -> None:
+    """Tell the team of counterparties that stand somewhere else now, whoever has caused it."""
+    for each in changed:
+        await notifications.notify(
+            conn, vault, customer_id, "COUNTERPARTY_STATUS_CHANGED",
+            title="A counterparty changed", description=each["said"],
+            metadata={"counterparty_id": each["counterparty_id"]}, now=wall_now(),
+        )  # fmt: skip
 
 
 def entry_of(job: Job) -> Entry | None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
+from billfold.domain.counterparties import payee_in
 from billfold.domain.tbills import Market
 from billfold.engine.image import hang, read_image
 from billfold.flows.book import Book
@@ -50,7 +51,8 @@ SELECT customer_id, portal_id, pocket_id, type, name, status, routing_number, ac
   FROM portal WHERE customer_id = ANY($1::uuid[])
 """
 _COUNTERPARTIES = """
-SELECT customer_id, counterparty_id, type, status, target_customer_id, target_pocket_id
+SELECT customer_id, counterparty_id, type, status, counterparty_name, verification, details,
+       target_customer_id, target_pocket_id
   FROM counterparty WHERE customer_id = ANY($1::uuid[])
 """
 _PENDING = """
@@ -101,9 +103,7 @@ async def load_names(conn: Connection, wanted: Iterable[Book]) -> None:
     for row in await conn.fetch(_PORTALS, ids):
         books[row["customer_id"]].portals[row["portal_id"]] = _portal(row)
     for row in await conn.fetch(_COUNTERPARTIES, ids):
-        books[row["customer_id"]].counterparties[row["counterparty_id"]] = (
-            row["type"], row["status"], row["target_customer_id"], row["target_pocket_id"],
-        )  # fmt: skip
+        books[row["customer_id"]].counterparties[row["counterparty_id"]] = payee_in(row)
     for row in await conn.fetch(_PENDING, ids):
         books[row["customer_id"]].pending[row["transfer_id"]] = PendingTransfer(
             row["from_pocket_id"], row["to_pocket_id"]

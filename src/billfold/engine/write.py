@@ -63,7 +63,7 @@ COLUMNS: dict[str, tuple[str, tuple[str, ...]]] = {
     "counterparties": ("counterparty", (
         "customer_id", "counterparty_id", "type", "status", "counterparty_name",
         "display_name", "account_number", "target_customer_id", "target_pocket_id",
-        "verification", "created_at", "updated_at")),
+        "verification", "details", "created_at", "updated_at")),
     "transfers": ("transfer", (
         "customer_id", "transfer_id", "partner_id", "type", "status", "reason",
         "from_pocket_id", "to_pocket_id", "amount", "request", "created_at")),
@@ -124,10 +124,11 @@ _MOVE_POCKETS = (
 )
 _pocket_row: Callable[[PocketBook], tuple[Any, ...]] = attrgetter(*_POCKET_COLUMNS)
 _counters: Callable[[PocketBook], tuple[Any, ...]] = attrgetter(*_COUNTERS)
-_KEYS = {"customer": None, "portal": "portal_id", "counterparty": "counterparty_id",
-         "transfer": "transfer_id", "wire": "wire_id", "ach_entry": "ach_id",
-         "lien": "lien_id", "suspense_item": "item_id"}  # fmt: skip
-
+_KEYS = {
+    "customer": None, "portal": "portal_id", "counterparty": "counterparty_id",
+    "document": "document_id", "transfer": "transfer_id", "wire": "wire_id",
+    "suspense_item": "item_id", "ach_entry": "ach_id", "lien": "lien_id",
+}  # fmt: skip
 _TABLE_AND_CHANGE = itemgetter(0, 2)
 
 _pack = msgspec.msgpack.Encoder().encode

@@ -15,9 +15,9 @@ from billfold.flows.adjust import (
 from billfold.flows.collect_ach import CollectAch, collect_ach
 from billfold.flows.command import Command, Flow
 from billfold.flows.counterparties import (
-    AddOnUsCounterparty,
+    AddCounterparty,
     UpdateCounterparty,
-    add_on_us_counterparty,
+    add_counterparty,
     update_counterparty,
 )
 from billfold.flows.customers import (
@@ -56,6 +56,18 @@ from billfold.flows.suspense import (
     return_from_suspense,
 )
 from billfold.flows.transfer_on_us import TransferOnUs, transfer_on_us
+from billfold.flows.verify_counterparty import (
+    ConfirmDeposits,
+    CorrectAccount,
+    DecideVerification,
+    ExpireVerification,
+    FailVerification,
+    confirm_deposits,
+    correct_account,
+    decide_verification,
+    expire_verification,
+    fail_verification,
+)
 from billfold.flows.wire_moves import (
     CompleteWire,
     RejectWire,
@@ -66,7 +78,7 @@ from billfold.flows.wire_moves import (
 )
 
 FLOWS: dict[type[Command], Flow] = {
-    AddOnUsCounterparty: add_on_us_counterparty,
+    AddCounterparty: add_counterparty,
     AdjustPocket: adjust_pocket,
     AssignFromSuspense: assign_from_suspense,
     CatchUp: nothing_more,
@@ -74,11 +86,16 @@ FLOWS: dict[type[Command], Flow] = {
     CloseHouseDay: close_house_day,
     CollectAch: collect_ach,
     CountAchSettled: count_ach_settled,
+    ConfirmDeposits: confirm_deposits,
+    CorrectAccount: correct_account,
+    DecideVerification: decide_verification,
     CompleteWire: complete_wire,
     EnrolCustomer: enrol_customer,
     GiveBackAch: give_back_ach,
     NoteAchChange: note_ach_change,
     CorrectBooking: correct_booking,
+    ExpireVerification: expire_verification,
+    FailVerification: fail_verification,
     GiveCredit: give_credit,
     HoldInSuspense: hold_in_suspense,
     OpenPocket: open_pocket,

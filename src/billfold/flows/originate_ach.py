@@ -14,6 +14,7 @@ import msgspec
 
 from billfold.domain.ach import rules as ach
 from billfold.domain.ach.rules import AchEntry, History
+from billfold.domain.counterparties.rules import must_be_payable
 from billfold.domain.counterparties.types import Payee
 from billfold.flows import record
 from billfold.flows.command import Books, Command, Context, Outcome, book_of
@@ -183,13 +184,7 @@ def _must_be_usable(pocket: PocketBook, payee: Payee, direction: str) -> None:
         raise Refused("pocket-frozen", "The pocket is frozen: nothing leaves it.")
     if pocket.status not in {"OPEN", "FROZEN"}:
         raise Refused("pocket-not-open", f"The pocket is {pocket.status}.")
-    if payee.type != "ach":
-        raise Refused(
-            "counterparty-type-mismatch",
-            f"The counterparty is of type {payee.type}; ACH entries go to type ach.",
-        )
-    if payee.status not in {"LINKED", "VERIFIED"} or payee.verification["type"] == "unverified":
-        raise Refused("counterparty-not-verified", f"The counterparty is {payee.status}.")
+    must_be_payable(payee, "ACH", unverified_wires=False)
 
 
 def _entry_of(

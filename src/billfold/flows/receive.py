@@ -6,12 +6,14 @@ from datetime import datetime, time
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
+from billfold.domain.counterparties.rules import Account
 from billfold.domain.events import kinds, payloads
 from billfold.flows import record
 from billfold.flows.command import Books, Command, Context, Outcome, book_of
 from billfold.flows.day_end import start_moving
 from billfold.flows.invest import invest
 from billfold.flows.owing import repay
+from billfold.flows.verify_counterparty import prove_by_wire
 from billfold.kit.dates import et_instant
 from billfold.kit.ids import member_of
 
@@ -34,6 +36,8 @@ class ReceiveMoney(Command, frozen=True, kw_only=True):
     description: str
     details: dict[str, Any]
     remittance: dict[str, Any] | None = None
+    sender: Account | None = None
+    """The account from which a wire came, where its bank says so."""
 
 
 def receive_money(books: Books, cmd: ReceiveMoney, ctx: Context) -> Outcome:
@@ -52,17 +56,23 @@ def receive_money(books: Books, cmd: ReceiveMoney, ctx: Context) -> Outcome:
     leg_no = book.post(book.house_account("rail:" + cmd.rail.lower()), pocket.bank, cmd.amount)
     take_in(book, pocket, ctx, cmd.amount)
     group = ctx.ids.next_group()
+    details: dict[str, Any] = {**cmd.details, "portal_id": str(cmd.portal_id)}
+    moves: list[Any] = []
+    if cmd.sender is not None:
+        counterparty_id, moves = prove_by_wire(book, ctx, cmd.sender)
+        details["counterparty_id"] = counterparty_id
     record.activity(
         book, pocket, leg_no=leg_no, activity_id=member_of(group, 1), transaction_id=group,
         type=cmd.rail, direction="CREDIT", amount=cmd.amount, title=_TITLE[cmd.rail],
         description=cmd.description, settles_at=_settles_at(cmd.rail, book, ctx),
-        details={**cmd.details, "portal_id": str(cmd.portal_id)}, remittance=cmd.remittance,
+        details=details, remittance=cmd.remittance,
     )  # fmt: skip
     book.close()
     if cmd.rail == "ACH":
         hold_credit(book, pocket, ctx, cmd.amount)
     _tell(book, ctx, cmd, taken=True)
-    return {"status": "COMPLETED", "transaction_id": str(group)}
+    outcome = {"status": "COMPLETED", "transaction_id": str(group)}
+    return outcome | {"counterparties": moves} if moves else outcome
 
 
 def take_in(book: Book, pocket: PocketBook, ctx: Context, amount: int) -> None:

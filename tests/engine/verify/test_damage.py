@@ -47,7 +47,7 @@ TABLES = {
     ),
     "counterparty": Proved(
         ("customer_id", "counterparty_id"),
-        ("type", "status", "counterparty_name", "display_name", "verification"),
+        ("type", "status", "counterparty_name", "display_name", "verification", "details"),
     ),
     "transfer": Proved(
         ("customer_id", "transfer_id"), ("request",),

@@ -2,6 +2,7 @@
 
 import json
 from datetime import date, datetime, timedelta
+from typing import Any
 
 import msgspec
 import pytest
@@ -21,7 +22,7 @@ MONDAY = datetime(2025, 6, 2, 9)  # noqa: DTZ001 - as the network writes it
 
 
 def entry(number, account="100000000001", **changes):
-    told = {
+    told: dict[str, Any] = {
         "code": "22", "routing_number": OURS, "account_number": account, "amount": 500_00,
         "name": "ANNA", "trace": f"{THEIRS}{number:07}", "identification": "7",
     }  # fmt: skip
@@ -33,7 +34,7 @@ def file_of(*entries, entry_class="PPD", **changes):
         number=1, company="ACME", company_id="9000000001", entry_class=entry_class,
         purpose="PAYMENT", effective_on=date(2025, 6, 2), bank=THEIRS, entries=entries,
     )  # fmt: skip
-    told = {
+    told: dict[str, Any] = {
         "destination": OURS, "origin": "061000146", "created_at": MONDAY, "modifier": "A",
         "batches": (batch,),
     }  # fmt: skip
@@ -182,7 +183,7 @@ async def test_a_file_is_finished_by_the_next_process_when_one_dies_in_it(bank, 
     await rails.keep_arrived(bank.pool, ids.new(), "ACH", "half.ach", content, now=await bank.now())
     assert await room.gate.take(bank) == 1
     told = await rails.list_files(bank.pool, rail="ACH", state="TAKEN")
-    assert json.loads(told[0].report)["taken"] == 5
+    assert json.loads(told[0].report or "")["taken"] == 5
     assert await room.gate.take(bank) == 0
 
 

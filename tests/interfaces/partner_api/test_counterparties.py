@@ -121,13 +121,6 @@ async def test_an_address_that_was_closed_leads_nowhere(desk):
     await desk.invalid("POST", path_of(pocket), on_us(address), loc="body.account_number")
 
 
-@pytest.mark.parametrize("kind", ["ach", "wire", "international_wire", "crypto_wallet_address"])
-async def test_other_kinds_are_not_there_yet(desk, kind):
-    pocket = await desk.pocket()
-    body = {"type": kind, "counterparty_name": NAMED, "account_number": "12345678"}
-    await desk.refused("POST", path_of(pocket), body, status=422, code="rail-not-available")
-
-
 async def test_a_counterparty_is_not_there_for_others_nor_under_another_customer(desk, stranger):
     pocket, other = await desk.pocket(), await desk.pocket()
     made = await desk.post(path_of(pocket), on_us(await address_of(desk, other)))

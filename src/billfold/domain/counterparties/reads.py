@@ -14,11 +14,14 @@ from billfold.kit.errors import NotFound
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from asyncpg import Record
+
     from billfold.kit.db import Connection, Pool
 
 _COLUMNS = """
 SELECT customer_id, counterparty_id, type, status, counterparty_name, display_name,
-       account_number, target_customer_id, target_pocket_id, verification, created_at, updated_at
+       account_number, target_customer_id, target_pocket_id, verification, details, created_at,
+       updated_at
   FROM counterparty
 """
 _GET = f"{_COLUMNS} WHERE customer_id = $1 AND counterparty_id = $2"
@@ -36,8 +39,11 @@ _DOWN = _LIST.format(columns=_COLUMNS, than="<", way="DESC")
 _UP = _LIST.format(columns=_COLUMNS, than=">", way="ASC")
 
 
+_decode = msgspec.json.Decoder().decode
+
+
 class CounterpartyRow(msgspec.Struct, frozen=True):
-    """A counterparty as stored; name and verification are JSON text."""
+    """A counterparty as stored; name, verification and details are JSON text."""
 
     customer_id: UUID
     counterparty_id: UUID
@@ -49,18 +55,42 @@ class CounterpartyRow(msgspec.Struct, frozen=True):
     target_customer_id: UUID | None
     target_pocket_id: UUID | None
     verification: str
+    details: str
     created_at: datetime
     updated_at: datetime
+
+
+async def find_counterparty(
+    conn: Connection | Pool, customer_id: UUID, counterparty_id: UUID
+) -> CounterpartyRow | None:
+    """The customer's counterparty, or None."""
+    row = await conn.fetchrow(_GET, customer_id, counterparty_id)
+    return None if row is None else CounterpartyRow(*row)
 
 
 async def get_counterparty(
     conn: Connection | Pool, customer_id: UUID, counterparty_id: UUID
 ) -> CounterpartyRow:
     """The customer's counterparty. Raises NotFound."""
-    row = await conn.fetchrow(_GET, customer_id, counterparty_id)
+    row = await find_counterparty(conn, customer_id, counterparty_id)
     if row is None:
         raise NotFound("There is no such counterparty.")
-    return CounterpartyRow(*row)
+    return row
+
+
+def payee_in(row: Record | CounterpartyRow) -> Payee:
+    """Return a counterparty as flows see it, from a row of its table."""
+    told: Any = msgspec.structs.asdict(row) if isinstance(row, CounterpartyRow) else row
+    return Payee(
+        counterparty_id=told["counterparty_id"],
+        type=told["type"],
+        status=told["status"],
+        counterparty_name=_decode(told["counterparty_name"]),
+        verification=_decode(told["verification"]),
+        details=_decode(told["details"]),
+        target_customer_id=told["target_customer_id"],
+        target_pocket_id=told["target_pocket_id"],
+    )
 
 
 async def list_counterparties(
@@ -85,21 +115,4 @@ async def look_up(
 ) -> list[tuple[UUID, UUID, Any]]:
     """Return those of these ids that are counterparties of these customers, as flows see them."""
     rows = await conn.fetch(_LOOK_UP, customer_ids, ids)
-    decode = msgspec.json.decode
-    return [
-        (
-            row["customer_id"],
-            row["counterparty_id"],
-            Payee(
-                counterparty_id=row["counterparty_id"],
-                type=row["type"],
-                status=row["status"],
-                counterparty_name=decode(row["counterparty_name"]),
-                verification=decode(row["verification"]),
-                details=decode(row["details"]),
-                target_customer_id=row["target_customer_id"],
-                target_pocket_id=row["target_pocket_id"],
-            ),
-        )
-        for row in rows
-    ]
+    return [(row["customer_id"], row["counterparty_id"], payee_in(row)) for row in rows]

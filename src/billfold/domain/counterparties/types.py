@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
@@ -9,7 +10,14 @@ import msgspec
 
 
 class Payee(msgspec.Struct, frozen=True, kw_only=True):
-    """A counterparty as flows see it. `details` are the fields of its variant, normalised."""
+    """A counterparty as flows see it: what it is, where it stands, and what was said of it.
+
+    `details` are the fields of its variant, normalised: `routing_number`, `account_number` and
+    `account_type` of an `ach` one; `routing_number` (a BIC where it is international),
+    `identifier`, `identifier_type` (ACCOUNT_NUMBER or IBAN), `address`, `wire_instructions` of
+    wires; `chain`, `wallet_address`, `asset` of a wallet; `institution_name` of all but wallets.
+    `verification` is what `rules.begun` makes.
+    """
 
     counterparty_id: UUID
     type: str
@@ -23,7 +31,10 @@ class Payee(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def name(self) -> str:
         """The name in one line."""
-        name = self.counterparty_name
-        if name.get("type") == "business":
-            return str(name["business_name"])
-        return f"{name['first_name']} {name['last_name']}"
+        return one_line(self.counterparty_name)
+
+
+def one_line(name: Mapping[str, str]) -> str:
+    """Return a counterparty's name as one text."""
+    whole = name.get("business_name")
+    return whole or f"{name.get('first_name', '')} {name.get('last_name', '')}".strip()

@@ -42,7 +42,9 @@ NOUNS = (
     Noun("customer", "customer_id", ("EnrolCustomer",), "opened_at"),
     Noun("pocket", "pocket_id", ("OpenPocket",), "opened_at"),
     Noun("portal", "portal_id", ("OpenPocket", "OpenPortal"), "created_at"),
-    Noun("counterparty", "counterparty_id", ("AddOnUsCounterparty",), "created_at"),
+    Noun(
+        "counterparty", "counterparty_id", ("AddCounterparty", "AddOnUsCounterparty"), "created_at"
+    ),
     Noun("transfer", "transfer_id", ("TransferOnUs",), "created_at"),
     Noun("wire", "wire_id", WIRE_COMMANDS, "created_at"),
 )

@@ -3,6 +3,7 @@
 from billfold.interfaces.http.marks import Group
 
 AGREEMENTS = Group("agreements", 300)
+COUNTERPARTIES = Group("counterparties", 300)
 APPROVALS = Group("approvals", 300)
 CUSTOMER = Group("customer", 300)
 EARNINGS = Group("earnings", 300)

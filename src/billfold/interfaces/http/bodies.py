@@ -14,7 +14,8 @@ from typing import Any
 
 import msgspec
 
-from billfold.interfaces.http.mistakes import mistakes_in
+from billfold.interfaces.http.mistakes import mistakes_in, wrong_in
+from billfold.interfaces.http.shapes.checked import Checked
 from billfold.kit.dates import aware
 from billfold.kit.errors import BillfoldError, FieldError, InvalidInput
 
@@ -78,11 +79,14 @@ def decode(body: bytes, declared: Any) -> Any:  # noqa: ANN401 - whatever the op
     """Return a body as its declared type. Raises `malformed-json` or InvalidInput at `body`."""
     check_json(body)
     try:
-        return msgspec.json.decode(body, type=declared)
+        decoded = msgspec.json.decode(body, type=declared)
     except msgspec.ValidationError as error:
         raise InvalidInput(mistakes_in(body, declared, error)) from None
     except msgspec.DecodeError as error:
         raise _malformed(str(error)) from None
+    if isinstance(decoded, Checked) and (wrong := list(wrong_in(decoded))):
+        raise InvalidInput(wrong)
+    return decoded
 
 
 def missing_body() -> InvalidInput:

@@ -15,10 +15,13 @@ from typing import Any
 import msgspec
 from msgspec import inspect
 
+from billfold.interfaces.http.shapes.checked import Checked
 from billfold.interfaces.http.shapes.texts import NOT_BLANK
 from billfold.kit.errors import FieldError
 
 Steps = tuple[str | int, ...]
+Mistakes = list[FieldError]
+
 
 _PLACE = re.compile(r" - at `(?:key in )?\$([^`]*)`$")
 _STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+|\.\.\.)\]")
@@ -48,33 +51,58 @@ _FORMS = {
 
 
 def mistakes_in(body: bytes, declared: Any, first: msgspec.ValidationError) -> list[FieldError]:  # noqa: ANN401 - whatever the operation declares
-    """Return every mistake among the fields of the body's own level, deeper ones one by one."""
+    """Return every mistake of a body; in lists and in what may be several things, one by one."""
     raw = json.loads(body)
-    struct = _struct_of(declared)
+    struct = _struct_of(declared, raw)
     if struct is None or not isinstance(raw, dict):
         return [_mistake(str(first), declared)]
+    return _mistakes_of(struct, raw, ()) or [_mistake(str(first), declared)]
+
+
+def wrong_in(decoded: Checked) -> Iterator[FieldError]:
+    """Yield what the fields of a body do not say right, though each has its declared type."""
+    told = {name: getattr(decoded, name) for name in decoded.__struct_fields__}
+    yield from type(decoded).wrong_in(told)
+
+
+def _mistakes_of(struct: type[msgspec.Struct], raw: dict[str, Any], place: Steps) -> Mistakes:
+    """Return every mistake of an object, at `place` in the body."""
     fields = {each.encode_name: each for each in msgspec.structs.fields(struct)}
     found = [
-        FieldError(("body", name), "is required", "missing")
+        FieldError(("body", *place, name), "is required", "missing")
         for name, each in fields.items()
         if each.required and name not in raw
     ]
+    told: dict[str, Any] = {each.name: each.default for each in fields.values() if _may_miss(each)}
     for name, value in raw.items():
         if name in fields:
-            found += _field_mistakes(name, value, fields[name].type)
+            wrong, converted = _field_mistakes(value, fields[name].type, (*place, name))
+            found += wrong
+            if wrong:
+                told.pop(fields[name].name, None)
+            else:
+                told[fields[name].name] = converted
         elif struct.__struct_config__.forbid_unknown_fields and name != _tag_of(struct):
-            found.append(
-                FieldError(("body", name), "is not a field of this body", "extra_forbidden")
-            )
-    return found or [_mistake(str(first), declared)]
+            told_of = "is not a field of this " + ("object" if place else "body")
+            found.append(FieldError(("body", *place, name), told_of, "extra_forbidden"))
+    if not place and issubclass(struct, Checked):
+        known = {each.loc for each in found}
+        found += [each for each in struct.wrong_in(told) if each.loc not in known]
+    return found
 
 
-def _field_mistakes(name: str, value: Any, declared: Any) -> list[FieldError]:  # noqa: ANN401
+def _field_mistakes(value: Any, declared: Any, place: Steps) -> tuple[Mistakes, Any]:  # noqa: ANN401
+    """Return what is wrong with a value, and the value as declared when nothing is."""
     try:
-        msgspec.convert(value, declared)
+        return [], msgspec.convert(value, declared)
     except msgspec.ValidationError as error:
-        return [_mistake(str(error), declared, (name,))]
-    return []
+        struct = _struct_of(declared, value)
+        inside = _mistakes_of(struct, value, place) if struct and isinstance(value, dict) else []
+        return inside or [_mistake(str(error), declared, place)], None
+
+
+def _may_miss(field: msgspec.structs.FieldInfo) -> bool:
+    return not field.required and field.default is not msgspec.NODEFAULT
 
 
 def _mistake(sentence: str, declared: Any, inside: Steps = ()) -> FieldError:  # noqa: ANN401
@@ -175,13 +203,19 @@ def _types_inside(info: inspect.Type, step: str | int) -> list[inspect.Type]:
     return [info.value_type] if isinstance(info, inspect.DictType) else []
 
 
-def _struct_of(declared: Any) -> type[msgspec.Struct] | None:  # noqa: ANN401
-    """Return the one struct a body may be, or None when it may be several or none."""
+def _struct_of(declared: Any, raw: Any) -> type[msgspec.Struct] | None:  # noqa: ANN401
+    """Return the one struct an object may be, by its tag where it may be several, or None."""
     kinds = [
         each
         for each in (typing.get_args(declared) or (declared,))
         if isinstance(each, type) and issubclass(each, msgspec.Struct)
     ]
+    if len(kinds) > 1 and isinstance(raw, dict):
+        kinds = [
+            each
+            for each in kinds
+            if _tag_of(each) and raw.get(str(_tag_of(each))) == each.__struct_config__.tag
+        ]
     return kinds[0] if len(kinds) == 1 else None
 
 

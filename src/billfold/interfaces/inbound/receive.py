@@ -9,6 +9,8 @@ from uuid import UUID
 import msgspec
 import structlog
 
+from billfold.domain.counterparties import Account
+from billfold.domain.counterparties.identifiers import compact
 from billfold.flows.receive import ReceiveMoney
 from billfold.ports.bank import CorrespondentBank, IncomingAch, IncomingPayment, IncomingWire
 
@@ -86,7 +88,14 @@ def _command(
         amount=payment.amount,
         description=description,
         details=details,
+        sender=_sender(payment) if isinstance(payment, IncomingWire) else None,
     )
+
+
+def _sender(wire: IncomingWire) -> Account | None:
+    """Return the account a wire came from, as far as it tells."""
+    bank, number = wire.sender_routing_number, wire.sender_account_number
+    return Account(bank.upper(), compact(number)) if bank and number else None
 
 
 def _rail(payment: IncomingPayment) -> str:

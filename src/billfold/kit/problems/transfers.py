@@ -58,6 +58,13 @@ TRANSFERS = by_code(
         "Create the counterparty anew.",
     ),
     Problem(
+        "counterparty-not-pending",
+        409,
+        "The counterparty does not wait for a decision",
+        "Its verification is over, or it never needed one.",
+        "Read its `status` and its `verification`.",
+    ),
+    Problem(
         "counterparty-type-mismatch",
         422,
         "The counterparty belongs to another rail",
@@ -70,6 +77,15 @@ TRANSFERS = by_code(
         "This kind of verification is not accepted here",
         "Each API takes only certain kinds of verification for each type of counterparty.",
         "Use `supporting_documents` or `incoming_wire`, which both APIs take.",
+    ),
+    Problem(
+        "micro-deposits-mismatch",
+        422,
+        "These are not the deposits",
+        "The two amounts are not those that were sent. After three wrong tries the counterparty is "
+        "unlinked.",
+        "Look up both deposits on the account's statement, in cents. `tries_left` says how often "
+        "they can still be named.",
     ),
     Problem(
         "micro-deposits-not-pending",

@@ -1,0 +1,185 @@
+"""Counterparties are verified, or found not to be whose they were said to be (contract 2.3)."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from billfold.domain.ach.changes import Correction
+from billfold.domain.counterparties import rules
+from billfold.domain.counterparties.rules import Account
+from billfold.domain.counterparties.types import Payee
+from billfold.flows.book import Book
+from billfold.flows.command import Books, Command, Context, Outcome, book_of
+from billfold.flows.counterparties import known, remember, told_of
+from billfold.flows.draft import as_json
+from billfold.kit.errors import Refused
+
+
+class ConfirmDeposits(Command, frozen=True, kw_only=True):
+    """Name the two amounts in cents that arrived at the account, in any order."""
+
+    counterparty_id: UUID
+    amounts: tuple[int, int]
+
+
+class DecideVerification(Command, frozen=True, kw_only=True):
+    """Approve or reject what waits for its verification, its documents included."""
+
+    counterparty_id: UUID
+    approved: bool
+    reason: str | None = None
+
+
+class FailVerification(Command, frozen=True, kw_only=True):
+    """The account is not there, or not to be reached: its micro-deposits came back."""
+
+    counterparty_id: UUID
+    reason: str
+
+
+class ExpireVerification(Command, frozen=True, kw_only=True):
+    """The wire that was awaited has not come in time."""
+
+    counterparty_id: UUID
+
+
+class CorrectAccount(Command, frozen=True, kw_only=True):
+    """Use what the account's bank says in a notification of change from now on."""
+
+    counterparty_id: UUID
+    correction: Correction
+
+
+def confirm_deposits(books: Books, cmd: ConfirmDeposits, ctx: Context) -> Outcome:
+    """VERIFIED when the amounts are right; UNLINKED after three wrong tries.
+
+    The outcome tells whether they were `confirmed` and how many tries are `left`. Refuses:
+    micro-deposits-not-pending.
+    """
+    book = book_of(books, cmd.customers[0])
+    payee = known(book, cmd.counterparty_id)
+    verification = payee.verification
+    if verification["type"] != "micro_deposits" or payee.status != "PENDING":
+        raise Refused("micro-deposits-not-pending", "No deposits wait to be confirmed.")
+    if sorted(cmd.amounts) == sorted(verification["deposits"]):
+        approved = rules.ended(verification, "APPROVED", "The deposits were confirmed.")
+        moved = _move(book, ctx, payee, "VERIFIED", approved)
+        return _outcome(payee, moved) | {"confirmed": True, "left": 0}
+    failures = verification["failures"] + 1
+    counted = {**verification, "failures": failures}
+    left = rules.TRIES - failures
+    if left > 0:
+        _write(book, ctx, msgspec.structs.replace(payee, verification=counted))
+        return _outcome(payee) | {"confirmed": False, "left": left}
+    rejected = rules.ended(counted, "REJECTED", "Other amounts were named three times.")
+    moved = _move(book, ctx, payee, "UNLINKED", rejected)
+    return _outcome(payee, moved) | {"confirmed": False, "left": 0}
+
+
+def decide_verification(books: Books, cmd: DecideVerification, ctx: Context) -> Outcome:
+    """VERIFIED or UNLINKED for good. Refuses: counterparty-not-pending."""
+    book = book_of(books, cmd.customers[0])
+    payee = known(book, cmd.counterparty_id)
+    if payee.status != "PENDING":
+        raise Refused("counterparty-not-pending", f"The counterparty is {payee.status}.")
+    said = cmd.reason or ("It was reviewed and approved." if cmd.approved else "It was rejected.")
+    status = "APPROVED" if cmd.approved else "REJECTED"
+    over = rules.ended(payee.verification, status, said)
+    moved = _move(book, ctx, payee, "VERIFIED" if cmd.approved else "UNLINKED", over)
+    for document_id in payee.verification["document_ids"]:
+        if cmd.approved:
+            book.change("document", UUID(document_id), status="APPROVED", exception_reason=None)
+        else:
+            book.change("document", UUID(document_id), status="INVALID", exception_reason=said)
+    return _outcome(payee, moved)
+
+
+def fail_verification(books: Books, cmd: FailVerification, ctx: Context) -> Outcome:
+    """Reject what still waits; what is decided stays as it is."""
+    book = book_of(books, cmd.customers[0])
+    payee = known(book, cmd.counterparty_id)
+    if payee.status != "PENDING":
+        return _outcome(payee)
+    rejected = rules.ended(payee.verification, "REJECTED", cmd.reason)
+    return _outcome(payee, _move(book, ctx, payee, "UNLINKED", rejected))
+
+
+def expire_verification(books: Books, cmd: ExpireVerification, ctx: Context) -> Outcome:
+    """Give up waiting; what is decided stays as it is."""
+    book = book_of(books, cmd.customers[0])
+    payee = known(book, cmd.counterparty_id)
+    if payee.status != "PENDING":
+        return _outcome(payee)
+    expired = rules.ended(payee.verification, "EXPIRED", "No wire came from the account in time.")
+    return _outcome(payee, _move(book, ctx, payee, "UNLINKED", expired))
+
+
+def correct_account(books: Books, cmd: CorrectAccount, ctx: Context) -> Outcome:
+    """Put the corrected numbers in the place of the old ones; they are verified as those were."""
+    book = book_of(books, cmd.customers[0])
+    payee = known(book, cmd.counterparty_id)
+    details = {**payee.details, **_corrected(cmd.correction)}
+    if payee.type != "ach" or details == payee.details:
+        return _outcome(payee)
+    remember(book, msgspec.structs.replace(payee, details=details))
+    book.change(
+        "counterparty", payee.counterparty_id, details=as_json(details),
+        account_number=details["account_number"], updated_at=ctx.now,
+    )  # fmt: skip
+    return _outcome(payee, told_of(payee, "was corrected by its bank"))
+
+
+def prove_by_wire(book: Book, ctx: Context, sender: Account) -> tuple[UUID | None, list[Any]]:
+    """Verify whoever awaits a wire from this account.
+
+    Returns the counterparty that the sender is, if one is known, and what is to be told.
+    """
+    found: UUID | None = None
+    moves = []
+    for payee in list(book.counterparties.values()):
+        account = rules.account_of(payee.details)
+        if payee.status == "UNLINKED" or account is None:
+            continue
+        if not rules.is_same_account(account, sender):
+            continue
+        found = found or payee.counterparty_id
+        if payee.status == "PENDING" and payee.verification["type"] == "incoming_wire":
+            proven = rules.ended(payee.verification, "APPROVED", "A wire came from the account.")
+            moves.append(_move(book, ctx, payee, "VERIFIED", proven))
+    return found, moves
+
+
+def _move(
+    book: Book, ctx: Context, payee: Payee, status: str, verification: dict[str, Any]
+) -> dict[str, Any]:
+    """Let a counterparty stand where its verification has brought it; return what to tell."""
+    moved = msgspec.structs.replace(payee, status=status, verification=verification)
+    _write(book, ctx, moved)
+    return told_of(payee, "was verified" if status == "VERIFIED" else "could not be verified")
+
+
+def _write(book: Book, ctx: Context, payee: Payee) -> None:
+    remember(book, payee)
+    book.change(
+        "counterparty", payee.counterparty_id, status=payee.status,
+        verification=as_json(payee.verification), updated_at=ctx.now,
+    )  # fmt: skip
+
+
+def _outcome(payee: Payee, *moves: dict[str, Any]) -> Outcome:
+    outcome: Outcome = {"counterparty_id": str(payee.counterparty_id)}
+    return outcome | {"counterparties": list(moves)} if moves else outcome
+
+
+def _corrected(correction: Correction) -> dict[str, str]:
+    """Return the details that a notification of change gives anew."""
+    code = correction.transaction_code
+    given = {
+        "routing_number": correction.routing_number,
+        "account_number": correction.account_number,
+        "account_type": code and ("SAVINGS" if code.startswith("3") else "CHECKING"),
+    }
+    return {name: value for name, value in given.items() if value is not None}

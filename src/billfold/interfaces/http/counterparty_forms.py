@@ -1,0 +1,230 @@
+"""Counterparties are created, listed and changed in the same words by both APIs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+import msgspec
+from litestar.params import QueryParameter
+from msgspec import UNSET, UnsetType
+
+from billfold.domain import counterparties, portals
+from billfold.domain.counterparties import CounterpartyRow, identifiers
+from billfold.domain.directory import find_customer
+from billfold.domain.portals import PortalRow
+from billfold.engine.bank import Bank
+from billfold.flows.counterparties import AddCounterparty, UpdateCounterparty
+from billfold.flows.portals import NETWORK_DIGITS
+from billfold.flows.verify_counterparty import ConfirmDeposits
+from billfold.interfaces.http.calls import Call
+from billfold.interfaces.http.lists import ListQuery, page_of
+from billfold.interfaces.http.shapes.counterparty import (
+    Counterparty,
+    DisplayName,
+    Form,
+    InternationalForm,
+    OnUsForm,
+    WireForm,
+    render_counterparty,
+)
+from billfold.interfaces.http.shapes.pages import CursorList
+from billfold.kit.errors import InvalidInput, Refused
+
+TYPES = frozenset({"ach", "wire", "on_us", "international_wire", "crypto_wallet_address"})
+STATUSES = frozenset({"PENDING", "LINKED", "UNLINKED", "VERIFIED"})
+Repeated = list[str] | None
+StatusBare = Annotated[Repeated, QueryParameter(name="status")]
+StatusList = Annotated[Repeated, QueryParameter(name="status[]")]
+TypeBare = Annotated[Repeated, QueryParameter(name="type")]
+TypeList = Annotated[Repeated, QueryParameter(name="type[]")]
+
+
+Cents = Annotated[int, msgspec.Meta(ge=1, le=99_999)]
+
+
+class ChangeCounterparty(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """Another display name (null removes it), or `status` UNLINKED for ever."""
+
+    display_name: DisplayName | UnsetType | None = UNSET
+    status: Literal["UNLINKED"] | None = None
+
+
+class Deposits(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """The two amounts in cents that arrived at the account, in any order."""
+
+    amounts: Annotated[list[Cents], msgspec.Meta(min_length=2, max_length=2)]
+
+
+async def add_counterparty(call: Call, bank: Bank, owner: UUID, form: Form) -> Counterparty:
+    """Link an account as payee of a customer. Raises InvalidInput, `customer-not-open`."""
+    asked = getattr(form, "verification", None)
+    details = details_of(form)
+    target = await _target(bank, form) if isinstance(form, OnUsForm) else None
+    needless = target is not None or form.__struct_config__.tag == "crypto_wallet_address"
+    if asked is not None and asked.document_ids:
+        wrong = "is not a document of the customer"
+        raise InvalidInput.at("body", "verification", "document_ids", 0, msg=wrong)
+    answer = await bank.engine.submit(
+        AddCounterparty(
+            **call.command_fields(owner),
+            type=str(form.__struct_config__.tag),
+            counterparty_name=msgspec.to_builtins(form.counterparty_name),
+            display_name=form.display_name,
+            details=details,
+            verification=None if needless or asked is None else asked.type,
+            document_ids=() if needless or asked is None else tuple(asked.document_ids or ()),
+            holder=await _holder(bank, details, target),
+            target_customer_id=None if target is None else target.customer_id,
+            target_pocket_id=None if target is None else target.pocket_id,
+        )
+    )
+    return await shown(bank, owner, UUID(answer.outcome["counterparty_id"]))
+
+
+async def confirm_deposits(
+    call: Call, bank: Bank, owner: UUID, counterparty_id: UUID, data: Deposits
+) -> Counterparty:
+    """Verify a counterparty by its two deposits. Raises `micro-deposits-mismatch` and its kin."""
+    await counterparties.get_counterparty(bank.pool, owner, counterparty_id)
+    first, second = data.amounts
+    answer = await bank.engine.submit(
+        ConfirmDeposits(
+            **call.command_fields(owner), counterparty_id=counterparty_id, amounts=(first, second)
+        )
+    )
+    if not answer.outcome["confirmed"]:
+        left = answer.outcome["left"]
+        rest = "The counterparty is unlinked." if left == 0 else f"Tries left: {left}."
+        raise Refused(
+            "micro-deposits-mismatch", f"These are not the deposits. {rest}", tries_left=left
+        )
+    return await shown(bank, owner, counterparty_id)
+
+
+async def change_counterparty(
+    call: Call, bank: Bank, owner: UUID, counterparty_id: UUID, data: ChangeCounterparty
+) -> Counterparty:
+    """Give another display name, or unlink. Raises `counterparty-not-linked`, NotFound."""
+    rename = data.display_name is not UNSET
+    if not rename and data.status is None:
+        raise InvalidInput.at("body", msg="names nothing to change")
+    await counterparties.get_counterparty(bank.pool, owner, counterparty_id)
+    await bank.engine.submit(
+        UpdateCounterparty(
+            **call.command_fields(owner),
+            counterparty_id=counterparty_id,
+            display_name=data.display_name if isinstance(data.display_name, str) else None,
+            rename=rename,
+            unlink=data.status is not None,
+        )
+    )
+    return await shown(bank, owner, counterparty_id)
+
+
+async def counterparty_page(
+    bank: Bank,
+    owner: UUID,
+    wanted: ListQuery,
+    *,
+    types: Sequence[Repeated],
+    statuses: Sequence[Repeated],
+) -> CursorList[Counterparty]:
+    """One page of a customer's counterparties, newest first; filters in both spellings."""
+    kinds = _among("type", types, TYPES)
+    states = _among("status", statuses, STATUSES)
+    scope, filters = f"counterparties:{owner}", {"types": kinds, "statuses": states}
+    position = wanted.position(bank.pager, scope, filters)
+    place = position.place if position else None
+    rows = await counterparties.list_counterparties(
+        bank.pool,
+        owner,
+        types=kinds,
+        statuses=states,
+        after=(datetime.fromisoformat(str(place[0])), UUID(str(place[1]))) if place else None,
+        backwards=position is not None and position.direction == "prev",
+        limit=wanted.limit + 1,
+    )
+    page = bank.pager.page(
+        scope,
+        filters,
+        rows,
+        limit=wanted.limit,
+        came_from=position,
+        place_of=lambda row: (row.created_at.isoformat(), str(row.counterparty_id)),
+    )
+    return page_of(page, await rendered(bank, owner, page.items))
+
+
+async def shown(bank: Bank, owner: UUID, counterparty_id: UUID) -> Counterparty:
+    """Return a counterparty of a customer as it is now. Raises NotFound."""
+    row = await counterparties.get_counterparty(bank.pool, owner, counterparty_id)
+    return (await rendered(bank, owner, [row]))[0]
+
+
+async def rendered(bank: Bank, _owner: UUID, rows: Sequence[CounterpartyRow]) -> list[Counterparty]:
+    """Return counterparties with the documents of their verifications."""
+    return [render_counterparty(row, bank.settings) for row in rows]
+
+
+def details_of(form: Form) -> dict[str, Any]:
+    """Return the fields of a variant as they are kept: one layout, machine spelling, no nulls."""
+    told = msgspec.to_builtins(form)
+    for name in ("type", "counterparty_name", "display_name", "verification"):
+        told.pop(name, None)
+    if isinstance(form, InternationalForm):
+        if form.account_number is not None:  # the other way round
+            told["routing_number"], told["identifier"] = form.identifier, form.account_number
+            told["account_number"] = None
+        told["routing_number"] = told["routing_number"].upper()
+        if form.identifier_type is None:
+            iban = identifiers.is_iban_like(told["identifier"])
+            told["identifier_type"] = "IBAN" if iban else "ACCOUNT_NUMBER"
+    elif isinstance(form, WireForm):
+        iban = identifiers.is_iban_like(form.identifier)
+        told["identifier_type"] = "IBAN" if iban else "ACCOUNT_NUMBER"
+    if told.get("identifier_type") == "IBAN":
+        told["identifier"] = identifiers.compact(told["identifier"])
+    return {name: value for name, value in told.items() if value is not None}
+
+
+async def _target(bank: Bank, form: OnUsForm) -> PortalRow:
+    """The open portal behind a network address. Raises InvalidInput."""
+    number = form.account_number
+    found = await _portal(bank, "network", number) if _is_address(number) else None
+    if found is None or found.status != "OPEN":
+        raise InvalidInput.at(
+            "body", "account_number", msg="is not the network address of an open portal"
+        )
+    return found
+
+
+async def _holder(bank: Bank, details: dict[str, Any], target: PortalRow | None) -> str | None:
+    """The name of whoever holds the account, where it is one of this bank."""
+    account = counterparties.account_of(details)
+    if target is None and account is not None and account.bank == bank.settings.bank_routing_number:
+        target = await _portal(bank, "account", f"{account.bank}:{account.number}")
+    if target is None or target.status != "OPEN":
+        return None
+    holder = await find_customer(bank.pool, target.customer_id)
+    return None if holder is None else holder.name
+
+
+async def _portal(bank: Bank, kind: str, value: str) -> PortalRow | None:
+    entry = await bank.directory.find(kind, value)
+    if entry is None:
+        return None
+    return await portals.get_portal(bank.pool, entry.customer_id, entry.object_id)
+
+
+def _is_address(number: str) -> bool:
+    return len(number) == NETWORK_DIGITS and number.isascii() and number.isdigit()
+
+
+def _among(name: str, asked: Sequence[Repeated], known: frozenset[str]) -> list[str] | None:
+    wanted = [each for spelling in asked for each in spelling or ()]
+    if not known.issuperset(wanted):
+        raise InvalidInput.at("query", name, msg=f"must be among {', '.join(sorted(known))}")
+    return wanted or None
