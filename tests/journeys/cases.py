@@ -255,6 +255,14 @@ def filled(value, names):
     return value
 
 
+_MEANT = {
+    f"{_ASKED_ONE}/status": {"transfer_id": "waiting_id"},
+    _ASKED_ONE: {"transfer_id": "asked_id"},
+    "/verify-micro-deposits": {"counterparty_id": "awaited_id"},
+    "/{member_id}/invite": {"member_id": "invited_id"},
+}
+
+
 def names_at(path, names):
     """Return the names of things as a path means them: not every member is of the same kind."""
     for place, (name, known) in {
