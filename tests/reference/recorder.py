@@ -13,6 +13,7 @@ from typing import Any
 from uuid import UUID
 
 from tests.interfaces.partner_client import PartnerClient, close_app
+from tests.reference.ach_recorder import play_ach
 from tests.reference.events_recorder import play_events
 from tests.whole_bank import SEED, close_bank, open_bank
 
@@ -281,6 +282,7 @@ async def _play_payments(r, customer, pocket, address):
     }
     done = await r.play("create_on_us_transfer", "POST", "/api/v1/transfers/on-us/", asked)
     await r.play("get_on_us_transfer", "GET", f"/api/v1/transfers/on-us/{done['id']}/")
+    await play_ach(r, customer, pocket)
 
 
 async def _simulate(r):

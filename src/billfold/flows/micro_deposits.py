@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import ClassVar
 from uuid import UUID
 
-import msgspec
-
 from billfold.domain.ach import rules as ach
 from billfold.domain.ach.rules import AchEntry
 from billfold.flows.command import Books, Command, Context, Outcome, book_of
-from billfold.flows.originate_ach import IDENTIFICATION_WIDTH, let_through
+from billfold.flows.originate_ach import IDENTIFICATION_WIDTH, keep_entry, let_through
 
 PURPOSE = "ACCTVERIFY"
 """What the network wants micro-deposits to be called."""
@@ -54,6 +52,6 @@ def send_micro_deposits(books: Books, cmd: SendMicroDeposits, ctx: Context) -> O
             journal_no=journal_no, created_at=ctx.now, updated_at=ctx.now,
         )  # fmt: skip
         entry = let_through(book, entry, times, ctx)
-        book.draft.ach_entries.append(msgspec.structs.astuple(entry))
+        keep_entry(book, entry)
         ach_ids.append(str(ach_id))
     return {"ach_ids": ach_ids}

@@ -74,7 +74,7 @@ def originate_ach(books: Books, cmd: OriginateAch, ctx: Context) -> Outcome:
         entry = msgspec.structs.replace(entry, reason=worry)
     else:
         entry = let_through(book, entry, times, ctx)
-    book.draft.ach_entries.append(msgspec.structs.astuple(entry))
+    keep_entry(book, entry)
     return {"ach_id": str(cmd.ach_id), "status": entry.status}
 
 
@@ -96,6 +96,12 @@ def let_through(book: Book, entry: AchEntry, times: Schedule, ctx: Context) -> A
         else None,
         updated_at=ctx.now,
     )
+
+
+def keep_entry(book: Book, entry: AchEntry) -> None:
+    """Write down a new entry, and show it to whoever comes after in the batch."""
+    book.draft.ach_entries.append(msgspec.structs.astuple(entry))
+    book.put(book.seen, entry.ach_id, entry)
 
 
 def window_at(due_at: datetime) -> UUID:

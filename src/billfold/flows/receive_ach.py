@@ -18,7 +18,7 @@ from billfold.domain.events import kinds
 from billfold.flows.command import Books, Command, Context, Outcome, book_of
 from billfold.flows.day_end import start_moving
 from billfold.flows.draft import as_json
-from billfold.flows.originate_ach import WINDOW, show, window_at
+from billfold.flows.originate_ach import WINDOW, keep_entry, show, window_at
 from billfold.flows.owing import pay_back
 from billfold.flows.receive import ACH_SETTLES_AFTER, hold_credit, take_in
 from billfold.flows.send_ach import alter, tell
@@ -73,8 +73,7 @@ def receive_ach(books: Books, cmd: ReceiveAch, ctx: Context) -> Outcome:
         )
     if not cmd.entry.is_prenote:
         if code != TWICE:
-            book.draft.ach_entries.append(msgspec.structs.astuple(entry))
-            book.put(book.seen, cmd.ach_id, entry)
+            keep_entry(book, entry)
         tell(book, ctx, entry, kinds.ACH_IN_SUCCESS if code is None else kinds.ACH_IN_REJECTED)
     return {"status": "COMPLETED" if code is None else "REJECTED", "code": code}
 

@@ -10,7 +10,7 @@ import msgspec
 from billfold.domain.ach import rules as ach
 from billfold.domain.ach.rules import AchEntry
 from billfold.flows.command import Books, Command, Context, Outcome, book_of
-from billfold.flows.originate_ach import IDENTIFICATION_WIDTH, let_through, pay_out
+from billfold.flows.originate_ach import IDENTIFICATION_WIDTH, keep_entry, let_through, pay_out
 from billfold.kit.dates import et_date
 from billfold.kit.errors import NotFound, Refused
 
@@ -54,7 +54,7 @@ def reverse_ach(books: Books, cmd: ReverseAch, ctx: Context) -> Outcome:
     if other == ach.DEBIT:
         # What comes back is the customer's own money: nothing is held.
         made = msgspec.structs.replace(made, held_until=None)
-    book.draft.ach_entries.append(msgspec.structs.astuple(made))
+    keep_entry(book, made)
     return {"ach_id": str(made.ach_id), "status": made.status}
 
 
@@ -77,7 +77,7 @@ def retry_ach(books: Books, cmd: RetryAch, ctx: Context) -> Outcome:
     times = ach.schedule(ctx.now, entry.amount, ctx.calendars, is_credit=False)
     made = _again(entry, ctx, direction=ach.DEBIT, description=RETRY, reverses_id=None)
     made = let_through(book, msgspec.structs.replace(made, times=entry.times + 1), times, ctx)
-    book.draft.ach_entries.append(msgspec.structs.astuple(made))
+    keep_entry(book, made)
     # The one that came back is not sent again as well.
     book.change("ach_entry", entry.ach_id, times=2, updated_at=ctx.now)
     book.put(book.seen, entry.ach_id, msgspec.structs.replace(entry, times=2))

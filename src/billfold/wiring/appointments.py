@@ -15,5 +15,4 @@ def appointments() -> Agenda:
         EXPIRES: expire,
         requests.EXECUTE: approved.keep_execution,
         requests.EXPIRE: approved.keep_expiry,
-        EXPIRES: expire,
     }
