@@ -14,7 +14,8 @@ async def play_ach(r, customer, pocket):
     }
     path = f"/api/v2/customers/{customer}/counterparties/"
     payee = (await r.play("-", "POST", path, asked))["id"]
-    portal = (await r.play("-", "GET", f"/api/v2/pockets/{pocket}/portals/"))["items"][0]["id"]
+    portals = (await r.play("-", "GET", f"/api/v2/pockets/{pocket}/portals/"))["items"]
+    portal = next(each["id"] for each in portals if each["status"] == "OPEN")
     wire = {
         "portal_id": portal,
         "amount_usdc": 100,
