@@ -25,7 +25,7 @@ __all__ = ["app", "bank", "desk", "desks", "funded", "manager", "other", "world"
 
 
 async def test_a_wire_leaves_when_it_is_approved(desk, manager, world, funded):
-    linked = await wire_counterparty(desk, world)
+    linked = await wire_counterparty(desk)
     body = wire(funded, 2_000_00, linked, description="Invoice 77")
     made = await desk.post(REQUESTS, body)
     assert made["transfer"]["counterparty_name"] == "Contoso"
@@ -42,7 +42,7 @@ async def test_a_wire_leaves_when_it_is_approved(desk, manager, world, funded):
 
 async def test_a_wire_needs_a_counterparty_of_its_kind_that_is_verified(desk, world, funded):
     on_us_one = await counterparty(world, desk.team.customer, await world.pocket())
-    pending = await wire_counterparty(desk, world, status="PENDING")
+    pending = await wire_counterparty(desk, verification="incoming_wire")
     for to, code in (
         (on_us_one, "counterparty-type-mismatch"), (pending, "counterparty-not-verified"),
     ):  # fmt: skip
@@ -51,7 +51,7 @@ async def test_a_wire_needs_a_counterparty_of_its_kind_that_is_verified(desk, wo
 
 
 async def test_usdc_is_approved_and_waits_for_its_rail(desk, manager, world, funded):
-    wallet = await wire_counterparty(desk, world, kind="crypto_wallet_address")
+    wallet = await wire_counterparty(desk, kind="crypto_wallet_address")
     body = wire(funded, 2_000_00, wallet)
     body["transfer"]["type"] = "USDC"
     done = await decide(manager, await desk.post(REQUESTS, body))
@@ -71,9 +71,10 @@ async def test_what_was_approved_is_carried_out_though_the_door_was_killed(
     desk, manager, world, funded, other
 ):
     made = await desk.post(REQUESTS, on_us(funded, 1_00, to=other))
-    await desk.bank.pool.execute(
-        "UPDATE transfer_request SET status = 'APPROVED' WHERE request_id = $1::uuid", made["id"]
-    )
+    settings = desk.bank.settings
+    desk.bank.settings = replace(settings, execute_transfers=False)
+    await decide(manager, made)
+    desk.bank.settings = settings
     await agenda.make(
         desk.bank.pool,
         [Appointment(requests.EXECUTE, UUID(made["id"]), UUID(desk.team.customer),

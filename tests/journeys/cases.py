@@ -60,6 +60,8 @@ _ORDER = {
     "reviewers": [],
 }  # fmt: skip
 
+_RULE, _CHANGE = "/api/v1/approval-rules", "/api/v1/authorization-requests"
+
 CUSTOMER: dict[tuple[str, str], tuple[str, Any]] = {
     ("GET", "/api/v1/agreements"): ("agreements.read", None),
     ("GET", "/api/v1/customer"): ("customer.read", None),
@@ -101,6 +103,16 @@ CUSTOMER: dict[tuple[str, str], tuple[str, Any]] = {
     ("GET", "/api/v1/team/audit-logs"): ("team.read", None),
     ("GET", "/api/v1/team/audit-logs.csv"): ("team.read", None),
     ("GET", "/api/v1/team/members/{member_id}/audit-logs"): ("team.read", None),
+    ("GET", _RULE): ("approval_rules.read", None),
+    ("POST", _RULE): ("approval_rules.write", {"name": "x", "required_approvals": 1}),
+    ("GET", f"{_RULE}/{{rule_id}}"): ("approval_rules.read", None),
+    ("PATCH", f"{_RULE}/{{rule_id}}"): ("approval_rules.write", _NAME),
+    ("DELETE", f"{_RULE}/{{rule_id}}"): ("approval_rules.write", None),
+    ("GET", _CHANGE): ("authorization_requests.read", None),
+    ("GET", f"{_CHANGE}/{{request_id}}"): ("authorization_requests.read", None),
+    ("PATCH", f"{_CHANGE}/{{request_id}}/status"): (
+        "authorization_requests.write", {"status": "DENIED"},
+    ),
     ("GET", _ASKED): ("transfers.read", None),
     ("POST", _ASKED): ("transfers.write", _ORDER),
     ("GET", f"{_ASKED}/reviewers"): ("transfers.read", None),
@@ -219,6 +231,9 @@ PARTNER = {
     ("POST", f"{_BOX}/customers"): _NAME,
     ("POST", f"{_BOX}/fund"): {"account_id": "{pocket_id}", "amount_usdc": 1_00, "count": 1},
     ("POST", f"{_BOX}/pockets/{{pocket_id}}"): {"real_time_yield": True},
+    ("POST", f"{_BOX}/security-transfer"): {
+        "account_id": "{pocket_id}", "direction": "IN", "cusip": "912797PT8", "quantity": 1,
+    },
     ("POST", f"{_BOX}/webhook"): {
         "event_id": "8c2e6f1a-0d3b-4f7e-8a9c-5b1d2e3f4a61", "event_type": "trades.maturity",
         "timestamp": "2025-06-02T09:00:00-04:00", "customer_id": "{customer_id}",

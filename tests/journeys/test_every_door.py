@@ -24,6 +24,7 @@ UNCHANGED = (
     "journal", "activity", "pocket", "portal", "counterparty", "transfer", "customer",
     "membership", "invitation", "oauth_client", "client_key",
     "subscription", "delivery", "simulated_event", "transfer_request", "review",
+    "approval_rule", "change_request",
 )  # fmt: skip
 
 
@@ -93,12 +94,24 @@ async def owned(bank, desks, world):
 
 
 async def _asked(bank, desk, desks, pocket):
-    """Return the names of a request of the desk's, and of one that it may decide."""
+    """Return the names of a request of the desk's, of some that it may decide, and of a rule."""
     other = await desks(desk.team.customer, role="INITIATOR")
     to = await desk.pocket()
     asked = [await each.post(REQUESTS, on_us(pocket, 1_00, to=to)) for each in (desk, other)]
     await bank.pool.execute("DELETE FROM rate_window")
-    return {"asked_id": asked[0]["id"], "waiting_id": asked[1]["id"]}
+    admin, rules = await desks(desk.team.customer), "/api/v1/approval-rules/"
+    first, second = [
+        await admin.post(rules, {"name": "All", "required_approvals": 1}, status=202)
+        for _ in range(2)
+    ]
+    made = f"/api/v1/authorization-requests/{first['id']}/status/"
+    await desk.patch(made, {"status": "APPROVED"})
+    return {
+        "asked_id": asked[0]["id"],
+        "waiting_id": asked[1]["id"],
+        "rule_id": first["resource_id"],
+        "request_id": second["id"],
+    }
 
 
 async def _team(bank, desk):

@@ -43,8 +43,11 @@ ACCOUNT: dict[str, Any] = {
 DEPOSITS = {"amounts": [11, 22]}
 
 _AT = "2025-06-02T13:00:00.000000Z"
-ON_THE_WALL = {"Subscription": {"time_created": _AT, "updated_at": _AT}}
-"""Fields of objects that live on the wall clock."""
+ON_THE_WALL = {
+    "AuthorizationRequest": {"content_hash": "9b" * 32},
+    "Subscription": {"time_created": _AT, "updated_at": _AT},
+}
+"""Fields of objects that live on the wall clock, or on chance."""
 
 
 class Recorder:
@@ -134,6 +137,37 @@ async def record(bank):
     return recorder.notes
 
 
+async def _let_arrive(r, portal, other, theirs):
+    """Money and bills from outside."""
+    v1 = "/api/v1"
+    await r.play(
+        "sandbox_wire",
+        "POST",
+        f"{v1}/sandbox/wire/",
+        {"portal_id": portal, "amount_usdc": 25_000_000, "sender_name": "Acme"},
+    )
+    await r.play(
+        "sandbox_fund",
+        "POST",
+        f"{v1}/sandbox/fund/",
+        {"account_id": other, "amount_usdc": 1_500_000, "count": 1},
+    )
+    await r.play(
+        "sandbox_security_transfer",
+        "POST",
+        f"{v1}/sandbox/security-transfer/",
+        {
+            "account_id": theirs,
+            "direction": "IN",
+            "cusip": "912797PT8",
+            "quantity": 100,
+            "counterparty_name": "Harbor Custody",
+            "acquired_on": "2025-05-29",
+            "cost_usdc": 995_000,
+        },
+    )
+
+
 async def _play_all(r):
     v1, v2 = "/api/v1", "/api/v2"
     await r.play(
@@ -174,18 +208,7 @@ async def _play_all(r):
     )
     portals = f"{v2}/pockets/{pocket}/portals/"
     portal = (await r.play("list_portals", "GET", portals))["items"][0]["id"]
-    await r.play(
-        "sandbox_wire",
-        "POST",
-        f"{v1}/sandbox/wire/",
-        {"portal_id": portal, "amount_usdc": 25_000_000, "sender_name": "Acme"},
-    )
-    await r.play(
-        "sandbox_fund",
-        "POST",
-        f"{v1}/sandbox/fund/",
-        {"account_id": other, "amount_usdc": 1_500_000, "count": 1},
-    )
+    await _let_arrive(r, portal, other, theirs)
     await _play_reads(r, customer, pocket)
     await _play_portals(r, customer, pocket)
     address = (await r.play("-", "GET", f"{v2}/pockets/{theirs}/portals/"))["items"][0]

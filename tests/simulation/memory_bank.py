@@ -33,6 +33,7 @@ LISTS = (
     "journals", "legs", "trades", "activities", "events", "commands", "snapshots", "liens",
     "customers", "directory", "portals", "counterparties", "transfers", "settlements", "agenda",
     "clearings", "suspense_items", "wires", "wire_messages", "ach_entries", "ach_answers",
+    "security_transfers",
 )  # fmt: skip
 
 

@@ -55,6 +55,14 @@ from billfold.flows.suspense import (
     hold_in_suspense,
     return_from_suspense,
 )
+from billfold.flows.transfer_bills import (
+    DeliverBills,
+    EndDelivery,
+    ReceiveBills,
+    deliver_bills,
+    end_delivery,
+    receive_bills,
+)
 from billfold.flows.transfer_on_us import TransferOnUs, transfer_on_us
 from billfold.flows.verify_counterparty import (
     ConfirmDeposits,
@@ -90,10 +98,12 @@ FLOWS: dict[type[Command], Flow] = {
     CorrectAccount: correct_account,
     DecideVerification: decide_verification,
     CompleteWire: complete_wire,
+    CorrectBooking: correct_booking,
+    DeliverBills: deliver_bills,
+    EndDelivery: end_delivery,
     EnrolCustomer: enrol_customer,
     GiveBackAch: give_back_ach,
     NoteAchChange: note_ach_change,
-    CorrectBooking: correct_booking,
     ExpireVerification: expire_verification,
     FailVerification: fail_verification,
     GiveCredit: give_credit,
@@ -109,9 +119,10 @@ FLOWS: dict[type[Command], Flow] = {
     ReviewAch: review_ach,
     SendAch: send_ach,
     SendMicroDeposits: send_micro_deposits,
+    ReceiveBills: receive_bills,
+    ReturnFromSuspense: return_from_suspense,
     RejectWire: reject_wire,
     SendWire: send_wire,
-    ReturnFromSuspense: return_from_suspense,
     SetPocketState: set_pocket_state,
     SubmitWire: submit_wire,
     TransferOnUs: transfer_on_us,

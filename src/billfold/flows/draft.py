@@ -42,6 +42,7 @@ class Draft:
         "liens",
         "portals",
         "retired",
+        "security_transfers",
         "settlements",
         "snapshots",
         "suspense_items",
@@ -70,10 +71,11 @@ class Draft:
         self.ach_answers: list[tuple[Any, ...]] = []
         self.ach_entries: list[tuple[Any, ...]] = []
         self.settlements: list[tuple[Any, ...]] = []
-        self.wires: list[tuple[Any, ...]] = []
-        self.wire_messages: list[tuple[Any, ...]] = []
         self.clearings: list[tuple[Any, ...]] = []
         self.suspense_items: list[tuple[Any, ...]] = []
+        self.security_transfers: list[tuple[Any, ...]] = []
+        self.wires: list[tuple[Any, ...]] = []
+        self.wire_messages: list[tuple[Any, ...]] = []
         self.retired: list[Lot] = []
         # Appointments of the business clock: (kind, object_id, customer_id, at).
         self.agenda: list[tuple[str, UUID, UUID | None, datetime]] = []

@@ -75,7 +75,7 @@ CREATE TABLE change_request (
   user_id        uuid,
   client_id      text NOT NULL,
   terms          json NOT NULL,
-  status         text NOT NULL CHECK (status IN ('PENDING', 'APPROVED', 'DENIED', 'CANCELLED', 'EXPIRED')),
+  status         text NOT NULL CHECK (status IN ('PENDING', 'APPROVED', 'DENIED', 'EXPIRED')),
   applied_at     timestamptz,
   refused        text,
   created_at     timestamptz NOT NULL,

@@ -1,9 +1,10 @@
 """A company whose members ask for transfers and decide about them, over HTTP."""
 
-import json
+from uuid import UUID
 
 import pytest
 
+from billfold.flows.counterparties import AddCounterparty
 from billfold.kit import ids
 
 REQUESTS = "/api/v1/transfer-requests/"
@@ -106,18 +107,18 @@ def wire(origin, cents, to, **fields):
     }
 
 
-async def wire_counterparty(desk, world, *, kind="wire", status="VERIFIED"):
-    """Make a counterparty of another bank, verified by its documents; return its id."""
-    made = await counterparty(world, desk.team.customer, await world.pocket())
+async def wire_counterparty(desk, *, kind="wire", verification="pre_verified"):
+    """Link an account of another bank, or a wallet; return its id."""
     details = {
         "routing_number": "121182904", "identifier": "5647772655",
         "address": {"street_address": "1 Main St", "city": "Reno", "postal_code": "89501",
                     "state": "NV", "country": "US"},
     }  # fmt: skip
-    verification = {"type": "supporting_documents", "status": "APPROVED"}
-    await desk.bank.pool.execute(
-        "UPDATE counterparty SET type = $2, status = $3, verification = $4, details = $5 "
-        "WHERE counterparty_id = $1::uuid",
-        made, kind, status, json.dumps(verification), json.dumps(details),
+    answer = await desk.bank.engine.submit(
+        AddCounterparty(
+            caller="test", key=ids.new(), customers=(UUID(desk.team.customer),), type=kind,
+            counterparty_name={"type": "business", "business_name": "Contoso"},
+            details=details, verification=verification,
+        )
     )  # fmt: skip
-    return made
+    return answer.outcome["counterparty_id"]

@@ -10,10 +10,23 @@ from billfold.domain.requests.approval_rules import (
     list_rules,
     terms_for_change,
 )
+from billfold.domain.requests.changes import (
+    APPLY,
+    ask,
+    ask_for_rule,
+    confirm_as_operator,
+    decide_change,
+    expire_change,
+    get_change,
+    list_changes,
+    note_applied,
+)
+from billfold.domain.requests.changes import EXPIRE as EXPIRE_CHANGE
 from billfold.domain.requests.deciding import who_is
-from billfold.domain.requests.payees import check_payable, get_payee, takes_unverified, told_of
+from billfold.domain.requests.payees import get_payee, takes_unverified, told_of
 from billfold.domain.requests.reads import (
     Filters,
+    find_approved,
     find_request,
     get_request,
     list_requests,
@@ -22,7 +35,7 @@ from billfold.domain.requests.reads import (
     transactions_of,
     voices_about,
 )
-from billfold.domain.requests.rules import approvals_in, may_review
+from billfold.domain.requests.rules import approvals_in, check_rule, may_review
 from billfold.domain.requests.step_up import asks_step_up, set_step_up
 from billfold.domain.requests.transfers import (
     EXECUTE,
@@ -38,6 +51,7 @@ from billfold.domain.requests.transfers import (
     subject_of,
 )
 from billfold.domain.requests.types import (
+    Action,
     Asked,
     ChangeRequest,
     Decision,
@@ -51,8 +65,11 @@ from billfold.domain.requests.types import (
 )
 
 __all__ = [
+    "APPLY",
     "EXECUTE",
     "EXPIRE",
+    "EXPIRE_CHANGE",
+    "Action",
     "Asked",
     "ChangeRequest",
     "Decision",
@@ -65,22 +82,31 @@ __all__ = [
     "TransferType",
     "Voice",
     "approvals_in",
+    "ask",
+    "ask_for_rule",
     "asked_of",
     "asks_step_up",
     "cancel",
     "change",
-    "check_payable",
+    "check_rule",
+    "confirm_as_operator",
     "create",
     "decide",
+    "decide_change",
     "expire",
+    "expire_change",
+    "find_approved",
     "find_request",
     "find_same",
+    "get_change",
     "get_payee",
     "get_request",
     "get_rule",
+    "list_changes",
     "list_requests",
     "list_rules",
     "may_review",
+    "note_applied",
     "note_rejected",
     "people_named",
     "possible_reviewers",

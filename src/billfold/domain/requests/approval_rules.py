@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime
+from datetime import date
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -51,12 +51,18 @@ async def list_rules(conn: Connection | Pool, customer_id: UUID) -> list[Rule]:
     return [_read(row) for row in await conn.fetch(_LIST, customer_id)]
 
 
+async def find_rule(conn: Connection | Pool, customer_id: UUID, rule_id: UUID) -> Rule | None:
+    """Return one rule, or None."""
+    row = await conn.fetchrow(_ONE, customer_id, rule_id)
+    return None if row is None else _read(row)
+
+
 async def get_rule(conn: Connection | Pool, customer_id: UUID, rule_id: UUID) -> Rule:
     """Return one rule. Raises NotFound."""
-    row = await conn.fetchrow(_ONE, customer_id, rule_id)
-    if row is None:
+    found = await find_rule(conn, customer_id, rule_id)
+    if found is None:
         raise NotFound("There is no such approval rule.")
-    return _read(row)
+    return found
 
 
 async def terms_for(
@@ -124,11 +130,6 @@ async def _has_room(
     await conn.execute(_HOLD_CAP, customer_id, rule.rule_id)
     used = await conn.fetchval(_USED, rule.rule_id, day, request_id)
     return int(used) + amount <= rule.daily_cap
-
-
-def changed(rule: Rule, now: datetime, **to: object) -> Rule:
-    """Return a rule with other fields, as its next version."""
-    return msgspec.structs.replace(rule, **to, version=rule.version + 1, updated_at=now)
 
 
 def _read(row: Record) -> Rule:

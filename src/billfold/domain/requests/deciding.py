@@ -60,6 +60,8 @@ class Subject(NamedTuple):
     client_id: str
     needs: str
     not_pending: str
+    concerned: UUID | None = None
+    """The member whose own role is decided about: he has no voice in it."""
 
 
 class _Standing(NamedTuple):
@@ -87,7 +89,7 @@ async def cast(
     asked_by = await who_is(conn, subject.user_id, subject.client_id)
     rules.check_reviewer(
         subject.terms, subject.named, by.member_id, standing.role, subject.needs,
-        is_requester=standing.user_id in asked_by,
+        is_requester=standing.user_id in asked_by or by.member_id == subject.concerned,
     )  # fmt: skip
     if subject.status != "PENDING":
         raise Refused(subject.not_pending, f"The request is {subject.status}.")

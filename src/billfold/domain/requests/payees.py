@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import msgspec
 
 from billfold.domain import counterparties
 from billfold.domain.counterparties import Payee
-from billfold.domain.requests.types import TransferRequest, TransferType
+from billfold.domain.requests.types import TransferRequest
 from billfold.kit.errors import NotFound, Refused
 
 if TYPE_CHECKING:
     from billfold.kit.db import Connection
 
-TYPES: Final[dict[TransferType, tuple[str, ...]]] = {
-    "ON_US": ("on_us",),
-    "WIRE": ("wire", "international_wire"),
-    "USDC": ("crypto_wallet_address",),
-}
-"""Which types of counterparties a transfer of a type goes to."""
 _UNVERIFIED = """
 SELECT 'unverified_wires' = ANY(p.features) FROM customer c JOIN partner p USING (partner_id)
  WHERE c.customer_id = $1
 """
-_LIVE = frozenset({"LINKED", "VERIFIED"})
 
 
 async def get_payee(conn: Connection, customer_id: UUID, counterparty_id: UUID) -> Payee:
@@ -35,19 +28,6 @@ async def get_payee(conn: Connection, customer_id: UUID, counterparty_id: UUID) 
         raise NotFound("There is no such counterparty.")
     payee: Payee = found[0][2]
     return payee
-
-
-def check_payable(payee: Payee, type_: TransferType, *, unverified_wires: bool) -> None:
-    """Raise Refused `counterparty-type-mismatch` or `counterparty-not-verified`."""
-    if payee.type not in TYPES[type_]:
-        needed = " or ".join(TYPES[type_])
-        raise Refused(
-            "counterparty-type-mismatch",
-            f"{type_} needs a counterparty of type {needed}, and this one is {payee.type}.",
-        )
-    unverified = payee.verification.get("type") == "unverified"
-    if payee.status not in _LIVE or (unverified and not (type_ == "WIRE" and unverified_wires)):
-        raise Refused("counterparty-not-verified", f"The counterparty is {payee.status}.")
 
 
 def told_of(payee: Payee) -> dict[str, Any]:
@@ -74,7 +54,7 @@ async def check_same_payee(conn: Connection, request: TransferRequest) -> None:
         return
     payee = await get_payee(conn, request.customer_id, request.counterparty_id)
     unverified_wires = await takes_unverified(conn, request.customer_id)
-    check_payable(payee, request.type, unverified_wires=unverified_wires)
+    counterparties.must_be_payable(payee, request.type, unverified_wires=unverified_wires)
     approved = msgspec.json.decode(request.content)["payee"]
     if msgspec.to_builtins(told_of(payee)) != approved:
         raise Refused(

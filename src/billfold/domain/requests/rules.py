@@ -12,7 +12,7 @@ import msgspec
 
 from billfold.domain.people import PERMISSIONS, Role
 from billfold.domain.requests.types import USUAL, Action, Decision, Rule, Terms, Voice
-from billfold.kit.errors import Refused
+from billfold.kit.errors import FieldError, InvalidInput, Refused
 
 if TYPE_CHECKING:
     from billfold.domain.requests.types import Status
@@ -97,6 +97,52 @@ def _by_types(rule: Rule) -> int:
 
 def _by_amount(rule: Rule) -> int:
     return rule.min_amount or 0
+
+
+def check_rule(rule: Rule, able: Collection[UUID]) -> None:
+    """Raise InvalidInput, each mistake at its field, unless a rule can be lived up to.
+
+    `able` are the members who may approve.
+    """
+    mistakes = [
+        FieldError(("approver_roles", place), f"{role} does not include {MAY_APPROVE}", "enum")
+        for place, role in enumerate(rule.approver_roles)
+        if MAY_APPROVE not in PERMISSIONS[role]
+    ]
+    mistakes += [
+        FieldError(("approver_ids", place), "must be an active approver of the team", "value_error")
+        for place, member_id in enumerate(rule.approver_ids)
+        if member_id not in able
+    ]
+    mistakes += _disordered(rule) if rule.ordered else _too_few(rule)
+    if "TRANSFER" not in rule.actions:
+        mistakes += [
+            FieldError((name,), "is only taken by rules about TRANSFER", "value_error")
+            for name, given in (
+                ("transfer_types", rule.transfer_types),
+                ("min_amount_usdc", rule.min_amount),
+                ("daily_cap_usdc", rule.daily_cap),
+            )
+            if given
+        ]
+    if mistakes:
+        raise InvalidInput(mistakes)
+
+
+def _disordered(rule: Rule) -> list[FieldError]:
+    lists = [each for each in (rule.approver_ids, rule.approver_roles) if each]
+    if len(lists) == 1 and len(lists[0]) == rule.required_approvals:
+        return []
+    needed = f"needs approver_ids or approver_roles, of {rule.required_approvals} in their order"
+    return [FieldError(("ordered",), needed, "value_error")]
+
+
+def _too_few(rule: Rule) -> list[FieldError]:
+    if not rule.approver_ids or rule.approver_roles:
+        return []
+    if len(set(rule.approver_ids)) >= rule.required_approvals:
+        return []
+    return [FieldError(("approver_ids",), "are fewer than required_approvals", "too_short")]
 
 
 # -- who may review --------------------------------------------------------------------

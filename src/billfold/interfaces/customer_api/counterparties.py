@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from typing import Literal
+from uuid import UUID
 
 import msgspec
-from litestar import get, patch, post
+from litestar import Response, get, patch, post
 from litestar.status_codes import HTTP_200_OK, HTTP_201_CREATED
 
 from billfold.engine.bank import Bank
 from billfold.interfaces.customer_api.groups import COUNTERPARTIES
 from billfold.interfaces.customer_api.member import Member
+from billfold.interfaces.customer_api.waiting import MAY_WAIT, ask_first
 from billfold.interfaces.http import ids_in
 from billfold.interfaces.http.counterparty_forms import (
     ChangeCounterparty,
@@ -19,11 +21,12 @@ from billfold.interfaces.http.counterparty_forms import (
     StatusList,
     TypeBare,
     TypeList,
-    add_counterparty,
     change_counterparty,
     confirm_deposits,
     counterparty_page,
+    order_of,
     shown,
+    told_by,
 )
 from billfold.interfaces.http.lists import ListQuery, list_query
 from billfold.interfaces.http.marks import granted, refuses
@@ -126,12 +129,26 @@ async def list_counterparties(
     "/api/v2/counterparties/",
     status_code=HTTP_201_CREATED,
     operation_id="create_counterparty",
-    opt=WRITES | refuses("customer-not-open"),
+    opt=WRITES | refuses("customer-not-open") | MAY_WAIT,
     tags=["counterparties"],
 )
-async def create_counterparty(member: Member, bank: Bank, data: CreateCounterparty) -> Counterparty:
-    """Add an account as payee. It is PENDING until it is shown whose account it is."""
-    return await add_counterparty(member, bank, member.customer_id, data)
+async def create_counterparty(
+    member: Member, bank: Bank, data: CreateCounterparty
+) -> Response[Counterparty]:
+    """Add an account as payee. It is PENDING until it is shown whose account it is.
+
+    It may wait for a second person, where a rule of the team says so.
+    """
+    order = await order_of(member, bank, member.customer_id, data)
+    waits = await ask_first(
+        member, bank, "NEW_COUNTERPARTY", "counterparty.create", ("counterparty", None),
+        counterparty=told_by(order),
+    )  # fmt: skip
+    if waits is not None:
+        return waits
+    answer = await bank.engine.submit(order)
+    made = await shown(bank, member.customer_id, UUID(answer.outcome["counterparty_id"]))
+    return Response(made, status_code=HTTP_201_CREATED)
 
 
 @get(

@@ -7,7 +7,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.domain import pockets, requests
+from billfold.domain import counterparties, pockets, requests
 from billfold.domain.requests import Asked
 from billfold.engine.bank import Bank
 from billfold.interfaces.customer_api.member import Member
@@ -55,7 +55,7 @@ async def checked(member: Member, bank: Bank, asked: Asked) -> Asked:
     async with bank.pool.acquire() as conn:
         payee = await requests.get_payee(conn, member.customer_id, asked.counterparty_id)
         unverified_wires = await requests.takes_unverified(conn, member.customer_id)
-    requests.check_payable(payee, asked.type, unverified_wires=unverified_wires)
+    counterparties.must_be_payable(payee, asked.type, unverified_wires=unverified_wires)
     return asked._replace(payee=msgspec.to_builtins(requests.told_of(payee)))
 
 

@@ -7,7 +7,7 @@ from typing import Literal
 from uuid import UUID
 
 import msgspec
-from litestar import delete, get, post, put
+from litestar import Response, delete, get, post, put
 from litestar.status_codes import HTTP_200_OK, HTTP_201_CREATED
 
 from billfold.domain import team
@@ -15,6 +15,7 @@ from billfold.engine.bank import Bank
 from billfold.interfaces.customer_api.administrator import administrator_of
 from billfold.interfaces.customer_api.groups import TEAM
 from billfold.interfaces.customer_api.member import Member
+from billfold.interfaces.customer_api.waiting import MAY_WAIT, ask_first
 from billfold.interfaces.http import ids_in
 from billfold.interfaces.http.bodies import in_body
 from billfold.interfaces.http.marks import granted, refuses
@@ -73,24 +74,35 @@ async def get_team_member(member: Member, bank: Bank, member_id: str) -> TeamMem
 @put(
     "/api/v1/team/{member_id:str}/",
     operation_id="update_team_member",
-    opt=WRITES | refuses("not-found", "last-administrator", "member-not-active", "member-shut-out"),
+    opt=WRITES
+    | refuses("not-found", "last-administrator", "member-not-active", "member-shut-out")
+    | MAY_WAIT,
     tags=["team"],
 )
 async def update_team_member(
     member: Member, bank: Bank, member_id: str, data: EditTeamMember
-) -> TeamMember:
+) -> Response[TeamMember]:
     """Give a member another role, deactivate him, or activate him again.
 
     A new role holds from the next request on. With deactivation his sessions, tokens and what he
-    granted to applications end at once, and do not come back.
+    granted to applications end at once, and do not come back. What gives a member more may wait
+    for a second person, where a rule of the team says so.
     """
     asked = _id(member_id)
     if data.role is None and data.status is None:
         raise InvalidInput.at("body", msg="names nothing to change")
     by = await administrator_of(member, bank)
+    found = await team.get_member(bank.pool, member.customer_id, asked, member.now)
+    if data.role not in {None, found.role} or data.status == "ACTIVE" != found.status:
+        waits = await ask_first(
+            member, bank, "MEMBER_ROLE", "member.update", ("member", asked), role=data.role,
+            status=data.status,
+        )  # fmt: skip
+        if waits is not None:
+            return waits
     with in_body():
         changed = await team.change_member(by, asked, role=data.role, status=data.status)
-    return render_member(changed)
+    return Response(render_member(changed))
 
 
 @delete(
@@ -111,11 +123,16 @@ async def deactivate_team_member(member: Member, bank: Bank, member_id: str) -> 
     "/api/v1/team/invite/",
     status_code=HTTP_201_CREATED,
     operation_id="invite_team_member",
-    opt=WRITES | refuses("member-already-invited"),
+    opt=WRITES | refuses("member-already-invited") | MAY_WAIT,
     tags=["team"],
 )
-async def invite_team_member(member: Member, bank: Bank, data: InviteMember) -> TeamMember:
-    """Invite somebody by mail. The link works once, for seven days."""
+async def invite_team_member(
+    member: Member, bank: Bank, data: InviteMember
+) -> Response[TeamMember]:
+    """Invite somebody by mail. The link works once, for seven days.
+
+    The invitation may wait for a second person, where a rule of the team says so.
+    """
     wanted = team.Invited(
         first_name=data.first_name,
         last_name=data.last_name,
@@ -125,8 +142,15 @@ async def invite_team_member(member: Member, bank: Bank, data: InviteMember) -> 
     )
     by = await administrator_of(member, bank)
     with in_body():
+        wanted = team.check_invited(wanted)
+        waits = await ask_first(
+            member, bank, "MEMBER_ROLE", "member.invite", ("member", None),
+            invited=msgspec.to_builtins(wanted),
+        )  # fmt: skip
+        if waits is not None:
+            return waits
         invited = await team.invite(by, wanted)
-    return render_member(invited)
+    return Response(render_member(invited), status_code=HTTP_201_CREATED)
 
 
 @post(

@@ -16,6 +16,7 @@ from billfold.domain.counterparties import CounterpartyRow, identifiers
 from billfold.domain.directory import find_customer
 from billfold.domain.portals import PortalRow
 from billfold.engine.bank import Bank
+from billfold.flows.command import Command
 from billfold.flows.counterparties import AddCounterparty, UpdateCounterparty
 from billfold.flows.portals import NETWORK_DIGITS
 from billfold.flows.verify_counterparty import ConfirmDeposits
@@ -60,6 +61,12 @@ class Deposits(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 async def add_counterparty(call: Call, bank: Bank, owner: UUID, form: Form) -> Counterparty:
     """Link an account as payee of a customer. Raises InvalidInput, `customer-not-open`."""
+    answer = await bank.engine.submit(await order_of(call, bank, owner, form))
+    return await shown(bank, owner, UUID(answer.outcome["counterparty_id"]))
+
+
+async def order_of(call: Call, bank: Bank, owner: UUID, form: Form) -> AddCounterparty:
+    """Return the command that links what a form tells, all of it checked. Raises InvalidInput."""
     asked = getattr(form, "verification", None)
     details = details_of(form)
     target = await _target(bank, form) if isinstance(form, OnUsForm) else None
@@ -67,21 +74,25 @@ async def add_counterparty(call: Call, bank: Bank, owner: UUID, form: Form) -> C
     if asked is not None and asked.document_ids:
         wrong = "is not a document of the customer"
         raise InvalidInput.at("body", "verification", "document_ids", 0, msg=wrong)
-    answer = await bank.engine.submit(
-        AddCounterparty(
-            **call.command_fields(owner),
-            type=str(form.__struct_config__.tag),
-            counterparty_name=msgspec.to_builtins(form.counterparty_name),
-            display_name=form.display_name,
-            details=details,
-            verification=None if needless or asked is None else asked.type,
-            document_ids=() if needless or asked is None else tuple(asked.document_ids or ()),
-            holder=await _holder(bank, details, target),
-            target_customer_id=None if target is None else target.customer_id,
-            target_pocket_id=None if target is None else target.pocket_id,
-        )
+    return AddCounterparty(
+        **call.command_fields(owner),
+        type=str(form.__struct_config__.tag),
+        counterparty_name=msgspec.to_builtins(form.counterparty_name),
+        display_name=form.display_name,
+        details=details,
+        verification=None if needless or asked is None else asked.type,
+        document_ids=() if needless or asked is None else tuple(asked.document_ids or ()),
+        holder=await _holder(bank, details, target),
+        target_customer_id=None if target is None else target.customer_id,
+        target_pocket_id=None if target is None else target.pocket_id,
     )
-    return await shown(bank, owner, UUID(answer.outcome["counterparty_id"]))
+
+
+def told_by(order: AddCounterparty) -> dict[str, Any]:
+    """Return what is to be linked, ready for JSON, without who gives the command."""
+    own = set(AddCounterparty.__struct_fields__) - set(Command.__struct_fields__)
+    told: dict[str, Any] = msgspec.to_builtins({name: getattr(order, name) for name in own})
+    return told
 
 
 async def confirm_deposits(

@@ -26,6 +26,20 @@ STATES = by_code(
         "Move everything out with `FULL_WITHDRAWAL`, wait until it is settled, then close.",
     ),
     Problem(
+        "bill-not-deliverable",
+        422,
+        "The bill cannot be transferred",
+        "Bills go to another custodian and come from one while they are outstanding and settled.",
+        "Look at `detail`: the bill is unknown, has matured, or has not settled yet.",
+    ),
+    Problem(
+        "delivery-ended",
+        409,
+        "The delivery has ended",
+        "The other side has taken the bills, or refused them, already.",
+        "Look at the trades of the pocket.",
+    ),
+    Problem(
         "already-corrected",
         409,
         "It has been corrected already",

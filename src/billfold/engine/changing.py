@@ -1,0 +1,106 @@
+"""Sensitive changes that were confirmed are made, in the name of who asked for them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID
+
+import msgspec
+
+from billfold.domain import agenda, requests, team
+from billfold.domain.agenda import Appointment
+from billfold.domain.audit import Origin
+from billfold.domain.directory import find_customer
+from billfold.domain.requests import ChangeRequest
+from billfold.domain.team import Administrator, Invited
+from billfold.flows.counterparties import AddCounterparty
+from billfold.kit.clock import wall_now
+from billfold.kit.errors import InvalidInput, NotFound, Refused
+
+if TYPE_CHECKING:
+    from billfold.engine.bank import Bank
+
+CALLER: Final = "authorization-request"
+"""Who gives the command by which a change is made; its key is the request's id."""
+_DONE_BEFORE = "member-already-invited"
+"""What inviting says when it was done already, by a process that did not live to say so."""
+
+
+async def make_change(bank: Bank, customer_id: UUID, request_id: UUID) -> None:
+    """Make a change that was confirmed. Doing it twice changes nothing the second time.
+
+    A rule that stands against it now is noted with the request: it is not tried again.
+    """
+    now = await bank.now()
+    change = await requests.get_change(bank.pool, customer_id, request_id, now)
+    if change.status == "APPROVED" and change.applied_at is None:
+        refused, made = None, None
+        try:
+            made = await _make(bank, change, now)
+        except (Refused, NotFound, InvalidInput) as refusal:
+            refused = None if refusal.code == _DONE_BEFORE else refusal.code
+        await requests.note_applied(bank.pool, change, now, refused=refused, resource_id=made)
+    await agenda.cancel(bank.pool, requests.APPLY, request_id)
+
+
+async def keep_change(bank: Bank, appointment: Appointment) -> None:
+    """Keep the appointment of a change that was confirmed."""
+    assert appointment.customer_id is not None
+    await make_change(bank, appointment.customer_id, appointment.object_id)
+
+
+async def keep_change_expiry(bank: Bank, appointment: Appointment) -> None:
+    """Keep the appointment of a change whose time is over."""
+    assert appointment.customer_id is not None
+    await requests.expire_change(
+        bank.pool, bank.vault, appointment.customer_id, appointment.object_id,
+        now=await bank.now(), wall=wall_now(),
+    )  # fmt: skip
+
+
+async def _make(bank: Bank, change: ChangeRequest, now: datetime) -> UUID | None:
+    """Make a change; return the id of what was made, when it had none before."""
+    told: dict[str, Any] = msgspec.json.decode(change.content)["change"]
+    by = await _asker(bank, change, told["scopes"], now)
+    if change.action == "counterparty.create":
+        answer = await bank.engine.submit(_link(change, told["counterparty"], by.origin))
+        return UUID(answer.outcome["counterparty_id"])
+    if change.action == "member.update":
+        assert change.resource_id is not None
+        await team.change_member(by, change.resource_id, role=told["role"], status=told["status"])
+        return None
+    return (await team.invite(by, msgspec.convert(told["invited"], Invited))).member_id
+
+
+def _link(change: ChangeRequest, told: dict[str, Any], origin: Origin) -> AddCounterparty:
+    who = {"caller": CALLER, "key": change.request_id, "customers": (change.customer_id,)}
+    return msgspec.structs.replace(msgspec.convert({**told, **who}, AddCounterparty), origin=origin)
+
+
+async def _asker(
+    bank: Bank, change: ChangeRequest, scopes: list[str] | None, now: datetime
+) -> Administrator:
+    """Return who asked, as whoever changes a team. Raises NotFound when he is gone."""
+    customer = await find_customer(bank.pool, change.customer_id)
+    if customer is None:
+        raise NotFound
+    asker = await team.get_member(bank.pool, change.customer_id, change.member_id, now)
+    if asker.status != "ACTIVE":
+        raise Refused("forbidden", "Who asked for the change has left the team.")
+    return Administrator(
+        pool=bank.pool,
+        vault=bank.vault,
+        customer_id=change.customer_id,
+        customer_name=customer.name,
+        name=asker.name,
+        origin=Origin(
+            kind="CLIENT" if change.user_id is None else "MEMBER",
+            member_id=change.member_id,
+            client_id=change.client_id,
+        ),
+        scopes=None if scopes is None else frozenset(scopes),
+        pages=bank.settings.auth_origin,
+        now=now,
+        wall=wall_now(),
+    )

@@ -1,0 +1,49 @@
+"""Changes that a rule of the team lets wait: the answer is what a second person decides."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from litestar import Response
+from litestar.status_codes import HTTP_202_ACCEPTED
+
+from billfold.domain import requests
+from billfold.domain.requests import Action
+from billfold.engine.bank import Bank
+from billfold.interfaces.customer_api.authorization_requests import shown_changes
+from billfold.interfaces.customer_api.member import Member
+from billfold.interfaces.customer_api.principal import principal_of
+from billfold.interfaces.http.marks import documented
+
+MAY_WAIT = documented(
+    responses={
+        "202": {
+            "description": "A rule of the team asks for a second person: nothing is changed before "
+            "he confirms.",
+            "content": {
+                "application/json": {
+                    "schema": {"$ref": "#/components/schemas/AuthorizationRequest"}
+                }
+            },
+        }
+    }
+)
+
+
+async def ask_first(
+    member: Member,
+    bank: Bank,
+    action: Action,
+    named: str,
+    resource: tuple[str, UUID | None],
+    **change: Any,  # noqa: ANN401 - ready for JSON
+) -> Response[Any] | None:
+    """Ask for a change and return the answer that says so; None when no rule asks for it."""
+    terms = await requests.terms_for_change(bank.pool, member.customer_id, action)
+    if not terms.required:
+        return None
+    scopes = sorted(member.access.scopes) if member.access.user_id is None else None
+    by = await principal_of(member, bank)
+    asked = await requests.ask(by, named, resource, {**change, "scopes": scopes}, terms)
+    return Response((await shown_changes(bank, [asked]))[0], status_code=HTTP_202_ACCEPTED)

@@ -1,0 +1,206 @@
+"""A company with three approvers: tiers, an order, a daily cap; told through HTTP alone."""
+
+import pytest
+from tests.interfaces.customer_api.approving import (
+    REQUESTS,
+    counterparty,
+    decide,
+    member_id_of,
+    on_us,
+    path_of,
+    refused,
+)
+from tests.interfaces.customer_api.conftest import app, desks, world
+from tests.whole_bank import bank
+
+__all__ = ["app", "bank", "desks", "world"]
+
+RULES, CHANGES = "/api/v1/approval-rules/", "/api/v1/authorization-requests/"
+
+
+class Company:
+    """An administrator, two who ask, three who approve, money, and somebody to pay."""
+
+    def __init__(self, admin, askers, approvers, pocket, payee, linked):
+        self.admin, self.askers, self.approvers = admin, askers, approvers
+        self.pocket, self.payee, self.linked = pocket, payee, linked
+
+    async def rule(self, **fields):
+        """Make a rule: the administrator asks for it, an approver confirms it."""
+        asked = await self.admin.post(RULES, fields, status=202)
+        path = f"{CHANGES}{asked['id']}/status/"
+        await self.approvers[0].patch(path, {"status": "APPROVED"})
+        return await self.admin.get(f"{RULES}{asked['resource_id']}/")
+
+    async def ask(self, cents, *, by=0, status="PENDING"):
+        """Ask for a payment; each asker asks for one, so nobody is too fast."""
+        body = on_us(self.pocket, cents, counterparty=self.linked)
+        made = await self.askers[by].post(REQUESTS, body)
+        assert made["status"] == status
+        return made
+
+
+@pytest.fixture
+async def company(desks, world):
+    admin = await desks()
+    customer = admin.team.customer
+    askers = [await desks(customer, role="INITIATOR") for _ in range(4)]
+    approvers = [await desks(customer, role="APPROVER") for _ in range(3)]
+    pocket = await admin.pocket()
+    await world.wire(pocket, 900_000_00)
+    payee = await world.pocket()
+    linked = await counterparty(world, customer, payee)
+    return Company(admin, askers, approvers, pocket, payee, linked)
+
+
+async def test_a_company_with_three_approvers_pays_by_its_rules(company, world):
+    first, second, third = company.approvers
+    order = [await member_id_of(each) for each in (third, first, second)]
+    small = await company.rule(
+        name="Petty cash", required_approvals=0, daily_cap_usdc=2_000_00
+    )  # fmt: skip
+    assert (small["required_approvals"], small["enabled"], small["version"]) == (0, True, 1)
+    await company.rule(name="Usual", required_approvals=1, min_amount_usdc=1_000_00)
+    await company.rule(
+        name="Large", required_approvals=3, min_amount_usdc=100_000_00, approver_ids=order,
+        ordered=True,
+    )  # fmt: skip
+    listed = (await company.admin.get(RULES))["items"]
+    assert {each["name"] for each in listed} == {"Petty cash", "Usual", "Large"}
+
+    petty = await company.ask(999_99, status="APPROVED")
+    assert petty["transfer"]["execution_status"] == "COMPLETED"
+    usual = await company.ask(1_000_00, by=1)
+    done = await decide(second, usual)
+    assert (done["status"], done["transfer"]["execution_status"]) == ("APPROVED", "COMPLETED")
+
+    large = await company.ask(250_000_00, by=2)
+    assert large["required_approvals"] == 3
+    await refused(first, large, "approval-out-of-order", answers=409)
+    for said, each in enumerate((third, first), start=1):
+        shown = await decide(each, large)
+        assert (shown["status"], len(shown["reviews"])) == ("PENDING", said)
+    await refused(third, large, "already-reviewed", answers=409)
+    await refused(company.admin, large, "not-a-reviewer", answers=403)
+    assert (await decide(second, large))["transfer"]["execution_status"] == "COMPLETED"
+    moved = (await world.get(f"/api/v2/pockets/{company.payee.id}/transactions/"))["items"]
+    assert [each["amount"]["value"] for each in moved] == [250_000_00, 1_000_00, 999_99]
+
+
+async def test_a_daily_cap_leaves_the_rest_to_stricter_rules_until_tomorrow(company, world):
+    await company.rule(name="Petty cash", required_approvals=0, daily_cap_usdc=1_500_00)
+    await company.ask(1_000_00, status="APPROVED")
+    over = await company.ask(600_00, by=1)
+    assert (over["required_approvals"], over["approval_rule_id"]) == (1, None)
+    await company.ask(500_00, by=2, status="APPROVED")
+    await world.days(1)
+    await company.ask(1_500_00, by=3, status="APPROVED")
+
+
+async def test_a_cap_of_the_strictest_rule_is_a_limit(company):
+    await company.rule(name="All", required_approvals=2, daily_cap_usdc=1_000_00)
+    made = await company.ask(600_00)
+    body = on_us(company.pocket, 600_00, counterparty=company.linked)
+    await company.askers[1].refused("POST", REQUESTS, body, status=422, code="amount-not-allowed")
+    await decide(company.approvers[0], made, "DENIED")
+    await company.ask(600_00, by=2)
+
+
+async def test_rules_change_when_another_confirms_it(company):
+    admin, (first, second, _) = company.admin, company.approvers
+    rule = await company.rule(name="All", required_approvals=2)
+    waiting = await company.ask(600_00)
+    path = f"{RULES}{rule['id']}/"
+    asked = await admin.patch(path, {"required_approvals": 0}, status=202)
+    assert (asked["action"], asked["resource_id"]) == ("approval_rule.update", rule["id"])
+    assert asked["change"]["rule"]["required_approvals"] == 0
+    confirm = f"{CHANGES}{asked['id']}/status/"
+    await admin.refused("PATCH", confirm, {"status": "APPROVED"}, status=403, code="self-approval")
+    assert (await admin.get(path))["required_approvals"] == 2
+    other = await admin.ask("DELETE", path, status=202)
+    done = await first.patch(confirm, {"status": "APPROVED", "comment": "Agreed"})
+    assert (done["status"], done["reviews"][0]["comment"]) == ("APPROVED", "Agreed")
+    assert done["applied_at"] is not None
+    assert (await admin.get(path))["required_approvals"] == 0
+    late = f"{CHANGES}{other.json()['id']}/status/"
+    await second.refused("PATCH", late, {"status": "APPROVED"}, status=409, code="content-changed")
+    assert (await second.patch(late, {"status": "DENIED"}))["status"] == "DENIED"
+    await second.refused("PATCH", late, {"status": "APPROVED"}, status=409,
+                         code="authorization-request-not-pending")  # fmt: skip
+    assert (await admin.get(path_of(waiting)))["required_approvals"] == 2
+    gone = (await admin.ask("DELETE", path, status=202)).json()
+    await first.patch(f"{CHANGES}{gone['id']}/status/", {"status": "APPROVED"})
+    await admin.refused("GET", path, status=404, code="not-found")
+    listed = await admin.get(CHANGES, {"status[]": "APPROVED"})
+    made = {each["action"].partition(".")[2] for each in listed["items"]}
+    assert made == {"create", "update", "delete"}
+    assert len(await admin.pages(CHANGES, limit=2)) == 4
+
+
+async def test_roles_wait_for_a_second_person_where_a_rule_says_so(company):
+    admin, (first, second, third) = company.admin, company.approvers
+    await company.rule(name="Roles", actions=["MEMBER_ROLE"], required_approvals=1)
+    promoted = await member_id_of(third)
+    path = f"/api/v1/team/{promoted}/"
+    asked = (await admin.ask("PUT", path, {"role": "ADMIN"}, status=202)).json()
+    assert asked["change"] == {"role": "ADMIN", "status": None}
+    confirm = f"{CHANGES}{asked['id']}/status/"
+    await third.refused("PATCH", confirm, {"status": "APPROVED"}, status=403, code="self-approval")
+    assert (await admin.get(path))["role"] == "APPROVER"
+    assert (await first.patch(confirm, {"status": "APPROVED"}))["applied_at"] is not None
+    assert (await admin.get(path))["role"] == "ADMIN"
+
+    person = {"first_name": "Ben", "last_name": "Ode", "email": "b@b.example", "role": "MANAGER"}
+    invited = await admin.post("/api/v1/team/invite/", person, status=202)
+    await second.patch(f"{CHANGES}{invited['id']}/status/", {"status": "APPROVED"})
+    groups = (await admin.get("/api/v1/team/"))["groups"]
+    (pending,) = [each["members"] for each in groups if each["status"] == "PENDING"]
+    assert [each["email"] for each in pending] == ["b@b.example"]
+    assert (await admin.ask("DELETE", path, status=200)).json()["status"] == "DEACTIVATED"
+
+
+async def test_counterparties_wait_for_a_second_person_where_a_rule_says_so(company, world):
+    admin, first = company.admin, company.approvers[0]
+    await company.rule(name="Payees", actions=["NEW_COUNTERPARTY"], required_approvals=1)
+    portals = await world.get(f"/api/v2/pockets/{company.payee.id}/portals/")
+    body = {
+        "type": "on_us", "counterparty_name": {"type": "business", "business_name": "Fabrikam"},
+        "account_number": portals["items"][0]["network_address"],
+    }  # fmt: skip
+    path = "/api/v2/counterparties/"
+    asked = await company.askers[0].post(path, body, status=202)
+    assert asked["change"]["counterparty"]["counterparty_name"]["business_name"] == "Fabrikam"
+    confirm = f"{CHANGES}{asked['id']}/status/"
+    done = await first.patch(confirm, {"status": "APPROVED"})
+    made = await admin.get(f"{path}{done['resource_id']}/")
+    assert (made["counterparty_name"], made["status"]) == ("Fabrikam", "LINKED")
+
+
+async def test_a_change_that_nobody_confirms_expires(company, world):
+    asked = await company.admin.post(RULES, {"name": "All", "required_approvals": 5}, status=202)
+    await world.later(days=7)
+    path = f"{CHANGES}{asked['id']}/"
+    assert (await company.admin.get(path))["status"] == "EXPIRED"
+    await company.approvers[0].refused(
+        "PATCH", f"{path}status/", {"status": "APPROVED"}, status=409,
+        code="authorization-request-not-pending",
+    )  # fmt: skip
+    assert (await company.admin.get(RULES))["items"] == []
+
+
+WRONG = (
+    ({"required_approvals": 6}, "body.required_approvals"),
+    ({"name": " "}, "body.name"),
+    ({"approver_roles": ["VIEWER"]}, "body.approver_roles.0"),
+    ({"approver_ids": ["00000000-0000-4000-8000-000000000000"]}, "body.approver_ids.0"),
+    ({"ordered": True}, "body.ordered"),
+    ({"transfer_types": ["ACH"]}, "body.transfer_types.0"),
+    ({"id": "x"}, "body.id"),
+)
+
+
+async def test_a_rule_of_another_shape_is_told_where_it_is_wrong(desks):
+    desk = await desks()
+    for change, loc in WRONG:
+        body = {"name": "All", "required_approvals": 1, **change}
+        await desk.invalid("POST", RULES, body, loc=loc)
