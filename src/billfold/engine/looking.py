@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from billfold.domain import ach, activity, counterparties, custody, suspense
+from billfold.domain import ach, activity, counterparties, custody, documents, suspense
 from billfold.domain.wires.reads import look_up as look_up_wires
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ Look = Callable[
 
 LOOKS: tuple[Look, ...] = (
     counterparties.look_up, look_up_wires, suspense.look_up, activity.look_up,
-    custody.look_up, ach.look_up,
+    custody.look_up, documents.look_up, ach.look_up,
 )  # fmt: skip
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from litestar.handlers import HTTPRouteHandler
 
 from billfold.engine.stepping import Stepping
-from billfold.interfaces.sandbox import ach, clock, custody, money, people, webhook
+from billfold.interfaces.sandbox import ach, clock, counterparties, custody, money, people, webhook
 
 if TYPE_CHECKING:
     from litestar import Litestar
@@ -21,6 +21,7 @@ ROUTES: list[HTTPRouteHandler] = [
     ach.move,
     money.fund,
     money.wire,
+    counterparties.end_verification,
     custody.security_transfer,
     people.enrol,
     people.set_pocket,
