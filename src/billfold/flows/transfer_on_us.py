@@ -199,10 +199,7 @@ def _move_money(
     settles_at = et_instant(settles_on, 0) if within else payer.booked_at
     _show(
         payer, origin, cmd, leg_no, member_of(group, 1), direction="DEBIT", amount=amount,
-        settles_at=settles_at,
-        details=_details(
-            cmd, transfer_id, payee, destination, cmd.addresses[1], cmd.counterparty_id
-        ),
+        settles_at=settles_at, details=_details(cmd, transfer_id, payee, destination, paid=True),
     )  # fmt: skip
     if not within:
         payer.close()
@@ -212,8 +209,7 @@ def _move_money(
     take_in(payee, destination, ctx, amount)
     _show(
         payee, destination, cmd, leg_no, member_of(group, 2), direction="CREDIT", amount=amount,
-        settles_at=settles_at,
-        details=_details(cmd, transfer_id, payer, origin, cmd.addresses[0], None),
+        settles_at=settles_at, details=_details(cmd, transfer_id, payer, origin, paid=False),
     )  # fmt: skip
     payee.close()
     if not within:
@@ -311,12 +307,7 @@ def _move_lots(
 
 
 def _details(
-    cmd: TransferOnUs,
-    transfer_id: UUID,
-    other: Book,
-    other_pocket: PocketBook,
-    address: str | None,
-    counterparty_id: UUID | None,
+    cmd: TransferOnUs, transfer_id: UUID, other: Book, other_pocket: PocketBook, *, paid: bool
 ) -> dict[str, Any]:
     """What one side sees of the other; only the payer has linked somebody."""
     return {
@@ -325,9 +316,9 @@ def _details(
         "source": cmd.source,
         "target": cmd.target,
         "counterparty": {
-            "id": counterparty_id,
+            "id": cmd.counterparty_id if paid else None,
             "name": other.name,
-            "network_address": address,
+            "network_address": cmd.addresses[paid],
             "pocket_id": other_pocket.pocket_id,
         },
         "end_to_end_identification": cmd.end_to_end_identification,
