@@ -71,9 +71,10 @@ async def test_what_was_approved_is_carried_out_though_the_door_was_killed(
     desk, manager, world, funded, other
 ):
     made = await desk.post(REQUESTS, on_us(funded, 1_00, to=other))
-    await desk.bank.pool.execute(
-        "UPDATE transfer_request SET status = 'APPROVED' WHERE request_id = $1::uuid", made["id"]
-    )
+    settings = desk.bank.settings
+    desk.bank.settings = replace(settings, execute_transfers=False)
+    await decide(manager, made)
+    desk.bank.settings = settings
     await agenda.make(
         desk.bank.pool,
         [Appointment(requests.EXECUTE, UUID(made["id"]), UUID(desk.team.customer),

@@ -7,6 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from billfold.client.answers import ApiError
+from billfold.client.approvals import ApprovalApi
 from billfold.client.events import EventCalls
 from billfold.client.team import TeamApi
 from billfold.interfaces.http.shapes.audit import CustomerAuditLogEntry
@@ -28,7 +29,7 @@ _AUDIENCES = "/api/v1/notification-audiences/"
 _POCKETS = "/api/v2/pockets/"
 
 
-class CustomerApi(TeamApi, EventCalls):
+class CustomerApi(TeamApi, ApprovalApi, EventCalls):
     """Calls with an httpx client that authenticates itself. Filters are named as in the API."""
 
     def customer(self) -> Customer:

@@ -60,22 +60,15 @@ async def check_possible(bank: Bank, customer_id: UUID, conn: Connection, asked:
 
 
 async def carry_out_request(bank: Bank, customer_id: UUID, request_id: UUID) -> None:
-    """Carry out a request that was approved. Doing it twice changes nothing the second time."""
-    now = await bank.now()
-    request = await requests.find_request(bank.pool, customer_id, request_id, now)
-    if request is not None and request.status == "APPROVED" and request.reason is None:
-        try:
-            await _carry_out(bank, request)
-        except (Refused, NotFound) as refusal:
-            reason = _REASONS.get(refusal.code, "INVALID_TRANSFER")
-            await requests.note_rejected(bank.pool, customer_id, request_id, reason, now)
+    """Carry out a request that was approved just now, before its appointment is kept."""
+    await _carry_out(bank, customer_id, request_id)
     await agenda.cancel(bank.pool, requests.EXECUTE, request_id)
 
 
 async def keep_execution(bank: Bank, appointment: Appointment) -> None:
-    """Keep the appointment of an approved request."""
+    """Keep the appointment of an approved request. Doing it twice changes nothing."""
     assert appointment.customer_id is not None
-    await carry_out_request(bank, appointment.customer_id, appointment.object_id)
+    await _carry_out(bank, appointment.customer_id, appointment.object_id)
 
 
 async def keep_expiry(bank: Bank, appointment: Appointment) -> None:
@@ -92,15 +85,21 @@ def command_of(request: TransferRequest) -> UUID:
     return command_id(CARRIES_OUT if request.type == "ON_US" else CALLER, request.request_id)
 
 
-async def _carry_out(bank: Bank, request: TransferRequest) -> None:
-    if request.type == "USDC" or not bank.settings.execute_transfers:
+async def _carry_out(bank: Bank, customer_id: UUID, request_id: UUID) -> None:
+    request = await requests.find_approved(bank.pool, customer_id, request_id)
+    if request is None or request.type == "USDC" or not bank.settings.execute_transfers:
         return
-    owner = request.customer_id
-    async with bank.pool.acquire() as conn:
-        command = await _command(conn, owner, asked_of(request), approved=True)
-    await bank.engine.submit(command)
+    try:
+        async with bank.pool.acquire() as conn:
+            command = await _command(conn, customer_id, asked_of(request), approved=True)
+        await bank.engine.submit(command)
+    except (Refused, NotFound) as refusal:
+        reason = _REASONS.get(refusal.code, "INVALID_TRANSFER")
+        now = await bank.now()
+        await requests.note_rejected(bank.pool, customer_id, request_id, reason, now)
+        return
     if request.type == "ON_US":
-        row = await transfers.get_transfer(bank.pool, owner, request.request_id)
+        row = await transfers.get_transfer(bank.pool, customer_id, request_id)
         if row.status == "PENDING":
             await carry_out(bank, row)
 

@@ -25,6 +25,7 @@ BODIES = {
         "counterparty_name": {"type": "business", "business_name": "x"},
         "account_number": "700000000000",
     },
+    ("POST", "verify-micro-deposits"): {"amounts": [11, 22]},
     ("POST", "recover"): {"since": "2025-06-02T09:00:00Z"},
     ("POST", "replay-missing"): {"since": "2025-06-02T09:00:00Z"},
     ("POST", "resend"): {"event_id": UNKNOWN},

@@ -26,6 +26,7 @@ from billfold.domain.requests.deciding import who_is
 from billfold.domain.requests.payees import get_payee, takes_unverified, told_of
 from billfold.domain.requests.reads import (
     Filters,
+    find_approved,
     find_request,
     get_request,
     list_requests,
@@ -94,6 +95,7 @@ __all__ = [
     "decide_change",
     "expire",
     "expire_change",
+    "find_approved",
     "find_request",
     "find_same",
     "get_change",

@@ -6,7 +6,7 @@ A request whose time is over reads as EXPIRED, be it written down yet or not.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -22,17 +22,20 @@ if TYPE_CHECKING:
     from billfold.kit.db import Connection, Pool
 
 Place = tuple[datetime, UUID]
+LONG_AGO = datetime(1, 1, 1, tzinfo=UTC)
+"""For whom no request's time is over: what was approved is not asked for its age."""
 
 _IS_OVER = "q.status = 'PENDING' AND q.expires_at <= $2"
 _COLUMNS = f"""
 SELECT q.customer_id, q.request_id, q.type, q.pocket_id, q.counterparty_id, q.amount, q.content,
        q.content_hash, q.asked, q.member_id, q.user_id, q.client_id, q.reviewers, q.terms,
        CASE WHEN {_IS_OVER} THEN 'EXPIRED' ELSE q.status END AS status,
-       CASE WHEN q.reason IS NOT NULL THEN 'REJECTED'
+       CASE WHEN q.status <> 'APPROVED' THEN 'NOT_STARTED'
+            WHEN q.reason IS NOT NULL THEN 'REJECTED'
             WHEN 'PENDING' IN (t.status, w.status) THEN 'PROCESSING'
             ELSE coalesce(t.status, w.status, 'NOT_STARTED') END AS execution,
-       coalesce(q.reason, t.reason, w.reason) AS reason, coalesce(w.fee, 0) AS fee,
-       q.created_at, q.updated_at, q.expires_at
+       CASE WHEN q.status = 'APPROVED' THEN coalesce(q.reason, t.reason, w.reason) END AS reason,
+       coalesce(w.fee, 0) AS fee, q.created_at, q.updated_at, q.expires_at
   FROM transfer_request q
   LEFT JOIN transfer t ON t.customer_id = q.customer_id AND t.transfer_id = q.request_id
   LEFT JOIN wire w ON w.customer_id = q.customer_id AND w.wire_id = q.request_id
@@ -110,6 +113,16 @@ async def find_request(
     """Return a transfer request of a customer as it stands at the bank's `now`, or None."""
     row = await conn.fetchrow(_ONE, customer_id, now, request_id)
     return None if row is None else _read(row)
+
+
+async def find_approved(
+    conn: Connection | Pool, customer_id: UUID, request_id: UUID
+) -> TransferRequest | None:
+    """Return a request that is to be carried out; None when it is not, or could not be."""
+    found = await find_request(conn, customer_id, request_id, LONG_AGO)
+    if found is None or found.status != "APPROVED" or found.execution == "REJECTED":
+        return None
+    return found
 
 
 async def get_request(

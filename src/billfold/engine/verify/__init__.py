@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from billfold.domain.business_days import load_calendars
 from billfold.domain.tbills.reads import load_market
+from billfold.engine.verify.approvals import check_approvals
 from billfold.engine.verify.audit import check_audit
 from billfold.engine.verify.customers import Progress, Walk
 from billfold.engine.verify.held import check_held
@@ -79,6 +80,7 @@ async def _verify(
     found.turn_page()
     await check_nouns(conn, found, seed)
     await check_held(conn, found, walk)
+    await check_approvals(conn, found)
     await check_told(conn, found)
     found.turn_page()
     await check_audit(conn, found, vault, seals)

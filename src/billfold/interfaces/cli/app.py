@@ -11,6 +11,7 @@ import typer
 from billfold import __version__
 from billfold.interfaces.cli import (
     adjusting,
+    approvals,
     audit,
     clearing,
     clients,
@@ -36,6 +37,7 @@ from billfold.kit.errors import BillfoldError, InvalidInput
 from billfold.kit.setting_mistakes import SettingsError
 
 _GROUPS = {
+    "approvals": approvals.app,
     "audit": audit.app,
     "client": clients.app,
     "credit": adjusting.app,

@@ -1,0 +1,104 @@
+"""Typed calls about what one member asks for and another decides."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+from uuid import UUID
+
+from billfold.client.answers import Api
+from billfold.interfaces.http.shapes.approval import (
+    ApprovalRule,
+    ApprovalRules,
+    AuthorizationRequest,
+)
+from billfold.interfaces.http.shapes.transfer_request import (
+    DualAuthUser,
+    DualAuthUsers,
+    ShownTransferRequest,
+)
+
+_ASKED = "/api/v1/transfer-requests/"
+_RULES = "/api/v1/approval-rules/"
+_CHANGES = "/api/v1/authorization-requests/"
+
+
+class ApprovalApi(Api):
+    """The part of the Customer API that is about dual control."""
+
+    def request_transfer(
+        self, transfer: dict[str, Any], *, reviewers: Sequence[UUID] = (), key: str | None = None
+    ) -> ShownTransferRequest:
+        """Ask for a transfer; `transfer` has its fields as in the API, its `id` among them."""
+        body = {"transfer": transfer, "reviewers": list(reviewers)}
+        return self._change("POST", _ASKED, body, ShownTransferRequest, key=key)
+
+    def transfer_requests(self, **filters: Any) -> Iterator[ShownTransferRequest]:  # noqa: ANN401 - as the API
+        """Go through transfer requests, newest first; `status="PENDING"`."""
+        return self._each(_ASKED, ShownTransferRequest, filters)
+
+    def transfer_request(self, request_id: UUID) -> ShownTransferRequest:
+        """Return one transfer request."""
+        return self._get(f"{_ASKED}{request_id}/", ShownTransferRequest)
+
+    def transfer_reviewers(self) -> list[DualAuthUser]:
+        """Return who may be named as a reviewer."""
+        return self._get(f"{_ASKED}reviewers/", DualAuthUsers).items
+
+    def change_transfer_request(
+        self, request_id: UUID, *, key: str | None = None, **changes: Any  # noqa: ANN401 - as the API
+    ) -> ShownTransferRequest:  # fmt: skip
+        """Change a request: `transfer`, `reviewers`. What was said about it is void."""
+        path = f"{_ASKED}{request_id}/"
+        return self._change("PATCH", path, changes, ShownTransferRequest, key=key)
+
+    def cancel_transfer_request(self, request_id: UUID, *, key: str | None = None) -> None:
+        """Take a request back."""
+        self._change("DELETE", f"{_ASKED}{request_id}/", {}, type(None), key=key)
+
+    def decide_transfer(
+        self, request: ShownTransferRequest, status: str, *, comment: str | None = None
+    ) -> ShownTransferRequest:
+        """Approve (`APPROVED`) or deny (`DENIED`) a request as it was read."""
+        body = {"status": status, "comment": comment, "content_hash": request.content_hash}
+        path = f"{_ASKED}{request.id}/status/"
+        return self._change("PATCH", path, body, ShownTransferRequest)
+
+    def approval_rules(self) -> list[ApprovalRule]:
+        """Return the rules by which transfers and changes are approved."""
+        return self._get(_RULES, ApprovalRules).items
+
+    def approval_rule(self, rule_id: UUID) -> ApprovalRule:
+        """Return one rule."""
+        return self._get(f"{_RULES}{rule_id}/", ApprovalRule)
+
+    def request_rule(self, *, key: str | None = None, **fields: Any) -> AuthorizationRequest:  # noqa: ANN401 - as the API
+        """Ask for a new rule; another member confirms it."""
+        return self._change("POST", _RULES, fields, AuthorizationRequest, key=key)
+
+    def request_rule_change(
+        self, rule_id: UUID, *, key: str | None = None, **fields: Any  # noqa: ANN401 - as the API
+    ) -> AuthorizationRequest:  # fmt: skip
+        """Ask for a change of a rule; another member confirms it."""
+        path = f"{_RULES}{rule_id}/"
+        return self._change("PATCH", path, fields, AuthorizationRequest, key=key)
+
+    def request_rule_end(self, rule_id: UUID, *, key: str | None = None) -> AuthorizationRequest:
+        """Ask for the end of a rule; another member confirms it."""
+        return self._change("DELETE", f"{_RULES}{rule_id}/", {}, AuthorizationRequest, key=key)
+
+    def authorization_requests(self, **filters: Any) -> Iterator[AuthorizationRequest]:  # noqa: ANN401 - as the API
+        """Go through sensitive changes, newest first."""
+        return self._each(_CHANGES, AuthorizationRequest, filters)
+
+    def authorization_request(self, request_id: UUID) -> AuthorizationRequest:
+        """Return one sensitive change."""
+        return self._get(f"{_CHANGES}{request_id}/", AuthorizationRequest)
+
+    def decide_change(
+        self, request: AuthorizationRequest, status: str, *, comment: str | None = None
+    ) -> AuthorizationRequest:
+        """Confirm (`APPROVED`) or refuse (`DENIED`) a change as it was read."""
+        body = {"status": status, "comment": comment, "content_hash": request.content_hash}
+        path = f"{_CHANGES}{request.id}/status/"
+        return self._change("PATCH", path, body, AuthorizationRequest)
