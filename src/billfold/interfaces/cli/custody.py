@@ -13,8 +13,9 @@ from billfold.domain.custody import list_transfers
 from billfold.flows.transfer_bills import DeliverBills, ReceiveBills
 from billfold.interfaces.cli.ground import CannotGoOn, ground_of
 from billfold.interfaces.cli.opened import with_bank
-from billfold.interfaces.cli.shown import console, done, eastern, example, table
+from billfold.interfaces.cli.shown import console, done, example, table
 from billfold.kit import ids
+from billfold.kit.dates import et_date
 from billfold.kit.money import format_usd
 
 if TYPE_CHECKING:
@@ -48,16 +49,12 @@ def list_newest(ctx: typer.Context) -> None:
 
     rows = [
         (
-            each.transfer_id, each.direction, each.cusip, each.units,
-            format_usd(each.market_value), each.counterparty_name, each.status,
-            each.reason or "", eastern(each.created_at),
+            et_date(each.created_at), each.direction, each.cusip, each.units,
+            format_usd(each.market_value), each.counterparty_name, each.reason or each.status,
         )
         for each in with_bank(ground_of(ctx), work)
     ]  # fmt: skip
-    columns = (
-        "Transfer", "Direction", "Bill", "Units>", "Value>", "Other side", "Status", "Reason",
-        "Booked at",
-    )  # fmt: skip
+    columns = ("Booked on", "Way", "Bill", "Units>", "Value>", "Other side", "Status")
     console.print(table("Bills from and to other custodians", columns, rows))
 
 
@@ -79,11 +76,12 @@ def receive(
     key: Key = None,
 ) -> None:
     """Take in one lot of bills that has arrived."""
-    told = {
+    told: dict[str, Any] = {
         "acquired_on": None if acquired_on is None else acquired_on.date(),
         "cost_cents": cost,
     }
-    worth = _move(ctx, ReceiveBills, pocket_id, cusip, units, sender, account, key, told)
+    told |= {"counterparty_name": sender, "counterparty_account": account}
+    worth = _move(ctx, ReceiveBills, pocket_id, cusip, units, key, told)
     done(f"{units} bills worth {format_usd(worth)} are in the Pocket.")
 
 
@@ -101,7 +99,8 @@ def deliver(
     key: Key = None,
 ) -> None:
     """Deliver bills, the oldest lots first. The custodian is told by a worker, at once."""
-    worth = _move(ctx, DeliverBills, pocket_id, cusip, units, receiver, account, key, {})
+    told = {"counterparty_name": receiver, "counterparty_account": account}
+    worth = _move(ctx, DeliverBills, pocket_id, cusip, units, key, told)
     done(f"{units} bills worth {format_usd(worth)} have left the Pocket.")
 
 
@@ -111,8 +110,6 @@ def _move(
     pocket_id: UUID,
     cusip: str,
     units: int,
-    name: str,
-    account: str,
     key: UUID | None,
     told: dict[str, Any],
 ) -> int:
@@ -127,7 +124,7 @@ def _move(
             kind(
                 caller=_CALLER, key=named, customers=(entry.customer_id,),
                 origin=Origin.operator(), transfer_id=named, pocket_id=pocket_id, cusip=cusip,
-                units=units, counterparty_name=name, counterparty_account=account, **told,
+                units=units, **told,
             )
         )  # fmt: skip
         return int(answer.outcome["market_value"])
