@@ -13,6 +13,7 @@ from billfold.flows.verify_counterparty import (
     DecideVerification,
     ExpireVerification,
     FailVerification,
+    SettleLink,
 )
 
 
@@ -107,6 +108,13 @@ def a_counterparty_waits_for_a_wire():
     return world.moved()
 
 
+def a_linked_account_is_settled():
+    linked = {"id": "x", "mask": "5678", "status": "PENDING_MANUAL_VERIFICATION", "access": ""}
+    world, anna, _, counterparty = _waiting("linking_provider", linked=linked)
+    world.do(SettleLink, anna, counterparty_id=counterparty, link_status="MANUALLY_VERIFIED")
+    return world.moved()
+
+
 OF_COUNTERPARTIES = {
     "A counterparty is linked": a_counterparty_is_linked,
     "A counterparty waits for a wire": a_counterparty_waits_for_a_wire,
@@ -117,4 +125,5 @@ OF_COUNTERPARTIES = {
     "A verification fails": a_verification_fails,
     "A verification expires": a_verification_expires,
     "An account is corrected by its bank": an_account_is_corrected,
+    "A linked account is settled": a_linked_account_is_settled,
 }

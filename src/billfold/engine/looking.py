@@ -6,12 +6,13 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from billfold.domain import activity, counterparties, custody, suspense
+from billfold.domain import activity, counterparties, custody, documents, suspense
 from billfold.domain.wires.reads import look_up as look_up_wires
 from billfold.flows.adjust import CorrectBooking
 from billfold.flows.command import Command
 from billfold.flows.suspense import AssignFromSuspense, ReturnFromSuspense
 from billfold.flows.transfer_bills import EndDelivery
+from billfold.flows.verify_counterparty import DecideVerification
 
 if TYPE_CHECKING:
     from billfold.engine.job import Job
@@ -27,6 +28,7 @@ LOOKS: tuple[Look, ...] = (counterparties.look_up, look_up_wires)
 SELDOM: dict[type[Command], Look] = {
     AssignFromSuspense: suspense.look_up,
     CorrectBooking: activity.look_up,
+    DecideVerification: documents.look_up,
     EndDelivery: custody.look_up,
     ReturnFromSuspense: suspense.look_up,
 }

@@ -62,11 +62,13 @@ from billfold.flows.verify_counterparty import (
     DecideVerification,
     ExpireVerification,
     FailVerification,
+    SettleLink,
     confirm_deposits,
     correct_account,
     decide_verification,
     expire_verification,
     fail_verification,
+    settle_link,
 )
 from billfold.flows.wire_moves import (
     CompleteWire,
@@ -103,6 +105,7 @@ FLOWS: dict[type[Command], Flow] = {
     ReturnFromSuspense: return_from_suspense,
     RejectWire: reject_wire,
     SendWire: send_wire,
+    SettleLink: settle_link,
     SetPocketState: set_pocket_state,
     SubmitWire: submit_wire,
     TransferOnUs: transfer_on_us,

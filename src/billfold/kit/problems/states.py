@@ -118,6 +118,20 @@ STATES = by_code(
         "Nothing is left to do. For another document create a new one.",
     ),
     Problem(
+        "document-in-review",
+        409,
+        "The document is in review",
+        "The document has its file, which is reviewed; it can be replaced when it is `INVALID`.",
+        "Wait for the review, or upload another document.",
+    ),
+    Problem(
+        "document-not-in-review",
+        409,
+        "The document does not wait for a review",
+        "It has no file yet, or its review is over.",
+        "Read its `status`.",
+    ),
+    Problem(
         "document-not-readable",
         422,
         "The file cannot be used",
