@@ -16,6 +16,7 @@ from billfold.flows.pockets import OpenPocket, SetPocketState, UpdatePocket
 from billfold.flows.portals import OpenPortal, UpdatePortal
 from billfold.flows.receive import ReceiveMoney
 from billfold.flows.suspense import AssignFromSuspense, HoldInSuspense, ReturnFromSuspense
+from billfold.flows.transfer_bills import DeliverBills, EndDelivery, ReceiveBills
 from billfold.flows.transfer_on_us import TransferOnUs
 from billfold.kit.dates import et_instant
 from billfold.kit.errors import BillfoldError
@@ -105,6 +106,7 @@ async def live(dsn):
     await town.transfer(bert, berts, carl, carls, 1_500_00, description="at night")
     await town.until(date(2025, 6, 10))
     await town.transfer(anna, long, anna, short, 20_000_00, in_kind=True)
+    await _travel(town, anna, long)
     await town.until(date(2025, 7, 3))
     await town.transfer(carl, carls, anna, short, 2_222_22)
     await town.until(date(2025, 8, 5))
@@ -180,6 +182,29 @@ async def _operate(town, bert, berts, carl, carls):
         AdjustPocket, (carl,), pocket_id=carls[0], direction="DEBIT", amount=10_00,
         description="an adjustment",
     )  # fmt: skip
+
+
+async def _travel(town, anna, long):
+    """Bills come from elsewhere, and go there: one delivery is taken, one refused."""
+    bill = await town.bank.pool.fetchval(
+        "SELECT asset FROM account WHERE kind = 'lot' AND pocket_id = $1 AND credits > debits"
+        " ORDER BY account_no LIMIT 1", long[0],
+    )  # fmt: skip
+    ids = [derive(SEED, command_id(CALLER, f"bills {n}"), 0) for n in range(3)]
+    common = {"pocket_id": long[0], "cusip": bill, "counterparty_name": "Elsewhere"}
+    await town.do(
+        ReceiveBills, (anna,), transfer_id=ids[0], units=20, acquired_on=date(2025, 6, 9),
+        cost_cents=1_950_00, counterparty_account="1", **common,
+    )  # fmt: skip
+    await town.until(date(2025, 6, 12))
+    for nth, (transfer_id, reason) in enumerate(zip(ids[1:], (None, "UNKNOWN"), strict=True)):
+        await town.do(
+            DeliverBills, (anna,), transfer_id=transfer_id, units=30 + nth,
+            counterparty_account=str(nth + 2), **common,
+        )  # fmt: skip
+        await town.do(
+            EndDelivery, (anna,), transfer_id=transfer_id, reason=reason, looks_at=(transfer_id,)
+        )
 
 
 async def _end(town, anna, long, dora, doras, spare):

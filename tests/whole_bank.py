@@ -9,6 +9,7 @@ from uuid import UUID
 
 import pytest
 
+from billfold.adapters.file_inspection import ChildInspection
 from billfold.domain.business_days import load_calendars
 from billfold.domain.tbills import Market
 from billfold.domain.tbills.reads import load_market
@@ -26,7 +27,7 @@ from billfold.kit.db import APP_ROLE, create_pool
 from billfold.kit.paging import Pager
 from billfold.kit.settings import Settings
 from billfold.wiring.appointments import appointments
-from billfold.wiring.exchanging import rails_of
+from billfold.wiring.exchanging import files_of, linking_of, rails_of
 
 SEED = b"a seed for tests of the engine"
 VAULT = Vault(bytes(range(32)))
@@ -35,8 +36,9 @@ PARTNER = UUID("8f3b6f60-0000-4000-8000-00000000aaaa")
 
 async def open_bank(dsn, **changes):
     """Return a running bank on a founded database; close it with `close_bank`."""
-    own_folder = {"rails_dir": Path(tempfile.gettempdir()) / f"billfold-{ids.new()}"}
-    settings = replace(Settings(), **own_folder | changes)
+    folder = Path(tempfile.gettempdir()) / f"billfold-{ids.new()}"
+    own: dict[str, Any] = {"rails_dir": folder / "rails", "files_dir": folder / "files"}
+    settings = replace(Settings(), **own | changes)
     pool = await create_pool(dsn, min_size=2, max_size=8, role=APP_ROLE)
     async with pool.acquire() as conn:
         await lay_foundation(
@@ -72,6 +74,9 @@ async def open_bank(dsn, **changes):
         pager=Pager(SEED),
         vault=VAULT,
         rails=rails_of(settings),
+        files=files_of(settings),
+        inspection=ChildInspection(),
+        linking=linking_of(settings, SEED),
     )
     bank.agenda.update(appointments())
     await enrol_house(bank)
@@ -99,6 +104,7 @@ async def close_bank(bank):
     await bank.engine.stop()
     await bank.pool.close()
     shutil.rmtree(bank.settings.rails_dir, ignore_errors=True)
+    shutil.rmtree(bank.settings.files_dir, ignore_errors=True)
 
 
 @pytest.fixture

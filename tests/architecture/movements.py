@@ -4,28 +4,15 @@
 """
 
 from datetime import date
-from uuid import UUID
 
+from tests.architecture.movements_of_counterparties import OF_COUNTERPARTIES
 from tests.architecture.movements_of_house import OF_THE_HOUSE
-from tests.architecture.world import SEED, World
+from tests.architecture.world import World
 
-from billfold.domain.ach import Correction
-from billfold.domain.counterparties import Account
-from billfold.flows.counterparties import AddCounterparty, UpdateCounterparty
 from billfold.flows.customers import CloseCustomer, UpdateCustomer
-from billfold.flows.enrol import EnrolCustomer
-from billfold.flows.house import Block, CloseHouseDay
 from billfold.flows.pockets import SetPocketState, UpdatePocket
 from billfold.flows.portals import OpenPortal, UpdatePortal
-from billfold.flows.verify_counterparty import (
-    ConfirmDeposits,
-    CorrectAccount,
-    DecideVerification,
-    ExpireVerification,
-    FailVerification,
-)
 from billfold.flows.wire_moves import CompleteWire, RejectWire, SubmitWire
-from billfold.kit.ids import command_id, derive
 
 
 def _three_lots(world, customer, pocket):
@@ -239,35 +226,6 @@ def the_fee_is_charged():
     return _fee(1_000_000_00)
 
 
-# -- the house ---------------------------------------------------------------------------
-
-
-def _settled(side):
-    world = World()
-    house = derive(SEED, command_id("architecture", "the house"), 0)
-    world.do(
-        EnrolCustomer, house, partner_id=None, role="house", type="BUSINESS", name="House",
-        profile={},
-    )  # fmt: skip
-    world.forget()
-    day = world.books[house].business_date
-    block = Block(day, "912797PT8", 99_754_125, side, 2506, 2506 * 9975 + 1050)
-    world.do(CloseHouseDay, house, day=day, blocks=(block,))
-    return world.moved()
-
-
-def the_house_settles_what_was_bought():
-    return _settled("BUY")
-
-
-def the_house_settles_what_was_sold():
-    return _settled("SELL")
-
-
-def the_house_settles_what_matured():
-    return _settled("MATURITY")
-
-
 # -- what moves no money -----------------------------------------------------------------
 
 
@@ -331,91 +289,6 @@ def a_portal_changes_or_closes():
     return world.moved()
 
 
-def _linked():
-    world, anna, _ = _one()
-    bert = world.customer("Bert")
-    berts = world.pocket(bert)
-    world.forget()
-    added = world.do(
-        AddCounterparty, anna, counterparty_name={"name": "Bert"}, display_name=None,
-        type="on_us", details={"account_number": "700000000001"},
-        target_customer_id=bert, target_pocket_id=berts[0],
-    )  # fmt: skip
-    return world, anna, UUID(added["counterparty_id"])
-
-
-def a_counterparty_is_linked():
-    world, _, _ = _linked()
-    return world.moved()
-
-
-def a_counterparty_changes_or_is_unlinked():
-    world, anna, counterparty = _linked()
-    world.forget()
-    world.do(UpdateCounterparty, anna, counterparty_id=counterparty, unlink=True)
-    return world.moved()
-
-
-def _waiting(verification, **fields):
-    world, anna, pocket = _one()
-    added = world.do(
-        AddCounterparty, anna, type="ach", counterparty_name={"business_name": "Bert"},
-        details={"routing_number": "021000021", "account_number": "12345678"},
-        verification=verification, **fields,
-    )  # fmt: skip
-    world.forget()
-    return world, anna, pocket, UUID(added["counterparty_id"])
-
-
-def a_wire_proves_whose_account_it_is():
-    world, anna, pocket, _ = _waiting("incoming_wire")
-    world.receive(anna, pocket, 50_000_00, sender=Account("021000021", "12345678"))
-    return world.moved()
-
-
-def deposits_are_confirmed():
-    world, anna, _, counterparty = _waiting("micro_deposits")
-    world.do(ConfirmDeposits, anna, counterparty_id=counterparty, amounts=(22, 11))
-    return world.moved()
-
-
-def a_verification_is_decided():
-    document = UUID("8f3b6f60-0000-4000-8000-0000000000d0")
-    world, anna, _, counterparty = _waiting("supporting_documents", document_ids=(document,))
-    world.do(DecideVerification, anna, counterparty_id=counterparty, approved=True)
-    return world.moved()
-
-
-def a_verification_fails():
-    world, anna, _, counterparty = _waiting("micro_deposits")
-    world.do(FailVerification, anna, counterparty_id=counterparty, reason="They came back.")
-    return world.moved()
-
-
-def a_verification_expires():
-    world, anna, _, counterparty = _waiting("incoming_wire")
-    world.do(ExpireVerification, anna, counterparty_id=counterparty)
-    return world.moved()
-
-
-def an_account_is_corrected():
-    world, anna, _, counterparty = _waiting("micro_deposits")
-    correction = Correction(account_number="87654321", transaction_code="32")
-    world.do(CorrectAccount, anna, counterparty_id=counterparty, correction=correction)
-    return world.moved()
-
-
-def a_counterparty_waits_for_a_wire():
-    world, anna, _ = _one()
-    world.forget()
-    world.do(
-        AddCounterparty, anna, type="ach", counterparty_name={"business_name": "Bert"},
-        details={"routing_number": "021000021", "account_number": "12345678"},
-        verification="incoming_wire",
-    )  # fmt: skip
-    return world.moved()
-
-
 def nothing_is_due():
     world, anna, _ = _one()
     world.forget()
@@ -423,46 +296,38 @@ def nothing_is_due():
     return world.moved()
 
 
-MOVEMENTS = {
-    "A wire arrives": a_wire_arrives,
-    "An ACH credit arrives": an_ach_credit_arrives,
-    "Money arrives after hours": money_arrives_after_hours,
-    "Waiting cash is invested": waiting_cash_is_invested,
-    "Money for a closed portal goes back": money_for_a_closed_portal_goes_back,
-    "A wire is accepted": a_wire_is_accepted,
-    "A wire leaves": a_wire_leaves,
-    "A wire settles": a_wire_settles,
-    "A wire is rejected": a_wire_is_rejected,
-    "A customer pays another": a_customer_pays_another,
-    "The other is paid": the_other_is_paid,
-    "Everything leaves": everything_leaves,
-    "Money moves between own pockets": money_moves_between_own_pockets,
-    "Bills move between own pockets": bills_move_between_own_pockets,
-    "A transfer is accepted for later": a_transfer_waits,
-    "A transfer is rejected": a_transfer_is_rejected,
-    "A bill matures and is bought again": a_bill_matures_and_is_bought_again,
-    "A bill matures and the money stays": a_bill_matures_and_the_money_stays,
-    "The fee is charged": the_fee_is_charged,
-    "A day of a pocket ends": a_day_of_a_pocket_ends,
-    "The house settles what was bought": the_house_settles_what_was_bought,
-    "The house settles what was sold": the_house_settles_what_was_sold,
-    "The house settles what matured": the_house_settles_what_matured,
-    "A customer is enrolled": a_customer_is_enrolled,
-    "A customer changes": a_customer_changes,
-    "A customer leaves": a_customer_leaves,
-    "A pocket opens": a_pocket_opens,
-    "A pocket changes or closes": a_pocket_changes_or_closes,
-    "The operator freezes a pocket": the_operator_freezes_a_pocket,
-    "A portal opens": a_portal_opens,
-    "A portal changes or closes": a_portal_changes_or_closes,
-    "A counterparty is linked": a_counterparty_is_linked,
-    "A counterparty waits for a wire": a_counterparty_waits_for_a_wire,
-    "A counterparty changes or is unlinked": a_counterparty_changes_or_is_unlinked,
-    "A wire proves whose account it is": a_wire_proves_whose_account_it_is,
-    "Micro-deposits are confirmed": deposits_are_confirmed,
-    "A verification is decided": a_verification_is_decided,
-    "A verification fails": a_verification_fails,
-    "A verification expires": a_verification_expires,
-    "An account is corrected by its bank": an_account_is_corrected,
-    "Nothing is due": nothing_is_due,
-} | OF_THE_HOUSE
+MOVEMENTS = (
+    {
+        "A wire arrives": a_wire_arrives,
+        "An ACH credit arrives": an_ach_credit_arrives,
+        "Money arrives after hours": money_arrives_after_hours,
+        "Waiting cash is invested": waiting_cash_is_invested,
+        "Money for a closed portal goes back": money_for_a_closed_portal_goes_back,
+        "A wire is accepted": a_wire_is_accepted,
+        "A wire leaves": a_wire_leaves,
+        "A wire settles": a_wire_settles,
+        "A wire is rejected": a_wire_is_rejected,
+        "A customer pays another": a_customer_pays_another,
+        "The other is paid": the_other_is_paid,
+        "Everything leaves": everything_leaves,
+        "Money moves between own pockets": money_moves_between_own_pockets,
+        "Bills move between own pockets": bills_move_between_own_pockets,
+        "A transfer is accepted for later": a_transfer_waits,
+        "A transfer is rejected": a_transfer_is_rejected,
+        "A bill matures and is bought again": a_bill_matures_and_is_bought_again,
+        "A bill matures and the money stays": a_bill_matures_and_the_money_stays,
+        "The fee is charged": the_fee_is_charged,
+        "A day of a pocket ends": a_day_of_a_pocket_ends,
+        "A customer is enrolled": a_customer_is_enrolled,
+        "A customer changes": a_customer_changes,
+        "A customer leaves": a_customer_leaves,
+        "A pocket opens": a_pocket_opens,
+        "A pocket changes or closes": a_pocket_changes_or_closes,
+        "The operator freezes a pocket": the_operator_freezes_a_pocket,
+        "A portal opens": a_portal_opens,
+        "A portal changes or closes": a_portal_changes_or_closes,
+        "Nothing is due": nothing_is_due,
+    }
+    | OF_COUNTERPARTIES
+    | OF_THE_HOUSE
+)

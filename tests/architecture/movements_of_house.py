@@ -8,8 +8,9 @@ from tests.architecture.world import SEED, World
 from billfold.domain.activity import HouseBooking
 from billfold.flows.adjust import AdjustPocket, CorrectBooking, GiveCredit
 from billfold.flows.enrol import EnrolCustomer
-from billfold.flows.house import CloseHouseDay, RailClearing
+from billfold.flows.house import Block, CloseHouseDay, RailClearing
 from billfold.flows.suspense import AssignFromSuspense, HoldInSuspense, ReturnFromSuspense
+from billfold.flows.transfer_bills import DeliverBills, EndDelivery, ReceiveBills
 from billfold.kit.ids import command_id, derive
 
 
@@ -144,7 +145,94 @@ def a_pocket_is_set_right():
     return world.moved()
 
 
+# -- bills elsewhere ---------------------------------------------------------------------
+
+
+_BILL, _TRANSFER = "912797PT8", UUID("7b111000-0000-4000-8000-000000000001")
+
+
+def _with_bills():
+    world = World()
+    anna = world.customer("Anna")
+    pocket = world.pocket(anna)
+    world.forget()
+    world.do(
+        ReceiveBills, anna, transfer_id=_ITEM, pocket_id=pocket[0], cusip=_BILL, units=10,
+        counterparty_name="Elsewhere", counterparty_account="1",
+    )  # fmt: skip
+    return world, anna, pocket
+
+
+def bills_come_from_elsewhere():
+    return _with_bills()[0].moved()
+
+
+def _leaving():
+    world, anna, pocket = _with_bills()
+    world.at(date(2025, 5, 30))
+    world.forget()
+    world.do(
+        DeliverBills, anna, transfer_id=_TRANSFER, pocket_id=pocket[0], cusip=_BILL, units=4,
+        counterparty_name="Elsewhere", counterparty_account="1",
+    )  # fmt: skip
+    return world, anna
+
+
+def bills_go_elsewhere():
+    return _leaving()[0].moved()
+
+
+def _answered(reason):
+    world, anna = _leaving()
+    seen = dict(world.books[anna].seen)
+    world.forget()
+    world.books[anna].seen = seen
+    world.do(EndDelivery, anna, transfer_id=_TRANSFER, reason=reason)
+    return world.moved()
+
+
+def bills_have_arrived():
+    return _answered(None)
+
+
+def bills_come_back():
+    return _answered("ACCOUNT_UNAVAILABLE")
+
+
+def _settled(side):
+    world = World()
+    house = derive(SEED, command_id("architecture", "the house"), 0)
+    world.do(
+        EnrolCustomer, house, partner_id=None, role="house", type="BUSINESS", name="House",
+        profile={},
+    )  # fmt: skip
+    world.forget()
+    day = world.books[house].business_date
+    block = Block(day, "912797PT8", 99_754_125, side, 2506, 2506 * 9975 + 1050)
+    world.do(CloseHouseDay, house, day=day, blocks=(block,))
+    return world.moved()
+
+
+def the_house_settles_what_was_bought():
+    return _settled("BUY")
+
+
+def the_house_settles_what_was_sold():
+    return _settled("SELL")
+
+
+def the_house_settles_what_matured():
+    return _settled("MATURITY")
+
+
 OF_THE_HOUSE = {
+    "The house settles what was bought": the_house_settles_what_was_bought,
+    "The house settles what was sold": the_house_settles_what_was_sold,
+    "The house settles what matured": the_house_settles_what_matured,
+    "Bills come from another custodian": bills_come_from_elsewhere,
+    "Bills go to another custodian": bills_go_elsewhere,
+    "They have arrived": bills_have_arrived,
+    "They come back": bills_come_back,
     "The house settles what came in by a rail": the_house_settles_what_came_in,
     "The house settles what went out by a rail": the_house_settles_what_went_out,
     "Money comes for nobody": money_comes_for_nobody,

@@ -15,6 +15,7 @@ from billfold.flows.verify_counterparty import (
     DecideVerification,
     ExpireVerification,
     FailVerification,
+    SettleLink,
 )
 from billfold.kit.errors import Refused
 
@@ -176,6 +177,26 @@ def test_a_wire_is_awaited_for_ninety_days(teller):
     assert standing(teller, waiting) == ("UNLINKED", "incoming_wire", "EXPIRED")
     assert told["counterparties"][0]["said"].endswith("could not be verified.")
     assert "counterparties" not in teller.do(ExpireVerification, counterparty_id=waiting)
+
+
+@pytest.mark.parametrize(
+    ("status", "stands"),
+    [
+        ("AUTOMATICALLY_VERIFIED", ("VERIFIED", "linking_provider", "APPROVED")),
+        ("VERIFICATION_FAILED", ("UNLINKED", "linking_provider", "REJECTED")),
+        ("VERIFICATION_EXPIRED", ("UNLINKED", "linking_provider", "EXPIRED")),
+        ("PENDING_MANUAL_VERIFICATION", ("PENDING", "linking_provider", "PENDING_REVIEW")),
+    ],
+)
+def test_a_linked_account_goes_on_by_what_its_bank_says(teller, status, stands):
+    first = {"id": "x", "mask": "5678", "status": "PENDING_AUTOMATIC_VERIFICATION", "access": ""}
+    waiting = add(teller, verification="linking_provider", linked=first)
+    assert standing(teller, waiting)[0] == "PENDING"
+    for _ in range(2):
+        teller.do(SettleLink, counterparty_id=waiting, link_status=status)
+        assert standing(teller, waiting) == stands
+    payee = teller.book.counterparties[waiting]
+    assert payee.verification["account"]["status"] == status
 
 
 def test_a_correction_changes_the_numbers_that_are_used(teller):

@@ -21,6 +21,13 @@ PARTNER_OPEN = {
 }
 STREAMS = {("GET", "/api/v1/events/stream")}
 """What does not end by itself, and is tested beside its module (`test_event_stream.py`)."""
+UPLOADS = {
+    ("POST", "/api/v1/documents/{document_type}"),
+    ("POST", "/api/v2/documents/{document_id}"),
+    ("POST", "/api/v1/documents/{document_id}"),
+    ("POST", "/api/v1/customers/{customer_id}/documents/{document_type}/file"),
+}
+"""What takes a file, of both APIs; tested beside its module (`test_documents.py`)."""
 CUSTOMER_OPEN = PARTNER_OPEN - {("POST", "/api/v1/login"), ("POST", "/token")} | {
     ("GET", "/agreements/{version}/{file}"),
 }
@@ -155,6 +162,7 @@ CUSTOMER |= {
     ("GET", "/api/v2/counterparties"): ("transfers.read", None),
     ("POST", "/api/v2/counterparties"): ("transfers.write", payees.wallet()),
     ("GET", _PAYEE): ("transfers.read", None),
+    ("GET", "/api/v2/documents/{document_id}"): ("onboarding.read", None),
     ("PATCH", _PAYEE): ("transfers.write", {"display_name": "x"}),
     ("POST", f"{_PAYEE}/verify-micro-deposits"): ("transfers.write", _DEPOSITS),
 }
@@ -194,6 +202,8 @@ PARTNER = {
             ("GET", f"{_BOX}/clock"), ("GET", "/api/v1/events"), ("GET", "/api/v1/events/types"),
             ("GET", "/api/v1/events/{event_id}"), ("GET", "/api/v1/subscriptions"),
             ("GET", _ONE_TOLD), ("GET", f"{_ONE_TOLD}/attempts"), ("DELETE", _ONE_TOLD),
+            ("GET", "/api/v1/documents/{document_id}"), ("GET", f"{_OLDER}/counterparties"),
+            ("GET", f"{_OLDER}/counterparties/{{counterparty_id}}"),
         ]
     ),
     ("PATCH", _OLDER): {"email": "a@example.org"},
@@ -221,12 +231,25 @@ PARTNER = {
     ("POST", f"{_BOX}/customers"): _NAME,
     ("POST", f"{_BOX}/fund"): {"account_id": "{pocket_id}", "amount_usdc": 1_00, "count": 1},
     ("POST", f"{_BOX}/pockets/{{pocket_id}}"): {"real_time_yield": True},
+    ("POST", f"{_BOX}/security-transfer"): {
+        "account_id": "{pocket_id}", "direction": "IN", "cusip": "912797PT8", "quantity": 1,
+    },
     ("POST", f"{_BOX}/webhook"): {
         "event_id": "8c2e6f1a-0d3b-4f7e-8a9c-5b1d2e3f4a61", "event_type": "trades.maturity",
         "timestamp": "2025-06-02T09:00:00-04:00", "customer_id": "{customer_id}",
         "payload": {
             "trade_id": "{transfer_id}", "pocket_id": "{pocket_id}", "cusip": "912797PX6",
         },
+    },
+    ("POST", f"{_OLDER}/counterparties/linking-provider/link-token"): {
+        "client_name": "x", "redirect_uri": "https://x.example/",
+    },
+    ("POST", f"{_OLDER}/counterparties/linking-provider"): {
+        "public_token": "public-sandbox-x", "accounts": [{"id": "x"}],
+    },
+    ("POST", f"{_OLDER}/counterparties/{{counterparty_id}}/linking-provider/verify"): {},
+    ("POST", f"{_BOX}/counterparty-verification"): {
+        "counterparty_id": "{awaited_id}", "status": "APPROVED",
     },
     ("POST", f"{_BOX}/wire"): {
         "portal_id": "{portal_id}", "amount_usdc": 1_00, "sender_name": "x",

@@ -2,6 +2,7 @@
 
 import re
 from datetime import timedelta
+from uuid import UUID
 
 import pytest
 from tests.domain.oauth.programs import KEYS
@@ -20,6 +21,11 @@ from billfold.kit.clock import wall_now
 
 __all__ = ["app", "bank", "desks", "world"]
 
+_A_DOCUMENT = """
+INSERT INTO document (customer_id, document_id, type, status, created_at)
+VALUES ($1, $2, 'OTHER', 'PENDING_UPLOAD', now())
+"""
+DOCUMENT = "d0c5a0d6-0000-4000-8000-0000000000d0"
 UNCHANGED = (
     "journal", "activity", "pocket", "portal", "counterparty", "transfer", "customer",
     "membership", "invitation", "oauth_client", "client_key",
@@ -68,6 +74,7 @@ async def owned(bank, desks, world):
     awaited = await desk.post(
         "/api/v2/counterparties/", payees.ach(verification={"type": "micro_deposits"})
     )
+    await desk.bank.pool.execute(_A_DOCUMENT, UUID(desk.team.customer), UUID(DOCUMENT))
     told = await desk.post("/api/v1/subscriptions/", cases.TOLD)
     moved = await world.transfer(pocket, await desk.pocket(), 1_00)
     assert await tell(desk)
@@ -87,6 +94,7 @@ async def owned(bank, desks, world):
         "notification_id": notification,
         "counterparty_id": counterparty["id"],
         "awaited_id": awaited["id"],
+        "document_id": DOCUMENT,
         "transfer_id": moved["id"],
         "subscription_id": told["id"],
         "event_id": event["event_id"],
@@ -134,8 +142,14 @@ async def _team(bank, desk):
 
 def test_every_route_is_in_the_tables(app, world):
     customer, partner = cases.routes_of(app), cases.routes_of(world.app)
-    assert customer == set(cases.CUSTOMER) | cases.CUSTOMER_OPEN | cases.STREAMS
-    assert partner == set(cases.PARTNER) | cases.PARTNER_OPEN | cases.STREAMS
+    assert (
+        customer
+        == set(cases.CUSTOMER) | (customer & cases.UPLOADS) | cases.CUSTOMER_OPEN | cases.STREAMS
+    )
+    assert (
+        partner
+        == set(cases.PARTNER) | (partner & cases.UPLOADS) | cases.PARTNER_OPEN | cases.STREAMS
+    )
 
 
 async def test_no_route_of_the_customer_api_opens_without_the_right_token(bank, desks, owned):

@@ -15,7 +15,8 @@ from tests.interfaces.partner_client import PartnerClient, close_app, json_of
 from tests.journeys import cases
 from tests.reference.approvals_recorder import play_approvals
 from tests.reference.events_recorder import play_events
-from tests.reference.recorder import ACCOUNT, DEPOSITS, OPERATOR, Recorder, partner_of, write
+from tests.reference.payees_recorder import ACCOUNT, DEPOSITS, PROOF, play_documents
+from tests.reference.recorder import OPERATOR, Recorder, partner_of, write
 from tests.whole_bank import SEED
 
 from billfold.domain import oauth
@@ -38,15 +39,15 @@ class MemberClient:
             transport=httpx.ASGITransport(app), base_url="https://api.localhost:8443"
         )
 
-    async def send(self, method, path, body, *, key, query=""):
-        headers = {
+    async def send(self, method, path, body, *, key, query="", headers=None):
+        sent = {
             "authorization": f"Bearer {self.token}",
             "idempotency-key": str(key),
             "content-type": "application/json",
         }
         url = path + (f"?{query}" if query else "")
         content = json_of(body) if method in {"POST", "PATCH", "PUT"} else b""
-        return await self.http.request(method, url, content=content, headers=headers)
+        return await self.http.request(method, url, content=content, headers=sent | (headers or {}))
 
 
 class MemberRecorder(Recorder):
@@ -164,6 +165,8 @@ async def _play_counterparties(r):
     await r.play("update_counterparty", "PATCH", one, {"display_name": "Supplier"})
     await r.play("get_counterparty", "GET", one)
     await r.play("list_counterparties", "GET", path)
+    by_type = f"/api/v1/documents/{PROOF}/"
+    await play_documents(r, by_type, "/api/v2/documents/", "/api/v2/documents/")
 
 
 async def _play_reads(r, pocket):

@@ -9,16 +9,15 @@ import json
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import SimpleNamespace
-from typing import Any
 from uuid import UUID
 
 from tests.interfaces.partner_client import PartnerClient, close_app
 from tests.reference.events_recorder import play_events
+from tests.reference.payees_recorder import play_verifications
 from tests.whole_bank import SEED, close_bank, open_bank
 
 from billfold.adapters import embedded_postgres
 from billfold.domain import identity
-from billfold.flows.counterparties import AddCounterparty
 from billfold.flows.enrol import EnrolCustomer
 from billfold.interfaces.partner_api import app as partner_api
 from billfold.kit import ids
@@ -30,16 +29,6 @@ from billfold.wiring.serving import make_partner_app
 EXAMPLES = Path(partner_api.__file__).with_name("examples.json")
 OPERATOR = UUID("00000000-0000-8000-8000-000000000001")
 HIDDEN = {"token": "q7Zr...", "access_token": "q7Zr...", "expires": "2025-06-02T14:00:00+00:00"}
-
-ACCOUNT: dict[str, Any] = {
-    "type": "ach",
-    "counterparty_name": {"type": "business", "business_name": "Contoso"},
-    "routing_number": "021000021",
-    "account_number": "1234567890",
-    "account_type": "CHECKING",
-    "verification": {"type": "micro_deposits"},
-}
-DEPOSITS = {"amounts": [11, 22]}
 
 _AT = "2025-06-02T13:00:00.000000Z"
 ON_THE_WALL = {
@@ -57,10 +46,14 @@ class Recorder:
         self.sent = 0
         self.notes = {}
 
+    def next_key(self):
+        """Return a key that repeats in every run."""
+        self.sent += 1
+        return ids.derive(SEED, OPERATOR, self.sent)
+
     async def play(self, name, method, path, body=None, *, query=""):
         """Send a request under the next key; note it under its operation's name, once."""
-        self.sent += 1
-        key = ids.derive(SEED, OPERATOR, self.sent)
+        key = self.next_key()
         raw = {} if body is None else body
         answer = await self.client.send(method, path, raw, key=key, query=query)
         assert answer.status_code < 300, (name, answer.text)
@@ -136,6 +129,37 @@ async def record(bank):
     return recorder.notes
 
 
+async def _let_arrive(r, portal, other, theirs):
+    """Money and bills from outside."""
+    v1 = "/api/v1"
+    await r.play(
+        "sandbox_wire",
+        "POST",
+        f"{v1}/sandbox/wire/",
+        {"portal_id": portal, "amount_usdc": 25_000_000, "sender_name": "Acme"},
+    )
+    await r.play(
+        "sandbox_fund",
+        "POST",
+        f"{v1}/sandbox/fund/",
+        {"account_id": other, "amount_usdc": 1_500_000, "count": 1},
+    )
+    await r.play(
+        "sandbox_security_transfer",
+        "POST",
+        f"{v1}/sandbox/security-transfer/",
+        {
+            "account_id": theirs,
+            "direction": "IN",
+            "cusip": "912797PT8",
+            "quantity": 100,
+            "counterparty_name": "Harbor Custody",
+            "acquired_on": "2025-05-29",
+            "cost_usdc": 995_000,
+        },
+    )
+
+
 async def _play_all(r):
     v1, v2 = "/api/v1", "/api/v2"
     await r.play(
@@ -176,18 +200,7 @@ async def _play_all(r):
     )
     portals = f"{v2}/pockets/{pocket}/portals/"
     portal = (await r.play("list_portals", "GET", portals))["items"][0]["id"]
-    await r.play(
-        "sandbox_wire",
-        "POST",
-        f"{v1}/sandbox/wire/",
-        {"portal_id": portal, "amount_usdc": 25_000_000, "sender_name": "Acme"},
-    )
-    await r.play(
-        "sandbox_fund",
-        "POST",
-        f"{v1}/sandbox/fund/",
-        {"account_id": other, "amount_usdc": 1_500_000, "count": 1},
-    )
+    await _let_arrive(r, portal, other, theirs)
     await _play_reads(r, customer, pocket)
     await _play_portals(r, customer, pocket)
     address = (await r.play("-", "GET", f"{v2}/pockets/{theirs}/portals/"))["items"][0]
@@ -265,16 +278,7 @@ async def _play_payments(r, customer, pocket, address):
     await r.play("list_counterparties", "GET", path)
     await r.play("get_counterparty", "GET", f"{path}{linked}/")
     await r.play("update_counterparty", "PATCH", f"{path}{linked}/", {"display_name": "Supplier"})
-    added = await r.bank.engine.submit(
-        AddCounterparty(
-            caller="examples", key=ids.derive(SEED, OPERATOR, 4000), customers=(UUID(customer),),
-            type="ach", counterparty_name=ACCOUNT["counterparty_name"],
-            details={name: ACCOUNT[name] for name in ("routing_number", "account_number")},
-            verification="micro_deposits",
-        )
-    )  # fmt: skip
-    confirm = f"{path}{added.outcome['counterparty_id']}/verify-micro-deposits/"
-    await r.play("verify_micro_deposits", "POST", confirm, DEPOSITS)
+    await play_verifications(r, customer)
     asked = {
         "type": "PEER_TO_PEER",
         "from_account": {"id": pocket, "type": "SERVICE_ACCOUNT"},

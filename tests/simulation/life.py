@@ -10,17 +10,15 @@ from typing import Any
 from uuid import UUID
 
 import msgspec
-from tests.simulation.operating import CALLER, OPERATING
+from tests.simulation.operating import CALLER, OPERATING, learn
 
 from billfold.engine.due_work import house_id
-from billfold.flows.adjust import AdjustPocket, GiveCredit
 from billfold.flows.counterparties import AddCounterparty, UpdateCounterparty
 from billfold.flows.customers import CloseCustomer, UpdateCustomer
 from billfold.flows.enrol import EnrolCustomer
 from billfold.flows.pockets import OpenPocket, SetPocketState, UpdatePocket
 from billfold.flows.portals import OpenPortal, UpdatePortal
 from billfold.flows.receive import ReceiveMoney
-from billfold.flows.suspense import HoldInSuspense
 from billfold.flows.transfer_on_us import TransferOnUs
 from billfold.kit.dates import ET, et_instant
 from billfold.kit.errors import BillfoldError
@@ -54,6 +52,7 @@ class Life:
         self.held = []
         self.given = []
         self.doomed = []
+        self.leaving = []
         self.count = 0
         self.outcomes = {}
         self._kinds, self._weights = zip(*_KINDS, strict=True)
@@ -112,12 +111,10 @@ class Life:
             self.portals[step.pocket_id].append(UUID(outcome["portal_id"]))
         elif isinstance(step, AddCounterparty):
             self.linked.append((step.customers[0], UUID(outcome["counterparty_id"])))
-        elif isinstance(step, HoldInSuspense):
-            self.held.append(step.item_id)
-        elif isinstance(step, GiveCredit | AdjustPocket):
-            self.given.append(((step.customers[0], step.pocket_id), UUID(outcome["activity_id"])))
         elif isinstance(step, TransferOnUs) and outcome["status"] == "PENDING":
             self.waiting.append((step, UUID(outcome["transfer_id"])))
+        else:
+            learn(self, step, outcome)
 
     # -- commands -------------------------------------------------------------------------
 
@@ -357,5 +354,6 @@ _KINDS = (
     ("change_pocket", 2), ("close_pocket", 1.5), ("close_customer", 0.1), ("freeze", 0.7),
     ("thaw", 0.8), ("open_portal", 0.5), ("close_portal", 0.3), ("profile", 0.5), ("link", 0.5),
     ("unlink", 0.5), ("hold", 0.8), ("give_back", 0.6), ("give", 1), ("correct", 0.6),
+    ("bills_come", 0.4), ("bills_go", 0.8),
     ("repeat", 4), ("reuse_key", 1.5), ("minutes", 3), ("to_morning", 0.7), ("week", 0.06),
 )  # fmt: skip

@@ -1,11 +1,24 @@
 """What the house and its operator do in a seeded life: suspense, credits and corrections."""
 
+from uuid import UUID
+
 from billfold.engine.due_work import house_id
 from billfold.flows.adjust import AdjustPocket, CorrectBooking, GiveCredit
 from billfold.flows.suspense import AssignFromSuspense, HoldInSuspense, ReturnFromSuspense
+from billfold.flows.transfer_bills import DeliverBills, EndDelivery, ReceiveBills
 from billfold.kit.ids import command_id, derive
 
 CALLER = "life"
+
+
+def learn(life, step, outcome):
+    """Remember what later steps may ask for."""
+    if isinstance(step, DeliverBills):
+        life.leaving.append((step.customers[0], step.transfer_id))
+    elif isinstance(step, HoldInSuspense):
+        life.held.append(step.item_id)
+    elif isinstance(step, GiveCredit | AdjustPocket):
+        life.given.append(((step.customers[0], step.pocket_id), UUID(outcome["activity_id"])))
 
 
 def hold(life):
@@ -70,4 +83,48 @@ def correct(life):
     )  # fmt: skip
 
 
-OPERATING = {"hold": hold, "give_back": give_back, "give": give, "correct": correct}
+def bills_come(life):
+    place = life._pocket()
+    if place is None:
+        return None
+    weeks, today = life.random.choice((4, 13, 26)), life.bank.books[place[0]].business_date
+    bill = life.bank.market.on_the_run(weeks, today)
+    return life._make(
+        ReceiveBills, place[:1], transfer_id=_bills_id(life),
+        pocket_id=place[1], cusip=bill.cusip, units=life.random.randint(1, 5_000),
+        counterparty_name="Elsewhere", counterparty_account="1", acquired_on=life.random.choice(
+            (None, bill.first_issue)), cost_cents=life.random.choice((None, 1, 9_900_00)),
+    )  # fmt: skip
+
+
+def bills_go(life):
+    """Some go that have not settled, or are not there; the custodian answers later."""
+    place = life._pocket()
+    if place is None:
+        return None
+    if life.leaving and life.random.random() < 0.5:
+        customer, transfer_id = life.leaving.pop()
+        return life._make(
+            EndDelivery, (customer,), transfer_id=transfer_id, looks_at=(transfer_id,),
+            reason=life.random.choice((None, "UNKNOWN")),
+        )  # fmt: skip
+    held = life.bank.books[place[0]].pockets[place[1]].positions()
+    if not held:
+        return None
+    cusip, units = life.random.choice(held)
+    return life._make(
+        DeliverBills, place[:1], transfer_id=_bills_id(life),
+        pocket_id=place[1], cusip=cusip, units=life.random.randint(1, units + 1),
+        counterparty_name="Elsewhere", counterparty_account="1",
+    )  # fmt: skip
+
+
+def _bills_id(life):
+    life.count += 1
+    return derive(b"life", command_id(CALLER, f"bills:{life.count}"), 0)
+
+
+OPERATING = {
+    "hold": hold, "give_back": give_back, "give": give, "correct": correct,
+    "bills_come": bills_come, "bills_go": bills_go,
+}  # fmt: skip

@@ -11,6 +11,7 @@ from billfold.client.approvals import ApprovalApi
 from billfold.client.events import EventCalls
 from billfold.client.team import TeamApi
 from billfold.interfaces.http.shapes.audit import CustomerAuditLogEntry
+from billfold.interfaces.http.shapes.counterparty import Counterparty
 from billfold.interfaces.http.shapes.customer import Customer
 from billfold.interfaces.http.shapes.earnings import Earnings, EarningsList
 from billfold.interfaces.http.shapes.notification import (
@@ -26,6 +27,7 @@ from billfold.interfaces.http.shapes.trade import Trade, V1Trade
 from billfold.interfaces.http.shapes.transaction import Transaction
 
 _AUDIENCES = "/api/v1/notification-audiences/"
+_PAYEES = "/api/v2/counterparties/"
 _POCKETS = "/api/v2/pockets/"
 
 
@@ -92,6 +94,31 @@ class CustomerApi(TeamApi, ApprovalApi, EventCalls):
     def audit_log_csv(self) -> str:
         """Return the whole log as CSV."""
         return self._text("/api/v1/team/audit-logs.csv")
+
+    def counterparties(self, **filters: Any) -> Iterator[Counterparty]:  # noqa: ANN401 - as the API
+        """Go through the counterparties; `status="VERIFIED"`, `type="ach"`."""
+        return self._each(_PAYEES, Counterparty, filters)
+
+    def add_counterparty(self, *, key: str | None = None, **said: Any) -> Counterparty:  # noqa: ANN401
+        """Add an account as payee; fields as in the API."""
+        return self._change("POST", _PAYEES, said, Counterparty, key=key)
+
+    def change_counterparty(
+        self,
+        counterparty_id: UUID,
+        *,
+        key: str | None = None,
+        **said: Any,  # noqa: ANN401
+    ) -> Counterparty:
+        """Give a counterparty another `display_name`, or unlink it: `status="UNLINKED"`."""
+        return self._change("PATCH", f"{_PAYEES}{counterparty_id}/", said, Counterparty, key=key)
+
+    def confirm_deposits(
+        self, counterparty_id: UUID, first: int, second: int, *, key: str | None = None
+    ) -> Counterparty:
+        """Name the two amounts in cents that arrived at a counterparty's account."""
+        path = f"{_PAYEES}{counterparty_id}/verify-micro-deposits/"
+        return self._change("POST", path, {"amounts": [first, second]}, Counterparty, key=key)
 
     def pockets(self, *, offset: int = 0, limit: int = 30) -> OffsetList[Pocket]:
         """Return some Pockets, newest first."""

@@ -68,6 +68,29 @@ class PartnerApi(EventCalls):
         """Go through the counterparties of a customer."""
         return self._each(f"/api/v2/customers/{customer_id}/counterparties/", Counterparty)
 
+    def add_counterparty(
+        self,
+        customer_id: UUID,
+        *,
+        key: str | None = None,
+        **said: Any,  # noqa: ANN401
+    ) -> Counterparty:
+        """Add an account as payee of a customer; fields as in the API."""
+        path = f"/api/v2/customers/{customer_id}/counterparties/"
+        return self._change("POST", path, said, Counterparty, key=key)
+
+    def change_counterparty(
+        self,
+        customer_id: UUID,
+        counterparty_id: UUID,
+        *,
+        key: str | None = None,
+        **said: Any,  # noqa: ANN401
+    ) -> Counterparty:
+        """Give a counterparty another `display_name`, or unlink it: `status="UNLINKED"`."""
+        path = f"/api/v2/customers/{customer_id}/counterparties/{counterparty_id}/"
+        return self._change("PATCH", path, said, Counterparty, key=key)
+
     def transfer(self, *, key: str | None = None, **asked: Any) -> OnUsTransfer:  # noqa: ANN401
         """Move money between Pockets; fields as in the API."""
         path = "/api/v1/transfers/on-us/"

@@ -19,6 +19,7 @@ from billfold.flows.enrol import EnrolCustomer
 from billfold.flows.pockets import OpenPocket, SetPocketState, UpdatePocket
 from billfold.flows.portals import OpenPortal, UpdatePortal
 from billfold.flows.suspense import AssignFromSuspense, ReturnFromSuspense
+from billfold.flows.transfer_bills import DeliverBills, ReceiveBills
 from billfold.flows.verify_counterparty import ConfirmDeposits, DecideVerification
 from billfold.kit.clock import wall_now
 
@@ -49,6 +50,8 @@ AUDITED: dict[type[Command], Told] = {
     ),
     ConfirmDeposits: Told("counterparty", "deposits_named"),
     AdjustPocket: Told("pocket", "adjusted", ("direction", "amount", "description")),
+    DeliverBills: Told("pocket", "delivered", ("cusip", "units", "counterparty_name")),
+    ReceiveBills: Told("pocket", "received", ("cusip", "units", "counterparty_name")),
     CorrectBooking: Told("activity", "corrected", ("description",)),
     GiveCredit: Told("pocket", "credited", ("amount", "credit_type", "description")),
     AssignFromSuspense: Told("suspense", "assigned", ("item_id", "portal_id")),

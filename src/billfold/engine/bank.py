@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from billfold.kit.paging import Pager
     from billfold.kit.settings import Settings
     from billfold.ports.exchange import Rails
+    from billfold.ports.files import FileStore, Inspection
+    from billfold.ports.linking import LinkingProvider
 
 Handler = Callable[["Bank", Appointment], Awaitable[None]]
 """Keeps one appointment. Doing it twice changes nothing the second time."""
@@ -37,6 +39,9 @@ class Bank:
         "calendars",
         "directory",
         "engine",
+        "files",
+        "inspection",
+        "linking",
         "market",
         "pager",
         "pool",
@@ -60,6 +65,9 @@ class Bank:
         pager: Pager,
         vault: Vault,
         rails: Rails,
+        files: FileStore,
+        inspection: Inspection,
+        linking: LinkingProvider | None = None,
     ) -> None:
         self.pool = pool
         self.engine = engine
@@ -71,6 +79,9 @@ class Bank:
         self.pager = pager
         self.vault = vault
         self.rails = rails
+        self.files = files
+        self.inspection = inspection
+        self.linking = linking
         self.agenda: Agenda = {}
         """Who keeps which kind of appointment: the wiring says so."""
         self.directory = Directory(pool)

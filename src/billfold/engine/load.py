@@ -58,6 +58,9 @@ SELECT customer_id, counterparty_id, type, status, counterparty_name, verificati
 _PENDING = """
 SELECT customer_id, transfer_id, from_pocket_id, to_pocket_id FROM transfer
  WHERE status = 'PENDING' AND customer_id = ANY($1::uuid[])
+UNION ALL
+SELECT customer_id, transfer_id, pocket_id, NULL FROM security_transfer
+ WHERE status = 'PENDING' AND customer_id = ANY($1::uuid[])
 """
 
 

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from billfold.domain import activity, counterparties, suspense
+from billfold.domain import activity, counterparties, custody, documents, suspense
 from billfold.domain.wires.reads import look_up as look_up_wires
 
 if TYPE_CHECKING:
@@ -20,11 +20,9 @@ Look = Callable[
 """Reads those of some objects of some customers that are of one noun: (customer, id, object)."""
 
 LOOKS: tuple[Look, ...] = (
-    counterparties.look_up,
-    look_up_wires,
-    suspense.look_up,
-    activity.look_up,
-)
+    counterparties.look_up, look_up_wires, suspense.look_up, activity.look_up,
+    custody.look_up, documents.look_up,
+)  # fmt: skip
 
 
 async def look(conn: Connection, batch: Sequence[Job], books: Mapping[UUID, Book]) -> None:

@@ -68,13 +68,16 @@ COLUMNS: dict[str, tuple[str, tuple[str, ...]]] = {
     "settlements": ("settlement", (
         "settles_on", "cusip", "price_micros", "side", "closed_on", "units",
         "customers_cents", "block_cents")),
-    "wires": ("wire", wires.COLUMNS),
-    "wire_messages": ("wire_message", wires.QUEUED_COLUMNS),
     "clearings": ("clearing", (
         "customer_id", "journal_no", "rail", "settles_on", "closed_on", "came_in", "went_out")),
     "suspense_items": ("suspense_item", (
         "customer_id", "item_id", "rail", "direction", "amount", "status", "reason", "details",
         "journal_no", "held_at")),
+    "security_transfers": ("security_transfer", (
+        "customer_id", "transfer_id", "pocket_id", "direction", "cusip", "units", "market_value",
+        "status", "counterparty_name", "counterparty_account", "lots", "created_at")),
+    "wires": ("wire", wires.COLUMNS),
+    "wire_messages": ("wire_message", wires.QUEUED_COLUMNS),
 }  # fmt: skip
 _ACCOUNT = ("customer_id", "account_no", "kind", "pocket_id", "asset", "acquired_on")
 JOURNAL_COLUMNS = (
@@ -122,7 +125,7 @@ _counters: Callable[[PocketBook], tuple[Any, ...]] = attrgetter(*_COUNTERS)
 _KEYS = {
     "customer": None, "portal": "portal_id", "counterparty": "counterparty_id",
     "document": "document_id", "transfer": "transfer_id",
-    "wire": "wire_id", "suspense_item": "item_id",
+    "wire": "wire_id", "suspense_item": "item_id", "security_transfer": "transfer_id",
 }  # fmt: skip
 
 _pack = msgspec.msgpack.Encoder().encode

@@ -47,6 +47,14 @@ from billfold.flows.suspense import (
     hold_in_suspense,
     return_from_suspense,
 )
+from billfold.flows.transfer_bills import (
+    DeliverBills,
+    EndDelivery,
+    ReceiveBills,
+    deliver_bills,
+    end_delivery,
+    receive_bills,
+)
 from billfold.flows.transfer_on_us import TransferOnUs, transfer_on_us
 from billfold.flows.verify_counterparty import (
     ConfirmDeposits,
@@ -54,11 +62,13 @@ from billfold.flows.verify_counterparty import (
     DecideVerification,
     ExpireVerification,
     FailVerification,
+    SettleLink,
     confirm_deposits,
     correct_account,
     decide_verification,
     expire_verification,
     fail_verification,
+    settle_link,
 )
 from billfold.flows.wire_moves import (
     CompleteWire,
@@ -79,8 +89,10 @@ FLOWS: dict[type[Command], Flow] = {
     ConfirmDeposits: confirm_deposits,
     CorrectAccount: correct_account,
     DecideVerification: decide_verification,
-    CompleteWire: complete_wire,
     CorrectBooking: correct_booking,
+    CompleteWire: complete_wire,
+    DeliverBills: deliver_bills,
+    EndDelivery: end_delivery,
     EnrolCustomer: enrol_customer,
     ExpireVerification: expire_verification,
     FailVerification: fail_verification,
@@ -88,10 +100,12 @@ FLOWS: dict[type[Command], Flow] = {
     HoldInSuspense: hold_in_suspense,
     OpenPocket: open_pocket,
     OpenPortal: open_portal,
+    ReceiveBills: receive_bills,
     ReceiveMoney: receive_money,
+    ReturnFromSuspense: return_from_suspense,
     RejectWire: reject_wire,
     SendWire: send_wire,
-    ReturnFromSuspense: return_from_suspense,
+    SettleLink: settle_link,
     SetPocketState: set_pocket_state,
     SubmitWire: submit_wire,
     TransferOnUs: transfer_on_us,

@@ -31,7 +31,8 @@ class AddCounterparty(Command, frozen=True, kw_only=True):
     """Link an account as payee; `details` are the fields of its variant, checked before.
 
     `verification` is how it shall be shown that the account is theirs; None for those that need
-    nothing. `holder` is whose account it is, where the account is one of this bank.
+    nothing. `holder` is whose account it is, where the account is one of this bank; `linked` what
+    a linking provider says of it: `id`, `mask`, `status` and the sealed `access`.
     """
 
     type: str
@@ -41,6 +42,7 @@ class AddCounterparty(Command, frozen=True, kw_only=True):
     verification: str | None = None
     document_ids: tuple[UUID, ...] = ()
     holder: str | None = None
+    linked: dict[str, str] | None = None
     target_customer_id: UUID | None = None
     target_pocket_id: UUID | None = None
 
@@ -160,6 +162,8 @@ def _verification(book: Book, cmd: AddCounterparty, ctx: Context, name: str) -> 
         return rules.begun("pre_verified", verification_id)
     if cmd.verification == "micro_deposits":
         return rules.begun("micro_deposits", verification_id, deposits=_deposits(ctx), failures=0)
+    if cmd.linked is not None:
+        return rules.linked(verification_id, cmd.linked)
     kind = cmd.verification or ("name_match" if cmd.type == "on_us" else "pre_verified")
     return rules.begun(kind, verification_id, document_ids=map(str, cmd.document_ids))
 

@@ -45,6 +45,8 @@ def close_customer(books: Books, cmd: CloseCustomer, ctx: Context) -> Outcome:
         raise Refused("customer-has-balance", "What is owed to the bank must be paid in first.")
     if any(p.settles_after(et_date(ctx.now)) for p in book.pockets.values()):
         raise Refused("customer-has-balance", "Every trade must have settled first.")
+    if any(t.to_pocket_id is None for t in book.pending.values()):
+        raise Refused("customer-has-balance", "Bills are on their way to another custodian.")
     for pocket in book.pockets.values():
         if pocket.status != "CLOSED":
             close_portals(book, pocket.pocket_id, ctx)

@@ -40,6 +40,7 @@ class Draft:
         "liens",
         "portals",
         "retired",
+        "security_transfers",
         "settlements",
         "snapshots",
         "suspense_items",
@@ -66,10 +67,11 @@ class Draft:
         self.counterparties: list[tuple[Any, ...]] = []
         self.transfers: list[tuple[Any, ...]] = []
         self.settlements: list[tuple[Any, ...]] = []
-        self.wires: list[tuple[Any, ...]] = []
-        self.wire_messages: list[tuple[Any, ...]] = []
         self.clearings: list[tuple[Any, ...]] = []
         self.suspense_items: list[tuple[Any, ...]] = []
+        self.security_transfers: list[tuple[Any, ...]] = []
+        self.wires: list[tuple[Any, ...]] = []
+        self.wire_messages: list[tuple[Any, ...]] = []
         self.retired: list[Lot] = []
         # Appointments of the business clock: (kind, object_id, customer_id, at).
         self.agenda: list[tuple[str, UUID, UUID | None, datetime]] = []

@@ -64,7 +64,7 @@ def hold_in_suspense(books: Books, cmd: HoldInSuspense, ctx: Context) -> Outcome
     item = SuspenseItem(
         item_id=cmd.item_id, rail=cmd.rail, direction=cmd.direction, amount=cmd.amount,
         status=HELD, reason=cmd.reason, details=as_json(cmd.details), journal_no=journal_no,
-        held_at=book.booked_at,
+        held_at=ctx.now,
     )  # fmt: skip
     book.draft.suspense_items.append(
         (
@@ -87,7 +87,7 @@ def return_from_suspense(books: Books, cmd: ReturnFromSuspense, ctx: Context) ->
     journal_no = _give_back(book, ctx, item, cmd.settles_on)
     appointment = f"{item.rail.lower()}.suspense_return"
     book.draft.agenda.append((appointment, item.item_id, book.customer_id, ctx.now))
-    return _end(book, item, RETURNED, journal_no, return_reason=cmd.reason)
+    return _end(book, ctx, item, RETURNED, journal_no, return_reason=cmd.reason)
 
 
 def assign_from_suspense(books: Books, cmd: AssignFromSuspense, ctx: Context) -> Outcome:
@@ -109,7 +109,7 @@ def assign_from_suspense(books: Books, cmd: AssignFromSuspense, ctx: Context) ->
     )  # fmt: skip
     if arrived["status"] != "COMPLETED":
         raise Refused("no-open-portal", "The portal is closed, or does not take this rail.")
-    ended = _end(book, item, ASSIGNED, journal_no, owner_id=owner.customer_id)
+    ended = _end(book, ctx, item, ASSIGNED, journal_no, owner_id=owner.customer_id)
     return {**ended, "transaction_id": arrived["transaction_id"]}
 
 
@@ -150,11 +150,11 @@ def _move(book: Book, direction: str, debit: Account, credit: Account, amount: i
 
 
 def _end(
-    book: Book, item: SuspenseItem, status: str, journal_no: int, **columns: object
+    book: Book, ctx: Context, item: SuspenseItem, status: str, journal_no: int, **columns: object
 ) -> Outcome:
     book.change(
         "suspense_item", item.item_id, status=status, ended_journal_no=journal_no,
-        ended_at=book.booked_at, **columns,
+        ended_at=ctx.now, **columns,
     )  # fmt: skip
     book.put(book.seen, item.item_id, msgspec.structs.replace(item, status=status))
     told = {name: value if value is None else str(value) for name, value in columns.items()}

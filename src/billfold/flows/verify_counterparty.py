@@ -46,6 +46,13 @@ class ExpireVerification(Command, frozen=True, kw_only=True):
     counterparty_id: UUID
 
 
+class SettleLink(Command, frozen=True, kw_only=True):
+    """Go on by what the linking provider says of the account now."""
+
+    counterparty_id: UUID
+    link_status: str
+
+
 class CorrectAccount(Command, frozen=True, kw_only=True):
     """Use what the account's bank says in a notification of change from now on."""
 
@@ -80,11 +87,13 @@ def confirm_deposits(books: Books, cmd: ConfirmDeposits, ctx: Context) -> Outcom
 
 
 def decide_verification(books: Books, cmd: DecideVerification, ctx: Context) -> Outcome:
-    """VERIFIED or UNLINKED for good. Refuses: counterparty-not-pending."""
+    """VERIFIED or UNLINKED for good. Refuses: counterparty-not-pending, document-not-in-review."""
     book = book_of(books, cmd.customers[0])
     payee = known(book, cmd.counterparty_id)
     if payee.status != "PENDING":
         raise Refused("counterparty-not-pending", f"The counterparty is {payee.status}.")
+    if cmd.approved:
+        _must_have_files(book, payee)
     said = cmd.reason or ("It was reviewed and approved." if cmd.approved else "It was rejected.")
     status = "APPROVED" if cmd.approved else "REJECTED"
     over = rules.ended(payee.verification, status, said)
@@ -115,6 +124,23 @@ def expire_verification(books: Books, cmd: ExpireVerification, ctx: Context) -> 
         return _outcome(payee)
     expired = rules.ended(payee.verification, "EXPIRED", "No wire came from the account in time.")
     return _outcome(payee, _move(book, ctx, payee, "UNLINKED", expired))
+
+
+def settle_link(books: Books, cmd: SettleLink, ctx: Context) -> Outcome:
+    """VERIFIED or UNLINKED when the provider is done; what is decided stays as it is."""
+    book = book_of(books, cmd.customers[0])
+    payee = known(book, cmd.counterparty_id)
+    if payee.status != "PENDING" or payee.verification["type"] != "linking_provider":
+        return _outcome(payee)
+    account = {**payee.verification["account"], "status": cmd.link_status}
+    told = {**payee.verification, "account": account}
+    status = rules.LINKED_AS[cmd.link_status]
+    if status == "PENDING_REVIEW":
+        _write(book, ctx, msgspec.structs.replace(payee, verification=told))
+        return _outcome(payee)
+    over = rules.ended(told, status, f"The account's bank says: {cmd.link_status}.")
+    moved = "VERIFIED" if status == "APPROVED" else "UNLINKED"
+    return _outcome(payee, _move(book, ctx, payee, moved, over))
 
 
 def correct_account(books: Books, cmd: CorrectAccount, ctx: Context) -> Outcome:
@@ -167,6 +193,13 @@ def _write(book: Book, ctx: Context, payee: Payee) -> None:
         "counterparty", payee.counterparty_id, status=payee.status,
         verification=as_json(payee.verification), updated_at=ctx.now,
     )  # fmt: skip
+
+
+def _must_have_files(book: Book, payee: Payee) -> None:
+    """Refuse to approve what nobody can have looked at; who decides has looked the documents up."""
+    seen = [book.seen.get(UUID(each)) for each in payee.verification["document_ids"]]
+    if any(each is not None and each.status in {"PENDING_UPLOAD", "INVALID"} for each in seen):
+        raise Refused("document-not-in-review", "A document of the counterparty has no valid file.")
 
 
 def _outcome(payee: Payee, *moves: dict[str, Any]) -> Outcome:

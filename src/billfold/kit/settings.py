@@ -143,6 +143,10 @@ class Settings:
         Path | None,
         Setting(kinds.PATH, "The file that seals of the audit log are added to, out of the bank."),
     ] = None
+    files_dir: Annotated[
+        Path | None,
+        Setting(kinds.PATH, "The folder of the files that people upload, out of the bank."),
+    ] = None
     rails_dir: Annotated[
         Path | None,
         Setting(kinds.PATH, "The folder of files for and from the rails, out of the bank."),

@@ -24,7 +24,6 @@ CREATE TABLE document (
   file_key         text,
   size_bytes       bigint CHECK (size_bytes > 0),
   sha256           text,
-  uploaded_by      json,
   created_at       timestamptz NOT NULL,
   uploaded_at      timestamptz,
   PRIMARY KEY (customer_id, document_id),

@@ -39,5 +39,27 @@ CREATE TABLE clearing (
 );
 CREATE INDEX clearing_date ON clearing (settles_on, rail);
 
+-- Bills that came from a custodian elsewhere, or went to one.
+CREATE TABLE security_transfer (
+  customer_id          uuid NOT NULL,
+  transfer_id          uuid NOT NULL,
+  pocket_id            uuid NOT NULL,
+  direction            text NOT NULL CHECK (direction IN ('IN', 'OUT')),
+  cusip                text NOT NULL,
+  units                bigint NOT NULL CHECK (units > 0),
+  market_value         bigint NOT NULL CHECK (market_value >= 0),
+  status               text NOT NULL CHECK (status IN ('PENDING', 'COMPLETED', 'REJECTED')),
+  counterparty_name    text NOT NULL,
+  counterparty_account text NOT NULL,
+  lots                 json NOT NULL,
+  created_at           timestamptz NOT NULL,
+  reason               text,
+  ended_at             timestamptz,
+  PRIMARY KEY (customer_id, transfer_id),
+  CHECK ((status = 'REJECTED') = (reason IS NOT NULL)),
+  CHECK (direction = 'OUT' OR status = 'COMPLETED')
+);
+CREATE INDEX security_transfer_list ON security_transfer (created_at, transfer_id);
+
 -- Other kinds of activity cost this index nothing.
 CREATE INDEX activity_of_rails ON activity (settles_at) WHERE type IN ('ACH', 'WIRE');

@@ -9,8 +9,6 @@ from typing import Protocol
 
 import msgspec
 
-LARGEST_BYTES = 10 * 1024 * 1024
-
 
 class FileKind(StrEnum):
     """The kinds of files that are taken, by their media types."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import asyncpg
 
+from billfold.adapters.file_inspection import ChildInspection
 from billfold.domain.business_days import load_calendars
 from billfold.domain.events import feed
 from billfold.domain.tbills.reads import load_market
@@ -27,7 +28,7 @@ from billfold.kit.paging import Pager
 from billfold.kit.settings import Settings
 from billfold.migrations import runner
 from billfold.wiring.appointments import appointments
-from billfold.wiring.exchanging import rails_of
+from billfold.wiring.exchanging import files_of, linking_of, rails_of
 
 if TYPE_CHECKING:
     from billfold.kit.db import Connection, Pool
@@ -68,6 +69,9 @@ async def open_bank(
             pager=Pager(hashlib.blake2b(seed, person=b"billfold.pager").digest()),
             vault=vault,
             rails=rails_of(settings),
+            files=files_of(settings),
+            inspection=ChildInspection(),
+            linking=linking_of(settings, seed),
         )
         bank.agenda.update(appointments())
         await engine.start()

@@ -57,6 +57,7 @@ TABLES = {
     "directory": Proved(("kind", "value")),
     "clearing": Proved(("customer_id", "journal_no")),
     "suspense_item": Proved(("customer_id", "item_id"), ("details",)),
+    "security_transfer": Proved(("customer_id", "transfer_id")),
     "settlement": Proved(("settles_on", "cusip", "price_micros", "side", "closed_on")),
 }  # fmt: skip
 CHANGES = {
@@ -101,6 +102,7 @@ def columns_to_damage():
     """Every proved column; which there are is read from the migration's tables by name."""
     listed = {table.name: table.columns for table in (*streams.OF_A_CUSTOMER, streams.HEADS)}
     listed |= dict(WRITTEN.values())
+    listed["security_transfer"] += ("ended_at", "reason")
     listed["suspense_item"] += ("ended_at", "ended_journal_no", "return_reason", "owner_id")
     return [
         (table, column)
@@ -168,6 +170,7 @@ SWAPS = {
     "event": "payload", "command": "outcome", "snapshot": "cash", "pocket": "inflow",
     "head": "chain", "link": "hash", "transfer": "amount", "journal": "settles_on",
     "settlement": "customers_cents", "clearing": "came_in", "suspense_item": "amount",
+    "security_transfer": "units",
     "directory": "object_id", "portal": "account_number",
 }  # fmt: skip
 

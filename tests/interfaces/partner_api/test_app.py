@@ -15,6 +15,7 @@ OPERATIONS = sorted(
     if isinstance(route, HTTPRouteHandler)
     for path in route.paths
     for method in route.http_methods
+    if not route.opt.get("takes_file")
     if NAME.search(path) and method != "HEAD" and "/docs/" not in path
 )
 BODIES = {
@@ -29,6 +30,8 @@ BODIES = {
     ("POST", "recover"): {"since": "2025-06-02T09:00:00Z"},
     ("POST", "replay-missing"): {"since": "2025-06-02T09:00:00Z"},
     ("POST", "resend"): {"event_id": UNKNOWN},
+    ("POST", "link-token"): {"client_name": "x", "redirect_uri": "https://x.example/"},
+    ("POST", "linking-provider"): {"public_token": "x", "accounts": [{"id": "x"}]},
     ("PATCH", "portal_id"): {"name": "x"},
     ("PATCH", "pocket_id"): {"name": "x"},
     ("PATCH", "counterparty_id"): {"display_name": "x"},

@@ -6,9 +6,11 @@ verifies or unlinks one: that is a flow's work.
 
 from billfold.domain.counterparties.reads import (
     CounterpartyRow,
+    documents_of,
     find_counterparty,
     get_counterparty,
     list_counterparties,
+    list_in_review,
     look_up,
     payee_in,
 )
@@ -27,11 +29,13 @@ __all__ = [
     "CounterpartyRow",
     "Payee",
     "account_of",
+    "documents_of",
     "find_counterparty",
     "get_counterparty",
     "is_same_account",
     "is_same_name",
     "list_counterparties",
+    "list_in_review",
     "look_up",
     "may_be_paid",
     "must_be_payable",

@@ -30,6 +30,13 @@ SELECT customer_id, counterparty_id, type, status, counterparty_name, verificati
        target_customer_id, target_pocket_id
   FROM counterparty WHERE customer_id = ANY($1::uuid[]) AND counterparty_id = ANY($2::uuid[])
 """
+_IN_REVIEW = f"""{_COLUMNS} c
+ WHERE status = 'PENDING' AND verification->>'type' = 'supporting_documents'
+   AND NOT EXISTS (SELECT 1 FROM document d
+                    WHERE d.customer_id = c.customer_id
+                      AND c.verification::jsonb->'document_ids' ? d.document_id::text
+                      AND d.status IN ('PENDING_UPLOAD', 'INVALID'))
+ ORDER BY created_at, counterparty_id LIMIT $1"""  # noqa: S608 - our columns
 _LIST = """{columns}
  WHERE customer_id = $1
    AND ($2::text[] IS NULL OR type = ANY($2)) AND ($3::text[] IS NULL OR status = ANY($3))
@@ -78,6 +85,11 @@ async def get_counterparty(
     return row
 
 
+def documents_of(row: CounterpartyRow) -> list[UUID]:
+    """Return the ids of the documents that a counterparty's verification names."""
+    return [UUID(each) for each in _decode(row.verification).get("document_ids", ())]
+
+
 def payee_in(row: Record | CounterpartyRow) -> Payee:
     """Return a counterparty as flows see it, from a row of its table."""
     told: Any = msgspec.structs.asdict(row) if isinstance(row, CounterpartyRow) else row
@@ -108,6 +120,11 @@ async def list_counterparties(
     sql = _UP if backwards else _DOWN
     rows = await conn.fetch(sql, customer_id, types, statuses, created_at, counterparty_id, limit)
     return [CounterpartyRow(*row) for row in rows]
+
+
+async def list_in_review(conn: Connection | Pool, limit: int) -> list[CounterpartyRow]:
+    """Counterparties whose documents wait for their review, the oldest first."""
+    return [CounterpartyRow(*row) for row in await conn.fetch(_IN_REVIEW, limit)]
 
 
 async def look_up(

@@ -40,6 +40,17 @@ _DESCRIPTIONS: Final = MappingProxyType(
         "unverified": "Nobody has verified whose account it is.",
     }
 )
+LINKED_AS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "PENDING_AUTOMATIC_VERIFICATION": "PENDING_REVIEW",
+        "PENDING_MANUAL_VERIFICATION": "PENDING_REVIEW",
+        "AUTOMATICALLY_VERIFIED": "APPROVED",
+        "MANUALLY_VERIFIED": "APPROVED",
+        "VERIFICATION_EXPIRED": "EXPIRED",
+        "VERIFICATION_FAILED": "REJECTED",
+    }
+)
+"""What a linking provider says, in the words of verifications."""
 _AWAITED: Final = frozenset({"incoming_wire", "micro_deposits", "supporting_documents"})
 _HEAD_OFFICE = "X" * 3
 _WORDS = re.compile(r"[a-z0-9]+")
@@ -113,8 +124,16 @@ def begun(
     }
 
 
+def linked(verification_id: str, account: Mapping[str, str]) -> dict[str, Any]:
+    """Return the verification of an account that was linked at its own bank."""
+    made = begun("linking_provider", verification_id, account=dict(account))
+    return {**made, "status": LINKED_AS[account["status"]]}
+
+
 def first_status(verification: Mapping[str, Any]) -> str:
     """Return where a counterparty stands at first: PENDING when something is still awaited."""
+    if verification["status"] in {"REJECTED", "EXPIRED"}:
+        return "UNLINKED"
     return "PENDING" if verification["status"] == "PENDING_REVIEW" else "LINKED"
 
 

@@ -14,7 +14,11 @@ if TYPE_CHECKING:
 _COLUMNS = (
     "t.customer_id, t.pocket_id, t.journal_no, t.trade_no, t.trade_id, t.activity, t.incoming, "
     "t.cusip, t.units, t.price_micros, t.notional, t.traded_at, t.book_date, t.settles_on, "
-    "t.counter_pocket_id, t.transfer_id"
+    "t.counter_pocket_id, t.transfer_id, "
+    # Only of what went elsewhere is the other side looked up.
+    "CASE WHEN t.activity = 'EXTERNAL_SECURITY_TRANSFER' THEN (SELECT s.counterparty_name "
+    "FROM security_transfer s WHERE s.customer_id = t.customer_id "
+    "AND s.transfer_id = t.transfer_id) END AS counterparty_name"
 )
 _LIST = f"""
 SELECT {_COLUMNS} FROM unnest($2::uuid[]) AS p(pocket_id) CROSS JOIN LATERAL (
@@ -53,6 +57,7 @@ class TradeRow(msgspec.Struct, frozen=True):
     settles_on: date
     counter_pocket_id: UUID | None
     transfer_id: UUID | None
+    counterparty_name: str | None = None
 
 
 class WantedTrades(msgspec.Struct, frozen=True, kw_only=True):

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from billfold.engine.verify.custody import CUSTODY
+from billfold.engine.verify.custody import TABLE as CUSTODY_TABLE
 from billfold.engine.verify.nouns import run_queries
 from billfold.engine.verify.query import Query
 from billfold.engine.verify.report import MISSING, SUSPECT, Findings
@@ -73,7 +75,8 @@ SELECT coalesce(sum(CASE direction WHEN 'CREDIT' THEN amount ELSE -amount END), 
 async def check_held(conn: Connection, found: Findings, walk: Walk) -> None:
     """Compare the items with their commands, and their sum with the account."""
     found.checked[TABLE] = await conn.fetchval("SELECT count(*) FROM suspense_item")
-    await run_queries(conn, found, _QUERIES)
+    await run_queries(conn, found, (*_QUERIES, *CUSTODY))
+    found.checked[CUSTODY_TABLE] = await conn.fetchval("SELECT count(*) FROM security_transfer")
     held = await conn.fetchval(_HELD, timeout=PATIENCE_SECONDS)
     if walk.totals["suspense", USD] != held:
         wrong = f"suspense holds {walk.totals['suspense', USD]}, its items explain {held}"

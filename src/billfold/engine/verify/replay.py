@@ -9,19 +9,29 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import date
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
 from billfold.domain.tbills import part_of_basis
 from billfold.engine.verify.accounts import IN_HAND, OUTSIDE, PURSES, Accounts, Folded
+from billfold.engine.verify.bills import (
+    IN_KIND,
+    Bills,
+    MovedBills,
+    add,
+    bills_of,
+    count_money,
+    difference,
+    into_of,
+    offered_by,
+    out_of,
+)
 from billfold.engine.verify.report import DERIVED, MISSING, Findings
 from billfold.engine.verify.streams import ACTIVITIES, JOURNALS, LEGS, TRADES
-from billfold.kit.money import cents_for
 
 if TYPE_CHECKING:
     from asyncpg import Record
 
-IN_KIND = "SAME_ENTITY_SECURITY_TRANSFER"
 _POSTED, _RESERVED = 0, 1
 _ACTIVITY_OF = {
     "rail:ach": {"ACH"}, "rail:wire": {"WIRE"}, "rail:card": {"CARD"}, "on_us": {"ON_US"},
@@ -49,25 +59,6 @@ class Journal(NamedTuple):
     intact: bool
 
 
-class _Bills(NamedTuple):
-    """Bills of one trade: which pocket, which bill, which kind of trade, in or out."""
-
-    pocket_id: UUID | None
-    cusip: str
-    activity: str
-    incoming: bool
-
-
-class _Moved:
-    """What the legs of one journal did to one such trade."""
-
-    __slots__ = ("account", "cents", "earnings", "tax", "units")
-
-    def __init__(self, account: int) -> None:
-        self.account = account
-        self.units = self.tax = self.earnings = self.cents = 0
-
-
 class Replay:
     """Plays journals in order; `accounts` and `counters` are the state reached."""
 
@@ -83,9 +74,9 @@ class Replay:
         self._number_legs(journal)
         self.touched = set()
         self.last = journal.row
-        moved: dict[_Bills, _Moved] = {}
+        moved: dict[Bills, MovedBills] = {}
         money: dict[tuple[UUID | None, str], int] = defaultdict(int)
-        left = _offered(journal.trades)
+        left = offered_by(journal.trades)
         told = {row["leg_no"]: row for row in journal.activities}
         used: list[Folded] = []
         for leg in journal.legs:
@@ -98,7 +89,7 @@ class Replay:
             if debit.kind == "lot" or credit.kind == "lot":
                 self._bills(journal, leg, debit, credit, moved, left)
             else:
-                _money(leg, debit, credit, money)
+                count_money(leg, debit, credit, money)
                 self._told(journal, leg, debit, credit, told)
         self._rest(journal, used)
         self._compare_trades(journal, moved, money)
@@ -148,39 +139,71 @@ class Replay:
         leg: Record,
         debit: Folded,
         credit: Folded,
-        moved: dict[_Bills, _Moved],
-        left: dict[_Bills, list[int]],
+        moved: dict[Bills, MovedBills],
+        left: dict[Bills, list[int]],
     ) -> None:
         """Bills went into a lot or out of one: move their bases as the bank does."""
         units = leg["amount"]
-        tax = earnings = 0
+        tax = 0
         if debit.kind == "lot":
-            held = debit.balance + units
-            if 0 < units <= held:
-                tax = part_of_basis(debit.tax_basis, units, held)
-                earnings = part_of_basis(debit.earnings_basis, units, held)
-            debit.tax_basis -= tax
-            debit.earnings_basis -= earnings
-            debit.redeemed = debit.redeemed or credit.kind == "treasury"
-            self.accounts.holds(debit)
-            _add(moved, _out_of(debit, credit), debit.no, units, tax, earnings)
+            tax = self._give(units, debit, credit, moved)
         if credit.kind == "lot":
-            into = _into(debit, credit)
-            offered = left.get(into)
-            if offered is not None and min(units, offered[0]) > 0:
-                earnings = part_of_basis(offered[1], min(units, offered[0]), offered[0])
-                offered[0] -= units
-                offered[1] -= earnings
-            if debit.kind != "lot":
-                tax = earnings
-                if credit.acquired_on != journal.row["business_date"]:
-                    self._blame_lot(credit, "its bills were bought on another day")
-            elif credit.acquired_on != debit.acquired_on:
-                self._blame_lot(credit, "its bills came from a lot of another day")
-            credit.tax_basis += tax
-            credit.earnings_basis += earnings
-            self.accounts.holds(credit)
-            _add(moved, into, credit.no, units, tax, earnings)
+            self._take(journal, units, debit, credit, left, moved, tax)
+
+    def _give(
+        self, units: int, debit: Folded, credit: Folded, moved: dict[Bills, MovedBills]
+    ) -> int:
+        """Bills leave a lot with their parts of both bases; return that of the tax basis."""
+        tax = earnings = 0
+        held = debit.balance + units
+        if 0 < units <= held:
+            tax = part_of_basis(debit.tax_basis, units, held)
+            earnings = part_of_basis(debit.earnings_basis, units, held)
+        debit.tax_basis -= tax
+        debit.earnings_basis -= earnings
+        debit.redeemed = debit.redeemed or credit.kind == "treasury"
+        self.accounts.holds(debit)
+        add(moved, out_of(debit, credit), debit.no, units, tax, earnings)
+        return tax
+
+    def _take(
+        self,
+        journal: Journal,
+        units: int,
+        debit: Folded,
+        credit: Folded,
+        left: dict[Bills, list[int]],
+        moved: dict[Bills, MovedBills],
+        tax: int,
+    ) -> None:
+        """Bills enter a lot: at what was paid, at what they are worth, or at what they cost."""
+        into = into_of(debit, credit)
+        offered = left.get(into, [0, 0, 0])
+        earnings = cost = 0
+        if min(units, offered[0]) > 0:
+            earnings, cost = (
+                part_of_basis(b, min(units, offered[0]), offered[0]) for b in offered[1:]
+            )
+            offered[:] = offered[0] - units, offered[1] - earnings, offered[2] - cost
+        if debit.kind == "custodian":
+            tax = cost
+        elif debit.kind != "lot":
+            tax = earnings
+        self._date(journal, debit, credit)
+        credit.tax_basis += tax
+        credit.earnings_basis += earnings
+        self.accounts.holds(credit)
+        add(moved, into, credit.no, units, tax, earnings)
+
+    def _date(self, journal: Journal, debit: Folded, lot: Folded) -> None:
+        """A lot has the day its bills were bought on; whoever kept them before says which."""
+        today = journal.row["business_date"]
+        if debit.kind == "lot" and lot.acquired_on != debit.acquired_on:
+            self._blame_lot(lot, "its bills came from a lot of another day")
+        elif debit.kind == "custodian" and lot.acquired_on is not None and lot.acquired_on > today:
+            self._blame_lot(lot, "its bills were bought after they came")
+        elif debit.kind not in {"lot", "custodian"} and lot.acquired_on != today:
+            self._blame_lot(lot, "its bills were bought on another day")
 
     def _blame_lot(self, lot: Folded, wrong: str) -> None:
         self._found.add("lots", "account", self.accounts.key(lot.no), wrong)
@@ -188,22 +211,22 @@ class Replay:
     def _compare_trades(
         self,
         journal: Journal,
-        moved: dict[_Bills, _Moved],
+        moved: dict[Bills, MovedBills],
         money: dict[tuple[UUID | None, str], int],
     ) -> None:
         """Every trade is in the legs, and what is in the legs is a trade."""
         paid: dict[tuple[UUID | None, str], int] = defaultdict(int)
         for row in journal.trades:
-            bills = _bills_of(row)
+            bills = bills_of(row)
             legs = moved.pop(bills, None)
             if legs is None:
                 self._blame_trade(journal, row, "no leg of its journal moves these bills")
                 continue
-            wrong = _difference(row, legs)
+            wrong = difference(row, legs)
             if wrong:
                 self._blame_trade(journal, row, wrong)
             self._count(row)
-            if row["activity"] != IN_KIND:
+            if row["activity"] not in IN_KIND:
                 paid[row["pocket_id"], row["activity"]] += row["notional"]
         for bills, legs in moved.items():
             self._untold(journal, bills, legs)
@@ -218,13 +241,13 @@ class Replay:
             counters.unsettled_until = settles_on
         if not row["incoming"]:
             counters.realised += notional - row["earnings_basis"]
-        if row["activity"] == IN_KIND:
+        if row["activity"] in IN_KIND:
             if row["incoming"]:
                 counters.inflow += notional
             else:
                 counters.outflow += notional
 
-    def _untold(self, journal: Journal, bills: _Bills, legs: _Moved) -> None:
+    def _untold(self, journal: Journal, bills: Bills, legs: MovedBills) -> None:
         """Legs moved bills and no trade says so: a row is gone, or the account is another's."""
         wrong = f"{legs.units} bills of {bills.cusip} moved in it, and no trade says so"
         if journal.intact:
@@ -314,61 +337,3 @@ class Replay:
     def _blame_activity(self, journal: Journal, row: Record, wrong: str) -> None:
         key = ACTIVITIES.key_of(row)
         self._found.add("activity", "activity", key, wrong, DERIVED + journal.intact)
-
-
-def _offered(trades: Iterable[Record]) -> dict[_Bills, list[int]]:
-    """What bills enter a pocket at, by trade: [units, cents], used up leg by leg."""
-    offered: dict[_Bills, list[int]] = {}
-    for row in trades:
-        if row["incoming"] or row["activity"] == "BUY":
-            left = offered.setdefault(_bills_of(row), [0, 0])
-            left[0] += row["units"]
-            left[1] += row["notional"]
-    return offered
-
-
-def _bills_of(row: Record) -> _Bills:
-    return _Bills(row["pocket_id"], row["cusip"], row["activity"], row["incoming"])
-
-
-def _out_of(lot: Folded, there: Folded) -> _Bills:
-    activity = {"treasury": "MATURITY", "lot": IN_KIND}.get(there.kind, "SELL")
-    return _Bills(lot.pocket_id, lot.asset, activity, incoming=False)
-
-
-def _into(there: Folded, lot: Folded) -> _Bills:
-    if there.kind == "lot":
-        return _Bills(lot.pocket_id, lot.asset, IN_KIND, incoming=True)
-    return _Bills(lot.pocket_id, lot.asset, "BUY", incoming=True)
-
-
-def _add(
-    moved: dict[_Bills, _Moved], bills: _Bills, account: int, units: int, tax: int, earnings: int
-) -> None:
-    sums = moved.get(bills)
-    if sums is None:
-        sums = moved[bills] = _Moved(account)
-    sums.units += units
-    sums.tax += tax
-    sums.earnings += earnings
-
-
-def _money(
-    leg: Record, debit: Folded, credit: Folded, money: dict[tuple[UUID | None, str], int]
-) -> None:
-    """Cash that was paid for bills or came from them."""
-    if debit.kind == "cash" and credit.kind == "street":
-        money[debit.pocket_id, "BUY"] += leg["amount"]
-    elif credit.kind == "cash" and debit.kind in {"street", "treasury"}:
-        side = "SELL" if debit.kind == "street" else "MATURITY"
-        money[credit.pocket_id, side] += leg["amount"]
-
-
-def _difference(row: Record, legs: _Moved) -> str | None:
-    """Where a trade and its legs disagree."""
-    says: tuple[Any, ...] = (row["units"], row["tax_basis"], row["earnings_basis"])
-    if says != (legs.units, legs.tax, legs.earnings):
-        return f"units and bases are {says}, the legs say {(legs.units, legs.tax, legs.earnings)}"
-    if row["notional"] != cents_for(row["units"], row["price_micros"]):
-        return "its money is not units times price"
-    return None

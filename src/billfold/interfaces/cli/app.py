@@ -10,8 +10,10 @@ import typer
 
 from billfold import __version__
 from billfold.interfaces.cli import (
+    adjusting,
     approvals,
     audit,
+    clearing,
     clients,
     clock,
     database,
@@ -23,14 +25,33 @@ from billfold.interfaces.cli import (
     pockets,
     proof,
     reference,
+    review,
     running,
     sandbox,
+    suspense,
     trigger,
 )
 from billfold.interfaces.cli.ground import CannotGoOn, Ground
 from billfold.interfaces.cli.shown import complain, example
 from billfold.kit.errors import BillfoldError, InvalidInput
 from billfold.kit.setting_mistakes import SettingsError
+
+_GROUPS = {
+    "approvals": approvals.app,
+    "audit": audit.app,
+    "client": clients.app,
+    "credit": adjusting.app,
+    "suspense": suspense.app,
+    "clock": clock.app,
+    "migrate": database.app,
+    "partner": partners.app,
+    "people": people.app,
+    "pocket": pockets.app,
+    "review": review.app,
+    "market": market.market,
+    "calendar": market.calendar,
+    "openapi": reference.openapi,
+}
 
 
 def build_app(ground: Ground, *more: Callable[..., None]) -> typer.Typer:
@@ -56,21 +77,13 @@ def build_app(ground: Ground, *more: Callable[..., None]) -> typer.Typer:
     triggering = "billfold trigger transfers.wire.in.success"
     app.command(epilog=example(triggering, "billfold trigger"))(trigger.trigger)
     app.command(epilog=example("billfold verify"))(proof.verify)
+    app.command(epilog=example("billfold clearing --payments"))(clearing.clearing)
     app.command(epilog=example("billfold doctor"))(doctor.doctor)
     app.command(epilog=example("billfold deprecations"))(reference.deprecations)
     for command in more:
         app.command(epilog=example(f"billfold {command.__name__} --quick"))(command)
-    app.add_typer(approvals.app, name="approvals")
-    app.add_typer(audit.app, name="audit")
-    app.add_typer(clients.app, name="client")
-    app.add_typer(clock.app, name="clock")
-    app.add_typer(database.app, name="migrate")
-    app.add_typer(partners.app, name="partner")
-    app.add_typer(people.app, name="people")
-    app.add_typer(pockets.app, name="pocket")
-    app.add_typer(market.market, name="market")
-    app.add_typer(market.calendar, name="calendar")
-    app.add_typer(reference.openapi, name="openapi")
+    for name, group in _GROUPS.items():
+        app.add_typer(group, name=name)
     return app
 
 

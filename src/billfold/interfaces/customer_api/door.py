@@ -17,10 +17,10 @@ from billfold.domain.oauth import Access
 from billfold.domain.people import PERMISSIONS
 from billfold.engine.bank import Bank
 from billfold.interfaces.customer_api.member import Member
-from billfold.interfaces.http.access import prove_access
+from billfold.interfaces.http.access import know_token, prove_access
 from billfold.interfaces.http.admission import Admittance, Request
 from billfold.interfaces.http.answers import Turned
-from billfold.interfaces.http.arrivals import Arrival, arrival_of, read_body
+from billfold.interfaces.http.arrivals import Arrival, arrival_of, read_body, read_file
 from billfold.interfaces.http.door import READS, Keeper, Visit, fingerprint_of
 from billfold.interfaces.http.ids_in import is_uuid
 from billfold.interfaces.http.operations import OPTIONS, Operation
@@ -51,6 +51,10 @@ class Usher(Keeper):
             arrival, query, find=partial(oauth.find_access, pool), pool=pool,
             nonces=self._nonces, base=self._base, now=now,
         )  # fmt: skip
+
+    async def know(self, arrival: Arrival, query: bytes, now: datetime) -> None:
+        """Raise `unauthorized` when the token stands for nobody; its proof is checked later."""
+        await know_token(arrival, query, find=partial(oauth.find_access, self.bank.pool), now=now)
 
     async def partner_of(self, access: Access) -> UUID:
         """Return the partner whose customer it is, from memory."""
@@ -93,12 +97,24 @@ class MemberDoor:
         usher = self._tenant.usher
         operation = usher.operations.get(handler, OPTIONS)
         arrival, query = arrival_of(scope), scope["query_string"]
+        if operation.takes_file:
+            # Whoever sends a file is known before a byte of it is read.
+            await usher.know(arrival, query, wall_now())
+            async with usher.files:
+                arrival.body = await read_file(cast("HTTPScope", scope), receive, arrival)
+                await self._serve(operation, arrival, scope, receive, send)
+            return
         arrival.body = await read_body(cast("HTTPScope", scope), receive)
         if operation.door == "open":
             operation.read(arrival, query)
             await self._app(scope, receive, send)
             return
-        wall = wall_now()
+        await self._serve(operation, arrival, scope, receive, send)
+
+    async def _serve(
+        self, operation: Operation, arrival: Arrival, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        usher, query, wall = self._tenant.usher, scope["query_string"], wall_now()
         access = await usher.access_of(arrival, query, wall)
         refusal = _refusal(operation, access)
         # Who may not do it is not told either what was answered to whoever might.

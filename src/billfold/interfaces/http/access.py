@@ -40,10 +40,7 @@ async def prove_access(
     ask for, `bad-request` when the token is in the query, `invalid-signature` when the request is
     signed (RFC 9421) and the signature does not hold, or is not where its client has to sign.
     """
-    scheme, token = _token_in(arrival, query)
-    access = await find(token, now)
-    if access is None:
-        raise challenge(scheme, "invalid_token", "The access token is unknown or has expired.")
+    scheme, token, access = await know_token(arrival, query, find=find, now=now)
     if access.jkt is None and scheme != "bearer":
         raise challenge("bearer", "invalid_token", "The access token is a bearer's.")
     if access.jkt is not None and scheme != "dpop":
@@ -53,6 +50,17 @@ async def prove_access(
     if access.jkt is not None:
         await _prove(arrival, access, token, pool=pool, nonces=nonces, base=base, now=now)
     return access
+
+
+async def know_token(
+    arrival: Arrival, query: bytes, *, find: Find, now: datetime
+) -> tuple[str, str, Access]:
+    """Return scheme and token of a request, and what the token stands for if it is proven."""
+    scheme, token = _token_in(arrival, query)
+    access = await find(token, now)
+    if access is None:
+        raise challenge(scheme, "invalid_token", "The access token is unknown or has expired.")
+    return scheme, token, access
 
 
 def challenge(scheme: str, error: str | None, detail: str, *headers: tuple[bytes, bytes]) -> Turned:

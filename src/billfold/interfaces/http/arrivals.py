@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any
 
 import litestar
 from typing_extensions import override
 
+from billfold.domain import documents
 from billfold.interfaces.http.calls import Call
 from billfold.kit.errors import BillfoldError
+from billfold.ports.files import FileKind
 
 if TYPE_CHECKING:
     from litestar.types import HTTPScope, Receive
 
 BODY_BYTES_MAX = 1024 * 1024
+FILE_SECONDS = 120
 _ARRIVAL = "arrival"
 
 
@@ -97,6 +101,32 @@ async def read_body(scope: HTTPScope, receive: Receive, limit: int = BODY_BYTES_
         parts.append(part)
         if not message.get("more_body", False):
             return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+async def read_file(scope: HTTPScope, receive: Receive, arrival: Arrival) -> bytes:
+    """Return the file that is the body. Raises `unsupported-media-type` before it is read.
+
+    Raises as `read_body` besides, and `bad-request` when it takes too long.
+    """
+    limit = documents.largest_bytes(kind_in(arrival))
+    try:
+        async with asyncio.timeout(FILE_SECONDS):
+            return await read_body(scope, receive, limit)
+    except TimeoutError:
+        raise BillfoldError(
+            "bad-request", f"The file took longer than {FILE_SECONDS} seconds."
+        ) from None
+
+
+def kind_in(arrival: Arrival) -> FileKind:
+    """Return what an upload is declared to be. Raises `unsupported-media-type`."""
+    declared = (arrival.header(b"content-type") or "").partition(";")[0].strip().lower()
+    try:
+        return FileKind(declared)
+    except ValueError:
+        raise BillfoldError(
+            "unsupported-media-type", f"Send a file as one of {', '.join(FileKind)}."
+        ) from None
 
 
 def too_large(limit: int) -> BillfoldError:

@@ -11,9 +11,10 @@ import msgspec
 from litestar.params import QueryParameter
 from msgspec import UNSET, UnsetType
 
-from billfold.domain import counterparties, portals
-from billfold.domain.counterparties import CounterpartyRow, identifiers
+from billfold.domain import counterparties, documents, portals
+from billfold.domain.counterparties import CounterpartyRow, documents_of, identifiers
 from billfold.domain.directory import find_customer
+from billfold.domain.documents import DocumentRow
 from billfold.domain.portals import PortalRow
 from billfold.engine.bank import Bank
 from billfold.flows.command import Command
@@ -28,11 +29,12 @@ from billfold.interfaces.http.shapes.counterparty import (
     Form,
     InternationalForm,
     OnUsForm,
+    SupportingDocument,
     WireForm,
     render_counterparty,
 )
 from billfold.interfaces.http.shapes.pages import CursorList
-from billfold.kit.errors import InvalidInput, Refused
+from billfold.kit.errors import FieldError, InvalidInput, Refused
 
 TYPES = frozenset({"ach", "wire", "on_us", "international_wire", "crypto_wallet_address"})
 STATUSES = frozenset({"PENDING", "LINKED", "UNLINKED", "VERIFIED"})
@@ -72,8 +74,7 @@ async def order_of(call: Call, bank: Bank, owner: UUID, form: Form) -> AddCounte
     target = await _target(bank, form) if isinstance(form, OnUsForm) else None
     needless = target is not None or form.__struct_config__.tag == "crypto_wallet_address"
     if asked is not None and asked.document_ids:
-        wrong = "is not a document of the customer"
-        raise InvalidInput.at("body", "verification", "document_ids", 0, msg=wrong)
+        await _check_documents(bank, owner, asked.document_ids)
     return AddCounterparty(
         **call.command_fields(owner),
         type=str(form.__struct_config__.tag),
@@ -175,9 +176,45 @@ async def shown(bank: Bank, owner: UUID, counterparty_id: UUID) -> Counterparty:
     return (await rendered(bank, owner, [row]))[0]
 
 
-async def rendered(bank: Bank, _owner: UUID, rows: Sequence[CounterpartyRow]) -> list[Counterparty]:
-    """Return counterparties with the documents of their verifications."""
-    return [render_counterparty(row, bank.settings) for row in rows]
+async def rendered(bank: Bank, owner: UUID, rows: Sequence[CounterpartyRow]) -> list[Counterparty]:
+    """Return counterparties with the documents of their verifications, as they stand now."""
+    named = {row.counterparty_id: documents_of(row) for row in rows}
+    asked = {each for own in named.values() for each in own}
+    found = await documents.list_documents(bank.pool, owner, asked) if asked else {}
+    return [
+        render_counterparty(
+            row,
+            bank.settings,
+            [
+                SupportingDocument(
+                    document_id=each, type=found[each].type, status=found[each].status
+                )
+                for each in named[row.counterparty_id]
+                if each in found
+            ],
+        )
+        for row in rows
+    ]
+
+
+async def _check_documents(bank: Bank, owner: UUID, document_ids: Sequence[UUID]) -> None:
+    """Raise InvalidInput at each id that is no proof of an account of this customer."""
+    found = await documents.list_documents(bank.pool, owner, document_ids)
+    wrong = [
+        FieldError(
+            ("body", "verification", "document_ids", place), _why(found.get(each)), "value_error"
+        )
+        for place, each in enumerate(document_ids)
+        if each not in found or found[each].type != documents.PROOF_OF_ACCOUNT
+    ]
+    if wrong:
+        raise InvalidInput(wrong)
+
+
+def _why(found: DocumentRow | None) -> str:
+    if found is None:
+        return "is not a document of the customer"
+    return f"must be of type {documents.PROOF_OF_ACCOUNT}, not {found.type}"
 
 
 def details_of(form: Form) -> dict[str, Any]:

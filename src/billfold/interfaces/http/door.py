@@ -6,6 +6,7 @@ request runs once; its answer is kept under its key and given again to whoever r
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -24,7 +25,7 @@ from billfold.interfaces.http.admission import (
     pace_headers,
 )
 from billfold.interfaces.http.answers import Answer, Headers, Turned, answer_to, unauthorized
-from billfold.interfaces.http.arrivals import Arrival, arrival_of, read_body
+from billfold.interfaces.http.arrivals import Arrival, arrival_of, read_body, read_file
 from billfold.interfaces.http.calls import Call, Caller
 from billfold.interfaces.http.clock_face import clock_face_of, clock_header
 from billfold.interfaces.http.credentials import Credentials
@@ -47,6 +48,8 @@ MISMATCH = (
     "The signature does not match what was received. Sign the key, the path as sent without its "
     "query, and the exact bytes of the body, with nothing between them."
 )
+FILES_AT_ONCE = 2
+"""How many files are in memory at a time, from their first byte to the answer."""
 _NOT_KEPT = frozenset({401, 403, 429})
 _ANSWER_BYTES_MAX = 1024 * 1024
 _SERVER_ERROR = 500
@@ -62,6 +65,7 @@ class Keeper:
         self.admission = Admission(bank.pool)
         self.clock_face = clock_face_of(bank)
         self.deprecations = Deprecations(bank.pool)
+        self.files = asyncio.Semaphore(FILES_AT_ONCE)
         self.operations: Mapping[HTTPRouteHandler, Operation] = {}
 
     async def close(self) -> None:
@@ -98,6 +102,18 @@ class Doorkeeper(Keeper):
             return self.sandbox and is_bare(host)
         return slug == credential.partner.slug
 
+    def check_key(self, arrival: Arrival, credential: Credential, door: str) -> str | None:
+        """Return the idempotency key of a request, its signature checked where the door asks so.
+
+        Raises as `check_signature`; an upload needs a key and no signature.
+        """
+        if door == "unsigned":
+            key = arrival.header(KEY_HEADER.encode())
+            if key is None or not is_uuid(key):
+                raise _no_key(key)
+            return key
+        return self.check_signature(arrival, credential, required=door == "signed")
+
     def check_signature(
         self, arrival: Arrival, credential: Credential, *, required: bool
     ) -> str | None:
@@ -113,10 +129,7 @@ class Doorkeeper(Keeper):
         if key is None and signature is None and not required:
             return None
         if key is None or not is_uuid(key):
-            raise InvalidInput.at(
-                "header", KEY_HEADER, msg="must be a UUID of 36 characters",
-                kind="missing" if key is None else "uuid_parsing",
-            )  # fmt: skip
+            raise _no_key(key)
         if signature is None and not required:
             return key
         if not is_unambiguous(key, arrival.path, arrival.body):
@@ -152,14 +165,26 @@ class Door:
         keeper = self._tenant.keeper
         operation = keeper.operations.get(handler, OPTIONS)
         arrival = arrival_of(scope)
+        if operation.takes_file:
+            # Whoever sends a file is known before a byte of it is read.
+            await keeper.credential_of(arrival, wall_now())
+            async with keeper.files:
+                arrival.body = await read_file(cast("HTTPScope", scope), receive, arrival)
+                await self._serve(operation, arrival, scope, receive, send)
+            return
         arrival.body = await read_body(cast("HTTPScope", scope), receive)
         if operation.door == "open":
             operation.read(arrival, scope["query_string"])
             await self._app(scope, receive, send)
             return
-        wall = wall_now()
+        await self._serve(operation, arrival, scope, receive, send)
+
+    async def _serve(
+        self, operation: Operation, arrival: Arrival, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        keeper, wall = self._tenant.keeper, wall_now()
         credential = await keeper.credential_of(arrival, wall)
-        key = keeper.check_signature(arrival, credential, required=operation.door == "signed")
+        key = keeper.check_key(arrival, credential, operation.door)
         request = Request(
             caller=credential.user_id,
             per_minute=credential.partner.rate_per_minute,
@@ -266,6 +291,13 @@ class _Outgoing:
             return
         kind = next((v for k, v in start["headers"] if k.lower() == b"content-type"), b"")
         self._admission.keep(self._request, StoredAnswer(status, kind.decode("latin-1"), body))
+
+
+def _no_key(sent: str | None) -> InvalidInput:
+    return InvalidInput.at(
+        "header", KEY_HEADER, msg="must be a UUID of 36 characters",
+        kind="missing" if sent is None else "uuid_parsing",
+    )  # fmt: skip
 
 
 def fingerprint_of(arrival: Arrival, query: bytes) -> bytes:

@@ -17,6 +17,8 @@ BEARER: Marks = {"door": "bearer"}
 """A token is enough; key and signature are checked when present: operations of the sandbox."""
 SIGNED: Marks = {"door": "signed"}
 """Token, idempotency key and signature. The default."""
+UNSIGNED: Marks = {"door": "unsigned"}
+"""Token and idempotency key, no signature: uploads of the Partner API."""
 MOVES_MONEY: Marks = {"moves_money": True}
 """Counts towards the limit of requests that move money as well."""
 ANY_QUERY: Marks = {"any_query": True}
@@ -56,3 +58,15 @@ def documented(**extra: Any) -> Marks:  # noqa: ANN401 - parts of an OpenAPI ope
 def refuses(*codes: str) -> Marks:
     """Name the problems an operation can answer beside those of every operation."""
     return {"problems": codes}
+
+
+def takes_file(*codes: str) -> Marks:
+    """Take a file as the body, read when the caller is known; `codes` as with `refuses`."""
+    binary = {"schema": {"type": "string", "format": "binary"}}
+    body = {
+        "required": True,
+        "description": "The bytes of the file, as they are.",
+        "content": dict.fromkeys(("application/pdf", "image/png", "image/jpeg"), binary),
+    }
+    wrong = ("payload-too-large", "unsupported-media-type", "document-not-readable")
+    return {"takes_file": True, "problems": (*wrong, *codes)} | documented(requestBody=body)

@@ -31,10 +31,11 @@ _PROBLEM_REF = {"$ref": "#/components/schemas/Problem"}
 _ALWAYS = ("rate-limited", "internal-error", "unavailable")
 _PROVEN_AT = {
     "bearer": ("unauthorized",),
+    "unsigned": ("unauthorized",),
     "signed": ("unauthorized", "invalid-signature", "ambiguous-signature"),
     "granted": ("unauthorized", "invalid-dpop-proof", "forbidden"),
 }
-_ALWAYS_KEYED = ("bearer", "signed")
+_ALWAYS_KEYED = ("bearer", "unsigned", "signed")
 _KEYED = ("idempotency-in-progress", "idempotency-key-reused")
 _WITH_BODY = ("malformed-json", "payload-too-large", "unsupported-media-type")
 _REFS = {
@@ -235,6 +236,8 @@ def _headers_of(handler: HTTPRouteHandler, door: str) -> list[Document]:
     """Return the headers a request may or must carry beside its token."""
     if door == "signed":
         return [*_REFS.values()]
+    if door == "unsigned":
+        return [_REFS["key"]]
     return [_REFS["key"]] if door == "granted" and _changes(handler) else []
 
 

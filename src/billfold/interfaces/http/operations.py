@@ -28,9 +28,9 @@ _JSON_TYPE = re.compile(r"application/json\s*(;.*)?", re.IGNORECASE)
 class Operation:
     """One method of one path. `body` is None without a JSON body.
 
-    `door` is open, bearer or signed for a partner's requests, open or granted for those of the
-    Customer API, which need a `scope`, a role that includes what it `needs`, and are counted
-    with their `group`.
+    `door` is open, bearer, unsigned or signed for a partner's requests, open or granted for those
+    of the Customer API, which need a `scope`, a role that includes what it `needs`, and are
+    counted with their `group`.
     """
 
     name: str
@@ -45,6 +45,7 @@ class Operation:
     lists: frozenset[str] = frozenset()
     """The names of the query that may be there several times."""
     deprecated: tuple[date, date] | None = None
+    takes_file: bool = False
 
     def read(self, arrival: Arrival, query: bytes) -> None:
         """Check the query's names and decode the body. Raises what is wrong with them."""
@@ -126,4 +127,5 @@ def _operation(handler: HTTPRouteHandler, path: str, query: set[str], lists: set
         else frozenset(query) | opt.get("query_names", frozenset()),
         lists=frozenset(lists) | opt.get("query_names", frozenset()),
         deprecated=opt.get("deprecated"),
+        takes_file=bool(opt.get("takes_file")),
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from litestar.handlers import HTTPRouteHandler
 
 from billfold.engine.stepping import Stepping
-from billfold.interfaces.sandbox import clock, money, people, webhook
+from billfold.interfaces.sandbox import clock, counterparties, custody, money, people, webhook
 
 if TYPE_CHECKING:
     from litestar import Litestar
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 ROUTES: list[HTTPRouteHandler] = [
     money.fund,
     money.wire,
+    counterparties.end_verification,
+    custody.security_transfer,
     people.enrol,
     people.set_pocket,
     clock.show,

@@ -26,6 +26,20 @@ STATES = by_code(
         "Move everything out with `FULL_WITHDRAWAL`, wait until it is settled, then close.",
     ),
     Problem(
+        "bill-not-deliverable",
+        422,
+        "The bill cannot be transferred",
+        "Bills go to another custodian and come from one while they are outstanding and settled.",
+        "Look at `detail`: the bill is unknown, has matured, or has not settled yet.",
+    ),
+    Problem(
+        "delivery-ended",
+        409,
+        "The delivery has ended",
+        "The other side has taken the bills, or refused them, already.",
+        "Look at the trades of the pocket.",
+    ),
+    Problem(
         "already-corrected",
         409,
         "It has been corrected already",
@@ -102,6 +116,20 @@ STATES = by_code(
         "Already approved",
         "The document is approved, so its file can no longer be replaced.",
         "Nothing is left to do. For another document create a new one.",
+    ),
+    Problem(
+        "document-in-review",
+        409,
+        "The document is in review",
+        "The document has its file, which is reviewed; it can be replaced when it is `INVALID`.",
+        "Wait for the review, or upload another document.",
+    ),
+    Problem(
+        "document-not-in-review",
+        409,
+        "The document does not wait for a review",
+        "It has no file yet, or its review is over.",
+        "Read its `status`.",
     ),
     Problem(
         "document-not-readable",

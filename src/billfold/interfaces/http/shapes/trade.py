@@ -65,7 +65,18 @@ class SameEntitySecurityTransfer(
     object_type: Literal["SecurityTransfer"] = "SecurityTransfer"
 
 
-Trade = Buy | Sell | Maturity | SameEntitySecurityTransfer
+class ExternalSecurityTransfer(
+    SharedTrade, kw_only=True, tag_field="activity", tag="EXTERNAL_SECURITY_TRANSFER"
+):
+    """Bills that came from a custodian elsewhere, or went to one."""
+
+    market_value: Amount
+    direction: Literal["IN", "OUT"]
+    counterparty_name: str
+    object_type: Literal["SecurityTransfer"] = "SecurityTransfer"
+
+
+Trade = Buy | Sell | Maturity | SameEntitySecurityTransfer | ExternalSecurityTransfer
 _PRICED: dict[str, type[Buy | Sell | Maturity]] = {"BUY": Buy, "SELL": Sell, "MATURITY": Maturity}
 
 
@@ -103,6 +114,14 @@ def render_trade(row: TradeRow, bank: Bank, now: datetime) -> Trade:
             quantity=row.units, maturity_date=bill.maturity, description=bill.description,
             price=price_text(row.price_micros), notional=usd(row.notional),
             yield_to_maturity=yield_of(row, bank),
+        )  # fmt: skip
+    if row.activity == "EXTERNAL_SECURITY_TRANSFER":
+        return ExternalSecurityTransfer(
+            id=row.trade_id, trade_datetime=row.traded_at, book_date=row.book_date,
+            settled_date=settled_date, status=status, pocket_id=row.pocket_id, cusip=row.cusip,
+            quantity=row.units, maturity_date=bill.maturity, market_value=usd(row.notional),
+            direction="IN" if row.incoming else "OUT",
+            counterparty_name=row.counterparty_name or "",
         )  # fmt: skip
     return SameEntitySecurityTransfer(
         id=row.trade_id, trade_datetime=row.traded_at, book_date=row.book_date,

@@ -1,0 +1,12 @@
+"""Custody: bills that come from a custodian elsewhere, and go to one.
+
+Owns their shape and every read of them. Never moves a bill: that is a flow.
+"""
+
+from billfold.domain.custody.reads import get_transfer, list_transfers, look_up
+from billfold.domain.custody.types import COMPLETED, PENDING, REJECTED, Moved, SecurityTransfer
+
+__all__ = [
+    "COMPLETED", "PENDING", "REJECTED", "Moved", "SecurityTransfer", "get_transfer",
+    "list_transfers", "look_up",
+]  # fmt: skip

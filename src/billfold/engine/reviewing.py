@@ -1,0 +1,129 @@
+"""What waits for somebody of the bank to look at it: counterparties and documents.
+
+`REVIEWS` names every kind; whoever has things that wait adds theirs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Final, NamedTuple
+from uuid import UUID
+
+from billfold.domain import audit, counterparties, documents
+from billfold.domain.audit import Origin
+from billfold.flows.verify_counterparty import DecideVerification
+from billfold.kit import ids
+from billfold.kit.clock import wall_now
+from billfold.kit.errors import NotFound
+
+if TYPE_CHECKING:
+    from billfold.engine.bank import Bank
+
+
+class Waiting(NamedTuple):
+    """One thing that waits: of whom, what it is in a few words, and since when."""
+
+    kind: str
+    object_id: UUID
+    customer_id: UUID
+    what: str
+    since: datetime
+
+
+class Verdict(NamedTuple):
+    """What was decided, and why; the customer sees the reason."""
+
+    approved: bool
+    reason: str | None
+
+
+class Review(NamedTuple):
+    """How things of one kind are listed and decided.
+
+    `decide` raises NotFound for the id of another kind, and Refused when it is decided already;
+    it returns a sentence.
+    """
+
+    kind: str
+    list_waiting: Callable[[Bank, int], Awaitable[Sequence[Waiting]]]
+    decide: Callable[[Bank, UUID, Verdict], Awaitable[str]]
+
+
+async def list_waiting(bank: Bank, limit: int, kind: str | None = None) -> list[Waiting]:
+    """Return what waits, of one kind or of all, the oldest first."""
+    found = [
+        waiting
+        for review in REVIEWS
+        if kind in {None, review.kind}
+        for waiting in await review.list_waiting(bank, limit)
+    ]
+    return sorted(found, key=lambda each: each.since)[:limit]
+
+
+async def decide(bank: Bank, object_id: UUID, verdict: Verdict) -> str:
+    """Approve or reject what has this id. Raises NotFound, Refused."""
+    for review in REVIEWS:
+        try:
+            return await review.decide(bank, object_id, verdict)
+        except NotFound:
+            continue
+    raise NotFound("Nothing of this id is reviewed.")
+
+
+async def _counterparties(bank: Bank, limit: int) -> list[Waiting]:
+    return [
+        Waiting(
+            "counterparty", row.counterparty_id, row.customer_id,
+            f"{counterparties.payee_in(row).name} ({row.type})", row.created_at,
+        )
+        for row in await counterparties.list_in_review(bank.pool, limit)
+    ]  # fmt: skip
+
+
+async def _decide_counterparty(bank: Bank, object_id: UUID, verdict: Verdict) -> str:
+    entry = await bank.directory.find("counterparty", object_id)
+    if entry is None:
+        raise NotFound
+    row = await counterparties.get_counterparty(bank.pool, entry.customer_id, object_id)
+    await bank.engine.submit(
+        DecideVerification(
+            caller="review",
+            key=ids.new(),
+            customers=(entry.customer_id,),
+            origin=Origin.operator(),
+            looks_at=tuple(counterparties.documents_of(row)),
+            counterparty_id=object_id,
+            approved=verdict.approved,
+            reason=verdict.reason,
+        )
+    )
+    return "The counterparty is verified." if verdict.approved else "The counterparty is unlinked."
+
+
+async def _documents(bank: Bank, limit: int) -> list[Waiting]:
+    return [
+        Waiting(
+            "document", row.document_id, row.customer_id,
+            f"{row.type} {row.name or ''}".strip(), row.uploaded_at or row.created_at,
+        )
+        for row in await documents.list_in_review(bank.pool, limit)
+    ]  # fmt: skip
+
+
+async def _decide_document(bank: Bank, object_id: UUID, verdict: Verdict) -> str:
+    found = await documents.get_document(bank.pool, object_id)
+    status = "APPROVED" if verdict.approved else "INVALID"
+    async with audit.deed(
+        bank.pool, bank.vault, found.customer_id, Origin.operator(), "document.reviewed",
+        resource=("document", object_id), details={"status": status}, now=wall_now(),
+    ) as deed:  # fmt: skip
+        why = None if verdict.approved else verdict.reason or "It was rejected."
+        await documents.decide(deed.conn, object_id, status, why)
+    return f"The document is {status}."
+
+
+REVIEWS: Final[tuple[Review, ...]] = (
+    Review("counterparty", _counterparties, _decide_counterparty),
+    Review("document", _documents, _decide_document),
+)

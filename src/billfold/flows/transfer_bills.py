@@ -1,0 +1,265 @@
+"""Bills come from a custodian elsewhere and go to one, free of payment, lot by lot.
+
+A lot keeps its day and its tax basis on the way. Each is a journal of its own, so that a delivery
+which the other side refuses is reversed lot by lot, into the lots it came from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import date
+from typing import TYPE_CHECKING, ClassVar
+from uuid import UUID
+
+import msgspec
+
+from billfold.domain import tbills
+from billfold.domain.custody.types import COMPLETED, PENDING, REJECTED, Moved, SecurityTransfer
+from billfold.flows import record
+from billfold.flows.command import Books, Command, Context, Outcome, book_of
+from billfold.flows.day_end import start_moving
+from billfold.flows.draft import as_json
+from billfold.flows.liquidate import liquidation_value
+from billfold.flows.owing import repay_by_selling
+from billfold.flows.pockets import pocket_of
+from billfold.flows.transfer_on_us import PendingTransfer
+from billfold.kit.errors import NotFound, Refused
+from billfold.kit.money import cents_for
+
+if TYPE_CHECKING:
+    from billfold.flows.book import Book
+    from billfold.flows.holdings import Lot, PocketBook
+
+ACTIVITY = "EXTERNAL_SECURITY_TRANSFER"
+APPOINTMENT = "custody.deliver"
+"""When a delivery is handed to the custodian: at once."""
+
+
+class ReceiveBills(Command, frozen=True, kw_only=True):
+    """One lot arrives. `cost_cents` is its tax basis; without it what it is worth on arrival."""
+
+    needs_names: ClassVar[bool] = False
+
+    transfer_id: UUID
+    pocket_id: UUID
+    cusip: str
+    units: int
+    counterparty_name: str
+    counterparty_account: str
+    acquired_on: date | None = None
+    cost_cents: int | None = None
+
+
+class DeliverBills(Command, frozen=True, kw_only=True):
+    """So many bills leave, the oldest lots first."""
+
+    needs_names: ClassVar[bool] = False
+
+    transfer_id: UUID
+    pocket_id: UUID
+    cusip: str
+    units: int
+    counterparty_name: str
+    counterparty_account: str
+
+
+class EndDelivery(Command, frozen=True, kw_only=True):
+    """The custodian has answered: without a `reason` they were delivered. Looks at the transfer."""
+
+    needs_names: ClassVar[bool] = False
+
+    transfer_id: UUID
+    reason: str | None = None
+
+
+def receive_bills(books: Books, cmd: ReceiveBills, ctx: Context) -> Outcome:
+    """Take the lot in. Refuses: pocket-not-open, bill-not-deliverable."""
+    book = book_of(books, cmd.customers[0])
+    pocket = pocket_of(book, cmd.pocket_id)
+    if pocket.status not in {"OPEN", "FROZEN"}:
+        raise Refused("pocket-not-open", f"The pocket is {pocket.status}.")
+    bill = _outstanding(ctx, cmd.cusip)
+    today = max(book.business_date, ctx.business_date)
+    acquired_on = cmd.acquired_on or today
+    if not bill.first_issue <= acquired_on <= today:
+        raise Refused("bill-not-deliverable", f"Nobody acquired the bill on {acquired_on}.")
+    worth = cents_for(cmd.units, _mark(ctx, cmd.cusip))
+    cost = worth if cmd.cost_cents is None else cmd.cost_cents
+    start_moving(book, pocket, ctx)
+    lot = Moved(0, acquired_on, cmd.units, cost)
+    moved = _take_in(book, pocket, ctx, cmd.transfer_id, cmd.cusip, lot)
+    return _put(book, ctx, cmd, "IN", COMPLETED, worth, [moved])
+
+
+def deliver_bills(books: Books, cmd: DeliverBills, ctx: Context) -> Outcome:
+    """Give them out, and make the appointment with the custodian.
+
+    Refuses: pocket-frozen, pocket-not-open, bill-not-deliverable, insufficient-funds.
+    """
+    book = book_of(books, cmd.customers[0])
+    pocket = pocket_of(book, cmd.pocket_id)
+    if pocket.status != "OPEN":
+        frozen = pocket.status == "FROZEN"
+        raise Refused("pocket-frozen" if frozen else "pocket-not-open", f"It is {pocket.status}.")
+    _outstanding(ctx, cmd.cusip)
+    _may_leave(pocket, cmd, ctx)
+    start_moving(book, pocket, ctx)
+    lots = [lot for lot in pocket.lots if lot.asset == cmd.cusip]
+    moved = [
+        _give_out(book, pocket, ctx, cmd.transfer_id, lot, units)
+        for lot, units in _oldest_first(lots, cmd.units)
+    ]
+    worth = sum(cents_for(each.units, _mark(ctx, cmd.cusip)) for each in moved)
+    book.draft.agenda.append((APPOINTMENT, cmd.transfer_id, book.customer_id, ctx.now))
+    book.put(book.pending, cmd.transfer_id, PendingTransfer(cmd.pocket_id, None))
+    return _put(book, ctx, cmd, "OUT", PENDING, worth, moved)
+
+
+def end_delivery(books: Books, cmd: EndDelivery, ctx: Context) -> Outcome:
+    """Note that it arrived; or take every lot back as it was. Refuses: delivery-ended."""
+    book = book_of(books, cmd.customers[0])
+    transfer = book.seen.get(cmd.transfer_id)
+    if not isinstance(transfer, SecurityTransfer):
+        raise NotFound
+    if transfer.status != PENDING:
+        raise Refused("delivery-ended", f"The delivery is {transfer.status} already.")
+    book.drop(book.pending, cmd.transfer_id)
+    status = COMPLETED if cmd.reason is None else REJECTED
+    if status == REJECTED:
+        pocket = pocket_of(book, transfer.pocket_id)
+        start_moving(book, pocket, ctx)
+        for each in transfer.lots:
+            _take_in(book, pocket, ctx, transfer.transfer_id, transfer.cusip, each)
+    book.change(
+        "security_transfer",
+        cmd.transfer_id,
+        status=status,
+        reason=cmd.reason,
+        ended_at=ctx.now,
+    )
+    book.put(book.seen, cmd.transfer_id, msgspec.structs.replace(transfer, status=status))
+    return {"transfer_id": str(cmd.transfer_id), "status": status, "reason": cmd.reason}
+
+
+# -- may they ---------------------------------------------------------------------------
+
+
+def _outstanding(ctx: Context, cusip: str) -> tbills.Bill:
+    """The bill, while it is one. A bill that matures is redeemed where it lies."""
+    try:
+        bill = ctx.bill(cusip)
+    except NotFound:
+        raise Refused("bill-not-deliverable", f"{cusip} is no Treasury bill we know.") from None
+    if bill.maturity <= ctx.business_date:
+        raise Refused("bill-not-deliverable", f"The bill matured on {bill.maturity}.")
+    return bill
+
+
+def _may_leave(pocket: PocketBook, cmd: DeliverBills, ctx: Context) -> None:
+    if pocket.settles_after(ctx.business_date):
+        raise Refused(
+            "bill-not-deliverable", f"The pocket's trades settle on {pocket.unsettled_until}."
+        )
+    held = sum(lot.balance for lot in pocket.lots if lot.asset == cmd.cusip)
+    kept = tbills.charge(pocket.fee_accrued)[0] + pocket.liened(ctx.now)
+    leaves = cents_for(cmd.units, ctx.t0_bid(cmd.cusip))
+    if held < cmd.units:
+        raise Refused("insufficient-funds", f"The pocket holds {held} of these bills.")
+    if liquidation_value(pocket, ctx.t0_bid) - leaves < kept:
+        raise Refused("insufficient-funds", f"{kept} cents are under a lien or due as a fee.")
+
+
+def _mark(ctx: Context, cusip: str) -> int:
+    return ctx.market.mark(ctx.market.bill(cusip), ctx.now)
+
+
+# -- lots --------------------------------------------------------------------------------
+
+
+def _oldest_first(lots: Sequence[Lot], units: int) -> Iterator[tuple[Lot, int]]:
+    for lot in list(lots):
+        taken = min(lot.balance, units)
+        if taken:
+            yield lot, taken
+        units -= taken
+
+
+def _give_out(
+    book: Book, pocket: PocketBook, ctx: Context, transfer_id: UUID, lot: Lot, units: int
+) -> Moved:
+    tax = tbills.part_of_basis(lot.tax_basis, units, lot.balance)
+    earnings = tbills.part_of_basis(lot.earnings_basis, units, lot.balance)
+    journal_no = _begin(book, ctx, None)
+    book.post(lot, book.house_account("custodian", lot.asset), units)
+    book.lot_out(pocket, lot, tax, earnings)
+    price = _mark(ctx, lot.asset)
+    worth = cents_for(units, price)
+    pocket.outflow += worth
+    pocket.realised += worth - earnings
+    record.trade(
+        book, pocket, ctx, activity=ACTIVITY, incoming=False, cusip=lot.asset, units=units,
+        price_micros=price, notional=worth, tax_basis=tax, earnings_basis=earnings,
+        settles_on=book.business_date, transfer_id=transfer_id,
+    )  # fmt: skip
+    book.close()
+    return Moved(journal_no, lot.acquired_on, units, tax)
+
+
+def _take_in(
+    book: Book, pocket: PocketBook, ctx: Context, transfer_id: UUID, cusip: str, moved: Moved
+) -> Moved:
+    """Take a lot in; one that has left in a journal before reverses that."""
+    journal_no = _begin(book, ctx, moved.journal_no or None)
+    price = _mark(ctx, cusip)
+    worth = cents_for(moved.units, price)
+    lot = book.lot(pocket, cusip, moved.acquired_on, ctx.bill(cusip).maturity)
+    book.post(book.house_account("custodian", cusip), lot, moved.units)
+    book.lot_in(pocket, lot, moved.tax_basis, worth)
+    pocket.inflow += worth
+    record.trade(
+        book, pocket, ctx, activity=ACTIVITY, incoming=True, cusip=cusip, units=moved.units,
+        price_micros=price, notional=worth, tax_basis=moved.tax_basis, earnings_basis=worth,
+        settles_on=book.business_date, transfer_id=transfer_id,
+    )  # fmt: skip
+    repay_by_selling(book, pocket, ctx)
+    book.close()
+    return msgspec.structs.replace(moved, journal_no=journal_no)
+
+
+def _begin(book: Book, ctx: Context, reverses: int | None) -> int:
+    return book.begin(
+        "custody", command_id=ctx.command_id, now=ctx.now, business_date=ctx.business_date,
+        settles_on=ctx.business_date, reverses=reverses,
+    )  # fmt: skip
+
+
+def _put(
+    book: Book,
+    ctx: Context,
+    cmd: ReceiveBills | DeliverBills,
+    direction: str,
+    status: str,
+    worth: int,
+    lots: Sequence[Moved],
+) -> Outcome:
+    transfer = SecurityTransfer(
+        customer_id=book.customer_id, transfer_id=cmd.transfer_id, pocket_id=cmd.pocket_id,
+        direction=direction, cusip=cmd.cusip, units=cmd.units, market_value=worth, status=status,
+        counterparty_name=cmd.counterparty_name, counterparty_account=cmd.counterparty_account,
+        lots=tuple(lots), created_at=ctx.now,
+    )  # fmt: skip
+    told = as_json(transfer.lots)
+    book.draft.security_transfers.append(
+        (
+            transfer.customer_id, transfer.transfer_id, transfer.pocket_id, direction,
+            transfer.cusip, transfer.units, worth, status, transfer.counterparty_name,
+            transfer.counterparty_account, told, transfer.created_at,
+        )
+    )  # fmt: skip
+    book.put(book.seen, cmd.transfer_id, transfer)
+    return {
+        "transfer_id": str(cmd.transfer_id), "status": status, "reason": None,
+        "pocket_id": str(cmd.pocket_id), "direction": direction, "cusip": cmd.cusip,
+        "units": cmd.units, "market_value": worth, "counterparty_name": cmd.counterparty_name,
+        "counterparty_account": cmd.counterparty_account, "lots": told,
+    }  # fmt: skip

@@ -1,0 +1,97 @@
+"""Files that people send: looked into, kept, and written down as documents, alike for both APIs."""
+
+from __future__ import annotations
+
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Final
+from uuid import UUID
+
+from billfold.domain import audit, documents
+from billfold.domain.audit import Deed
+from billfold.domain.documents import DocumentRow
+from billfold.domain.documents.rules import verdict_at_once
+from billfold.engine.bank import Bank
+from billfold.interfaces.http.arrivals import ArrivedRequest, arrival_of, kind_in
+from billfold.interfaces.http.calls import Call
+from billfold.interfaces.http.shapes.document import UploadedDocument
+from billfold.kit.errors import BillfoldError, InvalidInput
+from billfold.ports.files import FileKind, FileRefused, StoredFile
+
+FILE_REFUSALS: Final = ("not-found", "already-approved", "document-in-review")
+"""What the upload of a file into a document that is there can be refused with besides."""
+
+
+async def take_new(
+    call: Call, bank: Bank, owner: UUID, document_type: str, request: ArrivedRequest
+) -> UploadedDocument:
+    """Make a document of a type out of the file that is the body."""
+    if document_type not in documents.TYPES:
+        raise InvalidInput.at(
+            "path", "document_type", msg=f"must be one of {', '.join(sorted(documents.TYPES))}"
+        )
+    kind, name = await _look_into(bank, document_type, request)
+    document_id = call.made_id(bank.seed)
+    file = await bank.files.keep(arrival_of(request.scope).body)
+    async with _deed(call, bank, owner, document_id, document_type) as deed:
+        await documents.add(deed.conn, owner, document_id, document_type, at=call.now)
+        row = await documents.get_document(deed.conn, document_id, owner)
+        if row.file is None:
+            await _put(deed, bank, row, file, kind=kind, name=name, call=call)
+        else:
+            deed.skip()  # the same request ran before and was cut off
+    return UploadedDocument(success=True, document_id=document_id)
+
+
+async def take_into(
+    call: Call, bank: Bank, document: DocumentRow, request: ArrivedRequest
+) -> DocumentRow:
+    """Give a document that waits for one the file that is the body."""
+    if document.status == "APPROVED":
+        raise BillfoldError("already-approved", "The document is approved.")
+    kind, name = await _look_into(bank, document.type, request)
+    file = await bank.files.keep(arrival_of(request.scope).body)
+    async with _deed(call, bank, document.customer_id, document.document_id, document.type) as deed:
+        return await _put(deed, bank, document, file, kind=kind, name=name, call=call)
+
+
+async def _look_into(
+    bank: Bank, document_type: str, request: ArrivedRequest
+) -> tuple[FileKind, str | None]:
+    """Return what a file is and how it is called, when it may be taken.
+
+    Raises InvalidInput, `payload-too-large`, `unsupported-media-type`, `document-not-readable`.
+    """
+    arrival = arrival_of(request.scope)
+    kind = kind_in(arrival)
+    name = documents.file_name_in(arrival.header(b"content-disposition"))
+    documents.check_file(arrival.body, kind, document_type, name)
+    try:
+        await bank.inspection.inspect(arrival.body, kind)
+    except FileRefused as refused:
+        raise BillfoldError("document-not-readable", str(refused)) from None
+    return kind, name
+
+
+async def _put(
+    deed: Deed,
+    bank: Bank,
+    document: DocumentRow,
+    file: StoredFile,
+    *,
+    kind: FileKind,
+    name: str | None,
+    call: Call,
+) -> DocumentRow:
+    invalid = verdict_at_once(name, sandbox=not bank.settings.is_production)
+    return await documents.put_file(
+        deed.conn, document, file, kind=kind, name=name, invalid=invalid, at=call.now
+    )
+
+
+def _deed(
+    call: Call, bank: Bank, owner: UUID, document_id: UUID, document_type: str
+) -> AbstractAsyncContextManager[Any]:
+    return audit.deed(
+        bank.pool, bank.vault, owner, call.origin, "document.uploaded",
+        resource=("document", document_id), details={"type": document_type}, now=call.wall,
+    )  # fmt: skip

@@ -1,0 +1,46 @@
+"""Deliveries of bills: what was booked is handed to the custodian, and his answer is booked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import structlog
+
+from billfold.domain.custody import PENDING, get_transfer
+from billfold.flows.transfer_bills import EndDelivery
+from billfold.ports.custodian import Custodian, DeliveryOrder
+
+if TYPE_CHECKING:
+    from billfold.domain.agenda import Appointment
+    from billfold.engine.bank import Bank
+
+log = structlog.get_logger(__name__)
+
+
+async def deliver(bank: Bank, custodian: Custodian, appointment: Appointment) -> None:
+    """Have these bills delivered, and book what became of it. Safe to repeat."""
+    assert appointment.customer_id is not None
+    transfer = await get_transfer(bank.pool, appointment.customer_id, appointment.object_id)
+    if transfer.status != PENDING:
+        return
+    answer = await custodian.deliver(
+        DeliveryOrder(
+            transfer_id=transfer.transfer_id,
+            cusip=transfer.cusip,
+            units=transfer.units,
+            counterparty_name=transfer.counterparty_name,
+            counterparty_account=transfer.counterparty_account,
+        )
+    )
+    await bank.engine.submit(
+        EndDelivery(
+            caller="custodian",
+            key=transfer.transfer_id,
+            customers=(transfer.customer_id,),
+            transfer_id=transfer.transfer_id,
+            reason=answer.refused,
+            looks_at=(transfer.transfer_id,),
+        )
+    )
+    if answer.refused is not None:
+        log.warning("delivery_refused", transfer_id=str(transfer.transfer_id))
