@@ -150,6 +150,9 @@ async def test_a_large_payment_leaves_by_wire_when_three_have_approved(company, 
     sent = await admin.get(f"/api/v2/transactions/{transaction}/")
     assert (sent["wire_id"], sent["amount"]["value"]) == (made["id"], 400_000_00)
     assert sent["counterparty_id"] == payee["id"]
+    await world.later(hours=3)
+    done = await admin.get(path_of(made))
+    assert done["transfer"]["execution_status"] == "COMPLETED"
 
 
 async def test_a_cap_of_the_strictest_rule_is_a_limit(company):
