@@ -16,8 +16,12 @@ from billfold.flows.adjust import AdjustPocket, CorrectBooking, GiveCredit
 from billfold.flows.counterparties import AddCounterparty, UpdateCounterparty
 from billfold.flows.customers import CloseCustomer, UpdateCustomer
 from billfold.flows.enrol import EnrolCustomer
+from billfold.flows.pay_back_wire import PayBackWire
 from billfold.flows.pockets import OpenPocket, SetPocketState, UpdatePocket
 from billfold.flows.portals import OpenPortal, UpdatePortal
+from billfold.flows.receive_ach import GiveBackAch
+from billfold.flows.reverse_ach import RetryAch, ReverseAch
+from billfold.flows.review_ach import ReviewAch
 from billfold.flows.suspense import AssignFromSuspense, ReturnFromSuspense
 from billfold.flows.transfer_bills import DeliverBills, ReceiveBills
 from billfold.flows.verify_counterparty import ConfirmDeposits, DecideVerification
@@ -45,6 +49,10 @@ class Told(NamedTuple):
 
 _STRATEGIES = ("deposit_weeks", "reinvestment_weeks")
 AUDITED: dict[type[Command], Told] = {
+    GiveBackAch: Told("ach", "given_back", ("code",)),
+    RetryAch: Told("ach", "sent_again"),
+    ReverseAch: Told("ach", "reversed"),
+    ReviewAch: Told("ach", lambda c: c.decision.lower(), ("reason",)),
     AddCounterparty: Told(
         "counterparty", "created", ("type", "display_name", "verification", "target_pocket_id")
     ),
@@ -61,6 +69,7 @@ AUDITED: dict[type[Command], Told] = {
     EnrolCustomer: Told("customer", "created", ("role", "type", "name")),
     OpenPocket: Told("pocket", "created", ("name", *_STRATEGIES)),
     OpenPortal: Told("portal", "created", ("pocket_id", "name", "payment_rails")),
+    PayBackWire: Told("wire", "returned", ("original_id", "code")),
     SetPocketState: Told("pocket", "updated", ("status", "real_time_yield")),
     UpdateCounterparty: Told(
         "counterparty", lambda c: "unlinked" if c.unlink else "updated", ("display_name",)
