@@ -5,6 +5,7 @@
 
 from datetime import date
 
+from tests.architecture.movements_of_ach import OF_ACH
 from tests.architecture.movements_of_counterparties import OF_COUNTERPARTIES
 from tests.architecture.movements_of_house import OF_THE_HOUSE
 from tests.architecture.movements_of_wires import OF_WIRES
@@ -289,6 +290,7 @@ MOVEMENTS = (
         "A portal changes or closes": a_portal_changes_or_closes,
         "Nothing is due": nothing_is_due,
     }
+    | OF_ACH
     | OF_COUNTERPARTIES
     | OF_THE_HOUSE
     | OF_WIRES

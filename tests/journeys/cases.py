@@ -188,6 +188,8 @@ PARTNER = {
             ("GET", f"{_ACCOUNT}/portals/{{portal_id}}"), ("GET", f"{_ACCOUNT}/trades"),
             ("GET", f"{_ACCOUNT}/transactions"),
             ("GET", f"{_ACCOUNT}/transactions/{{transaction_id}}"),
+            ("GET", f"{_ACCOUNT}/ach-originating"), ("GET", f"{_OLDER}/ach-originating"),
+            ("GET", f"{_ACCOUNT}/ach-originating/{{transfer_id}}"),
             ("GET", "/api/v1/transfers/on-us/{transfer_id}"),
             ("GET", f"{_OF_CUSTOMER}/counterparties"),
             ("GET", f"{_OF_CUSTOMER}/counterparties/{{counterparty_id}}"),
@@ -219,6 +221,14 @@ PARTNER = {
     ("PATCH", f"{_ACCOUNT}/portals/{{portal_id}}"): _NAME,
     ("POST", f"{_ACCOUNT}/portals/{{portal_id}}/close"): {},
     ("POST", "/api/v1/transfers/on-us"): _TRANSFER,
+    ("POST", f"{_ACCOUNT}/ach-originating"): {
+        "counterparty_id": "{counterparty_id}", "direction": "CREDIT", "amount_usdc": 1,
+    },
+    ("POST", f"{_BOX}/ach/entries"): {
+        "portal_id": "{portal_id}", "direction": "DEBIT", "amount_usdc": 1,
+    },
+    ("POST", f"{_BOX}/ach/submit"): {},
+    ("POST", f"{_BOX}/ach/{{transfer_id}}"): {"move": "approve"},
     ("POST", f"{_OF_CUSTOMER}/counterparties"): _COUNTERPARTY,
     ("PATCH", f"{_OF_CUSTOMER}/counterparties/{{counterparty_id}}"): {"display_name": "x"},
     ("POST", f"{_OF_CUSTOMER}/counterparties/{{counterparty_id}}/verify-micro-deposits"): _DEPOSITS,

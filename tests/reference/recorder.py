@@ -12,6 +12,7 @@ from types import SimpleNamespace
 from uuid import UUID
 
 from tests.interfaces.partner_client import PartnerClient, close_app
+from tests.reference.ach_recorder import play_ach
 from tests.reference.events_recorder import play_events
 from tests.reference.payees_recorder import play_verifications
 from tests.whole_bank import SEED, close_bank, open_bank
@@ -323,6 +324,7 @@ async def _play_wires(r, customer, pocket):
     await r.play("sandbox_request_wire_return", "POST", request, {"reason": "DUPL"})
     await r.play("list_wires", "GET", "/api/v1/wires/")
     await r.play("get_wire", "GET", f"/api/v1/wires/{first}/")
+    await play_ach(r, customer, pocket)
 
 
 async def _simulate(r):

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from billfold.client.events import EventCalls
 from billfold.client.signed import KEY_HEADER
+from billfold.interfaces.http.shapes.ach import AchOrigination
 from billfold.interfaces.http.shapes.counterparty import Counterparty
 from billfold.interfaces.http.shapes.customer import Customer
 from billfold.interfaces.http.shapes.earnings import Earnings, EarningsList
@@ -109,6 +110,31 @@ class PartnerApi(EventCalls):
     def wire(self, wire_id: UUID) -> Wire:
         """Return one wire."""
         return self._get(f"/api/v1/wires/{wire_id}/", Wire)
+
+    def originate_ach(
+        self,
+        pocket_id: UUID,
+        *,
+        key: str | None = None,
+        **asked: Any,  # noqa: ANN401 - as the API
+    ) -> AchOrigination:
+        """Pay a counterparty by ACH, or collect from it; fields as in the API."""
+        path = f"/api/v1/service-accounts/{pocket_id}/ach-originating/"
+        return self._change("POST", path, asked, AchOrigination, key=key)
+
+    def ach_origination(self, pocket_id: UUID, ach_id: UUID) -> AchOrigination:
+        """Return one ACH origination."""
+        path = f"/api/v1/service-accounts/{pocket_id}/ach-originating/{ach_id}/"
+        return self._get(path, AchOrigination)
+
+    def ach_originations(
+        self,
+        customer_id: UUID,
+        **filters: Any,  # noqa: ANN401 - as the API
+    ) -> Iterator[AchOrigination]:
+        """Go through the ACH originations of a customer."""
+        path = f"/api/v1/customers/{customer_id}/ach-originating/"
+        return self._each(path, AchOrigination, filters)
 
     def pocket_earnings(self, pocket_id: UUID, **period: str) -> Earnings:
         """Return what a Pocket earned: `period="mtd"`."""

@@ -78,8 +78,8 @@ def receive_money(books: Books, cmd: ReceiveMoney, ctx: Context) -> Outcome:
     )  # fmt: skip
     book.close()
     _note(book, ctx, cmd, pocket, group=group, counterparty_id=known_as)
-    if cmd.rail == "ACH" and ctx.terms.ach_credit_lien_days:
-        _lien(book, pocket, ctx, cmd.amount)
+    if cmd.rail == "ACH":
+        hold_credit(book, pocket, ctx, cmd.amount)
     _tell(book, ctx, cmd, taken=True)
     outcome = {"status": "COMPLETED", "transaction_id": str(group), **_named(cmd)}
     return outcome | {"counterparties": moves} if moves else outcome
@@ -145,8 +145,10 @@ def _settles_at(rail: str, book: Book, ctx: Context) -> datetime:
     return et_instant(day, time(8, 30))
 
 
-def _lien(book: Book, pocket: PocketBook, ctx: Context, amount: int) -> None:
+def hold_credit(book: Book, pocket: PocketBook, ctx: Context, amount: int) -> None:
     """Money inside its return window may not leave: a lien until the risk has passed."""
+    if not ctx.terms.ach_credit_lien_days:
+        return
     day = ctx.calendars.add_fed_days(ctx.business_date, ctx.terms.ach_credit_lien_days)
     until = et_instant(day, time(8, 30))
     pocket.liens.append((amount, until))

@@ -14,6 +14,7 @@ from billfold.flows.transfer_bills import APPOINTMENT as DELIVER
 from billfold.interfaces.inbound import custody
 from billfold.interfaces.inbound.wire_booking import send_back_held
 from billfold.ports.custodian import Custodian
+from billfold.wiring.ach_appointments import ach_appointments
 from billfold.wiring.simulated_wires import WIRE_ANSWER
 from billfold.wiring.wire_room import WireRoom
 
@@ -25,6 +26,7 @@ def appointments() -> Agenda:
         WIRE_SEND: wires.sender.keep,
         WIRE_ANSWER: wires.world.answer,
         "wire.suspense_return": send_back_held,
+        **ach_appointments(),
         EXPIRES: expire,
         requests.APPLY: changing.keep_change,
         requests.EXECUTE: approved.keep_execution,

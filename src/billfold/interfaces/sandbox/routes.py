@@ -8,6 +8,7 @@ from litestar.handlers import HTTPRouteHandler
 
 from billfold.engine.stepping import Stepping
 from billfold.interfaces.sandbox import (
+    ach,
     clock,
     counterparties,
     custody,
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from billfold.interfaces.sandbox.simulation import Simulation
 
 ROUTES: list[HTTPRouteHandler] = [
+    ach.send_entry,
+    ach.submit,
+    ach.move,
     money.fund,
     money.wire,
     counterparties.end_verification,

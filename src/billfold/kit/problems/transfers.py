@@ -173,6 +173,35 @@ TRANSFERS = by_code(
         "Read its status. What has left can only come back as a return or a new payment.",
     ),
     Problem(
+        "ach-origination-not-sent",
+        409,
+        "The origination has not been sent",
+        "Nothing comes back, and nothing is corrected, that is in no file yet.",
+        "Wait for its window, or let the sandbox submit it.",
+    ),
+    Problem(
+        "ach-origination-not-reversible",
+        409,
+        "The origination cannot be reversed",
+        "Only an entry that was sent and has not come back is reversed, once, and within five "
+        "banking days of its settlement.",
+        "Read its status. Otherwise originate a payment the other way.",
+    ),
+    Problem(
+        "ach-origination-not-returned",
+        409,
+        "The origination is not sent again",
+        "Only a debit that came back for want of funds is sent again, twice at most.",
+        "Read `return_code`. For another reason, put it right and originate anew.",
+    ),
+    Problem(
+        "ach-entry-not-returnable",
+        409,
+        "The entry cannot go back",
+        "It has gone back already, its pocket is closed, or the code's time is over.",
+        "Use a code whose time still runs, or pay the sender.",
+    ),
+    Problem(
         "card-not-activated",
         409,
         "The card is not activated",
