@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 PARTNER = "sandbox"
 PARTNER_NAME = "Sandbox Partner"
+FEATURES = ("wires",)
+"""What the sandbox's partner may do that others are given one by one."""
 
 
 async def settle_in(ground: Ground, settings: Settings, dsn: str, report: Report) -> SandboxFile:
@@ -91,7 +93,7 @@ async def _credentials(bank: Bank, kept: SandboxFile | None) -> tuple[str, str, 
     if known is not None and kept is not None:
         return kept.username, kept.password, kept.shared_secret, kept.private_key, kept.kid
     if known is None:
-        made = await make_partner(bank, PARTNER, PARTNER_NAME, PARTNER)
+        made = await make_partner(bank, PARTNER, PARTNER_NAME, PARTNER, features=FEATURES)
         password, secret = made.password, made.shared_secret
     else:
         password = new_password()
