@@ -9,13 +9,21 @@ import msgspec
 import pytest
 from tests.architecture.pages import text_of
 from tests.flows.conftest import Teller
+from tests.flows.test_send_wire import PAYEE as PAID
+from tests.flows.test_send_wire import payee, send
+from tests.flows.test_wire_moves import IMAD, seen
 
 from billfold.domain.events import KINDS
+from billfold.flows.counterparties import AddCounterparty
 from billfold.flows.enrol import EnrolCustomer
+from billfold.flows.originate_ach import OriginateAch
 from billfold.flows.pockets import OpenPocket, SetPocketState
 from billfold.flows.portals import UpdatePortal
 from billfold.flows.receive import ReceiveMoney
+from billfold.flows.return_ach import ReturnAch
+from billfold.flows.send_ach import CountAchSettled, SendAch
 from billfold.flows.transfer_on_us import TransferOnUs
+from billfold.flows.wire_moves import CompleteWire, RejectWire, SubmitWire
 from billfold.kit.ids import command_id, derive
 
 PAYEE = derive(b"teller", command_id("teller", "payee"), 0)
@@ -47,6 +55,38 @@ class Witness(Teller):
             TransferOnUs, PAYEE, type="PEER_TO_PEER", from_pocket_id=origin.pocket_id,
             to_pocket_id=to, amount=cents, partner_id=PARTNER,
             **{"transfer_id": None, **fields},
+        )  # fmt: skip
+
+    def send_wires(self, origin):
+        """Send two wires: one settles, the other is rejected."""
+        for kind, fields in ((CompleteWire, {}), (RejectWire, {"code": "AC04"})):
+            self.book.seen = {PAID: payee()}
+            send(self, origin, 10_00)
+            self.do(SubmitWire, wire_id=seen(self), imad=IMAD)
+            self.do(kind, wire_id=seen(self, status="PROCESSING"), **fields)
+
+    def send_ach(self, pocket):
+        """Send two ACH credits; one settles, one comes back."""
+        payee = self.do(
+            AddCounterparty, type="ach", verification="pre_verified",
+            counterparty_name={"type": "business", "business_name": "Beta LLC"},
+            details={
+                "routing_number": "021000021", "account_number": "5647772655",
+                "account_type": "CHECKING",
+            },
+        )["counterparty_id"]  # fmt: skip
+        both = UUID(int=3), UUID(int=4)
+        for ach_id in both:
+            self.do(
+                OriginateAch, ach_id=ach_id, pocket_id=pocket.pocket_id, amount=10_00,
+                counterparty_id=UUID(payee), direction="CREDIT", sec_code="PPD",
+                description="PAYROLL", looks_at=(UUID(payee),),
+            )  # fmt: skip
+        self.do(SendAch, ach_ids=both, looks_at=both)
+        self.do(CountAchSettled, ach_ids=both[:1], looks_at=both)
+        self.do(
+            ReturnAch, ach_id=both[1], code="R03", amount=10_00, trace="1", looks_at=both,
+            arrived_at=self.bank.now,
         )  # fmt: skip
 
     def payee(self):
@@ -168,6 +208,8 @@ def test_every_kind_that_is_not_listed_as_unraised_was_raised_in_one_life(teller
     teller.pay(pocket, to, 10_01)
     for accepted in (False, True):
         teller.pay(pocket, to, 10_00, transfer_id=LATER, later=True, accepted=accepted)
+    teller.send_wires(pocket)
+    teller.send_ach(pocket)
     teller.bank.advance(teller.bank.calendars.matures_at(other.lots[0].maturity))
     told = teller.told()
     unraised = set(tomllib.loads(text_of("docs/unraised.toml"))["events"])

@@ -31,8 +31,8 @@ BlockKey = tuple[date, str, int, str]
 CUSTOMERS_OWN = frozenset({"cash", "lot"})
 LISTS = (
     "journals", "legs", "trades", "activities", "events", "commands", "snapshots", "liens",
-    "customers", "directory", "portals", "counterparties", "transfers", "settlements",
-    "wires", "wire_messages", "agenda", "clearings", "suspense_items",
+    "customers", "directory", "portals", "counterparties", "transfers", "settlements", "agenda",
+    "clearings", "suspense_items", "wires", "wire_messages", "ach_entries", "ach_answers",
     "security_transfers",
 )  # fmt: skip
 

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from billfold.client.events import EventCalls
 from billfold.client.signed import KEY_HEADER
+from billfold.interfaces.http.shapes.ach import AchOrigination
 from billfold.interfaces.http.shapes.counterparty import Counterparty
 from billfold.interfaces.http.shapes.customer import Customer
 from billfold.interfaces.http.shapes.earnings import Earnings, EarningsList
@@ -19,6 +20,7 @@ from billfold.interfaces.http.shapes.strategy import TradingStrategy
 from billfold.interfaces.http.shapes.trade import Trade
 from billfold.interfaces.http.shapes.transaction import Transaction
 from billfold.interfaces.http.shapes.transfer import OnUsTransfer
+from billfold.interfaces.http.shapes.wire import Wire
 
 
 class PartnerApi(EventCalls):
@@ -95,6 +97,44 @@ class PartnerApi(EventCalls):
         """Move money between Pockets; fields as in the API."""
         path = "/api/v1/transfers/on-us/"
         return self._change("POST", path, asked, OnUsTransfer, key=key)
+
+    def send_wire(self, pocket_id: UUID, *, key: str | None = None, **asked: Any) -> Wire:  # noqa: ANN401
+        """Send a wire from a Pocket; fields as in the API."""
+        path = f"/api/v1/service-accounts/{pocket_id}/wires/"
+        return self._change("POST", path, asked, Wire, key=key)
+
+    def wires(self, **filters: Any) -> Iterator[Wire]:  # noqa: ANN401 - as the API
+        """Go through the wires of all customers, newest first."""
+        return self._each("/api/v1/wires/", Wire, filters)
+
+    def wire(self, wire_id: UUID) -> Wire:
+        """Return one wire."""
+        return self._get(f"/api/v1/wires/{wire_id}/", Wire)
+
+    def originate_ach(
+        self,
+        pocket_id: UUID,
+        *,
+        key: str | None = None,
+        **asked: Any,  # noqa: ANN401 - as the API
+    ) -> AchOrigination:
+        """Pay a counterparty by ACH, or collect from it; fields as in the API."""
+        path = f"/api/v1/service-accounts/{pocket_id}/ach-originating/"
+        return self._change("POST", path, asked, AchOrigination, key=key)
+
+    def ach_origination(self, pocket_id: UUID, ach_id: UUID) -> AchOrigination:
+        """Return one ACH origination."""
+        path = f"/api/v1/service-accounts/{pocket_id}/ach-originating/{ach_id}/"
+        return self._get(path, AchOrigination)
+
+    def ach_originations(
+        self,
+        customer_id: UUID,
+        **filters: Any,  # noqa: ANN401 - as the API
+    ) -> Iterator[AchOrigination]:
+        """Go through the ACH originations of a customer."""
+        path = f"/api/v1/customers/{customer_id}/ach-originating/"
+        return self._each(path, AchOrigination, filters)
 
     def pocket_earnings(self, pocket_id: UUID, **period: str) -> Earnings:
         """Return what a Pocket earned: `period="mtd"`."""

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from billfold.domain import activity, counterparties, custody, documents, suspense
+from billfold.domain import ach, activity, counterparties, custody, documents, suspense
 from billfold.domain.wires.reads import look_up as look_up_wires
 from billfold.flows.adjust import CorrectBooking
 from billfold.flows.command import Command
@@ -24,7 +24,7 @@ Look = Callable[
 ]
 """Reads those of some objects of some customers that are of one noun: (customer, id, object)."""
 
-LOOKS: tuple[Look, ...] = (counterparties.look_up, look_up_wires)
+LOOKS: tuple[Look, ...] = (counterparties.look_up, look_up_wires, ach.look_up)
 SELDOM: dict[type[Command], Look] = {
     AssignFromSuspense: suspense.look_up,
     CorrectBooking: activity.look_up,

@@ -11,6 +11,7 @@ import hashlib
 import struct
 import zlib
 from collections.abc import Callable, Iterable, Sequence
+from itertools import groupby
 from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -18,6 +19,7 @@ from uuid import UUID
 import msgspec
 
 from billfold.domain import agenda, wires
+from billfold.domain.ach.types import AchEntry
 from billfold.domain.agenda import Appointment
 from billfold.engine.image import image_of
 from billfold.flows.book import Book
@@ -65,6 +67,9 @@ COLUMNS: dict[str, tuple[str, tuple[str, ...]]] = {
     "transfers": ("transfer", (
         "customer_id", "transfer_id", "partner_id", "type", "status", "reason",
         "from_pocket_id", "to_pocket_id", "amount", "request", "created_at")),
+    "ach_entries": ("ach_entry", AchEntry.__struct_fields__),
+    "ach_answers": ("ach_answer", (
+        "answer_id", "customer_id", "due_at", "told", "created_at")),
     "settlements": ("settlement", (
         "settles_on", "cusip", "price_micros", "side", "closed_on", "units",
         "customers_cents", "block_cents")),
@@ -124,9 +129,11 @@ _pocket_row: Callable[[PocketBook], tuple[Any, ...]] = attrgetter(*_POCKET_COLUM
 _counters: Callable[[PocketBook], tuple[Any, ...]] = attrgetter(*_COUNTERS)
 _KEYS = {
     "customer": None, "portal": "portal_id", "counterparty": "counterparty_id",
-    "document": "document_id", "transfer": "transfer_id",
-    "wire": "wire_id", "suspense_item": "item_id", "security_transfer": "transfer_id",
+    "document": "document_id", "transfer": "transfer_id", "wire": "wire_id",
+    "suspense_item": "item_id", "ach_entry": "ach_id", "lien": "lien_id",
+    "security_transfer": "transfer_id",
 }  # fmt: skip
+_TABLE_AND_CHANGE = itemgetter(0, 2)
 
 _pack = msgspec.msgpack.Encoder().encode
 
@@ -161,8 +168,9 @@ async def write_books(conn: Connection, books: Sequence[Book], calendars: Calend
     if appointments:
         await agenda.make(conn, appointments)
     for book in books:
-        for table, key, changed in book.draft.updates:
-            await _update(conn, table, book.customer_id, key, changed)
+        for (table, changed), equal in groupby(book.draft.updates, _TABLE_AND_CHANGE):
+            keys = [key for _, key, _ in equal]
+            await _update(conn, table, book.customer_id, keys, changed)
 
 
 def _forge_head(book: Book, calendars: Calendars) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
@@ -254,15 +262,16 @@ def _touched(book: Book) -> list[PocketBook]:
 
 
 async def _update(
-    conn: Connection, table: str, customer_id: UUID, key: UUID, changed: dict[str, Any]
+    conn: Connection, table: str, customer_id: UUID, keys: list[UUID], changed: dict[str, Any]
 ) -> None:
+    """Make one change of one or more rows of a customer."""
     key_column = _KEYS[table]
     sets = ", ".join(f"{name} = ${n}" for n, name in enumerate(changed, start=3))
-    where = f" AND {key_column} = $2" if key_column else " AND $2::uuid IS NOT NULL"
+    where = f" AND {key_column} = ANY($2::uuid[])" if key_column else " AND $2::uuid[] IS NOT NULL"
     await conn.execute(
         f"UPDATE {table} SET {sets} WHERE customer_id = $1{where}",  # noqa: S608 - names are ours
         customer_id,
-        key,
+        keys,
         *changed.values(),
     )
 

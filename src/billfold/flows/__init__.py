@@ -12,6 +12,7 @@ from billfold.flows.adjust import (
     correct_booking,
     give_credit,
 )
+from billfold.flows.collect_ach import CollectAch, collect_ach
 from billfold.flows.command import Command, Flow
 from billfold.flows.counterparties import (
     AddCounterparty,
@@ -28,6 +29,9 @@ from billfold.flows.customers import (
 from billfold.flows.due import CatchUp, nothing_more
 from billfold.flows.enrol import EnrolCustomer, enrol_customer
 from billfold.flows.house import CloseHouseDay, close_house_day
+from billfold.flows.micro_deposits import SendMicroDeposits, send_micro_deposits
+from billfold.flows.originate_ach import OriginateAch, originate_ach
+from billfold.flows.pay_back_wire import PayBackWire, pay_back_wire
 from billfold.flows.pockets import (
     OpenPocket,
     SetPocketState,
@@ -38,6 +42,11 @@ from billfold.flows.pockets import (
 )
 from billfold.flows.portals import OpenPortal, UpdatePortal, open_portal, update_portal
 from billfold.flows.receive import ReceiveMoney, receive_money
+from billfold.flows.receive_ach import GiveBackAch, ReceiveAch, give_back_ach, receive_ach
+from billfold.flows.return_ach import NoteAchChange, ReturnAch, note_ach_change, return_ach
+from billfold.flows.reverse_ach import RetryAch, ReverseAch, retry_ach, reverse_ach
+from billfold.flows.review_ach import ReviewAch, review_ach
+from billfold.flows.send_ach import CountAchSettled, SendAch, count_ach_settled, send_ach
 from billfold.flows.send_wire import SendWire, send_wire
 from billfold.flows.suspense import (
     AssignFromSuspense,
@@ -47,6 +56,7 @@ from billfold.flows.suspense import (
     hold_in_suspense,
     return_from_suspense,
 )
+from billfold.flows.take_back_wire import TakeBackWire, take_back_wire
 from billfold.flows.transfer_bills import (
     DeliverBills,
     EndDelivery,
@@ -86,28 +96,42 @@ FLOWS: dict[type[Command], Flow] = {
     CatchUp: nothing_more,
     CloseCustomer: close_customer,
     CloseHouseDay: close_house_day,
+    CollectAch: collect_ach,
+    CountAchSettled: count_ach_settled,
     ConfirmDeposits: confirm_deposits,
     CorrectAccount: correct_account,
     DecideVerification: decide_verification,
-    CorrectBooking: correct_booking,
     CompleteWire: complete_wire,
+    CorrectBooking: correct_booking,
     DeliverBills: deliver_bills,
     EndDelivery: end_delivery,
     EnrolCustomer: enrol_customer,
+    GiveBackAch: give_back_ach,
+    NoteAchChange: note_ach_change,
     ExpireVerification: expire_verification,
     FailVerification: fail_verification,
     GiveCredit: give_credit,
     HoldInSuspense: hold_in_suspense,
     OpenPocket: open_pocket,
     OpenPortal: open_portal,
-    ReceiveBills: receive_bills,
+    PayBackWire: pay_back_wire,
+    OriginateAch: originate_ach,
+    ReceiveAch: receive_ach,
     ReceiveMoney: receive_money,
+    RetryAch: retry_ach,
+    ReturnAch: return_ach,
+    ReverseAch: reverse_ach,
+    ReviewAch: review_ach,
+    SendAch: send_ach,
+    SendMicroDeposits: send_micro_deposits,
+    ReceiveBills: receive_bills,
     ReturnFromSuspense: return_from_suspense,
     RejectWire: reject_wire,
     SendWire: send_wire,
     SettleLink: settle_link,
     SetPocketState: set_pocket_state,
     SubmitWire: submit_wire,
+    TakeBackWire: take_back_wire,
     TransferOnUs: transfer_on_us,
     UpdateCounterparty: update_counterparty,
     UpdateCustomer: update_customer,

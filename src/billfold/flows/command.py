@@ -68,6 +68,7 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
     ach_credit_lien_days: int = 0
     sandbox: bool = True
     routing_number: str = ""
+    ach_review_above_cents: int = 1_000_000_00
     wire_hours: Hours = Hours()
     wire_fee_cents: int = 0
     correspondent: str = ""

@@ -27,6 +27,8 @@ class Draft:
 
     __slots__ = (
         "accounts",
+        "ach_answers",
+        "ach_entries",
         "activities",
         "agenda",
         "clearings",
@@ -66,6 +68,8 @@ class Draft:
         self.portals: list[tuple[Any, ...]] = []
         self.counterparties: list[tuple[Any, ...]] = []
         self.transfers: list[tuple[Any, ...]] = []
+        self.ach_answers: list[tuple[Any, ...]] = []
+        self.ach_entries: list[tuple[Any, ...]] = []
         self.settlements: list[tuple[Any, ...]] = []
         self.clearings: list[tuple[Any, ...]] = []
         self.suspense_items: list[tuple[Any, ...]] = []

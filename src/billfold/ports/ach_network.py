@@ -5,9 +5,12 @@ account or tells of an entry that did. Amounts are cents. Texts are what the net
 printable ASCII, upper case.
 """
 
+from collections.abc import Sequence
 from datetime import date, datetime
+from typing import NamedTuple, Protocol
 
 import msgspec
+from typing_extensions import override
 
 CHECKING_CREDIT = "22"
 CHECKING_DEBIT = "27"
@@ -101,3 +104,43 @@ class AchFile(msgspec.Struct, frozen=True, kw_only=True):
     origin_name: str = ""  # at most 23 characters
     reference: str = ""  # at most 8 characters
     batches: tuple[Batch, ...] = ()
+
+
+SHOWN = 100
+"""Mistakes of one file that are told; nobody reads more."""
+
+
+class Mistake(NamedTuple):
+    """One thing that is wrong, and where. Lines and columns count from 1; 0 is the whole file."""
+
+    line: int
+    columns: tuple[int, int] | None
+    reason: str
+
+    @override
+    def __str__(self) -> str:
+        where = f"line {self.line}" if self.line else "file"
+        if self.columns:
+            where += f", columns {self.columns[0]}-{self.columns[1]}"
+        return f"{where}: {self.reason}"
+
+
+class FileRefused(ValueError):  # noqa: N818 - says what happened
+    """Nothing of the file is taken. `mistakes` names lines and reasons, the first hundred."""
+
+    def __init__(self, mistakes: Sequence[Mistake]) -> None:
+        self.mistakes = tuple(mistakes[:SHOWN])
+        super().__init__("; ".join(map(str, self.mistakes[:3])))
+
+
+class AchFormat(Protocol):
+    """How a file is spelled."""
+
+    def read(self, raw: bytes) -> AchFile:
+        """Return what a file says. Raises FileRefused when anything is wrong with it."""
+
+    def write(self, file: AchFile) -> bytes:
+        """Return the file. Raises ValueError for what cannot be written as it is."""
+
+    def text(self, text: str, width: int) -> str:
+        """Return a name or description as the network carries it, cut to `width`."""

@@ -12,6 +12,7 @@ from types import FrameType
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from billfold.adapters.nacha_files import NachaFiles
 from billfold.adapters.simulated_bank import SimulatedBank
 from billfold.engine.bank import Bank
 from billfold.interfaces.auth.app import create_auth_app
@@ -20,6 +21,7 @@ from billfold.interfaces.cli.supervision import end_with_parent
 from billfold.interfaces.customer_api.app import create_customer_app
 from billfold.interfaces.http.late import LateApp
 from billfold.interfaces.http.newsroom import Newsroom, newsroom_of
+from billfold.interfaces.inbound.ach_files import AchGate
 from billfold.interfaces.inbound.receive import receive
 from billfold.interfaces.partner_api.app import (
     build_partner_app,
@@ -28,12 +30,14 @@ from billfold.interfaces.partner_api.app import (
     partner_routes,
 )
 from billfold.interfaces.sandbox import routes as sandbox_routes
-from billfold.interfaces.sandbox.simulation import Address, Sender
+from billfold.interfaces.sandbox.simulation import AchOrder, Address, Sender
 from billfold.kit.collector import calm_collector
 from billfold.kit.logs import configure_logs
 from billfold.kit.settings import Settings
+from billfold.wiring.ach_world import AchWorld
 from billfold.wiring.houses import Houses
 from billfold.wiring.opening import open_bank
+from billfold.wiring.wire_room import WireRoom
 
 if TYPE_CHECKING:
     from litestar import Litestar
@@ -119,21 +123,28 @@ class Simulated:
 
     def __init__(self, correspondent: SimulatedBank) -> None:
         self.correspondent = correspondent
+        self.wires = WireRoom().world
+        self._ach = AchWorld(AchGate(NachaFiles()))
+
+    async def send_ach_entry(self, bank: Bank, key: UUID, order: AchOrder) -> None:
+        """Let an ACH file with one entry arrive. The same key arrives once."""
+        await self._ach.send_entry(bank, key, order)
+
+    async def return_ach_entry(self, bank: Bank, key: UUID, ach_id: UUID, code: str) -> None:
+        """Let an entry that we sent come back. Raises Refused when it has not gone."""
+        await self._ach.return_entry(bank, key, ach_id, code)
+
+    async def change_ach_entry(
+        self, bank: Bank, key: UUID, ach_id: UUID, code: str, corrected: str
+    ) -> None:
+        """Let the other bank correct an entry that we sent. Raises Refused when it has not gone."""
+        await self._ach.change_entry(bank, key, ach_id, code, corrected)
 
     async def send_wire(
         self, bank: Bank, wire_id: UUID, to: Address, amount: int, sender: Sender
     ) -> bool:
-        """Let a wire arrive; tell whether it was booked."""
-        wire = self.correspondent.wire(
-            wire_id,
-            routing_number=to.routing_number,
-            account_number=to.account_number,
-            amount=amount,
-            sender_name=sender.name,
-            sender_account_number=sender.account_number,
-            sender_routing_number=sender.routing_number,
-        )
-        return (await receive(bank, self.correspondent, wire)).status == "COMPLETED"
+        """Let a wire arrive by a file; tell whether it was booked."""
+        return await self.wires.pay(bank, wire_id, to, amount, sender)
 
     async def send_ach_credit(
         self, bank: Bank, ach_id: UUID, to: Address, amount: int, company_name: str

@@ -16,8 +16,8 @@ from tests.adapters.nacha_files.files import (
     files,
 )
 
-from billfold.adapters.nacha_files import NachaRefused, read_file, write_file
-from billfold.ports.ach_network import AchFile, Payment
+from billfold.adapters.nacha_files import read_file, write_file
+from billfold.ports.ach_network import AchFile, FileRefused, Payment
 
 PAYROLL = a_file(
     a_batch(an_entry(1), an_entry(2, addenda=(Payment("THANKS"),))),
@@ -104,7 +104,7 @@ def test_a_mistake_is_told_with_its_line(name: str) -> None:
     lines = list(LINES)
     change(lines)
 
-    with pytest.raises(NachaRefused) as refused:
+    with pytest.raises(FileRefused) as refused:
         read_file("\n".join(lines).encode())
 
     assert [each for each in refused.value.mistakes if each.line == line and told in each.reason], (
@@ -117,7 +117,7 @@ def test_every_mistake_of_a_file_is_told_at_once() -> None:
     for change in (_put(3, 12, "2"), _put(4, 30, "X"), _put(8, 2, "99")):
         change(lines)
 
-    with pytest.raises(NachaRefused) as refused:
+    with pytest.raises(FileRefused) as refused:
         read_file("\n".join(lines).encode())
 
     assert [each.line for each in refused.value.mistakes] == [3, 4, 8]
@@ -126,14 +126,14 @@ def test_every_mistake_of_a_file_is_told_at_once() -> None:
 @settings(max_examples=50)
 @given(st.integers(0, len(write_file(PAYROLL)) - 2))
 def test_a_file_cut_anywhere_is_refused(at: int) -> None:
-    with pytest.raises(NachaRefused):
+    with pytest.raises(FileRefused):
         read_file(write_file(PAYROLL)[:at])
 
 
 @settings(max_examples=50)
 @given(st.binary(max_size=400))
 def test_no_bytes_break_the_reader(raw: bytes) -> None:
-    with pytest.raises(NachaRefused):
+    with pytest.raises(FileRefused):
         read_file(raw)
 
 
@@ -141,7 +141,7 @@ def test_a_byte_that_is_not_ascii_is_told_with_its_line() -> None:
     lines = list(LINES)
     lines[2] = lines[2].replace("BETA", "BÉTA")
 
-    with pytest.raises(NachaRefused) as refused:
+    with pytest.raises(FileRefused) as refused:
         read_file("\n".join(lines).encode())
 
     assert refused.value.mistakes[0].line == 3

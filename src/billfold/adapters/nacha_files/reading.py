@@ -9,9 +9,19 @@ from stdnum.us import rtn
 
 from billfold.adapters.nacha_files import layout
 from billfold.adapters.nacha_files.layout import Record, Unreadable
-from billfold.adapters.nacha_files.mistakes import SHOWN, Mistake, NachaRefused
 from billfold.adapters.nacha_files.sums import directions_of, sums_of_batch, sums_of_file
-from billfold.ports.ach_network import AchFile, Addenda, Batch, Change, Entry, Payment, Return
+from billfold.ports.ach_network import (
+    SHOWN,
+    AchFile,
+    Addenda,
+    Batch,
+    Change,
+    Entry,
+    FileRefused,
+    Mistake,
+    Payment,
+    Return,
+)
 
 _ONE_ADDENDA = frozenset({"CCD", "PPD", "WEB", "COR"})
 _CODES = frozenset(f"{kind}{what}" for kind in "2345" for what in "1234678") | {"55", "56"}
@@ -21,7 +31,7 @@ _ADDENDA = {"05": layout.PAYMENT, "98": layout.CHANGE, "99": layout.RETURN}
 def read_file(raw: bytes) -> AchFile:
     """Return what the file says.
 
-    Lines may end in LF or CRLF. Raises NachaRefused when anything is wrong: a record out of place,
+    Lines may end in LF or CRLF. Raises FileRefused when anything is wrong: a record out of place,
     a field that does not hold what it should, a sum that does not agree, a file cut in half.
     """
     lines = _lines_of(raw)
@@ -33,7 +43,7 @@ def read_file(raw: bytes) -> AchFile:
     else:
         reader.end(len(lines))
     if reader.mistakes:
-        raise NachaRefused(reader.mistakes)
+        raise FileRefused(reader.mistakes)
     return reader.file()
 
 
@@ -42,10 +52,10 @@ def _lines_of(raw: bytes) -> list[str]:
         text = raw.decode("ascii")
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
-        raise NachaRefused([Mistake(line, None, "holds a byte that is not ASCII")]) from None
+        raise FileRefused([Mistake(line, None, "holds a byte that is not ASCII")]) from None
     lines = text.replace("\r\n", "\n").removesuffix("\n").split("\n")
     if not text.strip():
-        raise NachaRefused([Mistake(0, None, "is empty")])
+        raise FileRefused([Mistake(0, None, "is empty")])
     return lines
 
 

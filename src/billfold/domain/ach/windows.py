@@ -37,6 +37,14 @@ NEXT_DAY = Window("next-day", time(2, 15), time(8, 30))
 WINDOWS = (*SAME_DAY, NEXT_DAY)
 
 
+HELD_DAYS = {"CCD": 3, "PPD": 5, "WEB": 5}
+"""Banking days after settlement for which what a debit brought may not leave again."""
+ANSWERS_BY = time(7)
+"""When returns of a day are in (ET), before business opens."""
+REVERSAL_DAYS = 5
+"""Banking days after settlement within which its originator may reverse an entry."""
+
+
 class Schedule(msgspec.Struct, frozen=True, kw_only=True):
     """The way of one entry. `settled_at` is when it counts as settled on our side."""
 
@@ -88,3 +96,38 @@ def _first_window(now: datetime, sent_on: date) -> Window:
         if now < et_instant(sent_on, window.deadline):
             return window
     raise AssertionError("what is taken before noon meets a window of its day")
+
+
+def held_until(effective_on: date, sec_code: str, calendars: Calendars) -> datetime:
+    """Return the instant until which the money of a debit stays."""
+    return et_instant(calendars.add_fed_days(effective_on, HELD_DAYS[sec_code]), NEXT_DAY.settles)
+
+
+def reversible_until(effective_on: date, calendars: Calendars) -> date:
+    """Return the last day on which an entry that settled on this day may be reversed."""
+    return calendars.add_fed_days(effective_on, REVERSAL_DAYS)
+
+
+def next_deadline(now: datetime, calendars: Calendars) -> datetime:
+    """Return the first deadline strictly after `now`, whatever the window: answers take any."""
+    today = et_date(now)
+    if calendars.is_fed_day(today):
+        for window in (NEXT_DAY, *SAME_DAY):
+            deadline = et_instant(today, window.deadline)
+            if now < deadline:
+                return deadline
+    return et_instant(calendars.next_fed_day(today), NEXT_DAY.deadline)
+
+
+def same_day_mark(due_at: datetime | None, effective_on: date | None) -> str:
+    """Return the descriptive date of entries for a same-day window (SD1300), "" of others."""
+    if effective_on is None:
+        return ""
+    deadlines = {et_instant(effective_on, window.deadline): window for window in SAME_DAY}
+    window = deadlines.get(due_at) if due_at is not None else None
+    return "" if window is None else f"SD{window.settles:%H%M}"
+
+
+def answered_at(settled_at: datetime, calendars: Calendars) -> datetime:
+    """Return when banks that return an entry at once do so: early on the next banking day."""
+    return et_instant(calendars.next_fed_day(et_date(settled_at)), ANSWERS_BY)

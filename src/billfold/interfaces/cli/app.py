@@ -19,6 +19,7 @@ from billfold.interfaces.cli import (
     custody,
     database,
     doctor,
+    files,
     listen,
     market,
     partners,
@@ -31,6 +32,7 @@ from billfold.interfaces.cli import (
     sandbox,
     suspense,
     trigger,
+    wires,
 )
 from billfold.interfaces.cli.ground import CannotGoOn, Ground
 from billfold.interfaces.cli.shown import complain, example
@@ -46,12 +48,14 @@ _GROUPS = {
     "suspense": suspense.app,
     "clock": clock.app,
     "migrate": database.app,
+    "files": files.app,
     "partner": partners.app,
     "people": people.app,
     "pocket": pockets.app,
     "review": review.app,
     "market": market.market,
     "calendar": market.calendar,
+    "wires": wires.app,
     "openapi": reference.openapi,
 }
 

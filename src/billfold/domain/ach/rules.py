@@ -1,0 +1,62 @@
+"""The network's rules and what an entry is, for whoever decides: nothing here reads a row."""
+
+from billfold.domain.ach.changes import CHANGE_CODES, Correction, correction_of
+from billfold.domain.ach.returns import RETURN_REASONS, may_present_again, returnable_until
+from billfold.domain.ach.risk import History, concern
+from billfold.domain.ach.types import (
+    CREDIT,
+    DEBIT,
+    LINE_WIDTH,
+    MOST_CENTS,
+    ORIGINATION,
+    RECEIVING,
+    SEC_CODES,
+    AchEntry,
+    Answered,
+    Incoming,
+    answered,
+    check_digit,
+)
+from billfold.domain.ach.windows import (
+    WINDOWS,
+    Schedule,
+    Window,
+    answered_at,
+    held_until,
+    next_deadline,
+    reversible_until,
+    same_day_mark,
+    schedule,
+)
+
+__all__ = [
+    "CHANGE_CODES",
+    "CREDIT",
+    "DEBIT",
+    "LINE_WIDTH",
+    "MOST_CENTS",
+    "ORIGINATION",
+    "RECEIVING",
+    "RETURN_REASONS",
+    "SEC_CODES",
+    "WINDOWS",
+    "AchEntry",
+    "Answered",
+    "Correction",
+    "History",
+    "Incoming",
+    "Schedule",
+    "Window",
+    "answered",
+    "answered_at",
+    "check_digit",
+    "concern",
+    "correction_of",
+    "held_until",
+    "may_present_again",
+    "next_deadline",
+    "returnable_until",
+    "reversible_until",
+    "same_day_mark",
+    "schedule",
+]

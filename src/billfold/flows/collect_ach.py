@@ -1,0 +1,74 @@
+"""A debit that we sent settles: its money is booked, and held until most returns have come."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+from uuid import UUID
+
+from billfold.domain.ach.rules import AchEntry
+from billfold.flows.command import Books, Command, Context, Outcome, book_of
+from billfold.flows.day_end import start_moving
+from billfold.flows.originate_ach import show
+from billfold.flows.receive import take_in
+from billfold.flows.send_ach import alter
+from billfold.kit.errors import NotFound
+
+if TYPE_CHECKING:
+    from billfold.flows.book import Book
+    from billfold.flows.holdings import PocketBook
+
+
+class CollectAch(Command, frozen=True, kw_only=True):
+    """The debit has settled with the rail. Looks at it."""
+
+    needs_names: ClassVar[bool] = False
+
+    ach_id: UUID
+
+
+def collect_ach(books: Books, cmd: CollectAch, ctx: Context) -> Outcome:
+    """Take the money in and invest it; none when the debit came back before it settled.
+
+    Of a pocket that was closed meanwhile nothing is booked: NO_POCKET, and the money is held in
+    suspense by whoever asks.
+    """
+    book = book_of(books, cmd.customers[0])
+    entry = book.seen.get(cmd.ach_id)
+    if not isinstance(entry, AchEntry) or entry.pocket_id is None:
+        raise NotFound
+    if entry.status not in {"IN_TRANSIT", "PROCESSED"} or entry.journal_no is not None:
+        return {"status": entry.status}
+    pocket = book.pockets[entry.pocket_id]
+    if pocket.status == "CLOSED":
+        return {"status": "NO_POCKET", "amount": entry.amount}
+    start_moving(book, pocket, ctx)
+    journal_no = book.begin(
+        "deposit", command_id=ctx.command_id, now=ctx.now, business_date=ctx.business_date,
+        settles_on=ctx.settles_on,
+    )  # fmt: skip
+    leg_no = book.post(book.house_account("rail:ach"), pocket.bank, entry.amount)
+    take_in(book, pocket, ctx, entry.amount)
+    settles_at = max(entry.settled_at or book.booked_at, book.booked_at)
+    show(book, pocket, ctx, entry, leg_no, direction="CREDIT", settles_at=settles_at)
+    book.close()
+    _hold(book, pocket, entry)
+    alter(book, entry, ctx, journal_no=journal_no)
+    return {"status": "BOOKED"}
+
+
+def _hold(book: Book, pocket: PocketBook, entry: AchEntry) -> None:
+    """The lien has the id of the entry, so that a return finds it."""
+    until = entry.held_until
+    if until is not None and until > book.booked_at:
+        pocket.liens.append((entry.amount, until))
+        book.draft.liens.append(
+            (book.customer_id, entry.ach_id, entry.pocket_id, entry.amount, until, "ACH")
+        )
+
+
+def lift(book: Book, pocket: PocketBook, entry: AchEntry) -> None:
+    """End the hold on the money of a debit, if it still runs."""
+    lien = (entry.amount, entry.held_until)
+    if entry.held_until is not None and lien in pocket.liens:
+        pocket.liens.remove((entry.amount, entry.held_until))
+        book.change("lien", entry.ach_id, until=book.booked_at)

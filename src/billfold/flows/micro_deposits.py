@@ -1,0 +1,57 @@
+"""Two small credits by which the owner of an account shows that it is his. The house pays them."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+from uuid import UUID
+
+from billfold.domain.ach import rules as ach
+from billfold.domain.ach.rules import AchEntry
+from billfold.flows.command import Books, Command, Context, Outcome, book_of
+from billfold.flows.originate_ach import IDENTIFICATION_WIDTH, keep_entry, let_through
+
+PURPOSE = "ACCTVERIFY"
+"""What the network wants micro-deposits to be called."""
+
+
+class SendMicroDeposits(Command, frozen=True, kw_only=True):
+    """Send these amounts (cents) to a counterparty's account. The customer is the house."""
+
+    needs_names: ClassVar[bool] = False
+
+    counterparty_id: UUID
+    amounts: tuple[int, ...]
+    routing_number: str
+    account_number: str
+    account_type: str
+    party_name: str
+    company_name: str
+
+
+def send_micro_deposits(books: Books, cmd: SendMicroDeposits, ctx: Context) -> Outcome:
+    """Pay out of `promotions` and let the entries wait for their window."""
+    book = book_of(books, cmd.customers[0])
+    ach_ids = []
+    for amount in cmd.amounts:
+        times = ach.schedule(ctx.now, amount, ctx.calendars, is_credit=True)
+        journal_no = book.begin(
+            "ach", command_id=ctx.command_id, now=ctx.now, business_date=book.business_date,
+            settles_on=times.effective_on,
+        )  # fmt: skip
+        book.post(book.house_account("promotions"), book.house_account("rail:ach"), amount)
+        book.close()
+        ach_id = ctx.ids.next()
+        entry = AchEntry(
+            customer_id=book.customer_id, ach_id=ach_id, pocket_id=None, partner_id=None,
+            way=ach.ORIGINATION, direction=ach.CREDIT, status="PENDING", sec_code="PPD",
+            company_name=cmd.company_name, description=PURPOSE, amount=amount,
+            counterparty_id=cmd.counterparty_id, routing_number=cmd.routing_number,
+            account_number=cmd.account_number, account_type=cmd.account_type,
+            party_name=cmd.party_name,
+            identification=ach_id.hex[:IDENTIFICATION_WIDTH].upper(),
+            journal_no=journal_no, created_at=ctx.now, updated_at=ctx.now,
+        )  # fmt: skip
+        entry = let_through(book, entry, times, ctx)
+        keep_entry(book, entry)
+        ach_ids.append(str(ach_id))
+    return {"ach_ids": ach_ids}

@@ -1,0 +1,135 @@
+"""What a receiving bank says of an entry that we sent: it comes back, or is to be put right."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, ClassVar
+from uuid import UUID
+
+from billfold.domain.ach import rules as ach
+from billfold.domain.ach.rules import AchEntry
+from billfold.domain.events import kinds
+from billfold.flows.collect_ach import lift
+from billfold.flows.command import Books, Command, Context, Outcome, book_of
+from billfold.flows.day_end import start_moving
+from billfold.flows.originate_ach import show
+from billfold.flows.owing import pay_back
+from billfold.flows.receive import take_in
+from billfold.flows.send_ach import alter, tell
+from billfold.kit.dates import et_date
+from billfold.kit.errors import NotFound
+
+if TYPE_CHECKING:
+    from billfold.flows.book import Book
+
+NOT_OURS, AGAIN, LATE = "R69", "R67", "R68"
+"""Why we do not accept a return: it fits no entry, there has been one, its time was over."""
+_LIVE = frozenset({"IN_TRANSIT", "PROCESSED"})
+
+
+class ReturnAch(Command, frozen=True, kw_only=True):
+    """An entry that we sent comes back. Looks at it. `trace` is the return's own number."""
+
+    needs_names: ClassVar[bool] = False
+
+    ach_id: UUID
+    code: str
+    amount: int
+    trace: str
+    arrived_at: datetime
+
+
+class NoteAchChange(Command, frozen=True, kw_only=True):
+    """The receiving bank says what to put right in entries to come. Looks at the entry."""
+
+    needs_names: ClassVar[bool] = False
+
+    ach_id: UUID
+    code: str
+    corrected: str
+
+
+def return_ach(books: Books, cmd: ReturnAch, ctx: Context) -> Outcome:
+    """Take back what the entry moved, and say so.
+
+    Answers FAILED; NOT_ACCEPTED with the code under which the return is sent back itself; or
+    NO_POCKET when the pocket of a credit is closed, so that its money has no place.
+    """
+    book = book_of(books, cmd.customers[0])
+    entry = book.seen.get(cmd.ach_id)
+    if not isinstance(entry, AchEntry):
+        raise NotFound
+    objection = _objection(entry, cmd, ctx)
+    if objection is not None:
+        return {"status": "NOT_ACCEPTED", "code": objection}
+    where = "FAILED"
+    if entry.journal_no is not None:
+        where = _undo_money(book, entry, ctx, cmd.trace)
+    alter(book, entry, ctx, status="FAILED", return_code=cmd.code,
+          reason=ach.RETURN_REASONS[cmd.code].words)  # fmt: skip
+    tell(book, ctx, entry, kinds.ACH_OUT_REJECTED)
+    return {"status": where, "amount": entry.amount, "direction": entry.direction}
+
+
+def note_ach_change(books: Books, cmd: NoteAchChange, ctx: Context) -> Outcome:
+    """Keep what is to be put right with the entry it is about."""
+    book = book_of(books, cmd.customers[0])
+    entry = book.seen.get(cmd.ach_id)
+    if not isinstance(entry, AchEntry):
+        raise NotFound
+    alter(book, entry, ctx, change_code=cmd.code, corrected=cmd.corrected)
+    told = None if entry.counterparty_id is None else str(entry.counterparty_id)
+    return {"counterparty_id": told}
+
+
+def _objection(entry: AchEntry, cmd: ReturnAch, ctx: Context) -> str | None:
+    """Return the code of a return that is not accepted, None for one that is."""
+    if entry.status == "FAILED":
+        return AGAIN
+    if entry.status not in _LIVE or entry.amount != cmd.amount:
+        return NOT_OURS
+    if entry.settles_at is None:
+        return None
+    until = ach.returnable_until(cmd.code, et_date(entry.settles_at), ctx.calendars)
+    return LATE if until is not None and cmd.arrived_at > until else None
+
+
+def _undo_money(book: Book, entry: AchEntry, ctx: Context, trace: str) -> str:
+    if entry.pocket_id is None:
+        _undo_in_house(book, entry, ctx)
+        return "FAILED"
+    pocket = book.pockets[entry.pocket_id]
+    if pocket.status == "CLOSED" and entry.direction == ach.CREDIT:
+        return "NO_POCKET"
+    start_moving(book, pocket, ctx)
+    book.begin(
+        "return", command_id=ctx.command_id, now=ctx.now, business_date=ctx.business_date,
+        settles_on=ctx.settles_on, reverses=entry.journal_no,
+    )  # fmt: skip
+    rail = book.house_account("rail:ach")
+    if entry.direction == ach.CREDIT:
+        leg_no = book.post(rail, pocket.bank, entry.amount)
+        take_in(book, pocket, ctx, entry.amount)
+        shown, title = "CREDIT", "ACH payment returned"
+    else:
+        lift(book, pocket, entry)
+        leg_no = pay_back(
+            book, pocket, ctx, entry.amount, to=rail, price_of=ctx.t1_bid,
+            settles_on=ctx.settles_on,
+        )  # fmt: skip
+        shown, title = "DEBIT", "ACH collection returned"
+    show(book, pocket, ctx, entry, leg_no, direction=shown, settles_at=book.booked_at,
+         title=title, trace_number=trace)  # fmt: skip
+    book.close()
+    return "FAILED"
+
+
+def _undo_in_house(book: Book, entry: AchEntry, ctx: Context) -> None:
+    """A micro-deposit comes back to the house."""
+    day = book.business_date
+    book.begin(
+        "return", command_id=ctx.command_id, now=ctx.now, business_date=day, settles_on=day,
+        reverses=None,
+    )  # fmt: skip
+    book.post(book.house_account("rail:ach"), book.house_account("promotions"), entry.amount)
+    book.close()

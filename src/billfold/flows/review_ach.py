@@ -1,0 +1,75 @@
+"""A person decides about an entry that the review held back, or calls back one that waits."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+from uuid import UUID
+
+import msgspec
+
+from billfold.domain.ach import rules as ach
+from billfold.domain.ach.rules import AchEntry
+from billfold.domain.events import kinds
+from billfold.flows.command import Books, Command, Context, Outcome, book_of
+from billfold.flows.day_end import start_moving
+from billfold.flows.originate_ach import let_through, show
+from billfold.flows.receive import take_in
+from billfold.flows.send_ach import alter, tell
+from billfold.kit.errors import NotFound, Refused
+
+_CHANGED = (
+    "status", "reason", "due_at", "effective_on", "settles_at", "settled_at", "held_until",
+)  # fmt: skip
+
+
+class ReviewAch(Command, frozen=True, kw_only=True):
+    """Decide APPROVED, REJECTED or CANCELLED. Looks at the entry."""
+
+    needs_names: ClassVar[bool] = False
+
+    ach_id: UUID
+    decision: str
+    reason: str | None = None
+
+
+def review_ach(books: Books, cmd: ReviewAch, ctx: Context) -> Outcome:
+    """Let the entry go, or give back what it took. Refuses: ach-origination-not-pending.
+
+    CANCELLED is also for an approved entry that no file holds yet.
+    """
+    book = book_of(books, cmd.customers[0])
+    entry = book.seen.get(cmd.ach_id)
+    if not isinstance(entry, AchEntry):
+        raise NotFound
+    waits = cmd.decision == "CANCELLED" and entry.status == "APPROVED" and entry.file_id is None
+    if entry.status != "PENDING" and not waits:
+        raise Refused("ach-origination-not-pending", f"The origination is {entry.status}.")
+    if cmd.decision == "APPROVED":
+        times = ach.schedule(
+            ctx.now, entry.amount, ctx.calendars, is_credit=entry.direction == ach.CREDIT
+        )
+        passed = msgspec.structs.asdict(let_through(book, entry, times, ctx))
+        alter(book, entry, ctx, **{name: passed[name] for name in _CHANGED})
+    else:
+        _give_back(books, entry, ctx)
+        alter(book, entry, ctx, status=cmd.decision, reason=cmd.reason or entry.reason)
+        tell(book, ctx, entry, kinds.ACH_OUT_REJECTED)
+    return {"ach_id": str(cmd.ach_id), "status": cmd.decision}
+
+
+def _give_back(books: Books, entry: AchEntry, ctx: Context) -> None:
+    """What was taken for a credit is a deposit again."""
+    if entry.journal_no is None or entry.pocket_id is None:
+        return
+    book = book_of(books, entry.customer_id)
+    pocket = book.pockets[entry.pocket_id]
+    start_moving(book, pocket, ctx)
+    book.begin(
+        "return", command_id=ctx.command_id, now=ctx.now, business_date=ctx.business_date,
+        settles_on=ctx.settles_on, reverses=entry.journal_no,
+    )  # fmt: skip
+    leg_no = book.post(book.house_account("rail:ach"), pocket.bank, entry.amount)
+    take_in(book, pocket, ctx, entry.amount)
+    show(book, pocket, ctx, entry, leg_no, direction="CREDIT", settles_at=book.booked_at,
+         title="ACH payment not sent")  # fmt: skip
+    book.close()

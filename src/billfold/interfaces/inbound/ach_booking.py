@@ -1,0 +1,301 @@
+"""The entries of a file, once it has been found right: each is booked where it belongs.
+
+Three kinds: entries for our portals, entries of ours that come back, and changes to be noted. What
+reaches nobody is held in suspense. Names are looked up for many entries at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from datetime import datetime
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+import msgspec
+
+from billfold.domain import ach, agenda, suspense
+from billfold.domain.ach import AchEntry, Answered, Incoming, files
+from billfold.domain.agenda import Appointment
+from billfold.engine.due_work import house_id
+from billfold.engine.many import AT_ONCE, submit_many
+from billfold.engine.unclaimed import hold_unclaimed
+from billfold.flows.originate_ach import WINDOW, window_at
+from billfold.flows.receive_ach import NO_ACCOUNT, ReceiveAch
+from billfold.flows.return_ach import NOT_OURS, NoteAchChange, ReturnAch
+from billfold.interfaces.inbound.ach_checks import DISHONOURED, Line, lines_of
+from billfold.interfaces.inbound.ach_counterparties import correct, fail_verification
+from billfold.kit.ids import command_id
+from billfold.ports.ach_network import AchFile, Return
+
+if TYPE_CHECKING:
+    from billfold.engine.bank import Bank
+    from billfold.engine.job import Answer
+    from billfold.flows.command import Command
+
+SUSPENSE_RETURN = "ach.suspense_return"
+"""The kind of appointment at which an answer is made for what has left suspense."""
+SHOWN = 1_000
+"""Entries of one file that its report names: those that did not simply go well."""
+
+_PORTALS = """
+SELECT d.value, d.customer_id, p.portal_id, p.pocket_id
+  FROM directory d JOIN portal p ON p.customer_id = d.customer_id AND p.portal_id = d.object_id
+ WHERE d.kind = 'account' AND d.value = ANY($1::text[])
+"""
+
+
+class Told(msgspec.Struct):
+    """What became of a file, as its report says. Amounts are cents."""
+
+    entries: int = 0
+    credits: int = 0
+    debits: int = 0
+    taken: int = 0
+    sent_back: int = 0
+    held: int = 0
+    returns: int = 0
+    changes: int = 0
+    lines: list[dict[str, Any]] = []
+
+    def name(self, line: Line, outcome: str, code: str | None = None) -> None:
+        """Name an entry with what became of it."""
+        if len(self.lines) < SHOWN:
+            self.lines.append(
+                {"line": line.number, "trace": line.entry.trace, "outcome": outcome, "code": code}
+            )
+
+
+class Booking:
+    """Books one file."""
+
+    def __init__(self, bank: Bank, file_id: UUID, arrived_at: datetime) -> None:
+        self._bank = bank
+        self._file_id = file_id
+        self._arrived_at = arrived_at
+        self.told = Told()
+
+    async def book(self, file: AchFile) -> Told:
+        """Book everything the file says. What has been booked before stays as it is."""
+        waiting = lines_of(file)
+        while lot := list(islice(waiting, AT_ONCE)):
+            self._count(lot)
+            await self._receive([each for each in lot if each.entry.code[1] not in "16"], file)
+            await self._take_back([each for each in lot if each.returned is not None])
+            await self._note([each for each in lot if each.changed is not None])
+        return self.told
+
+    def _count(self, lot: Sequence[Line]) -> None:
+        self.told.entries += len(lot)
+        for each in lot:
+            if each.entry.is_debit:
+                self.told.debits += each.entry.amount
+            else:
+                self.told.credits += each.entry.amount
+
+    # -- for our portals ---------------------------------------------------------------
+
+    async def _receive(self, lot: Sequence[Line], file: AchFile) -> None:
+        accounts = [f"{each.entry.routing_number}:{each.entry.account_number}" for each in lot]
+        rows = await self._bank.pool.fetch(_PORTALS, list(set(accounts))) if lot else []
+        portals = {row["value"]: row for row in rows}
+        known, commands = [], list[ReceiveAch]()
+        for line, account in zip(lot, accounts, strict=True):
+            portal = portals.get(account)
+            if portal is None:
+                await self._nobody(line)
+                continue
+            incoming = line.incoming
+            ach_id = _entry_id(incoming, file)
+            known.append(line)
+            commands.append(
+                ReceiveAch(
+                    caller="ach-file", key=self._key(line), customers=(portal["customer_id"],),
+                    ach_id=ach_id, file_id=self._file_id, portal_id=portal["portal_id"],
+                    pocket_id=portal["pocket_id"], entry=incoming, looks_at=(ach_id,),
+                )
+            )  # fmt: skip
+        async for line, answer in self._submit(known, commands):
+            if answer.outcome["status"] == "COMPLETED":
+                self.told.taken += 1
+            else:
+                self.told.sent_back += 1
+                self.told.name(line, "SENT_BACK", answer.outcome["code"])
+
+    async def _nobody(self, line: Line) -> None:
+        """Hold what reaches no portal; a prenote moves nothing and is answered at once."""
+        incoming = line.incoming
+        told = ach.answered(incoming, NO_ACCOUNT, bank=self._ours)
+        if incoming.is_prenote:
+            await answer_soon(self._bank, self._key(line), told)
+            self.told.sent_back += 1
+            self.told.name(line, "SENT_BACK", NO_ACCOUNT)
+            return
+        await self._hold(line, incoming.direction, "There is no account of this number.", told)
+
+    # -- of ours, coming back ------------------------------------------------------------
+
+    async def _take_back(self, lot: Sequence[Line]) -> None:
+        if not lot:
+            return
+        ours = await self._originals(lot)
+        known, commands = [], list[ReturnAch]()
+        for line in lot:
+            returned = line.returned
+            assert returned is not None
+            entry = ours.get(returned.original_trace)
+            if entry is None or returned.reason in DISHONOURED:
+                await self._object(line, returned, NOT_OURS)
+                continue
+            known.append(line)
+            commands.append(
+                ReturnAch(
+                    caller="ach-file", key=self._key(line), customers=(entry.customer_id,),
+                    ach_id=entry.ach_id, code=returned.reason, amount=line.entry.amount,
+                    trace=line.entry.trace, arrived_at=self._arrived_at,
+                    looks_at=(entry.ach_id,),
+                )
+            )  # fmt: skip
+        async for line, answer in self._submit(known, commands):
+            await self._came_back(line, answer.outcome, ours)
+
+    async def _came_back(
+        self, line: Line, outcome: dict[str, Any], ours: dict[str, AchEntry]
+    ) -> None:
+        returned = line.returned
+        assert returned is not None
+        if outcome["status"] == "NOT_ACCEPTED":
+            await self._object(line, returned, outcome["code"])
+            return
+        self.told.returns += 1
+        self.told.name(line, "RETURNED", returned.reason)
+        entry = ours[returned.original_trace]
+        if outcome["status"] == "NO_POCKET":
+            await self._hold(line, "CREDIT", "The pocket it was paid from is closed.", None)
+        if entry.pocket_id is None:
+            await fail_verification(self._bank, entry, returned.reason)
+
+    async def _object(self, line: Line, returned: Return, code: str) -> None:
+        """Hold the money of a return that does not hold, and send it back with a reason."""
+        direction = "DEBIT" if line.entry.is_debit else "CREDIT"
+        told = None
+        if returned.reason not in DISHONOURED:
+            told = _dishonoured(line, returned, code)
+        why = f"A return under {returned.reason} that fits no payment ({code})."
+        await self._hold(line, direction, why, told, code=code)
+
+    # -- changes -------------------------------------------------------------------------
+
+    async def _note(self, lot: Sequence[Line]) -> None:
+        if not lot:
+            return
+        ours = await self._originals(lot)
+        known, commands = [], list[NoteAchChange]()
+        for line in lot:
+            changed = line.changed
+            assert changed is not None
+            entry = ours.get(changed.original_trace)
+            if entry is None:
+                self.told.name(line, "FITS_NO_ENTRY", changed.code)
+                continue
+            known.append(line)
+            commands.append(
+                NoteAchChange(
+                    caller="ach-file", key=self._key(line), customers=(entry.customer_id,),
+                    ach_id=entry.ach_id, code=changed.code, corrected=changed.corrected,
+                    looks_at=(entry.ach_id,),
+                )
+            )  # fmt: skip
+        async for line, _ in self._submit(known, commands):
+            changed = line.changed
+            assert changed is not None
+            entry = ours[changed.original_trace]
+            correction = ach.correction_of(changed.code, changed.corrected)
+            await correct(self._bank, entry, correction, key=self._key(line))
+            self.told.changes += 1
+            self.told.name(line, "NOTED", changed.code)
+
+    # -- alike ---------------------------------------------------------------------------
+
+    @property
+    def _ours(self) -> str:
+        return self._bank.settings.bank_routing_number[:8]
+
+    def _key(self, line: Line) -> UUID:
+        return command_id(f"ach-line:{line.number}", self._file_id)
+
+    async def _originals(self, lot: Sequence[Line]) -> dict[str, AchEntry]:
+        traces = [
+            told.original_trace
+            for each in lot
+            if (told := each.returned or each.changed) is not None
+        ]
+        return await ach.find_by_traces(self._bank.pool, traces)
+
+    async def _submit(
+        self, lines: Sequence[Line], commands: Sequence[Command]
+    ) -> AsyncIterator[tuple[Line, Answer]]:
+        at = iter(lines)
+        async for _, answer in submit_many(self._bank, commands):
+            yield next(at), answer
+
+    async def _hold(
+        self, line: Line, direction: str, why: str, told: Answered | None, code: str | None = None
+    ) -> None:
+        incoming = line.incoming
+        details = {
+            "company_name": incoming.company,
+            "company_entry_description": incoming.purpose,
+            "individual_identification_number": incoming.identification or None,
+            "trace_number": incoming.trace,
+            "ach_direction": ach.RECEIVING,
+            "account_number": incoming.account_number,
+            "description": incoming.purpose,
+            "answer": None if told is None else msgspec.to_builtins(told),
+        }
+        item_id = command_id("ach-unclaimed", self._key(line))
+        await hold_unclaimed(self._bank, item_id, direction, line.entry.amount, why, details)
+        self.told.held += 1
+        self.told.name(line, "HELD", code or (told.reason if told else None))
+
+
+async def answer_soon(bank: Bank, answer_id: UUID, told: Answered) -> None:
+    """Let an answer wait for the next window."""
+    now, house = await bank.now(), house_id(bank.seed)
+    due_at = ach.next_deadline(now, bank.calendars)
+    await files.put_answer(bank.pool, answer_id, house, told, due_at=due_at, now=now)
+    await agenda.make(bank.pool, [Appointment(WINDOW, window_at(due_at), None, due_at)])
+
+
+async def answer_from_suspense(bank: Bank, at: Appointment) -> None:
+    """Send back what the house held: the money has left suspense."""
+    item = await suspense.get_item(bank.pool, at.object_id)
+    told = msgspec.json.decode(item.details).get("answer")
+    if told is not None:
+        await answer_soon(bank, item.item_id, msgspec.convert(told, Answered))
+
+
+def _entry_id(entry: Incoming, file: AchFile) -> UUID:
+    """Return the id of an entry: the same when another file brings it again on its day."""
+    return command_id("ach-entry", f"{entry.trace}:{file.created_at:%Y%m%d}")
+
+
+def _dishonoured(line: Line, returned: Return, code: str) -> Answered:
+    """Return the entry that refuses a return: it repeats the return's number, date and reason."""
+    entry, day = line.entry, line.batch.settlement_day or 0
+    return Answered(
+        reason=code,
+        code=entry.code,
+        routing_number=line.batch.bank + ach.check_digit(line.batch.bank),
+        account_number=entry.account_number,
+        amount=entry.amount,
+        name=entry.name,
+        identification=entry.identification,
+        original_trace=returned.original_trace,
+        original_bank=returned.original_bank,
+        entry_class=line.batch.entry_class,
+        company=line.batch.company,
+        company_id=line.batch.company_id,
+        purpose=line.batch.purpose,
+        information=f"{entry.trace}{day:03}{returned.reason[1:]}",
+    )

@@ -1,0 +1,50 @@
+"""What the network tells of an account is told to the counterparty it belongs to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from billfold.flows.verify_counterparty import CorrectAccount, FailVerification
+from billfold.kit.ids import command_id
+
+if TYPE_CHECKING:
+    from billfold.domain.ach import AchEntry, Correction
+    from billfold.engine.bank import Bank
+
+CALLER = "ach-file"
+
+
+async def correct(bank: Bank, entry: AchEntry, correction: Correction, *, key: UUID) -> None:
+    """Let entries to come go where a notification of change says."""
+    owner = await _owner(bank, entry)
+    if owner is not None and entry.counterparty_id is not None:
+        await bank.engine.submit(
+            CorrectAccount(
+                caller=CALLER, key=command_id("correct", key), customers=(owner,),
+                counterparty_id=entry.counterparty_id, correction=correction,
+                looks_at=(entry.counterparty_id,),
+            )
+        )  # fmt: skip
+
+
+async def fail_verification(bank: Bank, entry: AchEntry, code: str) -> None:
+    """A micro-deposit came back: the account is not what it was said to be."""
+    owner = await _owner(bank, entry)
+    if owner is not None and entry.counterparty_id is not None:
+        await bank.engine.submit(
+            FailVerification(
+                caller=CALLER, key=command_id("fail", entry.ach_id), customers=(owner,),
+                counterparty_id=entry.counterparty_id,
+                reason=f"A micro-deposit came back under {code}.",
+                looks_at=(entry.counterparty_id,),
+            )
+        )  # fmt: skip
+
+
+async def _owner(bank: Bank, entry: AchEntry) -> UUID | None:
+    """Return the customer of an entry's counterparty: not the house, which pays micro-deposits."""
+    if entry.counterparty_id is None:
+        return None
+    found = await bank.directory.find("counterparty", entry.counterparty_id)
+    return None if found is None else found.customer_id

@@ -1,0 +1,102 @@
+"""The ACH network of a sandbox: simulated banks take our files and send us theirs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from billfold.adapters import simulated_ach
+from billfold.adapters.exchange_folders import ExchangeFolders
+from billfold.adapters.nacha_files import as_text, read_file, write_file
+from billfold.adapters.simulated_ach import Order, Sent
+from billfold.domain import ach, rails
+from billfold.kit.dates import ET
+from billfold.kit.errors import Refused
+from billfold.kit.ids import digits
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from billfold.domain.agenda import Appointment
+    from billfold.engine.bank import Bank
+    from billfold.interfaces.inbound.ach_files import AchGate
+    from billfold.interfaces.sandbox.simulation import AchOrder
+    from billfold.ports.ach_network import AchFile
+
+
+class AchWorld:
+    """Everybody else on the network of one sandbox."""
+
+    def __init__(self, gate: AchGate) -> None:
+        self._gate = gate
+
+    async def answer(self, bank: Bank, at: Appointment) -> None:
+        """Answer a file of ours as its receiving banks do, and let the answer arrive."""
+        file = await rails.find_file(bank.pool, at.object_id)
+        other = _other_side(bank)
+        waiting = {each.name: each.content for each in await other.arrived()}
+        content = waiting.get(file.name) or await rails.read_content(bank.pool, file.file_id)
+        made = simulated_ach.answer_to(read_file(content), await _clock(bank))
+        if made is not None:
+            await other.hand_over(f"RETURNS-{file.name}", write_file(made))
+        await other.put_away(file.name, report=b"{}")
+        await self._gate.take(bank)
+
+    async def return_entry(self, bank: Bank, key: UUID, ach_id: UUID, code: str) -> None:
+        """Let an entry that we sent come back now."""
+        sent = await _sent(bank, ach_id)
+        ours = bank.settings.bank_routing_number
+        made = simulated_ach.returned([(sent, code)], ours, await _clock(bank))
+        await self._arrive(bank, f"RETURN-{key}.ach", made)
+
+    async def change_entry(
+        self, bank: Bank, key: UUID, ach_id: UUID, code: str, corrected: str
+    ) -> None:
+        """Let the bank of an entry that we sent say what to put right."""
+        sent = await _sent(bank, ach_id)
+        ours = bank.settings.bank_routing_number
+        made = simulated_ach.changed(sent, code, corrected, ours, await _clock(bank))
+        await self._arrive(bank, f"CHANGE-{key}.ach", made)
+
+    async def send_entry(self, bank: Bank, key: UUID, order: AchOrder) -> None:
+        """Let an entry of somebody's reach us now."""
+        made = simulated_ach.ordered(
+            Order(
+                routing_number=order.routing_number, account_number=order.account_number,
+                amount=order.amount, is_debit=order.is_debit,
+                company=as_text(order.company_name, 16), entry_class=order.sec_code,
+                purpose=as_text(order.description, 10),
+                identification=digits(bank.seed, key, 1, 10),
+                number=int(digits(bank.seed, key, 0, 7)),
+            ),
+            await _clock(bank),
+        )  # fmt: skip
+        await self._arrive(bank, f"ENTRY-{key}.ach", made)
+
+    async def _arrive(self, bank: Bank, name: str, file: AchFile) -> None:
+        await _other_side(bank).hand_over(name, write_file(file))
+        await self._gate.take(bank)
+
+
+def _other_side(bank: Bank) -> ExchangeFolders:
+    assert isinstance(bank.rails.ach, ExchangeFolders)
+    return bank.rails.ach.other_side()
+
+
+async def _clock(bank: Bank) -> datetime:
+    """Return the time as the network writes it: minutes of Eastern time, no offset."""
+    now = await bank.now()
+    return now.astimezone(ET).replace(second=0, microsecond=0, tzinfo=None)
+
+
+async def _sent(bank: Bank, ach_id: UUID) -> Sent:
+    """Return an entry as our file says it. Raises Refused when it has not gone."""
+    entry = await ach.get_entry(bank.pool, ach_id)
+    sent = None
+    if entry.file_id is not None and entry.way == ach.ORIGINATION:
+        told = read_file(await rails.read_content(bank.pool, entry.file_id))
+        traced = (each for each in simulated_ach.entries_of(told))
+        sent = next((each for each in traced if each.entry.trace == entry.trace_number), None)
+    if sent is None:
+        raise Refused("ach-origination-not-sent", f"The origination is {entry.status}: not sent.")
+    return sent

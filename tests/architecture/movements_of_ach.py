@@ -1,0 +1,267 @@
+"""What becomes of ACH entries, played on books in memory: those we send and those that reach us."""
+
+from datetime import date
+from uuid import UUID
+
+import msgspec
+from tests.architecture.world import SEED, World
+
+from billfold.domain.ach import AchEntry, Incoming
+from billfold.domain.counterparties import Payee
+from billfold.flows.collect_ach import CollectAch
+from billfold.flows.enrol import EnrolCustomer
+from billfold.flows.micro_deposits import SendMicroDeposits
+from billfold.flows.originate_ach import OriginateAch
+from billfold.flows.portals import UpdatePortal
+from billfold.flows.receive_ach import GiveBackAch, ReceiveAch
+from billfold.flows.return_ach import NoteAchChange, ReturnAch
+from billfold.flows.reverse_ach import RetryAch, ReverseAch
+from billfold.flows.review_ach import ReviewAch
+from billfold.flows.send_ach import CountAchSettled, SendAch
+from billfold.kit.ids import command_id, derive
+
+ACH_ID = UUID("ac000000-0000-4000-8000-000000000001")
+FILE_ID = UUID("ac000000-0000-4000-8000-00000000f11e")
+PAYEE = Payee(
+    counterparty_id=UUID("ac000000-0000-4000-8000-0000000000cc"),
+    type="ach",
+    status="VERIFIED",
+    counterparty_name={"type": "business", "business_name": "Beta LLC"},
+    verification={"type": "supporting_documents"},
+    details={
+        "routing_number": "021000021", "account_number": "5647772655", "account_type": "CHECKING",
+    },
+)  # fmt: skip
+INCOMING = Incoming(
+    code="22", amount=700_00, account_number="100000000001", name="ANNA", identification="7",
+    trace="091000010000007", bank="09100001", entry_class="PPD", company="ACME",
+    company_id="9000000001", purpose="PAYMENT", effective_on=date(2025, 6, 3),
+)  # fmt: skip
+
+
+def rich():
+    """Return a customer with three lots on three days, and nothing drafted."""
+    world = World()
+    anna = world.customer("Anna")
+    pocket = world.pocket(anna)
+    for day in (date(2025, 5, 29), date(2025, 5, 30), date(2025, 6, 3)):
+        world.at(day)
+        world.receive(anna, pocket, 30_000_00)
+    world.forget()
+    return world, anna, pocket
+
+
+def originate(world, anna, pocket, direction, cents=70_000_00, *, payee=PAYEE):
+    """Originate an entry to a counterparty that the book has looked at."""
+    world.books[anna].seen = {PAYEE.counterparty_id: payee} if payee else {}
+    return world.do(
+        OriginateAch, anna, ach_id=ACH_ID, pocket_id=pocket[0],
+        counterparty_id=PAYEE.counterparty_id, direction=direction, sec_code="PPD",
+        description="PAYROLL", amount=cents,
+    )  # fmt: skip
+
+
+def see(world, customer, **changes):
+    """Let the book look at the entry it drafted last, as it is later; forget what was drafted."""
+    book = world.books[customer]
+    drafted = AchEntry(
+        **dict(zip(AchEntry.__struct_fields__, book.draft.ach_entries[-1], strict=True))
+    )
+    world.forget()
+    seen = msgspec.structs.replace(drafted, trace_number="061199990000001", **changes)
+    book.seen = {seen.ach_id: seen}
+    return seen.ach_id
+
+
+def sent(direction, status="IN_TRANSIT"):
+    world, anna, pocket = rich()
+    originate(world, anna, pocket, direction)
+    see(world, anna, status=status, file_id=FILE_ID)
+    return world, anna, pocket
+
+
+def collected():
+    """A debit that has settled and is held."""
+    world, anna, pocket = sent("DEBIT")
+    book = world.books[anna]
+    world.do(CollectAch, anna, ach_id=ACH_ID)
+    return world, anna, pocket, book.seen[ACH_ID]
+
+
+# -- of ours ------------------------------------------------------------------------------
+
+
+def a_customer_pays_by_ach():
+    world, anna, pocket = rich()
+    assert originate(world, anna, pocket, "CREDIT")["status"] == "APPROVED"
+    return world.moved()
+
+
+def a_customer_collects_by_ach():
+    world, anna, pocket = rich()
+    assert originate(world, anna, pocket, "DEBIT")["status"] == "APPROVED"
+    return world.moved()
+
+
+def ach_entries_leave():
+    world, anna, _ = sent("CREDIT", "APPROVED")
+    assert world.do(SendAch, anna, ach_ids=(ACH_ID,))["moved"] == 1
+    return world.moved()
+
+
+def ach_entries_count_as_settled():
+    world, anna, _ = sent("CREDIT")
+    assert world.do(CountAchSettled, anna, ach_ids=(ACH_ID,))["moved"] == 1
+    return world.moved()
+
+
+def a_collection_settles():
+    world, _, _, _ = collected()
+    return world.moved()
+
+
+def come_back(world, anna, code, cents=70_000_00):
+    return world.do(
+        ReturnAch, anna, ach_id=ACH_ID, code=code, amount=cents, trace="021000020000001",
+        arrived_at=world.now,
+    )  # fmt: skip
+
+
+def an_ach_payment_comes_back():
+    world, anna, _ = sent("CREDIT")
+    assert come_back(world, anna, "R03")["status"] == "FAILED"
+    return world.moved()
+
+
+def a_collection_comes_back():
+    world, anna, _, entry = collected()
+    world.forget()
+    world.books[anna].seen = {ACH_ID: entry}
+    assert come_back(world, anna, "R01")["status"] == "FAILED"
+    return world.moved()
+
+
+def a_bank_corrects_an_entry():
+    world, anna, _ = sent("CREDIT")
+    world.do(NoteAchChange, anna, ach_id=ACH_ID, code="C01", corrected="998877")
+    return world.moved()
+
+
+def held_back():
+    world, anna, pocket = rich()
+    world.terms = msgspec.structs.replace(world.terms, ach_review_above_cents=1)
+    assert originate(world, anna, pocket, "CREDIT")["status"] == "PENDING"
+    see(world, anna)
+    return world, anna
+
+
+def an_entry_is_let_through():
+    world, anna = held_back()
+    world.do(ReviewAch, anna, ach_id=ACH_ID, decision="APPROVED")
+    return world.moved()
+
+
+def an_entry_is_not_let_through():
+    world, anna = held_back()
+    world.do(ReviewAch, anna, ach_id=ACH_ID, decision="REJECTED")
+    return world.moved()
+
+
+def a_payment_is_reversed():
+    world, anna, _ = sent("CREDIT")
+    world.do(ReverseAch, anna, ach_id=ACH_ID)
+    return world.moved()
+
+
+def a_collection_is_sent_again():
+    world, anna, pocket = rich()
+    originate(world, anna, pocket, "DEBIT")
+    see(world, anna, status="FAILED", return_code="R01")
+    world.do(RetryAch, anna, ach_id=ACH_ID)
+    return world.moved()
+
+
+def micro_deposits_leave():
+    world = World()
+    house = derive(SEED, command_id("architecture", "the house"), 0)
+    world.do(
+        EnrolCustomer, house, partner_id=None, role="house", type="BUSINESS", name="House",
+        profile={},
+    )  # fmt: skip
+    world.forget()
+    world.do(
+        SendMicroDeposits, house, counterparty_id=PAYEE.counterparty_id, amounts=(11, 22),
+        routing_number="021000021", account_number="5647772655", account_type="CHECKING",
+        party_name="Beta LLC", company_name="The Bank",
+    )  # fmt: skip
+    return world.moved()
+
+
+# -- of others ----------------------------------------------------------------------------
+
+
+def receive(world, anna, pocket, **changes):
+    entry = msgspec.structs.replace(INCOMING, **changes)
+    return world.do(
+        ReceiveAch, anna, ach_id=ACH_ID, file_id=FILE_ID, portal_id=pocket[1],
+        pocket_id=pocket[0], entry=entry,
+    )  # fmt: skip
+
+
+def an_ach_debit_takes_money():
+    world, anna, pocket = rich()
+    told = receive(world, anna, pocket, code="27", amount=70_000_00)
+    assert told["status"] == "COMPLETED"
+    return world.moved()
+
+
+def a_file_brings_an_ach_credit():
+    world, anna, pocket = rich()
+    assert receive(world, anna, pocket)["status"] == "COMPLETED"
+    return world.moved()
+
+
+def an_ach_entry_goes_back():
+    world, anna, pocket = rich()
+    world.do(UpdatePortal, anna, portal_id=pocket[1], close=True)
+    world.forget()
+    assert receive(world, anna, pocket)["code"] == "R02"
+    return world.moved()
+
+
+def _given_back(why, **changes):
+    world, anna, pocket = rich()
+    receive(world, anna, pocket, **changes)
+    see(world, anna)
+    world.do(GiveBackAch, anna, ach_id=ACH_ID, code=why)
+    return world.moved()
+
+
+def an_ach_debit_is_given_back():
+    return _given_back("R10", code="27", amount=70_000_00)
+
+
+def an_ach_credit_is_given_back():
+    return _given_back("R23", amount=70_000_00)
+
+
+OF_ACH = {
+    "A customer pays by ACH": a_customer_pays_by_ach,
+    "A customer collects by ACH": a_customer_collects_by_ach,
+    "ACH entries leave in a file": ach_entries_leave,
+    "ACH entries count as settled": ach_entries_count_as_settled,
+    "A collection settles and is held": a_collection_settles,
+    "An ACH payment comes back": an_ach_payment_comes_back,
+    "A collection comes back": a_collection_comes_back,
+    "A bank corrects an entry": a_bank_corrects_an_entry,
+    "An entry is let through": an_entry_is_let_through,
+    "An entry is not let through": an_entry_is_not_let_through,
+    "An ACH payment is reversed": a_payment_is_reversed,
+    "A collection is sent again": a_collection_is_sent_again,
+    "Micro-deposits leave": micro_deposits_leave,
+    "An ACH debit takes money": an_ach_debit_takes_money,
+    "A file brings an ACH credit": a_file_brings_an_ach_credit,
+    "An ACH entry goes back": an_ach_entry_goes_back,
+    "An ACH debit is given back": an_ach_debit_is_given_back,
+    "An ACH credit is given back": an_ach_credit_is_given_back,
+}

@@ -1,0 +1,229 @@
+"""Money comes and goes by ACH: told over HTTP and in the files of the network alone."""
+
+import json
+
+import pytest
+from tests.interfaces.payees import ach as an_account
+
+from billfold.adapters.nacha_files import read_file, write_file
+from billfold.ports.ach_network import Return
+
+
+class Bookkeeper:
+    """A company of the town that pays and collects by ACH, and reads the files."""
+
+    def __init__(self, town, customer, pocket):
+        self.town, self.customer, self.pocket = town, customer, pocket
+        self.path = f"/api/v1/service-accounts/{pocket}/ach-originating/"
+        self.folder = town.bank.settings.rails_dir / "ach"
+        self.count = 0
+
+    async def payee(self, routing="021000021", name="Ada"):
+        """Verify an account by a wire from it, and return the counterparty's id."""
+        self.count += 1
+        number = f"5647772{self.count:05}"
+        who = {"type": "individual", "first_name": name, "last_name": f"Worker {self.count}"}
+        sent = an_account(counterparty_name=who, routing_number=routing, account_number=number)
+        made = await self.town.post(f"/api/v2/customers/{self.customer}/counterparties/", sent)
+        portals = await self.town.get(f"/api/v2/pockets/{self.pocket}/portals/")
+        wire = {
+            "portal_id": portals["items"][0]["id"], "amount_usdc": 1_00, "sender_name": name,
+            "sender_account_number": number, "sender_routing_number": routing,
+        }  # fmt: skip
+        await self.town.post("/api/v1/sandbox/wire/", wire, status=202)
+        return made["id"]
+
+    async def pay(self, payee, cents, *, status=200, **fields):
+        return await self.ask("CREDIT", payee, cents, status=status, **fields)
+
+    async def collect(self, payee, cents, *, status=200, **fields):
+        return await self.ask("DEBIT", payee, cents, status=status, **fields)
+
+    async def ask(self, direction, payee, cents, *, status, **fields):
+        body = {"counterparty_id": payee, "direction": direction, "amount_usdc": cents, **fields}
+        return await self.town.post(self.path, body, status=status)
+
+    async def now(self, made):
+        return await self.town.get(f"{self.path}{made['id']}/")
+
+    async def move(self, made, move, *, status=202, **fields):
+        path = f"/api/v1/sandbox/ach/{made['id']}/"
+        return await self.town.post(path, {"move": move, **fields}, status=status)
+
+    async def titles(self):
+        told = await self.town.get(f"/api/v2/pockets/{self.pocket}/transactions/")
+        return [each["title"] for each in told["items"] if each["type"] == "ACH"]
+
+    def files(self):
+        """Every file that we handed over, in order."""
+        paths = sorted((self.folder / "sent").glob("*.ach"))
+        return [read_file(path.read_bytes()) for path in paths]
+
+    async def put(self, name, raw):
+        """Let a file arrive, as its bank puts it into our folder; the worker takes it."""
+        (self.folder / "inbox").mkdir(parents=True, exist_ok=True)
+        (self.folder / "inbox" / name).write_bytes(raw)
+        bank = self.town.bank
+        await bank.agenda["ach.files"](bank, None)
+
+    def report(self, name, folder="done"):
+        return json.loads((self.folder / folder / f"{name}.report.json").read_text())
+
+
+@pytest.fixture
+async def books(town):
+    customer = await town.customer("Northwind Trading")
+    pocket = await town.pocket(customer)
+    await town.wire(pocket, 50_000_000)
+    return Bookkeeper(town, customer, pocket)
+
+
+async def test_a_payroll_goes_out_with_two_returns_and_a_change(town, books):
+    wages = {"sec_code": "PPD", "company_entry_description": "PAYROLL"}
+    good, gone, shut, rich = [
+        await books.payee(routing)
+        for routing in ("021000021", "091000019", "011000015", "121182904")
+    ]
+    paid = [
+        await books.pay(payee, cents, **wages)
+        for payee, cents in (
+            (good, 1_510_00),
+            (gone, 1_420_00),
+            (shut, 1_330_03),
+            (rich, 30_000_00),
+        )
+    ]
+    assert [each["status"] for each in paid] == ["APPROVED"] * 4
+    await town.advance(business_days=2)
+    # At 9:00 on Wednesday the banks have answered Tuesday's file.
+    states = [await books.now(each) for each in paid]
+    assert [(each["status"], each["return_code"]) for each in states] == [
+        ("IN_TRANSIT", None), ("FAILED", "R03"), ("FAILED", "R02"), ("IN_TRANSIT", None),
+    ]  # fmt: skip
+    small, large = (
+        books.files()[0].batches,
+        books.files()[1].batches if len(books.files()) > 1 else [],
+    )
+    assert sum(len(batch.entries) for batch in small) == 3
+    assert (small[0].purpose, small[0].descriptive_date, small[0].entry_class) == (
+        "PAYROLL", "SD1300", "PPD",
+    )  # fmt: skip
+    assert not large or large[0].entries[0].amount == 30_000_00
+    # A bank says the account has another number: the next payment goes there.
+    await books.move(states[0], "change", code="C01", corrected="998877")
+    later = await books.pay(good, 10_00)
+    await town.advance(business_days=3)
+    assert [(await books.now(each))["status"] for each in (paid[0], paid[3], later)] == [
+        "PROCESSED", "PROCESSED", "PROCESSED"
+    ]  # fmt: skip
+    accounts = {
+        entry.account_number
+        for file in books.files()
+        for batch in file.batches
+        for entry in batch.entries
+    }
+    assert "998877" in accounts
+    assert (
+        await books.titles() == ["ACH payment"] + ["ACH payment returned"] * 2 + ["ACH payment"] * 4
+    )
+    failed = await town.get(
+        f"/api/v1/customers/{books.customer}/ach-originating/",
+        query="filter[status]=FAILED&direction=CREDIT",
+    )
+    assert {each["id"] for each in failed["items"]} == {paid[1]["id"], paid[2]["id"]}
+    await town.prove()
+
+
+async def test_a_collection_settles_is_held_and_comes_back(town, books):
+    payee = await books.payee()
+    made = await books.collect(payee, 700_00)
+    assert (made["sec_code"], made["company_entry_description"]) == ("WEB", "Funding TX")
+    await town.advance(seconds=10 * 3600)
+    assert (await books.now(made))["status"] == "IN_TRANSIT"
+    value = await town.value(books.pocket)
+    whole = (value // 100) * 100
+    refused = await books.pay(payee, whole - 300_00, status=422)
+    assert refused["code"] == "insufficient-funds"
+    await books.move(made, "return", code="R10")
+    assert (await books.now(made))["return_code"] == "R10"
+    again = await books.move(made, "return", code="R01")
+    assert again is None
+    held = await town.bank.pool.fetchval("SELECT count(*) FROM suspense_item")
+    assert held == 1
+    assert await books.titles() == ["ACH collection returned", "ACH collection"]
+    await town.advance(business_days=2)
+    reasons = [
+        entry.addenda[0].reason
+        for file in books.files()
+        for batch in file.batches
+        for entry in batch.entries
+        if entry.addenda and isinstance(entry.addenda[0], Return)
+    ]
+    assert reasons == ["R67"]
+    await town.prove()
+
+
+async def test_a_debit_on_a_portal_is_paid_while_it_is_covered(town, books):
+    portal = (await town.get(f"/api/v2/pockets/{books.pocket}/portals/"))["items"][0]["id"]
+    before = await town.value(books.pocket)
+    asked = {"portal_id": portal, "direction": "DEBIT", "company_name": "Power & Light"}
+    path = "/api/v1/sandbox/ach/entries/"
+    await town.post(path, asked | {"amount_usdc": 1_000_00}, status=202)
+    await town.post(path, asked | {"amount_usdc": 900_000_00}, status=202)
+    assert await books.titles() == ["ACH debit"]
+    assert abs(before - await town.value(books.pocket) - 1_000_00) < 100
+    events = await town.bank.pool.fetch(
+        "SELECT kind FROM event WHERE kind LIKE '%ach%' ORDER BY event_no"
+    )
+    assert [row[0] for row in events] == ["transfers.ach.in.success", "transfers.ach.in.rejected"]
+    await town.advance(business_days=1)
+    back = books.files()[0].batches[0].entries[0]
+    assert (back.code, back.amount, back.addenda[0].reason) == ("26", 900_000_00, "R01")
+    await town.prove()
+
+
+async def test_what_is_asked_wrongly_is_refused_by_its_field(town, books):
+    payee = await books.payee()
+    assert (
+        await books.pay(payee, 1_00, sec_code="CCD", company_entry_description="RENT", status=403)
+    )["code"] == "sec-code-not-enabled"
+    for fields, field in (
+        ({"sec_code": "CCD"}, "company_entry_description"),
+        ({"company_entry_description": "much too long"}, "company_entry_description"),
+        ({"sec_code": "TEL"}, "sec_code"),
+        ({"payment_related_information": ["x" * 81]}, "payment_related_information"),
+        ({"payment_related_information": ["a", "b"]}, "payment_related_information"),
+        ({"amount_usdc": 0}, "amount_usdc"),
+    ):
+        told = await books.pay(payee, fields.pop("amount_usdc", 1_00), status=422, **fields)
+        assert told["detail"][0]["loc"][:2] == ["body", field]
+    waiting = await town.post(
+        f"/api/v2/customers/{books.customer}/counterparties/", an_account(account_number="4711")
+    )
+    assert (await books.pay(waiting["id"], 1_00, status=422))["code"] == "counterparty-not-verified"
+    foreign = await town.client.post(books.path)
+    assert foreign.status_code == 422
+    await books.pay("8c2e6f1a-0d3b-4f7e-8a9c-5b1d2e3f4a61", 1_00, status=404)
+    for query in ("filter[status]=GONE", "direction=UP", "cursor=x", "limit=0"):
+        await town.get(books.path, query=query, status=422)
+
+
+async def test_a_file_that_is_cut_in_half_changes_nothing(town, books):
+    payee = await books.payee()
+    made = await books.collect(payee, 100_00)
+    await town.post("/api/v1/sandbox/ach/submit/", {}, status=202)
+    raw = write_file(read_file((books.folder / "outbox" / "ACH-20250602-001.ach").read_bytes()))
+    await books.put("half.ach", raw[: 3 * 95])
+    assert books.report("half.ach", "refused")["mistakes"][0]["reason"].startswith("ends without")
+    await books.put("ours.ach", raw)
+    told = books.report("ours.ach", "refused")["mistakes"][0]
+    assert told["line"] == 1
+    assert (await books.now(made))["status"] == "IN_TRANSIT"
+    await books.move(made, "cancel", status=409)
+    await books.move(made, "reverse")
+    await town.advance(business_days=3)
+    listed = (await town.get(books.path))["items"]
+    assert [(each["direction"], each["company_entry_description"]) for each in listed] == [
+        ("CREDIT", "REVERSAL"), ("DEBIT", "Funding TX"),
+    ]  # fmt: skip
+    await town.prove()
