@@ -19,6 +19,9 @@ from billfold.flows.enrol import EnrolCustomer
 from billfold.flows.pay_back_wire import PayBackWire
 from billfold.flows.pockets import OpenPocket, SetPocketState, UpdatePocket
 from billfold.flows.portals import OpenPortal, UpdatePortal
+from billfold.flows.receive_ach import GiveBackAch
+from billfold.flows.reverse_ach import RetryAch, ReverseAch
+from billfold.flows.review_ach import ReviewAch
 from billfold.flows.suspense import AssignFromSuspense, ReturnFromSuspense
 from billfold.flows.transfer_bills import DeliverBills, ReceiveBills
 from billfold.flows.verify_counterparty import ConfirmDeposits, DecideVerification
@@ -46,6 +49,10 @@ class Told(NamedTuple):
 
 _STRATEGIES = ("deposit_weeks", "reinvestment_weeks")
 AUDITED: dict[type[Command], Told] = {
+    GiveBackAch: Told("ach", "given_back", ("code",)),
+    RetryAch: Told("ach", "sent_again"),
+    ReverseAch: Told("ach", "reversed"),
+    ReviewAch: Told("ach", lambda c: c.decision.lower(), ("reason",)),
     AddCounterparty: Told(
         "counterparty", "created", ("type", "display_name", "verification", "target_pocket_id")
     ),

@@ -1,4 +1,4 @@
-"""What waits for somebody of the bank to look at it: counterparties and documents.
+"""What waits for somebody of the bank to look at it: counterparties, documents, ACH entries.
 
 `REVIEWS` names every kind; whoever has things that wait adds theirs.
 """
@@ -10,12 +10,14 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Final, NamedTuple
 from uuid import UUID
 
-from billfold.domain import audit, counterparties, documents
+from billfold.domain import ach, audit, counterparties, documents
 from billfold.domain.audit import Origin
+from billfold.flows.review_ach import ReviewAch
 from billfold.flows.verify_counterparty import DecideVerification
 from billfold.kit import ids
 from billfold.kit.clock import wall_now
 from billfold.kit.errors import NotFound
+from billfold.kit.money import format_usd
 
 if TYPE_CHECKING:
     from billfold.engine.bank import Bank
@@ -123,7 +125,36 @@ async def _decide_document(bank: Bank, object_id: UUID, verdict: Verdict) -> str
     return f"The document is {status}."
 
 
+async def _entries(bank: Bank, limit: int) -> list[Waiting]:
+    return [
+        Waiting(
+            "ach", row.ach_id, row.customer_id,
+            f"{row.direction} {format_usd(row.amount)} {row.party_name}: {row.reason}",
+            row.created_at,
+        )
+        for row in await ach.list_to_review(bank.pool, limit)
+    ]  # fmt: skip
+
+
+async def _decide_entry(bank: Bank, object_id: UUID, verdict: Verdict) -> str:
+    entry = await ach.get_entry(bank.pool, object_id)
+    await bank.engine.submit(
+        ReviewAch(
+            caller="review",
+            key=ids.new(),
+            customers=(entry.customer_id,),
+            origin=Origin.operator(),
+            looks_at=(object_id,),
+            ach_id=object_id,
+            decision="APPROVED" if verdict.approved else "REJECTED",
+            reason=verdict.reason,
+        )
+    )
+    return "The entry waits for its window." if verdict.approved else "The entry is rejected."
+
+
 REVIEWS: Final[tuple[Review, ...]] = (
     Review("counterparty", _counterparties, _decide_counterparty),
     Review("document", _documents, _decide_document),
+    Review("ach", _entries, _decide_entry),
 )

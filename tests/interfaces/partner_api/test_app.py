@@ -27,6 +27,12 @@ BODIES = {
         "account_number": "700000000000",
     },
     ("POST", "verify-micro-deposits"): {"amounts": [11, 22]},
+    ("POST", "ach-originating"): {
+        "counterparty_id": UNKNOWN,
+        "direction": "CREDIT",
+        "amount_usdc": 1,
+    },
+    ("POST", "transfer_id"): {"move": "approve"},
     ("POST", "recover"): {"since": "2025-06-02T09:00:00Z"},
     ("POST", "replay-missing"): {"since": "2025-06-02T09:00:00Z"},
     ("POST", "resend"): {"event_id": UNKNOWN},
