@@ -22,7 +22,7 @@ from billfold.interfaces.cli.sandbox_file import (
     read_sandbox_file,
     write_sandbox_file,
 )
-from billfold.interfaces.cli.sandbox_people import sandbox_person
+from billfold.interfaces.cli.sandbox_people import ADA, BO, sandbox_person
 from billfold.kit.clock import wall_now
 
 if TYPE_CHECKING:
@@ -69,7 +69,10 @@ async def _home(bank: Bank, kept: SandboxFile | None, ca_file: str) -> SandboxFi
         private_key=private_key,
         kid=kid,
         person=await sandbox_person(
-            bank, places.dummy_customer_id, None if kept is None else kept.person
+            bank, places.dummy_customer_id, ADA, None if kept is None else kept.person
+        ),
+        colleague=await sandbox_person(
+            bank, places.dummy_customer_id, BO, None if kept is None else kept.colleague
         ),
         customer_id=places.dummy_customer_id,
         own_customer_id=places.own_customer_id,
