@@ -49,6 +49,12 @@ def test_engine_compares_whole_transfers_and_rows_with_bare_ones(state_dir, tmp_
     assert chapter["peak_memory_mib"]["engine"] > 10
 
 
+def test_payments_queue_a_message_for_every_wire(state_dir, tmp_path):
+    figures = figures_of(measured("payments", state_dir, tmp_path))
+    assert figures["wires queued"]["at_least"] == 0.4
+    assert figures["wires queued"]["ratio"] > 0
+
+
 def test_day_end_closes_every_size_and_compares_the_cost_of_a_pocket(state_dir, tmp_path):
     figures = figures_of(measured("day_end", state_dir, tmp_path))
     assert figures["day end of 100 pockets"]["at_most"] == 60.0

@@ -17,6 +17,7 @@ from billfold.bench.day_end import bench_day_end
 from billfold.bench.engine import bench_engine
 from billfold.bench.ground import Ground, proving_ground
 from billfold.bench.measure import Chapter, Say, busy_percent, machine
+from billfold.bench.payments import bench_payments
 from billfold.bench.racers import RaceError
 from billfold.bench.reads import bench_reads
 from billfold.bench.report import as_markdown, print_chapter
@@ -33,6 +34,7 @@ BENCHMARKS: Mapping[str, Benchmark] = {
     "reads": bench_reads,
     "day_end": bench_day_end,
     "webhooks": bench_webhooks,
+    "payments": bench_payments,
 }
 ALL = "all"
 
@@ -52,7 +54,7 @@ def bench(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            help="engine, transfers, reads, day_end, webhooks or all.", show_default=ALL
+            help="engine, transfers, reads, day_end, webhooks, payments or all.", show_default=ALL
         ),
     ] = None,
     out_json: Annotated[

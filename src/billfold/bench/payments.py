@@ -1,0 +1,158 @@
+"""`billfold bench payments`: wires from an approved request to the queued message.
+
+Every customer sends one wire per pass: bills are sold, the money is the rail's, and the message and
+its appointment wait, all in one commit.
+"""
+
+from __future__ import annotations
+
+import gc
+from contextlib import ExitStack
+from typing import Any
+from uuid import UUID
+
+from billfold.bench.bare import CONNECTIONS, bare_child
+from billfold.bench.ground import Ground
+from billfold.bench.measure import Chapter, Lap, Say, figure, peak_of_family, rate
+from billfold.bench.proof import check_sums
+from billfold.bench.racers import Child
+from billfold.bench.sizes import Sizes
+from billfold.bench.town import (
+    DEPOSIT_CENTS,
+    OpenBank,
+    Place,
+    customer_of,
+    deposit,
+    found_bank,
+    next_morning,
+    pocket_of,
+    put_away,
+    settle,
+    submit_everything,
+)
+from billfold.flows.command import Command
+from billfold.flows.counterparties import AddCounterparty
+from billfold.flows.send_wire import SendWire
+from billfold.kit.clock import monotonic
+from billfold.kit.ids import command_id
+
+BARE = "bare transfers"
+RATIO_LEAST = 0.4
+_CENTS = 1_234_50
+_QUEUED = "SELECT count(*) FROM wire_message WHERE file_id IS NULL"
+
+
+class Payers:
+    """One engine, its customers and their counterparties."""
+
+    def __init__(self, opened: OpenBank) -> None:
+        self._opened = opened
+        self._bank = opened.bank
+        self._payees: list[UUID] = []
+        self._commands: list[Command] = []
+
+    async def prepare(self, orders: tuple[str, int]) -> Any:  # noqa: ANN401 - per verb
+        """Settle so many customers, or make the wires of the pass of this number, or count."""
+        verb, argument = orders
+        if verb == "settle":
+            portals = await settle(self._bank, range(argument))
+            await submit_everything(
+                self._bank,
+                [deposit(nth, portal, DEPOSIT_CENTS, "first") for nth, portal in portals.items()],
+            )
+            linked = await submit_everything(self._bank, [_link(nth) for nth in range(argument)])
+            self._payees = [UUID(str(each["counterparty_id"])) for each in linked]
+            await put_away(self._bank.pool)
+        elif verb == "pass":
+            await next_morning(self._bank)
+            made = enumerate(self._payees)
+            self._commands = [_wire(argument, nth, payee) for nth, payee in made]
+            self._bank.engine.forget_all()
+            gc.collect()
+        else:
+            return await self._bank.pool.fetchval(_QUEUED)
+        return None
+
+    async def run(self) -> Lap:
+        """Submit the pass in one go; every wire must be taken."""
+        started = monotonic()
+        outcomes = await submit_everything(self._bank, self._commands)
+        ended = monotonic()
+        assert all(outcome["status"] == "PENDING" for outcome in outcomes)
+        return Lap(len(outcomes), started, ended)
+
+    async def close(self) -> None:
+        """Stop the engine."""
+        await self._opened.close()
+
+
+async def open_payers(place: Place) -> Payers:
+    """Found the bank of an empty database."""
+    return Payers(await found_bank(place))
+
+
+def bench_payments(ground: Ground, sizes: Sizes, say: Say) -> Chapter:
+    """Run the comparison and return its figures."""
+    with ExitStack() as stack:
+        bare = bare_child(ground.empty_database("bare"), sizes.customers)
+        stack.callback(bare.close)
+        place = ground.place("payments")
+        payers = Child(open_payers, place=place)
+        stack.callback(payers.close)
+        say(f"settling {sizes.customers:,} customers with a counterparty each")
+        payers.prepare(("settle", sizes.customers))
+        bares, wires = [], []
+        for number in range(1, sizes.runs + 1):
+            say(f"run {number}: {BARE}")
+            bares.append(rate(bare.run(sizes.bare_transfers)))
+            say(f"run {number}: wires")
+            before: int = payers.prepare(("count", 0))
+            lap: Lap = payers.run(("pass", number))
+            assert payers.prepare(("count", 0)) - before == lap.done, "messages are missing"
+            wires.append(rate([lap]))
+        peaks = {
+            "bare": bare.peak_memory_mib(),
+            "engine": payers.peak_memory_mib(),
+            **peak_of_family(ground.pid),
+        }
+        say("folding the log against the balances")
+        check_sums(place)
+    base = figure(BARE, "per second", bares)
+    queued = figure("wires queued", "per second", wires, against=base, at_least=RATIO_LEAST)
+    return Chapter(
+        name="payments",
+        setting={
+            "customers": sizes.customers,
+            "wires per run": sizes.customers,
+            "bare transfers per run": sizes.bare_transfers,
+            "bare connections": CONNECTIONS,
+        },
+        figures=[base, queued],
+        peak_memory_mib=peaks,
+    )
+
+
+def _link(nth: int) -> AddCounterparty:
+    return AddCounterparty(
+        caller="bench",
+        key=command_id("link", str(nth)),
+        customers=(customer_of(nth),),
+        type="wire",
+        counterparty_name={"type": "business", "business_name": "Beta LLC"},
+        details={"routing_number": "121182904", "identifier": "5647772655"},
+        verification="pre_verified",
+    )
+
+
+def _wire(number: int, nth: int, payee: UUID) -> SendWire:
+    return SendWire(
+        caller="bench",
+        key=command_id(f"wire:{number}", str(nth)),
+        customers=(customer_of(nth),),
+        looks_at=(payee,),
+        wire_id=None,
+        pocket_id=pocket_of(nth),
+        amount=_CENTS,
+        counterparty_id=payee,
+        description="Invoice",
+    )
