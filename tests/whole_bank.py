@@ -51,8 +51,10 @@ async def open_bank(dsn, **changes):
         calendars = await load_calendars(conn)
         market = await _known_market(conn, calendars)
     terms = Terms(
-        aum_fee_bps=settings.aum_fee_bps, routing_number=settings.bank_routing_number, sandbox=True
-    )
+        aum_fee_bps=settings.aum_fee_bps, routing_number=settings.bank_routing_number, sandbox=True,
+        wire_fee_cents=settings.wire_fee_cents,
+        correspondent=settings.correspondent_routing_number,
+    )  # fmt: skip
     engine = Engine(
         pool,
         market=market,

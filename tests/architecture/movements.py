@@ -8,12 +8,12 @@ from datetime import date
 from tests.architecture.movements_of_ach import OF_ACH
 from tests.architecture.movements_of_counterparties import OF_COUNTERPARTIES
 from tests.architecture.movements_of_house import OF_THE_HOUSE
+from tests.architecture.movements_of_wires import OF_WIRES
 from tests.architecture.world import World
 
 from billfold.flows.customers import CloseCustomer, UpdateCustomer
 from billfold.flows.pockets import SetPocketState, UpdatePocket
 from billfold.flows.portals import OpenPortal, UpdatePortal
-from billfold.flows.wire_moves import CompleteWire, RejectWire, SubmitWire
 
 
 def _three_lots(world, customer, pocket):
@@ -72,41 +72,6 @@ def money_for_a_closed_portal_goes_back():
     world.forget()
     assert world.receive(anna, pocket, 50_000_00)["status"] == "REJECTED"
     return world.moved()
-
-
-# -- money out ----------------------------------------------------------------------------
-
-
-def _a_wire(**terms):
-    world, anna, pocket = _one(**terms)
-    _three_lots(world, anna, pocket)
-    world.forget()
-    world.send_wire(anna, pocket, 70_000_00)
-    return world, anna
-
-
-def a_wire_is_accepted():
-    world, _ = _a_wire()
-    return world.moved()
-
-
-def _what_became_of_it(kind, status, **fields):
-    world, anna = _a_wire()
-    wire_id = world.see_wire(anna, status)
-    world.do(kind, anna, wire_id=wire_id, **fields)
-    return world.moved()
-
-
-def a_wire_leaves():
-    return _what_became_of_it(SubmitWire, "PENDING", imad="20250603BLFDQGV1000001")
-
-
-def a_wire_settles():
-    return _what_became_of_it(CompleteWire, "PROCESSING")
-
-
-def a_wire_is_rejected():
-    return _what_became_of_it(RejectWire, "PROCESSING", code="AC04")
 
 
 # -- money between customers ------------------------------------------------------------
@@ -304,10 +269,6 @@ MOVEMENTS = (
         "Money arrives after hours": money_arrives_after_hours,
         "Waiting cash is invested": waiting_cash_is_invested,
         "Money for a closed portal goes back": money_for_a_closed_portal_goes_back,
-        "A wire is accepted": a_wire_is_accepted,
-        "A wire leaves": a_wire_leaves,
-        "A wire settles": a_wire_settles,
-        "A wire is rejected": a_wire_is_rejected,
         "A customer pays another": a_customer_pays_another,
         "The other is paid": the_other_is_paid,
         "Everything leaves": everything_leaves,
@@ -332,4 +293,5 @@ MOVEMENTS = (
     | OF_ACH
     | OF_COUNTERPARTIES
     | OF_THE_HOUSE
+    | OF_WIRES
 )

@@ -7,6 +7,9 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 from uuid import UUID
 
+import msgspec
+from tests.adapters.fedwire_messages.wires import a_credit_transfer
+
 from billfold.domain import wires
 from billfold.domain.counterparties import Payee
 from billfold.domain.tbills import Market
@@ -35,6 +38,16 @@ PAYEE = Payee(
     counterparty_name={"type": "business", "business_name": "Beta LLC"},
     verification={"type": "supporting_documents"},
     details={"routing_number": "121182904", "identifier": "5647772655"},
+)
+ARRIVED = wires.Arrived(
+    uetr="8a562c67-ca16-48ba-b074-65581be6f011",
+    imad="20250529SIMFED01000001",
+    omad=None,
+    sender_name="Acme",
+    reference_number="W000000000001",
+    instructions=None,
+    end_to_end=None,
+    message=msgspec.json.encode(a_credit_transfer()).decode(),
 )
 OPENING = datetime(2025, 5, 29, 13, tzinfo=UTC)
 

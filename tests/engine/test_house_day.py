@@ -4,9 +4,11 @@ from datetime import date, timedelta
 
 import pytest
 
+from billfold.domain.clearing import DUSK, Span, list_open
 from billfold.engine.due_work import house_id
 from billfold.engine.house_day import close_house_days, find_unsettled
 from billfold.engine.stepping import Stepping
+from billfold.engine.verify import verify_bank
 from billfold.flows.transfer_on_us import TransferOnUs
 from billfold.kit import ids
 from billfold.kit.clock import ClockState, wall_now, write_clock
@@ -145,3 +147,43 @@ async def test_closing_prices_are_kept_of_every_bill_on_the_run_or_held(bank, tr
         assert row["bid_micros"] == bank.market.t0_bid(bill, close)
         # The ask settles a day later and is one tick dearer.
         assert row["ask_micros"] == bank.market.ask(bill, close) > row["bid_micros"]
+
+
+async def test_a_rail_holds_what_is_under_way_and_nothing_else(bank, traded):
+    """Wires settle on the day they come, an ACH credit of Monday on Wednesday at 08:30."""
+    first, _ = traded
+    await first.deposit(5_000_00, rail="ACH")
+    wired = -(await street(bank, "rail:wire"))["USD"]
+    await Stepping(bank).set_to(et_instant(MONDAY, 17))
+    assert await street(bank, "rail:wire") == {}
+    assert await street(bank, "rail:ach") == {"USD": -5_000_00}
+    async with bank.pool.acquire() as conn:
+        (waiting,) = await list_open(conn, house_id(bank.seed), ever_after(MONDAY))
+        assert (waiting.rail, waiting.amount) == ("ACH", 5_000_00)
+        assert waiting.settles_at == et_instant(TUESDAY + timedelta(days=1), 8, 30)
+    await Stepping(bank).set_to(et_instant(TUESDAY + timedelta(days=1), 17))
+    assert await street(bank, "rail:ach") == {}
+    rows = await bank.pool.fetch("SELECT rail, closed_on, came_in, went_out FROM clearing")
+    assert [tuple(row) for row in rows] == [
+        ("WIRE", MONDAY, wired, 0), ("ACH", TUESDAY + timedelta(days=1), 5_000_00, 0),
+    ]  # fmt: skip
+
+
+async def test_a_wire_of_the_evening_is_settled_with_the_next_day(bank, traded):
+    first, _ = traded
+    await Stepping(bank).set_to(et_instant(MONDAY, 17, 30))
+    await first.deposit(1_000_00)
+    await Stepping(bank).set_to(et_instant(TUESDAY, 16, 59))
+    assert await street(bank, "rail:wire") == {"USD": -1_000_00}
+    await Stepping(bank).set_to(et_instant(TUESDAY, 17))
+    assert await street(bank, "rail:wire") == {}
+    rows = await bank.pool.fetch("SELECT settles_on, closed_on FROM clearing ORDER BY journal_no")
+    assert [tuple(row) for row in rows] == [(MONDAY, MONDAY), (MONDAY, TUESDAY)]
+    async with bank.pool.acquire() as conn:
+        report = await verify_bank(conn, market=bank.market)
+    assert {each.check for each in report.findings} == {"transfers"}  # of partners made up here
+
+
+def ever_after(day):
+    """Everything that settles after the close of this day."""
+    return Span(day + timedelta(days=1), et_instant(day, 17, 1), DUSK, et_instant(DUSK, 0))

@@ -9,6 +9,9 @@ import msgspec
 import pytest
 from tests.architecture.pages import text_of
 from tests.flows.conftest import Teller
+from tests.flows.test_send_wire import PAYEE as PAID
+from tests.flows.test_send_wire import payee, send
+from tests.flows.test_wire_moves import IMAD, seen
 
 from billfold.domain.events import KINDS
 from billfold.flows.counterparties import AddCounterparty
@@ -20,6 +23,7 @@ from billfold.flows.receive import ReceiveMoney
 from billfold.flows.return_ach import ReturnAch
 from billfold.flows.send_ach import CountAchSettled, SendAch
 from billfold.flows.transfer_on_us import TransferOnUs
+from billfold.flows.wire_moves import CompleteWire, RejectWire, SubmitWire
 from billfold.kit.ids import command_id, derive
 
 PAYEE = derive(b"teller", command_id("teller", "payee"), 0)
@@ -52,6 +56,14 @@ class Witness(Teller):
             to_pocket_id=to, amount=cents, partner_id=PARTNER,
             **{"transfer_id": None, **fields},
         )  # fmt: skip
+
+    def send_wires(self, origin):
+        """Send two wires: one settles, the other is rejected."""
+        for kind, fields in ((CompleteWire, {}), (RejectWire, {"code": "AC04"})):
+            self.book.seen = {PAID: payee()}
+            send(self, origin, 10_00)
+            self.do(SubmitWire, wire_id=seen(self), imad=IMAD)
+            self.do(kind, wire_id=seen(self, status="PROCESSING"), **fields)
 
     def send_ach(self, pocket):
         """Send two ACH credits; one settles, one comes back."""
@@ -196,6 +208,7 @@ def test_every_kind_that_is_not_listed_as_unraised_was_raised_in_one_life(teller
     teller.pay(pocket, to, 10_01)
     for accepted in (False, True):
         teller.pay(pocket, to, 10_00, transfer_id=LATER, later=True, accepted=accepted)
+    teller.send_wires(pocket)
     teller.send_ach(pocket)
     teller.bank.advance(teller.bank.calendars.matures_at(other.lots[0].maturity))
     told = teller.told()

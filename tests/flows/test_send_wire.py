@@ -96,7 +96,7 @@ def test_everything_leaves_less_the_fees():
     [
         ({"type": "ach"}, "counterparty-type-mismatch"),
         ({"status": "PENDING"}, "counterparty-not-verified"),
-        ({"status": "UNLINKED"}, "counterparty-not-linked"),
+        ({"status": "UNLINKED"}, "counterparty-not-verified"),
         ({"status": "LINKED", "verification": {"type": "unverified"}},
          "counterparty-not-verified"),
     ],

@@ -30,7 +30,7 @@ UNCHANGED = (
     "journal", "activity", "pocket", "portal", "counterparty", "transfer", "customer",
     "membership", "invitation", "oauth_client", "client_key",
     "subscription", "delivery", "simulated_event", "transfer_request", "review",
-    "approval_rule", "change_request",
+    "approval_rule", "change_request", "wire", "wire_message",
 )  # fmt: skip
 
 
@@ -93,6 +93,7 @@ async def owned(bank, desks, world):
         "transaction_id": transaction,
         "notification_id": notification,
         "counterparty_id": counterparty["id"],
+        "wire_id": (await desk.get("/api/v1/wires/"))["items"][0]["id"],
         "awaited_id": awaited["id"],
         "document_id": DOCUMENT,
         "transfer_id": moved["id"],

@@ -1,5 +1,7 @@
 """A company with three approvers: tiers, an order, a daily cap; told through HTTP alone."""
 
+import asyncio
+
 import pytest
 from tests.interfaces.customer_api.approving import (
     REQUESTS,
@@ -9,6 +11,7 @@ from tests.interfaces.customer_api.approving import (
     on_us,
     path_of,
     refused,
+    wire,
 )
 from tests.interfaces.customer_api.conftest import app, desks, world
 from tests.whole_bank import bank
@@ -16,6 +19,19 @@ from tests.whole_bank import bank
 __all__ = ["app", "bank", "desks", "world"]
 
 RULES, CHANGES = "/api/v1/approval-rules/", "/api/v1/authorization-requests/"
+
+
+WIRED = {
+    "type": "wire",
+    "counterparty_name": {"type": "business", "business_name": "Fabrikam"},
+    "routing_number": "121182904",
+    "identifier": "5647772655",
+    "address": {
+        "street_address": "1 Main St", "city": "Reno", "postal_code": "89501", "state": "NV",
+        "country": "US",
+    },
+    "verification": {"type": "incoming_wire"},
+}  # fmt: skip
 
 
 class Company:
@@ -95,6 +111,48 @@ async def test_a_daily_cap_leaves_the_rest_to_stricter_rules_until_tomorrow(comp
     await company.ask(500_00, by=2, status="APPROVED")
     await world.days(1)
     await company.ask(1_500_00, by=3, status="APPROVED")
+
+
+async def test_of_two_at_once_only_one_finds_room_under_a_cap(company):
+    await company.rule(name="Petty cash", required_approvals=0, daily_cap_usdc=1_500_00)
+    answers = await asyncio.gather(
+        *(
+            each.send(
+                "POST", REQUESTS, on_us(company.pocket, 1_000_00, counterparty=company.linked)
+            )
+            for each in company.askers
+        )
+    )
+    assert [each.status_code for each in answers] == [201] * 4
+    statuses = sorted(each.json()["status"] for each in answers)
+    assert statuses == ["APPROVED", "PENDING", "PENDING", "PENDING"]
+
+
+async def test_a_large_payment_leaves_by_wire_when_three_have_approved(company, world):
+    await company.rule(
+        name="Wires", transfer_types=["WIRE"], required_approvals=3, approver_roles=["APPROVER"]
+    )  # fmt: skip
+    admin = company.admin
+    payee = await admin.post("/api/v2/counterparties/", WIRED)
+    sender = {"sender_routing_number": "121182904", "sender_account_number": "5647772655"}
+    body = {"portal_id": company.pocket.portal, "amount_usdc": 1_00, "sender_name": "Fabrikam"}
+    await world.ask("POST", "/api/v1/sandbox/wire/", body | sender, status=202)
+    verified = await admin.get(f"/api/v2/counterparties/{payee['id']}/")
+    assert verified["status"] == "VERIFIED"
+    made = await company.askers[0].post(
+        REQUESTS, wire(company.pocket, 400_000_00, payee["id"], description="Invoice 77")
+    )
+    for each in company.approvers:
+        assert made["transfer"]["execution_status"] == "NOT_STARTED"
+        made = await decide(each, made)
+    assert (made["status"], made["transfer"]["execution_status"]) == ("APPROVED", "PROCESSING")
+    (transaction,) = made["transfer"]["transaction_ids"]
+    sent = await admin.get(f"/api/v2/transactions/{transaction}/")
+    assert (sent["wire_id"], sent["amount"]["value"]) == (made["id"], 400_000_00)
+    assert sent["counterparty_id"] == payee["id"]
+    await world.later(hours=3)
+    done = await admin.get(path_of(made))
+    assert done["transfer"]["execution_status"] == "COMPLETED"
 
 
 async def test_a_cap_of_the_strictest_rule_is_a_limit(company):

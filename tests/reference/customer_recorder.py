@@ -187,6 +187,8 @@ async def _play_reads(r, pocket):
         ("list_trading_strategies", f"{v2}/trading-strategies/"),
     ):
         await r.play(name, "GET", path)
+    wires = await r.play("list_wires", "GET", f"{v1}/wires/")
+    await r.play("get_wire", "GET", f"{v1}/wires/{wires['items'][0]['id']}/")
     listed = await r.play("list_transactions", "GET", f"{v2}/transactions/")
     one = listed["items"][0]["id"]
     await r.play("get_transaction", "GET", f"{v2}/transactions/{one}/")

@@ -101,6 +101,7 @@ async def partner_of(bank):
             own_customer_id=own,
             rate_per_minute=10_000,
             money_per_minute=10_000,
+            features=("wires",),
             now=now,
             partner_id=partner_id,
         )
@@ -289,6 +290,40 @@ async def _play_payments(r, customer, pocket, address):
     }
     done = await r.play("create_on_us_transfer", "POST", "/api/v1/transfers/on-us/", asked)
     await r.play("get_on_us_transfer", "GET", f"/api/v1/transfers/on-us/{done['id']}/")
+    await _play_wires(r, customer, pocket)
+
+
+async def _play_wires(r, customer, pocket):
+    portal = (await r.play("-", "GET", f"/api/v2/pockets/{pocket}/portals/"))["items"][0]["id"]
+    box, path = "/api/v1/sandbox", f"/api/v1/service-accounts/{pocket}/wires/"
+    linked = await r.play(
+        "-", "POST", f"/api/v2/customers/{customer}/counterparties/",
+        {
+            "type": "wire", "routing_number": "121182904", "identifier": "5647772655",
+            "counterparty_name": {"type": "business", "business_name": "Beta LLC"},
+            "address": {"street_address": "1 Main St", "city": "Reno", "postal_code": "89501",
+                        "state": "NV", "country": "US"},
+            "verification": {"type": "incoming_wire"},
+        },
+    )  # fmt: skip
+    theirs = {"sender_account_number": "5647772655", "sender_routing_number": "121182904"}
+    proof = {"portal_id": portal, "amount_usdc": 1_00, "sender_name": "Beta LLC", **theirs}
+    await r.play("-", "POST", f"{box}/wire/", proof)
+    asked = {"counterparty_id": linked["id"], "amount_usdc": 4_000_000, "description": "Lease 9"}
+    first = (await r.play("create_wire", "POST", path, asked))["id"]
+    second = (await r.play("-", "POST", path, {**asked, "amount_usdc": 1_00}))["id"]
+    await r.play("sandbox_submit_wire", "POST", f"{box}/wires/{first}/submit/", {})
+    await r.play("sandbox_acknowledge_wire", "POST", f"{box}/wires/{first}/acknowledge/", {})
+    back = {"reason": "AC04", "information": "Account closed"}
+    await r.play("sandbox_return_wire", "POST", f"{box}/wires/{first}/return/", back)
+    why = {"reason": "AC01"}
+    await r.play("sandbox_reject_wire", "POST", f"{box}/wires/{second}/reject/", why)
+    arrived = await r.play("-", "GET", "/api/v1/wires/", query="direction=INCOMING")
+    paid = next(each["id"] for each in arrived["items"] if each["wire_type"] == "PAYMENT")
+    request = f"{box}/wires/{paid}/request-return/"
+    await r.play("sandbox_request_wire_return", "POST", request, {"reason": "DUPL"})
+    await r.play("list_wires", "GET", "/api/v1/wires/")
+    await r.play("get_wire", "GET", f"/api/v1/wires/{first}/")
     await play_ach(r, customer, pocket)
 
 

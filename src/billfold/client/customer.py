@@ -25,6 +25,7 @@ from billfold.interfaces.http.shapes.portal import FundingInstructions, Portal
 from billfold.interfaces.http.shapes.strategy import TradingStrategy
 from billfold.interfaces.http.shapes.trade import Trade, V1Trade
 from billfold.interfaces.http.shapes.transaction import Transaction
+from billfold.interfaces.http.shapes.wire import Wire
 
 _AUDIENCES = "/api/v1/notification-audiences/"
 _PAYEES = "/api/v2/counterparties/"
@@ -170,6 +171,14 @@ class CustomerApi(TeamApi, ApprovalApi, EventCalls):
     def transactions(self, **filters: Any) -> Iterator[Transaction]:  # noqa: ANN401 - as the API
         """Go through transactions."""
         return self._each("/api/v2/transactions/", Transaction, filters)  # type: ignore[arg-type]
+
+    def wires(self, **filters: Any) -> Iterator[Wire]:  # noqa: ANN401 - as the API
+        """Go through wires, newest first."""
+        return self._each("/api/v1/wires/", Wire, filters)
+
+    def wire(self, wire_id: UUID) -> Wire:
+        """Return one wire."""
+        return self._get(f"/api/v1/wires/{wire_id}/", Wire)
 
     def transactions_csv(self) -> str:
         """Return all transactions as CSV."""

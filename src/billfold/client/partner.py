@@ -20,6 +20,7 @@ from billfold.interfaces.http.shapes.strategy import TradingStrategy
 from billfold.interfaces.http.shapes.trade import Trade
 from billfold.interfaces.http.shapes.transaction import Transaction
 from billfold.interfaces.http.shapes.transfer import OnUsTransfer
+from billfold.interfaces.http.shapes.wire import Wire
 
 
 class PartnerApi(EventCalls):
@@ -96,6 +97,19 @@ class PartnerApi(EventCalls):
         """Move money between Pockets; fields as in the API."""
         path = "/api/v1/transfers/on-us/"
         return self._change("POST", path, asked, OnUsTransfer, key=key)
+
+    def send_wire(self, pocket_id: UUID, *, key: str | None = None, **asked: Any) -> Wire:  # noqa: ANN401
+        """Send a wire from a Pocket; fields as in the API."""
+        path = f"/api/v1/service-accounts/{pocket_id}/wires/"
+        return self._change("POST", path, asked, Wire, key=key)
+
+    def wires(self, **filters: Any) -> Iterator[Wire]:  # noqa: ANN401 - as the API
+        """Go through the wires of all customers, newest first."""
+        return self._each("/api/v1/wires/", Wire, filters)
+
+    def wire(self, wire_id: UUID) -> Wire:
+        """Return one wire."""
+        return self._get(f"/api/v1/wires/{wire_id}/", Wire)
 
     def originate_ach(
         self,

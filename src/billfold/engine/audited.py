@@ -16,6 +16,7 @@ from billfold.flows.adjust import AdjustPocket, CorrectBooking, GiveCredit
 from billfold.flows.counterparties import AddCounterparty, UpdateCounterparty
 from billfold.flows.customers import CloseCustomer, UpdateCustomer
 from billfold.flows.enrol import EnrolCustomer
+from billfold.flows.pay_back_wire import PayBackWire
 from billfold.flows.pockets import OpenPocket, SetPocketState, UpdatePocket
 from billfold.flows.portals import OpenPortal, UpdatePortal
 from billfold.flows.receive_ach import GiveBackAch
@@ -68,6 +69,7 @@ AUDITED: dict[type[Command], Told] = {
     EnrolCustomer: Told("customer", "created", ("role", "type", "name")),
     OpenPocket: Told("pocket", "created", ("name", *_STRATEGIES)),
     OpenPortal: Told("portal", "created", ("pocket_id", "name", "payment_rails")),
+    PayBackWire: Told("wire", "returned", ("original_id", "code")),
     SetPocketState: Told("pocket", "updated", ("status", "real_time_yield")),
     UpdateCounterparty: Told(
         "counterparty", lambda c: "unlinked" if c.unlink else "updated", ("display_name",)

@@ -8,6 +8,11 @@ from uuid import UUID
 
 from billfold.domain import ach, activity, counterparties, custody, documents, suspense
 from billfold.domain.wires.reads import look_up as look_up_wires
+from billfold.flows.adjust import CorrectBooking
+from billfold.flows.command import Command
+from billfold.flows.suspense import AssignFromSuspense, ReturnFromSuspense
+from billfold.flows.transfer_bills import EndDelivery
+from billfold.flows.verify_counterparty import DecideVerification
 
 if TYPE_CHECKING:
     from billfold.engine.job import Job
@@ -19,10 +24,15 @@ Look = Callable[
 ]
 """Reads those of some objects of some customers that are of one noun: (customer, id, object)."""
 
-LOOKS: tuple[Look, ...] = (
-    counterparties.look_up, look_up_wires, suspense.look_up, activity.look_up,
-    custody.look_up, documents.look_up, ach.look_up,
-)  # fmt: skip
+LOOKS: tuple[Look, ...] = (counterparties.look_up, look_up_wires, ach.look_up)
+SELDOM: dict[type[Command], Look] = {
+    AssignFromSuspense: suspense.look_up,
+    CorrectBooking: activity.look_up,
+    DecideVerification: documents.look_up,
+    EndDelivery: custody.look_up,
+    ReturnFromSuspense: suspense.look_up,
+}
+"""What only these commands look at, and payments need not wait for."""
 
 
 async def look(conn: Connection, batch: Sequence[Job], books: Mapping[UUID, Book]) -> None:
@@ -35,7 +45,8 @@ async def look(conn: Connection, batch: Sequence[Job], books: Mapping[UUID, Book
     for customer_id in customers:
         if customer_id in books:
             books[customer_id].seen = {}
-    for read in LOOKS:
+    seldom = {SELDOM[kind] for job in asked if (kind := type(job.command)) in SELDOM}
+    for read in (*LOOKS, *seldom):
         for customer_id, object_id, seen in await read(conn, customers, ids):
             if customer_id in books:
                 books[customer_id].seen[object_id] = seen

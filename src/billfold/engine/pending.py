@@ -7,7 +7,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.domain import transfers
+from billfold.domain import portals, transfers
 from billfold.domain.transfers import TransferRow
 from billfold.flows.transfer_on_us import TransferOnUs
 
@@ -24,6 +24,11 @@ async def carry_out(bank: Bank, row: TransferRow) -> Answer:
     request = msgspec.json.decode(row.request)
     payee = row.payee_id or row.customer_id
     counterparty_id = request.get("counterparty_id")
+    addresses: tuple[str | None, ...] = (None, None)
+    if row.type == "PEER_TO_PEER" and row.to_pocket_id is not None:
+        addresses = await portals.network_addresses(
+            bank.pool, (row.customer_id, row.from_pocket_id), (payee, row.to_pocket_id)
+        )
     return await bank.engine.submit(
         TransferOnUs(
             caller=CALLER,
@@ -42,6 +47,7 @@ async def carry_out(bank: Bank, row: TransferRow) -> Answer:
             target=request.get("target"),
             counterparty_id=None if counterparty_id is None else UUID(counterparty_id),
             looks_at=() if counterparty_id is None else (UUID(counterparty_id),),
+            addresses=(addresses[0], addresses[1]),
             request=row.request,
             accepted=True,
         )

@@ -31,6 +31,7 @@ from billfold.flows.enrol import EnrolCustomer, enrol_customer
 from billfold.flows.house import CloseHouseDay, close_house_day
 from billfold.flows.micro_deposits import SendMicroDeposits, send_micro_deposits
 from billfold.flows.originate_ach import OriginateAch, originate_ach
+from billfold.flows.pay_back_wire import PayBackWire, pay_back_wire
 from billfold.flows.pockets import (
     OpenPocket,
     SetPocketState,
@@ -55,6 +56,7 @@ from billfold.flows.suspense import (
     hold_in_suspense,
     return_from_suspense,
 )
+from billfold.flows.take_back_wire import TakeBackWire, take_back_wire
 from billfold.flows.transfer_bills import (
     DeliverBills,
     EndDelivery,
@@ -112,6 +114,7 @@ FLOWS: dict[type[Command], Flow] = {
     HoldInSuspense: hold_in_suspense,
     OpenPocket: open_pocket,
     OpenPortal: open_portal,
+    PayBackWire: pay_back_wire,
     OriginateAch: originate_ach,
     ReceiveAch: receive_ach,
     ReceiveMoney: receive_money,
@@ -128,6 +131,7 @@ FLOWS: dict[type[Command], Flow] = {
     SettleLink: settle_link,
     SetPocketState: set_pocket_state,
     SubmitWire: submit_wire,
+    TakeBackWire: take_back_wire,
     TransferOnUs: transfer_on_us,
     UpdateCounterparty: update_counterparty,
     UpdateCustomer: update_customer,

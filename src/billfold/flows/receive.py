@@ -8,12 +8,14 @@ from uuid import UUID
 
 from billfold.domain.counterparties.rules import Account
 from billfold.domain.events import kinds, payloads
+from billfold.domain.wires.types import Arrived
 from billfold.flows import record
 from billfold.flows.command import Books, Command, Context, Outcome, book_of
 from billfold.flows.day_end import start_moving
 from billfold.flows.invest import invest
 from billfold.flows.owing import repay
 from billfold.flows.verify_counterparty import prove_by_wire
+from billfold.flows.wire_in import note_wire_in
 from billfold.kit.dates import et_instant
 from billfold.kit.ids import member_of
 
@@ -27,7 +29,10 @@ ACH_SETTLES_AFTER = 2
 
 
 class ReceiveMoney(Command, frozen=True, kw_only=True):
-    """A credit that a rail delivered to a portal. `amount` in cents; `details` per variant."""
+    """A credit that a rail delivered to a portal. `amount` in cents; `details` per variant.
+
+    A wire that came by a message says so in `wire`; its id is then the key.
+    """
 
     rail: str  # "WIRE" or "ACH"
     portal_id: UUID
@@ -36,6 +41,7 @@ class ReceiveMoney(Command, frozen=True, kw_only=True):
     description: str
     details: dict[str, Any]
     remittance: dict[str, Any] | None = None
+    wire: Arrived | None = None
     sender: Account | None = None
     """The account from which a wire came, where its bank says so."""
 
@@ -47,7 +53,9 @@ def receive_money(books: Books, cmd: ReceiveMoney, ctx: Context) -> Outcome:
     pocket = book.pockets.get(cmd.pocket_id)
     if portal is None or pocket is None or not _takes(portal, pocket, cmd.rail):
         _tell(book, ctx, cmd, taken=False)
-        return {"status": "REJECTED", "reason": "ACCOUNT_UNAVAILABLE"}
+        if pocket is not None:
+            _note(book, ctx, cmd, pocket, group=None)
+        return {"status": "REJECTED", "reason": "ACCOUNT_UNAVAILABLE", **_named(cmd)}
     start_moving(book, pocket, ctx)
     book.begin(
         "deposit", command_id=ctx.command_id, now=ctx.now, business_date=ctx.business_date,
@@ -58,9 +66,10 @@ def receive_money(books: Books, cmd: ReceiveMoney, ctx: Context) -> Outcome:
     group = ctx.ids.next_group()
     details: dict[str, Any] = {**cmd.details, "portal_id": str(cmd.portal_id)}
     moves: list[Any] = []
+    known_as: UUID | None = None
     if cmd.sender is not None:
-        counterparty_id, moves = prove_by_wire(book, ctx, cmd.sender)
-        details["counterparty_id"] = counterparty_id
+        known_as, moves = prove_by_wire(book, ctx, cmd.sender)
+        details["counterparty_id"] = known_as
     record.activity(
         book, pocket, leg_no=leg_no, activity_id=member_of(group, 1), transaction_id=group,
         type=cmd.rail, direction="CREDIT", amount=cmd.amount, title=_TITLE[cmd.rail],
@@ -68,10 +77,11 @@ def receive_money(books: Books, cmd: ReceiveMoney, ctx: Context) -> Outcome:
         details=details, remittance=cmd.remittance,
     )  # fmt: skip
     book.close()
+    _note(book, ctx, cmd, pocket, group=group, counterparty_id=known_as)
     if cmd.rail == "ACH":
         hold_credit(book, pocket, ctx, cmd.amount)
     _tell(book, ctx, cmd, taken=True)
-    outcome = {"status": "COMPLETED", "transaction_id": str(group)}
+    outcome = {"status": "COMPLETED", "transaction_id": str(group), **_named(cmd)}
     return outcome | {"counterparties": moves} if moves else outcome
 
 
@@ -87,6 +97,29 @@ def take_in(book: Book, pocket: PocketBook, ctx: Context, amount: int) -> None:
 
 def _takes(portal: Portal, pocket: PocketBook, rail: str) -> bool:
     return portal.status == "OPEN" and rail in portal.payment_rails and pocket.status in _TAKES
+
+
+def _note(
+    book: Book,
+    ctx: Context,
+    cmd: ReceiveMoney,
+    pocket: PocketBook,
+    *,
+    group: UUID | None,
+    counterparty_id: UUID | None = None,
+) -> None:
+    """Write down a wire that came by a message."""
+    if cmd.wire is not None:
+        note_wire_in(
+            book, ctx, cmd.wire, pocket, wire_id=cmd.key, portal_id=cmd.portal_id,
+            amount=cmd.amount, description=cmd.description, group=group,
+            counterparty_id=counterparty_id,
+        )  # fmt: skip
+
+
+def _named(cmd: ReceiveMoney) -> dict[str, Any]:
+    """The id of a wire that leaves a row."""
+    return {} if cmd.wire is None else {"wire_id": str(cmd.key)}
 
 
 _TAKES = frozenset({"OPEN", "FROZEN"})

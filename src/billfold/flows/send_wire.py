@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from uuid import UUID
 
 from billfold.domain import wires
+from billfold.domain.counterparties.rules import must_be_payable
 from billfold.domain.events import kinds, payloads
 from billfold.flows import record
 from billfold.flows.command import Books, Command, Context, Outcome, book_of
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
 
 WIRE_SEND = "wire.send"
 """The appointment at which messages that wait are sent."""
-_TYPES = frozenset({"wire", "international_wire"})
-_PAID = frozenset({"LINKED", "VERIFIED"})
 _SCREENED_OUT = 2
 """The last two digits of an amount that the sandbox's sanction screen stops (contract 10)."""
 
@@ -58,7 +57,7 @@ def send_wire(books: Books, cmd: SendWire, ctx: Context) -> Outcome:
     """Book the wire and queue its message; what the sanction screen stops is REJECTED unmoved.
 
     Refuses: customer-not-open, pocket-not-open, pocket-frozen, counterparty-type-mismatch,
-    counterparty-not-linked, counterparty-not-verified, insufficient-funds. NotFound for a pocket
+    counterparty-not-verified, insufficient-funds. NotFound for a pocket
     or counterparty that is not the customer's.
     """
     book = book_of(books, cmd.customers[0])
@@ -100,18 +99,7 @@ def _may_be_paid(book: Book, cmd: SendWire) -> Payee:
     payee: Payee | None = book.seen.get(cmd.counterparty_id)
     if payee is None:
         raise NotFound("There is no such counterparty.")
-    if payee.type not in _TYPES:
-        raise Refused(
-            "counterparty-type-mismatch",
-            f"The counterparty is of the type {payee.type}; a wire needs wire or "
-            "international_wire.",
-        )
-    if payee.status == "UNLINKED":
-        raise Refused("counterparty-not-linked", "The counterparty has been unlinked.")
-    unverified = payee.verification.get("type") == "unverified"
-    if payee.status not in _PAID or (unverified and not cmd.unverified_wires):
-        how = "is unverified" if unverified else f"is {payee.status}"
-        raise Refused("counterparty-not-verified", f"The counterparty {how}.")
+    must_be_payable(payee, "WIRE", unverified_wires=cmd.unverified_wires)
     return payee
 
 
@@ -270,6 +258,7 @@ def queue_message(
     book: Book, ctx: Context, kind: str, wire_id: UUID, terms: wires.Terms, *, send_at: datetime
 ) -> None:
     """Let a message about a wire be sent at its instant."""
+    wires.expect_sendable(kind, terms)
     message_id = ctx.ids.next()
     book.draft.wire_messages.append(
         (message_id, book.customer_id, wire_id, kind, send_at, as_json(terms))

@@ -36,7 +36,8 @@ class TransferOnUs(Command, frozen=True, kw_only=True):
     """Move `amount` cents (None: everything, net of fees) between two pockets of the bank.
 
     `customers` is (payer,) or (payer, payee). With `later` the transfer is only recorded,
-    and a second command with `accepted` carries it out. One that was `approved` is recorded
+    and a second command with `accepted` carries it out. `addresses` are the two pockets' on the
+    network. One that was `approved` is recorded
     whatever the state of its pocket: carrying it out tells what came of it.
     """
 
@@ -54,6 +55,7 @@ class TransferOnUs(Command, frozen=True, kw_only=True):
     source: str | None = None
     target: str | None = None
     counterparty_id: UUID | None = None
+    addresses: tuple[str | None, str | None] = (None, None)
     request: str = "{}"
     later: bool = False
     approved: bool = False
@@ -197,7 +199,7 @@ def _move_money(
     settles_at = et_instant(settles_on, 0) if within else payer.booked_at
     _show(
         payer, origin, cmd, leg_no, member_of(group, 1), direction="DEBIT", amount=amount,
-        settles_at=settles_at, details=_details(cmd, transfer_id, payee, destination),
+        settles_at=settles_at, details=_details(cmd, transfer_id, payee, destination, paid=True),
     )  # fmt: skip
     if not within:
         payer.close()
@@ -207,7 +209,7 @@ def _move_money(
     take_in(payee, destination, ctx, amount)
     _show(
         payee, destination, cmd, leg_no, member_of(group, 2), direction="CREDIT", amount=amount,
-        settles_at=settles_at, details=_details(cmd, transfer_id, payer, origin),
+        settles_at=settles_at, details=_details(cmd, transfer_id, payer, origin, paid=False),
     )  # fmt: skip
     payee.close()
     if not within:
@@ -305,16 +307,18 @@ def _move_lots(
 
 
 def _details(
-    cmd: TransferOnUs, transfer_id: UUID, other: Book, other_pocket: PocketBook
+    cmd: TransferOnUs, transfer_id: UUID, other: Book, other_pocket: PocketBook, *, paid: bool
 ) -> dict[str, Any]:
+    """What one side sees of the other; only the payer has linked somebody."""
     return {
         "on_us_transfer_id": transfer_id,
         "on_us_transfer_type": cmd.type,
         "source": cmd.source,
         "target": cmd.target,
         "counterparty": {
-            "id": cmd.counterparty_id,
+            "id": cmd.counterparty_id if paid else None,
             "name": other.name,
+            "network_address": cmd.addresses[paid],
             "pocket_id": other_pocket.pocket_id,
         },
         "end_to_end_identification": cmd.end_to_end_identification,

@@ -114,6 +114,12 @@ class Settings:
             kinds.whole(0, 90, "days"), "How long an incoming ACH may not leave: 2 in production."
         ),
     ] = 0
+    wire_fee_cents: Annotated[
+        int, Setting(kinds.whole(0, 100_00, "cents"), "What sending a wire costs.")
+    ] = 0
+    correspondent_routing_number: Annotated[
+        str, Setting(kinds.ROUTING_NUMBER, "The bank by way of which wires go abroad.")
+    ] = "026009593"
     clock_start: Annotated[
         datetime, Setting(kinds.INSTANT, "What a new sandbox's clock shows.")
     ] = datetime(2025, 6, 2, 13, tzinfo=UTC)

@@ -8,6 +8,8 @@ from uuid import UUID
 
 import msgspec
 
+from billfold.ports.fedwire import CreditTransfer
+
 
 class IncomingWire(msgspec.Struct, frozen=True, kw_only=True):
     """A wire that reached our account with the receiving bank's routing number."""
@@ -21,6 +23,9 @@ class IncomingWire(msgspec.Struct, frozen=True, kw_only=True):
     description: str = ""
     sender_account_number: str | None = None
     sender_routing_number: str | None = None
+    omad: str | None = None
+    message: CreditTransfer | None = None
+    """The message that brought it."""
 
 
 class IncomingAch(msgspec.Struct, frozen=True, kw_only=True):

@@ -4,11 +4,13 @@ Amounts are cents of US dollars. Lengths and patterns are those of the Fedwire p
 message that does not keep them cannot be sent.
 """
 
+from collections.abc import Sequence
 from datetime import date, datetime
-from typing import Annotated
+from typing import Annotated, Literal, NamedTuple, Protocol
 
 import msgspec
 from msgspec import Meta
+from typing_extensions import override
 
 Imad = Annotated[str, Meta(pattern="^[0-9]{8}[A-Z0-9]{8}[0-9]{6}$")]
 """A message's own number: date, source and sequence."""
@@ -187,3 +189,41 @@ class Wire(msgspec.Struct, frozen=True, kw_only=True):
 
     header: Header
     message: Message
+
+
+Way = Literal["outgoing", "incoming"]
+"""Of a file: from us to the service, or from it to us."""
+SYSTEM = "021151080"
+"""The routing number of the service itself, which sends statuses."""
+MISTAKES_SHOWN = 100
+"""Mistakes of one file that are told."""
+
+
+class Mistake(NamedTuple):
+    """One thing that is wrong: the line, counted from 1, the element and the reason."""
+
+    line: int
+    element: str
+    reason: str
+
+    @override
+    def __str__(self) -> str:
+        return f"line {self.line}, {self.element}: {self.reason}"
+
+
+class FedwireRefused(ValueError):  # noqa: N818 - says what happened
+    """Nothing of the file is taken. `mistakes` names lines and reasons, the first hundred."""
+
+    def __init__(self, mistakes: Sequence[Mistake]) -> None:
+        self.mistakes = tuple(mistakes[:MISTAKES_SHOWN])
+        super().__init__("; ".join(map(str, self.mistakes[:3])))
+
+
+class FedwireFiles(Protocol):
+    """Writes and reads files of messages."""
+
+    def write(self, wires: Sequence[Wire], way: Way) -> bytes:
+        """Return the file of these messages. Raises ValueError when one cannot be sent."""
+
+    def read(self, raw: bytes, way: Way) -> list[tuple[int, Wire]]:
+        """Return the messages with the lines on which they begin. Raises FedwireRefused."""

@@ -15,6 +15,11 @@ def rails_folder(settings: Settings) -> Path:
     return settings.rails_dir or settings.state_dir / "rails"
 
 
+def wire_folders(settings: Settings) -> ExchangeFolders:
+    """Return the folders of Fedwire."""
+    return ExchangeFolders(rails_folder(settings) / "wire")
+
+
 def linking_of(settings: Settings, seed: bytes) -> LinkingProvider | None:
     """Return the linking provider: the sandbox has one that is simulated, production none yet."""
     return None if settings.is_production else SimulatedLinking(seed)
@@ -28,4 +33,4 @@ def files_of(settings: Settings) -> LocalFiles:
 def rails_of(settings: Settings) -> Rails:
     """Return the folders that were set, or those in the bank's own."""
     folder = rails_folder(settings)
-    return Rails(ach=ExchangeFolders(folder / "ach"), wire=ExchangeFolders(folder / "wire"))
+    return Rails(ach=ExchangeFolders(folder / "ach"), wire=wire_folders(settings))

@@ -35,9 +35,9 @@ from billfold.kit.clock import wall_now
 from billfold.kit.settings import Settings, variable_of
 from billfold.kit.tls import TlsFiles, ensure_certificates
 from billfold.migrations import runner
-from billfold.wiring.ach_appointments import take_ach_files
 from billfold.wiring.archiving import SEALS, archive_of
 from billfold.wiring.calling import messenger_of
+from billfold.wiring.file_gates import file_gates
 from billfold.wiring.mailing import mail_of
 from billfold.wiring.opening import found, open_bank, vault_of
 from billfold.wiring.outside import Caller, call_sandbox
@@ -203,12 +203,16 @@ class Wiring:
     async def work(self, bank: Bank, stop: asyncio.Event) -> None:
         """Do what is due until told to stop."""
         errands = (Crier(), Post(mail_of(bank.settings)), Notary(archive_of(bank.settings)))
-        worker = Worker(bank, carry_out_pending, take_ach_files(), *errands)
+        worker = Worker(bank, carry_out_pending, *file_gates(), *errands)
         messenger, told = messenger_of(bank.settings), tell_failing(bank.vault)
         courier = Courier(bank.pool, bank.vault, messenger, on_failing=told)
         async with asyncio.TaskGroup() as both:
             both.create_task(worker.run(stop))
             both.create_task(courier.run(stop))
+
+    async def take_files(self, bank: Bank) -> int:
+        """Take the files that have arrived from the rails; return how many there were."""
+        return sum([await take(bank) for take in file_gates()])
 
     def vault(self, settings: Settings) -> Vault:
         """Return what seals and vouches."""

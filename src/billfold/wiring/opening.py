@@ -52,7 +52,7 @@ async def open_bank(
             seed = await _foundation(conn)
             calendars = await load_calendars(conn)
             market = await load_market(conn, calendars)
-        terms, vault = _terms(settings), vault_of(settings)
+        terms, vault = terms_of(settings), vault_of(settings)
         engine = Engine(
             pool, market=market, calendars=calendars, terms=terms, seed=seed, vault=vault,
             test_clock=not settings.is_production, lanes=settings.lanes,
@@ -123,13 +123,16 @@ async def _foundation(conn: Connection) -> bytes:
     return known.seed
 
 
-def _terms(settings: Settings) -> Terms:
+def terms_of(settings: Settings) -> Terms:
+    """Return the settings that decide money."""
     return Terms(
         aum_fee_bps=settings.aum_fee_bps,
         haircut_bps=settings.same_day_haircut_bps,
         ach_credit_lien_days=settings.ach_credit_lien_days,
         sandbox=not settings.is_production,
         routing_number=settings.bank_routing_number,
+        wire_fee_cents=settings.wire_fee_cents,
+        correspondent=settings.correspondent_routing_number,
     )
 
 

@@ -37,6 +37,7 @@ from billfold.kit.settings import Settings
 from billfold.wiring.ach_world import AchWorld
 from billfold.wiring.houses import Houses
 from billfold.wiring.opening import open_bank
+from billfold.wiring.wire_room import WireRoom
 
 if TYPE_CHECKING:
     from litestar import Litestar
@@ -122,6 +123,7 @@ class Simulated:
 
     def __init__(self, correspondent: SimulatedBank) -> None:
         self.correspondent = correspondent
+        self.wires = WireRoom().world
         self._ach = AchWorld(AchGate(NachaFiles()))
 
     async def send_ach_entry(self, bank: Bank, key: UUID, order: AchOrder) -> None:
@@ -141,17 +143,8 @@ class Simulated:
     async def send_wire(
         self, bank: Bank, wire_id: UUID, to: Address, amount: int, sender: Sender
     ) -> bool:
-        """Let a wire arrive; tell whether it was booked."""
-        wire = self.correspondent.wire(
-            wire_id,
-            routing_number=to.routing_number,
-            account_number=to.account_number,
-            amount=amount,
-            sender_name=sender.name,
-            sender_account_number=sender.account_number,
-            sender_routing_number=sender.routing_number,
-        )
-        return (await receive(bank, self.correspondent, wire)).status == "COMPLETED"
+        """Let a wire arrive by a file; tell whether it was booked."""
+        return await self.wires.pay(bank, wire_id, to, amount, sender)
 
     async def send_ach_credit(
         self, bank: Bank, ach_id: UUID, to: Address, amount: int, company_name: str

@@ -2,36 +2,32 @@
 
 from uuid import UUID
 
-import msgspec
 import pytest
 
 from billfold.domain.wires.reads import get_wire
 from billfold.engine.verify import verify_bank
+from billfold.flows.counterparties import AddCounterparty
 from billfold.flows.send_wire import SendWire
 from billfold.flows.wire_moves import CompleteWire, RejectWire, SubmitWire
 from billfold.kit import ids
 from billfold.kit.errors import Refused
 
 IMAD = "20250602BLFDQGV1000001"
-_LINK = """
-INSERT INTO counterparty (customer_id, counterparty_id, type, status, counterparty_name,
-                          verification, details, created_at, updated_at)
-VALUES ($1, $2, 'wire', 'VERIFIED', $3, $4, $5, now(), now())
-"""
 
 
 async def link(bank, customer_id):
     """Give a customer a verified counterparty; return its id."""
-    counterparty_id = ids.new()
-    told = (
-        {"type": "business", "business_name": "Beta LLC"},
-        {"type": "supporting_documents", "status": "APPROVED"},
-        {"routing_number": "121182904", "identifier": "5647772655"},
-    )
-    await bank.pool.execute(
-        _LINK, customer_id, counterparty_id, *(msgspec.json.encode(each).decode() for each in told)
-    )
-    return counterparty_id
+    command = AddCounterparty(
+        caller="test", key=ids.new(), customers=(customer_id,), type="wire",
+        counterparty_name={"type": "business", "business_name": "Beta LLC"},
+        details={
+            "routing_number": "121182904", "identifier": "5647772655",
+            "address": {"street_address": "1 Main St", "city": "Reno", "postal_code": "89501",
+                        "state": "NV", "country": "US"},
+        },
+        verification="pre_verified",
+    )  # fmt: skip
+    return UUID((await bank.engine.submit(command)).outcome["counterparty_id"])
 
 
 @pytest.fixture
@@ -70,8 +66,7 @@ async def test_wires_settle_and_come_back_and_the_bank_stays_proved(bank, holder
     assert (rejected.status, rejected.reason) == ("REJECTED", "SANCTION_SCREEN_FAILED")
     async with bank.pool.acquire() as conn:
         report = await verify_bank(conn, market=bank.market)
-    # The counterparty was planted here, and nothing else is amiss.
-    assert {finding.table for finding in report.findings} <= {"counterparty", "directory"}
+    assert report.is_clean, report.findings
 
 
 async def test_an_id_belongs_to_one_wire(holder):

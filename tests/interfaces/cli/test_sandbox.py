@@ -372,7 +372,11 @@ def test_a_second_start_keeps_the_data_and_tells_nothing_twice(tmp_path):
     second = Sandbox(tmp_path).wait_up()
     try:
         kept = second.home()
-        same = ("password", "shared_secret", "kid", "story", "pocket_ids", "customer_id")
+        same = (
+            "password", "shared_secret", "kid", "story", "pocket_ids", "customer_id", "person",
+            "colleague",
+        )  # fmt: skip
+        assert home.colleague is not None
         assert all(getattr(kept, name) == getattr(home, name) for name in same)
         assert "Portfolio" not in second.said.read_text()
         with PartnerClient(kept.access(), seed=b"another") as client:

@@ -79,6 +79,23 @@ def test_money_for_nobody_is_shown_returned_and_booked_to_its_owner(house):
     assert billfold("verify")[0] == 0
 
 
+def test_bills_come_from_another_custodian_and_go_to_one(house):
+    billfold, pocket, _ = house
+    where = ("912797PT8", 10)
+    status, said = billfold(
+        "custody", "receive", pocket, *where, "--from", "Harbor", "--account", 1,
+        "--acquired-on", "2025-05-29", "--cost", 99_000,
+    )  # fmt: skip
+    assert (status, "10 bills worth" in said) == (0, True), said
+    status, said = billfold("custody", "deliver", pocket, *where, "--to", "Harbor", "--account", 1)
+    assert status == 1
+    assert "settle on" in said  # what the deposit bought has not settled
+    assert billfold("custody", "receive", ids.new(), *where, "--from", "x", "--account", 1)[0] == 1
+    status, said = billfold("custody", "list")
+    assert (status, "COMPLETED" in said) == (0, True)
+    assert billfold("verify")[0] == 0
+
+
 def test_a_credit_is_given_and_taken_back_and_a_pocket_is_set_right(house):
     billfold, pocket, _ = house
     status, said = billfold("credit", "give", pocket, 2500, "--description", "Welcome")

@@ -20,7 +20,7 @@ from tests.interfaces.customer_api.approving import (
 )
 from tests.interfaces.customer_api.desk import EVERYTHING, MemberDesk, Team, token_for
 
-from billfold.domain import oauth
+from billfold.domain import oauth, requests
 from billfold.kit import ids
 from billfold.kit.clock import wall_now
 
@@ -302,6 +302,28 @@ async def test_a_strict_program_needs_a_fresh_proof_to_approve(desk, desks, fund
         assert 'max_age="300"' in told
     fresh = await token(timedelta(minutes=4))
     await strict.ask("PATCH", path, {"status": "APPROVED"}, status=200, token=fresh)
+
+
+async def test_everybody_needs_a_fresh_proof_where_the_customer_wants_it(
+    desk, manager, funded, other
+):
+    made = await desk.post(REQUESTS, on_us(funded, 1_00, to=other))
+    await requests.set_step_up(desk.bank.pool, UUID(desk.team.customer), asked=True)
+    await refused(manager, made, "insufficient-user-authentication", answers=401)
+    assert (await decide(manager, made, "DENIED"))["status"] == "DENIED"
+
+
+async def test_nothing_is_approved_that_a_frozen_pocket_cannot_pay(
+    desk, manager, world, funded, other
+):
+    made = await desk.post(REQUESTS, on_us(funded, 1_00, to=other))
+    path = f"/api/v1/sandbox/pockets/{funded.id}/"
+    await world.ask("POST", path, {"status": "FROZEN"}, status=200)
+    await refused(manager, made, "pocket-frozen", answers=409)
+    body = on_us(funded, 1_00, to=other)
+    await manager.refused("POST", REQUESTS, body, status=409, code="pocket-frozen")
+    await world.ask("POST", path, {"status": "OPEN"}, status=200)
+    assert (await decide(manager, made))["status"] == "APPROVED"
 
 
 async def test_what_a_request_names_must_be_there_and_in_order(

@@ -3,6 +3,8 @@
 import pytest
 from tests.interfaces.partner_api.desk import UNKNOWN
 
+from billfold.engine.pending import carry_out_pending
+
 RAILS = ["ACH", "WIRE", "INTERNATIONAL_WIRE", "ON_US"]
 
 
@@ -186,3 +188,30 @@ async def test_a_portal_is_not_there_for_others_nor_under_another_pocket(desk, s
         await stranger.refused("POST", path, {"name": "x"}, status=404, code="not-found")
     await desk.refused("GET", v2(pocket, UNKNOWN), status=404, code="not-found")
     await desk.invalid("GET", v2(pocket, "mine"), loc="path.portal_id")
+
+
+async def test_each_side_of_a_payment_sees_the_other_on_the_network(desk):
+    """Only the payer has linked somebody, so only he sees a counterparty's id."""
+    payer, payee = await desk.funded(10_000_00), await desk.pocket()
+    addresses = [
+        (await desk.get(f"{each.path}portals/{each.portal}/"))["network_address"]
+        for each in (payer, payee)
+    ]
+    linked = await desk.post(
+        f"/api/v2/customers/{payer.customer}/counterparties/",
+        {
+            "type": "on_us", "account_number": addresses[1],
+            "counterparty_name": {"type": "business", "business_name": "Target"},
+        },
+    )  # fmt: skip
+    for later in (False, True):
+        body = {
+            "type": "PEER_TO_PEER", "from_account": {"id": payer.id},
+            "counterparty_id": linked["id"], "amount_usdc": 100_00, "async_mode": later,
+        }  # fmt: skip
+        await desk.post("/api/v1/transfers/on-us/", body)
+        await carry_out_pending(desk.bank)
+        paid = (await desk.get(f"{payer.path}transactions/"))["items"][0]["counterparty"]
+        got = (await desk.get(f"{payee.path}transactions/"))["items"][0]["counterparty"]
+        assert (paid["id"], paid["network_address"]) == (linked["id"], addresses[1])
+        assert (got["id"], got["network_address"]) == (None, addresses[0])

@@ -197,3 +197,22 @@ async def test_foreign_trades_and_wrong_queries_are_refused(desk, stranger):
             ("trade_datetime_to", "soon"), ("settlement_date_to", "2025-13-01"),
         ):  # fmt: skip
             await desk.invalid("GET", path, filters={name: value}, loc=f"query.{name}")
+
+
+async def test_bills_from_another_custodian_are_listed_with_his_name(desk):
+    pocket = await desk.pocket()
+    body = {
+        "account_id": pocket.id, "direction": "IN", "cusip": "912797PT8", "quantity": 5,
+        "counterparty_name": "Harbor Custody", "cost_usdc": 490_00,
+    }  # fmt: skip
+    await desk.ask("POST", "/api/v1/sandbox/security-transfer/", body, status=202)
+    for path in newer(pocket):
+        (shown,) = (await desk.get(path))["items"]
+        assert set(shown) == MOVED - {"counter_pocket_id", "on_us_transfer_id"} | {
+            "counterparty_name"
+        }
+        assert (shown["activity"], shown["direction"]) == ("EXTERNAL_SECURITY_TRANSFER", "IN")
+        assert (shown["counterparty_name"], shown["quantity"]) == ("Harbor Custody", 5)
+        assert shown["status"] == "SETTLED"
+    for path in older(pocket):
+        assert (await desk.get(path))["items"] == []

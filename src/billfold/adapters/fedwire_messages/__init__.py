@@ -4,7 +4,7 @@ Owns where each thing stands in the XML. Never decides what becomes of a wire: i
 messages of a file or none.
 """
 
-from billfold.adapters.fedwire_messages.envelope import read_wires, write_wires
-from billfold.adapters.fedwire_messages.mistakes import FedwireRefused, Mistake
+from billfold.adapters.fedwire_messages.envelope import FedwireXml, read_wires, write_wires
+from billfold.ports.fedwire import FedwireRefused, Mistake
 
-__all__ = ["FedwireRefused", "Mistake", "read_wires", "write_wires"]
+__all__ = ["FedwireRefused", "FedwireXml", "Mistake", "read_wires", "write_wires"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 import msgspec
 from lxml import etree
@@ -15,16 +15,33 @@ from billfold.adapters.fedwire_messages.forms import (
     read_rows,
     write_rows,
 )
-from billfold.adapters.fedwire_messages.mistakes import SHOWN, FedwireRefused, Mistake
 from billfold.adapters.fedwire_messages.tables import HEADER, LAYOUTS
-from billfold.ports.fedwire import Header, Wire
+from billfold.ports.fedwire import (
+    MISTAKES_SHOWN,
+    FedwireRefused,
+    Header,
+    Mistake,
+    Way,
+    Wire,
+)
 
-Way = Literal["outgoing", "incoming"]
 _Struct = TypeVar("_Struct", bound=msgspec.Struct)
 
 _ISO = "urn:iso:std:iso:20022:tech:xsd:"
 _HEADER_NAME = "head.001.001.03"
 _KINDS = {layout.envelope: kind for kind, layout in LAYOUTS.items()}
+
+
+class FedwireXml:
+    """The files of the port `FedwireFiles`, in XML."""
+
+    def write(self, wires: Sequence[Wire], way: Way) -> bytes:
+        """Return the file of these messages. Raises ValueError when one cannot be sent."""
+        return write_wires(wires, way)
+
+    def read(self, raw: bytes, way: Way) -> list[tuple[int, Wire]]:
+        """Return the messages with the lines on which they begin. Raises FedwireRefused."""
+        return read_numbered(raw, way)
 
 
 def write_wires(wires: Sequence[Wire], way: Way) -> bytes:
@@ -35,10 +52,12 @@ def write_wires(wires: Sequence[Wire], way: Way) -> bytes:
     namespace = f"urn:fedwirefunds:{way}:v001"
     name = f"FedwireFunds{way.capitalize()}"
     root = etree.Element(f"{{{namespace}}}{name}", nsmap={None: namespace})
+    root.text = "\n"
     for wire in wires:
         _expect_valid(wire)
         layout = LAYOUTS[type(wire.message)]
         around = etree.SubElement(root, f"{{{namespace}}}{name}Message")
+        around.tail = "\n"  # a message each line, so that a line names a message
         inside = etree.SubElement(around, f"{{{namespace}}}{layout.envelope}")
         write_rows(_in_namespace(inside, _HEADER_NAME, "AppHdr"), HEADER, wire.header)
         document = _in_namespace(inside, wire.header.message_name, "Document")
@@ -48,7 +67,12 @@ def write_wires(wires: Sequence[Wire], way: Way) -> bytes:
 
 
 def read_wires(raw: bytes, way: Way) -> list[Wire]:
-    """Return the messages of a file, in order.
+    """Return the messages of a file, in order. Raises FedwireRefused."""
+    return [wire for _, wire in read_numbered(raw, way)]
+
+
+def read_numbered(raw: bytes, way: Way) -> list[tuple[int, Wire]]:
+    """Return the messages of a file in order, with the lines on which they begin.
 
     Raises FedwireRefused when anything is wrong with any of them: XML that is broken or cut, an
     unknown message, a value that does not keep to its pattern, another currency.
@@ -58,14 +82,14 @@ def read_wires(raw: bytes, way: Way) -> list[Wire]:
     name = f"FedwireFunds{way.capitalize()}"
     if root.tag != f"{{{namespace}}}{name}":
         raise _refused(root, f"is no {name} of {namespace}")
-    wires: list[Wire] = []
+    wires: list[tuple[int, Wire]] = []
     mistakes: list[Mistake] = []
     for around in root:
         try:
-            wires.append(_read_wire(around, namespace))
+            wires.append((around.sourceline or 0, _read_wire(around, namespace)))
         except FedwireRefused as refused:
             mistakes += refused.mistakes
-        if len(mistakes) >= SHOWN:
+        if len(mistakes) >= MISTAKES_SHOWN:
             break
     if mistakes:
         raise FedwireRefused(mistakes)

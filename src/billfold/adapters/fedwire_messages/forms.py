@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from lxml import etree
 
-from billfold.adapters.fedwire_messages.mistakes import Mistake
+from billfold.ports.fedwire import Mistake
 
 Element = etree._Element  # noqa: SLF001 - lxml gives its type no other name
 _CENTS = Decimal(100)

@@ -15,6 +15,7 @@ from billfold.adapters.fedwire_messages.forms import (
     constant,
 )
 from billfold.ports.fedwire import (
+    SYSTEM,
     CreditTransfer,
     Message,
     PaymentReturn,
@@ -24,8 +25,6 @@ from billfold.ports.fedwire import (
 )
 
 Table = tuple[Row, ...]
-SYSTEM = "021151080"
-"""The routing number of the service itself, which sends statuses."""
 _PRACTICE = (
     "www2.swift.com/mystandards/#/group/Federal_Reserve_Financial_Services/Fedwire_Funds_Service"
 )

@@ -18,6 +18,14 @@ SELECT customer_id, portal_id, pocket_id, type, name, status, routing_number, ac
        network_address, payment_rails, created_at, updated_at FROM portal
 """
 _GET = f"{_COLUMNS} WHERE customer_id = $1 AND portal_id = $2"
+_ADDRESSES = """
+SELECT (SELECT network_address FROM portal p
+         WHERE p.customer_id = k.customer_id AND p.pocket_id = k.pocket_id
+           AND p.status = 'OPEN' AND p.network_address IS NOT NULL
+         ORDER BY p.created_at, p.portal_id LIMIT 1)
+  FROM unnest($1::uuid[], $2::uuid[]) WITH ORDINALITY AS k(customer_id, pocket_id, nth)
+ ORDER BY k.nth
+"""
 _LIST = """{columns}
  WHERE customer_id = $1 AND ($2::uuid IS NULL OR pocket_id = $2)
    AND ($3::text[] IS NULL OR type = ANY($3))
@@ -52,6 +60,14 @@ async def get_portal(
     if row is None or (pocket_id is not None and row["pocket_id"] != pocket_id):
         raise NotFound("There is no such portal.")
     return PortalRow(*row.values())
+
+
+async def network_addresses(
+    conn: Connection | Pool, *places: tuple[UUID, UUID]
+) -> tuple[str | None, ...]:
+    """Return the first open address of each (customer_id, pocket_id) on the network, or None."""
+    rows = await conn.fetch(_ADDRESSES, [c for c, _ in places], [p for _, p in places])
+    return tuple(row[0] for row in rows)
 
 
 async def list_portals(

@@ -4,7 +4,18 @@ Owns when a wire leaves, what its messages say, and the table `wire` with all th
 Never books one: that is a flow. This facade is pure; what asks the database is in `reads`.
 """
 
-from billfold.domain.wires.messages import Terms, credit_transfer, fitted
+from billfold.domain.wires.messages import (
+    Terms,
+    credit_transfer,
+    expect_sendable,
+    fitted,
+    message_of,
+    original_of,
+    paid_by,
+    payment_return,
+    return_answer,
+    return_request,
+)
 from billfold.domain.wires.rules import CODE_OF, leaves_at, reason_of, reference_of, uetr_of
 from billfold.domain.wires.types import (
     COLUMNS,
@@ -14,6 +25,7 @@ from billfold.domain.wires.types import (
     QUEUED_COLUMNS,
     RETURN,
     REVERSAL,
+    Arrived,
     Hours,
     QueuedMessage,
     SeenWire,
@@ -29,15 +41,23 @@ __all__ = [
     "QUEUED_COLUMNS",
     "RETURN",
     "REVERSAL",
+    "Arrived",
     "Hours",
     "QueuedMessage",
     "SeenWire",
     "Terms",
     "WireRow",
     "credit_transfer",
+    "expect_sendable",
     "fitted",
     "leaves_at",
+    "message_of",
+    "original_of",
+    "paid_by",
+    "payment_return",
     "reason_of",
     "reference_of",
+    "return_answer",
+    "return_request",
     "uetr_of",
 ]

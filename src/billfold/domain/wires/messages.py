@@ -6,10 +6,26 @@ Terms are the fields of a message of `ports/fedwire` as JSON-ready values.
 from __future__ import annotations
 
 import re
+from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from billfold.domain.wires.rules import code_of
+from billfold.kit.dates import iso_z
+from billfold.kit.errors import Broken
+from billfold.ports.fedwire import (
+    CreditTransfer,
+    Message,
+    PaymentReturn,
+    ReturnAnswer,
+    ReturnRequest,
+)
 
 if TYPE_CHECKING:
     from uuid import UUID
+
+    from billfold.domain.wires.types import WireRow
 
 Terms = dict[str, Any]
 
@@ -106,3 +122,102 @@ def _lines(address: dict[str, Any]) -> tuple[str | None, str | None]:
 
 def _without_none(fields: Terms) -> Terms:
     return {name: value for name, value in fields.items() if value is not None}
+
+
+_decode_payment = msgspec.json.Decoder(CreditTransfer).decode
+
+
+def paid_by(wire: WireRow) -> CreditTransfer:
+    """Return the payment that brought an incoming wire. Raises Broken when no message did."""
+    if wire.message is None:
+        raise Broken("No message brought this wire.", wire_id=str(wire.wire_id))
+    return _decode_payment(wire.message)
+
+
+def payment_return(paid: CreditTransfer, *, bank: str, reason: str, information: str) -> Terms:
+    """The terms of a pacs.004 by which a payment that arrived goes back whole."""
+    return _without_none(
+        {
+            "original": original_of(paid),
+            "amount": paid.amount,
+            "sender": bank,
+            "receiver": paid.sender,
+            "debtor": {"name": paid.creditor.name},
+            "creditor": {"name": paid.debtor.name},
+            "reason": code_of(reason),
+            "information": fitted(information, 105),
+            "kind": paid.kind,
+        }
+    )
+
+
+def original_of(paid: CreditTransfer) -> Terms:
+    """What another message says of the payment it is about."""
+    return {
+        "message_id": paid.message_id,
+        "message_name": "pacs.008.001.08",
+        "created_at": iso_z(paid.created_at),
+        "uetr": paid.uetr,
+        "end_to_end_id": paid.end_to_end_id,
+    }
+
+
+def return_request(paid: CreditTransfer, *, case_id: str, creator: str, reason: str) -> Terms:
+    """The terms of a camt.056 by which we ask for a payment of ours back."""
+    return {
+        "case_id": case_id,
+        "sender": paid.sender,
+        "receiver": paid.receiver,
+        "creator": {"name": creator},
+        "original": original_of(paid),
+        "amount": paid.amount,
+        "settled_on": paid.settles_on.isoformat(),
+        "reason": reason,
+    }
+
+
+def return_answer(
+    asked: ReturnRequest, *, bank: str, creator: str, verdict: str, reason: str | None
+) -> Terms:
+    """The terms of a camt.029: CNCL the payment comes back, RJCR it does not."""
+    return _without_none(
+        {
+            "case_id": asked.case_id,
+            "sender": bank,
+            "receiver": asked.sender,
+            "creator": {"name": creator},
+            "verdict": verdict,
+            "original": msgspec.to_builtins(asked.original),
+            "reason": reason,
+        }
+    )
+
+
+_KINDS: dict[str, type[Message]] = {
+    "pacs.008": CreditTransfer,
+    "pacs.004": PaymentReturn,
+    "camt.056": ReturnRequest,
+    "camt.029": ReturnAnswer,
+}
+_DATED = frozenset({"pacs.008", "pacs.004"})
+_SOME_IMAD, _SOME_DAY = "20000101AAAAAAAA000000", date(2000, 1, 1)
+_SOME_TIME = datetime(2000, 1, 1, tzinfo=UTC)
+
+
+def message_of(kind: str, terms: Terms, imad: str, at: datetime, day: date) -> Message:
+    """Return the message that says these terms, with its number, instant and day of settlement.
+
+    Raises ValueError when it cannot be sent as it is.
+    """
+    dated = {"settles_on": day} if kind in _DATED else {}
+    shape = _KINDS[kind]
+    told = {"type": shape.__struct_config__.tag, **terms, "message_id": imad, "created_at": at}
+    return msgspec.convert({**told, **dated}, shape)
+
+
+def expect_sendable(kind: str, terms: Terms) -> None:
+    """Raise Broken when no message can say these terms: a bug, and better now than later."""
+    try:
+        message_of(kind, terms, _SOME_IMAD, _SOME_TIME, _SOME_DAY)
+    except ValueError as error:
+        raise Broken(f"A {kind} cannot say that: {error}") from None

@@ -23,6 +23,15 @@ SELECT {_COLUMNS}, {_RETURNED} AS returned FROM wire w
  WHERE w.customer_id = ANY($1::uuid[]) AND w.wire_id = ANY($2::uuid[])
 """  # noqa: S608 - our columns
 _GET = f"SELECT {_COLUMNS} FROM wire w WHERE w.customer_id = $1 AND w.wire_id = $2"  # noqa: S608
+_FIND = f"""
+SELECT {_COLUMNS} FROM directory d
+  JOIN wire w ON w.customer_id = d.customer_id AND w.wire_id = d.object_id
+ WHERE d.kind = 'wire' AND d.value = $1
+"""  # noqa: S608
+_IS_RETURNED = """
+SELECT EXISTS (SELECT 1 FROM wire
+                WHERE customer_id = $1 AND original_wire_id = $2 AND status <> 'REJECTED')
+"""
 _LIST = """
 SELECT {columns} FROM wire w
  WHERE w.{owner} = $1 AND ($2::uuid IS NULL OR w.pocket_id = $2)
@@ -61,6 +70,18 @@ async def get_wire(conn: Connection | Pool, customer_id: UUID, wire_id: UUID) ->
     if row is None:
         raise NotFound("There is no such wire.")
     return _row(row)
+
+
+async def find_wire(conn: Connection | Pool, wire_id: UUID) -> WireRow | None:
+    """Return the wire of this id, whoever it belongs to, or None."""
+    row = await conn.fetchrow(_FIND, str(wire_id))
+    return None if row is None else _row(row)
+
+
+async def is_returned(conn: Connection | Pool, wire: WireRow) -> bool:
+    """Tell whether a return of the wire has been booked."""
+    returned: bool = await conn.fetchval(_IS_RETURNED, wire.customer_id, wire.wire_id)
+    return returned
 
 
 async def list_wires(

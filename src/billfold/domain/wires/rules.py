@@ -5,6 +5,7 @@ Sources: cut-offs contract 9; reasons are ISO 20022's external code set of statu
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 from uuid import UUID
 
@@ -13,6 +14,7 @@ from billfold.kit.calendars import Calendars
 from billfold.kit.dates import ET, et_instant
 from billfold.kit.ids import derive, digits
 
+_CODE = re.compile("[A-Z0-9]{4}")
 _REFERENCE_DIGITS = 12
 _REASONS = {
     "ACCOUNT_UNAVAILABLE": ("AC01", "AC03", "AC04", "AC06", "AC07", "AG01", "MD07", "NOAS", "BE01"),
@@ -26,9 +28,16 @@ CODE_OF = {
     "NO_ACCOUNT": "AC01",
     "SANCTION_SCREEN_FAILED": "RR04",
     "CANCELED": "FOCR",
+    "INSUFFICIENT_FUNDS": "AM04",
     "INVALID_TRANSFER": "NARR",
 }
 """What we write into a message for a reason of ours."""
+
+
+def code_of(reason: str) -> str:
+    """Return the code of ISO for a reason of ours; one that is a code already stays."""
+    known = CODE_OF.get(reason)
+    return known or (reason if _CODE.fullmatch(reason) else CODE_OF["INVALID_TRANSFER"])
 
 
 def reason_of(code: str | None) -> str:

@@ -73,6 +73,19 @@ class SeenWire(NamedTuple):
     returned: bool
 
 
+class Arrived(msgspec.Struct, frozen=True, kw_only=True):
+    """What the message that brought a wire said. `message` is its JSON text, `imad` its number."""
+
+    uetr: str
+    imad: str
+    omad: str | None
+    sender_name: str
+    reference_number: str
+    instructions: str | None
+    end_to_end: str | None
+    message: str
+
+
 class QueuedMessage(msgspec.Struct, frozen=True, kw_only=True):
     """A message that waits to be sent. `terms` is the JSON text of what it says (`messages`)."""
 

@@ -11,6 +11,9 @@ WIRE_COMMANDS = (
     "SubmitWire",
     "CompleteWire",
     "RejectWire",
+    "ReceiveMoney",
+    "TakeBackWire",
+    "PayBackWire",
 )
 """Commands whose outcome says what a wire is from then on."""
 

@@ -16,8 +16,10 @@ from billfold.interfaces.cli import (
     clearing,
     clients,
     clock,
+    custody,
     database,
     doctor,
+    files,
     listen,
     market,
     partners,
@@ -30,6 +32,7 @@ from billfold.interfaces.cli import (
     sandbox,
     suspense,
     trigger,
+    wires,
 )
 from billfold.interfaces.cli.ground import CannotGoOn, Ground
 from billfold.interfaces.cli.shown import complain, example
@@ -41,15 +44,18 @@ _GROUPS = {
     "audit": audit.app,
     "client": clients.app,
     "credit": adjusting.app,
+    "custody": custody.app,
     "suspense": suspense.app,
     "clock": clock.app,
     "migrate": database.app,
+    "files": files.app,
     "partner": partners.app,
     "people": people.app,
     "pocket": pockets.app,
     "review": review.app,
     "market": market.market,
     "calendar": market.calendar,
+    "wires": wires.app,
     "openapi": reference.openapi,
 }
 

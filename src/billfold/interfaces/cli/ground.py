@@ -105,6 +105,9 @@ class Ground(Protocol):
     async def work(self, bank: Bank, stop: asyncio.Event) -> None:
         """Do what is due until told to stop."""
 
+    async def take_files(self, bank: Bank) -> int:
+        """Take the files that have arrived from the rails; return how many there were."""
+
     def vault(self, settings: Settings) -> Vault:
         """Return what seals and vouches: it holds the keys of the bank."""
 

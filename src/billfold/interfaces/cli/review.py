@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 from uuid import UUID
 
 import typer
+from rich.markup import escape
 
 from billfold.domain import documents
 from billfold.engine import reviewing
 from billfold.engine.reviewing import Verdict
 from billfold.interfaces.cli.ground import CannotGoOn, ground_of
 from billfold.interfaces.cli.opened import with_bank
-from billfold.interfaces.cli.shown import console, done, eastern, example, say, table
+from billfold.interfaces.cli.shown import console, done, eastern, example, say
 from billfold.kit.errors import NotFound
 from billfold.ports.files import FileLost
 
@@ -54,8 +55,11 @@ def list_waiting(
     if not rows:
         say("Nothing waits.")
         return
-    shown = ((r.kind, r.object_id, r.customer_id, r.what, eastern(r.since)) for r in rows)
-    console.print(table("", ("kind", "id", "customer", "what", "since"), shown))
+    for row in rows:
+        # One line each, however narrow the window: ids are there to be copied.
+        told = f"of {row.customer_id} since {eastern(row.since)}"
+        line = f"{row.kind:<13}{row.object_id}  {escape(row.what)}  [dim]{told}[/]"
+        console.print(line, soft_wrap=True)
 
 
 @app.command(epilog=example("billfold review approve 5d0c2a4e-8f00-8000-8000-0000000000e1"))

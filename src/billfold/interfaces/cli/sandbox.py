@@ -215,6 +215,7 @@ def _pages_of(settings: Settings, home: SandboxFile) -> list[str]:
         f"Email        {home.person.email}",
         f"Password     {home.person.password}",
         f"App key      {home.person.totp_secret} (for an authenticator app)",
+        *([] if home.colleague is None else [f"Colleague    {home.colleague.email} (approves)"]),
     ]
 
 

@@ -37,6 +37,8 @@ class SandboxFile(msgspec.Struct, frozen=True, kw_only=True):
     kid: str
     person: SandboxPerson | None = None
     """Who signs in for the customer on the authorization server's pages."""
+    colleague: SandboxPerson | None = None
+    """Another member of its team: he approves what the first asks for."""
     customer_id: UUID
     own_customer_id: UUID
     facilitation_pocket_id: UUID

@@ -1,13 +1,17 @@
-"""The person of a sandbox: a member of its customer who can sign in on the pages."""
+"""The people of a sandbox: members of its customer who can sign in on the pages.
+
+There are two, for nobody moves money alone.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
 import msgspec
 
 from billfold.domain import people
+from billfold.domain.people import Role
 from billfold.interfaces.cli.partners import new_password
 from billfold.kit.clock import wall_now
 from billfold.kit.crypto import hash_password
@@ -15,7 +19,18 @@ from billfold.kit.crypto import hash_password
 if TYPE_CHECKING:
     from billfold.engine.bank import Bank
 
-EMAIL = "ada@dummy-customer.example"
+
+class Named(NamedTuple):
+    """Somebody of the sandbox's customer, and what he is in its team."""
+
+    email: str
+    first_name: str
+    last_name: str
+    role: Role
+
+
+ADA = Named("ada@dummy-customer.example", "Ada", "Marsh", "ADMIN")
+BO = Named("bo@dummy-customer.example", "Bo", "Reyes", "MANAGER")
 
 
 class SandboxPerson(msgspec.Struct, frozen=True):
@@ -27,18 +42,18 @@ class SandboxPerson(msgspec.Struct, frozen=True):
 
 
 async def sandbox_person(
-    bank: Bank, customer_id: UUID, kept: SandboxPerson | None
+    bank: Bank, customer_id: UUID, who: Named, kept: SandboxPerson | None
 ) -> SandboxPerson:
     """Return credentials in force: those of the last start, or new ones where they are lost."""
-    known = await people.find_person_by_email(bank.pool, EMAIL)
+    known = await people.find_person_by_email(bank.pool, who.email)
     if known is not None and kept is not None:
         return kept
-    made = SandboxPerson(EMAIL, new_password(), people.codes.new_secret())
+    made = SandboxPerson(who.email, new_password(), people.codes.new_secret())
     async with bank.pool.acquire() as conn:
         if known is None:
             await people.settle_person(
-                conn, bank.vault, customer_id, email=EMAIL, first_name="Ada", last_name="Marsh",
-                role="ADMIN", password_hash=hash_password(made.password),
+                conn, bank.vault, customer_id, email=who.email, first_name=who.first_name,
+                last_name=who.last_name, role=who.role, password_hash=hash_password(made.password),
                 secret=made.totp_secret, now=wall_now(),
             )  # fmt: skip
         else:

@@ -22,7 +22,7 @@ from billfold.interfaces.cli.sandbox_file import (
     read_sandbox_file,
     write_sandbox_file,
 )
-from billfold.interfaces.cli.sandbox_people import sandbox_person
+from billfold.interfaces.cli.sandbox_people import ADA, BO, sandbox_person
 from billfold.kit.clock import wall_now
 
 if TYPE_CHECKING:
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 PARTNER = "sandbox"
 PARTNER_NAME = "Sandbox Partner"
+FEATURES = ("wires",)
+"""What the sandbox's partner may do that others are given one by one."""
 
 
 async def settle_in(ground: Ground, settings: Settings, dsn: str, report: Report) -> SandboxFile:
@@ -67,7 +69,10 @@ async def _home(bank: Bank, kept: SandboxFile | None, ca_file: str) -> SandboxFi
         private_key=private_key,
         kid=kid,
         person=await sandbox_person(
-            bank, places.dummy_customer_id, None if kept is None else kept.person
+            bank, places.dummy_customer_id, ADA, None if kept is None else kept.person
+        ),
+        colleague=await sandbox_person(
+            bank, places.dummy_customer_id, BO, None if kept is None else kept.colleague
         ),
         customer_id=places.dummy_customer_id,
         own_customer_id=places.own_customer_id,
@@ -88,7 +93,7 @@ async def _credentials(bank: Bank, kept: SandboxFile | None) -> tuple[str, str, 
     if known is not None and kept is not None:
         return kept.username, kept.password, kept.shared_secret, kept.private_key, kept.kid
     if known is None:
-        made = await make_partner(bank, PARTNER, PARTNER_NAME, PARTNER)
+        made = await make_partner(bank, PARTNER, PARTNER_NAME, PARTNER, features=FEATURES)
         password, secret = made.password, made.shared_secret
     else:
         password = new_password()

@@ -20,6 +20,7 @@ TRANSACTIONS = Group("transactions", 120)
 TRANSFERS = Group("transfer-requests", 120)
 TRANSFER_CREATIONS = Group("transfer-request-creations", 60)
 USER = Group("user", 300)
+WIRES = Group("wires", 300)
 
 CREATIONS_PER_SECOND = 1
 """How many transfer requests one client may make per second for one user."""

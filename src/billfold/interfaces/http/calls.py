@@ -117,6 +117,11 @@ class Caller(Call, frozen=True, kw_only=True):
         entry = await self._own(bank, "transfer", transfer_id)
         return entry.customer_id, entry.object_id
 
+    async def wire(self, bank: Bank, wire_id: UUID) -> tuple[UUID, UUID]:
+        """Return (customer_id, wire_id). Raises NotFound when it is foreign."""
+        entry = await self._own(bank, "wire", wire_id)
+        return entry.customer_id, entry.object_id
+
     async def counterparty(self, bank: Bank, counterparty_id: UUID) -> tuple[UUID, UUID]:
         """Return (customer_id, counterparty_id). Raises NotFound when it is foreign."""
         entry = await self._own(bank, "counterparty", counterparty_id)

@@ -10,7 +10,7 @@ import msgspec
 from litestar import get, post
 from litestar.status_codes import HTTP_201_CREATED
 
-from billfold.domain import counterparties, transfers
+from billfold.domain import counterparties, portals, transfers
 from billfold.engine.bank import Bank
 from billfold.engine.pending import carry_out
 from billfold.flows.transfer_on_us import TransferOnUs
@@ -197,9 +197,20 @@ async def _command(caller: Caller, bank: Bank, data: CreateTransfer, request: st
         source=data.source,
         target=data.target,
         counterparty_id=data.counterparty_id,
+        addresses=await _addresses(bank, data, (payer, from_pocket), (payee, to_pocket)),
         request=request,
         later=data.async_mode,
     )
+
+
+async def _addresses(
+    bank: Bank, data: CreateTransfer, origin: tuple[UUID, UUID], destination: tuple[UUID, UUID]
+) -> tuple[str | None, str | None]:
+    """Where both Pockets are on the network, for a payment that goes over it."""
+    if data.type != "PEER_TO_PEER":
+        return None, None
+    source, target = await portals.network_addresses(bank.pool, origin, destination)
+    return source, target
 
 
 async def _side(caller: Caller, bank: Bank, name: str, account: AccountRef) -> tuple[UUID, UUID]:

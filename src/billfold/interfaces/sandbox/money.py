@@ -19,7 +19,7 @@ from billfold.interfaces.sandbox.simulation import (
     Sender,
     TheSimulation,
 )
-from billfold.kit.errors import Refused
+from billfold.kit.errors import InvalidInput, Refused
 from billfold.kit.ids import command_id, derive
 
 if TYPE_CHECKING:
@@ -53,9 +53,10 @@ class FundRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class WireRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """One wire from anybody."""
+    """One wire from anybody, to a portal or to any account number, be it closed or nobody's."""
 
-    portal_id: UUID
+    portal_id: UUID | None = None
+    account_number: Annotated[str, msgspec.Meta(pattern=r"^[0-9]{4,17}$")] | None = None
     amount_usdc: Annotated[int, msgspec.Meta(ge=1, le=WIRE_MOST_CENTS)]
     sender_name: Text
     sender_account_number: Annotated[str, msgspec.Meta(pattern=r"^[0-9A-Z]{4,34}$")] | None = None
@@ -93,12 +94,22 @@ async def fund(
 async def wire(
     caller: Caller, bank: Bank, simulation: TheSimulation, data: WireRequest
 ) -> Response[None]:
-    """Let a wire arrive at a portal."""
-    customer_id, portal_id = await caller.portal(bank, data.portal_id)
-    to = await _address(bank.pool, _PORTAL, customer_id, portal_id)
+    """Let a wire arrive. What cannot be booked goes back to its sender."""
+    to = await _wire_to(bank, caller, data)
     sender = Sender(data.sender_name, data.sender_account_number, data.sender_routing_number)
     await simulation.send_wire(bank, payment_id(bank, caller, 0), to, data.amount_usdc, sender)
     return nothing()
+
+
+async def _wire_to(bank: Bank, caller: Caller, data: WireRequest) -> Address:
+    if data.portal_id is not None and data.account_number is None:
+        customer_id, portal_id = await caller.portal(bank, data.portal_id)
+        return await _address(bank.pool, _PORTAL, customer_id, portal_id)
+    if data.account_number is None or data.portal_id is not None:
+        raise InvalidInput.at(
+            "body", "portal_id", msg="exactly one of portal_id and account_number"
+        )
+    return Address(bank.settings.bank_routing_number, data.account_number)
 
 
 def payment_id(bank: Bank, caller: Caller, nth: int) -> UUID:

@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING
 from litestar.handlers import HTTPRouteHandler
 
 from billfold.engine.stepping import Stepping
-from billfold.interfaces.sandbox import ach, clock, counterparties, custody, money, people, webhook
+from billfold.interfaces.sandbox import (
+    ach,
+    clock,
+    counterparties,
+    custody,
+    money,
+    people,
+    webhook,
+    wires,
+)
 
 if TYPE_CHECKING:
     from litestar import Litestar
@@ -32,6 +41,11 @@ ROUTES: list[HTTPRouteHandler] = [
     clock.freeze,
     clock.resume,
     webhook.simulate,
+    wires.submit,
+    wires.acknowledge,
+    wires.reject,
+    wires.give_back,
+    wires.ask_for,
 ]
 
 

@@ -29,6 +29,24 @@ class Sender(msgspec.Struct, frozen=True):
     routing_number: str | None = None
 
 
+class WireWorld(Protocol):
+    """The other side of Fedwire. Each of its deeds reaches the bank as a file."""
+
+    async def submit(self, bank: Bank, customer_id: UUID, wire_id: UUID) -> None:
+        """Let the message of a wire go before its hour. Refuses: wire-not-pending."""
+
+    async def settle(self, bank: Bank, customer_id: UUID, wire_id: UUID, code: str | None) -> None:
+        """Let a wire settle, or be rejected for a code. Refuses: wire-not-processing."""
+
+    async def give_back(
+        self, bank: Bank, customer_id: UUID, wire_id: UUID, reason: str, information: str
+    ) -> None:
+        """Let a wire of ours come back. Refuses: wire-not-completed, wire-already-returned."""
+
+    async def ask_for(self, bank: Bank, customer_id: UUID, wire_id: UUID, reason: str) -> None:
+        """Let the sender of a wire ask for it. Refuses: wire-not-completed."""
+
+
 class AchOrder(msgspec.Struct, frozen=True, kw_only=True):
     """An ACH entry that is to reach us. `amount` in cents."""
 
@@ -43,6 +61,10 @@ class AchOrder(msgspec.Struct, frozen=True, kw_only=True):
 
 class Simulation(Protocol):
     """The world outside the bank, as far as it sends us money."""
+
+    @property
+    def wires(self) -> WireWorld:
+        """The other side of Fedwire."""
 
     async def send_wire(
         self, bank: Bank, wire_id: UUID, to: Address, amount: int, sender: Sender

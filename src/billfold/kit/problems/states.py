@@ -129,7 +129,7 @@ STATES = by_code(
         409,
         "The document does not wait for a review",
         "It has no file yet, or its review is over.",
-        "Read its `status`.",
+        "Read its `status`; upload a file when it waits for one.",
     ),
     Problem(
         "document-not-readable",

@@ -1,0 +1,124 @@
+"""Wires that somebody asks for: we for one that we sent, or its sender for one that we took."""
+
+from __future__ import annotations
+
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+import msgspec
+
+from billfold.domain import audit, wires
+from billfold.domain.audit import Origin
+from billfold.domain.wires import cases, queue
+from billfold.domain.wires.reads import find_wire, is_returned
+from billfold.engine.wire_messages import message_sent, queue_about
+from billfold.flows.pay_back_wire import PayBackWire
+from billfold.kit.clock import wall_now
+from billfold.kit.errors import Broken, NotFound, Refused
+from billfold.ports.fedwire import CreditTransfer, ReturnRequest
+
+if TYPE_CHECKING:
+    from billfold.domain.wires import WireRow
+    from billfold.domain.wires.cases import CaseRow
+    from billfold.engine.bank import Bank
+    from billfold.kit.db import Connection
+
+OPERATOR = "operator"
+
+
+async def recall(bank: Bank, wire_id: UUID, code: str) -> str:
+    """Ask for a wire of ours back (camt.056); return the case. It comes back as a wire, or not.
+
+    Refuses: wire-not-completed, wire-already-returned, duplicate-id when it was asked for before.
+    """
+    wire = await _wire(bank, wire_id)
+    if wire.direction != wires.OUTGOING or wire.status != "COMPLETED":
+        raise Refused("wire-not-completed", f"The wire is {wire.direction} and {wire.status}.")
+    if await is_returned(bank.pool, wire):
+        raise Refused("wire-already-returned", "The wire has come back already.")
+    sent = await queue.find_last_sent(bank.pool, wire_id, ["pacs.008"])
+    message = None if sent is None else message_sent(bank, sent)
+    if not isinstance(message, CreditTransfer):
+        raise Broken("A wire has settled without a message.", wire_id=str(wire_id))
+    case_id = wire_id.hex
+    terms = wires.return_request(
+        message, case_id=case_id, creator=bank.settings.bank_name, reason=code
+    )
+    async with _deed(bank, wire, "wire.recalled", code) as deed:
+        await queue_about(bank, deed.conn, wire_id, wire.customer_id, "camt.056", terms)
+        opened = await cases.open_case(
+            deed.conn, case_id=case_id, direction=wires.OUTGOING, customer_id=wire.customer_id,
+            wire_id=wire_id, reason=code, information=None,
+            message=msgspec.json.encode(terms).decode(), now=await bank.now(deed.conn),
+        )  # fmt: skip
+        if not opened:
+            raise Refused("duplicate-id", "The wire has been asked for already.")
+    return case_id
+
+
+async def pay_back(bank: Bank, wire_id: UUID, code: str) -> UUID:
+    """Return a wire that arrived (pacs.004), asked for or not; return the id of the return.
+
+    Refuses: wire-not-completed, wire-already-returned.
+    """
+    wire = await _wire(bank, wire_id)
+    answer = await bank.engine.submit(
+        PayBackWire(
+            caller=OPERATOR, key=wire_id, customers=(wire.customer_id,), looks_at=(wire_id,),
+            origin=Origin.operator(), original_id=wire_id, code=code,
+        )
+    )  # fmt: skip
+    await _consent(bank, wire)
+    return UUID(answer.outcome["wire_id"])
+
+
+async def refuse(bank: Bank, wire_id: UUID, code: str) -> None:
+    """Keep a wire that its sender asks for (camt.029). NotFound when nobody asks for it."""
+    wire = await _wire(bank, wire_id)
+    async with _deed(bank, wire, "wire.kept", code) as deed:
+        case = await cases.get_open_case(deed.conn, wire_id, wires.INCOMING)
+        await _answer(bank, deed.conn, wire, case, reason=code)
+
+
+async def _consent(bank: Bank, wire: WireRow) -> None:
+    """Tell whoever asks for a wire that it comes back, if anybody does."""
+    async with bank.pool.acquire() as conn, conn.transaction():
+        try:
+            case = await cases.get_open_case(conn, wire.wire_id, wires.INCOMING)
+        except NotFound:
+            return
+        await _answer(bank, conn, wire, case, reason=None)
+
+
+async def _answer(
+    bank: Bank, conn: Connection, wire: WireRow, case: CaseRow, *, reason: str | None
+) -> None:
+    """Answer a request and end its case: refused for a reason, else the wire comes back."""
+    terms = wires.return_answer(
+        msgspec.json.decode(case.message, type=ReturnRequest),
+        bank=bank.settings.bank_routing_number,
+        creator=bank.settings.bank_name,
+        verdict="CNCL" if reason is None else "RJCR",
+        reason=reason,
+    )
+    await queue_about(bank, conn, wire.wire_id, wire.customer_id, "camt.029", terms)
+    status = "ACCEPTED" if reason is None else "REFUSED"
+    now = await bank.now(conn)
+    await cases.close_case(conn, wires.INCOMING, case.case_id, status, now=now)
+
+
+def _deed(
+    bank: Bank, wire: WireRow, action: str, code: str
+) -> AbstractAsyncContextManager[audit.Deed]:
+    return audit.deed(
+        bank.pool, bank.vault, wire.customer_id, Origin.operator(), action,
+        resource=("wire", wire.wire_id), now=wall_now(), details={"reason": code},
+    )  # fmt: skip
+
+
+async def _wire(bank: Bank, wire_id: UUID) -> WireRow:
+    wire = await find_wire(bank.pool, wire_id)
+    if wire is None:
+        raise NotFound("There is no such wire.")
+    return wire

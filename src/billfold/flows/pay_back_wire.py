@@ -1,0 +1,105 @@
+"""A wire that arrived is paid back whole, because its sender asked or the bank must.
+
+What the pocket cannot raise it owes; the payment itself is never short.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import ClassVar
+from uuid import UUID
+
+from billfold.domain import wires
+from billfold.flows import record
+from billfold.flows.command import Books, Command, Context, Outcome, book_of
+from billfold.flows.day_end import start_moving
+from billfold.flows.owing import pay_back
+from billfold.flows.send_wire import put_wire, queue_message
+from billfold.flows.wire_moves import seen_wire, wire_details
+from billfold.kit.errors import Refused
+from billfold.kit.ids import member_of
+
+
+class PayBackWire(Command, frozen=True, kw_only=True):
+    """Return the wire `original_id`, which `looks_at` names, for a reason of ISO."""
+
+    needs_names: ClassVar[bool] = False
+
+    original_id: UUID
+    code: str
+    information: str | None = None
+
+
+def pay_back_wire(books: Books, cmd: PayBackWire, ctx: Context) -> Outcome:
+    """Book the return and queue its message.
+
+    Refuses: wire-not-completed for what did not arrive as a payment, wire-already-returned.
+    """
+    book = book_of(books, cmd.customers[0])
+    original, returned = seen_wire(book, cmd.original_id)
+    if returned:
+        raise Refused("wire-already-returned", "The wire has gone back already.")
+    arrived = original.direction == wires.INCOMING and original.wire_type == wires.PAYMENT
+    if not arrived or original.status != "COMPLETED" or original.message is None:
+        raise Refused("wire-not-completed", "Only a payment that arrived can be paid back.")
+    pocket = book.pockets[original.pocket_id]
+    send_at = _send_at(ctx)
+    start_moving(book, pocket, ctx)
+    book.begin(
+        "payment", command_id=ctx.command_id, now=ctx.now, business_date=ctx.business_date,
+        settles_on=ctx.business_date, reverses=original.journal_no,
+    )  # fmt: skip
+    group = ctx.ids.next_group()
+    wire = _wire(original, cmd, ctx, wire_id=ctx.ids.next(), group=group, journal=book.journal_no)
+    leg_no = pay_back(
+        book, pocket, ctx, original.amount, to=book.house_account("rail:wire"),
+        price_of=ctx.t0_bid, settles_on=ctx.business_date,
+    )  # fmt: skip
+    record.activity(
+        book, pocket, leg_no=leg_no, activity_id=member_of(group, 1), transaction_id=group,
+        type="WIRE", direction="DEBIT", amount=original.amount, title="Wire returned",
+        description=f"Wire from {original.counterparty_name} went back: {cmd.code}",
+        settles_at=send_at, details=wire_details(wire, wires.RETURN),
+    )  # fmt: skip
+    book.close()
+    put_wire(book, wire)
+    terms = wires.payment_return(
+        wires.paid_by(original),
+        bank=ctx.terms.routing_number,
+        reason=cmd.code,
+        information=cmd.information or "Returned as requested",
+    )
+    queue_message(book, ctx, "pacs.004", wire.wire_id, terms, send_at=send_at)
+    return {"wire_id": str(wire.wire_id), "status": "PENDING", "reason": None}
+
+
+def _wire(
+    original: wires.WireRow, cmd: PayBackWire, ctx: Context, *, wire_id: UUID, group: UUID,
+    journal: int,
+) -> wires.WireRow:  # fmt: skip
+    return wires.WireRow(
+        customer_id=original.customer_id,
+        wire_id=wire_id,
+        partner_id=original.partner_id,
+        pocket_id=original.pocket_id,
+        portal_id=original.portal_id,
+        direction=wires.OUTGOING,
+        wire_type=wires.RETURN,
+        original_wire_id=original.wire_id,
+        status="PENDING",
+        amount=original.amount,
+        counterparty_id=original.counterparty_id,
+        counterparty_name=original.counterparty_name,
+        reference_number=wires.reference_of(ctx.seed, wire_id),
+        uetr=original.uetr,
+        description=cmd.information,
+        transaction_id=group,
+        journal_no=journal,
+        created_at=ctx.now,
+        updated_at=ctx.now,
+        send_at=_send_at(ctx),
+    )
+
+
+def _send_at(ctx: Context) -> datetime:
+    return wires.leaves_at(ctx.now, ctx.calendars, ctx.terms.wire_hours, international=False)

@@ -1,0 +1,103 @@
+"""A wire of ours comes back, maybe days after it settled: a wire of its own, invested again."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+from uuid import UUID
+
+from billfold.domain import wires
+from billfold.domain.events import kinds, payloads
+from billfold.flows import record
+from billfold.flows.command import Books, Command, Context, Outcome, book_of
+from billfold.flows.day_end import start_moving
+from billfold.flows.receive import take_in
+from billfold.flows.send_wire import put_wire
+from billfold.flows.wire_moves import seen_wire, wire_details
+from billfold.kit.errors import Refused
+from billfold.kit.ids import member_of
+
+_TAKES = frozenset({"OPEN", "FROZEN"})
+
+
+class TakeBackWire(Command, frozen=True, kw_only=True):
+    """A return has arrived for the wire `original_id`, which `looks_at` names.
+
+    `wire_id` is the return's own. `code` is the reason of ISO, `message` the JSON text of the
+    message.
+    """
+
+    needs_names: ClassVar[bool] = False
+
+    wire_id: UUID
+    original_id: UUID
+    code: str
+    information: str | None
+    imad: str
+    omad: str | None
+    message: str
+
+
+def take_back_wire(books: Books, cmd: TakeBackWire, ctx: Context) -> Outcome:
+    """Book the money of the wire again, once.
+
+    Refuses: wire-already-returned when it has come back before, wire-not-completed when it never
+    left, pocket-not-open when its pocket takes nothing any more.
+    """
+    book = book_of(books, cmd.customers[0])
+    original, returned = seen_wire(book, cmd.original_id)
+    if returned:
+        raise Refused("wire-already-returned", "The wire has come back already.")
+    if original.status == "REJECTED" or original.journal_no is None:
+        raise Refused("wire-not-completed", "The wire has not settled: it cannot come back.")
+    pocket = book.pockets[original.pocket_id]
+    if pocket.status not in _TAKES:
+        raise Refused("pocket-not-open", f"The pocket is {pocket.status}.")
+    start_moving(book, pocket, ctx)
+    book.begin(
+        "deposit", command_id=ctx.command_id, now=ctx.now, business_date=ctx.business_date,
+        settles_on=ctx.settles_on, reverses=original.journal_no,
+    )  # fmt: skip
+    group = ctx.ids.next_group()
+    wire = _wire(original, cmd, ctx, group, book.journal_no)
+    leg_no = book.post(book.house_account("rail:wire"), pocket.bank, original.amount)
+    take_in(book, pocket, ctx, original.amount)
+    record.activity(
+        book, pocket, leg_no=leg_no, activity_id=member_of(group, 1), transaction_id=group,
+        type="WIRE", direction="CREDIT", amount=original.amount, title="Wire returned",
+        description=f"Wire to {original.counterparty_name}: {cmd.information or cmd.code}",
+        settles_at=book.booked_at, details=wire_details(wire, wires.RETURN),
+    )  # fmt: skip
+    book.close()
+    put_wire(book, wire)
+    told = payloads.WirePayload(wire_id=cmd.wire_id, service_account_id=original.pocket_id)
+    record.event(book, ctx, kinds.WIRE_IN_SUCCESS, told)
+    return {"wire_id": str(cmd.wire_id), "status": "COMPLETED", "transaction_id": str(group)}
+
+
+def _wire(
+    original: wires.WireRow, cmd: TakeBackWire, ctx: Context, group: UUID, journal_no: int
+) -> wires.WireRow:
+    return wires.WireRow(
+        customer_id=original.customer_id,
+        wire_id=cmd.wire_id,
+        partner_id=original.partner_id,
+        pocket_id=original.pocket_id,
+        direction=wires.INCOMING,
+        wire_type=wires.RETURN,
+        original_wire_id=original.wire_id,
+        status="COMPLETED",
+        amount=original.amount,
+        counterparty_id=original.counterparty_id,
+        counterparty_name=original.counterparty_name,
+        reference_number=wires.reference_of(ctx.seed, cmd.wire_id),
+        uetr=original.uetr,
+        imad=cmd.imad,
+        omad=cmd.omad,
+        description=cmd.information,
+        message=cmd.message,
+        transaction_id=group,
+        journal_no=journal_no,
+        created_at=ctx.now,
+        settled_at=ctx.now,
+        updated_at=ctx.now,
+    )

@@ -1,0 +1,91 @@
+"""`billfold files`: what the rails and the bank have handed each other, and what came of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+from uuid import UUID
+
+import msgspec
+import typer
+
+from billfold.domain import rails
+from billfold.interfaces.cli.ground import Ground, ground_of
+from billfold.interfaces.cli.opened import with_bank
+from billfold.interfaces.cli.shown import console, done, eastern, example, pairs, say, table
+
+if TYPE_CHECKING:
+    from billfold.domain.rails import RailFile
+    from billfold.engine.bank import Bank
+
+app = typer.Typer(
+    no_args_is_help=True,
+    help="Show files for and from the rails, and take those that have arrived.",
+    epilog=example("billfold files list"),
+)
+
+
+@app.command("list", epilog=example("billfold files list --rail WIRE --state REFUSED"))
+def list_(
+    ctx: typer.Context,
+    rail: Annotated[str | None, typer.Option(help="ACH or WIRE.")] = None,
+    state: Annotated[
+        str | None, typer.Option(help="MADE, HANDED, ARRIVED, TAKEN or REFUSED.")
+    ] = None,
+) -> None:
+    """List the last hundred files, newest first."""
+
+    async def work(bank: Bank) -> list[RailFile]:
+        return await rails.list_files(bank.pool, rail=_upper(rail), state=_upper(state))
+
+    files = with_bank(ground_of(ctx), work)
+    columns = ("file", "rail", "way", "name", "state", "bytes>", "since")
+    rows = [
+        (f.file_id, f.rail, f.direction, f.name, f.state, f.size_bytes, eastern(f.created_at))
+        for f in files
+    ]
+    console.print(table("", columns, rows))
+
+
+@app.command(epilog=example("billfold files show 5d0c2a4e-8f00-8000-8000-0000000000e1 --content"))
+def show(
+    ctx: typer.Context,
+    file_id: Annotated[UUID, typer.Argument(help="The file's id, from the list.")],
+    *,
+    content: Annotated[bool, typer.Option("--content", help="Print what it says.")] = False,
+) -> None:
+    """Show a file and its report: for a refused one the lines and the reasons."""
+
+    async def work(bank: Bank) -> tuple[RailFile, bytes]:
+        file = await rails.find_file(bank.pool, file_id)
+        return file, await rails.read_content(bank.pool, file_id)
+
+    file, said = with_bank(ground_of(ctx), work)
+    if content:
+        typer.echo(said.decode(errors="replace"))
+        return
+    console.print(
+        pairs(
+            [
+                ("name", file.name),
+                ("rail", f"{file.rail} {file.direction}"),
+                ("state", file.state),
+                ("sha256", file.sha256),
+                ("since", eastern(file.created_at)),
+            ]
+        )
+    )
+    if file.report is not None:
+        report: dict[str, Any] = msgspec.json.decode(file.report)
+        say(msgspec.json.format(msgspec.json.encode(report), indent=2).decode())
+
+
+@app.command(epilog=example("billfold files take"))
+def take(ctx: typer.Context) -> None:
+    """Take the files that have arrived, as a worker does by itself."""
+    ground: Ground = ground_of(ctx)
+    taken = with_bank(ground, ground.take_files)
+    done(f"{taken} files were looked at." if taken else "No file has arrived.")
+
+
+def _upper(text: str | None) -> str | None:
+    return None if text is None else text.upper()

@@ -1,0 +1,184 @@
+"""The wire room's way in: a file of messages is taken whole or not at all, and then booked.
+
+A file is kept first. When everything in it holds, its messages' numbers are noted: from then on
+it is booked, message by message, by commands that do nothing twice; whoever dies on the way is
+followed by the next. A file that does not hold is refused with lines and reasons.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+import msgspec
+import structlog
+
+from billfold.domain import rails
+from billfold.domain.wires import arrivals, cases, queue
+from billfold.interfaces.inbound.wire_booking import Booked, book
+from billfold.interfaces.inbound.wire_checks import Known, Lines, mistakes_in, numbers_of
+from billfold.kit.ids import command_id, derive
+from billfold.ports.fedwire import (
+    FedwireFiles,
+    FedwireRefused,
+    Mistake,
+    PaymentReturn,
+    PaymentStatus,
+    ReturnAnswer,
+    ReturnRequest,
+)
+
+if TYPE_CHECKING:
+    from billfold.engine.bank import Bank
+    from billfold.ports.exchange import Arrived
+
+log = structlog.get_logger(__name__)
+
+_GATE = 0x77676174  # "wgat": the advisory lock under which files are taken
+_WAIT_SECONDS = 30.0
+
+
+class WireGate:
+    """Takes the files that have arrived from Fedwire."""
+
+    def __init__(self, files: FedwireFiles) -> None:
+        self._files = files
+        self._turn = asyncio.Lock()
+
+    async def __call__(self, bank: Bank) -> int:
+        """An errand of the worker: take what has arrived, unless somebody is at it."""
+        if self._turn.locked() or not await self._is_waiting(bank):
+            return 0
+        return await self.take(bank)
+
+    async def take(self, bank: Bank) -> int:
+        """Take every file that has arrived, by name; return how many were looked at."""
+        async with self._turn, bank.pool.acquire() as conn:
+            await conn.execute("SELECT pg_advisory_lock($1)", _GATE, timeout=_WAIT_SECONDS)
+            try:
+                return await self._take_all(bank)
+            finally:
+                await conn.execute("SELECT pg_advisory_unlock($1)", _GATE)
+
+    async def _is_waiting(self, bank: Bank) -> bool:
+        if await bank.rails.wire.arrived():
+            return True
+        return bool(await rails.list_unfinished(bank.pool, "WIRE", "IN"))
+
+    async def _take_all(self, bank: Bank) -> int:
+        looked_at = 0
+        for file in await rails.list_unfinished(bank.pool, "WIRE", "IN"):
+            await self._take(bank, file)
+            looked_at += 1
+        for arrived in await bank.rails.wire.arrived():
+            try:
+                file = await _keep(bank, arrived)
+            except rails.AlreadyArrived as again:
+                await _refuse_again(bank, arrived.name, str(again))
+            else:
+                await self._take(bank, file)
+            looked_at += 1
+        return looked_at
+
+    async def _take(self, bank: Bank, file: rails.RailFile) -> None:
+        content = await rails.read_content(bank.pool, file.file_id)
+        try:
+            lines = self._files.read(content, "incoming")
+            await _check(bank, file, lines)
+        except FedwireRefused as refused:
+            await _refuse(bank, file, refused.mistakes)
+            return
+        booked = await book(bank, lines)
+        report = _report(file, booked)
+        await bank.rails.wire.put_away(file.name, report=_json(report))
+        await rails.finish(bank.pool, file.file_id, "TAKEN", now=await bank.now(), report=report)
+        log.info("wires_taken", file=file.name, messages=len(lines))
+
+
+async def _keep(bank: Bank, arrived: Arrived) -> rails.RailFile:
+    """Keep a file under an id of its name and content, another one for each time it is refused."""
+    proof = sha256(arrived.content).hexdigest()
+    named = command_id(f"wire-file-in:{arrived.name}", proof)
+    nth = 0
+    while True:
+        file_id = derive(bank.seed, named, nth)
+        file = await rails.keep_arrived(
+            bank.pool, file_id, "WIRE", arrived.name, arrived.content, now=await bank.now()
+        )
+        if file.state == "TAKEN":
+            raise rails.AlreadyArrived(file.name, file.created_at)
+        if file.state != "REFUSED":
+            return file
+        nth += 1
+
+
+async def _check(bank: Bank, file: rails.RailFile, lines: Lines) -> None:
+    """Raise FedwireRefused for what does not hold; else note that these messages are taken.
+
+    A file whose numbers are noted has been found good: what it did since is no reason against it.
+    """
+    if not lines:
+        raise FedwireRefused([Mistake(1, "file", "holds no messages")])
+    numbers = [number for _, wire in lines for number in numbers_of(wire)]
+    if await _is_noted(bank, file.file_id):
+        return
+    mistakes = mistakes_in(lines, await _known(bank, file.file_id, numbers, lines))
+    if mistakes:
+        raise FedwireRefused(mistakes)
+    await arrivals.note_arrived(bank.pool, numbers, file.file_id, await bank.now())
+
+
+async def _is_noted(bank: Bank, file_id: UUID) -> bool:
+    noted: bool = await bank.pool.fetchval(
+        "SELECT EXISTS (SELECT 1 FROM wire_arrival WHERE file_id = $1)", file_id
+    )
+    return noted
+
+
+async def _known(bank: Bank, file_id: UUID, numbers: Sequence[str], lines: Lines) -> Known:
+    messages = [wire.message for _, wire in lines]
+    statuses = [m.original.message_id for m in messages if isinstance(m, PaymentStatus)]
+    about = [m.original.uetr for m in messages if isinstance(m, PaymentReturn | ReturnRequest)]
+    answers = [m.case_id for m in messages if isinstance(m, ReturnAnswer)]
+    return Known(
+        routing_number=bank.settings.bank_routing_number,
+        arrived=await arrivals.find_arrived(bank.pool, numbers, file_id),
+        sent=await queue.find_sent(bank.pool, statuses),
+        payments=await arrivals.find_payments(bank.pool, about),
+        open_cases=await cases.find_open(bank.pool, answers),
+    )
+
+
+async def _refuse(bank: Bank, file: rails.RailFile, mistakes: Sequence[Mistake]) -> None:
+    report: dict[str, object] = {
+        "file": file.name,
+        "state": "REFUSED",
+        "mistakes": [each._asdict() for each in mistakes],
+    }
+    await bank.rails.wire.put_away(file.name, report=_json(report), refused=True)
+    await rails.finish(bank.pool, file.file_id, "REFUSED", now=await bank.now(), report=report)
+    log.warning("wire_file_refused", file=file.name, first=str(mistakes[0]))
+
+
+async def _refuse_again(bank: Bank, name: str, reason: str) -> None:
+    """A file that has come before is put away with its report, and leaves no row of its own."""
+    mistake = Mistake(0, "file", reason)._asdict()
+    report = {"file": name, "state": "REFUSED", "mistakes": [mistake]}
+    await bank.rails.wire.put_away(name, report=_json(report), refused=True)
+    log.warning("wire_file_came_again", file=name, reason=reason)
+
+
+def _report(file: rails.RailFile, booked: Sequence[Booked]) -> dict[str, object]:
+    return {
+        "file": file.name,
+        "state": "TAKEN",
+        "messages": len(booked),
+        "items": [each._asdict() for each in booked],
+    }
+
+
+def _json(report: dict[str, Any]) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(report), indent=2)
