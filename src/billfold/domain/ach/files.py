@@ -13,7 +13,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.domain.ach.types import AchEntry, Answered
+from billfold.domain.ach.types import Answered
 from billfold.kit.dates import ET, et_date
 from billfold.kit.ids import command_id
 
@@ -70,10 +70,13 @@ UPDATE ach_file f SET settles_at = t.settles_at, settled_at = t.settled_at
 """
 _UNTOLD = "SELECT * FROM ach_file WHERE told_at IS NULL ORDER BY made_at, number"
 _TOLD = "UPDATE ach_file SET told_at = $2 WHERE file_id = $1"
-_ENTRIES = f"""
-SELECT {", ".join(AchEntry.__struct_fields__)} FROM ach_entry
+_ENTRIES = """
+SELECT customer_id, company_name, sec_code, description, effective_on, direction, due_at,
+       routing_number, account_number, account_type, party_name, identification, amount, lines,
+       trace_number
+  FROM ach_entry
  WHERE file_id = $1 AND way = 'ORIGINATION' ORDER BY trace_number
-"""  # noqa: S608
+"""
 _ANSWERS = "SELECT trace_number, told FROM ach_answer WHERE file_id = $1 ORDER BY trace_number"
 _PARTS = """
 SELECT customer_id, array_agg(ach_id ORDER BY trace_number) AS ach_ids
@@ -85,6 +88,31 @@ _ANSWER = """
 INSERT INTO ach_answer (answer_id, customer_id, due_at, told, created_at)
 VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING
 """
+
+
+class Outgoing(NamedTuple):
+    """What a file says of an entry, the fields that a batch has together first."""
+
+    customer_id: UUID
+    company_name: str
+    sec_code: str
+    description: str
+    effective_on: date
+    direction: str
+    due_at: datetime
+    routing_number: str
+    account_number: str
+    account_type: str
+    party_name: str
+    identification: str
+    amount: int
+    lines: list[str]
+    trace_number: str
+
+    @property
+    def together(self) -> tuple[object, ...]:
+        """What entries of one batch have in common."""
+        return self[:6]
 
 
 class Numbered(NamedTuple):
@@ -148,10 +176,10 @@ async def everybody_told(conn: Connection | Pool, file_id: UUID, now: datetime) 
     await conn.execute(_TOLD, file_id, now)
 
 
-async def read_entries(conn: Connection, file_id: UUID) -> AsyncIterator[AchEntry]:
+async def read_entries(conn: Connection, file_id: UUID) -> AsyncIterator[Outgoing]:
     """Yield the entries of a file in the order of their numbers, inside a transaction."""
     async for row in conn.cursor(_ENTRIES, file_id, prefetch=_AT_ONCE):
-        yield AchEntry(**row)
+        yield Outgoing(*row)
 
 
 async def read_answers(conn: Connection, file_id: UUID) -> list[tuple[str, Answered]]:

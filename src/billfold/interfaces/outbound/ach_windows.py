@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 import structlog
@@ -20,14 +20,13 @@ from billfold.domain import agenda, rails
 from billfold.domain.ach import (
     CREDIT,
     DEBIT,
-    AchEntry,
     Answered,
     answered_at,
     files,
     next_deadline,
     same_day_mark,
 )
-from billfold.domain.ach.files import Numbered
+from billfold.domain.ach.files import Numbered, Outgoing
 from billfold.domain.agenda import Appointment
 from billfold.engine.many import submit_many
 from billfold.engine.unclaimed import hold_unclaimed
@@ -122,10 +121,17 @@ class AchWindows:
         ours = bank.settings.bank_routing_number
         batches: list[Batch] = []
         async with bank.pool.acquire() as conn, conn.transaction():
-            entries = [each async for each in files.read_entries(conn, file.file_id)]
+            first: Outgoing | None = None
+            entries: list[Entry] = []
+            async for each in files.read_entries(conn, file.file_id):
+                if first is not None and first.together != each.together:
+                    batches.append(self._batch(bank, len(batches) + 1, first, entries))
+                    first, entries = None, []
+                first = first or each
+                entries.append(self._entry(each))
+            if first is not None:
+                batches.append(self._batch(bank, len(batches) + 1, first, entries))
             answers = await files.read_answers(conn, file.file_id)
-        for _, together in groupby(entries, _batch_key):
-            batches.append(self._batch(bank, len(batches) + 1, list(together)))
         for _, answered in groupby(answers, _answer_key):
             batches.append(self._returns(ours[:8], len(batches) + 1, list(answered)))
         whole = AchFile(
@@ -136,8 +142,8 @@ class AchWindows:
         del entries, answers, batches
         return await asyncio.to_thread(self._spelling.write, whole)
 
-    def _batch(self, bank: Bank, number: int, entries: Sequence[AchEntry]) -> Batch:
-        first, text = entries[0], self._spelling.text
+    def _batch(self, bank: Bank, number: int, first: Outgoing, entries: Sequence[Entry]) -> Batch:
+        text = self._spelling.text
         same_day = same_day_mark(first.due_at, first.effective_on)
         return Batch(
             number=number,
@@ -148,10 +154,10 @@ class AchWindows:
             effective_on=first.effective_on,
             bank=bank.settings.bank_routing_number[:8],
             descriptive_date=same_day,
-            entries=tuple(map(self._entry, entries)),
+            entries=tuple(entries),
         )
 
-    def _entry(self, entry: AchEntry) -> Entry:
+    def _entry(self, entry: Outgoing) -> Entry:
         text = self._spelling.text
         return Entry(
             code=_CODES[entry.account_type, entry.direction],
@@ -161,7 +167,7 @@ class AchWindows:
             name=text(entry.party_name, 22),
             identification=entry.identification,
             discretionary="S" if entry.sec_code == "WEB" else "",
-            trace=entry.trace_number or "",
+            trace=entry.trace_number,
             addenda=tuple(Payment(text(line, 80)) for line in entry.lines),
         )
 
@@ -235,13 +241,6 @@ def _answers_at(bank: Bank, file: Numbered) -> datetime:
 def _in_lots(ach_ids: Sequence[UUID]) -> Iterator[tuple[UUID, ...]]:
     for start in range(0, len(ach_ids), TOLD_AT_ONCE):
         yield tuple(ach_ids[start : start + TOLD_AT_ONCE])
-
-
-def _batch_key(entry: AchEntry) -> tuple[Any, ...]:
-    return (
-        entry.customer_id, entry.company_name, entry.sec_code, entry.description,
-        entry.effective_on, entry.direction,
-    )  # fmt: skip
 
 
 def _answer_key(numbered: tuple[str, Answered]) -> tuple[str, ...]:
