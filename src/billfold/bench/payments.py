@@ -39,7 +39,7 @@ from billfold.kit.ids import command_id
 BARE = "bare transfers"
 RATIO_LEAST = 0.4
 _CENTS = 1_234_50
-_QUEUED = "SELECT count(*) FROM wire_message WHERE file_id IS NULL"
+_QUEUED = "SELECT count(*) FROM wire_message"
 
 
 class Payers:
