@@ -44,6 +44,8 @@ def reverse_ach(books: Books, cmd: ReverseAch, ctx: Context) -> Outcome:
     if not isinstance(entry, AchEntry) or entry.pocket_id is None:
         raise NotFound
     _must_be_reversible(entry, ctx)
+    if any(_reverses(each, entry) for each in book.seen.values()):
+        raise Refused("ach-origination-not-reversible", "The origination has been reversed.")
     other = ach.DEBIT if entry.direction == ach.CREDIT else ach.CREDIT
     made = _again(entry, ctx, direction=other, description=REVERSAL, reverses_id=entry.ach_id)
     times = ach.schedule(ctx.now, entry.amount, ctx.calendars, is_credit=other == ach.CREDIT)
@@ -91,6 +93,14 @@ def _must_be_reversible(entry: AchEntry, ctx: Context) -> None:
     last = ach.reversible_until(entry.effective_on, ctx.calendars)
     if et_date(ctx.now) > last:
         raise Refused("ach-origination-not-reversible", f"A reversal had to go by {last:%Y-%m-%d}.")
+
+
+def _reverses(seen: object, entry: AchEntry) -> bool:
+    return (
+        isinstance(seen, AchEntry)
+        and seen.reverses_id == entry.ach_id
+        and seen.status not in {"REJECTED", "CANCELLED"}
+    )
 
 
 def _again(

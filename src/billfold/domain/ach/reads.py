@@ -17,7 +17,12 @@ if TYPE_CHECKING:
 
 COLUMNS = AchEntry.__struct_fields__
 _SELECT = f"SELECT {', '.join(COLUMNS)} FROM ach_entry"  # noqa: S608 - columns are ours
-_LOOK = f"{_SELECT} WHERE customer_id = ANY($1::uuid[]) AND ach_id = ANY($2::uuid[])"
+_LOOK = f"""
+{_SELECT} WHERE customer_id = ANY($1::uuid[]) AND ach_id = ANY($2::uuid[])
+UNION ALL
+{_SELECT} WHERE customer_id = ANY($1::uuid[]) AND reverses_id = ANY($2::uuid[])
+   AND reverses_id IS NOT NULL AND status NOT IN ('REJECTED', 'CANCELLED')
+"""
 _GET = f"{_SELECT} WHERE customer_id = $1 AND ach_id = $2 AND way = 'ORIGINATION'"
 _BY_TRACES = f"""{_SELECT}
  WHERE trace_number = ANY($1::text[]) AND way = 'ORIGINATION' ORDER BY created_at"""
@@ -45,7 +50,7 @@ SELECT coalesce(sum(amount) FILTER (WHERE created_at >= $2), 0)::bigint,
 async def look_up(
     conn: Connection, customer_ids: Sequence[UUID], ids: Sequence[UUID]
 ) -> list[tuple[UUID, UUID, Any]]:
-    """Return the entries among these ids, as (customer, id, entry)."""
+    """Return the entries among these ids, and what reverses them, as (customer, id, entry)."""
     rows = await conn.fetch(_LOOK, customer_ids, ids)
     return [(row["customer_id"], row["ach_id"], AchEntry(**row)) for row in rows]
 

@@ -10,6 +10,7 @@ import typer
 
 from billfold import __version__
 from billfold.interfaces.cli import (
+    ach,
     adjusting,
     approvals,
     audit,
@@ -40,6 +41,7 @@ from billfold.kit.errors import BillfoldError, InvalidInput
 from billfold.kit.setting_mistakes import SettingsError
 
 _GROUPS = {
+    "ach": ach.app,
     "approvals": approvals.app,
     "audit": audit.app,
     "client": clients.app,

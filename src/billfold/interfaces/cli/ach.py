@@ -1,0 +1,105 @@
+"""`billfold ach`: what the operator does with ACH entries that the network's rules let him."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any
+from uuid import UUID
+
+import typer
+
+from billfold.domain.ach import RETURN_REASONS, get_entry
+from billfold.domain.audit import Origin
+from billfold.flows.receive_ach import GiveBackAch
+from billfold.flows.reverse_ach import RetryAch, ReverseAch
+from billfold.flows.review_ach import ReviewAch
+from billfold.interfaces.cli.ground import ground_of
+from billfold.interfaces.cli.opened import with_bank
+from billfold.interfaces.cli.shown import console, done, eastern, example, table
+from billfold.kit import ids
+from billfold.kit.money import format_usd
+
+if TYPE_CHECKING:
+    from billfold.domain.ach import AchEntry
+    from billfold.engine.bank import Bank
+    from billfold.flows.command import Command
+
+app = typer.Typer(
+    no_args_is_help=True,
+    help="Show an ACH entry, cancel, reverse, repeat or return it.",
+    epilog=example("billfold ach show 5d0c2a4e-8f00-8000-8000-0000000000e1"),
+)
+_ID = "5d0c2a4e-8f00-8000-8000-0000000000e1"
+_CALLER = "operator"
+
+AchId = Annotated[UUID, typer.Argument(help="The entry's id.")]
+
+
+@app.command(epilog=example(f"billfold ach show {_ID}"))
+def show(ctx: typer.Context, ach_id: AchId) -> None:
+    """Show one entry: whose it is, how far it has come, and its trace number."""
+
+    async def work(bank: Bank) -> AchEntry:
+        return await get_entry(bank.pool, ach_id)
+
+    entry = with_bank(ground_of(ctx), work)
+    rows = [
+        ("way", f"{entry.way} {entry.direction}"),
+        ("status", " ".join(filter(None, (entry.status, entry.reason, entry.return_code)))),
+        ("amount", format_usd(entry.amount)),
+        ("class, purpose", f"{entry.sec_code} {entry.description}"),
+        ("other side", f"{entry.party_name} at {entry.routing_number}"),
+        ("customer", str(entry.customer_id)),
+        ("Pocket", str(entry.pocket_id or "the house's own")),
+        ("trace number", entry.trace_number or "not sent yet"),
+        ("settles", eastern(entry.settles_at) if entry.settles_at else "-"),
+    ]
+    console.print(table("", ("of the entry", "is"), rows))
+
+
+@app.command(epilog=example(f"billfold ach cancel {_ID}"))
+def cancel(ctx: typer.Context, ach_id: AchId) -> None:
+    """Cancel an entry that waits for its review."""
+    _do(ctx, ach_id, ReviewAch, decision="CANCELLED")
+    done("The entry is cancelled.")
+
+
+@app.command(epilog=example(f"billfold ach reverse {_ID}"))
+def reverse(ctx: typer.Context, ach_id: AchId) -> None:
+    """Undo an entry that was sent in error, by its opposite, within five banking days."""
+    _do(ctx, ach_id, ReverseAch)
+    done("The reversal goes with the next window.")
+
+
+@app.command(epilog=example(f"billfold ach retry {_ID}"))
+def retry(ctx: typer.Context, ach_id: AchId) -> None:
+    """Send a debit once more that came back for want of funds (R01, R09)."""
+    _do(ctx, ach_id, RetryAch)
+    done("The entry goes with the next window.")
+
+
+@app.command("return", epilog=example(f"billfold ach return {_ID} --code R10"))
+def give_back(
+    ctx: typer.Context,
+    ach_id: AchId,
+    code: Annotated[str, typer.Option(help="Why: a return code, like R10 for not authorised.")],
+) -> None:
+    """Return an entry that was taken, as its receiver asks, while its time lasts."""
+    if code.upper() not in RETURN_REASONS:
+        known = ", ".join(sorted(RETURN_REASONS))
+        raise typer.BadParameter(f"is one of {known}", param_hint="--code")
+    _do(ctx, ach_id, GiveBackAch, code=code.upper())
+    done("The return goes with the next window.")
+
+
+def _do(ctx: typer.Context, ach_id: UUID, command: Callable[..., Command], **asked: Any) -> None:  # noqa: ANN401 - of many commands
+    async def work(bank: Bank) -> None:
+        entry = await get_entry(bank.pool, ach_id)
+        await bank.engine.submit(
+            command(
+                caller=_CALLER, key=ids.new(), customers=(entry.customer_id,),
+                origin=Origin.operator(), ach_id=ach_id, looks_at=(ach_id,), **asked,
+            )
+        )  # fmt: skip
+
+    with_bank(ground_of(ctx), work)
