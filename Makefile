@@ -4,7 +4,7 @@
 .PHONY: help setup sandbox test check fix bench clean
 
 BIN := .venv/bin
-JOBS ?= 2
+JOBS ?= 3
 
 help: ## list the recipes
 	@sed -n 's/^\([a-z]*\):.*## /  make \1|/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{printf "%-16s %s\n", $$1, $$2}'
@@ -17,7 +17,7 @@ setup: .venv/.ready ## put what uv.lock names into .venv (quick when nothing cha
 sandbox: setup ## run the whole bank on this machine; options in ARGS="..."
 	@$(BIN)/billfold sandbox $(ARGS)
 
-test: setup ## run every test; options for pytest in ARGS="...", processes in JOBS=2
+test: setup ## run every test; options for pytest in ARGS="...", processes in JOBS=3
 	@$(BIN)/pytest -n $(JOBS) --dist worksteal $(ARGS)
 
 check: setup ## lint, format, types, layers: what CI demands

@@ -39,7 +39,7 @@ async def enrol_partner(bank: Bank) -> Credentials:
                 customers=(own,),
                 partner_id=PARTNER,
                 role="partner",
-                type="business",
+                type="BUSINESS",
                 name="Bench",
                 profile={},
             )

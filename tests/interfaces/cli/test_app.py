@@ -32,9 +32,10 @@ ALL = sorted(commands(build_app(Wiring({}), bench)))
 def test_every_command_of_the_house_is_there():
     top = {words[0] for words in ALL}
     assert top == {
-        "approvals", "audit", "bench", "calendar", "clearing", "client", "clock", "credit",
-        "deprecations", "doctor", "listen", "market", "migrate", "openapi", "partner", "people",
-        "pocket", "review", "sandbox", "serve", "suspense", "trigger", "verify", "worker",
+        "ach", "approvals", "audit", "bench", "calendar", "clearing", "client", "clock", "credit",
+        "custody", "deprecations", "doctor", "files", "listen", "market", "migrate", "openapi",
+        "partner", "people", "pocket", "review", "sandbox", "serve", "suspense", "trigger",
+        "verify", "wires", "worker",
     }  # fmt: skip
     assert {words[1] for words in ALL if words[0] == "clock" and len(words) > 1} == {
         "show", "set", "advance", "next", "freeze", "resume",

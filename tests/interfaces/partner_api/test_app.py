@@ -33,6 +33,7 @@ BODIES = {
         "amount_usdc": 1,
     },
     ("POST", "transfer_id"): {"move": "approve"},
+    ("POST", "wires"): {"counterparty_id": UNKNOWN, "amount_usdc": 1_00},
     ("POST", "recover"): {"since": "2025-06-02T09:00:00Z"},
     ("POST", "replay-missing"): {"since": "2025-06-02T09:00:00Z"},
     ("POST", "resend"): {"event_id": UNKNOWN},
