@@ -51,8 +51,9 @@ def test_engine_compares_whole_transfers_and_rows_with_bare_ones(state_dir, tmp_
 
 def test_payments_queue_a_message_for_every_wire(state_dir, tmp_path):
     figures = figures_of(measured("payments", state_dir, tmp_path))
-    assert figures["wires queued"]["at_least"] == 0.4
-    assert figures["wires queued"]["ratio"] > 0
+    ways = [figures["wires queued, 1 process"], figures["wires queued, 2 processes"]]
+    assert {each["at_least"] for each in ways} == {0.4, None}
+    assert all(each["ratio"] > 0 for each in ways)
 
 
 def test_day_end_closes_every_size_and_compares_the_cost_of_a_pocket(state_dir, tmp_path):
