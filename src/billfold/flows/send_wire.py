@@ -74,8 +74,8 @@ def send_wire(books: Books, cmd: SendWire, ctx: Context) -> Outcome:
     )
     group = ctx.ids.next_group()
     amount = _book(book, pocket, cmd, ctx, payee, wire_id, group, send_at)
-    _draft(book, pocket, cmd, ctx, payee, wire_id, amount=amount, booked=(group, send_at))
-    _queue(book, cmd, ctx, payee, wire_id, amount, send_at)
+    wire = _draft(book, pocket, cmd, ctx, payee, wire_id, amount=amount, booked=(group, send_at))
+    _queue(book, ctx, payee, wire, send_at)
     return _outcome(wire_id, "PENDING", None, amount)
 
 
@@ -188,38 +188,37 @@ def _draft(
     *,
     amount: int,
     booked: tuple[UUID, datetime] | None,
-) -> None:
+) -> wires.WireRow:
     """Write the wire down; `booked` is its transaction and when its message leaves."""
     group, send_at = booked or (None, None)
-    put_wire(
-        book,
-        wires.WireRow(
-            customer_id=book.customer_id,
-            wire_id=wire_id,
-            partner_id=pocket.partner_id,
-            pocket_id=cmd.pocket_id,
-            direction=wires.OUTGOING,
-            wire_type=wires.PAYMENT,
-            status="PENDING" if booked else "REJECTED",
-            reason=None if booked else "SANCTION_SCREEN_FAILED",
-            amount=amount,
-            fee=ctx.terms.wire_fee_cents if booked else 0,
-            counterparty_id=cmd.counterparty_id,
-            counterparty_name=payee.name,
-            reference_number=wires.reference_of(ctx.seed, wire_id),
-            uetr=wires.uetr_of(ctx.seed, wire_id),
-            description=cmd.description,
-            wire_instructions=_instructions(cmd, payee),
-            end_to_end_identification=cmd.end_to_end_identification,
-            created_by=cmd.created_by,
-            request=cmd.request,
-            transaction_id=group,
-            journal_no=book.journal_no if booked else None,
-            send_at=send_at,
-            created_at=ctx.now,
-            updated_at=ctx.now,
-        ),
+    wire = wires.WireRow(
+        customer_id=book.customer_id,
+        wire_id=wire_id,
+        partner_id=pocket.partner_id,
+        pocket_id=cmd.pocket_id,
+        direction=wires.OUTGOING,
+        wire_type=wires.PAYMENT,
+        status="PENDING" if booked else "REJECTED",
+        reason=None if booked else "SANCTION_SCREEN_FAILED",
+        amount=amount,
+        fee=ctx.terms.wire_fee_cents if booked else 0,
+        counterparty_id=cmd.counterparty_id,
+        counterparty_name=payee.name,
+        reference_number=wires.reference_of(ctx.seed, wire_id),
+        uetr=wires.uetr_of(ctx.seed, wire_id),
+        description=cmd.description,
+        wire_instructions=_instructions(cmd, payee),
+        end_to_end_identification=cmd.end_to_end_identification,
+        created_by=cmd.created_by,
+        request=cmd.request,
+        transaction_id=group,
+        journal_no=book.journal_no if booked else None,
+        send_at=send_at,
+        created_at=ctx.now,
+        updated_at=ctx.now,
     )
+    put_wire(book, wire)
+    return wire
 
 
 def put_wire(book: Book, wire: wires.WireRow) -> None:
@@ -228,30 +227,22 @@ def put_wire(book: Book, wire: wires.WireRow) -> None:
     book.draft.directory.append(("wire", str(wire.wire_id), book.customer_id, wire.wire_id))
 
 
-def _queue(
-    book: Book,
-    cmd: SendWire,
-    ctx: Context,
-    payee: Payee,
-    wire_id: UUID,
-    amount: int,
-    send_at: datetime,
-) -> None:
+def _queue(book: Book, ctx: Context, payee: Payee, wire: wires.WireRow, send_at: datetime) -> None:
     terms = wires.credit_transfer(
-        wire_id=wire_id,
-        uetr=wires.uetr_of(ctx.seed, wire_id),
-        amount=amount,
+        wire_id=wire.wire_id,
+        uetr=wire.uetr,
+        amount=wire.amount,
         bank=ctx.terms.routing_number,
         correspondent=ctx.terms.correspondent,
         payer=book.name,
         payee=payee.name,
         details=payee.details,
         international=payee.type == "international_wire",
-        description=cmd.description,
-        instructions=_instructions(cmd, payee),
-        end_to_end=cmd.end_to_end_identification,
+        description=wire.description,
+        instructions=wire.wire_instructions,
+        end_to_end=wire.end_to_end_identification,
     )
-    queue_message(book, ctx, "pacs.008", wire_id, terms, send_at=send_at)
+    queue_message(book, ctx, "pacs.008", wire.wire_id, terms, send_at=send_at)
 
 
 def queue_message(

@@ -36,7 +36,7 @@ _NO_REFERENCE = "NOTPROVIDED"
 
 def fitted(text: str | None, most: int) -> str | None:
     """Return the text as an element can hold it, None when nothing is left."""
-    if text is None:
+    if not text:
         return None
     return " ".join(_UNSENDABLE.sub(" ", text).split())[:most].strip() or None
 
