@@ -72,13 +72,6 @@ TRANSFERS = by_code(
         "Create a counterparty of the type named in `detail`, and use that one.",
     ),
     Problem(
-        "verification-not-accepted",
-        422,
-        "This kind of verification is not accepted here",
-        "Each API takes only certain kinds of verification for each type of counterparty.",
-        "Use `supporting_documents` or `incoming_wire`, which both APIs take.",
-    ),
-    Problem(
         "micro-deposits-mismatch",
         422,
         "These are not the deposits",
