@@ -163,8 +163,8 @@ class Booking:
             commands.append(
                 ReturnAch(
                     caller="ach-file", key=self._key(line), customers=(entry.customer_id,),
-                    ach_id=entry.ach_id, code=returned.reason, amount=line.entry.amount,
-                    trace=line.entry.trace, arrived_at=self._arrived_at,
+                    ach_id=entry.ach_id, code=returned.reason,
+                    direction=_direction(line), amount=line.entry.amount, trace=line.entry.trace, arrived_at=self._arrived_at,
                     looks_at=(entry.ach_id,),
                 )
             )  # fmt: skip
@@ -189,12 +189,11 @@ class Booking:
 
     def _object(self, line: Line, returned: Return, code: str) -> None:
         """Hold the money of a return that does not hold, and send it back with a reason."""
-        direction = "DEBIT" if line.entry.is_debit else "CREDIT"
         told = None
         if returned.reason not in DISHONOURED:
             told = _dishonoured(line, returned, code)
         why = f"A return under {returned.reason} that fits no payment ({code})."
-        self._hold(line, direction, why, told, code=code)
+        self._hold(line, _direction(line), why, told, code=code)
 
     # -- changes -------------------------------------------------------------------------
 
@@ -274,6 +273,10 @@ class Booking:
         self._held.append(Unclaimed(item_id, direction, line.entry.amount, why, details))
         self.told.held += 1
         self.told.name(line, "HELD", code or (told.reason if told else None))
+
+
+def _direction(line: Line) -> str:
+    return ach.DEBIT if line.entry.is_debit else ach.CREDIT
 
 
 def _next_lot(lines: Iterator[Line]) -> list[Line]:

@@ -69,10 +69,17 @@ class AchGate:
         content = await bank.rails.ach.read(name)
         if content is None:
             return None
-        file_id = command_id("ach-arrived", f"{name}:{sha256(content).hexdigest()}")
+        proof = sha256(self._spelling.plain(content))
+        file_id = command_id("ach-arrived", f"{name}:{proof.hexdigest()}")
         try:
             file = await rails.keep_arrived(
-                bank.pool, file_id, "ACH", name, content, now=await bank.now()
+                bank.pool,
+                file_id,
+                "ACH",
+                name,
+                content,
+                now=await bank.now(),
+                proof=proof.digest(),
             )
         except rails.AlreadyArrived as error:
             await _refuse(bank, name, [Mistake(0, None, str(error))])
