@@ -53,15 +53,20 @@ WIRES = (
               AND (w.status = 'REJECTED') <> EXISTS (
                 SELECT 1 FROM activity a WHERE a.customer_id = w.customer_id AND a.type = 'WIRE'
                    AND a.details->>'wire_id' = w.wire_id::text
-                   AND a.details->>'wire_type' = 'REVERSAL' AND a.amount = w.amount)
+                   AND a.details->>'wire_type' = 'REVERSAL' AND a.amount = w.amount
+                UNION ALL
+                SELECT 1 FROM suspense_item s WHERE s.details->>'wire_id' = w.wire_id::text
+                   AND s.amount = w.amount)
             ORDER BY 1, 2 LIMIT 100""",
     ),
     Query(
-        "wires", "wire", "it returns a wire that is not there, or another amount",
+        "wires", "wire", "it returns a wire that is not there, or more than that",
         """SELECT w.customer_id, w.wire_id FROM wire w
             WHERE w.original_wire_id IS NOT NULL AND NOT EXISTS (
                 SELECT 1 FROM wire o WHERE o.customer_id = w.customer_id
-                   AND o.wire_id = w.original_wire_id AND o.amount = w.amount
+                   AND o.wire_id = w.original_wire_id
+                   AND w.amount BETWEEN CASE w.direction WHEN 'INCOMING' THEN 1 ELSE o.amount END
+                                    AND o.amount
                    AND o.direction <> w.direction)
             ORDER BY 1, 2 LIMIT 100""",
     ),
