@@ -119,7 +119,8 @@ def assign_from_suspense(books: Books, cmd: AssignFromSuspense, ctx: Context) ->
     if arrived["status"] != "COMPLETED":
         raise Refused("no-open-portal", "The portal is closed, or does not take this rail.")
     ended = _end(book, ctx, item, ASSIGNED, journal_no, owner_id=owner.customer_id)
-    return {**ended, "transaction_id": arrived["transaction_id"]}
+    named = {name: arrived[name] for name in ("transaction_id", "wire_id") if name in arrived}
+    return {**ended, **named}
 
 
 def _as_it_arrived(item: SuspenseItem, told: dict[str, Any], owner: UUID) -> dict[str, Any]:

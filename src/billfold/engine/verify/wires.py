@@ -17,6 +17,16 @@ WIRE_COMMANDS = (
 )
 """Commands whose outcome says what a wire is from then on."""
 
+WIRE_TOLD = """
+(SELECT customer_id, kind, accepted, booked_at, version, outcome->>'wire_id' AS wire_id,
+        outcome->>'status' AS status, outcome->>'reason' AS reason
+   FROM command
+  UNION ALL
+ SELECT (outcome->>'owner_id')::uuid, 'ReceiveMoney', accepted, booked_at, version,
+        outcome->>'wire_id', 'COMPLETED', NULL
+   FROM command WHERE accepted AND kind = 'AssignFromSuspense' AND outcome->>'wire_id' IS NOT NULL)
+"""
+"""What commands say of wires. What the house held and assigns is its owner's wire."""
 _KINDS = ", ".join(f"'{kind}'" for kind in WIRE_COMMANDS)
 
 WIRES = (
@@ -24,9 +34,8 @@ WIRES = (
         "commands", "wire", "its last command said something else became of it",
         f"""SELECT w.customer_id, w.wire_id FROM wire w JOIN (
              SELECT DISTINCT ON (customer_id, id) *
-               FROM (SELECT customer_id, outcome->>'wire_id' AS id, version,
-                            outcome->>'status' AS status, outcome->>'reason' AS reason
-                       FROM command WHERE accepted AND kind IN ({_KINDS})) c
+               FROM (SELECT customer_id, wire_id AS id, version, status, reason
+                       FROM {WIRE_TOLD} t WHERE accepted AND kind IN ({_KINDS})) c
               ORDER BY customer_id, id, version DESC) c
                ON c.customer_id = w.customer_id AND c.id = w.wire_id::text
             WHERE (w.status, w.reason) IS DISTINCT FROM (c.status, c.reason)
