@@ -119,8 +119,10 @@ def assign_from_suspense(books: Books, cmd: AssignFromSuspense, ctx: Context) ->
     if arrived["status"] != "COMPLETED":
         raise Refused("no-open-portal", "The portal is closed, or does not take this rail.")
     ended = _end(book, ctx, item, ASSIGNED, journal_no, owner_id=owner.customer_id)
-    named = {name: arrived[name] for name in ("transaction_id", "wire_id") if name in arrived}
-    return {**ended, **named}
+    return ended | {name: arrived[name] for name in _TOLD_OF_ARRIVAL if name in arrived}
+
+
+_TOLD_OF_ARRIVAL = ("transaction_id", "wire_id")
 
 
 def _as_it_arrived(item: SuspenseItem, told: dict[str, Any], owner: UUID) -> dict[str, Any]:
