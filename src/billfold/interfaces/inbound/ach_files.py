@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
+_GATE = 0x61676174  # "agat": the advisory lock under which files are taken
+_WAIT_SECONDS = 30.0
 FILES = "ach.files"
 """The kind of appointment at which what has arrived is taken. The worker also looks by itself."""
 
@@ -39,6 +41,7 @@ class AchGate:
 
     def __init__(self, spelling: AchFormat) -> None:
         self._spelling = spelling
+        self._turn = asyncio.Lock()
 
     async def keep(self, bank: Bank, at: Appointment) -> None:
         """Take what has arrived by this appointment."""
@@ -46,7 +49,25 @@ class AchGate:
         await self.take(bank)
 
     async def take(self, bank: Bank) -> int:
-        """Take every file that has arrived, and go on with those begun; return how many."""
+        """Take every file that has arrived, and go on with those begun; return how many.
+
+        One at a time, whoever asks: a file that two work on is put away under the feet of one.
+        """
+        if not await self._is_waiting(bank):
+            return 0
+        async with self._turn, bank.pool.acquire() as conn:
+            await conn.execute("SELECT pg_advisory_lock($1)", _GATE, timeout=_WAIT_SECONDS)
+            try:
+                return await self._take_all(bank)
+            finally:
+                await conn.execute("SELECT pg_advisory_unlock($1)", _GATE)
+
+    async def _is_waiting(self, bank: Bank) -> bool:
+        if await bank.rails.ach.arrived():
+            return True
+        return bool(await rails.list_unfinished(bank.pool, "ACH", "IN"))
+
+    async def _take_all(self, bank: Bank) -> int:
         done = 0
         for arrived in await bank.rails.ach.arrived():
             done += await self._admit(bank, arrived)
