@@ -31,8 +31,11 @@ from billfold.ports.ach_network import (
 _ONE_ADDENDA = frozenset({"CCD", "PPD", "WEB", "COR"})
 _CODES = frozenset(f"{kind}{what}" for kind in "2345" for what in "1234678") | {"55", "56"}
 _CLASSES = frozenset(
-    "ACK ARC ATX BOC CCD CIE COR CTX DNE ENR MTE POP POS PPD RCK SHR TEL TRC TRX WEB XCK".split()
-)
+    {
+        "ACK", "ARC", "ATX", "BOC", "CCD", "CIE", "COR", "CTX", "DNE", "ENR", "MTE", "POP", "POS",
+        "PPD", "RCK", "SHR", "TEL", "TRC", "TRX", "WEB", "XCK",
+    }
+)  # fmt: skip
 """Standard entry classes whose entries stand as an entry's table says; those of IAT do not."""
 _LAST_OF_ASCII = 0x7F
 _ADDENDA = {"05": layout.PAYMENT, "98": layout.CHANGE, "99": layout.RETURN}

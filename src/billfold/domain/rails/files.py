@@ -75,28 +75,17 @@ async def keep_made(
     conn: Connection | Pool, file_id: UUID, rail: str, name: str, content: bytes, *, now: datetime
 ) -> RailFile:
     """Keep a file of ours. One of this id that is there already stays as it is."""
-    return await _keep(conn, file_id, rail, OUT, name, content, now, sha256(content).digest())
+    return await _keep(conn, file_id, rail, OUT, name, content, now)
 
 
 async def keep_arrived(
-    conn: Connection | Pool,
-    file_id: UUID,
-    rail: str,
-    name: str,
-    content: bytes,
-    *,
-    now: datetime,
-    proof: bytes | None = None,
+    conn: Connection | Pool, file_id: UUID, rail: str, name: str, content: bytes, *, now: datetime
 ) -> RailFile:
-    """Keep a file of theirs. Raises AlreadyArrived when its content has come before.
-
-    `proof` is the SHA-256 by which it is known again, where that is not of every byte.
-    """
-    proof = proof or sha256(content).digest()
-    same = await conn.fetchrow(_SAME, rail, proof, file_id)
+    """Keep a file of theirs. Raises AlreadyArrived when its content has come before."""
+    same = await conn.fetchrow(_SAME, rail, sha256(content).digest(), file_id)
     if same is not None:
         raise AlreadyArrived(same["name"], same["created_at"])
-    return await _keep(conn, file_id, rail, IN, name, content, now, proof)
+    return await _keep(conn, file_id, rail, IN, name, content, now)
 
 
 async def finish(
@@ -155,9 +144,8 @@ async def _keep(
     name: str,
     content: bytes,
     now: datetime,
-    proof: bytes,
 ) -> RailFile:
-    state = "MADE" if direction == OUT else "ARRIVED"
+    state, proof = ("MADE" if direction == OUT else "ARRIVED"), sha256(content).digest()
     row = await conn.fetchrow(_KEEP, file_id, rail, direction, name, content, proof, state, now)
     return await find_file(conn, file_id) if row is None else _file(row)
 

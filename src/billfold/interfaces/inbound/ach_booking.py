@@ -164,7 +164,8 @@ class Booking:
                 ReturnAch(
                     caller="ach-file", key=self._key(line), customers=(entry.customer_id,),
                     ach_id=entry.ach_id, code=returned.reason,
-                    direction=_direction(line), amount=line.entry.amount, trace=line.entry.trace, arrived_at=self._arrived_at,
+                    direction=_direction(line), amount=line.entry.amount, trace=line.entry.trace,
+                    arrived_at=self._arrived_at,
                     looks_at=(entry.ach_id,),
                 )
             )  # fmt: skip

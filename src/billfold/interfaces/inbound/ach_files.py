@@ -66,20 +66,14 @@ class AchGate:
 
     async def admit(self, bank: Bank, name: str) -> RailFile | None:
         """Keep a file and return it; one whose content was there before is put away."""
-        content = await bank.rails.ach.read(name)
-        if content is None:
+        raw = await bank.rails.ach.read(name)
+        if raw is None:
             return None
-        proof = sha256(self._spelling.plain(content))
-        file_id = command_id("ach-arrived", f"{name}:{proof.hexdigest()}")
+        content = self._spelling.plain(raw)
+        file_id = command_id("ach-arrived", f"{name}:{sha256(content).hexdigest()}")
         try:
             file = await rails.keep_arrived(
-                bank.pool,
-                file_id,
-                "ACH",
-                name,
-                content,
-                now=await bank.now(),
-                proof=proof.digest(),
+                bank.pool, file_id, "ACH", name, content, now=await bank.now()
             )
         except rails.AlreadyArrived as error:
             await _refuse(bank, name, [Mistake(0, None, str(error))])
