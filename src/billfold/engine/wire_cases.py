@@ -109,9 +109,7 @@ async def _answer(
         verdict="CNCL" if reason is None else "RJCR",
         reason=reason,
     )
-    await queue_about(
-        bank, conn, wire.wire_id, wire.customer_id, "camt.029", terms, named=case.case_id
-    )
+    await queue_about(bank, conn, wire.wire_id, wire.customer_id, "camt.029", terms)
     status = "ACCEPTED" if reason is None else "REFUSED"
     now = await bank.now(conn)
     await cases.close_case(conn, wires.INCOMING, case.case_id, status, now=now)

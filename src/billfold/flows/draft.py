@@ -41,6 +41,7 @@ class Draft:
         "legs",
         "liens",
         "portals",
+        "proofs",
         "retired",
         "security_transfers",
         "settlements",
@@ -76,6 +77,8 @@ class Draft:
         self.security_transfers: list[tuple[Any, ...]] = []
         self.wires: list[tuple[Any, ...]] = []
         self.wire_messages: list[tuple[Any, ...]] = []
+        # What a command's outcome says of rows that change later: (table, id, fingerprint).
+        self.proofs: list[tuple[str, UUID, str]] = []
         self.retired: list[Lot] = []
         # Appointments of the business clock: (kind, object_id, customer_id, at).
         self.agenda: list[tuple[str, UUID, UUID | None, datetime]] = []

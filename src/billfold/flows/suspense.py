@@ -17,6 +17,7 @@ from billfold.domain.suspense.types import ASSIGNED, HELD, RETURNED, STAYS, Susp
 from billfold.flows.command import Books, Command, Context, Outcome, book_of
 from billfold.flows.draft import as_json
 from billfold.flows.receive import ReceiveMoney, receive_money
+from billfold.kit.crypto import fingerprint
 from billfold.kit.errors import NotFound, Refused
 from billfold.ports.fedwire import CreditTransfer, PaymentReturn
 
@@ -68,6 +69,7 @@ def hold_in_suspense(books: Books, cmd: HoldInSuspense, ctx: Context) -> Outcome
         status=HELD, reason=cmd.reason, details=as_json(cmd.details), journal_no=journal_no,
         held_at=ctx.now,
     )  # fmt: skip
+    book.draft.proofs.append(("suspense_item", item.item_id, fingerprint((item.details,))))
     book.draft.suspense_items.append(
         (
             book.customer_id, item.item_id, item.rail, item.direction, item.amount, item.status,

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime, time
+from operator import attrgetter
 from typing import Any, NamedTuple
 from uuid import UUID
 
 import msgspec
+
+from billfold.kit.crypto import fingerprint
 
 INCOMING, OUTGOING = "INCOMING", "OUTGOING"
 PAYMENT, REVERSAL, RETURN = "PAYMENT", "REVERSAL", "RETURN"
@@ -60,6 +64,18 @@ class WireRow(msgspec.Struct, frozen=True, kw_only=True):
     def as_row(self) -> tuple[Any, ...]:
         """Return the values in the order of `COLUMNS`."""
         return msgspec.structs.astuple(self)
+
+    @property
+    def proof(self) -> str:
+        """The fingerprint of what stays as it is, whatever becomes of the wire."""
+        # The number of an incoming one is its sender's; an outgoing one has its message's.
+        return fingerprint((*_lasting(self), self.imad if self.direction == INCOMING else None))
+
+
+_CHANGES = frozenset({"status", "reason", "imad", "omad", "settled_at", "updated_at"})
+_lasting: Callable[[WireRow], tuple[object, ...]] = attrgetter(
+    *(name for name in WireRow.__struct_fields__ if name not in _CHANGES)
+)
 
 
 COLUMNS = WireRow.__struct_fields__

@@ -258,6 +258,7 @@ _STATES = (
             ("customer", "", "closed_at"), ("pocket", ", n.pocket_id", "closed_at"),
             ("portal", ", n.portal_id", "updated_at"),
             ("counterparty", ", n.counterparty_id", "updated_at"),
+            ("wire", ", n.wire_id", "updated_at"), ("ach_entry", ", n.ach_id", "updated_at"),
         )
     ),
     Query(
