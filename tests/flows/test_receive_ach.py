@@ -21,7 +21,9 @@ def answer_of(world, anna):
 
 def test_a_credit_of_a_file_is_a_deposit():
     world, anna, pocket = rich()
-    assert receive(world, anna, pocket) == {"status": "COMPLETED", "code": None}
+    assert receive(world, anna, pocket) == {
+        "status": "COMPLETED", "code": None, "ach_id": str(ACH_ID)
+    }  # fmt: skip
     book = world.books[anna]
     assert book.draft.activities[-1][9] == 700_00
     assert book.draft.events[-1][3] == "transfers.ach.in.success"
@@ -39,7 +41,7 @@ def test_a_debit_that_is_covered_is_paid():
 def test_a_debit_that_is_not_covered_goes_back():
     world, anna, pocket = rich()
     told = receive(world, anna, pocket, code="27", amount=900_000_00)
-    assert told == {"status": "REJECTED", "code": "R01"}
+    assert told == {"status": "REJECTED", "code": "R01", "ach_id": str(ACH_ID)}
     assert world.moved().legs == []
     back = answer_of(world, anna)
     assert (back.reason, back.code, back.routing_number) == ("R01", "26", "091000019")

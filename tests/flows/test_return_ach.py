@@ -45,7 +45,7 @@ def test_a_return_is_accepted_until_the_time_of_its_code_is_over(code, day, hour
     world.at(day, hour)
     told = come_back(world, anna, code)
     assert told["status"] == answer
-    assert told.get("code") == (None if answer == "FAILED" else "R68")
+    assert told.get("code") == (code if answer == "FAILED" else "R68")
 
 
 def test_a_return_of_another_amount_is_not_accepted():
@@ -88,4 +88,5 @@ def test_a_change_is_kept_with_its_entry():
     told = world.do(NoteAchChange, anna, ach_id=ACH_ID, code="C01", corrected="998877")
     entry = world.books[anna].seen[ACH_ID]
     assert (entry.change_code, entry.corrected) == ("C01", "998877")
-    assert told == {"counterparty_id": str(entry.counterparty_id)}
+    assert told["counterparty_id"] == str(entry.counterparty_id)
+    assert told["ach_id"] == str(ACH_ID)

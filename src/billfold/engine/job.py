@@ -59,6 +59,8 @@ class Job:
 def sign(book: Book, job: Job, outcome: Outcome, now: datetime, *, accepted: bool) -> None:
     """Leave the command's row: who asked, under which key, and what became of it."""
     command, job.outcome = job.command, outcome
+    if book.draft.rows_of("proofs"):
+        outcome["proves"] = _proved(book.draft.proofs)
     book.draft.commands.append(
         (
             book.customer_id,
@@ -73,6 +75,15 @@ def sign(book: Book, job: Job, outcome: Outcome, now: datetime, *, accepted: boo
             now,
         )
     )  # fmt: skip
+
+
+def _proved(proofs: list[tuple[str, UUID, str]]) -> dict[str, dict[str, str]]:
+    """Return the fingerprints of the rows a command leaves, by table and id; none are left over."""
+    proved: dict[str, dict[str, str]] = {}
+    for table, key, fingerprint in proofs:
+        proved.setdefault(table, {})[str(key)] = fingerprint
+    proofs.clear()
+    return proved
 
 
 def rendered(outcome: Outcome, *, accepted: bool, replayed: bool) -> Answer | BillfoldError:

@@ -24,14 +24,16 @@ if TYPE_CHECKING:
 async def queue_about(
     bank: Bank, conn: Connection, wire_id: UUID, customer_id: UUID, kind: str, terms: wires.Terms
 ) -> None:
-    """Let a message about a wire be sent when wires are. One of a kind is queued for each wire.
+    """Let a message about a wire be sent when wires are: one of a kind for each wire and case.
 
     Call it in a transaction: the message and its appointment belong together.
     """
     wires.expect_sendable(kind, terms)
     now = await bank.now()
     at = wires.leaves_at(now, bank.calendars, bank.terms.wire_hours, international=False)
-    message_id = derive(bank.seed, command_id(f"wire-message:{kind}", wire_id), 0)
+    case_id = terms.get("case_id")
+    about = wire_id if case_id is None else f"{wire_id}:{case_id}"
+    message_id = derive(bank.seed, command_id(f"wire-message:{kind}", about), 0)
     message = wires.QueuedMessage(
         message_id=message_id,
         customer_id=customer_id,

@@ -139,6 +139,7 @@ def known(book: Book, counterparty_id: UUID) -> Payee:
 
 def remember(book: Book, payee: Payee) -> None:
     """Keep what a counterparty is from here on; `undo` takes it back."""
+    book.draft.proofs.append(("counterparty", payee.counterparty_id, payee.proof))
     book.put(book.counterparties, payee.counterparty_id, payee)
     book.put(book.seen, payee.counterparty_id, payee)
 

@@ -51,6 +51,8 @@ class Draft:
     security_transfers: list[tuple[Any, ...]]
     wires: list[tuple[Any, ...]]
     wire_messages: list[tuple[Any, ...]]
+    # What a command's outcome says of rows that change later: (table, id, fingerprint).
+    proofs: list[tuple[str, UUID, str]]
     retired: list[Lot]
     # Appointments of the business clock: (kind, object_id, customer_id, at).
     agenda: list[tuple[str, UUID, UUID | None, datetime]]
@@ -60,8 +62,8 @@ class Draft:
     __slots__ = (
         "accounts", "ach_answers", "ach_entries", "activities", "agenda", "clearings", "commands",
         "counterparties", "customers", "directory", "events", "journals", "kinds", "legs", "liens",
-        "portals", "retired", "security_transfers", "settlements", "snapshots", "suspense_items",
-        "trades", "transfers", "updates", "wire_messages", "wires",
+        "portals", "proofs", "retired", "security_transfers", "settlements", "snapshots",
+        "suspense_items", "trades", "transfers", "updates", "wire_messages", "wires",
     )  # fmt: skip
 
     def __init__(self) -> None:

@@ -101,6 +101,7 @@ def let_through(book: Book, entry: AchEntry, times: Schedule, ctx: Context) -> A
 def keep_entry(book: Book, entry: AchEntry) -> None:
     """Write down a new entry, and show it to whoever comes after in the batch."""
     book.draft.ach_entries.append(msgspec.structs.astuple(entry))
+    book.draft.proofs.append(("ach_entry", entry.ach_id, entry.proof))
     book.put(book.seen, entry.ach_id, entry)
 
 

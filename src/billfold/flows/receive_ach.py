@@ -23,6 +23,7 @@ from billfold.flows.owing import pay_back
 from billfold.flows.receive import ACH_SETTLES_AFTER, hold_credit, take_in
 from billfold.flows.send_ach import alter, tell
 from billfold.flows.withdraw import Short, withdraw
+from billfold.kit.crypto import fingerprint
 from billfold.kit.dates import et_date, et_instant
 from billfold.kit.errors import NotFound, Refused
 
@@ -71,11 +72,13 @@ def receive_ach(books: Books, cmd: ReceiveAch, ctx: Context) -> Outcome:
         entry = msgspec.structs.replace(
             entry, status="REJECTED", return_code=code, reason=ach.RETURN_REASONS[code].words
         )
+    kept = not cmd.entry.is_prenote and code != TWICE
+    if kept:
+        keep_entry(book, entry)
     if not cmd.entry.is_prenote:
-        if code != TWICE:
-            keep_entry(book, entry)
         tell(book, ctx, entry, kinds.ACH_IN_SUCCESS if code is None else kinds.ACH_IN_REJECTED)
-    return {"status": "COMPLETED" if code is None else "REJECTED", "code": code}
+    outcome: Outcome = {"status": "COMPLETED" if code is None else "REJECTED", "code": code}
+    return outcome | {"ach_id": str(cmd.ach_id)} if kept else outcome
 
 
 def give_back_ach(books: Books, cmd: GiveBackAch, ctx: Context) -> Outcome:
@@ -103,14 +106,17 @@ def give_back_ach(books: Books, cmd: GiveBackAch, ctx: Context) -> Outcome:
     answer(book, ctx, told, cmd.code)
     alter(book, entry, ctx, status="FAILED", return_code=cmd.code,
           reason=ach.RETURN_REASONS[cmd.code].words)  # fmt: skip
-    return {"ach_id": str(cmd.ach_id), "status": "FAILED"}
+    return {"ach_id": str(cmd.ach_id), "status": "FAILED", "code": cmd.code}
 
 
 def answer(book: Book, ctx: Context, entry: Incoming, code: str) -> None:
     """Let a return wait for the next window."""
     due_at = ach.next_deadline(ctx.now, ctx.calendars)
     told = as_json(ach.answered(entry, code, bank=ctx.terms.routing_number[:8]))
-    book.draft.ach_answers.append((ctx.ids.next(), book.customer_id, due_at, told, ctx.now))
+    answer_id = ctx.ids.next()
+    book.draft.ach_answers.append((answer_id, book.customer_id, due_at, told, ctx.now))
+    said = fingerprint((answer_id, book.customer_id, due_at, told))
+    book.draft.proofs.append(("ach_answer", answer_id, said))
     book.draft.agenda.append((WINDOW, window_at(due_at), None, due_at))
 
 

@@ -68,7 +68,10 @@ def return_ach(books: Books, cmd: ReturnAch, ctx: Context) -> Outcome:
     alter(book, entry, ctx, status="FAILED", return_code=cmd.code,
           reason=ach.RETURN_REASONS[cmd.code].words)  # fmt: skip
     tell(book, ctx, entry, kinds.ACH_OUT_REJECTED)
-    return {"status": where, "amount": entry.amount, "direction": entry.direction}
+    return {
+        "ach_id": str(cmd.ach_id), "status": where, "code": cmd.code, "amount": entry.amount,
+        "direction": entry.direction,
+    }  # fmt: skip
 
 
 def note_ach_change(books: Books, cmd: NoteAchChange, ctx: Context) -> Outcome:
@@ -79,7 +82,10 @@ def note_ach_change(books: Books, cmd: NoteAchChange, ctx: Context) -> Outcome:
         raise NotFound
     alter(book, entry, ctx, change_code=cmd.code, corrected=cmd.corrected)
     told = None if entry.counterparty_id is None else str(entry.counterparty_id)
-    return {"counterparty_id": told}
+    return {
+        "counterparty_id": told, "ach_id": str(cmd.ach_id), "code": cmd.code,
+        "corrected": cmd.corrected,
+    }  # fmt: skip
 
 
 def _objection(entry: AchEntry, cmd: ReturnAch, ctx: Context) -> str | None:

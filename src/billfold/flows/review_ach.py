@@ -49,7 +49,8 @@ def review_ach(books: Books, cmd: ReviewAch, ctx: Context) -> Outcome:
             ctx.now, entry.amount, ctx.calendars, is_credit=entry.direction == ach.CREDIT
         )
         passed = msgspec.structs.asdict(let_through(book, entry, times, ctx))
-        alter(book, entry, ctx, **{name: passed[name] for name in _CHANGED})
+        entry = alter(book, entry, ctx, **{name: passed[name] for name in _CHANGED})
+        book.draft.proofs.append(("ach_entry", entry.ach_id, entry.proof))
     else:
         _give_back(books, entry, ctx)
         alter(book, entry, ctx, status=cmd.decision, reason=cmd.reason or entry.reason)

@@ -18,6 +18,7 @@ from billfold.flows.command import Books, Command, Context, Outcome, book_of
 from billfold.flows.day_end import start_moving
 from billfold.flows.draft import as_json
 from billfold.flows.withdraw import Short, withdraw
+from billfold.kit.crypto import fingerprint
 from billfold.kit.errors import NotFound, Refused
 from billfold.kit.ids import member_of
 
@@ -224,6 +225,7 @@ def _draft(
 def put_wire(book: Book, wire: wires.WireRow) -> None:
     """Write a new wire down, under its id."""
     book.draft.wires.append(wire.as_row())
+    book.draft.proofs.append(("wire", wire.wire_id, wire.proof))
     book.draft.directory.append(("wire", str(wire.wire_id), book.customer_id, wire.wire_id))
 
 
@@ -251,9 +253,10 @@ def queue_message(
     """Let a message about a wire be sent at its instant."""
     wires.expect_sendable(kind, terms)
     message_id = ctx.ids.next()
-    book.draft.wire_messages.append(
-        (message_id, book.customer_id, wire_id, kind, send_at, as_json(terms))
-    )
+    told = as_json(terms)
+    book.draft.wire_messages.append((message_id, book.customer_id, wire_id, kind, send_at, told))
+    said = fingerprint((message_id, book.customer_id, wire_id, kind, told))
+    book.draft.proofs.append(("wire_message", message_id, said))
     book.draft.agenda.append((WIRE_SEND, message_id, book.customer_id, send_at))
 
 

@@ -13,6 +13,7 @@ import secrets
 from collections.abc import Iterable, Sequence
 
 import argon2
+import msgspec
 from cryptography.exceptions import InvalidSignature, InvalidTag
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -138,6 +139,11 @@ def token(prefix: str = "") -> tuple[str, bytes]:
     """Return a new secret token (256 random bits, URL-safe) and the hash to store instead of it."""
     secret = prefix + secrets.token_urlsafe(_TOKEN_BYTES)
     return secret, hash_token(secret)
+
+
+def fingerprint(values: Sequence[object]) -> str:
+    """Return what tells a row from any other: SHA-256 in hex of these values as MessagePack."""
+    return hashlib.sha256(msgspec.msgpack.encode(values)).hexdigest()
 
 
 def hash_token(secret: str) -> bytes:

@@ -5,6 +5,7 @@ import os
 
 import asyncpg
 import pytest
+from tests import small_rails
 
 DROP_EVERYTHING = """
 DO $$ DECLARE each record; BEGIN
@@ -40,6 +41,35 @@ def unprotected_bank(pg_server, lived_bank):
         return dsn
 
     return asyncio.run(make())
+
+
+@pytest.fixture(scope="session")
+def unprotected_rails(pg_server, market_template):
+    """The address of the small bank of the rails with every constraint dropped."""
+    name = f"unprotected_rails_{os.environ.get('PYTEST_XDIST_WORKER', 'main')}"
+
+    async def make():
+        dsn = await pg_server.create_database(name, template=market_template)
+        await small_rails.live(dsn)
+        conn = await asyncpg.connect(dsn)
+        try:
+            await conn.execute(DROP_EVERYTHING)
+        finally:
+            await conn.close()
+        return dsn
+
+    return asyncio.run(make())
+
+
+@pytest.fixture
+async def rails(unprotected_rails):
+    """A connection to it in a transaction that is taken back after the test."""
+    conn = await asyncpg.connect(unprotected_rails)
+    transaction = conn.transaction()
+    await transaction.start()
+    yield conn
+    await transaction.rollback()
+    await conn.close()
 
 
 @pytest.fixture

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import date, datetime
+from operator import attrgetter
 from uuid import UUID
 
 import msgspec
+
+from billfold.kit.crypto import fingerprint
 
 ORIGINATION, RECEIVING = "ORIGINATION", "RECEIVING"
 CREDIT, DEBIT = "CREDIT", "DEBIT"
@@ -64,6 +68,22 @@ class AchEntry(msgspec.Struct, frozen=True, kw_only=True):
     def pays_out(self) -> bool:
         """Whether the entry takes money from the pocket: a credit sent, a debit received."""
         return (self.direction == CREDIT) == (self.way == ORIGINATION)
+
+    @property
+    def proof(self) -> str:
+        """The fingerprint of what stays as it is once the entry has been let through."""
+        # What reached us has its number from its sender, and its file from the start.
+        came = (self.trace_number, self.file_id) if self.way == RECEIVING else ()
+        return fingerprint((*_lasting(self), *came))
+
+
+_CHANGES = frozenset({
+    "status", "reason", "return_code", "trace_number", "file_id", "journal_no", "times",
+    "change_code", "corrected", "updated_at",
+})  # fmt: skip
+_lasting: Callable[[AchEntry], tuple[object, ...]] = attrgetter(
+    *(name for name in AchEntry.__struct_fields__ if name not in _CHANGES)
+)
 
 
 class Incoming(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,6 +8,8 @@ from uuid import UUID
 
 import msgspec
 
+from billfold.kit.crypto import fingerprint
+
 
 class Payee(msgspec.Struct, frozen=True, kw_only=True):
     """A counterparty as flows see it: what it is, where it stands, and what was said of it.
@@ -32,6 +34,11 @@ class Payee(msgspec.Struct, frozen=True, kw_only=True):
     def name(self) -> str:
         """The name in one line."""
         return one_line(self.counterparty_name)
+
+    @property
+    def proof(self) -> str:
+        """The fingerprint of all that decides whether and where it may be paid."""
+        return fingerprint(msgspec.structs.astuple(self))
 
 
 def one_line(name: Mapping[str, str]) -> str:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime, time
+from operator import attrgetter
 from typing import Any, NamedTuple
 from uuid import UUID
 
 import msgspec
+
+from billfold.kit.crypto import fingerprint
 
 INCOMING, OUTGOING = "INCOMING", "OUTGOING"
 PAYMENT, REVERSAL, RETURN = "PAYMENT", "REVERSAL", "RETURN"
@@ -61,20 +65,40 @@ class WireRow(msgspec.Struct, frozen=True, kw_only=True):
         """Return the values in the order of `COLUMNS`."""
         return msgspec.structs.astuple(self)
 
+    @property
+    def proof(self) -> str:
+        """The fingerprint of what stays as it is, whatever becomes of the wire."""
+        # The number of an incoming one is its sender's; an outgoing one has its message's.
+        return fingerprint((*_lasting(self), self.imad if self.direction == INCOMING else None))
+
+
+_CHANGES = frozenset({"status", "reason", "imad", "omad", "settled_at", "updated_at"})
+_lasting: Callable[[WireRow], tuple[object, ...]] = attrgetter(
+    *(name for name in WireRow.__struct_fields__ if name not in _CHANGES)
+)
+
 
 COLUMNS = WireRow.__struct_fields__
 """The columns of the table, in the order of the row that a flow drafts."""
 
 
 class SeenWire(NamedTuple):
-    """A wire as a flow looks at it. `returned`: a return of it has been booked already."""
+    """A wire as a flow looks at it.
+
+    `returned`: a return of it has been booked and stands. `stands_in` is the journal in which its
+    money came last: its own, or the one that undid a return which was rejected.
+    """
 
     row: WireRow
     returned: bool
+    stands_in: int | None
 
 
 class Arrived(msgspec.Struct, frozen=True, kw_only=True):
-    """What the message that brought a wire said. `message` is its JSON text, `imad` its number."""
+    """What the message that brought a wire said. `message` is its JSON text, `imad` its number.
+
+    With an `original_wire_id` it is a wire of ours that comes back.
+    """
 
     uetr: str
     imad: str
@@ -83,7 +107,8 @@ class Arrived(msgspec.Struct, frozen=True, kw_only=True):
     reference_number: str
     instructions: str | None
     end_to_end: str | None
-    message: str
+    message: str | None
+    original_wire_id: UUID | None = None
 
 
 class QueuedMessage(msgspec.Struct, frozen=True, kw_only=True):

@@ -11,12 +11,15 @@ from typing import TYPE_CHECKING
 
 from billfold.domain.business_days import load_calendars
 from billfold.domain.tbills.reads import load_market
+from billfold.engine.verify.ach import check_ach
 from billfold.engine.verify.approvals import check_approvals
 from billfold.engine.verify.audit import check_audit
 from billfold.engine.verify.customers import Progress, Walk
 from billfold.engine.verify.held import check_held
 from billfold.engine.verify.house import check_house
 from billfold.engine.verify.nouns import check_nouns
+from billfold.engine.verify.proofs import check_proofs
+from billfold.engine.verify.rails import check_rails
 from billfold.engine.verify.report import Finding, Findings, Report
 from billfold.engine.verify.told import check_told
 from billfold.kit.errors import BillfoldError
@@ -78,7 +81,10 @@ async def _verify(
     await conn.execute("SET LOCAL enable_seqscan = on")
     await check_house(conn, found, walk)
     found.turn_page()
+    await check_proofs(conn, found)
     await check_nouns(conn, found, seed)
+    await check_ach(conn, found)
+    await check_rails(conn, found)
     await check_held(conn, found, walk)
     await check_approvals(conn, found)
     await check_told(conn, found)
