@@ -81,7 +81,7 @@ class AchOrigination(msgspec.Struct, kw_only=True):
     reason: str | None
     time_created: datetime
     updated_at: datetime
-    object_type: Literal["AchOrigination"] = "AchOrigination"
+    object_type: Literal["ACHResponse"] = "ACHResponse"
 
 
 def render_origination(entry: AchEntry) -> AchOrigination:
