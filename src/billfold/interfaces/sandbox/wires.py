@@ -17,7 +17,7 @@ from billfold.interfaces.sandbox.simulation import SIMULATED, TheSimulation
 
 Code = Annotated[
     str,
-    msgspec.Meta(pattern="^[A-Z0-9]{4}$", description="A code of ISO 20022, such as AC04."),
+    msgspec.Meta(pattern="^[A-Z0-9]{4}$", description="a code of ISO 20022, such as AC04"),
 ]
 MOST_CENTS = 999_999_999_999
 Words = Annotated[str, msgspec.Meta(min_length=1, max_length=105)]
