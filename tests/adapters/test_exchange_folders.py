@@ -18,6 +18,8 @@ async def test_what_one_side_hands_over_arrives_at_the_other(tmp_path):
         Arrived(name="a.ach", content=b"one"), Arrived(name="b.ach", content=b"two")
     ]  # fmt: skip
     assert await ours.arrived() == []
+    assert await theirs.waiting() == ["a.ach", "b.ach"]
+    assert (await theirs.read("a.ach"), await theirs.read("c.ach")) == (b"one", None)
     await theirs.put_away("a.ach", report=b"{}")
     assert [each.name for each in await theirs.arrived()] == ["b.ach"]
     assert (tmp_path / "sent" / "a.ach").read_bytes() == b"one"

@@ -149,7 +149,7 @@ class World:
         drafted = dict(zip(wires.COLUMNS, book.draft.wires[-1], strict=True))
         row = wires.WireRow(**drafted | {"status": status})
         self.forget()
-        book.seen = {row.wire_id: wires.SeenWire(row, returned=False)}
+        book.seen = {row.wire_id: wires.SeenWire(row, False, row.journal_no)}
         return row.wire_id
 
     def catch_up(self, customer):

@@ -49,11 +49,22 @@ def test_engine_compares_whole_transfers_and_rows_with_bare_ones(state_dir, tmp_
     assert chapter["peak_memory_mib"]["engine"] > 10
 
 
-def test_payments_queue_a_message_for_every_wire(state_dir, tmp_path):
+def test_payments_queue_a_message_for_every_wire_and_clear_a_file_each_way(state_dir, tmp_path):
     figures = figures_of(measured("payments", state_dir, tmp_path))
     ways = [figures["wires queued, 1 process"], figures["wires queued, 2 processes"]]
     assert {each["at_least"] for each in ways} == {0.4, None}
     assert all(each["ratio"] > 0 for each in ways)
+    bounds = {name: each["at_most"] for name, each in figures.items() if "100 entries" in name}
+    assert bounds == {
+        "ACH window written, 100 entries": 10.0,
+        "ACH window written, 100 entries: peak memory": 200.0,
+        "customers told of it, 100 entries": None,
+        "customers told of it, 100 entries: peak memory": None,
+        "ACH file checked, 100 entries": 10.0,
+        "ACH file checked, 100 entries: peak memory": 200.0,
+        "ACH file booked, 100 entries": None,
+        "ACH file booked, 100 entries: peak memory": None,
+    }
 
 
 def test_day_end_closes_every_size_and_compares_the_cost_of_a_pocket(state_dir, tmp_path):

@@ -86,6 +86,23 @@ async def test_a_worker_goes_on_when_an_errand_fails(bank):
     assert len(rounds) == 2
 
 
+async def test_a_long_errand_holds_up_no_other(bank):
+    stop = asyncio.Event()
+    begun = asyncio.Event()
+
+    async def long(_):
+        begun.set()
+        await stop.wait()
+        return 0
+
+    async def short(_):
+        await begun.wait()
+        stop.set()
+        return 0
+
+    await asyncio.wait_for(Worker(bank, long, short, pause_seconds=0.01).run(stop), 10)
+
+
 @pytest.mark.parametrize(
     ("age", "left"), [(KEYS_LAST - timedelta(minutes=1), 1), (KEYS_LAST + timedelta(minutes=1), 0)]
 )

@@ -15,7 +15,7 @@ def seen(teller, **changes):
     """Show the customer's book the wire that was drafted last."""
     row = wires.WireRow(**dict(zip(wires.COLUMNS, teller.bank.tables["wires"][-1], strict=True)))
     row = msgspec.structs.replace(row, **changes)
-    teller.book.seen[row.wire_id] = wires.SeenWire(row, returned=False)
+    teller.book.seen[row.wire_id] = wires.SeenWire(row, returned=False, stands_in=row.journal_no)
     return row.wire_id
 
 

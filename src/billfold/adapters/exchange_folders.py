@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from billfold.ports.exchange import Arrived
@@ -34,15 +35,26 @@ class ExchangeFolders:
         """Return the files that have arrived, by name."""
         return await asyncio.to_thread(self._read)
 
+    async def waiting(self) -> list[str]:
+        """Return the names of the files that have arrived, in order."""
+        return await asyncio.to_thread(self._names)
+
+    async def read(self, name: str) -> bytes | None:
+        """Return what an arrived file says, None when it has been put away meanwhile."""
+        return await asyncio.to_thread(_content, self._inbox / name)
+
     async def put_away(self, name: str, *, report: bytes, refused: bool = False) -> None:
         """Move an arrived file to the taken or the refused ones, its report beside it."""
         await asyncio.to_thread(self._put_away, name, report, refused)
 
-    def _read(self) -> list[Arrived]:
+    def _names(self) -> list[str]:
         if not self._inbox.is_dir():
             return []
-        waiting = sorted(path for path in self._inbox.iterdir() if _is_file(path))
-        return [Arrived(name=path.name, content=path.read_bytes()) for path in waiting]
+        return sorted(path.name for path in self._inbox.iterdir() if _is_file(path))
+
+    def _read(self) -> list[Arrived]:
+        files = ((name, _content(self._inbox / name)) for name in self._names())
+        return [Arrived(name=name, content=raw) for name, raw in files if raw is not None]
 
     def _put_away(self, name: str, report: bytes, refused: bool) -> None:  # noqa: FBT001
         mine = self._inbox.name == "inbox"
@@ -50,9 +62,15 @@ class ExchangeFolders:
         if mine:
             _place(away, name + REPORT, report)
         away.mkdir(parents=True, exist_ok=True)
-        path = self._inbox / name
-        if path.exists():
-            path.replace(away / name)
+        with suppress(FileNotFoundError):
+            (self._inbox / name).replace(away / name)
+
+
+def _content(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
 
 
 def _is_file(path: Path) -> bool:

@@ -1,7 +1,7 @@
-"""`billfold bench payments`: wires from an approved request to the queued message.
+"""`billfold bench payments`: wires from an approved request to the queued message, and ACH at size.
 
 Every customer sends one wire per pass: bills are sold, the money is the rail's, and the message and
-its appointment wait, all in one commit.
+its appointment wait, all in one commit. Then a window and a file of many ACH entries.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from contextlib import ExitStack
 from typing import Any
 from uuid import UUID
 
+from billfold.bench.ach_files import ach_figures, await_clearing
 from billfold.bench.bare import CONNECTIONS, bare_child
 from billfold.bench.ground import Ground
 from billfold.bench.measure import Chapter, Figure, Lap, Say, figure, peak_of_family, rate
@@ -51,7 +52,7 @@ class Payers:
         self._commands: list[Command] = []
 
     async def prepare(self, orders: tuple[str, Any]) -> Any:  # noqa: ANN401 - per verb
-        """Settle so many customers, begin the next morning, make the wires of a pass, or count."""
+        """Settle customers, begin the next morning, make the wires of a pass, count, fill ACH."""
         verb, argument = orders
         if verb == "settle":
             portals = await settle(self._bank, range(argument))
@@ -62,7 +63,9 @@ class Payers:
             linked = await submit_everything(self._bank, [_link(nth) for nth in range(argument)])
             await put_away(self._bank.pool)
             return [(nth, UUID(str(each["counterparty_id"]))) for nth, each in enumerate(linked)]
-        if verb == "morning":
+        if verb == "clearing":
+            await await_clearing(self._bank, *argument)
+        elif verb == "morning":
             await next_morning(self._bank)
         elif verb == "pass":
             name, payees = argument
@@ -115,6 +118,7 @@ def bench_payments(ground: Ground, sizes: Sizes, say: Say) -> Chapter:
             "engine": max(each.peak_memory_mib() for each in engines),
             **peak_of_family(ground.pid),
         }
+        clearing, memory = _clearing(engines[0], place, sizes, say)
         say("folding the log against the balances")
         check_sums(place)
     return Chapter(
@@ -122,12 +126,21 @@ def bench_payments(ground: Ground, sizes: Sizes, say: Say) -> Chapter:
         setting={
             "customers": sizes.customers,
             "wires per run": sizes.customers,
+            "ACH entries": sizes.ach_entries,
             "bare transfers per run": sizes.bare_transfers,
             "bare connections": CONNECTIONS,
         },
-        figures=_figures(bares, wires),
-        peak_memory_mib=peaks,
+        figures=_figures(bares, wires) + clearing,
+        peak_memory_mib=peaks | memory,
     )
+
+
+def _clearing(
+    engine: Child, place: Place, sizes: Sizes, say: Say
+) -> tuple[list[Figure], dict[str, float]]:
+    say(f"{sizes.ach_entries:,} ACH entries wait")
+    engine.prepare(("clearing", (sizes.customers, sizes.ach_entries)))
+    return ach_figures(place, sizes.ach_entries, say)
 
 
 def _figures(bares: list[float], wires: dict[str, list[float]]) -> list[Figure]:

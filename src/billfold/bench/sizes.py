@@ -17,6 +17,7 @@ class Sizes(msgspec.Struct, frozen=True, kw_only=True):
     customers: int
     passes: int
     bare_transfers: int
+    ach_entries: int
     day_ends: tuple[int, ...]
     history: int
     requests: int
@@ -36,6 +37,7 @@ def sizes_at(scale: float, *, runs: int = RUNS) -> Sizes:
         customers=scaled(10_000) // 2 * 2,
         passes=2,
         bare_transfers=scaled(15_000),
+        ach_entries=scaled(100_000),
         day_ends=(scaled(1_000), scaled(10_000), scaled(100_000)),
         history=scaled(1_000_000),
         requests=scaled(5_000),

@@ -10,8 +10,10 @@ from billfold.domain import ach, activity, counterparties, custody, documents, s
 from billfold.domain.wires.reads import look_up as look_up_wires
 from billfold.flows.adjust import CorrectBooking
 from billfold.flows.command import Command
+from billfold.flows.send_wire import SendWire
 from billfold.flows.suspense import AssignFromSuspense, ReturnFromSuspense
 from billfold.flows.transfer_bills import EndDelivery
+from billfold.flows.transfer_on_us import TransferOnUs
 from billfold.flows.verify_counterparty import DecideVerification
 
 if TYPE_CHECKING:
@@ -25,6 +27,8 @@ Look = Callable[
 """Reads those of some objects of some customers that are of one noun: (customer, id, object)."""
 
 LOOKS: tuple[Look, ...] = (counterparties.look_up, look_up_wires, ach.look_up)
+PAYERS: frozenset[type[Command]] = frozenset({SendWire, TransferOnUs})
+"""Commands that look at whom they pay, and at nothing else."""
 SELDOM: dict[type[Command], Look] = {
     AssignFromSuspense: suspense.look_up,
     CorrectBooking: activity.look_up,
@@ -45,8 +49,9 @@ async def look(conn: Connection, batch: Sequence[Job], books: Mapping[UUID, Book
     for customer_id in customers:
         if customer_id in books:
             books[customer_id].seen = {}
-    seldom = {SELDOM[kind] for job in asked if (kind := type(job.command)) in SELDOM}
-    for read in (*LOOKS, *seldom):
+    kinds = {type(job.command) for job in asked}
+    often = LOOKS if kinds - PAYERS else (counterparties.look_up,)
+    for read in (*often, *{SELDOM[kind] for kind in kinds & SELDOM.keys()}):
         for customer_id, object_id, seen in await read(conn, customers, ids):
             if customer_id in books:
                 books[customer_id].seen[object_id] = seen

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Iterator
-from itertools import islice
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -21,10 +20,23 @@ async def submit_many(
 
     Raises the first refusal or failure; what was carried out before it stays.
     """
-    waiting: Iterator[Command] = iter(commands)
-    while lot := list(islice(waiting, AT_ONCE)):
+    for lot in _lots(commands):
         answers = await bank.engine.submit_all(lot)
         for command, answer in zip(lot, answers, strict=True):
             if isinstance(answer, Exception):
                 raise answer
             yield command, answer
+
+
+def _lots(commands: Iterable[Command]) -> Iterator[list[Command]]:
+    """Yield lots of so many commands, fewer of those that look at many objects."""
+    lot: list[Command] = []
+    weight = 0
+    for command in commands:
+        lot.append(command)
+        weight += max(1, len(command.looks_at))
+        if weight >= AT_ONCE:
+            yield lot
+            lot, weight = [], 0
+    if lot:
+        yield lot

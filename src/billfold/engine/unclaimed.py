@@ -6,17 +6,19 @@ In between the operator may find the owner and assign them.
 from __future__ import annotations
 
 from datetime import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
 
 from billfold.domain import agenda
 from billfold.domain.agenda import Appointment
 from billfold.engine.due_work import house_id
+from billfold.engine.many import submit_many
 from billfold.flows.suspense import HoldInSuspense, ReturnFromSuspense
 from billfold.kit.dates import et_date, et_instant
 from billfold.kit.errors import Refused
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import datetime
 
     from billfold.engine.bank import Bank
@@ -27,20 +29,37 @@ GOES_BACK = time(12)
 """When it goes back (ET), on the banking day after it came: a return code's time is two days."""
 
 
-async def hold_unclaimed(
-    bank: Bank, item_id: UUID, direction: str, amount: int, reason: str, details: dict[str, Any]
-) -> None:
-    """Hold an ACH payment. `details` holds its `answer`, the entry that sends it back, if any."""
+class Unclaimed(NamedTuple):
+    """An ACH payment that reached nobody. Amount in cents.
+
+    `details` holds its `answer`, the entry that sends it back, if any.
+    """
+
+    item_id: UUID
+    direction: str
+    amount: int
+    reason: str
+    details: dict[str, Any]
+
+
+async def hold_unclaimed(bank: Bank, payments: Sequence[Unclaimed]) -> None:
+    """Hold payments, and see to it that those with an answer go back."""
+    if not payments:
+        return
     house = house_id(bank.seed)
-    await bank.engine.submit(
+    commands = [
         HoldInSuspense(
-            caller="ach-file", key=item_id, customers=(house,), item_id=item_id, rail="ACH",
-            direction=direction, amount=amount, reason=reason, details=details,
+            caller="ach-file", key=each.item_id, customers=(house,), item_id=each.item_id,
+            rail="ACH", direction=each.direction, amount=each.amount, reason=each.reason,
+            details=each.details,
         )
-    )  # fmt: skip
-    if details.get("answer") is not None:
-        at = goes_back_at(await bank.now(), bank.calendars)
-        await agenda.make(bank.pool, [Appointment(UNCLAIMED, item_id, house, at)])
+        for each in payments
+    ]  # fmt: skip
+    async for _ in submit_many(bank, commands):
+        pass
+    at = goes_back_at(await bank.now(), bank.calendars)
+    answered = [each.item_id for each in payments if each.details.get("answer") is not None]
+    await agenda.make(bank.pool, [Appointment(UNCLAIMED, it, house, at) for it in answered])
 
 
 def goes_back_at(now: datetime, calendars: Calendars) -> datetime:

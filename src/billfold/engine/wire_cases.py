@@ -11,11 +11,12 @@ import msgspec
 from billfold.domain import audit, wires
 from billfold.domain.audit import Origin
 from billfold.domain.wires import cases, queue
-from billfold.domain.wires.reads import find_wire, is_returned
+from billfold.domain.wires.reads import count_rejected_returns, find_wire, is_returned
 from billfold.engine.wire_messages import message_sent, queue_about
 from billfold.flows.pay_back_wire import PayBackWire
 from billfold.kit.clock import wall_now
 from billfold.kit.errors import Broken, NotFound, Refused
+from billfold.kit.ids import command_id
 from billfold.ports.fedwire import CreditTransfer, ReturnRequest
 
 if TYPE_CHECKING:
@@ -65,12 +66,18 @@ async def pay_back(bank: Bank, wire_id: UUID, code: str) -> UUID:
     wire = await _wire(bank, wire_id)
     answer = await bank.engine.submit(
         PayBackWire(
-            caller=OPERATOR, key=wire_id, customers=(wire.customer_id,), looks_at=(wire_id,),
-            origin=Origin.operator(), original_id=wire_id, code=code,
+            caller=OPERATOR, key=await _attempt(bank, wire), customers=(wire.customer_id,),
+            looks_at=(wire_id,), origin=Origin.operator(), original_id=wire_id, code=code,
         )
     )  # fmt: skip
     await _consent(bank, wire)
     return UUID(answer.outcome["wire_id"])
+
+
+async def _attempt(bank: Bank, wire: WireRow) -> UUID:
+    """The key of this pay-back: another one after each that the network has rejected."""
+    rejected = await count_rejected_returns(bank.pool, wire)
+    return command_id(f"wire.paid_back:{rejected}", wire.wire_id) if rejected else wire.wire_id
 
 
 async def refuse(bank: Bank, wire_id: UUID, code: str) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 import asyncpg
@@ -47,23 +48,38 @@ class Worker:
         self._sweep_at = monotonic() + PURGE_SECONDS
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Work until `stop` is set. A database that is away is waited for."""
+        """Work until `stop` is set. A database that is away is waited for.
+
+        Due work and every errand go round by themselves: a long file or a slow mail server holds
+        up nothing else.
+        """
         log.info("worker_started")
+        async with asyncio.TaskGroup() as rounds:
+            rounds.create_task(self._go_round(self._look_after, stop))
+            for errand in self._errands:
+                rounds.create_task(self._go_round(partial(errand, self._bank), stop))
+        log.info("worker_stopped")
+
+    async def work_once(self) -> int:
+        """Do one round of everything; return how many things were done."""
+        done = await self._look_after()
+        for errand in self._errands:
+            done += await errand(self._bank)
+        return done
+
+    async def _go_round(self, work: Callable[[], Awaitable[int]], stop: asyncio.Event) -> None:
         while not stop.is_set():
             try:
-                done = await self.work_once()
+                done = await work()
             except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, BillfoldError) as error:
                 log.warning("round_failed", error=repr(error))
                 done = 0
             if not done:
                 await self._rest(stop)
-        log.info("worker_stopped")
 
-    async def work_once(self) -> int:
-        """Do one round; return how many things were done."""
+    async def _look_after(self) -> int:
+        """Do what is due and tidy up."""
         done = await self._due_work()
-        for errand in self._errands:
-            done += await errand(self._bank)
         if monotonic() >= self._purge_at:
             removed = await purge(self._bank.pool, wall_now())
             if max(removed.values()) < AT_ONCE:

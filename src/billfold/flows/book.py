@@ -107,6 +107,7 @@ class Book:
         self.changed_pockets = set()
         self.touched_lots = {}
         self.seen = {}
+        self._undo.clear()
         self._mark = None
 
     # -- taking back ---------------------------------------------------------------

@@ -33,21 +33,25 @@ class PayBackWire(Command, frozen=True, kw_only=True):
 def pay_back_wire(books: Books, cmd: PayBackWire, ctx: Context) -> Outcome:
     """Book the return and queue its message.
 
-    Refuses: wire-not-completed for what did not arrive as a payment, wire-already-returned.
+    Refuses: wire-not-completed for what did not arrive as a payment, wire-already-returned,
+    pocket-not-open when its pocket is closed. A return that was rejected is none: it reverses what
+    undid that one.
     """
     book = book_of(books, cmd.customers[0])
-    original, returned = seen_wire(book, cmd.original_id)
+    original, returned, stands_in = seen_wire(book, cmd.original_id)
     if returned:
         raise Refused("wire-already-returned", "The wire has gone back already.")
     arrived = original.direction == wires.INCOMING and original.wire_type == wires.PAYMENT
     if not arrived or original.status != "COMPLETED" or original.message is None:
         raise Refused("wire-not-completed", "Only a payment that arrived can be paid back.")
     pocket = book.pockets[original.pocket_id]
+    if pocket.status == "CLOSED":
+        raise Refused("pocket-not-open", "The pocket is closed: what it held has left it.")
     send_at = _send_at(ctx)
     start_moving(book, pocket, ctx)
     book.begin(
         "payment", command_id=ctx.command_id, now=ctx.now, business_date=ctx.business_date,
-        settles_on=ctx.business_date, reverses=original.journal_no,
+        settles_on=ctx.business_date, reverses=stands_in,
     )  # fmt: skip
     group = ctx.ids.next_group()
     wire = _wire(original, cmd, ctx, wire_id=ctx.ids.next(), group=group, journal=book.journal_no)

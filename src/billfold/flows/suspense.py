@@ -12,12 +12,14 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.domain.suspense.types import ASSIGNED, HELD, RETURNED, SuspenseItem
+from billfold.domain import wires
+from billfold.domain.suspense.types import ASSIGNED, HELD, RETURNED, STAYS, SuspenseItem
 from billfold.flows.command import Books, Command, Context, Outcome, book_of
 from billfold.flows.draft import as_json
 from billfold.flows.receive import ReceiveMoney, receive_money
 from billfold.kit.crypto import fingerprint
 from billfold.kit.errors import NotFound, Refused
+from billfold.ports.fedwire import CreditTransfer, PaymentReturn
 
 if TYPE_CHECKING:
     from billfold.flows.book import Book
@@ -83,9 +85,15 @@ def hold_in_suspense(books: Books, cmd: HoldInSuspense, ctx: Context) -> Outcome
 
 
 def return_from_suspense(books: Books, cmd: ReturnFromSuspense, ctx: Context) -> Outcome:
-    """Give it back to the rail, which makes the message. Refuses: suspense-item-settled."""
+    """Give it back to the rail, which makes the message.
+
+    Refuses: suspense-item-settled, suspense-item-stays for what no message can send back.
+    """
     book = book_of(books, cmd.customers[0])
     item = _held(book, cmd.item_id)
+    stays = _told(item).get(STAYS)
+    if stays is not None:
+        raise Refused("suspense-item-stays", stays)
     journal_no = _give_back(book, ctx, item, cmd.settles_on)
     appointment = f"{item.rail.lower()}.suspense_return"
     book.draft.agenda.append((appointment, item.item_id, book.customer_id, ctx.now))
@@ -98,21 +106,48 @@ def assign_from_suspense(books: Books, cmd: AssignFromSuspense, ctx: Context) ->
     item = _held(book, cmd.item_id)
     if item.direction != "CREDIT":
         raise Refused("suspense-item-settled", "A debit is returned; it is nobody's money.")
-    details = msgspec.json.decode(item.details, type=dict[str, Any])
+    told = _told(item)
     journal_no = _give_back(book, ctx, item, None)
     arrived = receive_money(
         {owner.customer_id: owner},
         ReceiveMoney(
             caller=cmd.caller, key=item.item_id, customers=(owner.customer_id,), rail=item.rail,
             portal_id=cmd.portal_id, pocket_id=cmd.pocket_id, amount=item.amount,
-            description=str(details.get("description") or item.reason), details=details,
+            description=str(told.get("description") or item.reason),
+            **_as_it_arrived(item, told, owner.customer_id),
         ),
         ctx,
     )  # fmt: skip
     if arrived["status"] != "COMPLETED":
         raise Refused("no-open-portal", "The portal is closed, or does not take this rail.")
     ended = _end(book, ctx, item, ASSIGNED, journal_no, owner_id=owner.customer_id)
-    return {**ended, "transaction_id": arrived["transaction_id"]}
+    return ended | {name: arrived[name] for name in _TOLD_OF_ARRIVAL if name in arrived}
+
+
+_TOLD_OF_ARRIVAL = ("transaction_id", "wire_id")
+
+
+def _as_it_arrived(item: SuspenseItem, told: dict[str, Any], owner: UUID) -> dict[str, Any]:
+    """What `ReceiveMoney` is told of a wire by the message that brought it, of others as it is."""
+    if item.rail != "WIRE" or "message" not in told:
+        return {"details": told.get("details", told)}
+    message = msgspec.convert(told["message"], CreditTransfer | PaymentReturn)
+    if isinstance(message, PaymentReturn):
+        own = told.get("customer_id") == str(owner)
+        original = UUID(told["original_wire_id"]) if own else None
+        wire = wires.came_back_by(message, told.get("omad"), original)
+        return {"wire": wire, "details": wires.details_of(wire, item.item_id)}
+    wire = wires.arrived_by(message, told.get("omad"))
+    return {
+        "wire": wire,
+        "details": wires.details_of(wire, item.item_id),
+        "sender": wires.sender_of(message),
+        "remittance": wires.remittance_of(message),
+    }
+
+
+def _told(item: SuspenseItem) -> dict[str, Any]:
+    return msgspec.json.decode(item.details, type=dict[str, Any])
 
 
 def _held(book: Book, item_id: UUID) -> SuspenseItem:

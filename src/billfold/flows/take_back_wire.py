@@ -15,6 +15,7 @@ from billfold.flows.send_wire import put_wire
 from billfold.flows.wire_moves import seen_wire, wire_details
 from billfold.kit.errors import Refused
 from billfold.kit.ids import member_of
+from billfold.kit.money import format_usd
 
 _TAKES = frozenset({"OPEN", "FROZEN"})
 
@@ -22,14 +23,15 @@ _TAKES = frozenset({"OPEN", "FROZEN"})
 class TakeBackWire(Command, frozen=True, kw_only=True):
     """A return has arrived for the wire `original_id`, which `looks_at` names.
 
-    `wire_id` is the return's own. `code` is the reason of ISO, `message` the JSON text of the
-    message.
+    `wire_id` is the return's own. `amount` is what came: banks on the way may have kept charges.
+    `code` is the reason of ISO, `message` the JSON text of the message.
     """
 
     needs_names: ClassVar[bool] = False
 
     wire_id: UUID
     original_id: UUID
+    amount: int
     code: str
     information: str | None
     imad: str
@@ -44,7 +46,7 @@ def take_back_wire(books: Books, cmd: TakeBackWire, ctx: Context) -> Outcome:
     left, pocket-not-open when its pocket takes nothing any more.
     """
     book = book_of(books, cmd.customers[0])
-    original, returned = seen_wire(book, cmd.original_id)
+    original, returned, _ = seen_wire(book, cmd.original_id)
     if returned:
         raise Refused("wire-already-returned", "The wire has come back already.")
     if original.status == "REJECTED" or original.journal_no is None:
@@ -59,12 +61,12 @@ def take_back_wire(books: Books, cmd: TakeBackWire, ctx: Context) -> Outcome:
     )  # fmt: skip
     group = ctx.ids.next_group()
     wire = _wire(original, cmd, ctx, group, book.journal_no)
-    leg_no = book.post(book.house_account("rail:wire"), pocket.bank, original.amount)
-    take_in(book, pocket, ctx, original.amount)
+    leg_no = book.post(book.house_account("rail:wire"), pocket.bank, cmd.amount)
+    take_in(book, pocket, ctx, cmd.amount)
     record.activity(
         book, pocket, leg_no=leg_no, activity_id=member_of(group, 1), transaction_id=group,
-        type="WIRE", direction="CREDIT", amount=original.amount, title="Wire returned",
-        description=f"Wire to {original.counterparty_name}: {cmd.information or cmd.code}",
+        type="WIRE", direction="CREDIT", amount=cmd.amount, title="Wire returned",
+        description=f"Wire to {original.counterparty_name}: {_why(original, cmd)}",
         settles_at=book.booked_at, details=wire_details(wire, wires.RETURN),
     )  # fmt: skip
     book.close()
@@ -72,6 +74,13 @@ def take_back_wire(books: Books, cmd: TakeBackWire, ctx: Context) -> Outcome:
     told = payloads.WirePayload(wire_id=cmd.wire_id, service_account_id=original.pocket_id)
     record.event(book, ctx, kinds.WIRE_IN_SUCCESS, told)
     return {"wire_id": str(cmd.wire_id), "status": "COMPLETED", "transaction_id": str(group)}
+
+
+def _why(original: wires.WireRow, cmd: TakeBackWire) -> str:
+    """Why it came back, and what the banks on its way kept."""
+    why = cmd.information or cmd.code
+    kept = original.amount - cmd.amount
+    return f"{why}, less {format_usd(kept)} in charges" if kept else why
 
 
 def _wire(
@@ -86,14 +95,14 @@ def _wire(
         wire_type=wires.RETURN,
         original_wire_id=original.wire_id,
         status="COMPLETED",
-        amount=original.amount,
+        amount=cmd.amount,
         counterparty_id=original.counterparty_id,
         counterparty_name=original.counterparty_name,
         reference_number=wires.reference_of(ctx.seed, cmd.wire_id),
         uetr=original.uetr,
         imad=cmd.imad,
         omad=cmd.omad,
-        description=cmd.information,
+        description=_why(original, cmd),
         message=cmd.message,
         transaction_id=group,
         journal_no=journal_no,

@@ -44,7 +44,8 @@ def note_wire_in(
             pocket_id=pocket.pocket_id,
             portal_id=portal_id,
             direction=wires.INCOMING,
-            wire_type=wires.PAYMENT,
+            wire_type=wires.RETURN if arrived.original_wire_id else wires.PAYMENT,
+            original_wire_id=arrived.original_wire_id,
             status="COMPLETED" if taken else "REJECTED",
             reason=None if taken else "ACCOUNT_UNAVAILABLE",
             amount=amount,
@@ -65,13 +66,13 @@ def note_wire_in(
             updated_at=ctx.now,
         ),
     )
-    if not taken:
-        _send_back(book, ctx, wire_id, arrived)
+    if not taken and arrived.message is not None:
+        _send_back(book, ctx, wire_id, arrived.message)
 
 
-def _send_back(book: Book, ctx: Context, wire_id: UUID, arrived: wires.Arrived) -> None:
+def _send_back(book: Book, ctx: Context, wire_id: UUID, message: str) -> None:
     terms = wires.payment_return(
-        _decode(arrived.message),
+        _decode(message),
         bank=ctx.terms.routing_number,
         reason="ACCOUNT_UNAVAILABLE",
         information=_NOT_TAKEN,

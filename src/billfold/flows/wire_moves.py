@@ -75,16 +75,23 @@ def complete_wire(books: Books, cmd: CompleteWire, ctx: Context) -> Outcome:
 
 
 def reject_wire(books: Books, cmd: RejectWire, ctx: Context) -> Outcome:
-    """Give the money back, with the fee, and invest it again."""
+    """Give the money back, with the fee, and invest it again.
+
+    `no_pocket` is in the outcome when the pocket has been closed since: its caller lets the house
+    hold the money.
+    """
     book = book_of(books, cmd.customers[0])
     wire = seen_wire(book, cmd.wire_id).row
     if wire.status not in _UNDER_WAY:
         return _outcome(wire, wire.status)
     reason = wires.reason_of(cmd.code)
-    _give_back(book, ctx, wire, reason)
+    taken = book.pockets[wire.pocket_id].status != "CLOSED"
+    if taken:
+        _give_back(book, ctx, wire, reason)
     _tell(book, ctx, kinds.WIRE_OUT_REJECTED, wire)
     _move(book, ctx, wire, "REJECTED", reason=reason)
-    return {**_outcome(wire, "REJECTED"), "reason": reason}
+    outcome = {**_outcome(wire, "REJECTED"), "reason": reason}
+    return outcome if taken else {**outcome, "no_pocket": True}
 
 
 def seen_wire(book: Book, wire_id: UUID) -> wires.SeenWire:
@@ -122,7 +129,7 @@ def _give_back(book: Book, ctx: Context, wire: wires.WireRow, reason: str) -> No
     record.activity(
         book, pocket, leg_no=leg_no, activity_id=member_of(group, 1), transaction_id=group,
         type="WIRE", direction="CREDIT", amount=wire.amount, title="Wire reversed",
-        description=f"Wire to {wire.counterparty_name} was rejected: {reason}",
+        description=_was_rejected(wire, reason),
         settles_at=max(ctx.now, wire.send_at or ctx.now),
         details=wire_details(wire, wires.REVERSAL),
     )  # fmt: skip
@@ -136,6 +143,11 @@ def _give_back(book: Book, ctx: Context, wire: wires.WireRow, reason: str) -> No
         )  # fmt: skip
     take_in(book, pocket, ctx, wire.amount + wire.fee)
     book.close()
+
+
+def _was_rejected(wire: wires.WireRow, reason: str) -> str:
+    sent = "Wire" if wire.wire_type == wires.PAYMENT else "Return of a wire"
+    return f"{sent} to {wire.counterparty_name} was rejected: {reason}"
 
 
 def _tell(

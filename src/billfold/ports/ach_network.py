@@ -5,7 +5,7 @@ account or tells of an entry that did. Amounts are cents. Texts are what the net
 printable ASCII, upper case.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import date, datetime
 from typing import NamedTuple, Protocol
 
@@ -68,7 +68,10 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Batch(msgspec.Struct, frozen=True, kw_only=True):
-    """Entries of one company, one class and one effective date."""
+    """Entries of one company, one class and one effective date.
+
+    Where a file is read or written entry by entry, a batch stands for its header: it has none.
+    """
 
     number: int  # in its file, from 1
     company: str  # name, at most 16 characters
@@ -77,7 +80,7 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
     purpose: str  # company entry description, at most 10 characters
     effective_on: date | None
     bank: str  # 8 digits, of the bank that sends
-    entries: tuple[Entry, ...]
+    entries: tuple[Entry, ...] = ()
     discretionary: str = ""  # at most 20 characters
     descriptive_date: str = ""  # 6 characters; SD1300 and the like ask for same-day windows
     settlement_day: int | None = None  # day of the year, written by the operator
@@ -133,14 +136,55 @@ class FileRefused(ValueError):  # noqa: N818 - says what happened
         super().__init__("; ".join(map(str, self.mistakes[:3])))
 
 
+class Line(NamedTuple):
+    """An entry, where it stands in its file (from 1), and the header of its batch."""
+
+    number: int
+    batch: Batch
+    entry: Entry
+
+    @property
+    def returned(self) -> Return | None:
+        """The return it tells of, if it does."""
+        return next((each for each in self.entry.addenda if isinstance(each, Return)), None)
+
+    @property
+    def changed(self) -> Change | None:
+        """The change it tells of, if it does."""
+        return next((each for each in self.entry.addenda if isinstance(each, Change)), None)
+
+
+class AchWriter(Protocol):
+    """A file that is being written: a batch is begun, its entries follow.
+
+    All raise ValueError for what cannot be written as it is.
+    """
+
+    def begin(self, batch: Batch) -> None:
+        """Begin a batch; the one before it ends."""
+
+    def add(self, entry: Entry) -> None:
+        """Write an entry of the batch."""
+
+    def end(self) -> bytes:
+        """Return the file, its sums filled in."""
+
+
 class AchFormat(Protocol):
-    """How a file is spelled."""
+    """How a file is spelled. Files are long: nothing here holds more of one than an entry."""
 
-    def read(self, raw: bytes) -> AchFile:
-        """Return what a file says. Raises FileRefused when anything is wrong with it."""
+    def head(self, raw: bytes) -> AchFile:
+        """Return what a file says of itself, without its batches. Raises FileRefused."""
 
-    def write(self, file: AchFile) -> bytes:
-        """Return the file. Raises ValueError for what cannot be written as it is."""
+    def lines(self, raw: bytes) -> Iterator[Line]:
+        """Yield every entry of a file.
+
+        Raises FileRefused at the end when anything was wrong: until then nothing is to be
+        believed.
+        """
+
+    def writer(self, head: AchFile) -> AchWriter:
+        """Begin a file; `head` has no batches."""
 
     def text(self, text: str, width: int) -> str:
         """Return a name or description as the network carries it, cut to `width`."""

@@ -25,6 +25,12 @@ class Exchange(Protocol):
     async def arrived(self) -> list[Arrived]:
         """Return the files that have arrived, by name."""
 
+    async def waiting(self) -> list[str]:
+        """Return the names of the files that have arrived, in order."""
+
+    async def read(self, name: str) -> bytes | None:
+        """Return what an arrived file says, None when it has been put away meanwhile."""
+
     async def put_away(self, name: str, *, report: bytes, refused: bool = False) -> None:
         """Move an arrived file to the taken or the refused ones, its report beside it."""
 

@@ -106,14 +106,20 @@ class CreditTransfer(msgspec.Struct, frozen=True, kw_only=True, tag="pacs.008.00
 
 
 class PaymentReturn(msgspec.Struct, frozen=True, kw_only=True, tag="pacs.004.001.10"):
-    """A payment that comes back. Debtor and creditor are those of the return."""
+    """A payment that comes back. Debtor and creditor are those of the return.
+
+    `amount` is what settles; banks on the way may have kept `charges` of the original amount.
+    """
 
     message_id: Imad
     created_at: datetime
     return_id: Text35 | None = None
     original: Original
+    original_amount: Cents | None = None
     amount: Cents
     settles_on: date
+    charges: Cents | None = None
+    charged_by: Agent | None = None
     sender: RoutingNumber
     receiver: RoutingNumber
     debtor: Party

@@ -34,13 +34,12 @@ class AchWorld:
         """Answer a file of ours as its receiving banks do, and let the answer arrive."""
         file = await rails.find_file(bank.pool, at.object_id)
         other = _other_side(bank)
-        waiting = {each.name: each.content for each in await other.arrived()}
-        content = waiting.get(file.name) or await rails.read_content(bank.pool, file.file_id)
+        content = await other.read(file.name)
+        content = content or await rails.read_content(bank.pool, file.file_id)
         made = simulated_ach.answer_to(read_file(content), await _clock(bank))
         if made is not None:
-            await other.hand_over(f"RETURNS-{file.name}", write_file(made))
+            await self._arrive(bank, f"RETURNS-{file.name}", made)
         await other.put_away(file.name, report=b"{}")
-        await self._gate.take(bank)
 
     async def return_entry(self, bank: Bank, key: UUID, ach_id: UUID, code: str) -> None:
         """Let an entry that we sent come back now."""
@@ -75,7 +74,7 @@ class AchWorld:
 
     async def _arrive(self, bank: Bank, name: str, file: AchFile) -> None:
         await _other_side(bank).hand_over(name, write_file(file))
-        await self._gate.take(bank)
+        await self._gate.take_file(bank, name)
 
 
 def _other_side(bank: Bank) -> ExchangeFolders:

@@ -12,7 +12,7 @@ from billfold.flows.counterparties import EXPIRES
 from billfold.flows.send_wire import WIRE_SEND
 from billfold.flows.transfer_bills import APPOINTMENT as DELIVER
 from billfold.interfaces.inbound import custody
-from billfold.interfaces.inbound.wire_booking import send_back_held
+from billfold.interfaces.inbound.wire_suspense import send_back_held
 from billfold.ports.custodian import Custodian
 from billfold.wiring.ach_appointments import ach_appointments
 from billfold.wiring.simulated_wires import WIRE_ANSWER

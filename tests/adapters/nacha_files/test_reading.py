@@ -16,8 +16,8 @@ from tests.adapters.nacha_files.files import (
     files,
 )
 
-from billfold.adapters.nacha_files import read_file, write_file
-from billfold.ports.ach_network import AchFile, FileRefused, Payment
+from billfold.adapters.nacha_files import read_file, read_lines, write_file
+from billfold.ports.ach_network import AchFile, FileRefused, Line, Payment
 
 PAYROLL = a_file(
     a_batch(an_entry(1), an_entry(2, addenda=(Payment("THANKS"),))),
@@ -48,6 +48,21 @@ def test_lines_may_end_as_other_systems_end_them() -> None:
 
     assert read_file(raw.replace(b"\n", b"\r\n")) == PAYROLL
     assert read_file(raw.removesuffix(b"\n")) == PAYROLL
+    assert read_file(raw.replace(b"\n", b"")) == PAYROLL
+
+
+def test_what_is_wrong_is_known_only_when_all_has_been_read() -> None:
+    lines = list(LINES)
+    _put(10, 43, "8")(lines)
+    seen: list[Line] = []
+
+    with pytest.raises(FileRefused):
+        seen.extend(read_lines("\n".join(lines).encode()))
+
+    assert [(each.number, each.entry.amount, each.batch.purpose) for each in seen] == [
+        (3, 151_000, "PAYROLL"), (4, 151_000, "PAYROLL"), (8, 99, "DUES"),
+    ]  # fmt: skip
+    assert {each.batch.entries for each in seen} == {()}
 
 
 Change = Callable[[list[str]], object]

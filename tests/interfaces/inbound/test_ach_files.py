@@ -1,5 +1,6 @@
 """Files of the ACH network: all of one is taken or none, and everybody knows why."""
 
+import asyncio
 import json
 from datetime import date, datetime, timedelta
 from typing import Any
@@ -13,6 +14,7 @@ from billfold.engine.agenda import keep_appointments
 from billfold.engine.stepping import Stepping
 from billfold.engine.verify import verify_bank
 from billfold.flows.portals import UpdatePortal
+from billfold.interfaces.inbound import ach_booking, ach_files
 from billfold.interfaces.inbound.ach_files import AchGate
 from billfold.kit import ids
 from billfold.ports.ach_network import AchFile, Batch, Change, Entry, Return
@@ -66,6 +68,13 @@ class Room:
 
     async def legs(self):
         return await self.bank.pool.fetchval("SELECT count(*) FROM leg")
+
+    async def booked(self):
+        """How many entries are booked, and how many payments are held."""
+        row = await self.bank.pool.fetchrow(
+            "SELECT (SELECT count(*) FROM ach_entry), (SELECT count(*) FROM suspense_item)"
+        )
+        return tuple(row)
 
     async def sent(self):
         """Every return of every file that we handed over."""
@@ -185,6 +194,63 @@ async def test_a_file_is_finished_by_the_next_process_when_one_dies_in_it(bank, 
     told = await rails.list_files(bank.pool, rail="ACH", state="TAKEN")
     assert json.loads(told[0].report or "")["taken"] == 5
     assert await room.gate.take(bank) == 0
+
+
+async def test_who_dies_in_a_file_leaves_the_rest_to_the_next_and_nothing_is_booked_twice(
+    bank, new_holder, room, monkeypatch
+):
+    holder = await new_holder()
+    account = await account_of(bank, holder)
+    strangers = [entry(n, "999999999999") for n in range(6, 10)]
+    content = file_of(*(entry(n, account) for n in range(1, 6)), *strangers, entry(10, account))
+    monkeypatch.setattr(ach_booking, "AT_ONCE", 2)
+    ends = ach_booking.Booking._end_lot
+    lots = []
+
+    async def die_in_the_fourth(booking):
+        lots.append(booking)
+        if len(lots) == 4:
+            raise ConnectionResetError("killed")
+        await ends(booking)
+
+    monkeypatch.setattr(ach_booking.Booking, "_end_lot", die_in_the_fourth)
+    with pytest.raises(ConnectionResetError):
+        await room.put("long.ach", content)
+    assert await room.booked() == (5, 1)
+    assert await room.gate.take(bank) == 1
+    told = room.report("long.ach")
+    assert (told["taken"], told["held"]) == (6, 4)
+    assert [each["line"] for each in told["lines"]] == [8, 9, 10, 11]
+    assert await room.booked() == (6, 4)
+    await room.prove()
+
+
+async def test_a_file_that_another_process_is_at_is_left_to_it(bank, new_holder, room):
+    holder = await new_holder()
+    raw = write_file(file_of(entry(1, await account_of(bank, holder))))
+    await room.other.hand_over("one.ach", raw)
+    kept = await room.gate.admit(bank, "one.ach")
+    async with ach_files._turn(bank, kept, wait=False) as is_ours:
+        assert is_ours
+        other = AchGate(NachaFiles())
+        assert await other.take(bank) == 0
+        waiting = asyncio.create_task(other.take_file(bank, "one.ach"))
+        await asyncio.sleep(0)
+        assert not waiting.done()
+    await waiting
+    assert room.report("one.ach")["taken"] == 1
+    assert await room.booked() == (1, 0)
+
+
+async def test_two_gates_at_one_file_book_it_once_and_report_it_once(bank, new_holder, room):
+    holder = await new_holder()
+    account = await account_of(bank, holder)
+    raw = write_file(file_of(*(entry(n, account) for n in range(1, 4))))
+    await room.other.hand_over("one.ach", raw)
+    other = AchGate(NachaFiles())
+    await asyncio.gather(room.gate.take_file(bank, "one.ach"), other.take_file(bank, "one.ach"))
+    assert await room.booked() == (3, 0)
+    assert not (room.folder / "refused").exists()
 
 
 async def test_entries_for_closed_portals_and_uncovered_debits_go_back_in_the_next_window(

@@ -1,26 +1,33 @@
 """NACHA files: ACH entries as lines of 94 characters, read and written.
 
 Owns the layout of every record and the sums that prove a file whole. Never decides whether an
-entry is wanted: it takes all of a file or none of it.
+entry is wanted: it takes all of a file or none of it. A file passes through line by line; only
+`read_file` holds one whole, for whoever looks at small ones.
 """
 
-from billfold.adapters.nacha_files.reading import read_file
-from billfold.adapters.nacha_files.writing import as_text, write_file
-from billfold.ports.ach_network import AchFile
+from collections.abc import Iterator
 
-__all__ = ["NachaFiles", "as_text", "read_file", "write_file"]
+from billfold.adapters.nacha_files.reading import read_file, read_head, read_lines
+from billfold.adapters.nacha_files.writing import NachaWriter, as_text, write_file
+from billfold.ports.ach_network import AchFile, Line
+
+__all__ = ["NachaFiles", "as_text", "read_file", "read_lines", "write_file"]
 
 
 class NachaFiles:
     """The format as the bank asks for it."""
 
-    def read(self, raw: bytes) -> AchFile:
-        """Return what a file says. Raises FileRefused when anything is wrong with it."""
-        return read_file(raw)
+    def head(self, raw: bytes) -> AchFile:
+        """Return what a file says of itself, without its batches. Raises FileRefused."""
+        return read_head(raw)
 
-    def write(self, file: AchFile) -> bytes:
-        """Return the file. Raises ValueError for what cannot be written as it is."""
-        return write_file(file)
+    def lines(self, raw: bytes) -> Iterator[Line]:
+        """Yield every entry of a file. Raises FileRefused at the end when anything was wrong."""
+        return read_lines(raw)
+
+    def writer(self, head: AchFile) -> NachaWriter:
+        """Begin a file; `head` has no batches."""
+        return NachaWriter(head)
 
     def text(self, text: str, width: int) -> str:
         """Return a name or description as the network carries it, cut to `width`."""

@@ -1,15 +1,19 @@
 """Reads a file: all of it or nothing, and what is wrong by line and reason."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime, time
 from functools import lru_cache
+from io import BytesIO
+from itertools import groupby
+from operator import attrgetter
 from typing import Any
 
+import msgspec
 from stdnum.us import rtn
 
 from billfold.adapters.nacha_files import layout
 from billfold.adapters.nacha_files.layout import Record, Unreadable
-from billfold.adapters.nacha_files.sums import directions_of, sums_of_batch, sums_of_file
+from billfold.adapters.nacha_files.sums import Tally
 from billfold.ports.ach_network import (
     SHOWN,
     AchFile,
@@ -18,6 +22,7 @@ from billfold.ports.ach_network import (
     Change,
     Entry,
     FileRefused,
+    Line,
     Mistake,
     Payment,
     Return,
@@ -25,38 +30,65 @@ from billfold.ports.ach_network import (
 
 _ONE_ADDENDA = frozenset({"CCD", "PPD", "WEB", "COR"})
 _CODES = frozenset(f"{kind}{what}" for kind in "2345" for what in "1234678") | {"55", "56"}
+_LAST_OF_ASCII = 0x7F
 _ADDENDA = {"05": layout.PAYMENT, "98": layout.CHANGE, "99": layout.RETURN}
 
 
 def read_file(raw: bytes) -> AchFile:
-    """Return what the file says.
+    """Return what the file says, all of it at hand. Raises FileRefused as `read_lines` does."""
+    batches = tuple(
+        msgspec.structs.replace(batch, entries=tuple(line.entry for line in lines))
+        for batch, lines in groupby(read_lines(raw), attrgetter("batch"))
+    )
+    return msgspec.structs.replace(read_head(raw), batches=batches)
 
-    Lines may end in LF or CRLF. Raises FileRefused when anything is wrong: a record out of place,
-    a field that does not hold what it should, a sum that does not agree, a file cut in half.
+
+def read_lines(raw: bytes) -> Iterator[Line]:
+    """Yield every entry with the header of its batch.
+
+    Lines may end in LF or CRLF, or all without. Raises FileRefused when anything is wrong: a record
+    out of place, a field that does not hold what it should, a sum that does not agree, a file cut
+    in half. It is raised when all has been read, so until then nothing is to be believed.
     """
-    lines = _lines_of(raw)
     reader = _Reader()
-    for number, line in enumerate(lines, start=1):
-        reader.take(number, line)
+    for text in _texts_of(raw):
+        told = reader.take(text)
+        if told is not None:
+            yield told
         if len(reader.mistakes) >= SHOWN:
             break
     else:
-        reader.end(len(lines))
+        reader.end()
     if reader.mistakes:
         raise FileRefused(reader.mistakes)
-    return reader.file()
 
 
-def _lines_of(raw: bytes) -> list[str]:
-    try:
-        text = raw.decode("ascii")
-    except UnicodeDecodeError as error:
-        line = raw.count(b"\n", 0, error.start) + 1
-        raise FileRefused([Mistake(line, None, "holds a byte that is not ASCII")]) from None
-    lines = text.replace("\r\n", "\n").removesuffix("\n").split("\n")
-    if not text.strip():
+def read_head(raw: bytes) -> AchFile:
+    """Return what the file says of itself, without its batches. Raises FileRefused."""
+    reader = _Reader()
+    reader.take(next(_texts_of(raw)))
+    if reader.mistakes or reader.header is None:
+        raise FileRefused(reader.mistakes or [Mistake(1, None, "is no file header")])
+    return _file_of(reader.header)
+
+
+def _texts_of(raw: bytes) -> Iterator[str]:
+    """Yield line by line; a file of this size is not taken apart at once."""
+    if not raw.strip():
         raise FileRefused([Mistake(0, None, "is empty")])
-    return lines
+    if not raw.isascii():
+        at = next(at for at, byte in enumerate(raw) if byte > _LAST_OF_ASCII)
+        line = raw.count(b"\n", 0, at) + 1
+        raise FileRefused([Mistake(line, None, "holds a byte that is not ASCII")])
+    if b"\n" not in raw and len(raw) % layout.WIDTH == 0:
+        for at in range(0, len(raw), layout.WIDTH):
+            yield raw[at : at + layout.WIDTH].decode("ascii")
+        return
+    for text in BytesIO(raw):
+        if text.endswith(b"\r\n"):
+            yield text[:-2].decode("ascii")
+        else:
+            yield text.removesuffix(b"\n").decode("ascii")
 
 
 class _Reader:
@@ -64,19 +96,25 @@ class _Reader:
 
     def __init__(self) -> None:
         self.mistakes: list[Mistake] = []
-        self._header: dict[str, Any] | None = None
-        self._batches: list[Batch] = []
-        self._batch: dict[str, Any] | None = None
-        self._entries: list[Entry] = []
-        self._entry: dict[str, Any] | None = None
-        self._addenda: list[Addenda] = []
-        self._control: dict[str, Any] | None = None
-        self._control_line = 0
+        self.header: dict[str, Any] | None = None
         self._line = 0
+        self._batches = 0
+        self._batch_number = -1
+        self._batch: dict[str, Any] | None = None
+        self._told_batch: Batch | None = None
+        self._tally, self._whole = Tally(), Tally()
+        self._last_trace = ""
+        self._entry: dict[str, Any] | None = None
+        self._entry_at = 0
+        self._addenda: list[Addenda] = []
+        self._told: Line | None = None
+        self._control: dict[str, Any] | None = None
+        self._control_at = 0
 
-    def take(self, number: int, line: str) -> None:
-        """Read one line."""
-        self._line = number
+    def take(self, line: str) -> Line | None:
+        """Read one line; return the entry that ends with the line before, if one does."""
+        self._line += 1
+        self._told = None
         if len(line) != layout.WIDTH:
             self._wrong(f"has {len(line)} characters instead of {layout.WIDTH}")
         elif not line.isprintable():
@@ -88,31 +126,17 @@ class _Reader:
             self._TAKES[line[0]](self, line)
         else:
             self._wrong(f"begins with {line[0]!r}, which is no record")
+        return self._told
 
-    def end(self, lines: int) -> None:
+    def end(self) -> None:
         """See that the file is whole."""
-        self._line = 0
+        lines, self._line = self._line, 0
         if self._control is None:
             self._wrong("ends without a file control: it is cut off")
         elif lines % layout.BLOCK:
             self._wrong(f"has {lines} lines, not whole blocks of {layout.BLOCK}")
         elif not self.mistakes:
             self._check_file(lines)
-
-    def file(self) -> AchFile:
-        """Return what was read."""
-        header = self._header or {}
-        midnight = datetime.combine(header["file_creation_date"], time())
-        return AchFile(
-            destination=header["immediate_destination"],
-            origin=header["immediate_origin"],
-            created_at=midnight + header["file_creation_time"],
-            modifier=header["file_id_modifier"],
-            destination_name=header["destination_name"],
-            origin_name=header["origin_name"],
-            reference=header["reference_code"],
-            batches=tuple(self._batches),
-        )
 
     def _wrong(self, reason: str, columns: tuple[int, int] | None = None) -> None:
         self.mistakes.append(Mistake(self._line, columns, reason))
@@ -125,22 +149,23 @@ class _Reader:
             return None
 
     def _take_file_header(self, line: str) -> None:
-        if self._header is not None:
+        if self.header is not None:
             self._wrong("is a second file header")
             return
         if self._line != 1:
             self._wrong("is a file header and not the first line")
-        self._header = self._read(layout.FILE_HEADER, line) or {}
-        if self._header and self._header["file_creation_date"] is None:
+        self.header = self._read(layout.FILE_HEADER, line) or {}
+        if self.header and self.header["file_creation_date"] is None:
             self._wrong("file header: file creation date is missing", (24, 29))
 
     def _take_batch_header(self, line: str) -> None:
-        if self._header is None:
+        if self.header is None:
             self._wrong("is a batch header before any file header")
         if self._batch is not None:
             self._wrong("is a batch header, and the batch before it has no control")
-        self._batch = self._read(layout.BATCH_HEADER, line) or {}
-        self._entries, self._entry = [], None
+        self._batch, self._entry = self._read(layout.BATCH_HEADER, line) or {}, None
+        self._told_batch = _batch_of(self._batch) if self._batch else None
+        self._tally, self._last_trace = Tally(), ""
 
     def _take_entry(self, line: str) -> None:
         if self._batch is None:
@@ -148,6 +173,7 @@ class _Reader:
             return
         self._close_entry()
         self._entry, self._addenda = self._read(layout.ENTRY, line), []
+        self._entry_at = self._line
         if self._entry is not None:
             self._check_entry(self._entry)
 
@@ -172,18 +198,19 @@ class _Reader:
         self._close_entry()
         control = self._read(layout.BATCH_CONTROL, line)
         if not self.mistakes and control is not None:
-            batch = _batch_of(self._batch, self._entries)
-            self._check_batch(self._batch, batch, control)
-            self._batches.append(batch)
-        self._batch, self._entries = None, []
+            self._check_batch(self._batch, control)
+            self._batches += 1
+            self._batch_number = self._batch["batch_number"]
+            self._whole.add_batch(self._tally.sums)
+        self._batch = None
 
     def _take_file_control(self, line: str) -> None:
         if self._batch is not None:
             self._wrong("is a file control inside a batch: the batch has no control")
-        if self._header is None:
+        if self.header is None:
             self._wrong("is a file control before any file header")
         self._control = self._read(layout.FILE_CONTROL, line) or {}
-        self._control_line = self._line
+        self._control_at = self._line
 
     def _close_entry(self) -> None:
         values, self._entry = self._entry, None
@@ -191,7 +218,11 @@ class _Reader:
             return
         if (values["addenda_indicator"] == "1") != bool(self._addenda):
             self._wrong("the entry before says otherwise whether addenda follow")
-        self._entries.append(_entry_of(values, tuple(self._addenda)))
+        self._last_trace = values["trace_number"]
+        if not self.mistakes and self._told_batch is not None:
+            entry = _entry_of(values, tuple(self._addenda))
+            self._tally.add(entry)
+            self._told = Line(self._entry_at, self._told_batch, entry)
 
     def _check_entry(self, values: Mapping[str, Any]) -> None:
         if values["transaction_code"] not in _CODES:
@@ -200,7 +231,7 @@ class _Reader:
             self._wrong(f"{values['routing_number']} fails its check digit", (4, 12))
         if not values["account_number"]:
             self._wrong("account number is missing", (13, 29))
-        if self._entries and values["trace_number"] <= self._entries[-1].trace:
+        if values["trace_number"] <= self._last_trace:
             self._wrong("trace number does not ascend within the batch", (80, 94))
 
     def _check_addenda(self, values: Mapping[str, Any]) -> None:
@@ -215,10 +246,8 @@ class _Reader:
         if values["entry_sequence"] != entry["trace_number"][8:]:
             self._wrong("addenda belongs to another entry by its number", (88, 94))
 
-    def _check_batch(
-        self, header: Mapping[str, Any], batch: Batch, control: Mapping[str, Any]
-    ) -> None:
-        if not batch.entries:
+    def _check_batch(self, header: Mapping[str, Any], control: Mapping[str, Any]) -> None:
+        if not self._last_trace:
             self._wrong("is the control of a batch without entries")
         for name in (
             "service_class", "company_identification", "originating_bank", "batch_number",
@@ -228,17 +257,16 @@ class _Reader:
                     f"batch control: {name.replace('_', ' ')} {control[name]} "
                     f"is {header[name]} in its header"
                 )
-        if header["service_class"] not in {"200", directions_of(batch)}:
+        if header["service_class"] not in {"200", self._tally.directions}:
             self._wrong(f"service class {header['service_class']} does not fit its entries")
-        if self._batches and batch.number <= self._batches[-1].number:
-            self._wrong(f"batch number {batch.number} does not ascend within the file")
-        self._check_control("batch control", sums_of_batch(batch)._asdict(), control)
+        if header["batch_number"] <= self._batch_number:
+            self._wrong(f"batch number {header['batch_number']} does not ascend within the file")
+        self._check_control("batch control", self._tally.sums._asdict(), control)
 
     def _check_file(self, lines: int) -> None:
-        self._line, control = self._control_line, self._control or {}
-        counted = {"batch_count": len(self._batches), "block_count": lines // layout.BLOCK}
-        sums = sums_of_file(self.file())
-        self._check_control("file control", counted | sums._asdict(), control)
+        self._line, control = self._control_at, self._control or {}
+        counted = {"batch_count": self._batches, "block_count": lines // layout.BLOCK}
+        self._check_control("file control", counted | self._whole.sums._asdict(), control)
 
     def _check_control(
         self, title: str, counted: Mapping[str, int], control: Mapping[str, Any]
@@ -295,7 +323,20 @@ def _entry_of(values: Mapping[str, Any], addenda: tuple[Addenda, ...]) -> Entry:
     )
 
 
-def _batch_of(values: Mapping[str, Any], entries: list[Entry]) -> Batch:
+def _file_of(header: Mapping[str, Any]) -> AchFile:
+    midnight = datetime.combine(header["file_creation_date"], time())
+    return AchFile(
+        destination=header["immediate_destination"],
+        origin=header["immediate_origin"],
+        created_at=midnight + header["file_creation_time"],
+        modifier=header["file_id_modifier"],
+        destination_name=header["destination_name"],
+        origin_name=header["origin_name"],
+        reference=header["reference_code"],
+    )
+
+
+def _batch_of(values: Mapping[str, Any]) -> Batch:
     return Batch(
         number=values["batch_number"],
         company=values["company_name"],
@@ -304,7 +345,6 @@ def _batch_of(values: Mapping[str, Any], entries: list[Entry]) -> Batch:
         purpose=values["entry_description"],
         effective_on=values["effective_entry_date"],
         bank=values["originating_bank"],
-        entries=tuple(entries),
         discretionary=values["discretionary_data"],
         descriptive_date=values["descriptive_date"],
         settlement_day=values["settlement_date"],

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from billfold.ports.ach_network import AchFile, Batch
+from billfold.ports.ach_network import Entry
 
 HASH_DIGITS = 10_000_000_000
 """An entry hash keeps its rightmost ten digits."""
@@ -11,36 +11,45 @@ HASH_DIGITS = 10_000_000_000
 class Sums(NamedTuple):
     """What a control record says. Entries count with their addenda; totals are cents."""
 
-    entry_count: int
-    entry_hash: int
-    debit_total: int
-    credit_total: int
+    entry_count: int = 0
+    entry_hash: int = 0
+    debit_total: int = 0
+    credit_total: int = 0
 
 
-def sums_of_batch(batch: Batch) -> Sums:
-    """Return what its control record must say."""
-    return Sums(
-        sum(1 + len(entry.addenda) for entry in batch.entries),
-        sum(int(entry.routing_number[:8]) for entry in batch.entries) % HASH_DIGITS,
-        batch.debits,
-        batch.credits,
-    )
+class Tally:
+    """Adds up entries as they pass, or batches."""
 
+    def __init__(self) -> None:
+        self._count = self._hash = self._debits = self._credits = 0
+        self._takes = self._gives = False
 
-def sums_of_file(file: AchFile) -> Sums:
-    """Return what its control record must say."""
-    parts = [sums_of_batch(batch) for batch in file.batches]
-    return Sums(
-        sum(part.entry_count for part in parts),
-        sum(part.entry_hash for part in parts) % HASH_DIGITS,
-        sum(part.debit_total for part in parts),
-        sum(part.credit_total for part in parts),
-    )
+    def add(self, entry: Entry) -> None:
+        """Count an entry and its addenda."""
+        self._count += 1 + len(entry.addenda)
+        self._hash += int(entry.routing_number[:8])
+        if entry.is_debit:
+            self._debits += entry.amount
+            self._takes = True
+        else:
+            self._credits += entry.amount
+            self._gives = True
 
+    def add_batch(self, batch: Sums) -> None:
+        """Count a whole batch."""
+        self._count += batch.entry_count
+        self._hash += batch.entry_hash
+        self._debits += batch.debit_total
+        self._credits += batch.credit_total
 
-def directions_of(batch: Batch) -> str:
-    """Return 200 for debits and credits, 220 for credits alone, 225 for debits alone."""
-    kinds = {entry.is_debit for entry in batch.entries}
-    if len(kinds) == 2:  # noqa: PLR2004 - both
-        return "200"
-    return "225" if True in kinds else "220"
+    @property
+    def sums(self) -> Sums:
+        """What a control record must say."""
+        return Sums(self._count, self._hash % HASH_DIGITS, self._debits, self._credits)
+
+    @property
+    def directions(self) -> str:
+        """200 for debits and credits, 220 for credits alone, 225 for debits alone."""
+        if self._takes and self._gives:
+            return "200"
+        return "225" if self._takes else "220"

@@ -1,31 +1,96 @@
 """Writes a file: every line from its table, every sum from the entries."""
 
 import unicodedata
-from collections.abc import Iterator
 from datetime import timedelta
-from itertools import pairwise
 
 from billfold.adapters.nacha_files import layout
-from billfold.adapters.nacha_files.sums import directions_of, sums_of_batch, sums_of_file
+from billfold.adapters.nacha_files.sums import Tally
 from billfold.ports.ach_network import AchFile, Addenda, Batch, Change, Entry, Payment
 
+_LINE = layout.WIDTH + 1
+"""Bytes of a line with its line feed."""
 
-def write_file(file: AchFile) -> bytes:
-    """Return the file: lines of 94 columns, each with a line feed, in whole blocks of ten.
+
+class NachaWriter:
+    """Writes line after line: 94 columns and a line feed, in whole blocks of ten.
 
     Raises ValueError with record and field when something cannot be written as it is; nothing is
     cut short. `as_text` fits names and descriptions first.
     """
-    lines = list(_lines(file))
-    blocks = -(-(len(lines) + 1) // layout.BLOCK)
-    sums = sums_of_file(file)
-    lines.append(
-        layout.FILE_CONTROL.write(
-            {**sums._asdict(), "batch_count": len(file.batches), "block_count": blocks}
-        )
-    )
-    lines += [layout.FILLER] * (blocks * layout.BLOCK - len(lines))
-    return "".join(f"{line}\n" for line in lines).encode("ascii")
+
+    def __init__(self, head: AchFile) -> None:
+        self._out = bytearray()
+        self._batch: Batch | None = None
+        self._header_at = 0
+        self._last_trace = ""
+        self._tally, self._whole = Tally(), Tally()
+        self._batches = 0
+        self._line(_file_header(head))
+
+    def begin(self, batch: Batch) -> None:
+        """Begin a batch; the one before it ends."""
+        self._end_batch()
+        self._batch, self._tally, self._last_trace = batch, Tally(), ""
+        self._header_at = len(self._out)
+        # Its service class is known when its entries are.
+        self._out += b" " * _LINE
+
+    def add(self, entry: Entry) -> None:
+        """Write an entry of the batch."""
+        if entry.trace <= self._last_trace:
+            reason = f"trace {entry.trace} stands after {self._last_trace}: "
+            raise ValueError(reason + "traces of a batch ascend")
+        self._last_trace = entry.trace
+        self._line(_entry_line(entry))
+        for number, addenda in enumerate(entry.addenda, start=1):
+            self._line(_addenda_line(addenda, number, entry))
+        self._tally.add(entry)
+
+    def end(self) -> bytes:
+        """Return the file, its sums filled in."""
+        self._end_batch()
+        lines = len(self._out) // _LINE
+        blocks = -(-(lines + 1) // layout.BLOCK)
+        counted = {"batch_count": self._batches, "block_count": blocks}
+        self._line(layout.FILE_CONTROL.write({**self._whole.sums._asdict(), **counted}))
+        for _ in range(blocks * layout.BLOCK - lines - 1):
+            self._line(layout.FILLER)
+        return bytes(self._out)
+
+    def _line(self, text: str) -> None:
+        self._out += text.encode("ascii")
+        self._out += b"\n"
+
+    def _end_batch(self) -> None:
+        batch, self._batch = self._batch, None
+        if batch is None:
+            return
+        if not self._last_trace:
+            reason = f"batch {batch.number} has no entries"
+            raise ValueError(reason)
+        told = {
+            "service_class": self._tally.directions,
+            "company_identification": batch.company_id,
+            "originating_bank": batch.bank,
+            "batch_number": batch.number,
+        }
+        header = _batch_header(batch, told).encode("ascii")
+        self._out[self._header_at : self._header_at + layout.WIDTH] = header
+        self._out[self._header_at + layout.WIDTH] = ord("\n")
+        sums = self._tally.sums
+        self._line(layout.BATCH_CONTROL.write({**told, **sums._asdict()}))
+        self._whole.add_batch(sums)
+        self._batches += 1
+
+
+def write_file(file: AchFile) -> bytes:
+    """Return a file that is at hand whole. Raises ValueError as the writer does."""
+    writer = NachaWriter(file)
+    for batch in file.batches:
+        writer.begin(batch)
+        for entry in batch.entries:
+            writer.add(entry)
+    return writer.end()
 
 
 def as_text(text: str, width: int) -> str:
@@ -33,15 +98,16 @@ def as_text(text: str, width: int) -> str:
 
     Letters lose their accents. What has no ASCII form becomes a space.
     """
-    plain = unicodedata.normalize("NFKD", text)
-    kept = (each for each in plain if not unicodedata.combining(each))
-    ascii_only = "".join(each if each.isascii() and each.isprintable() else " " for each in kept)
-    return " ".join(ascii_only.upper().split())[:width].rstrip()
+    if not (text.isascii() and text.isprintable()):
+        plain = unicodedata.normalize("NFKD", text)
+        kept = (each for each in plain if not unicodedata.combining(each))
+        text = "".join(each if each.isascii() and each.isprintable() else " " for each in kept)
+    return " ".join(text.upper().split())[:width].rstrip()
 
 
-def _lines(file: AchFile) -> Iterator[str]:
+def _file_header(file: AchFile) -> str:
     at = file.created_at
-    yield layout.FILE_HEADER.write(
+    return layout.FILE_HEADER.write(
         {
             "immediate_destination": file.destination,
             "immediate_origin": file.origin,
@@ -53,19 +119,10 @@ def _lines(file: AchFile) -> Iterator[str]:
             "reference_code": file.reference,
         }
     )
-    for batch in file.batches:
-        yield from _batch_lines(batch)
 
 
-def _batch_lines(batch: Batch) -> Iterator[str]:
-    _expect_order(batch)
-    told = {
-        "service_class": directions_of(batch),
-        "company_identification": batch.company_id,
-        "originating_bank": batch.bank,
-        "batch_number": batch.number,
-    }
-    yield layout.BATCH_HEADER.write(
+def _batch_header(batch: Batch, told: dict[str, object]) -> str:
+    return layout.BATCH_HEADER.write(
         {
             **told,
             "company_name": batch.company,
@@ -78,21 +135,6 @@ def _batch_lines(batch: Batch) -> Iterator[str]:
             "originator_status": "1",
         }
     )
-    for entry in batch.entries:
-        yield _entry_line(entry)
-        for number, addenda in enumerate(entry.addenda, start=1):
-            yield _addenda_line(addenda, number, entry)
-    yield layout.BATCH_CONTROL.write({**told, **sums_of_batch(batch)._asdict()})
-
-
-def _expect_order(batch: Batch) -> None:
-    if not batch.entries:
-        reason = f"batch {batch.number} has no entries"
-        raise ValueError(reason)
-    for before, after in pairwise(batch.entries):
-        if after.trace <= before.trace:
-            reason = f"trace {after.trace} stands after {before.trace}: traces of a batch ascend"
-            raise ValueError(reason)
 
 
 def _entry_line(entry: Entry) -> str:

@@ -6,7 +6,7 @@ numbered file says is a function of its rows, so a process that dies leaves noth
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from datetime import date, datetime
 from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 TRACES = 10_000_000
 """How many trace numbers a bank has before they begin again."""
 _AT_ONCE = 2_000
+_ANSWERED = msgspec.json.Decoder(Answered)
 
 _WAITS = "status = 'APPROVED' AND file_id IS NULL AND due_at <= $1"
 _HEADS = f"""
@@ -86,7 +87,8 @@ SELECT customer_id, array_agg(ach_id ORDER BY trace_number) AS ach_ids
 """
 _ANSWER = """
 INSERT INTO ach_answer (answer_id, customer_id, due_at, told, created_at)
-VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING
+SELECT answer_id, $2, $3, told::json, $5
+  FROM unnest($1::uuid[], $4::text[]) AS a(answer_id, told) ON CONFLICT DO NOTHING
 """
 
 
@@ -176,16 +178,20 @@ async def everybody_told(conn: Connection | Pool, file_id: UUID, now: datetime) 
     await conn.execute(_TOLD, file_id, now)
 
 
-async def read_entries(conn: Connection, file_id: UUID) -> AsyncIterator[Outgoing]:
-    """Yield the entries of a file in the order of their numbers, inside a transaction."""
-    async for row in conn.cursor(_ENTRIES, file_id, prefetch=_AT_ONCE):
-        yield Outgoing(*row)
+async def read_entries(conn: Connection, file_id: UUID) -> AsyncIterator[list[Outgoing]]:
+    """Yield the entries of a file in the order of their numbers, lot by lot, in a transaction."""
+    entries = await conn.cursor(_ENTRIES, file_id)
+    while rows := await entries.fetch(_AT_ONCE):
+        yield [Outgoing(*row) for row in rows]
 
 
-async def read_answers(conn: Connection, file_id: UUID) -> list[tuple[str, Answered]]:
-    """Return the answers of a file with their trace numbers, in order."""
-    rows = await conn.fetch(_ANSWERS, file_id)
-    return [(row[0], msgspec.json.decode(row[1], type=Answered)) for row in rows]
+async def read_answers(
+    conn: Connection, file_id: UUID
+) -> AsyncIterator[list[tuple[str, Answered]]]:
+    """Yield the answers of a file with their trace numbers, in order, as `read_entries` does."""
+    answers = await conn.cursor(_ANSWERS, file_id)
+    while rows := await answers.fetch(_AT_ONCE):
+        yield [(row[0], _ANSWERED.decode(row[1])) for row in rows]
 
 
 async def read_parts(
@@ -195,15 +201,15 @@ async def read_parts(
     return [(row[0], row[1]) for row in await conn.fetch(_PARTS, file_id, direction)]
 
 
-async def put_answer(
+async def put_answers(
     conn: Connection | Pool,
-    answer_id: UUID,
+    answers: Sequence[tuple[UUID, Answered]],
     customer_id: UUID,
-    told: Answered,
     *,
     due_at: datetime,
     now: datetime,
 ) -> None:
-    """Let an answer wait for its window. One of this id that is there already stays as it is."""
-    words = msgspec.json.encode(told).decode()
-    await conn.execute(_ANSWER, answer_id, customer_id, due_at, words, now)
+    """Let answers wait for their window. One of an id that is there already stays as it is."""
+    ids = [answer_id for answer_id, _ in answers]
+    words = [msgspec.json.encode(told).decode() for _, told in answers]
+    await conn.execute(_ANSWER, ids, customer_id, due_at, words, now)

@@ -8,6 +8,8 @@ from uuid import UUID
 import msgspec
 
 HELD, RETURNED, ASSIGNED = "HELD", "RETURNED", "ASSIGNED"
+STAYS = "stays"
+"""The detail of an item that cannot go back the way it came: why, and what to do instead."""
 
 
 class SuspenseItem(msgspec.Struct, frozen=True, kw_only=True):

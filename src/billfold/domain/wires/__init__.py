@@ -4,6 +4,13 @@ Owns when a wire leaves, what its messages say, and the table `wire` with all th
 Never books one: that is a flow. This facade is pure; what asks the database is in `reads`.
 """
 
+from billfold.domain.wires.arriving import (
+    arrived_by,
+    came_back_by,
+    details_of,
+    remittance_of,
+    sender_of,
+)
 from billfold.domain.wires.messages import (
     Terms,
     credit_transfer,
@@ -47,7 +54,10 @@ __all__ = [
     "SeenWire",
     "Terms",
     "WireRow",
+    "arrived_by",
+    "came_back_by",
     "credit_transfer",
+    "details_of",
     "expect_sendable",
     "fitted",
     "leaves_at",
@@ -57,7 +67,9 @@ __all__ = [
     "payment_return",
     "reason_of",
     "reference_of",
+    "remittance_of",
     "return_answer",
     "return_request",
+    "sender_of",
     "uetr_of",
 ]

@@ -23,6 +23,7 @@ SELECT w.customer_id, w.wire_id, w.direction, w.status, w.amount, w.uetr, w.imad
          SELECT 1 FROM wire r WHERE r.customer_id = w.customer_id
             AND r.original_wire_id = w.wire_id AND r.status <> 'REJECTED') AS returned
   FROM wire w WHERE w.uetr = ANY($1::text[]) AND w.wire_type = 'PAYMENT'
+ ORDER BY w.status = 'REJECTED' DESC
 """
 
 
@@ -57,6 +58,9 @@ async def note_arrived(
 async def find_payments(
     conn: Connection | Pool, uetrs: Sequence[str]
 ) -> dict[tuple[str, str], KnownWire]:
-    """Return the payments of these numbers, by direction and number."""
+    """Return the payments of these numbers, by direction and number.
+
+    One that was rejected and then booked elsewhere is the latter.
+    """
     rows = await conn.fetch(_BY_UETR, uetrs)
     return {(row["direction"], row["uetr"]): KnownWire(*row) for row in rows}

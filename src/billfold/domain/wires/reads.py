@@ -18,8 +18,16 @@ if TYPE_CHECKING:
 _COLUMNS = ", ".join(f"w.{name}" for name in COLUMNS)
 _RETURNED = """EXISTS (SELECT 1 FROM wire r WHERE r.customer_id = w.customer_id
                 AND r.original_wire_id = w.wire_id AND r.status <> 'REJECTED')"""
+_STANDS_IN = """
+WITH RECURSIVE undone AS (
+  SELECT w.journal_no
+   UNION ALL
+  SELECT j.journal_no FROM undone u
+    JOIN journal j ON j.customer_id = w.customer_id AND j.reverses = u.journal_no
+) SELECT max(journal_no) FROM undone
+"""
 _LOOK = f"""
-SELECT {_COLUMNS}, {_RETURNED} AS returned FROM wire w
+SELECT {_COLUMNS}, {_RETURNED} AS returned, ({_STANDS_IN}) AS stands_in FROM wire w
  WHERE w.customer_id = ANY($1::uuid[]) AND w.wire_id = ANY($2::uuid[])
 """  # noqa: S608 - our columns
 _GET = f"SELECT {_COLUMNS} FROM wire w WHERE w.customer_id = $1 AND w.wire_id = $2"  # noqa: S608
@@ -31,6 +39,10 @@ SELECT {_COLUMNS} FROM directory d
 _IS_RETURNED = """
 SELECT EXISTS (SELECT 1 FROM wire
                 WHERE customer_id = $1 AND original_wire_id = $2 AND status <> 'REJECTED')
+"""
+_REJECTED_RETURNS = """
+SELECT count(*) FROM wire
+ WHERE customer_id = $1 AND original_wire_id = $2 AND status = 'REJECTED'
 """
 _LIST = """
 SELECT {columns} FROM wire w
@@ -60,7 +72,9 @@ async def look_up(
     seen = []
     for row in await conn.fetch(_LOOK, customer_ids, ids):
         wire = _row(row)
-        seen.append((wire.customer_id, wire.wire_id, SeenWire(wire, row["returned"])))
+        seen.append(
+            (wire.customer_id, wire.wire_id, SeenWire(wire, row["returned"], row["stands_in"]))
+        )
     return seen
 
 
@@ -82,6 +96,12 @@ async def is_returned(conn: Connection | Pool, wire: WireRow) -> bool:
     """Tell whether a return of the wire has been booked."""
     returned: bool = await conn.fetchval(_IS_RETURNED, wire.customer_id, wire.wire_id)
     return returned
+
+
+async def count_rejected_returns(conn: Connection | Pool, wire: WireRow) -> int:
+    """Return how many of our returns of the wire the network has rejected."""
+    count: int = await conn.fetchval(_REJECTED_RETURNS, wire.customer_id, wire.wire_id)
+    return count
 
 
 async def list_wires(

@@ -83,14 +83,22 @@ COLUMNS = WireRow.__struct_fields__
 
 
 class SeenWire(NamedTuple):
-    """A wire as a flow looks at it. `returned`: a return of it has been booked already."""
+    """A wire as a flow looks at it.
+
+    `returned`: a return of it has been booked and stands. `stands_in` is the journal in which its
+    money came last: its own, or the one that undid a return which was rejected.
+    """
 
     row: WireRow
     returned: bool
+    stands_in: int | None
 
 
 class Arrived(msgspec.Struct, frozen=True, kw_only=True):
-    """What the message that brought a wire said. `message` is its JSON text, `imad` its number."""
+    """What the message that brought a wire said. `message` is its JSON text, `imad` its number.
+
+    With an `original_wire_id` it is a wire of ours that comes back.
+    """
 
     uetr: str
     imad: str
@@ -99,7 +107,8 @@ class Arrived(msgspec.Struct, frozen=True, kw_only=True):
     reference_number: str
     instructions: str | None
     end_to_end: str | None
-    message: str
+    message: str | None
+    original_wire_id: UUID | None = None
 
 
 class QueuedMessage(msgspec.Struct, frozen=True, kw_only=True):

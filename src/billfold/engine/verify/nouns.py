@@ -15,7 +15,7 @@ from uuid import UUID
 from billfold.engine.verify.query import Query
 from billfold.engine.verify.report import MISSING, Findings
 from billfold.engine.verify.streams import PATIENCE_SECONDS
-from billfold.engine.verify.wires import WIRE_COMMANDS, WIRES
+from billfold.engine.verify.wires import WIRE_COMMANDS, WIRE_TOLD, WIRES
 from billfold.flows.portals import account_number, network_address
 
 if TYPE_CHECKING:
@@ -106,10 +106,12 @@ def _twice(table: str, key: str) -> Query:
 def _births(noun: Noun) -> Iterator[Query]:
     """A thing without the command that made it, or the other way round."""
     kinds = ", ".join(f"'{kind}'" for kind in noun.made_by)
+    told, told_id = "command", f"outcome->>'{noun.id_column}'"
+    if noun.name == "wire":
+        told, told_id = f"{WIRE_TOLD} t", "wire_id"
     born = f"""
-      (SELECT customer_id, outcome->>'{noun.id_column}' AS id, min(booked_at) AS at
-         FROM command
-        WHERE accepted AND kind IN ({kinds}) AND outcome->>'{noun.id_column}' IS NOT NULL
+      (SELECT customer_id, {told_id} AS id, min(booked_at) AS at FROM {told}
+        WHERE accepted AND kind IN ({kinds}) AND {told_id} IS NOT NULL
         GROUP BY 1, 2)"""
     check = "commands" if noun.name in {"transfer", "wire"} else "births"
     key = ", ".join(f"n.{column}" for column in noun.key)

@@ -17,6 +17,16 @@ WIRE_COMMANDS = (
 )
 """Commands whose outcome says what a wire is from then on."""
 
+WIRE_TOLD = """
+(SELECT customer_id, kind, accepted, booked_at, version, outcome->>'wire_id' AS wire_id,
+        outcome->>'status' AS status, outcome->>'reason' AS reason
+   FROM command
+  UNION ALL
+ SELECT (outcome->>'owner_id')::uuid, 'ReceiveMoney', accepted, booked_at, version,
+        outcome->>'wire_id', 'COMPLETED', NULL
+   FROM command WHERE accepted AND kind = 'AssignFromSuspense' AND outcome->>'wire_id' IS NOT NULL)
+"""
+"""What commands say of wires. What the house held and assigns is its owner's wire."""
 _KINDS = ", ".join(f"'{kind}'" for kind in WIRE_COMMANDS)
 
 WIRES = (
@@ -24,9 +34,8 @@ WIRES = (
         "commands", "wire", "its last command said something else became of it",
         f"""SELECT w.customer_id, w.wire_id FROM wire w JOIN (
              SELECT DISTINCT ON (customer_id, id) *
-               FROM (SELECT customer_id, outcome->>'wire_id' AS id, version,
-                            outcome->>'status' AS status, outcome->>'reason' AS reason
-                       FROM command WHERE accepted AND kind IN ({_KINDS})) c
+               FROM (SELECT customer_id, wire_id AS id, version, status, reason
+                       FROM {WIRE_TOLD} t WHERE accepted AND kind IN ({_KINDS})) c
               ORDER BY customer_id, id, version DESC) c
                ON c.customer_id = w.customer_id AND c.id = w.wire_id::text
             WHERE (w.status, w.reason) IS DISTINCT FROM (c.status, c.reason)
@@ -53,15 +62,20 @@ WIRES = (
               AND (w.status = 'REJECTED') <> EXISTS (
                 SELECT 1 FROM activity a WHERE a.customer_id = w.customer_id AND a.type = 'WIRE'
                    AND a.details->>'wire_id' = w.wire_id::text
-                   AND a.details->>'wire_type' = 'REVERSAL' AND a.amount = w.amount)
+                   AND a.details->>'wire_type' = 'REVERSAL' AND a.amount = w.amount
+                UNION ALL
+                SELECT 1 FROM suspense_item s WHERE s.details->>'wire_id' = w.wire_id::text
+                   AND s.amount = w.amount)
             ORDER BY 1, 2 LIMIT 100""",
     ),
     Query(
-        "wires", "wire", "it returns a wire that is not there, or another amount",
+        "wires", "wire", "it returns a wire that is not there, or more than that",
         """SELECT w.customer_id, w.wire_id FROM wire w
             WHERE w.original_wire_id IS NOT NULL AND NOT EXISTS (
                 SELECT 1 FROM wire o WHERE o.customer_id = w.customer_id
-                   AND o.wire_id = w.original_wire_id AND o.amount = w.amount
+                   AND o.wire_id = w.original_wire_id
+                   AND w.amount BETWEEN CASE w.direction WHEN 'INCOMING' THEN 1 ELSE o.amount END
+                                    AND o.amount
                    AND o.direction <> w.direction)
             ORDER BY 1, 2 LIMIT 100""",
     ),

@@ -6,9 +6,11 @@ reaches nobody is held in suspense. Names are looked up for many entries at once
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+import asyncio
+from collections.abc import AsyncIterator, Iterator, Sequence
 from datetime import datetime
 from itertools import islice
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -19,14 +21,14 @@ from billfold.domain.ach import AchEntry, Answered, Incoming, files
 from billfold.domain.agenda import Appointment
 from billfold.engine.due_work import house_id
 from billfold.engine.many import AT_ONCE, submit_many
-from billfold.engine.unclaimed import hold_unclaimed
+from billfold.engine.unclaimed import Unclaimed, hold_unclaimed
 from billfold.flows.originate_ach import WINDOW, window_at
 from billfold.flows.receive_ach import NO_ACCOUNT, ReceiveAch
 from billfold.flows.return_ach import NOT_OURS, NoteAchChange, ReturnAch
-from billfold.interfaces.inbound.ach_checks import DISHONOURED, Line, lines_of
+from billfold.interfaces.inbound.ach_checks import DISHONOURED, incoming_of
 from billfold.interfaces.inbound.ach_counterparties import correct, fail_verification
 from billfold.kit.ids import command_id
-from billfold.ports.ach_network import AchFile, Return
+from billfold.ports.ach_network import AchFile, Line, Return
 
 if TYPE_CHECKING:
     from billfold.engine.bank import Bank
@@ -69,21 +71,31 @@ class Told(msgspec.Struct):
 class Booking:
     """Books one file."""
 
-    def __init__(self, bank: Bank, file_id: UUID, arrived_at: datetime) -> None:
+    def __init__(self, bank: Bank, file_id: UUID, arrived_at: datetime, head: AchFile) -> None:
         self._bank = bank
         self._file_id = file_id
         self._arrived_at = arrived_at
+        self._made_on = head.created_at.date()
+        self._held: list[Unclaimed] = []
+        self._answers: list[tuple[UUID, Answered]] = []
         self.told = Told()
 
-    async def book(self, file: AchFile) -> Told:
-        """Book everything the file says. What has been booked before stays as it is."""
-        waiting = lines_of(file)
-        while lot := list(islice(waiting, AT_ONCE)):
+    async def book(self, lines: Iterator[Line]) -> Told:
+        """Book everything a file says, lot by lot. What has been booked before stays as it is."""
+        while lot := await asyncio.to_thread(_next_lot, lines):
             self._count(lot)
-            await self._receive([each for each in lot if each.entry.code[1] not in "16"], file)
+            await self._receive([each for each in lot if each.entry.code[1] not in "16"])
             await self._take_back([each for each in lot if each.returned is not None])
             await self._note([each for each in lot if each.changed is not None])
+            await self._end_lot()
+        self.told.lines.sort(key=itemgetter("line"))
         return self.told
+
+    async def _end_lot(self) -> None:
+        held, self._held = self._held, []
+        answers, self._answers = self._answers, []
+        await hold_unclaimed(self._bank, held)
+        await answer_soon(self._bank, answers)
 
     def _count(self, lot: Sequence[Line]) -> None:
         self.told.entries += len(lot)
@@ -95,7 +107,7 @@ class Booking:
 
     # -- for our portals ---------------------------------------------------------------
 
-    async def _receive(self, lot: Sequence[Line], file: AchFile) -> None:
+    async def _receive(self, lot: Sequence[Line]) -> None:
         accounts = [f"{each.entry.routing_number}:{each.entry.account_number}" for each in lot]
         rows = await self._bank.pool.fetch(_PORTALS, list(set(accounts))) if lot else []
         portals = {row["value"]: row for row in rows}
@@ -103,10 +115,10 @@ class Booking:
         for line, account in zip(lot, accounts, strict=True):
             portal = portals.get(account)
             if portal is None:
-                await self._nobody(line)
+                self._nobody(line)
                 continue
-            incoming = line.incoming
-            ach_id = _entry_id(incoming, file)
+            incoming = incoming_of(line)
+            ach_id = self._entry_id(incoming)
             known.append(line)
             commands.append(
                 ReceiveAch(
@@ -122,16 +134,16 @@ class Booking:
                 self.told.sent_back += 1
                 self.told.name(line, "SENT_BACK", answer.outcome["code"])
 
-    async def _nobody(self, line: Line) -> None:
+    def _nobody(self, line: Line) -> None:
         """Hold what reaches no portal; a prenote moves nothing and is answered at once."""
-        incoming = line.incoming
+        incoming = incoming_of(line)
         told = ach.answered(incoming, NO_ACCOUNT, bank=self._ours)
         if incoming.is_prenote:
-            await answer_soon(self._bank, self._key(line), told)
+            self._answers.append((self._key(line), told))
             self.told.sent_back += 1
             self.told.name(line, "SENT_BACK", NO_ACCOUNT)
             return
-        await self._hold(line, incoming.direction, "There is no account of this number.", told)
+        self._hold(line, incoming.direction, "There is no account of this number.", told)
 
     # -- of ours, coming back ------------------------------------------------------------
 
@@ -145,7 +157,7 @@ class Booking:
             assert returned is not None
             entry = ours.get(returned.original_trace)
             if entry is None or returned.reason in DISHONOURED:
-                await self._object(line, returned, NOT_OURS)
+                self._object(line, returned, NOT_OURS)
                 continue
             known.append(line)
             commands.append(
@@ -165,24 +177,24 @@ class Booking:
         returned = line.returned
         assert returned is not None
         if outcome["status"] == "NOT_ACCEPTED":
-            await self._object(line, returned, outcome["code"])
+            self._object(line, returned, outcome["code"])
             return
         self.told.returns += 1
         self.told.name(line, "RETURNED", returned.reason)
         entry = ours[returned.original_trace]
         if outcome["status"] == "NO_POCKET":
-            await self._hold(line, "CREDIT", "The pocket it was paid from is closed.", None)
+            self._hold(line, "CREDIT", "The pocket it was paid from is closed.", None)
         if entry.pocket_id is None:
             await fail_verification(self._bank, entry, returned.reason)
 
-    async def _object(self, line: Line, returned: Return, code: str) -> None:
+    def _object(self, line: Line, returned: Return, code: str) -> None:
         """Hold the money of a return that does not hold, and send it back with a reason."""
         direction = "DEBIT" if line.entry.is_debit else "CREDIT"
         told = None
         if returned.reason not in DISHONOURED:
             told = _dishonoured(line, returned, code)
         why = f"A return under {returned.reason} that fits no payment ({code})."
-        await self._hold(line, direction, why, told, code=code)
+        self._hold(line, direction, why, told, code=code)
 
     # -- changes -------------------------------------------------------------------------
 
@@ -191,6 +203,7 @@ class Booking:
             return
         ours = await self._originals(lot)
         known, commands = [], list[NoteAchChange]()
+        corrected = []
         for line in lot:
             changed = line.changed
             assert changed is not None
@@ -199,6 +212,8 @@ class Booking:
                 self.told.name(line, "FITS_NO_ENTRY", changed.code)
                 continue
             known.append(line)
+            correction = ach.correction_of(changed.code, changed.corrected)
+            corrected.append((self._key(line), entry, correction))
             commands.append(
                 NoteAchChange(
                     caller="ach-file", key=self._key(line), customers=(entry.customer_id,),
@@ -209,17 +224,19 @@ class Booking:
         async for line, _ in self._submit(known, commands):
             changed = line.changed
             assert changed is not None
-            entry = ours[changed.original_trace]
-            correction = ach.correction_of(changed.code, changed.corrected)
-            await correct(self._bank, entry, correction, key=self._key(line))
             self.told.changes += 1
             self.told.name(line, "NOTED", changed.code)
+        await correct(self._bank, corrected)
 
     # -- alike ---------------------------------------------------------------------------
 
     @property
     def _ours(self) -> str:
         return self._bank.settings.bank_routing_number[:8]
+
+    def _entry_id(self, entry: Incoming) -> UUID:
+        """Return the id of an entry: the same when another file brings it again on its day."""
+        return command_id("ach-entry", f"{entry.trace}:{self._made_on:%Y%m%d}")
 
     def _key(self, line: Line) -> UUID:
         return command_id(f"ach-line:{line.number}", self._file_id)
@@ -239,10 +256,10 @@ class Booking:
         async for _, answer in submit_many(self._bank, commands):
             yield next(at), answer
 
-    async def _hold(
+    def _hold(
         self, line: Line, direction: str, why: str, told: Answered | None, code: str | None = None
     ) -> None:
-        incoming = line.incoming
+        incoming = incoming_of(line)
         details = {
             "company_name": incoming.company,
             "company_entry_description": incoming.purpose,
@@ -254,16 +271,22 @@ class Booking:
             "answer": None if told is None else msgspec.to_builtins(told),
         }
         item_id = command_id("ach-unclaimed", self._key(line))
-        await hold_unclaimed(self._bank, item_id, direction, line.entry.amount, why, details)
+        self._held.append(Unclaimed(item_id, direction, line.entry.amount, why, details))
         self.told.held += 1
         self.told.name(line, "HELD", code or (told.reason if told else None))
 
 
-async def answer_soon(bank: Bank, answer_id: UUID, told: Answered) -> None:
-    """Let an answer wait for the next window."""
+def _next_lot(lines: Iterator[Line]) -> list[Line]:
+    return list(islice(lines, AT_ONCE))
+
+
+async def answer_soon(bank: Bank, answers: Sequence[tuple[UUID, Answered]]) -> None:
+    """Let answers, each with its id, wait for the next window."""
+    if not answers:
+        return
     now, house = await bank.now(), house_id(bank.seed)
     due_at = ach.next_deadline(now, bank.calendars)
-    await files.put_answer(bank.pool, answer_id, house, told, due_at=due_at, now=now)
+    await files.put_answers(bank.pool, answers, house, due_at=due_at, now=now)
     await agenda.make(bank.pool, [Appointment(WINDOW, window_at(due_at), None, due_at)])
 
 
@@ -272,12 +295,7 @@ async def answer_from_suspense(bank: Bank, at: Appointment) -> None:
     item = await suspense.get_item(bank.pool, at.object_id)
     told = msgspec.json.decode(item.details).get("answer")
     if told is not None:
-        await answer_soon(bank, item.item_id, msgspec.convert(told, Answered))
-
-
-def _entry_id(entry: Incoming, file: AchFile) -> UUID:
-    """Return the id of an entry: the same when another file brings it again on its day."""
-    return command_id("ach-entry", f"{entry.trace}:{file.created_at:%Y%m%d}")
+        await answer_soon(bank, [(item.item_id, msgspec.convert(told, Answered))])
 
 
 def _dishonoured(line: Line, returned: Return, code: str) -> Answered:

@@ -5,27 +5,34 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from billfold.engine.many import submit_many
 from billfold.flows.verify_counterparty import CorrectAccount, FailVerification
 from billfold.kit.ids import command_id
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from billfold.domain.ach import AchEntry, Correction
     from billfold.engine.bank import Bank
 
 CALLER = "ach-file"
 
 
-async def correct(bank: Bank, entry: AchEntry, correction: Correction, *, key: UUID) -> None:
-    """Let entries to come go where a notification of change says."""
-    owner = await _owner(bank, entry)
-    if owner is not None and entry.counterparty_id is not None:
-        await bank.engine.submit(
-            CorrectAccount(
-                caller=CALLER, key=command_id("correct", key), customers=(owner,),
-                counterparty_id=entry.counterparty_id, correction=correction,
-                looks_at=(entry.counterparty_id,),
-            )
-        )  # fmt: skip
+async def correct(bank: Bank, corrections: Sequence[tuple[UUID, AchEntry, Correction]]) -> None:
+    """Let entries to come go where notifications of change say; each has a key of its own."""
+    commands = []
+    for key, entry, correction in corrections:
+        owner = await _owner(bank, entry)
+        if owner is not None and entry.counterparty_id is not None:
+            commands.append(
+                CorrectAccount(
+                    caller=CALLER, key=command_id("correct", key), customers=(owner,),
+                    counterparty_id=entry.counterparty_id, correction=correction,
+                    looks_at=(entry.counterparty_id,),
+                )
+            )  # fmt: skip
+    async for _ in submit_many(bank, commands):
+        pass
 
 
 async def fail_verification(bank: Bank, entry: AchEntry, code: str) -> None:

@@ -8,6 +8,7 @@ which finds what has been booked already.
 from __future__ import annotations
 
 import asyncio
+from contextlib import asynccontextmanager
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
@@ -16,24 +17,22 @@ import structlog
 
 from billfold.domain import rails
 from billfold.interfaces.inbound.ach_booking import Booking
-from billfold.interfaces.inbound.ach_checks import mistakes_in
+from billfold.interfaces.inbound.ach_checks import check
 from billfold.kit.ids import command_id
 from billfold.ports.ach_network import AchFile, AchFormat, FileRefused, Mistake
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import AsyncIterator, Sequence
 
     from billfold.domain.agenda import Appointment
     from billfold.domain.rails import RailFile
     from billfold.engine.bank import Bank
-    from billfold.ports.exchange import Arrived
 
 log = structlog.get_logger(__name__)
 
-_GATE = 0x61676174  # "agat": the advisory lock under which files are taken
-_WAIT_SECONDS = 30.0
 FILES = "ach.files"
 """The kind of appointment at which what has arrived is taken. The worker also looks by itself."""
+_WAIT_SECONDS = 30.0
 
 
 class AchGate:
@@ -41,7 +40,6 @@ class AchGate:
 
     def __init__(self, spelling: AchFormat) -> None:
         self._spelling = spelling
-        self._turn = asyncio.Lock()
 
     async def keep(self, bank: Bank, at: Appointment) -> None:
         """Take what has arrived by this appointment."""
@@ -51,78 +49,95 @@ class AchGate:
     async def take(self, bank: Bank) -> int:
         """Take every file that has arrived, and go on with those begun; return how many.
 
-        One at a time, whoever asks: a file that two work on is put away under the feet of one.
+        A file that another process is at is left to it.
         """
-        if not await self._is_waiting(bank):
-            return 0
-        async with self._turn, bank.pool.acquire() as conn:
-            await conn.execute("SELECT pg_advisory_lock($1)", _GATE, timeout=_WAIT_SECONDS)
-            try:
-                return await self._take_all(bank)
-            finally:
-                await conn.execute("SELECT pg_advisory_unlock($1)", _GATE)
-
-    async def _is_waiting(self, bank: Bank) -> bool:
-        if await bank.rails.ach.arrived():
-            return True
-        return bool(await rails.list_unfinished(bank.pool, "ACH", "IN"))
-
-    async def _take_all(self, bank: Bank) -> int:
         done = 0
-        for arrived in await bank.rails.ach.arrived():
-            done += await self._admit(bank, arrived)
+        for name in await bank.rails.ach.waiting():
+            done += await self.admit(bank, name) is None
         for file in await rails.list_unfinished(bank.pool, "ACH", "IN"):
-            await self._work_on(bank, file)
-            done += 1
+            done += await self._work_on(bank, file, wait=False)
         return done
 
-    async def _admit(self, bank: Bank, arrived: Arrived) -> int:
-        """Keep a file; one whose content was there before is put away. Return 1 for that one."""
-        proof = sha256(arrived.content).hexdigest()
-        file_id = command_id("ach-arrived", f"{arrived.name}:{proof}")
+    async def take_file(self, bank: Bank, name: str) -> None:
+        """Take one file that has arrived, or wait until whoever is at it is done."""
+        file = await self.admit(bank, name)
+        if file is not None:
+            await self._work_on(bank, file, wait=True)
+
+    async def admit(self, bank: Bank, name: str) -> RailFile | None:
+        """Keep a file and return it; one whose content was there before is put away."""
+        content = await bank.rails.ach.read(name)
+        if content is None:
+            return None
+        file_id = command_id("ach-arrived", f"{name}:{sha256(content).hexdigest()}")
         try:
             file = await rails.keep_arrived(
-                bank.pool, file_id, "ACH", arrived.name, arrived.content, now=await bank.now()
+                bank.pool, file_id, "ACH", name, content, now=await bank.now()
             )
         except rails.AlreadyArrived as error:
-            await _refuse(bank, arrived.name, [Mistake(0, None, str(error))])
-            return 1
+            await _refuse(bank, name, [Mistake(0, None, str(error))])
+            return None
         if file.done_at is None:
-            return 0
+            return file
+        if await bank.rails.ach.read(name) is None:  # it was finished while we looked
+            return None
         if file.state == "REFUSED":
             report = (file.report or "{}").encode()
-            await bank.rails.ach.put_away(arrived.name, report=report, refused=True)
+            await bank.rails.ach.put_away(name, report=report, refused=True)
         else:
             same = str(rails.AlreadyArrived(file.name, file.created_at))
-            await _refuse(bank, arrived.name, [Mistake(0, None, same)])
-        return 1
+            await _refuse(bank, name, [Mistake(0, None, same)])
+        return None
 
-    async def _work_on(self, bank: Bank, file: RailFile) -> None:
+    async def check(self, bank: Bank, content: bytes) -> AchFile:
+        """Return what a file says of itself. Raises FileRefused unless all of it holds."""
+        ours = bank.settings.bank_routing_number
+        return await asyncio.to_thread(check, self._spelling, content, ours)
+
+    async def _work_on(self, bank: Bank, file: RailFile, *, wait: bool) -> bool:
+        """Check and book a file, one process at a time; False when another is at it."""
+        async with _turn(bank, file, wait=wait) as is_ours:
+            if not is_ours:
+                return False
+            if (await rails.find_file(bank.pool, file.file_id)).done_at is None:
+                await self._book(bank, file)
+            return True
+
+    async def _book(self, bank: Bank, file: RailFile) -> None:
         content = await rails.read_content(bank.pool, file.file_id)
         try:
-            told = await self._read(bank, content)
+            head = await self.check(bank, content)
         except FileRefused as refused:
             report = await _refuse(bank, file.name, refused.mistakes)
             await self._finish(bank, file, "REFUSED", report)
             return
-        became = await Booking(bank, file.file_id, file.created_at).book(told)
+        booking = Booking(bank, file.file_id, file.created_at, head)
+        became = await booking.book(self._spelling.lines(content))
         report = {"file": file.name, "state": "TAKEN", **msgspec.to_builtins(became)}
         # The report first: a file that is finished and still in the folder has come again.
         await bank.rails.ach.put_away(file.name, report=msgspec.json.encode(report))
         await self._finish(bank, file, "TAKEN", report)
 
-    async def _read(self, bank: Bank, content: bytes) -> AchFile:
-        """Return what a file says. Raises FileRefused when it cannot be taken as a whole."""
-        told = await asyncio.to_thread(self._spelling.read, content)
-        mistakes = mistakes_in(told, bank.settings.bank_routing_number)
-        if mistakes:
-            raise FileRefused(mistakes)
-        return told
-
     async def _finish(self, bank: Bank, file: RailFile, state: str, report: dict[str, Any]) -> None:
         now = await bank.now()
         await rails.finish(bank.pool, file.file_id, state, now=now, report=report)
         log.info("ach_file_arrived", name=file.name, state=state)
+
+
+@asynccontextmanager
+async def _turn(bank: Bank, file: RailFile, *, wait: bool) -> AsyncIterator[bool]:
+    """Have a file to oneself; a process that dies lets go of it. False when another has it."""
+    key = int.from_bytes(file.file_id.bytes[:8], "big", signed=True)
+    async with bank.pool.acquire() as conn:
+        if wait:
+            await conn.execute("SELECT pg_advisory_lock($1)", key, timeout=_WAIT_SECONDS)
+        elif not await conn.fetchval("SELECT pg_try_advisory_lock($1)", key):
+            yield False
+            return
+        try:
+            yield True
+        finally:
+            await conn.execute("SELECT pg_advisory_unlock($1)", key)
 
 
 async def _refuse(bank: Bank, name: str, mistakes: Sequence[Mistake]) -> dict[str, Any]:

@@ -9,9 +9,9 @@ from uuid import UUID
 import msgspec
 import structlog
 
+from billfold.domain import wires
 from billfold.domain.counterparties import Account
 from billfold.domain.counterparties.identifiers import compact
-from billfold.domain.wires import Arrived
 from billfold.flows.receive import ReceiveMoney
 from billfold.ports.bank import CorrespondentBank, IncomingAch, IncomingPayment, IncomingWire
 
@@ -98,27 +98,13 @@ def _command(
 def _remittance(payment: IncomingPayment) -> dict[str, Any] | None:
     if not isinstance(payment, IncomingWire) or payment.message is None:
         return None
-    said, reference = payment.message.remittance, payment.message.end_to_end_id
-    return {
-        "unstructured": [said] if said else [],
-        "structured": {"end_to_end_identification": reference},
-    }
+    return wires.remittance_of(payment.message)
 
 
-def _arrived(payment: IncomingPayment) -> Arrived | None:
+def _arrived(payment: IncomingPayment) -> wires.Arrived | None:
     if not isinstance(payment, IncomingWire) or payment.message is None:
         return None
-    message = payment.message
-    return Arrived(
-        uetr=message.uetr,
-        imad=message.message_id,
-        omad=payment.omad,
-        sender_name=payment.sender_name,
-        reference_number=payment.reference_number,
-        instructions=message.instructions,
-        end_to_end=message.end_to_end_id,
-        message=msgspec.json.encode(message).decode(),
-    )
+    return wires.arrived_by(payment.message, payment.omad)
 
 
 def _sender(wire: IncomingWire) -> Account | None:

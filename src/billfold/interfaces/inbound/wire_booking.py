@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
 
 import msgspec
-import structlog
 
-from billfold.domain import suspense, wires
+from billfold.domain import wires
 from billfold.domain.wires import arrivals, cases, queue
-from billfold.engine.due_work import house_id
-from billfold.engine.wire_messages import queue_about
-from billfold.flows.suspense import HoldInSuspense, ReturnFromSuspense
 from billfold.flows.take_back_wire import TakeBackWire
 from billfold.flows.wire_moves import CompleteWire, RejectWire
-from billfold.interfaces.inbound.receive import NO_ACCOUNT, receive
+from billfold.interfaces.inbound.receive import receive
 from billfold.interfaces.inbound.wire_checks import REJECTED, SETTLED, Lines
+from billfold.interfaces.inbound.wire_suspense import (
+    ROOM,
+    Nobody,
+    hold_again,
+    hold_rejected,
+    hold_returned,
+    return_id,
+)
 from billfold.kit.errors import BillfoldError, Refused
 from billfold.kit.ids import command_id, derive
-from billfold.ports.bank import IncomingPayment, IncomingWire
+from billfold.ports.bank import IncomingWire
 from billfold.ports.fedwire import (
     CreditTransfer,
     PaymentReturn,
@@ -31,14 +36,9 @@ from billfold.ports.fedwire import (
 )
 
 if TYPE_CHECKING:
-    from billfold.domain.agenda import Appointment
     from billfold.engine.bank import Bank
-    from billfold.flows.command import Command
+    from billfold.flows.command import Command, Outcome
 
-log = structlog.get_logger(__name__)
-
-ROOM = "wire-room"
-"""Who gives the commands that messages ask for."""
 _SIDE_BY_SIDE = 200
 _ACCEPTED = "CNCL"
 
@@ -77,10 +77,37 @@ async def _statuses(bank: Bank, lines: Lines) -> list[Booked]:
         if command is not None:
             commands.append(command)
         booked.append(_booked(line, wire, message.status, about_it.wire_id))
+    for command, outcome in zip(commands, await _carry_out(bank, commands), strict=True):
+        if outcome.get("no_pocket"):
+            await hold_rejected(bank, command.looks_at[0])
+    for _, wire in about:
+        message = _status(wire)
+        about_it = sent[message.original.message_id]
+        if message.status == REJECTED and _is_unbooked_return(about_it):
+            await hold_again(bank, about_it)
+    return booked
+
+
+async def _carry_out(bank: Bank, commands: Sequence[Command]) -> list[Outcome]:
+    """Give commands that nothing refuses; return their outcomes."""
+    outcomes = []
     for answer in await bank.engine.submit_all(commands):
         if isinstance(answer, BillfoldError):
             raise answer
-    return booked
+        outcomes.append(answer.outcome)
+    return outcomes
+
+
+def _completed(wire: arrivals.KnownWire) -> CompleteWire:
+    return CompleteWire(
+        caller=f"{ROOM}:settled", key=wire.wire_id, customers=(wire.customer_id,),
+        looks_at=(wire.wire_id,), wire_id=wire.wire_id,
+    )  # fmt: skip
+
+
+def _is_unbooked_return(sent: queue.Sent) -> bool:
+    """Is it a return of what never reached a Pocket?"""
+    return sent.kind == "pacs.004" and sent.direction != wires.OUTGOING
 
 
 def _status(wire: Wire) -> PaymentStatus:
@@ -153,64 +180,6 @@ def _sender_account(message: CreditTransfer) -> str | None:
     return None if account is None else account.number or account.iban
 
 
-class Nobody:
-    """Takes what reached nobody: the house holds it and gives it back the same day."""
-
-    def __init__(self, bank: Bank) -> None:
-        self._bank = bank
-
-    async def send_back(self, payment: IncomingPayment, reason: str) -> None:
-        """Hold a wire for no account and return it; a rejected one has queued its own return."""
-        if isinstance(payment, IncomingWire) and payment.message and reason == NO_ACCOUNT:
-            details = {
-                "description": payment.description,
-                "wire_id": str(payment.wire_id),
-                "message": msgspec.to_builtins(payment.message),
-            }
-            await hold(self._bank, payment.wire_id, payment.amount, reason, details)
-            await give_back(self._bank, payment.wire_id, reason)
-
-
-async def hold(
-    bank: Bank, item_id: UUID, amount: int, reason: str, details: dict[str, Any]
-) -> None:
-    """Let the house hold what has no owner, or one who takes nothing."""
-    await bank.engine.submit(
-        HoldInSuspense(
-            caller=ROOM, key=item_id, customers=(house_id(bank.seed),), item_id=item_id,
-            rail="WIRE", direction="CREDIT", amount=amount, reason=reason, details=details,
-        )
-    )  # fmt: skip
-
-
-async def give_back(bank: Bank, item_id: UUID, reason: str) -> None:
-    """Let the house return what it holds."""
-    await bank.engine.submit(
-        ReturnFromSuspense(
-            caller=f"{ROOM}:suspense", key=item_id, customers=(house_id(bank.seed),),
-            item_id=item_id, reason=reason, looks_at=(item_id,),
-        )
-    )  # fmt: skip
-
-
-async def send_back_held(bank: Bank, appointment: Appointment) -> None:
-    """Keep the appointment of a held wire that is returned: its message goes as wires do."""
-    item = await suspense.get_item(bank.pool, appointment.object_id)
-    told = msgspec.json.decode(item.details, type=dict[str, Any])
-    if "message" not in told:
-        log.warning("nothing_to_send_back", item_id=str(item.item_id))
-        return
-    terms = wires.payment_return(
-        msgspec.convert(told["message"], CreditTransfer),
-        bank=bank.settings.bank_routing_number,
-        reason=item.return_reason or item.reason,
-        information="The account takes no payments",
-    )
-    async with bank.pool.acquire() as conn, conn.transaction():
-        house = house_id(bank.seed)
-        await queue_about(bank, conn, item.item_id, house, "pacs.004", terms)
-
-
 # -- what comes back --------------------------------------------------------------------
 
 
@@ -222,21 +191,22 @@ async def _returns(bank: Bank, lines: Lines) -> list[Booked]:
     ]
     payments = await arrivals.find_payments(bank.pool, [m.original.uetr for _, _, m in about])
     originals = [payments[wires.OUTGOING, message.original.uetr] for _, _, message in about]
+    # What comes back has settled, though nobody has said so yet.
+    await _carry_out(bank, [_completed(each) for each in originals if each.status == "PROCESSING"])
     commands = [
         _take_back(bank, wire, message, original)
         for (_, wire, message), original in zip(about, originals, strict=True)
     ]
     booked = []
     answers = await bank.engine.submit_all(commands)
-    for (line, wire, message), command, answer in zip(about, commands, answers, strict=True):
+    for (line, wire, _), command, answer in zip(about, commands, answers, strict=True):
         if isinstance(answer, BillfoldError) and not isinstance(answer, Refused):
             raise answer
         outcome = "RETURNED"
         if isinstance(answer, Refused):
             # Its pocket is closed: the money is there, and the operator finds its owner.
             outcome = answer.code
-            told = {"description": message.information or message.reason}
-            await hold(bank, command.wire_id, message.amount, answer.code, told)
+            await hold_returned(bank, wire, command, answer.code)
         booked.append(_booked(line, wire, outcome, command.wire_id))
     return booked
 
@@ -249,13 +219,14 @@ def _take_back(
         key=original.wire_id,
         customers=(original.customer_id,),
         looks_at=(original.wire_id,),
-        wire_id=derive(bank.seed, command_id(f"{ROOM}:returned", original.wire_id), 0),
+        wire_id=return_id(bank, original.wire_id),
         original_id=original.wire_id,
         code=message.reason,
         information=message.information,
         imad=message.message_id,
         omad=wire.header.business_id,
         message=msgspec.json.encode(message).decode(),
+        amount=message.amount,
     )
 
 

@@ -23,6 +23,7 @@ Lines = Sequence[tuple[int, Wire]]
 SETTLED, REJECTED = "ACSC", "RJCT"
 STATUSES = frozenset({SETTLED, REJECTED, "PDNG", "ACSP", "ACTC", "RCVD"})
 """ACSC and RJCT end a wire; the others say that it is on its way."""
+_ENDINGS = {SETTLED: "settled", REJECTED: "rejected"}
 _ENDED_OTHERWISE = {SETTLED: "REJECTED", REJECTED: "COMPLETED"}
 
 
@@ -47,16 +48,27 @@ def mistakes_in(lines: Lines, known: Known) -> list[Mistake]:
     """Return everything that keeps the file from being taken, with lines and reasons."""
     found: list[Mistake] = []
     before: dict[str, int] = {}
-    returned: dict[str, int] = {}
+    ended: dict[str, tuple[str, int]] = {}
     for line, wire in lines:
         found += _repeated(line, wire, known, before)
         found += [Mistake(line, *each) for each in _wrong(wire, known)]
-        if isinstance(wire.message, PaymentReturn):
-            earlier = returned.setdefault(wire.message.original.uetr, line)
-            if earlier != line:
-                reason = f"the payment is returned on line {earlier} already"
-                found.append(Mistake(line, "OrgnlUETR", reason))
+        found += _contradicted(line, wire, ended)
     return found
+
+
+def _contradicted(line: int, wire: Wire, ended: dict[str, tuple[str, int]]) -> Iterator[Mistake]:
+    """A payment ends once in a file, but for one that has settled and then comes back."""
+    message = wire.message
+    if isinstance(message, PaymentReturn):
+        ends = "returned"
+    elif isinstance(message, PaymentStatus) and message.status in _ENDINGS:
+        ends = _ENDINGS[message.status]
+    else:
+        return
+    earlier, where = ended.setdefault(message.original.uetr, (ends, line))
+    settled = "settled" in {earlier, ends} and "rejected" not in {earlier, ends}
+    if where != line and not settled:
+        yield Mistake(line, "OrgnlUETR", f"the payment is {earlier} on line {where} already")
 
 
 def _repeated(line: int, wire: Wire, known: Known, before: dict[str, int]) -> Iterator[Mistake]:
@@ -109,8 +121,11 @@ def _return(message: PaymentReturn, known: Known) -> Iterator[tuple[str, str]]:
         yield "OrgnlUETR", f"the payment is {wire.status}: it cannot come back"
     if wire.returned:
         yield "OrgnlUETR", "the payment has come back already"
-    if wire.amount != message.amount:
+    if wire.amount < message.amount:  # less is what comes when banks on the way keep charges
         yield "RtrdIntrBkSttlmAmt", f"{_usd(message.amount)}, the payment was {_usd(wire.amount)}"
+    if message.original_amount not in {None, wire.amount}:
+        told = f"{_usd(message.original_amount or 0)}, the payment was {_usd(wire.amount)}"
+        yield "OrgnlIntrBkSttlmAmt", told
 
 
 def _request(message: ReturnRequest, known: Known) -> Iterator[tuple[str, str]]:

@@ -16,10 +16,11 @@ from uuid import UUID
 import msgspec
 import structlog
 
-from billfold.domain import rails
+from billfold.domain import rails, suspense
 from billfold.domain.wires import arrivals, cases, queue
 from billfold.interfaces.inbound.wire_booking import Booked, book
 from billfold.interfaces.inbound.wire_checks import Known, Lines, mistakes_in, numbers_of
+from billfold.interfaces.inbound.wire_suspense import return_id
 from billfold.kit.ids import command_id, derive
 from billfold.ports.fedwire import (
     FedwireFiles,
@@ -147,9 +148,22 @@ async def _known(bank: Bank, file_id: UUID, numbers: Sequence[str], lines: Lines
         routing_number=bank.settings.bank_routing_number,
         arrived=await arrivals.find_arrived(bank.pool, numbers, file_id),
         sent=await queue.find_sent(bank.pool, statuses),
-        payments=await arrivals.find_payments(bank.pool, about),
+        payments=await _find_payments(bank, about),
         open_cases=await cases.find_open(bank.pool, answers),
     )
+
+
+async def _find_payments(
+    bank: Bank, uetrs: Sequence[str]
+) -> dict[tuple[str, str], arrivals.KnownWire]:
+    """The payments of these numbers; one whose return is held, or was, has come back too."""
+    payments = await arrivals.find_payments(bank.pool, uetrs)
+    held_as = {each: return_id(bank, each.wire_id) for each in payments.values()}
+    held = {each.item_id for each in await suspense.find_items(bank.pool, list(held_as.values()))}
+    return {
+        key: each._replace(returned=each.returned or held_as[each] in held)
+        for key, each in payments.items()
+    }
 
 
 async def _refuse(bank: Bank, file: rails.RailFile, mistakes: Sequence[Mistake]) -> None:

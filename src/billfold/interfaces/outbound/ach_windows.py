@@ -10,45 +10,26 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from itertools import groupby
 from typing import TYPE_CHECKING
 from uuid import UUID
 
 import structlog
 
 from billfold.domain import agenda, rails
-from billfold.domain.ach import (
-    CREDIT,
-    DEBIT,
-    Answered,
-    answered_at,
-    files,
-    next_deadline,
-    same_day_mark,
-)
-from billfold.domain.ach.files import Numbered, Outgoing
+from billfold.domain.ach import CREDIT, DEBIT, answered_at, files, next_deadline
+from billfold.domain.ach.files import Numbered
 from billfold.domain.agenda import Appointment
 from billfold.engine.many import submit_many
-from billfold.engine.unclaimed import hold_unclaimed
+from billfold.engine.unclaimed import Unclaimed, hold_unclaimed
 from billfold.flows.collect_ach import CollectAch
 from billfold.flows.originate_ach import WINDOW, window_at
 from billfold.flows.send_ach import CountAchSettled, SendAch
-from billfold.kit.ids import command_id, digits
-from billfold.ports.ach_network import (
-    CHECKING_CREDIT,
-    CHECKING_DEBIT,
-    SAVINGS_CREDIT,
-    SAVINGS_DEBIT,
-    AchFile,
-    AchFormat,
-    Batch,
-    Entry,
-    Payment,
-    Return,
-)
+from billfold.interfaces.outbound.ach_composing import Composer
+from billfold.kit.ids import command_id
 
 if TYPE_CHECKING:
     from billfold.engine.bank import Bank
+    from billfold.ports.ach_network import AchFormat
 
 log = structlog.get_logger(__name__)
 
@@ -57,14 +38,6 @@ COLLECT, COUNT, WORLD = "ach.collect", "ach.count", "sandbox.ach"
 banks answer it."""
 TOLD_AT_ONCE = 500
 """Entries of one customer that one command tells of."""
-OPERATOR, OPERATOR_NAME = "061000146", "FEDERAL RESERVE BANK"
-"""The operator our files go to."""
-_CODES = {
-    ("CHECKING", CREDIT): CHECKING_CREDIT,
-    ("CHECKING", DEBIT): CHECKING_DEBIT,
-    ("SAVINGS", CREDIT): SAVINGS_CREDIT,
-    ("SAVINGS", DEBIT): SAVINGS_DEBIT,
-}
 
 
 class AchWindows:
@@ -75,21 +48,38 @@ class AchWindows:
 
     async def open_window(self, bank: Bank, at: Appointment) -> None:
         """Send everything that is due, and finish what another process began."""
-        now = await bank.now()
-        async with bank.pool.acquire() as conn, conn.transaction():
-            sent = await files.number_waiting(
-                conn, by=max(now, at.at), now=now, bank=bank.settings.bank_routing_number[:8]
-            )
+        sent = await self.number(bank, at.at)
         for file in await files.list_untold(bank.pool):
-            await self._finish(bank, file)
+            size = await self.hand_over(bank, file)
+            await self.tell(bank, file)
+            log.info("ach_file_sent", name=file.name, bytes=size)
         if sent:
             # Who came while this window closed finds the next one open, even if he is the only one.
-            after = next_deadline(now, bank.calendars)
+            after = next_deadline(await bank.now(), bank.calendars)
             await agenda.make(bank.pool, [Appointment(WINDOW, window_at(after), None, after)])
 
-    async def _finish(self, bank: Bank, file: Numbered) -> None:
-        content = await self._content(bank, file)
+    async def number(self, bank: Bank, by: datetime) -> bool:
+        """Give everything that is due by then its number and one file. False without any."""
+        now = await bank.now()
+        async with bank.pool.acquire() as conn, conn.transaction():
+            return await files.number_waiting(
+                conn, by=max(now, by), now=now, bank=bank.settings.bank_routing_number[:8]
+            )
+
+    async def hand_over(self, bank: Bank, file: Numbered) -> int:
+        """Write a file unless it has been written, keep it, hand it over; return its bytes."""
+        if not await bank.pool.fetchval(_IS_KEPT, file.file_id):
+            written = await self._write(bank, file)
+            await rails.keep_made(
+                bank.pool, file.file_id, "ACH", file.name, written, now=file.made_at
+            )
+            del written
+        content = await rails.read_content(bank.pool, file.file_id)
         await bank.rails.ach.hand_over(file.name, content)
+        return len(content)
+
+    async def tell(self, bank: Bank, file: Numbered) -> None:
+        """Tell everybody whose entries are in a file that it has gone."""
         parts = await files.read_parts(bank.pool, file.file_id)
         commands = (
             SendAch(
@@ -105,84 +95,15 @@ class AchWindows:
         await agenda.make(bank.pool, _appointments(bank, file))
         await rails.finish(bank.pool, file.file_id, "HANDED", now=now)
         await files.everybody_told(bank.pool, file.file_id, now)
-        log.info("ach_file_sent", name=file.name, bytes=len(content))
-
-    async def _content(self, bank: Bank, file: Numbered) -> bytes:
-        """Return what the file says, written when it is asked for the first time."""
-        async with bank.pool.acquire() as conn:
-            if not await conn.fetchval(_IS_KEPT, file.file_id):
-                written = await self._write(bank, file)
-                await rails.keep_made(
-                    conn, file.file_id, "ACH", file.name, written, now=file.made_at
-                )
-            return await rails.read_content(conn, file.file_id)
 
     async def _write(self, bank: Bank, file: Numbered) -> bytes:
-        ours = bank.settings.bank_routing_number
-        batches: list[Batch] = []
+        composer = Composer(bank, self._spelling, file)
         async with bank.pool.acquire() as conn, conn.transaction():
-            first: Outgoing | None = None
-            entries: list[Entry] = []
-            async for each in files.read_entries(conn, file.file_id):
-                if first is not None and first.together != each.together:
-                    batches.append(self._batch(bank, len(batches) + 1, first, entries))
-                    first, entries = None, []
-                first = first or each
-                entries.append(self._entry(each))
-            if first is not None:
-                batches.append(self._batch(bank, len(batches) + 1, first, entries))
-            answers = await files.read_answers(conn, file.file_id)
-        for _, answered in groupby(answers, _answer_key):
-            batches.append(self._returns(ours[:8], len(batches) + 1, list(answered)))
-        whole = AchFile(
-            destination=OPERATOR, destination_name=OPERATOR_NAME, origin=ours,
-            origin_name=self._spelling.text(bank.settings.bank_name, 23),
-            created_at=file.clock, modifier=file.modifier, batches=tuple(batches),
-        )  # fmt: skip
-        del entries, answers, batches
-        return await asyncio.to_thread(self._spelling.write, whole)
-
-    def _batch(self, bank: Bank, number: int, first: Outgoing, entries: Sequence[Entry]) -> Batch:
-        text = self._spelling.text
-        same_day = same_day_mark(first.due_at, first.effective_on)
-        return Batch(
-            number=number,
-            company=text(first.company_name, 16),
-            company_id="9" + digits(bank.seed, first.customer_id, 0, 9),
-            entry_class=first.sec_code,
-            purpose=text(first.description, 10),
-            effective_on=first.effective_on,
-            bank=bank.settings.bank_routing_number[:8],
-            descriptive_date=same_day,
-            entries=tuple(entries),
-        )
-
-    def _entry(self, entry: Outgoing) -> Entry:
-        text = self._spelling.text
-        return Entry(
-            code=_CODES[entry.account_type, entry.direction],
-            routing_number=entry.routing_number,
-            account_number=entry.account_number,
-            amount=entry.amount,
-            name=text(entry.party_name, 22),
-            identification=entry.identification,
-            discretionary="S" if entry.sec_code == "WEB" else "",
-            trace=entry.trace_number,
-            addenda=tuple(Payment(text(line, 80)) for line in entry.lines),
-        )
-
-    def _returns(self, bank: str, number: int, answers: Sequence[tuple[str, Answered]]) -> Batch:
-        first = answers[0][1]
-        return Batch(
-            number=number,
-            company=first.company,
-            company_id=first.company_id,
-            entry_class=first.entry_class,
-            purpose=first.purpose,
-            effective_on=None,
-            bank=bank,
-            entries=tuple(_return_entry(trace, told) for trace, told in answers),
-        )
+            async for entries in files.read_entries(conn, file.file_id):
+                await asyncio.to_thread(composer.add, entries)
+            async for answers in files.read_answers(conn, file.file_id):
+                await asyncio.to_thread(composer.add_answers, answers)
+        return composer.end()
 
 
 async def collect(bank: Bank, at: Appointment) -> None:
@@ -199,7 +120,8 @@ async def collect(bank: Bank, at: Appointment) -> None:
     async for command, answer in submit_many(bank, commands):
         if answer.outcome["status"] == "NO_POCKET":
             item_id, amount = command.looks_at[0], answer.outcome["amount"]
-            await hold_unclaimed(bank, item_id, CREDIT, amount, "The pocket was closed.", {})
+            lost = Unclaimed(item_id, CREDIT, amount, "The pocket was closed.", {})
+            await hold_unclaimed(bank, [lost])
 
 
 async def count(bank: Bank, at: Appointment) -> None:
@@ -241,28 +163,3 @@ def _answers_at(bank: Bank, file: Numbered) -> datetime:
 def _in_lots(ach_ids: Sequence[UUID]) -> Iterator[tuple[UUID, ...]]:
     for start in range(0, len(ach_ids), TOLD_AT_ONCE):
         yield tuple(ach_ids[start : start + TOLD_AT_ONCE])
-
-
-def _answer_key(numbered: tuple[str, Answered]) -> tuple[str, ...]:
-    told = numbered[1]
-    return told.company, told.company_id, told.entry_class, told.purpose
-
-
-def _return_entry(trace: str, told: Answered) -> Entry:
-    return Entry(
-        code=told.code,
-        routing_number=told.routing_number,
-        account_number=told.account_number,
-        amount=told.amount,
-        name=told.name,
-        identification=told.identification,
-        trace=trace,
-        addenda=(
-            Return(
-                reason=told.reason,
-                original_trace=told.original_trace,
-                original_bank=told.original_bank,
-                information=told.information,
-            ),
-        ),
-    )

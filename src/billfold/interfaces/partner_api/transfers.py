@@ -197,6 +197,7 @@ async def _command(caller: Caller, bank: Bank, data: CreateTransfer, request: st
         source=data.source,
         target=data.target,
         counterparty_id=data.counterparty_id,
+        looks_at=() if data.counterparty_id is None else (data.counterparty_id,),
         addresses=await _addresses(bank, data, (payer, from_pocket), (payee, to_pocket)),
         request=request,
         later=data.async_mode,

@@ -54,6 +54,13 @@ STATES = by_code(
         "Look at what is still held.",
     ),
     Problem(
+        "suspense-item-stays",
+        409,
+        "The item cannot go back",
+        "What is held is money of ours that came back: no message sends it away again.",
+        "Book it to a portal of its owner: `billfold suspense assign`.",
+    ),
+    Problem(
         "subscription-disabled",
         409,
         "The subscription is disabled",

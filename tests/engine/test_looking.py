@@ -1,0 +1,40 @@
+"""What a command looks at is read under its customers' locks, not before."""
+
+import asyncio
+from uuid import UUID
+
+from tests.interfaces.partner_api.conftest import desk, desks
+from tests.interfaces.partner_api.test_transfers import PATH, account, asked, payee
+
+__all__ = ["desk", "desks"]
+
+
+async def test_a_counterparty_that_is_unlinked_meanwhile_is_not_paid(desk):
+    pocket, target = await desk.funded(5_000_00), await desk.pocket()
+    linked = await payee(desk, pocket, target)
+    body = {
+        "type": "PEER_TO_PEER", "from_account": account(pocket), "amount": asked(100_00),
+        "counterparty_id": linked,
+    }  # fmt: skip
+    async with desk.bank.pool.acquire() as conn, conn.transaction():
+        # Whoever unlinks holds the customer: the transfer has read the door, and waits for him.
+        await conn.execute(
+            "SELECT 1 FROM head WHERE customer_id = $1 FOR UPDATE", UUID(pocket.customer)
+        )
+        asking = asyncio.create_task(desk.refused(
+            "POST", PATH, body, status=422, code="counterparty-not-verified"
+        ))  # fmt: skip
+        while not await waits_for_a_lock(desk.bank.pool):
+            await asyncio.sleep(0)
+        await conn.execute(
+            "UPDATE counterparty SET status = 'UNLINKED' WHERE counterparty_id = $1", UUID(linked)
+        )
+    await asking
+    assert (await desk.counts())["transfer"] == 0
+
+
+async def waits_for_a_lock(pool):
+    return await pool.fetchval(
+        "SELECT EXISTS (SELECT 1 FROM pg_locks l JOIN pg_stat_activity a USING (pid)"
+        " WHERE NOT l.granted AND a.datname = current_database())"
+    )
