@@ -12,13 +12,16 @@ import subprocess
 import sys
 import time
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 import asyncpg
 from tests.whole_bank import close_bank, open_bank
 
+from billfold.engine.pending import carry_out_pending
+from billfold.engine.worker import Worker
 from billfold.kit.logs import configure_logs
-from billfold.wiring import Wiring
+from billfold.wiring.file_gates import file_gates
 
 PATIENCE_SECONDS = 30.0
 
@@ -93,11 +96,12 @@ def die_after(steps):
 
 
 async def work(dsn, folder, steps):
-    """What `billfold worker` does, until it dies."""
-    bank = await open_bank(dsn, rails_dir=f"{folder}/rails", files_dir=f"{folder}/files")
+    """What `billfold worker` does with money, without rests, until it dies."""
+    bank = await open_bank(dsn, rails_dir=Path(folder, "rails"), files_dir=Path(folder, "files"))
     if steps:
         die_after(steps)
-    await Wiring({}).work(bank, asyncio.Event())
+    worker = Worker(bank, carry_out_pending, *file_gates(), pause_seconds=0.005)
+    await worker.run(asyncio.Event())
 
 
 async def warm_up(dsn):
