@@ -4,6 +4,7 @@ What only files bring about happens in memory alone (`life.files`): no file is w
 """
 
 from datetime import timedelta
+from typing import Any
 from uuid import UUID
 
 from billfold.domain.ach import Incoming
@@ -121,7 +122,7 @@ def entry_goes_on(life):
     return life._make(kind, (customer,), looks_at=(ach_id,), **told, **_MOVES[kind])
 
 
-_MOVES = {
+_MOVES: dict[type, dict[str, Any]] = {
     ReviewAch: {"decision": "CANCELLED", "reason": None}, SendAch: {}, CollectAch: {},
     CountAchSettled: {}, ReturnAch: {"code": "R03"}, GiveBackAch: {"code": "R10"},
 }  # fmt: skip
