@@ -13,6 +13,7 @@ from billfold.adapters.file_inspection import ChildInspection
 from billfold.domain.business_days import load_calendars
 from billfold.domain.tbills import Market
 from billfold.domain.tbills.reads import load_market
+from billfold.domain.wires import Hours
 from billfold.engine.bank import Bank
 from billfold.engine.batch import Engine
 from billfold.engine.founding import enrol_house, lay_foundation
@@ -53,6 +54,8 @@ async def open_bank(dsn, **changes):
     terms = Terms(
         aum_fee_bps=settings.aum_fee_bps, routing_number=settings.bank_routing_number, sandbox=True,
         wire_fee_cents=settings.wire_fee_cents,
+        ach_review_above_cents=settings.ach_review_above_cents,
+        wire_hours=Hours(settings.wires_from, settings.wires_until, settings.wires_abroad_until),
         correspondent=settings.correspondent_routing_number,
     )  # fmt: skip
     engine = Engine(

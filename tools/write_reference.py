@@ -11,7 +11,7 @@ from billfold.domain.events import KINDS, payload_schema
 from billfold.domain.notifications import KINDS as NOTIFICATIONS
 from billfold.domain.notifications import Kind
 from billfold.kit.problems import PROBLEMS, Problem
-from billfold.kit.settings import reference
+from billfold.kit.setting_reference import reference
 
 DOCS = Path(__file__).parents[1] / "docs"
 FOLDER = DOCS / "reference"

@@ -1,5 +1,7 @@
 """Files go out whole and come in whole; what was taken lies beside its report."""
 
+import os
+
 import pytest
 
 from billfold.adapters.exchange_folders import ExchangeFolders
@@ -36,6 +38,28 @@ async def test_an_arrived_file_is_put_away_with_its_report(tmp_path):
     assert (tmp_path / "done" / "good.xml.report.json").read_bytes() == b'{"ok": 1}'
     assert (tmp_path / "refused" / "bad.xml").read_bytes() == b"x"
     assert (tmp_path / "refused" / "bad.xml.report.json").read_bytes() == b'{"line": 1}'
+
+
+async def test_odd_names_are_changed_and_what_leads_elsewhere_is_left_alone(tmp_path):
+    ours, inbox = ExchangeFolders(tmp_path), tmp_path / "inbox"
+    (inbox / "a folder").mkdir(parents=True)
+    for raw in (b"bad\xff\xfe.xml", b"bad\xff\xfd.xml", b"a\nb.xml", b"l" * 251 + b".xml"):
+        (inbox / os.fsdecode(raw)).write_bytes(raw)
+    (inbox / "one two \u00fc.xml").write_bytes(b"kept")
+    (inbox / "link.xml").symlink_to("/etc/passwd")
+    (inbox / "dangling.xml").symlink_to("/nowhere")
+
+    names = await ours.waiting()
+    assert len(names) == 5
+    assert "one two \u00fc.xml" in names
+    assert all(name.isprintable() and len(name.encode()) <= 200 for name in names)
+    assert await ours.waiting() == names
+    arrived = {each.content for each in await ours.arrived()}
+    assert {b"bad\xff\xfe.xml", b"bad\xff\xfd.xml", b"kept"} <= arrived
+    for name in names:
+        await ours.put_away(name, report=b"{}", refused=True)
+    assert await ours.waiting() == []
+    assert len(list((tmp_path / "refused").iterdir())) == 10
 
 
 @pytest.mark.parametrize("name", ["../x", "a/b", ".hidden", ""])

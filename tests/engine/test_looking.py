@@ -8,6 +8,8 @@ from tests.interfaces.partner_api.test_transfers import PATH, account, asked, pa
 
 __all__ = ["desk", "desks"]
 
+CHANGE = "UPDATE counterparty SET status = $2 WHERE counterparty_id = $1"
+
 
 async def test_a_counterparty_that_is_unlinked_meanwhile_is_not_paid(desk):
     pocket, target = await desk.funded(5_000_00), await desk.pocket()
@@ -26,10 +28,9 @@ async def test_a_counterparty_that_is_unlinked_meanwhile_is_not_paid(desk):
         ))  # fmt: skip
         while not await waits_for_a_lock(desk.bank.pool):
             await asyncio.sleep(0)
-        await conn.execute(
-            "UPDATE counterparty SET status = 'UNLINKED' WHERE counterparty_id = $1", UUID(linked)
-        )
+        await conn.execute(CHANGE, UUID(linked), "UNLINKED")
     await asking
+    await desk.bank.pool.execute(CHANGE, UUID(linked), "LINKED")  # no command has said so
     assert (await desk.counts())["transfer"] == 0
 
 

@@ -16,6 +16,9 @@ from tests.interfaces.customer_api.approving import (
 from tests.interfaces.customer_api.conftest import app, desks, world
 from tests.whole_bank import bank
 
+from billfold.domain.clearing import balances
+from billfold.engine.house_day import close_house_days
+
 __all__ = ["app", "bank", "desks", "world"]
 
 RULES, CHANGES = "/api/v1/approval-rules/", "/api/v1/authorization-requests/"
@@ -153,6 +156,10 @@ async def test_a_large_payment_leaves_by_wire_when_three_have_approved(company, 
     await world.later(hours=3)
     done = await admin.get(path_of(made))
     assert done["transfer"]["execution_status"] == "COMPLETED"
+    await world.days(3)
+    await close_house_days(world.bank, await world.bank.now())
+    left = await balances(world.bank.pool)
+    assert set(left.values()) <= {0}, left
 
 
 async def test_a_cap_of_the_strictest_rule_is_a_limit(company):

@@ -1,11 +1,10 @@
-"""Wires told over HTTP and files: one settles and bounces, one is rejected, one finds nobody."""
+"""Wires told over HTTP and files: they wait, settle, bounce, are rejected, find nobody."""
 
 import pytest
 from tests.interfaces.apps import lend_partner_app, take_back
 from tests.interfaces.partner_client import PartnerClient, new_partner
 from tests.journeys.town import Town, bank
 
-from billfold.engine.verify import verify_bank
 from billfold.wiring.exchanging import rails_folder
 
 __all__ = ["bank"]
@@ -24,75 +23,158 @@ ABROAD = {
 }  # fmt: skip
 
 
-CLOCK = "/api/v1/sandbox/clock/advance/"
+FRIDAY_EVENING = "2025-08-29T18:30:00-04:00"
+LABOR_DAY_NOON = "2025-09-01T12:00:00-04:00"
+TUESDAY_AT_EIGHT = "2025-09-02T08:00:00-04:00"
 
 
-async def expect_proved(town):
-    """Recompute the whole bank."""
-    async with town.bank.pool.acquire() as conn:
-        report = await verify_bank(conn, market=town.bank.market)
-    assert report.is_clean, report.findings
+class Sender:
+    """A customer of the town with money and people abroad and at home to pay."""
+
+    def __init__(self, town, customer, pocket):
+        self.town, self.customer, self.pocket = town, customer, pocket
+        self.path = f"/api/v1/service-accounts/{pocket}/wires/"
+
+    async def payee(self, asked):
+        """Link a counterparty whose account is proven; return its id."""
+        path = f"/api/v2/customers/{self.customer}/counterparties/"
+        linked = await self.town.post(path, asked)
+        decided = {"counterparty_id": linked["id"], "status": "APPROVED"}
+        await self.town.post("/api/v1/sandbox/counterparty-verification/", decided, status=202)
+        return linked["id"]
+
+    async def send(self, payee, cents):
+        made = await self.town.post(self.path, {"counterparty_id": payee, "amount_usdc": cents})
+        assert made["status"] == "PENDING"
+        return made["id"]
+
+    async def wire(self, wire_id):
+        return await self.town.get(f"/api/v1/wires/{wire_id}/")
+
+    async def transactions(self):
+        shown = await self.town.get(f"/api/v2/pockets/{self.pocket}/transactions/")
+        return [each for each in shown["items"] if each["type"] == "WIRE"]
+
+    def last_file(self):
+        """What the last file says that we handed over."""
+        return max(self.folder("outbox").iterdir()).read_text()
+
+    def folder(self, name):
+        return rails_folder(self.town.bank.settings) / "wire" / name
 
 
 @pytest.fixture
-async def told(bank):
-    """A town whose partner may send wires."""
+async def sender(bank):
+    """A sender of a town whose partner may send wires."""
     app = lend_partner_app(bank)
     client = PartnerClient(app, await new_partner(bank, features=("wires",)))
-    yield Town(bank, app, client, None)
+    town = Town(bank, app, client, None)
+    customer = await town.customer()
+    pocket = await town.pocket(customer)
+    await town.wire(pocket, 500_000_00)
+    yield Sender(town, customer, pocket)
     await client.close()
     await take_back(app)
 
 
-async def verified(town, customer, asked):
-    """Link a counterparty whose account is proven; return its id."""
-    linked = await town.post(f"/api/v2/customers/{customer}/counterparties/", asked)
-    decided = {"counterparty_id": linked["id"], "status": "APPROVED"}
-    await town.post("/api/v1/sandbox/counterparty-verification/", decided, status=202)
-    return linked["id"]
+async def test_a_wire_of_a_friday_evening_goes_when_the_holiday_is_over(sender):
+    town, beta = sender.town, await sender.payee(HOME)
+    await town.advance(until=FRIDAY_EVENING)
+    wire_id = await sender.send(beta, 40_000_00)
+    booked = (await sender.transactions())[0]
+    assert (booked["status"], booked["amount"]["value"]) == ("BOOKED", 40_000_00)
+    assert not sender.folder("outbox").exists()
+
+    await town.advance(until=LABOR_DAY_NOON)
+    assert (await sender.wire(wire_id))["status"] == "PENDING"
+    await town.advance(until=TUESDAY_AT_EIGHT)
+    gone = await sender.wire(wire_id)
+    assert (gone["status"], gone["imad"][:8]) == ("PROCESSING", "20250902")
+    assert "<IntrBkSttlmDt>2025-09-02</IntrBkSttlmDt>" in sender.last_file()
+    await town.advance(seconds=5)
+    settled = await sender.wire(wire_id)
+    assert (settled["status"], settled["time_settled"]) == ("COMPLETED", "2025-09-02T12:00:05Z")
+    assert (await sender.transactions())[0]["status"] == "SETTLED"
+    await town.expect_settled()
 
 
-async def test_wires_leave_bounce_and_are_rejected(told):
-    town = told
-    customer = await town.customer()
-    pocket = await town.pocket(customer)
-    await town.wire(pocket, 500_000_00)
-    beta, abroad = [await verified(town, customer, asked) for asked in (HOME, ABROAD)]
-    path = f"/api/v1/service-accounts/{pocket}/wires/"
+async def test_a_wire_bounces_a_day_later_once(sender):
+    town, beta = sender.town, await sender.payee(HOME)
+    before = await town.value(sender.pocket)
+    wire_id = await sender.send(beta, 40_000_00)
+    await town.advance(seconds=60)
+    await town.advance(business_days=1)
 
-    wire = await town.post(path, {"counterparty_id": beta, "amount_usdc": 40_000_00})
-    refused = await town.post(path, {"counterparty_id": abroad, "amount_usdc": 1_000_01})
-    assert (wire["status"], refused["status"]) == ("PENDING", "PENDING")
-    await town.post(CLOCK, {"seconds": 60}, status=200)
-    wire = await town.get(f"/api/v1/wires/{wire['id']}/")
-    refused = await town.get(f"/api/v1/wires/{refused['id']}/")
-    assert wire["status"] == "COMPLETED"
-    assert (refused["status"], refused["reason"]) == ("REJECTED", "ACCOUNT_UNAVAILABLE")
-
-    await town.post(CLOCK, {"business_days": 1}, status=200)
-    bounce = f"/api/v1/sandbox/wires/{wire['id']}/return/"
+    bounce = f"/api/v1/sandbox/wires/{wire_id}/return/"
     await town.post(bounce, {"reason": "AC04"}, status=202)
     again = await town.post(bounce, {"reason": "AC04"}, status=409)
     assert again["code"] == "wire-already-returned"
     back = (await town.get("/api/v1/wires/", query="direction=INCOMING"))["items"][0]
-    assert (back["wire_type"], back["original_wire_id"]) == ("RETURN", wire["id"])
-    shown = (await town.get(f"/api/v2/pockets/{pocket}/transactions/"))["items"][0]
+    assert (back["wire_type"], back["original_wire_id"]) == ("RETURN", wire_id)
+    assert (back["status"], back["amount"]["value"]) == ("COMPLETED", 40_000_00)
+    assert (await sender.wire(wire_id))["status"] == "COMPLETED"
+    shown = (await sender.transactions())[0]
     assert (shown["wire_type"], shown["wire_id"]) == ("RETURN", back["id"])
+    assert abs(await town.value(sender.pocket) - before) < 200_00
+    await town.expect_settled()
 
-    await expect_proved(town)
+
+async def test_a_wire_comes_back_less_what_a_bank_on_its_way_kept(sender):
+    town, abroad = sender.town, await sender.payee(ABROAD)
+    wire_id = await sender.send(abroad, 1_000_00)
+    await town.advance(seconds=60)
+    bounce = f"/api/v1/sandbox/wires/{wire_id}/return/"
+    wrong = await town.post(bounce, {"charges_usdc": 1_000_00}, status=422)
+    assert wrong["detail"][0]["loc"] == ["body", "charges_usdc"]
+    await town.post(bounce, {"reason": "AC04", "charges_usdc": 25_00}, status=202)
+    back = (await town.get("/api/v1/wires/", query="direction=INCOMING"))["items"][0]
+    assert (back["wire_type"], back["amount"]["value"]) == ("RETURN", 975_00)
+    assert back["description"].endswith(", less $25.00 in charges")
+    await town.expect_settled()
 
 
-async def test_a_wire_for_a_closed_portal_goes_back(told):
-    town = told
-    pocket = await town.pocket(await town.customer())
+async def test_a_wire_abroad_is_rejected_by_the_correspondent(sender):
+    town, abroad = sender.town, await sender.payee(ABROAD)
+    wire_id = await sender.send(abroad, 1_000_00)
+    path = f"/api/v1/sandbox/wires/{wire_id}/"
+    await town.post(f"{path}submit/", {}, status=202)
+    sent = sender.last_file()
+    assert town.bank.settings.correspondent_routing_number in sent
+    assert "COBADEFFXXX" in sent
+    await town.post(f"{path}reject/", {"reason": "AC03"}, status=202)
+    rejected = await sender.wire(wire_id)
+    assert (rejected["status"], rejected["reason"]) == ("REJECTED", "ACCOUNT_UNAVAILABLE")
+    assert rejected["time_settled"] is None
+    back, out, _ = await sender.transactions()
+    assert (back["wire_type"], out["wire_type"]) == ("REVERSAL", "PAYMENT")
+    assert back["wire_id"] == out["wire_id"] == wire_id
+    late = await town.post(f"{path}return/", {"reason": "AC04"}, status=409)
+    assert late["code"] == "wire-not-completed"
+    await town.expect_settled()
+
+
+async def test_an_amount_that_ends_in_01_is_rejected_by_the_bank_of_whoever_is_paid(sender):
+    wire_id = await sender.send(await sender.payee(ABROAD), 1_000_01)
+    await sender.town.advance(seconds=60)
+    assert (await sender.wire(wire_id))["reason"] == "ACCOUNT_UNAVAILABLE"
+    await sender.town.expect_settled()
+
+
+async def test_a_wire_for_a_closed_portal_goes_back(sender):
+    town, pocket = sender.town, sender.pocket
     portal = (await town.get(f"/api/v2/pockets/{pocket}/portals/"))["items"][0]
     await town.post(f"/api/v1/service-accounts/{pocket}/portals/{portal['id']}/close/", status=204)
     late = {"account_number": portal["account_number"], "amount_usdc": 7_00, "sender_name": "Acme"}
     await town.post("/api/v1/sandbox/wire/", late, status=202)
-    await town.post(CLOCK, {"seconds": 60}, status=200)
-    found = await town.get("/api/v1/wires/", query="direction=INCOMING")
-    assert (found["items"][0]["status"], found["items"][0]["amount"]["value"]) == ("REJECTED", 700)
-    last = max((rails_folder(town.bank.settings) / "wire" / "outbox").iterdir())
-    assert b"<Cd>AC04</Cd>" in last.read_bytes()
+    await town.advance(seconds=60)
+    (found,) = (await town.get("/api/v1/wires/", query="direction=INCOMING&limit=1"))["items"]
+    assert (found["status"], found["amount"]["value"]) == ("REJECTED", 7_00)
+    assert "<Cd>AC04</Cd>" in sender.last_file()
+    await town.expect_settled()
 
-    await expect_proved(town)
+
+async def test_a_wire_for_nobody_goes_back(sender):
+    stray = {"account_number": "999999999999", "amount_usdc": 7_00, "sender_name": "Acme"}
+    await sender.town.post("/api/v1/sandbox/wire/", stray, status=202)
+    await sender.town.advance(seconds=60)
+    await sender.town.expect_settled()

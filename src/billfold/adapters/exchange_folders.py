@@ -9,11 +9,14 @@ from __future__ import annotations
 import asyncio
 import os
 from contextlib import suppress
+from hashlib import sha256
 from pathlib import Path
 
 from billfold.ports.exchange import Arrived
 
 REPORT = ".report.json"
+_NAME_BYTES = 200
+"""The longest name: a report is named after its file, and a name has at most 255 bytes."""
 
 
 class ExchangeFolders:
@@ -50,7 +53,7 @@ class ExchangeFolders:
     def _names(self) -> list[str]:
         if not self._inbox.is_dir():
             return []
-        return sorted(path.name for path in self._inbox.iterdir() if _is_file(path))
+        return sorted(_named(path) for path in self._inbox.iterdir() if _is_file(path))
 
     def _read(self) -> list[Arrived]:
         files = ((name, _content(self._inbox / name)) for name in self._names())
@@ -74,7 +77,26 @@ def _content(path: Path) -> bytes | None:
 
 
 def _is_file(path: Path) -> bool:
-    return path.is_file() and not path.name.startswith(".")
+    """Tell whether a file has arrived. What leads elsewhere or cannot be read is nobody's yet."""
+    return (
+        path.is_file()
+        and not path.is_symlink()
+        and not path.name.startswith(".")
+        and os.access(path, os.R_OK)
+    )
+
+
+def _named(path: Path) -> str:
+    """Return the file's name. One that cannot be told or is too long is changed on the spot."""
+    name = path.name
+    if name.isprintable() and len(name.encode()) <= _NAME_BYTES:
+        return name
+    proof = sha256(os.fsencode(name)).hexdigest()[:12]
+    plain = "".join(char if char.isascii() and char.isalnum() else "_" for char in path.stem)
+    fitting = f"{plain[:60].lstrip('.')}-{proof}.renamed"
+    with suppress(FileNotFoundError):
+        path.rename(path.with_name(fitting))
+    return fitting
 
 
 def _place(folder: Path, name: str, content: bytes) -> None:

@@ -104,15 +104,25 @@ class SimulatedFed:
         return self._wire(message, now)
 
     def payment_return(
-        self, paid: CreditTransfer, now: datetime, day: date, *, reason: str, information: str
+        self,
+        paid: CreditTransfer,
+        now: datetime,
+        day: date,
+        *,
+        reason: str,
+        information: str,
+        charges: int = 0,
     ) -> Wire:
-        """Return that the receiver of a payment of ours sends it back whole."""
+        """Return that the receiver of a payment of ours sends it back, less these charges."""
         message = PaymentReturn(
             message_id=_imad(day, f"return:{paid.message_id}"),
             created_at=now,
             original=original_of(paid),
-            amount=paid.amount,
+            original_amount=paid.amount if charges else None,
+            amount=paid.amount - charges,
             settles_on=day,
+            charges=charges or None,
+            charged_by=Agent(routing_number=paid.receiver) if charges else None,
             sender=paid.receiver,
             receiver=self._routing_number,
             debtor=Party(name=paid.creditor.name),

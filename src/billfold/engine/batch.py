@@ -119,7 +119,7 @@ class Engine:
         `idempotency-key-reused` when the key belongs to another request, Unavailable when the
         database stays away.
         """
-        return await asyncio.shield(self._enqueue(command))
+        return await self._enqueue(command)
 
     async def submit_all(self, commands: Sequence[Command]) -> list[Answer | BillfoldError]:
         """Carry out many commands, as from a file; answers and refusals in their order.
@@ -139,7 +139,7 @@ class Engine:
         running = self._in_flight.get(command_id)
         if running is not None:
             if running.command.request_hash == command.request_hash:
-                return running.future
+                return running.wait()
             refused: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
             refused.set_exception(reused())
             return refused
@@ -147,7 +147,7 @@ class Engine:
         self._in_flight[command_id] = job
         self._queue.append(job)
         self._wake.set()
-        return job.future
+        return job.wait()
 
     async def now(self, conn: Connection | None = None) -> datetime:
         """The business clock."""

@@ -27,39 +27,46 @@ class Answer(msgspec.Struct, frozen=True):
 
 
 class Job:
-    """One command waiting for its batch; `answer` is planned, `future` is told after COMMIT."""
+    """One command waiting for its batch; `answer` is planned, who waits is told after COMMIT."""
 
-    __slots__ = ("answer", "command", "command_id", "customers", "deadline", "future", "outcome")
+    __slots__ = ("_waiting", "answer", "command", "command_id", "customers", "deadline", "outcome")
 
     def __init__(self, command: Command, command_id: UUID, deadline: float) -> None:
         self.command = command
         self.command_id = command_id
         self.customers = tuple(dict.fromkeys(command.customers))
-        self.future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        self._waiting: list[asyncio.Future[Answer]] = []
         self.deadline = deadline
         self.answer: Answer | BillfoldError | None = None
         self.outcome: Outcome | None = None
         """What this run decided; None while it has not, and for a replay."""
 
+    def wait(self) -> asyncio.Future[Answer]:
+        """Return the answer to come. Whoever gives up waiting for it stops nobody else."""
+        future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        self._waiting.append(future)
+        return future
+
     def done(self) -> None:
         """Hand the planned answer to whoever waits; called after COMMIT."""
-        if self.future.done():
-            return
         if isinstance(self.answer, BillfoldError):
-            self.future.set_exception(self.answer)
+            self.fail(self.answer)
         elif self.answer is not None:
-            self.future.set_result(self.answer)
+            for future in self._waiting:
+                if not future.done():
+                    future.set_result(self.answer)
 
     def fail(self, error: BaseException) -> None:
         """Tell whoever waits that there will be no answer."""
-        if not self.future.done():
-            self.future.set_exception(error)
+        for future in self._waiting:
+            if not future.done():
+                future.set_exception(error)
 
 
 def sign(book: Book, job: Job, outcome: Outcome, now: datetime, *, accepted: bool) -> None:
     """Leave the command's row: who asked, under which key, and what became of it."""
     command, job.outcome = job.command, outcome
-    if book.draft.proofs:
+    if book.draft.rows_of("proofs"):
         outcome["proves"] = _proved(book.draft.proofs)
     book.draft.commands.append(
         (

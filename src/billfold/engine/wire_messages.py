@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from billfold.domain.wires.queue import Sent, Waiting
     from billfold.engine.bank import Bank
     from billfold.kit.db import Connection
+    from billfold.kit.settings import Settings
     from billfold.ports.fedwire import Message
 
 
@@ -60,6 +61,11 @@ def message_sent(bank: Bank, sent: Sent) -> Message:
     return wires.message_of(
         sent.kind, told, sent.imad, sent.sent_at, fedwire_day(bank, sent.sent_at)
     )
+
+
+def environment_of(settings: Settings) -> str:
+    """Return which Fedwire the bank is on: a sandbox knows no real one."""
+    return "PROD" if settings.is_production else "TEST"
 
 
 def fedwire_day(bank: Bank, at: datetime) -> date:

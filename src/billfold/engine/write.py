@@ -20,7 +20,6 @@ import msgspec
 
 from billfold.domain import agenda, wires
 from billfold.domain.ach.types import AchEntry
-from billfold.domain.agenda import Appointment
 from billfold.engine.image import image_of
 from billfold.flows.book import Book
 from billfold.flows.due import refresh_due
@@ -161,30 +160,32 @@ async def write_books(conn: Connection, books: Sequence[Book], calendars: Calend
     await _write_pockets(conn, books)
     await conn.copy_records_to_table("link", records=links, columns=LINK_COLUMNS)
     for name, (table, columns) in COLUMNS.items():
-        rows = [row for book in books for row in getattr(book.draft, name)]
-        if rows:
+        if rows := _rows_of(books, name):
             await conn.copy_records_to_table(table, records=rows, columns=columns)
-    appointments = [Appointment(*each) for book in books for each in book.draft.agenda]
-    if appointments:
+    if appointments := _rows_of(books, "agenda"):
         await agenda.make(conn, appointments)
     for book in books:
-        for (table, changed), equal in groupby(book.draft.updates, _TABLE_AND_CHANGE):
+        for (table, changed), equal in groupby(book.draft.rows_of("updates"), _TABLE_AND_CHANGE):
             keys = [key for _, key, _ in equal]
             await _update(conn, table, book.customer_id, keys, changed)
+
+
+def _rows_of(books: Iterable[Book], kind: str) -> list[Any]:
+    return [row for book in books if kind in book.draft.kinds for row in getattr(book.draft, kind)]
 
 
 def _forge_head(book: Book, calendars: Calendars) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     draft = book.draft
     # Nothing in their rows tells how commands of one commit followed each other.
-    if len(draft.commands) > 1:
+    if len(draft.rows_of("commands")) > 1:
         draft.commands.sort(key=itemgetter(1))
     encoded: list[bytes] = []
     for name in CHAINED:
-        encoded += encode_rows(getattr(draft, name))
+        encoded += encode_rows(draft.rows_of(name))
     previous = book.chain
     book.chain, marks = forge(previous, encoded)
     due = refresh_due(book, calendars)
-    journals, events = len(draft.journals), len(draft.events)
+    journals, events = len(draft.rows_of("journals")), len(draft.rows_of("events"))
     head = (
         book.customer_id, book.version, book.journal_no - journals, book.journal_no,
         book.event_no - events, book.event_no, book.account_no, book.booked_at,
@@ -196,9 +197,8 @@ def _forge_head(book: Book, calendars: Calendars) -> tuple[tuple[Any, ...], tupl
 
 
 async def _apply(conn: Connection, books: Sequence[Book], heads: list[tuple[Any, ...]]) -> None:
-    accounts = [_account_row(b, *made) for b in books for made in b.draft.accounts]
-    journals = [row for b in books for row in b.draft.journals]
-    legs = [row for b in books for row in b.draft.legs]
+    accounts = [_account_row(b, *made) for b in books for made in b.draft.rows_of("accounts")]
+    journals, legs = _rows_of(books, "journals"), _rows_of(books, "legs")
     for table, columns, rows in (
         ("account", _ACCOUNT, accounts),
         ("journal", JOURNAL_COLUMNS, journals),
@@ -209,7 +209,7 @@ async def _apply(conn: Connection, books: Sequence[Book], heads: list[tuple[Any,
     await conn.fetchval(
         _APPLY, len(journals), len(legs), *_arrays(heads, 12), *_arrays(_bases(books), 6)
     )
-    retired = [(b.customer_id, a.no) for b in books for a in b.draft.retired]
+    retired = [(b.customer_id, a.no) for b in books for a in b.draft.rows_of("retired")]
     if retired:
         await conn.execute("SELECT ledger_retire($1, $2)", *_arrays(retired, 2))
 
@@ -224,7 +224,7 @@ def _bases(books: Sequence[Book]) -> list[tuple[Any, ...]]:
     bases: list[tuple[Any, ...]] = []
     for book in books:
         if book.touched_lots:
-            gone = {lot.no for lot in book.draft.retired}
+            gone = {lot.no for lot in book.draft.rows_of("retired")}
             bases += [
                 (
                     book.customer_id, lot.no, lot.asset, lot.tax_basis, lot.earnings_basis,

@@ -14,7 +14,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from billfold.flows.draft import ACCOUNTS, NOTHING, Draft, as_json
+from billfold.flows.draft import Draft, as_json
 from billfold.flows.holdings import Account, Lot, PocketBook, selling_order
 from billfold.kit.errors import Broken
 
@@ -92,11 +92,7 @@ class Book:
 
     def is_changed(self) -> bool:
         """Is there anything to write?"""
-        draft = self.draft
-        return bool(
-            draft.commands or draft.journals or draft.snapshots or draft.updates
-            or draft.events or draft.retired or self.touched_pockets
-        )  # fmt: skip
+        return bool(self.touched_pockets or self.draft.lengths())
 
     def settle(self) -> None:
         """The draft has been written: start the next one."""
@@ -118,7 +114,7 @@ class Book:
         self._saved_pockets.clear()
         self._undo.clear()
         self._mark = (
-            self.draft.lengths() if self.begun else NOTHING,
+            self.draft.lengths() if self.begun else {},
             self.journal_no, self.event_no, self.account_no,
             self.booked_at, self.business_date, self.account_status,
         )  # fmt: skip
@@ -128,7 +124,7 @@ class Book:
         """Take back everything since `mark`."""
         assert self._mark is not None
         lengths, journal, event, account, booked, day, status = self._mark
-        made = self.draft.accounts[lengths[ACCOUNTS] :]
+        made = self.draft.accounts[lengths.get("accounts", 0) :]
         self.draft.cut(lengths)
         self.journal_no, self.event_no, self.account_no = journal, event, account
         self.booked_at, self.business_date, self.account_status = booked, day, status

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from operator import attrgetter
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -23,79 +22,71 @@ def as_json(value: object) -> str:
 
 
 class Draft:
-    """The rows one batch writes for one customer, in the order they were made."""
+    """The rows one batch writes for one customer, in the order they were made.
+
+    Most commands make rows of a few kinds only: a list is there from its first use on, and
+    `kinds` names those that are.
+    """
+
+    # What the rows are goes without saying in a slot: the order of these is that of the house.
+    accounts: list[tuple[Account, UUID | None]]
+    journals: list[tuple[Any, ...]]
+    legs: list[tuple[Any, ...]]
+    trades: list[tuple[Any, ...]]
+    activities: list[tuple[Any, ...]]
+    events: list[tuple[Any, ...]]
+    commands: list[tuple[Any, ...]]
+    snapshots: list[tuple[Any, ...]]
+    liens: list[tuple[Any, ...]]
+    customers: list[tuple[Any, ...]]
+    directory: list[tuple[Any, ...]]
+    portals: list[tuple[Any, ...]]
+    counterparties: list[tuple[Any, ...]]
+    transfers: list[tuple[Any, ...]]
+    ach_answers: list[tuple[Any, ...]]
+    ach_entries: list[tuple[Any, ...]]
+    settlements: list[tuple[Any, ...]]
+    clearings: list[tuple[Any, ...]]
+    suspense_items: list[tuple[Any, ...]]
+    security_transfers: list[tuple[Any, ...]]
+    wires: list[tuple[Any, ...]]
+    wire_messages: list[tuple[Any, ...]]
+    # What a command's outcome says of rows that change later: (table, id, fingerprint).
+    proofs: list[tuple[str, UUID, str]]
+    retired: list[Lot]
+    # Appointments of the business clock: (kind, object_id, customer_id, at).
+    agenda: list[tuple[str, UUID, UUID | None, datetime]]
+    # Small changes of waiting things: (table, key, {column: value}).
+    updates: list[tuple[str, UUID, dict[str, Any]]]
 
     __slots__ = (
-        "accounts",
-        "ach_answers",
-        "ach_entries",
-        "activities",
-        "agenda",
-        "clearings",
-        "commands",
-        "counterparties",
-        "customers",
-        "directory",
-        "events",
-        "journals",
-        "legs",
-        "liens",
-        "portals",
-        "proofs",
-        "retired",
-        "security_transfers",
-        "settlements",
-        "snapshots",
-        "suspense_items",
-        "trades",
-        "transfers",
-        "updates",
-        "wire_messages",
-        "wires",
-    )
+        "accounts", "ach_answers", "ach_entries", "activities", "agenda", "clearings", "commands",
+        "counterparties", "customers", "directory", "events", "journals", "kinds", "legs", "liens",
+        "portals", "proofs", "retired", "security_transfers", "settlements", "snapshots",
+        "suspense_items", "trades", "transfers", "updates", "wire_messages", "wires",
+    )  # fmt: skip
 
     def __init__(self) -> None:
-        self.accounts: list[tuple[Account, UUID | None]] = []
-        self.journals: list[tuple[Any, ...]] = []
-        self.legs: list[tuple[Any, ...]] = []
-        self.trades: list[tuple[Any, ...]] = []
-        self.activities: list[tuple[Any, ...]] = []
-        self.events: list[tuple[Any, ...]] = []
-        self.commands: list[tuple[Any, ...]] = []
-        self.snapshots: list[tuple[Any, ...]] = []
-        self.liens: list[tuple[Any, ...]] = []
-        self.customers: list[tuple[Any, ...]] = []
-        self.directory: list[tuple[Any, ...]] = []
-        self.portals: list[tuple[Any, ...]] = []
-        self.counterparties: list[tuple[Any, ...]] = []
-        self.transfers: list[tuple[Any, ...]] = []
-        self.ach_answers: list[tuple[Any, ...]] = []
-        self.ach_entries: list[tuple[Any, ...]] = []
-        self.settlements: list[tuple[Any, ...]] = []
-        self.clearings: list[tuple[Any, ...]] = []
-        self.suspense_items: list[tuple[Any, ...]] = []
-        self.security_transfers: list[tuple[Any, ...]] = []
-        self.wires: list[tuple[Any, ...]] = []
-        self.wire_messages: list[tuple[Any, ...]] = []
-        # What a command's outcome says of rows that change later: (table, id, fingerprint).
-        self.proofs: list[tuple[str, UUID, str]] = []
-        self.retired: list[Lot] = []
-        # Appointments of the business clock: (kind, object_id, customer_id, at).
-        self.agenda: list[tuple[str, UUID, UUID | None, datetime]] = []
-        # Small changes of waiting things: (table, key, {column: value}).
-        self.updates: list[tuple[str, UUID, dict[str, Any]]] = []
+        self.kinds: list[str] = []
 
-    def lengths(self) -> tuple[int, ...]:
-        """Where each list ends now, for `cut`."""
-        return tuple(map(len, _lists_of(self)))
+    def __getattr__(self, name: str) -> list[Any]:
+        """The list of a kind of which there was no row yet."""
+        if name not in Draft.__slots__:
+            raise AttributeError(name)
+        rows: list[Any] = []
+        setattr(self, name, rows)
+        self.kinds.append(name)
+        return rows
 
-    def cut(self, lengths: tuple[int, ...]) -> None:
+    def rows_of(self, kind: str) -> Sequence[Any]:
+        """The rows of a kind, none where none were made."""
+        return getattr(self, kind) if kind in self.kinds else ()
+
+    def lengths(self) -> dict[str, int]:
+        """Where each list that has rows ends now, for `cut`."""
+        return {kind: length for kind in self.kinds if (length := len(getattr(self, kind)))}
+
+    def cut(self, lengths: Mapping[str, int]) -> None:
         """Forget every row made since `lengths` was taken."""
-        for rows, length in zip(_lists_of(self), lengths, strict=True):
-            del rows[length:]
-
-
-_DRAFT_LISTS = tuple(Draft.__slots__)
-ACCOUNTS = _DRAFT_LISTS.index("accounts")
-NOTHING = (0,) * len(_DRAFT_LISTS)
-_lists_of: Callable[[Draft], tuple[list[Any], ...]] = attrgetter(*_DRAFT_LISTS)
+        for kind in self.kinds:
+            del getattr(self, kind)[lengths.get(kind, 0) :]

@@ -120,6 +120,9 @@ def assign_from_suspense(books: Books, cmd: AssignFromSuspense, ctx: Context) ->
     )  # fmt: skip
     if arrived["status"] != "COMPLETED":
         raise Refused("no-open-portal", "The portal is closed, or does not take this rail.")
+    # The command stands with the house, and so does what it says of the wire.
+    book.draft.proofs.extend(owner.draft.proofs)
+    owner.draft.proofs.clear()
     ended = _end(book, ctx, item, ASSIGNED, journal_no, owner_id=owner.customer_id)
     return ended | {name: arrived[name] for name in _TOLD_OF_ARRIVAL if name in arrived}
 
@@ -141,7 +144,6 @@ def _as_it_arrived(item: SuspenseItem, told: dict[str, Any], owner: UUID) -> dic
     return {
         "wire": wire,
         "details": wires.details_of(wire, item.item_id),
-        "sender": wires.sender_of(message),
         "remittance": wires.remittance_of(message),
     }
 

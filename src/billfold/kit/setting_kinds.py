@@ -7,7 +7,7 @@ import base64
 import binascii
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, time
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from itertools import pairwise
 from pathlib import Path
@@ -126,6 +126,11 @@ def _instant(raw: str) -> datetime:
     return aware(datetime.fromisoformat(raw))
 
 
+def _time_of_day(raw: str) -> time:
+    hour, minute = raw.split(":")
+    return time(int(hour), int(minute))
+
+
 def _routing_number(raw: str) -> str:
     ok = len(raw) == _ABA_DIGITS and raw.isascii() and raw.isdigit() and int(raw) > 0
     digits = map(int, _when(raw, ok))
@@ -166,6 +171,7 @@ DOMAIN = Kind("a host name", _domain)
 HTTPS_ORIGIN = Kind("an address like https://auth.example.com, without a path", _https_origin)
 PATH = Kind("a path", Path)
 INSTANT = Kind("a date and time with its offset, like 2025-06-02T09:00:00-04:00", _instant)
+TIME_OF_DAY = Kind("a time of day in New York, like 16:00", _time_of_day)
 ROUTING_NUMBER = Kind("an ABA routing number: nine digits, the last a check digit", _routing_number)
 NETWORK: Kind[Network] = Kind("an address or a network like 10.0.0.0/8", ip_network)
 SEED = Kind(f"a text of at most {_SEED_BYTES_MAX} bytes", _seed)

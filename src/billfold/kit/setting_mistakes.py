@@ -1,6 +1,7 @@
 """What is wrong with the settings, all of it at once, in sentences."""
 
 from dataclasses import dataclass
+from datetime import datetime, time
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,3 +28,16 @@ class SettingsError(Exception):
     def __init__(self, mistakes: list[Mistake]) -> None:
         self.mistakes = mistakes
         super().__init__("\n".join(mistake.sentence for mistake in mistakes))
+
+
+def as_text(value: object) -> str:
+    """Return a value as people write it."""
+    if value is None or value == ():
+        return "none"
+    if isinstance(value, tuple):
+        return ",".join(map(str, value))
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, time):
+        return f"{value:%H:%M}"
+    return value.isoformat() if isinstance(value, datetime) else str(value)

@@ -7,7 +7,7 @@ All mistakes are found before the first is reported, a misspelt name included.
 import stat
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields
-from datetime import UTC, datetime
+from datetime import UTC, datetime, time
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
@@ -16,15 +16,16 @@ from typing import Annotated, Any, get_type_hints
 
 from billfold.kit import setting_kinds as kinds
 from billfold.kit.setting_kinds import Network, Setting
-from billfold.kit.setting_mistakes import Mistake, SettingsError
+from billfold.kit.setting_mistakes import Mistake, SettingsError, as_text
 
 PREFIX = "BILLFOLD_"
-_FILE_SUFFIX = "_FILE"
+FILE_SUFFIX = "_FILE"
 _MASK = "[hidden]"
 _SEED_BYTES_MIN = 16
 _HTTPS_PORT = 443
 _OPEN_TO_OTHERS = stat.S_IRWXG | stat.S_IRWXO
 _LIEN_DAYS = {"sandbox": 0, "production": 2}
+_WIRE_HOURS = {"wires_from": time(8), "wires_until": time(16), "wires_abroad_until": time(15)}
 _NEEDED_IN_PRODUCTION = ("encryption_key", "seed", "bank_name", "bank_routing_number", "mail_url")
 _SANDBOX_ONLY = (
     "clock_start",
@@ -117,6 +118,22 @@ class Settings:
     wire_fee_cents: Annotated[
         int, Setting(kinds.whole(0, 100_00, "cents"), "What sending a wire costs.")
     ] = 0
+    wires_from: Annotated[
+        time, Setting(kinds.TIME_OF_DAY, "From when on wires leave on a day of Fedwire.")
+    ] = _WIRE_HOURS["wires_from"]
+    wires_until: Annotated[
+        time, Setting(kinds.TIME_OF_DAY, "Until when they do; later ones go on the next such day.")
+    ] = _WIRE_HOURS["wires_until"]
+    wires_abroad_until: Annotated[
+        time, Setting(kinds.TIME_OF_DAY, "Until when wires abroad leave.")
+    ] = _WIRE_HOURS["wires_abroad_until"]
+    ach_review_above_cents: Annotated[
+        int,
+        Setting(
+            kinds.whole(0, 999_999_999_999, "cents"),
+            "What a customer may originate by ACH in a day before a person looks at it.",
+        ),
+    ] = 1_000_000_00
     correspondent_routing_number: Annotated[
         str, Setting(kinds.ROUTING_NUMBER, "The bank by way of which wires go abroad.")
     ] = "026009593"
@@ -256,25 +273,11 @@ def declared_settings() -> Mapping[str, Setting]:
     return MappingProxyType({one.name: hints[one.name].__metadata__[0] for one in fields(Settings)})
 
 
-def reference() -> str:
-    """Return the table of all settings as Markdown: variable, default, expected, meaning."""
-    rows = ["| Variable | Default | Expected | Meaning |", "|---|---|---|---|"]
-    for one in fields(Settings):
-        declared = declared_settings()[one.name]
-        names = f"`{variable_of(one.name)}`"
-        if declared.secret:
-            names += f" or `{variable_of(one.name)}{_FILE_SUFFIX}`"
-        rows.append(
-            f"| {names} | {_as_text(one.default)} | {declared.kind.expected} | {declared.meaning} |"
-        )
-    return "\n".join(rows) + "\n"
-
-
 def _variables() -> dict[str, str]:
     declared = declared_settings()
     in_files = [name for name in declared if declared[name].secret]
     return {variable_of(name): name for name in declared} | {
-        variable_of(name) + _FILE_SUFFIX: name for name in in_files
+        variable_of(name) + FILE_SUFFIX: name for name in in_files
     }
 
 
@@ -296,13 +299,13 @@ def _read_one(
     """Read one setting into `values`, or what is wrong with it into `mistakes`."""
     variable = variable_of(name)
     raw = given.get(variable)
-    file_name = given.get(variable + _FILE_SUFFIX) if declared.secret else None
+    file_name = given.get(variable + FILE_SUFFIX) if declared.secret else None
     if raw is not None and file_name is not None:
-        expected = f"nothing, since {variable}{_FILE_SUFFIX} is set"
+        expected = f"nothing, since {variable}{FILE_SUFFIX} is set"
         mistakes.append(Mistake(variable, _MASK, expected))
         return
     if file_name is not None:
-        raw = _secret_file(variable + _FILE_SUFFIX, Path(file_name), mistakes)
+        raw = _secret_file(variable + FILE_SUFFIX, Path(file_name), mistakes)
     if raw is None:
         return
     try:
@@ -332,6 +335,12 @@ def _contradictions(values: Mapping[str, Any], reported: set[str]) -> list[Mista
         found += _production_mistakes(values)
     if values.get("trusted_proxies") and not values.get("behind_proxy"):
         found.append(Mistake(variable_of("behind_proxy"), "false", "true, as proxies are trusted"))
+    hours = {name: values.get(name, usual) for name, usual in _WIRE_HOURS.items()}
+    found += [
+        Mistake(variable_of(name), as_text(at), "later than BILLFOLD_WIRES_FROM")
+        for name, at in hours.items()
+        if at <= hours["wires_from"] and name != "wires_from"
+    ]
     if values.get("port", 8443) == values.get("http_port", 8080):
         found.append(
             Mistake(variable_of("http_port"), str(values.get("http_port", 8080)), "another port")
@@ -368,7 +377,7 @@ def _production_mistakes(values: Mapping[str, Any]) -> list[Mistake]:
         if name not in values
     ]
     found += [
-        Mistake(variable_of(name), _as_text(values[name]), "not to be set in production")
+        Mistake(variable_of(name), as_text(values[name]), "not to be set in production")
         for name in _SANDBOX_ONLY
         if name in values
     ]
@@ -376,13 +385,3 @@ def _production_mistakes(values: Mapping[str, Any]) -> list[Mistake]:
         expected = f"{_SEED_BYTES_MIN} bytes or more in production"
         found.append(Mistake(variable_of("seed"), _MASK, expected))
     return found
-
-
-def _as_text(value: object) -> str:
-    if value is None or value == ():
-        return "none"
-    if isinstance(value, tuple):
-        return ",".join(map(str, value))
-    if isinstance(value, bool):
-        return str(value).lower()
-    return value.isoformat() if isinstance(value, datetime) else str(value)

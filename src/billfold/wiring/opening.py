@@ -16,6 +16,7 @@ from billfold.adapters.file_inspection import ChildInspection
 from billfold.domain.business_days import load_calendars
 from billfold.domain.events import feed
 from billfold.domain.tbills.reads import load_market
+from billfold.domain.wires import Hours
 from billfold.engine.bank import Bank
 from billfold.engine.batch import Engine
 from billfold.engine.founding import enrol_house, find_foundation, lay_foundation
@@ -131,6 +132,8 @@ def terms_of(settings: Settings) -> Terms:
         ach_credit_lien_days=settings.ach_credit_lien_days,
         sandbox=not settings.is_production,
         routing_number=settings.bank_routing_number,
+        ach_review_above_cents=settings.ach_review_above_cents,
+        wire_hours=Hours(settings.wires_from, settings.wires_until, settings.wires_abroad_until),
         wire_fee_cents=settings.wire_fee_cents,
         correspondent=settings.correspondent_routing_number,
     )

@@ -16,7 +16,7 @@ from billfold.domain.wires.reads import find_wire, get_wire, is_returned
 from billfold.engine.wire_messages import fedwire_day as _day
 from billfold.engine.wire_messages import message_sent
 from billfold.interfaces.inbound.wire_booking import incoming
-from billfold.kit.errors import Broken, Refused
+from billfold.kit.errors import Broken, InvalidInput, Refused
 from billfold.ports.fedwire import CreditTransfer, PaymentReturn, ReturnRequest
 from billfold.wiring.exchanging import wire_folders
 
@@ -76,7 +76,13 @@ class SimulatedWires:
         await self._deliver(bank, f"fed-status-{wire_id}.xml", [status])
 
     async def give_back(
-        self, bank: Bank, customer_id: UUID, wire_id: UUID, reason: str, information: str
+        self,
+        bank: Bank,
+        customer_id: UUID,
+        wire_id: UUID,
+        reason: str,
+        information: str,
+        charges: int = 0,
     ) -> None:
         """Let the receiver of a wire of ours send it back. Refuses: wire-not-completed."""
         wire = await get_wire(bank.pool, customer_id, wire_id)
@@ -86,9 +92,11 @@ class SimulatedWires:
         message = await _sent(bank, wire)
         if not isinstance(message, CreditTransfer):
             raise Refused("wire-not-completed", "A return does not come back.")
+        if charges >= message.amount:
+            raise InvalidInput.at("body", "charges_usdc", msg="must be less than the wire's amount")
         now = await bank.now()
         back = SimulatedFed(bank.settings.bank_routing_number).payment_return(
-            message, now, _day(bank, now), reason=reason, information=information
+            message, now, _day(bank, now), reason=reason, information=information, charges=charges
         )
         await self._deliver(bank, f"fed-return-{wire_id}.xml", [back])
 

@@ -1,6 +1,7 @@
 """A file of messages is taken whole or not at all."""
 
 from collections.abc import Callable
+from copy import deepcopy
 from typing import Any
 
 import msgspec
@@ -84,18 +85,26 @@ def _without(path: str) -> Callable[[etree._Element], None]:
     return change
 
 
+def _twice(path: str) -> Callable[[etree._Element], None]:
+    def change(root: etree._Element) -> None:
+        element = next(root.iter(f"{{*}}{path}"))
+        element.addnext(deepcopy(element))
+
+    return change
+
+
 def _in_euros(root: etree._Element) -> None:
     next(root.iter("{*}IntrBkSttlmAmt")).set("Ccy", "EUR")
 
 
 WRONG: dict[str, tuple[Callable[[etree._Element], None], str]] = {
-    "a number of another form": (_with_text("MsgId", "1"), "message_id"),
-    "no UETR": (_without("UETR"), "uetr"),
+    "a number of another form": (_with_text("MsgId", "1"), "MsgId: '1' cannot be"),
+    "no UETR": (_without("UETR"), "UETR: is missing"),
     "another currency": (_in_euros, "currency is EUR"),
     "parts of a cent": (_with_text("IntrBkSttlmAmt", "1.005"), "parts of a cent"),
     "an amount that is a word": (_with_text("IntrBkSttlmAmt", "many"), "no amount"),
     "a negative amount": (_with_text("IntrBkSttlmAmt", "-1.00"), "no amount"),
-    "nothing": (_with_text("IntrBkSttlmAmt", "0.00"), "amount"),
+    "nothing": (_with_text("IntrBkSttlmAmt", "0.00"), "'0.00' cannot be: expected cents >= 1"),
     "a day that is none": (_with_text("IntrBkSttlmDt", "2026-02-30"), "day"),
     "an instant without offset": (_with_text("CreDtTm", "2026-11-20T10:15:00"), "offset"),
     "another clearing system": (_with_text("Cd", "CHP"), "should be FDW"),
@@ -103,7 +112,10 @@ WRONG: dict[str, tuple[Callable[[etree._Element], None], str]] = {
     "no header": (_without("AppHdr"), "has no AppHdr"),
     "no document": (_without("Document"), "has no Document"),
     "another message announced": (_with_text("MsgDefIdr", "pacs.009.001.08"), "announces"),
-    "no debtor": (_without("Dbtr"), "debtor"),
+    "no debtor": (_without("Dbtr"), "Dbtr: is missing"),
+    "a payment beside the payment": (_twice("CdtTrfTxInf"), "CdtTrfTxInf: stands there twice"),
+    "two amounts": (_twice("IntrBkSttlmAmt"), "IntrBkSttlmAmt: stands there twice"),
+    "two creditors": (_twice("Cdtr"), "Cdtr: stands there twice"),
 }
 
 
@@ -117,7 +129,7 @@ def test_a_mistake_is_told_with_line_and_element(name: str) -> None:
         read_wires(etree.tostring(root, pretty_print=True), "incoming")
 
     (mistake,) = refused.value.mistakes
-    assert told in mistake.reason
+    assert told in str(mistake)
     assert mistake.line > 1
 
 

@@ -1,7 +1,7 @@
 """The other side of Fedwire as a tester is it: it drops files and reads what came of them."""
 
 import json
-from datetime import timedelta
+from datetime import UTC, date, datetime, timedelta
 from uuid import UUID
 
 from msgspec.structs import replace
@@ -169,3 +169,13 @@ class Fedwire:
         async with self.bank.pool.acquire() as conn:
             report = await verify_bank(conn, market=self.bank.market, vault=self.bank.vault)
         assert report.is_clean, report.findings[:3]
+
+
+def file_of_a_payment(named, account_number, cents=5_00):
+    """What a file says that brings one payment to a bank of the usual settings."""
+    wire = SimulatedFed("061199992").payment(
+        named, datetime(2025, 6, 2, 13, tzinfo=UTC), date(2025, 6, 2),
+        account_number=account_number, amount=cents, sender_name="Acme",
+        sender_account_number=None, sender_routing_number=None,
+    )  # fmt: skip
+    return FedwireXml().write([wire], "incoming")

@@ -1,8 +1,9 @@
 """Files of Fedwire as they are dropped: all of one is booked or none, with line and reason."""
 
-from datetime import timedelta
+from datetime import date, timedelta
 
 import pytest
+from msgspec.structs import replace
 from tests.interfaces.inbound.fedwire import changed
 
 from billfold.adapters.fedwire_messages import FedwireXml
@@ -218,3 +219,22 @@ async def test_a_request_is_refused_for_what_never_arrived_or_another_amount(fed
     assert reason == f"no payment {UNKNOWN} arrived"
     await fedwire.drop("right.xml", asked)
     assert fedwire.taken("right.xml") == ["OPEN"]
+
+
+async def test_money_settles_on_days_of_fedwire_that_have_come_and_on_its_own_fedwire(
+    fedwire, holder
+):
+    paid = await fedwire.payment("one", await fedwire.account_of(holder))
+    days = {
+        date(2025, 6, 1): "Fedwire is closed on 2025-06-01",
+        date(2025, 7, 4): "Fedwire is closed on 2025-07-04",
+        date(2025, 6, 4): "2025-06-04 has not come",
+    }
+    for day, reason in days.items():
+        mistake = await the_only_mistake(fedwire, f"{day}.xml", changed(paid, settles_on=day))
+        assert mistake == (3, "IntrBkSttlmDt", reason)
+    real = replace(paid, header=replace(paid.header, environment="PROD"))
+    mistake = await the_only_mistake(fedwire, "real.xml", real)
+    assert mistake == (3, "BizSvc", "it is of PROD, the bank of TEST")
+    await fedwire.drop("late.xml", changed(paid, settles_on=date(2025, 5, 30)))
+    assert fedwire.taken("late.xml") == ["COMPLETED"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TypeVar
 
@@ -10,9 +11,11 @@ from lxml import etree
 
 from billfold.adapters.fedwire_messages.forms import (
     Element,
+    Form,
     Row,
     mistake_at,
     read_rows,
+    repeated_in,
     write_rows,
 )
 from billfold.adapters.fedwire_messages.tables import HEADER, LAYOUTS
@@ -28,6 +31,8 @@ from billfold.ports.fedwire import (
 _Struct = TypeVar("_Struct", bound=msgspec.Struct)
 
 _ISO = "urn:iso:std:iso:20022:tech:xsd:"
+_MISSING = re.compile(r"missing required field `(\w+)`")
+_PLACE = re.compile(r" - at `\$\.([\w.]+)`$")
 _HEADER_NAME = "head.001.001.03"
 _KINDS = {layout.envelope: kind for kind, layout in LAYOUTS.items()}
 
@@ -142,12 +147,48 @@ def _child(parent: Element, message_name: str, name: str) -> Element:
 
 def _read_struct(element: Element, rows: Sequence[Row], kind: type[_Struct]) -> _Struct:
     fields, mistakes = read_rows(element, rows)
+    mistakes += repeated_in(element)
     if mistakes:
         raise FedwireRefused(mistakes)
     try:
         return msgspec.convert({"type": _name_of(kind), **fields}, kind)
     except msgspec.ValidationError as error:
-        raise _refused(element, str(error)) from None
+        raise FedwireRefused([_explained(element, rows, str(error))]) from None
+
+
+def _explained(element: Element, rows: Sequence[Row], said: str) -> Mistake:
+    """Say at its element what does not keep to its pattern, its length or its limits."""
+    missing, place = _MISSING.search(said), _PLACE.search(said)
+    fields = place.group(1).split(".") if place else []
+    names = _names_of(rows, [*fields, missing.group(1)] if missing else fields)
+    here = _deepest(element, names)
+    if missing:
+        return Mistake(here.sourceline or 0, names[-1] if names else "", "is missing")
+    reason = said[: place.start()] if place else said
+    limits = reason.replace("Expected `int`", "cents").replace("Expected `str`", "a text")
+    return mistake_at(here, f"{(here.text or '').strip()!r} cannot be: expected {limits}")
+
+
+def _names_of(rows: Sequence[Row], fields: Sequence[str]) -> list[str]:
+    """The elements that hold a field of a field, from the outside in."""
+    names: list[str] = []
+    for field in fields:
+        row = next((each for each in rows if each.field == field), None)
+        if row is None:
+            break
+        names += row.path.split("/")
+        rows = () if isinstance(row.form, Form) else row.form
+    return names
+
+
+def _deepest(element: Element, names: Sequence[str]) -> Element:
+    """Go down by these names as far as they lead."""
+    for name in names:
+        child = element.find(f"{{{etree.QName(element).namespace}}}{name}")
+        if child is None:
+            break
+        element = child
+    return element
 
 
 def _refused(element: Element, reason: str) -> FedwireRefused:

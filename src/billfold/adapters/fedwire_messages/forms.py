@@ -13,6 +13,14 @@ from billfold.ports.fedwire import Mistake
 
 Element = etree._Element  # noqa: SLF001 - lxml gives its type no other name
 _CENTS = Decimal(100)
+_REPEATABLE = frozenset(
+    (
+        "AddtlInf", "AdrLine", "ChrgsInf", "CxlRsnInf", "CxlStsRsnInf", "InstrForCdtrAgt",
+        "InstrForNxtAgt", "Othr", "RfrdDocInf", "RgltryRptg", "RltdRmtInf", "RtrRsnInf",
+        "StsRsnInf", "Strd", "Ustrd",
+    )
+)  # fmt: skip
+"""Elements that ISO lets stand side by side. The first is read, and none moves money."""
 
 
 class Form(NamedTuple):
@@ -77,6 +85,16 @@ def paths_of(rows: Iterable[Row], above: tuple[str, ...] = ()) -> Iterator[tuple
             yield path
         else:
             yield from paths_of(row.form, path)
+
+
+def repeated_in(element: Element) -> Iterator[Mistake]:
+    """Yield what stands below an element twice and may stand there once: it says two things."""
+    for parent in element.iter():
+        seen: set[object] = set()
+        for child in parent:
+            if child.tag in seen and etree.QName(child).localname not in _REPEATABLE:
+                yield mistake_at(child, "stands there twice")
+            seen.add(child.tag)
 
 
 def mistake_at(element: Element, reason: str) -> Mistake:

@@ -15,6 +15,7 @@ ACCRUED_PER_CENT = 10_000 * 365
 """How many units of accrued fee make one cent."""
 
 _LONGEST_MONTH = timedelta(days=31)
+_ONE_DAY = timedelta(days=1)
 
 
 def accrue(value_cents: int, bps: int, days: int) -> int:
@@ -52,19 +53,12 @@ def accrual(
     the last close before it.
     """
     positions = list(positions)
-    calendars = market.calendars
-    total = value = 0
-    valued_on = None
-    day = after + timedelta(days=1)
+    total = 0
+    day = after + _ONE_DAY
     while day <= through:
-        priced_on = calendars.pricing_day(calendars.closes_at(day))
-        if priced_on != valued_on:
-            close = calendars.closes_at(priced_on)
-            value = cash_cents + sum(
-                cents_for(units, market.mark(market.bill(cusip), close))
-                for cusip, units in positions
-            )
-            valued_on = priced_on
+        value = cash_cents
+        for cusip, units in positions:
+            value += cents_for(units, market.closing_mark(cusip, day))
         total += accrue(value, bps, 1)
-        day += timedelta(days=1)
+        day += _ONE_DAY
     return total

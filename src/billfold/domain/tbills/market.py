@@ -70,6 +70,7 @@ class Market:
         self._maturity_instants: dict[date, datetime] = {}
         self._runs: dict[tuple[int, date], Bill] = {}
         self._strikes: dict[tuple[datetime, date], Strike] = {}
+        self._closes: dict[tuple[str, date], int] = {}
 
     @classmethod
     def packaged(cls, calendars: Calendars) -> Self:
@@ -179,6 +180,17 @@ class Market:
         if at >= self.matures_at(bill):
             return PRICE_PAR_MICROS
         return self.price_at(bill, self.tick_at(at))
+
+    def closing_mark(self, cusip: str, day: date) -> int:
+        """Return a bill's mark at the close of a day, or at the last one when it was closed."""
+        key = cusip, day
+        mark = self._closes.get(key)
+        if mark is None:
+            closes_at = self.calendars.closes_at
+            priced_on = self.calendars.pricing_day(closes_at(day))
+            mark = self.mark(self.bill(cusip), closes_at(priced_on))
+            _remember(self._closes, key, mark)
+        return mark
 
     def matures_at(self, bill: Bill) -> datetime:
         """Return 00:00 Eastern of the maturity date, from when the bill is worth par."""

@@ -9,7 +9,6 @@ from billfold.domain.wires.arriving import (
     came_back_by,
     details_of,
     remittance_of,
-    sender_of,
 )
 from billfold.domain.wires.messages import (
     Terms,
@@ -70,6 +69,5 @@ __all__ = [
     "remittance_of",
     "return_answer",
     "return_request",
-    "sender_of",
     "uetr_of",
 ]

@@ -7,8 +7,6 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.domain.counterparties.identifiers import compact
-from billfold.domain.counterparties.rules import Account
 from billfold.domain.wires.types import PAYMENT, RETURN, Arrived
 from billfold.ports.fedwire import CreditTransfer, PaymentReturn
 
@@ -63,11 +61,3 @@ def remittance_of(message: CreditTransfer) -> dict[str, Any]:
         "unstructured": [message.remittance] if message.remittance else [],
         "structured": {"end_to_end_identification": message.end_to_end_id},
     }
-
-
-def sender_of(message: CreditTransfer) -> Account | None:
-    """Return the account a payment came from, as far as it tells."""
-    bank, account = message.debtor_agent, message.debtor_account
-    told = bank.routing_number or bank.bic
-    number = None if account is None else account.number or account.iban
-    return Account(told.upper(), compact(number)) if told and number else None

@@ -30,6 +30,9 @@ _TWICE = "it is there twice"
 _CHANGED = "the command that left it said otherwise"
 _GONE = "a command left it, and it is not there"
 _UNBORN = "no command left it"
+_OWNER = """CASE c.kind WHEN 'AssignFromSuspense' THEN (c.outcome->>'owner_id')::uuid
+                  ELSE c.customer_id END"""
+"""Whose row it is. What the house assigns is its owner's."""
 
 
 class Proved(NamedTuple):
@@ -67,7 +70,9 @@ TABLES = (
         "t.customer_id <> (SELECT house_customer_id FROM bank)",
     ),
     Proved(
-        "wire", "wire_id", ("SendWire", "ReceiveMoney", "TakeBackWire", "PayBackWire"), _of_wire
+        "wire", "wire_id",
+        ("SendWire", "ReceiveMoney", "TakeBackWire", "PayBackWire", "AssignFromSuspense"),
+        _of_wire,
     ),
     Proved(
         "wire_message", "message_id", ("SendWire", "ReceiveMoney", "PayBackWire"),
@@ -119,9 +124,8 @@ def _sql(proved: Proved) -> str:
     return f"""
       WITH said AS (
         SELECT customer_id, id, array_agg(proof) AS said
-          FROM (SELECT c.customer_id, p.key AS id, p.value AS proof,
-                       rank() OVER (PARTITION BY c.customer_id, p.key ORDER BY c.version DESC)
-                         AS place
+          FROM (SELECT {_OWNER} AS customer_id, p.key AS id, p.value AS proof,
+                       rank() OVER (PARTITION BY {_OWNER}, p.key ORDER BY c.version DESC) AS place
                   FROM command c, json_each_text(c.outcome->'proves'->'{proved.table}') p
                  WHERE c.accepted AND c.kind IN ({kinds})) last
          WHERE place = 1 GROUP BY customer_id, id)

@@ -38,7 +38,11 @@ from billfold.interfaces.cli import (
 from billfold.interfaces.cli.ground import CannotGoOn, Ground
 from billfold.interfaces.cli.shown import complain, example
 from billfold.kit.errors import BillfoldError, InvalidInput
+from billfold.kit.problems import PROBLEMS
 from billfold.kit.setting_mistakes import SettingsError
+
+_OF_THE_BANK = 500
+"""From this status on the caller cannot help it."""
 
 _GROUPS = {
     "ach": ach.app,
@@ -117,8 +121,14 @@ def run(ground: Ground, *more: Callable[..., None], arguments: Sequence[str] | N
         for error in wrong.errors:
             complain(f"{'.'.join(map(str, error.loc))}: {error.msg}")
     except BillfoldError as error:
-        complain(f"{error.detail} ({error.code})", "See `billfold doctor`.")
+        complain(f"{error.detail} ({error.code})", _remedy(error))
     return 1
+
+
+def _remedy(error: BillfoldError) -> str:
+    """What to do next: what the register says of a refusal, and of what is broken its doctor."""
+    known = PROBLEMS.get(error.code)
+    return known.remedy if known and known.status < _OF_THE_BANK else "See `billfold doctor`."
 
 
 def _about(

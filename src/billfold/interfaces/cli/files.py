@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 from uuid import UUID
 
@@ -9,9 +10,10 @@ import msgspec
 import typer
 
 from billfold.domain import rails
-from billfold.interfaces.cli.ground import Ground, ground_of
+from billfold.interfaces.cli.ground import CannotGoOn, Ground, ground_of
 from billfold.interfaces.cli.opened import with_bank
 from billfold.interfaces.cli.shown import console, done, eastern, example, pairs, say, table
+from billfold.kit.errors import NotFound
 
 if TYPE_CHECKING:
     from billfold.domain.rails import RailFile
@@ -22,6 +24,8 @@ app = typer.Typer(
     help="Show files for and from the rails, and take those that have arrived.",
     epilog=example("billfold files list"),
 )
+_RAILS = ("ACH", "WIRE")
+_STATES = ("MADE", "HANDED", "ARRIVED", "TAKEN", "REFUSED")
 
 
 @app.command("list", epilog=example("billfold files list --rail WIRE --state REFUSED"))
@@ -37,7 +41,12 @@ def list_(
     async def work(bank: Bank) -> list[RailFile]:
         return await rails.list_files(bank.pool, rail=_upper(rail), state=_upper(state))
 
+    _expect_known("--rail", rail, _RAILS)
+    _expect_known("--state", state, _STATES)
     files = with_bank(ground_of(ctx), work)
+    if not files:
+        done("There are no such files.")
+        return
     columns = ("file", "rail", "way", "name", "state", "bytes>", "since")
     rows = [
         (f.file_id, f.rail, f.direction, f.name, f.state, f.size_bytes, eastern(f.created_at))
@@ -56,7 +65,12 @@ def show(
     """Show a file and its report: for a refused one the lines and the reasons."""
 
     async def work(bank: Bank) -> tuple[RailFile, bytes]:
-        file = await rails.find_file(bank.pool, file_id)
+        try:
+            file = await rails.find_file(bank.pool, file_id)
+        except NotFound:
+            raise CannotGoOn(
+                "No file has this id.", "`billfold files list` shows their ids."
+            ) from None
         return file, await rails.read_content(bank.pool, file_id)
 
     file, said = with_bank(ground_of(ctx), work)
@@ -85,6 +99,11 @@ def take(ctx: typer.Context) -> None:
     ground: Ground = ground_of(ctx)
     taken = with_bank(ground, ground.take_files)
     done(f"{taken} files were looked at." if taken else "No file has arrived.")
+
+
+def _expect_known(option: str, text: str | None, known: Sequence[str]) -> None:
+    if text is not None and text.upper() not in known:
+        raise typer.BadParameter(f"is one of {', '.join(known)}", param_hint=option)
 
 
 def _upper(text: str | None) -> str | None:

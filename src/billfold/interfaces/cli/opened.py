@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from billfold.interfaces.cli.ground import Ground
 from billfold.kit.db import create_pool
+from billfold.kit.logs import configure_logs
 
 if TYPE_CHECKING:
     from billfold.engine.bank import Bank
@@ -19,6 +20,7 @@ Result = TypeVar("Result")
 def with_bank(ground: Ground, work: Callable[[Bank], Awaitable[Result]]) -> Result:
     """Open the bank, do the work, close it. Starts the embedded database when nobody has."""
     settings = ground.settings()
+    configure_logs("ERROR")  # a command says itself what came of it
     with ground.database(settings, _quiet) as database:
 
         async def run() -> Result:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
@@ -11,7 +13,10 @@ from rich.table import Table
 
 from billfold.kit.dates import ET
 
-console = Console(highlight=False)
+_WIDTH_OF_A_PIPE = 200
+"""Columns when no terminal shows them: what is broken over lines cannot be searched."""
+_watched = sys.stdout.isatty() or "COLUMNS" in os.environ
+console = Console(highlight=False, width=None if _watched else _WIDTH_OF_A_PIPE)
 errors = Console(stderr=True, highlight=False)
 
 
@@ -40,9 +45,10 @@ def complain(wrong: str, next_step: str = "") -> None:
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Table:
     """Return a table; columns whose name ends with `>` are aligned to the right."""
     made = Table(title=title or None, title_justify="left", header_style="bold")
-    for column in columns:
+    for nth, column in enumerate(columns):
         right = column.endswith(">")
-        made.add_column(column.rstrip(">"), justify="right" if right else "left")
+        # The first names the row: what is broken over two lines cannot be copied.
+        made.add_column(column.rstrip(">"), justify="right" if right else "left", no_wrap=nth == 0)
     for row in rows:
         made.add_row(*(escape(str(cell)) for cell in row))
     return made

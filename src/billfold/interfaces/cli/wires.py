@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Annotated
 from uuid import UUID
 
@@ -24,7 +25,20 @@ app = typer.Typer(
 )
 
 WireId = Annotated[UUID, typer.Argument(help="The wire's id.")]
-Reason = Annotated[str, typer.Option(help="A code of ISO 20022.")]
+
+
+def _code(text: str) -> str:
+    code = text.upper()
+    if _CODE.fullmatch(code) is None:
+        raise typer.BadParameter("is a code of ISO 20022: four letters or digits, such as DUPL")
+    return code
+
+
+_CODE = re.compile("[A-Z0-9]{4}")
+_STATUSES = ("OPEN", "ACCEPTED", "REFUSED")
+Reason = Annotated[
+    str, typer.Option(help="A code of ISO 20022, such as DUPL.", parser=_code, metavar="CODE")
+]
 _ID = "5d0c2a4e-8f00-8000-8000-0000000000e1"
 
 
@@ -38,11 +52,17 @@ def list_cases(
     async def work(bank: Bank) -> list[CaseRow]:
         return await cases.list_cases(bank.pool, status=status.upper() if status else None)
 
+    if status is not None and status.upper() not in _STATUSES:
+        raise typer.BadParameter(f"is one of {', '.join(_STATUSES)}", param_hint="--status")
+    found = with_bank(ground_of(ctx), work)
+    if not found:
+        done("Nobody asks for a wire.")
+        return
     columns = ("wire", "direction", "case", "status", "reason", "since")
     rows = [
         (each.wire_id, each.direction, each.case_id, each.status, each.reason,
          eastern(each.opened_at))
-        for each in with_bank(ground_of(ctx), work)
+        for each in found
     ]  # fmt: skip
     console.print(table("", columns, rows))
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
 from typing import NamedTuple
 
 from billfold.domain.wires import INCOMING, OUTGOING
 from billfold.domain.wires.arrivals import KnownWire
 from billfold.domain.wires.queue import Sent
+from billfold.kit.calendars import Calendars
 from billfold.ports.fedwire import (
     CreditTransfer,
     Mistake,
@@ -31,6 +33,9 @@ class Known(NamedTuple):
     """What the bank knows of the messages that the file's messages are about."""
 
     routing_number: str
+    environment: str
+    calendars: Calendars
+    today: date
     arrived: Mapping[str, str]
     sent: Mapping[str, Sent]
     payments: Mapping[tuple[str, str], KnownWire]
@@ -87,6 +92,10 @@ def _wrong(wire: Wire, known: Known) -> Iterator[tuple[str, str]]:
     message = wire.message
     if message.receiver != known.routing_number:
         yield "InstdAgt", f"it is for {message.receiver}, not for {known.routing_number}"
+    if wire.header.environment != known.environment:
+        yield "BizSvc", f"it is of {wire.header.environment}, the bank of {known.environment}"
+    if isinstance(message, CreditTransfer | PaymentReturn):
+        yield from _day(message.settles_on, known)
     if isinstance(message, PaymentStatus):
         yield from _status(message, known)
     elif isinstance(message, PaymentReturn):
@@ -95,6 +104,14 @@ def _wrong(wire: Wire, known: Known) -> Iterator[tuple[str, str]]:
         yield from _request(message, known)
     elif isinstance(message, ReturnAnswer) and message.case_id not in known.open_cases:
         yield "Id", f"no case {message.case_id} of ours is open"
+
+
+def _day(day: date, known: Known) -> Iterator[tuple[str, str]]:
+    """Money settles on a day of Fedwire; the next one begins in the evening before it."""
+    if not known.calendars.is_fed_day(day):
+        yield "IntrBkSttlmDt", f"Fedwire is closed on {day}"
+    elif day > known.calendars.next_fed_day(known.today):
+        yield "IntrBkSttlmDt", f"{day} has not come"
 
 
 def _status(message: PaymentStatus, known: Known) -> Iterator[tuple[str, str]]:

@@ -18,9 +18,11 @@ import structlog
 
 from billfold.domain import rails, suspense
 from billfold.domain.wires import arrivals, cases, queue
+from billfold.engine.wire_messages import environment_of
 from billfold.interfaces.inbound.wire_booking import Booked, book
 from billfold.interfaces.inbound.wire_checks import Known, Lines, mistakes_in, numbers_of
 from billfold.interfaces.inbound.wire_suspense import return_id
+from billfold.kit.dates import et_date
 from billfold.kit.ids import command_id, derive
 from billfold.ports.fedwire import (
     FedwireFiles,
@@ -146,6 +148,9 @@ async def _known(bank: Bank, file_id: UUID, numbers: Sequence[str], lines: Lines
     answers = [m.case_id for m in messages if isinstance(m, ReturnAnswer)]
     return Known(
         routing_number=bank.settings.bank_routing_number,
+        environment=environment_of(bank.settings),
+        calendars=bank.calendars,
+        today=et_date(await bank.now()),
         arrived=await arrivals.find_arrived(bank.pool, numbers, file_id),
         sent=await queue.find_sent(bank.pool, statuses),
         payments=await _find_payments(bank, about),

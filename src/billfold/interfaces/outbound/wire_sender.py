@@ -16,7 +16,7 @@ import structlog
 
 from billfold.domain import rails, wires
 from billfold.domain.wires import queue
-from billfold.engine.wire_messages import fedwire_day, message_of
+from billfold.engine.wire_messages import environment_of, fedwire_day, message_of
 from billfold.flows.wire_moves import SubmitWire
 from billfold.kit.errors import BillfoldError
 from billfold.kit.ids import command_id, derive
@@ -142,6 +142,6 @@ def header_of(bank: Bank, message: Message, number: str, now: datetime) -> Heade
         receiver=SYSTEM,
         business_id=number,
         message_name=str(type(message).__struct_config__.tag),
-        environment="PROD" if bank.settings.is_production else "TEST",
+        environment=environment_of(bank.settings),
         created_at=now,
     )

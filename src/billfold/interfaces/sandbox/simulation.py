@@ -39,9 +39,19 @@ class WireWorld(Protocol):
         """Let a wire settle, or be rejected for a code. Refuses: wire-not-processing."""
 
     async def give_back(
-        self, bank: Bank, customer_id: UUID, wire_id: UUID, reason: str, information: str
+        self,
+        bank: Bank,
+        customer_id: UUID,
+        wire_id: UUID,
+        reason: str,
+        information: str,
+        charges: int = 0,
     ) -> None:
-        """Let a wire of ours come back. Refuses: wire-not-completed, wire-already-returned."""
+        """Let a wire of ours come back, less charges of the banks on its way.
+
+        Refuses: wire-not-completed, wire-already-returned. Raises InvalidInput when the charges
+        are all of it.
+        """
 
     async def ask_for(self, bank: Bank, customer_id: UUID, wire_id: UUID, reason: str) -> None:
         """Let the sender of a wire ask for it. Refuses: wire-not-completed."""

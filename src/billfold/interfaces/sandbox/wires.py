@@ -17,8 +17,9 @@ from billfold.interfaces.sandbox.simulation import SIMULATED, TheSimulation
 
 Code = Annotated[
     str,
-    msgspec.Meta(pattern="^[A-Z0-9]{4}$", description="A code of ISO 20022, such as AC04."),
+    msgspec.Meta(pattern="^[A-Z0-9]{4}$", description="a code of ISO 20022, such as AC04"),
 ]
+MOST_CENTS = 999_999_999_999
 Words = Annotated[str, msgspec.Meta(min_length=1, max_length=105)]
 
 
@@ -33,10 +34,11 @@ class Rejection(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class Returned(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """Why the wire comes back."""
+    """Why the wire comes back, and what the banks on its way keep of it, in cents."""
 
     reason: Code = "AC04"
     information: Words = "Returned by the receiving bank"
+    charges_usdc: Annotated[int, msgspec.Meta(ge=0, le=MOST_CENTS)] = 0
 
 
 class Request(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -111,7 +113,9 @@ async def give_back(
 ) -> Response[None]:
     """Let a COMPLETED wire of ours come back (pacs.004), as a wire of the type RETURN."""
     owner, own_id = await caller.wire(bank, ids_in.path_uuid("wire_id", wire_id))
-    await simulation.wires.give_back(bank, owner, own_id, data.reason, data.information)
+    await simulation.wires.give_back(
+        bank, owner, own_id, data.reason, data.information, data.charges_usdc
+    )
     return nothing()
 
 

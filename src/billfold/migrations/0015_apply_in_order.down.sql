@@ -1,0 +1,1 @@
+ALTER FUNCTION ledger_apply RESET enable_hashagg;
