@@ -120,10 +120,11 @@ def a_collection_settles():
     return world.moved()
 
 
-def come_back(world, anna, code, cents=70_000_00):
+def come_back(world, anna, code, cents=70_000_00, *, direction=None):
+    sent_as = world.books[anna].seen[ACH_ID].direction
     return world.do(
-        ReturnAch, anna, ach_id=ACH_ID, code=code, amount=cents, trace="021000020000001",
-        arrived_at=world.now,
+        ReturnAch, anna, ach_id=ACH_ID, code=code, direction=direction or sent_as, amount=cents,
+        trace="021000020000001", arrived_at=world.now,
     )  # fmt: skip
 
 

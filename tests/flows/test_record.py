@@ -85,8 +85,8 @@ class Witness(Teller):
         self.do(SendAch, ach_ids=both, looks_at=both)
         self.do(CountAchSettled, ach_ids=both[:1], looks_at=both)
         self.do(
-            ReturnAch, ach_id=both[1], code="R03", amount=10_00, trace="1", looks_at=both,
-            arrived_at=self.bank.now,
+            ReturnAch, ach_id=both[1], code="R03", direction="CREDIT", amount=10_00, trace="1",
+            looks_at=both, arrived_at=self.bank.now,
         )  # fmt: skip
 
     def payee(self):

@@ -53,6 +53,13 @@ def test_a_return_of_another_amount_is_not_accepted():
     assert come_back(world, anna, "R03", 1)["code"] == "R69"
 
 
+def test_a_return_of_the_other_direction_is_not_accepted():
+    world, anna, _ = sent("CREDIT")
+    legs = len(world.books[anna].draft.legs)
+    assert come_back(world, anna, "R03", direction="DEBIT")["code"] == "R69"
+    assert len(world.books[anna].draft.legs) == legs
+
+
 def test_a_return_of_what_was_never_sent_is_not_accepted():
     world, anna, _ = sent("CREDIT", "APPROVED")
     assert come_back(world, anna, "R03")["code"] == "R69"

@@ -1,11 +1,14 @@
 """Money comes and goes by ACH: told over HTTP and in the files of the network alone."""
 
 import json
+from datetime import date
 
 import pytest
 from tests.interfaces.payees import ach as an_account
 
 from billfold.adapters.nacha_files import read_file, write_file
+from billfold.domain.clearing import RAILS
+from billfold.interfaces.cli.clearing import explain
 from billfold.ports.ach_network import Return
 
 
@@ -78,6 +81,14 @@ async def books(town):
     return Bookkeeper(town, customer, pocket)
 
 
+async def nothing_is_left(town):
+    """All has settled: the rails hold nothing, and the bank proves itself."""
+    await town.prove()
+    shown = await explain(town.bank)
+    assert [(shown.unexplained(rail), shown.explained(rail)) for rail in RAILS] == [(0, 0)] * 2
+    assert {rail: cents for rail, cents in shown.held.items() if cents} == {}
+
+
 async def test_a_payroll_goes_out_with_two_returns_and_a_change(town, books):
     wages = {"sec_code": "PPD", "company_entry_description": "PAYROLL"}
     good, gone, shut, rich = [
@@ -131,6 +142,52 @@ async def test_a_payroll_goes_out_with_two_returns_and_a_change(town, books):
         query="filter[status]=FAILED&direction=CREDIT",
     )
     assert {each["id"] for each in failed["items"]} == {paid[1]["id"], paid[2]["id"]}
+    await town.advance(business_days=1)
+    await nothing_is_left(town)
+
+
+async def test_what_is_asked_on_a_friday_evening_before_a_holiday_goes_after_it(town, books):
+    await town.advance(seconds=(88 * 24 + 10) * 3600)  # to Friday 29 August, 19:00
+    payee = await books.payee()
+    pulled = await books.collect(payee, 500_00)
+    paid, large = await books.pay(payee, 1_000_00), await books.pay(payee, 30_000_00)
+    asked = (pulled, paid, large)
+    assert [each["effective_date"] for each in asked] == ["2025-09-02", "2025-09-03", "2025-09-04"]
+
+    async def states():
+        return [(await books.now(each))["status"] for each in asked]
+
+    await town.advance(seconds=(2 * 24 + 20) * 3600)  # to Monday 15:00: Labor Day
+    assert await states() == ["APPROVED"] * 3
+    assert books.files() == []
+    await town.advance(seconds=20 * 3600)  # to Tuesday 11:00
+    assert await states() == ["IN_TRANSIT", "APPROVED", "APPROVED"]
+    await town.advance(seconds=24 * 3600)
+    assert await states() == ["IN_TRANSIT", "IN_TRANSIT", "APPROVED"]
+    await town.advance(seconds=24 * 3600)  # to Thursday 11:00: 2:15 has passed
+    assert await states() == ["PROCESSED", "IN_TRANSIT", "IN_TRANSIT"]
+    marks = [(batch.effective_on, batch.descriptive_date)
+             for file in books.files() for batch in file.batches]  # fmt: skip
+    assert marks[:2] == [(date(2025, 9, 2), "SD1300"), (date(2025, 9, 3), "SD1300")]
+    await town.advance(business_days=3)
+    assert await states() == ["PROCESSED"] * 3
+    assert [batch.effective_on for batch in books.files()[2].batches] == [date(2025, 9, 4)]
+    await nothing_is_left(town)
+
+
+async def test_a_pocket_does_not_close_while_entries_of_it_are_under_way(town, books):
+    payee = await books.payee()
+    other = await town.pocket(books.customer, name="Spare")
+    path = f"/api/v1/service-accounts/{other}/ach-originating/"
+    asked = {"counterparty_id": payee, "direction": "DEBIT", "amount_usdc": 50_00}
+    made = await town.post(path, asked, status=200)
+    closing = {"status": "CLOSED", "closure_reason": "USER_INSTIGATED"}
+    refused = await town.patch(f"/api/v2/customers/{books.customer}/pockets/{other}/", closing,
+                               status=422)  # fmt: skip
+    assert refused["code"] == "pocket-not-empty"
+    assert "ACH entry" in refused["detail"]
+    await books.move(made, "cancel")
+    await town.patch(f"/api/v2/customers/{books.customer}/pockets/{other}/", closing)
     await town.prove()
 
 
@@ -190,6 +247,8 @@ async def test_what_is_asked_wrongly_is_refused_by_its_field(town, books):
     for fields, field in (
         ({"sec_code": "CCD"}, "company_entry_description"),
         ({"company_entry_description": "much too long"}, "company_entry_description"),
+        ({"company_entry_description": "Reversal"}, "company_entry_description"),
+        ({"company_entry_description": "PURCHASE"}, "company_entry_description"),
         ({"sec_code": "TEL"}, "sec_code"),
         ({"payment_related_information": ["x" * 81]}, "payment_related_information"),
         ({"payment_related_information": ["a", "b"]}, "payment_related_information"),

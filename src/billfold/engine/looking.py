@@ -10,6 +10,8 @@ from billfold.domain import ach, activity, counterparties, custody, documents, s
 from billfold.domain.wires.reads import look_up as look_up_wires
 from billfold.flows.adjust import CorrectBooking
 from billfold.flows.command import Command
+from billfold.flows.customers import CloseCustomer
+from billfold.flows.pockets import UpdatePocket
 from billfold.flows.send_wire import SendWire
 from billfold.flows.suspense import AssignFromSuspense, ReturnFromSuspense
 from billfold.flows.transfer_bills import EndDelivery
@@ -31,10 +33,12 @@ PAYERS: frozenset[type[Command]] = frozenset({SendWire, TransferOnUs})
 """Commands that look at whom they pay, and at nothing else."""
 SELDOM: dict[type[Command], Look] = {
     AssignFromSuspense: suspense.look_up,
+    CloseCustomer: ach.look_up_under_way,
     CorrectBooking: activity.look_up,
     DecideVerification: documents.look_up,
     EndDelivery: custody.look_up,
     ReturnFromSuspense: suspense.look_up,
+    UpdatePocket: ach.look_up_under_way,
 }
 """What only these commands look at, and payments need not wait for."""
 

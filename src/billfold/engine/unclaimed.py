@@ -25,6 +25,15 @@ if TYPE_CHECKING:
     from billfold.kit.calendars import Calendars
 
 UNCLAIMED = "ach.unclaimed"
+OUR_CUSTOMERS = (
+    "It is money of our own customer whose Pocket is closed. "
+    "Book it to another portal of his: billfold suspense assign."
+)
+OUR_RETURN = (
+    "The other bank refuses our return of it. Settle that with the bank, or book it to whom it "
+    "was for: billfold suspense assign."
+)
+"""Why money stays in suspense that no entry can send back."""
 GOES_BACK = time(12)
 """When it goes back (ET), on the banking day after it came: a return code's time is two days."""
 
@@ -32,7 +41,7 @@ GOES_BACK = time(12)
 class Unclaimed(NamedTuple):
     """An ACH payment that reached nobody. Amount in cents.
 
-    `details` holds its `answer`, the entry that sends it back, if any.
+    `details` holds its `answer`, the entry that sends it back, or why it `stays`.
     """
 
     item_id: UUID

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from billfold.flows.command import Books, Command, Context, Outcome, book_of
 from billfold.flows.draft import as_json
 from billfold.flows.owing import owes
+from billfold.flows.pockets import ach_under_way
 from billfold.flows.portals import close_portals
 from billfold.kit.dates import et_date
 from billfold.kit.errors import Refused
+
+if TYPE_CHECKING:
+    from billfold.flows.book import Book
 
 
 class UpdateCustomer(Command, frozen=True, kw_only=True):
@@ -19,7 +23,7 @@ class UpdateCustomer(Command, frozen=True, kw_only=True):
 
 
 class CloseCustomer(Command, frozen=True, kw_only=True):
-    """Close the customer's account with all its pockets."""
+    """Close the customer's account with all its pockets. Looks at the customer's ACH entries."""
 
     reason: str
 
@@ -39,14 +43,7 @@ def close_customer(books: Books, cmd: CloseCustomer, ctx: Context) -> Outcome:
     book = book_of(books, cmd.customers[0])
     if book.account_status not in {"OPEN", "PENDING"}:
         raise Refused("customer-not-open", f"The customer is {book.account_status}.")
-    if any(p.lots or p.cash.balance for p in book.pockets.values()):
-        raise Refused("customer-has-balance", "Every pocket must be empty first.")
-    if any(owes(p) for p in book.pockets.values()):
-        raise Refused("customer-has-balance", "What is owed to the bank must be paid in first.")
-    if any(p.settles_after(et_date(ctx.now)) for p in book.pockets.values()):
-        raise Refused("customer-has-balance", "Every trade must have settled first.")
-    if any(t.to_pocket_id is None for t in book.pending.values()):
-        raise Refused("customer-has-balance", "Bills are on their way to another custodian.")
+    _must_be_empty(book, ctx)
     for pocket in book.pockets.values():
         if pocket.status != "CLOSED":
             close_portals(book, pocket.pocket_id, ctx)
@@ -57,3 +54,17 @@ def close_customer(books: Books, cmd: CloseCustomer, ctx: Context) -> Outcome:
     book.set_account_status("CLOSED")
     book.change("customer", book.customer_id, closed_at=ctx.now, closure_reason=cmd.reason)
     return {"customer_id": str(book.customer_id)}
+
+
+def _must_be_empty(book: Book, ctx: Context) -> None:
+    """Nothing lies in the Pockets, is owed, or is on its way. Raises Refused."""
+    if any(p.lots or p.cash.balance for p in book.pockets.values()):
+        raise Refused("customer-has-balance", "Every pocket must be empty first.")
+    if any(owes(p) for p in book.pockets.values()):
+        raise Refused("customer-has-balance", "What is owed to the bank must be paid in first.")
+    if any(p.settles_after(et_date(ctx.now)) for p in book.pockets.values()):
+        raise Refused("customer-has-balance", "Every trade must have settled first.")
+    if any(t.to_pocket_id is None for t in book.pending.values()):
+        raise Refused("customer-has-balance", "Bills are on their way to another custodian.")
+    if ach_under_way(book):
+        raise Refused("customer-has-balance", "ACH entries are still under way.")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from billfold.domain import tbills
+from billfold.domain.ach.rules import AchEntry
 from billfold.flows.command import Books, Command, Context, Outcome, book_of
 from billfold.flows.day_end import ONE_DAY
 from billfold.flows.holdings import PocketBook
@@ -31,7 +32,10 @@ class OpenPocket(Command, frozen=True, kw_only=True):
 
 
 class UpdatePocket(Command, frozen=True, kw_only=True):
-    """Change what is given; `keep_reinvestment` tells None from not given."""
+    """Change what is given; `keep_reinvestment` tells None from not given.
+
+    One that closes looks at the Pocket, and so sees what is under way by ACH.
+    """
 
     pocket_id: UUID
     name: str | None = None
@@ -131,6 +135,12 @@ def pocket_of(book: Book, pocket_id: UUID) -> PocketBook:
     return pocket
 
 
+def ach_under_way(book: Book) -> list[AchEntry]:
+    """Return the customer's ACH entries that wait to be sent or to collect, of those seen."""
+    seen = book.seen.values()
+    return [each for each in seen if isinstance(each, AchEntry) and each.is_under_way]
+
+
 def _must_be_sold(*terms: int | None) -> None:
     """A pocket whose bills nobody sells could never take money in. Raises NotFound."""
     for weeks in terms:
@@ -157,6 +167,8 @@ def _close(book: Book, pocket: PocketBook, reason: str, ctx: Context) -> None:
         )
     if any(t.touches(pocket.pocket_id) for t in book.pending.values()):
         raise Refused("pocket-not-empty", "A transfer of the pocket is still pending.")
+    if any(entry.pocket_id == pocket.pocket_id for entry in ach_under_way(book)):
+        raise Refused("pocket-not-empty", "An ACH entry of the pocket is still under way.")
     others = (p for p in book.pockets.values() if p is not pocket and p.status == "OPEN")
     if next(others, None) is None:
         raise Refused("last-open-pocket", "A customer keeps at least one open pocket.")

@@ -28,12 +28,16 @@ _LIVE = frozenset({"IN_TRANSIT", "PROCESSED"})
 
 
 class ReturnAch(Command, frozen=True, kw_only=True):
-    """An entry that we sent comes back. Looks at it. `trace` is the return's own number."""
+    """An entry that we sent comes back. Looks at it. `trace` is the return's own number.
+
+    `direction` is that of the entry as the return's transaction code says it.
+    """
 
     needs_names: ClassVar[bool] = False
 
     ach_id: UUID
     code: str
+    direction: str
     amount: int
     trace: str
     arrived_at: datetime
@@ -92,7 +96,8 @@ def _objection(entry: AchEntry, cmd: ReturnAch, ctx: Context) -> str | None:
     """Return the code of a return that is not accepted, None for one that is."""
     if entry.status == "FAILED":
         return AGAIN
-    if entry.status not in _LIVE or entry.amount != cmd.amount:
+    told = (cmd.direction, cmd.amount)
+    if entry.status not in _LIVE or (entry.direction, entry.amount) != told:
         return NOT_OURS
     if entry.settles_at is None:
         return None

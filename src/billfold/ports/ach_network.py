@@ -183,6 +183,9 @@ class AchFormat(Protocol):
         believed.
         """
 
+    def plain(self, raw: bytes) -> bytes:
+        """Return the file as it is known again: carriers change the ends of lines."""
+
     def writer(self, head: AchFile) -> AchWriter:
         """Begin a file; `head` has no batches."""
 

@@ -17,7 +17,7 @@ from tests.adapters.nacha_files.files import (
 )
 
 from billfold.adapters.nacha_files import read_file, read_lines, write_file
-from billfold.ports.ach_network import AchFile, FileRefused, Line, Payment
+from billfold.ports.ach_network import AchFile, FileRefused, Line, Mistake, Payment
 
 PAYROLL = a_file(
     a_batch(an_entry(1), an_entry(2, addenda=(Payment("THANKS"),))),
@@ -97,6 +97,7 @@ WRONG: dict[str, tuple[Change, int, str]] = {
     "another bank in the control": (_put(6, 87, "9"), 6, "originating bank"),
     "a class that does not fit": (_put(7, 2, "220"), 9, "service class 220"),
     "a batch number twice": (_put(7, 94, "1"), 9, "batch number"),
+    "a class we do not take": (_put(2, 51, "IAT"), 2, "no class of entries"),
     "a date that is none": (_put(2, 70, "261131"), 2, "date as YYMMDD"),
     "a time that is none": (_put(1, 30, "2460"), 1, "time as HHMM"),
     "no date of the file": (_put(1, 24, "000000"), 1, "creation date is missing"),
@@ -109,7 +110,7 @@ WRONG: dict[str, tuple[Change, int, str]] = {
     "a batch within a batch": (lambda lines: lines.insert(3, lines[1]), 4, "no control"),
     "a batch without control": (lambda lines: lines.pop(8), 9, "inside a batch"),
     "something after the end": (lambda lines: lines.append(lines[2]), 11, "no filler"),
-    "half a block": (lambda lines: lines.append("9" * 94), 0, "whole blocks"),
+    "half a block": (lambda lines: lines.append("9" * 94), 11, "whole blocks"),
 }
 
 
@@ -143,6 +144,15 @@ def test_every_mistake_of_a_file_is_told_at_once() -> None:
 def test_a_file_cut_anywhere_is_refused(at: int) -> None:
     with pytest.raises(FileRefused):
         read_file(write_file(PAYROLL)[:at])
+
+
+def test_a_file_cut_off_says_after_which_line() -> None:
+    with pytest.raises(FileRefused) as refused:
+        read_file("\n".join(LINES[:4]).encode())
+
+    assert refused.value.mistakes == (
+        Mistake(4, None, "ends without a file control: it is cut off"),
+    )
 
 
 @settings(max_examples=50)

@@ -6,8 +6,10 @@ import achkit
 import pytest
 from hypothesis import given, settings
 from tests.adapters.nacha_files.files import (
+    BANK,
     FORWARD,
     a_batch,
+    a_change,
     a_file,
     a_return,
     an_entry,
@@ -47,6 +49,34 @@ def test_an_independent_reader_finds_every_file_valid_and_reads_the_same(file: A
     assert _amounts(achkit.parse(text)) == [
         (entry.code, entry.amount) for batch in file.batches for entry in batch.entries
     ]
+
+
+def test_an_independent_reader_reads_returns_and_changes_as_we_do() -> None:
+    back = (
+        an_entry(1, code="21", addenda=(a_return(),)),
+        an_entry(2, code="36", amount=77, addenda=(a_return(reason="R10"),)),
+    )
+    told = an_entry(1, code="21", amount=0, addenda=(a_change(),))
+    change = a_batch(told, number=2, entry_class="COR")
+    text = write_file(a_file(a_batch(*back), change, a_batch(an_entry(5), number=3))).decode()
+
+    # It leaves the amounts of returns out of the totals, and finds nothing else.
+    assert {each["code"] for each in achkit.validate(text)["errors"]} <= _ITS_OWN_TOTALS
+    parsed = achkit.parse(text)
+    assert _amounts(parsed) == [("21", 151_000), ("36", 77), ("21", 0), ("22", 151_000)]
+    infos = [
+        (addenda["type"], addenda["info"][:18])
+        for batch in parsed["batches"]
+        for entry in batch["entries"]
+        for addenda in entry["addenda"]
+    ]
+    assert infos == [
+        ("99", f"R01{BANK}0000007"), ("99", f"R10{BANK}0000007"), ("98", f"C01{BANK}0000007"),
+    ]  # fmt: skip
+    assert achkit.validate(write_file(a_file(a_batch(told, entry_class="COR"))).decode())["ok"]
+
+
+_ITS_OWN_TOTALS = {"BAD_BATCH_DEBIT", "BAD_BATCH_CREDIT", "BAD_FILE_DEBIT", "BAD_FILE_CREDIT"}
 
 
 def _amounts(parsed: dict[str, Any]) -> list[tuple[str, int]]:

@@ -178,8 +178,11 @@ async def test_the_same_content_is_refused_under_any_name(bank, new_holder, room
     await room.put("one.ach", content)
     assert room.report("one.ach")["taken"] == 1
     legs = await room.legs()
-    for name in ("two.ach", "one.ach"):
-        await room.put(name, content)
+    raw = write_file(content)
+    again = (("two.ach", raw), ("one.ach", raw), ("dos.ach", raw.replace(b"\n", b"\r\n")),
+             ("tape.ach", raw.replace(b"\n", b"")))  # fmt: skip
+    for name, sent in again:
+        await room.put(name, sent)
         told = room.report(name, refused=True)["mistakes"][0]["reason"]
         assert told == "The same content arrived as one.ach on 2025-06-02."
     assert await room.legs() == legs

@@ -7,7 +7,7 @@ entry is wanted: it takes all of a file or none of it. A file passes through lin
 
 from collections.abc import Iterator
 
-from billfold.adapters.nacha_files.reading import read_file, read_head, read_lines
+from billfold.adapters.nacha_files.reading import plain, read_file, read_head, read_lines
 from billfold.adapters.nacha_files.writing import NachaWriter, as_text, write_file
 from billfold.ports.ach_network import AchFile, Line
 
@@ -24,6 +24,10 @@ class NachaFiles:
     def lines(self, raw: bytes) -> Iterator[Line]:
         """Yield every entry of a file. Raises FileRefused at the end when anything was wrong."""
         return read_lines(raw)
+
+    def plain(self, raw: bytes) -> bytes:
+        """Return the same file with a line feed after every line, whatever its lines ended in."""
+        return plain(raw)
 
     def writer(self, head: AchFile) -> NachaWriter:
         """Begin a file; `head` has no batches."""

@@ -30,6 +30,13 @@ from billfold.ports.ach_network import (
 
 _ONE_ADDENDA = frozenset({"CCD", "PPD", "WEB", "COR"})
 _CODES = frozenset(f"{kind}{what}" for kind in "2345" for what in "1234678") | {"55", "56"}
+_CLASSES = frozenset(
+    {
+        "ACK", "ARC", "ATX", "BOC", "CCD", "CIE", "COR", "CTX", "DNE", "ENR", "MTE", "POP", "POS",
+        "PPD", "RCK", "SHR", "TEL", "TRC", "TRX", "WEB", "XCK",
+    }
+)  # fmt: skip
+"""Standard entry classes whose entries stand as an entry's table says; those of IAT do not."""
 _LAST_OF_ASCII = 0x7F
 _ADDENDA = {"05": layout.PAYMENT, "98": layout.CHANGE, "99": layout.RETURN}
 
@@ -70,6 +77,15 @@ def read_head(raw: bytes) -> AchFile:
     if reader.mistakes or reader.header is None:
         raise FileRefused(reader.mistakes or [Mistake(1, None, "is no file header")])
     return _file_of(reader.header)
+
+
+def plain(raw: bytes) -> bytes:
+    """Return the same file with a line feed after every line, whatever its lines ended in."""
+    if b"\n" not in raw and raw and len(raw) % layout.WIDTH == 0:
+        starts = range(0, len(raw), layout.WIDTH)
+        return b"".join(raw[at : at + layout.WIDTH] + b"\n" for at in starts)
+    told = raw.replace(b"\r\n", b"\n")
+    return told if told.endswith(b"\n") or not told else told + b"\n"
 
 
 def _texts_of(raw: bytes) -> Iterator[str]:
@@ -130,7 +146,7 @@ class _Reader:
 
     def end(self) -> None:
         """See that the file is whole."""
-        lines, self._line = self._line, 0
+        lines = self._line
         if self._control is None:
             self._wrong("ends without a file control: it is cut off")
         elif lines % layout.BLOCK:
@@ -165,6 +181,8 @@ class _Reader:
             self._wrong("is a batch header, and the batch before it has no control")
         self._batch, self._entry = self._read(layout.BATCH_HEADER, line) or {}, None
         self._told_batch = _batch_of(self._batch) if self._batch else None
+        if self._batch and self._batch["entry_class"] not in _CLASSES:
+            self._wrong(f"{self._batch['entry_class']} is no class of entries we take", (51, 53))
         self._tally, self._last_trace = Tally(), ""
 
     def _take_entry(self, line: str) -> None:

@@ -11,6 +11,7 @@ from billfold.domain.ach.reads import (
     list_originations,
     list_to_review,
     look_up,
+    look_up_under_way,
     read_history,
 )
 from billfold.domain.ach.rules import (
@@ -75,6 +76,7 @@ __all__ = [
     "list_originations",
     "list_to_review",
     "look_up",
+    "look_up_under_way",
     "may_present_again",
     "next_deadline",
     "read_history",

@@ -23,6 +23,13 @@ UNION ALL
 {_SELECT} WHERE customer_id = ANY($1::uuid[]) AND reverses_id = ANY($2::uuid[])
    AND reverses_id IS NOT NULL AND status NOT IN ('REJECTED', 'CANCELLED')
 """
+_UNDER_WAY = f"""
+SELECT DISTINCT ON (customer_id, pocket_id) {", ".join(COLUMNS)} FROM ach_entry
+ WHERE customer_id = ANY($1::uuid[]) AND way = 'ORIGINATION' AND pocket_id IS NOT NULL
+   AND (status IN ('PENDING', 'APPROVED')
+        OR (status = 'IN_TRANSIT' AND direction = 'DEBIT' AND journal_no IS NULL))
+ ORDER BY customer_id, pocket_id
+"""  # noqa: S608
 _GET = f"{_SELECT} WHERE customer_id = $1 AND ach_id = $2 AND way = 'ORIGINATION'"
 _BY_TRACES = f"""{_SELECT}
  WHERE trace_number = ANY($1::text[]) AND way = 'ORIGINATION' ORDER BY created_at"""
@@ -52,6 +59,15 @@ async def look_up(
 ) -> list[tuple[UUID, UUID, Any]]:
     """Return the entries among these ids, and what reverses them, as (customer, id, entry)."""
     rows = await conn.fetch(_LOOK, customer_ids, ids)
+    return [(row["customer_id"], row["ach_id"], AchEntry(**row)) for row in rows]
+
+
+async def look_up_under_way(
+    conn: Connection, customer_ids: Sequence[UUID], ids: Sequence[UUID]
+) -> list[tuple[UUID, UUID, Any]]:
+    """Return an entry of every Pocket in which one has not gone or not collected yet."""
+    del ids
+    rows = await conn.fetch(_UNDER_WAY, customer_ids)
     return [(row["customer_id"], row["ach_id"], AchEntry(**row)) for row in rows]
 
 

@@ -65,6 +65,13 @@ class AchEntry(msgspec.Struct, frozen=True, kw_only=True):
     updated_at: datetime
 
     @property
+    def is_under_way(self) -> bool:
+        """Whether it waits to be sent, or to bring what it collects."""
+        if self.status in {"PENDING", "APPROVED"}:
+            return True
+        return self.status == "IN_TRANSIT" and self.direction == DEBIT and self.journal_no is None
+
+    @property
     def pays_out(self) -> bool:
         """Whether the entry takes money from the pocket: a credit sent, a debit received."""
         return (self.direction == CREDIT) == (self.way == ORIGINATION)

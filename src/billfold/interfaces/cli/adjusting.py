@@ -31,8 +31,16 @@ MOST_CENTS = 999_999_999_999
 _POCKET = "5d0c2a4e-8f00-8000-8000-0000000000e1"
 _CALLER = "operator"
 
+
+def _cents(text: str) -> int:
+    """Read cents; 25.00 would be taken for 25 of them."""
+    if not (text.isascii() and text.isdigit() and 0 < int(text) <= MOST_CENTS):
+        raise typer.BadParameter("is a whole number of cents: $25.00 are 2500")
+    return int(text)
+
+
 PocketId = Annotated[UUID, typer.Argument(help="The Pocket's id.")]
-Cents = Annotated[int, typer.Argument(help="In cents.", min=1, max=MOST_CENTS)]
+Cents = Annotated[int, typer.Argument(help="In cents: $25.00 are 2500.", parser=_cents)]
 Why = Annotated[str, typer.Option(help="What the customer reads.")]
 Key = Annotated[
     UUID | None,

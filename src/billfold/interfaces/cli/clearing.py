@@ -57,7 +57,7 @@ def clearing(
     ] = False,
 ) -> None:
     """Explain the clearing accounts: what each rail holds, and what settles when."""
-    shown = with_bank(ground_of(ctx), _explain)
+    shown = with_bank(ground_of(ctx), explain)
     _show(shown)
     if payments:
         _show_payments(shown.payments)
@@ -73,7 +73,8 @@ def clearing(
 _OPEN_DAY = "SELECT business_date FROM head WHERE customer_id = $1"
 
 
-async def _explain(bank: Bank) -> Explained:
+async def explain(bank: Bank) -> Explained:
+    """Return what lies on the rails and what explains it, at one moment."""
     house = house_id(bank.seed)
     ever = Span(DAWN, et_instant(DAWN, 0), DUSK, et_instant(DUSK, 0))
     async with bank.pool.acquire() as conn, conn.transaction(isolation="repeatable_read"):

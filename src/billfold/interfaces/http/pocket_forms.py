@@ -64,6 +64,7 @@ def change_of(call: Call, owner: UUID, pocket_id: UUID, data: ChangePocket) -> U
         else None,
         keep_reinvestment=keeps,
         close_for=data.closure_reason if data.status else None,
+        looks_at=(pocket_id,) if data.status else (),
     )
 
 

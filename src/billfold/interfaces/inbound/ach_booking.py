@@ -19,9 +19,10 @@ import msgspec
 from billfold.domain import ach, agenda, suspense
 from billfold.domain.ach import AchEntry, Answered, Incoming, files
 from billfold.domain.agenda import Appointment
+from billfold.domain.suspense import STAYS
 from billfold.engine.due_work import house_id
 from billfold.engine.many import AT_ONCE, submit_many
-from billfold.engine.unclaimed import Unclaimed, hold_unclaimed
+from billfold.engine.unclaimed import OUR_CUSTOMERS, OUR_RETURN, Unclaimed, hold_unclaimed
 from billfold.flows.originate_ach import WINDOW, window_at
 from billfold.flows.receive_ach import NO_ACCOUNT, ReceiveAch
 from billfold.flows.return_ach import NOT_OURS, NoteAchChange, ReturnAch
@@ -143,7 +144,7 @@ class Booking:
             self.told.sent_back += 1
             self.told.name(line, "SENT_BACK", NO_ACCOUNT)
             return
-        self._hold(line, incoming.direction, "There is no account of this number.", told)
+        self._hold(line, "There is no account of this number.", told, NO_ACCOUNT)
 
     # -- of ours, coming back ------------------------------------------------------------
 
@@ -163,8 +164,9 @@ class Booking:
             commands.append(
                 ReturnAch(
                     caller="ach-file", key=self._key(line), customers=(entry.customer_id,),
-                    ach_id=entry.ach_id, code=returned.reason, amount=line.entry.amount,
-                    trace=line.entry.trace, arrived_at=self._arrived_at,
+                    ach_id=entry.ach_id, code=returned.reason,
+                    direction=_direction(line), amount=line.entry.amount, trace=line.entry.trace,
+                    arrived_at=self._arrived_at,
                     looks_at=(entry.ach_id,),
                 )
             )  # fmt: skip
@@ -183,18 +185,19 @@ class Booking:
         self.told.name(line, "RETURNED", returned.reason)
         entry = ours[returned.original_trace]
         if outcome["status"] == "NO_POCKET":
-            self._hold(line, "CREDIT", "The pocket it was paid from is closed.", None)
+            why = "The pocket it was paid from is closed."
+            self._hold(line, why, OUR_CUSTOMERS)
         if entry.pocket_id is None:
             await fail_verification(self._bank, entry, returned.reason)
 
     def _object(self, line: Line, returned: Return, code: str) -> None:
         """Hold the money of a return that does not hold, and send it back with a reason."""
-        direction = "DEBIT" if line.entry.is_debit else "CREDIT"
-        told = None
-        if returned.reason not in DISHONOURED:
-            told = _dishonoured(line, returned, code)
         why = f"A return under {returned.reason} that fits no payment ({code})."
-        self._hold(line, direction, why, told, code=code)
+        if returned.reason in DISHONOURED:
+            why = f"Our return was refused under {returned.reason}."
+            self._hold(line, why, OUR_RETURN, returned.reason)
+        else:
+            self._hold(line, why, _dishonoured(line, returned, code), code)
 
     # -- changes -------------------------------------------------------------------------
 
@@ -256,9 +259,8 @@ class Booking:
         async for _, answer in submit_many(self._bank, commands):
             yield next(at), answer
 
-    def _hold(
-        self, line: Line, direction: str, why: str, told: Answered | None, code: str | None = None
-    ) -> None:
+    def _hold(self, line: Line, why: str, how: Answered | str, code: str | None = None) -> None:
+        """Let the house hold it: it goes back by this answer, or stays for this reason."""
         incoming = incoming_of(line)
         details = {
             "company_name": incoming.company,
@@ -268,12 +270,16 @@ class Booking:
             "ach_direction": ach.RECEIVING,
             "account_number": incoming.account_number,
             "description": incoming.purpose,
-            "answer": None if told is None else msgspec.to_builtins(told),
+            **({STAYS: how} if isinstance(how, str) else {"answer": msgspec.to_builtins(how)}),
         }
         item_id = command_id("ach-unclaimed", self._key(line))
-        self._held.append(Unclaimed(item_id, direction, line.entry.amount, why, details))
+        self._held.append(Unclaimed(item_id, _direction(line), line.entry.amount, why, details))
         self.told.held += 1
-        self.told.name(line, "HELD", code or (told.reason if told else None))
+        self.told.name(line, "HELD", code)
+
+
+def _direction(line: Line) -> str:
+    return ach.DEBIT if line.entry.is_debit else ach.CREDIT
 
 
 def _next_lot(lines: Iterator[Line]) -> list[Line]:

@@ -66,9 +66,10 @@ class AchGate:
 
     async def admit(self, bank: Bank, name: str) -> RailFile | None:
         """Keep a file and return it; one whose content was there before is put away."""
-        content = await bank.rails.ach.read(name)
-        if content is None:
+        raw = await bank.rails.ach.read(name)
+        if raw is None:
             return None
+        content = self._spelling.plain(raw)
         file_id = command_id("ach-arrived", f"{name}:{sha256(content).hexdigest()}")
         try:
             file = await rails.keep_arrived(

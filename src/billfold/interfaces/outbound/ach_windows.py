@@ -19,8 +19,9 @@ from billfold.domain import agenda, rails
 from billfold.domain.ach import CREDIT, DEBIT, answered_at, files, next_deadline
 from billfold.domain.ach.files import Numbered
 from billfold.domain.agenda import Appointment
+from billfold.domain.suspense import STAYS
 from billfold.engine.many import submit_many
-from billfold.engine.unclaimed import Unclaimed, hold_unclaimed
+from billfold.engine.unclaimed import OUR_CUSTOMERS, Unclaimed, hold_unclaimed
 from billfold.flows.collect_ach import CollectAch
 from billfold.flows.originate_ach import WINDOW, window_at
 from billfold.flows.send_ach import CountAchSettled, SendAch
@@ -120,7 +121,8 @@ async def collect(bank: Bank, at: Appointment) -> None:
     async for command, answer in submit_many(bank, commands):
         if answer.outcome["status"] == "NO_POCKET":
             item_id, amount = command.looks_at[0], answer.outcome["amount"]
-            lost = Unclaimed(item_id, CREDIT, amount, "The pocket was closed.", {})
+            why, told = "The Pocket was closed.", {STAYS: OUR_CUSTOMERS}
+            lost = Unclaimed(item_id, CREDIT, amount, why, told)
             await hold_unclaimed(bank, [lost])
 
 

@@ -116,7 +116,9 @@ async def update_customer(
         if row.customer_id == caller.own_customer_id:
             raise Refused("forbidden", "Your own account is not closed like a customer's.")
         reason = _closure(data, changes)
-        await bank.engine.submit(CloseCustomer(**fields, reason=reason))
+        await bank.engine.submit(
+            CloseCustomer(**fields, reason=reason, looks_at=(row.customer_id,))
+        )
     elif changes:
         profile = customers.merged_profile(msgspec.json.decode(row.profile), changes)
         await bank.engine.submit(UpdateCustomer(**fields, profile=profile))

@@ -21,6 +21,22 @@ Description = Annotated[str, msgspec.Meta(pattern=r"^[ a-zA-Z0-9]{1,10}$")]
 _DEFAULTS = {ach.DEBIT: "Funding TX", ach.CREDIT: "Release TX"}
 
 
+_OURS = frozenset({"REVERSAL", "RETRY PYMT", "ACCTVERIFY"})
+"""What the network wants certain entries to be called; the bank makes those itself."""
+_GOES = {"PAYROLL": ach.CREDIT, "PURCHASE": ach.DEBIT}
+
+
+def _wrong_about(told: str, direction: str) -> str | None:
+    """Return why an entry of this direction may not be called so (Nacha, section 2.5)."""
+    if not told:
+        return "is blank"
+    if told in _OURS:
+        return f"{told} is what the bank calls entries that it makes itself"
+    if _GOES.get(told, direction) != direction:
+        return f"{told} is the name of a {_GOES[told]}"
+    return None
+
+
 class CreateAch(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """A payment to a counterparty (CREDIT), or a collection from it (DEBIT)."""
 
@@ -39,8 +55,9 @@ class CreateAch(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
             raise InvalidInput.at(
                 "body", "company_entry_description", msg="is required for CCD", kind="missing"
             )
-        if told is not None and not told.strip():
-            raise InvalidInput.at("body", "company_entry_description", msg="is blank")
+        wrong = None if told is None else _wrong_about(told.strip().upper(), self.direction)
+        if wrong is not None:
+            raise InvalidInput.at("body", "company_entry_description", msg=wrong)
         return told or _DEFAULTS[self.direction]
 
 
@@ -64,7 +81,7 @@ class AchOrigination(msgspec.Struct, kw_only=True):
     reason: str | None
     time_created: datetime
     updated_at: datetime
-    object_type: Literal["AchOrigination"] = "AchOrigination"
+    object_type: Literal["ACHResponse"] = "ACHResponse"
 
 
 def render_origination(entry: AchEntry) -> AchOrigination:
