@@ -1,6 +1,8 @@
 """Files are kept under names that say nothing, and come back as they were."""
 
+import os
 import stat
+from datetime import UTC, datetime
 
 import pytest
 
@@ -47,12 +49,28 @@ async def test_a_file_that_was_changed_is_not_handed_out(folder) -> None:
         await LocalFiles(folder).fetch(kept)
 
 
+async def test_what_is_old_is_listed_with_what_was_never_finished(folder) -> None:
+    files = LocalFiles(folder)
+    old, young = await files.keep(b"old"), await files.keep(b"young")
+    unfinished = folder / old.key[:2] / f"{old.key}.part"
+    unfinished.write_bytes(b"half")
+    for path in (folder / old.key[:2] / old.key, unfinished):
+        os.utime(path, (0, 0))
+
+    listed = await files.list_kept(datetime(2025, 1, 1, tzinfo=UTC))
+    assert listed == [old.key, f"{old.key}.part"]
+
+    for key in listed:
+        await files.discard(key)
+    assert await files.list_kept(datetime.max.replace(tzinfo=UTC)) == [young.key]
+
+
 async def test_a_discarded_file_is_gone_and_may_be_discarded_again(folder) -> None:
     files = LocalFiles(folder)
     kept = await files.keep(b"old")
 
-    await files.discard(kept)
-    await files.discard(kept)
+    await files.discard(kept.key)
+    await files.discard(kept.key)
 
     with pytest.raises(FileLost):
         await files.fetch(kept)

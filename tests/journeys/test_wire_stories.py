@@ -167,8 +167,8 @@ async def test_a_wire_for_a_closed_portal_goes_back(sender):
     late = {"account_number": portal["account_number"], "amount_usdc": 7_00, "sender_name": "Acme"}
     await town.post("/api/v1/sandbox/wire/", late, status=202)
     await town.advance(seconds=60)
-    (found,) = (await town.get("/api/v1/wires/", query="direction=INCOMING&limit=1"))["items"]
-    assert (found["status"], found["amount"]["value"]) == ("REJECTED", 7_00)
+    came = (await town.get("/api/v1/wires/", query="direction=INCOMING"))["items"]
+    assert ("REJECTED", 7_00) in {(each["status"], each["amount"]["value"]) for each in came}
     assert "<Cd>AC04</Cd>" in sender.last_file()
     await town.expect_settled()
 

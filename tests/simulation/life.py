@@ -10,6 +10,8 @@ from typing import Any
 from uuid import UUID
 
 import msgspec
+from tests.simulation import banking
+from tests.simulation.banking import BANKING
 from tests.simulation.operating import CALLER, OPERATING, learn
 
 from billfold.engine.due_work import house_id
@@ -39,7 +41,7 @@ class WalkTo(msgspec.Struct, frozen=True):
 class Life:
     """Draws one step after the other; `outcomes` counts what became of them."""
 
-    def __init__(self, bank, seed, *, customers=60):
+    def __init__(self, bank, seed, *, customers=60, files=True):
         self.bank = bank
         self.random = Random(seed)
         self.wanted = customers
@@ -53,6 +55,9 @@ class Life:
         self.given = []
         self.doomed = []
         self.leaving = []
+        self.wires = []
+        self.entries = []
+        self.files = files
         self.count = 0
         self.outcomes = {}
         self._kinds, self._weights = zip(*_KINDS, strict=True)
@@ -78,7 +83,7 @@ class Life:
             return self._enrol()
         while True:
             (kind,) = self.random.choices(self._kinds, self._weights)
-            step = OPERATING[kind](self) if kind in OPERATING else getattr(self, kind)()
+            step = ASIDE[kind](self) if kind in ASIDE else getattr(self, kind)()
             if step is not None:
                 return step
 
@@ -115,6 +120,7 @@ class Life:
             self.waiting.append((step, UUID(outcome["transfer_id"])))
         else:
             learn(self, step, outcome)
+            banking.learn(self, step, outcome)
 
     # -- commands -------------------------------------------------------------------------
 
@@ -347,6 +353,7 @@ class Life:
         return max(1, self._worth(place) * self.random.randint(50, 105) // 100)
 
 
+ASIDE = OPERATING | BANKING
 LATEST = et_instant(date(2026, 5, 1), 0)
 _KINDS = (
     ("deposit", 22), ("pay", 34), ("pay_from_small", 5), ("move", 8), ("move_bills", 6),
@@ -355,5 +362,7 @@ _KINDS = (
     ("thaw", 0.8), ("open_portal", 0.5), ("close_portal", 0.3), ("profile", 0.5), ("link", 0.5),
     ("unlink", 0.5), ("hold", 0.8), ("give_back", 0.6), ("give", 1), ("correct", 0.6),
     ("bills_come", 0.4), ("bills_go", 0.8),
+    ("wire", 1.5), ("wire_goes_on", 2), ("originate", 1.5), ("entry_goes_on", 3),
+    ("entry_arrives", 1),
     ("repeat", 4), ("reuse_key", 1.5), ("minutes", 3), ("to_morning", 0.7), ("week", 0.06),
 )  # fmt: skip

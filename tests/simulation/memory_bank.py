@@ -13,6 +13,8 @@ from uuid import UUID
 import msgspec
 
 from billfold.domain.activity import HouseBooking
+from billfold.domain.wires import COLUMNS as WIRE_COLUMNS
+from billfold.domain.wires import SeenWire, WireRow
 from billfold.engine.batch import Engine
 from billfold.engine.due_work import house_id
 from billfold.engine.write import _forge_head, settle_books
@@ -117,6 +119,7 @@ class Seen:
         """Take over what flows showed to those after them, and the bookings of the house."""
         known = self._all[book.customer_id]
         known |= book.seen
+        self._learn_wires(known, book)
         kinds = {row[1]: row[2] for row in book.draft.journals}
         for row in book.draft.activities:
             if row[7] in {"FEE", "CREDIT", "GENERIC"}:
@@ -125,6 +128,19 @@ class Seen:
                     row[4], row[1], row[2], kinds[row[2]], row[7], row[8], row[9],
                     told.get("cause"), is_corrected=False,
                 )  # fmt: skip
+
+    def _learn_wires(self, known, book):
+        """Wires as their rows stand now, and which of them has come back."""
+        for row in book.draft.wires:
+            wire = WireRow(**dict(zip(WIRE_COLUMNS, row, strict=True)))
+            known[wire.wire_id] = SeenWire(wire, returned=False, stands_in=wire.journal_no)
+            if wire.original_wire_id is not None:
+                original = known[wire.original_wire_id]
+                known[wire.original_wire_id] = original._replace(returned=True)
+        for table, key, columns in book.draft.updates:
+            if table == "wire":
+                seen = known[key]
+                known[key] = seen._replace(row=msgspec.structs.replace(seen.row, **columns))
 
 
 class MemoryBank:

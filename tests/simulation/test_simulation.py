@@ -71,7 +71,7 @@ def test_everything_stays_whole_when_a_bank_lives_through_a_hundred_thousand_ste
     )
     assert {row[2] for row in life.bank.tables["journals"]} == {
         "adjustment", "clearing", "custody", "deposit",
-        "fee", "invest", "maturity", "on_us", "settlement",
+        "ach", "fee", "invest", "maturity", "on_us", "payment", "return", "settlement",
         "suspense",
     }  # fmt: skip
     kinds = {row[6] for row in life.bank.tables["trades"]}
@@ -81,6 +81,7 @@ def test_everything_stays_whole_when_a_bank_lives_through_a_hundred_thousand_ste
 
 
 async def test_postgres_agrees_to_the_last_hash_when_it_lives_the_same_steps(life, market_dsn):
+    life.files = False
     lived = [life.step() for _ in range(THROUGH_POSTGRES)]
     bank = await open_bank(market_dsn)
     bank.engine.terms = TERMS

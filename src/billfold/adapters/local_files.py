@@ -6,11 +6,13 @@ import asyncio
 import hashlib
 import os
 import secrets
+from datetime import datetime
 from pathlib import Path
 
 from billfold.ports.files import FileLost, StoredFile
 
 _KEY_BYTES = 20
+_UNFINISHED = ".part"
 _KEY = frozenset("0123456789abcdef")
 
 
@@ -40,9 +42,14 @@ class LocalFiles:
             raise FileLost(reason)
         return content
 
-    async def discard(self, file: StoredFile) -> None:
+    async def list_kept(self, before: datetime) -> list[str]:
+        """Return the names of what was last written before this instant, unfinished or not."""
+        return await asyncio.to_thread(self._list, before.timestamp())
+
+    async def discard(self, key: str) -> None:
         """Keep it no longer. A file that is gone already is no error."""
-        await asyncio.to_thread(self._path(file.key).unlink, missing_ok=True)
+        path = self._path(key.removesuffix(_UNFINISHED))
+        await asyncio.to_thread((path.parent / key).unlink, missing_ok=True)
 
     def _path(self, key: str) -> Path:
         """Return where a file is: in one of 256 folders. Raises FileLost for what is no key."""
@@ -51,10 +58,19 @@ class LocalFiles:
             raise FileLost(reason)
         return self._folder / key[:2] / key
 
+    def _list(self, before: float) -> list[str]:
+        if not self._folder.is_dir():
+            return []
+        found = []
+        for place in self._folder.iterdir():
+            with os.scandir(place) as files:
+                found += [each.name for each in files if each.stat().st_mtime < before]
+        return sorted(found)
+
     def _write(self, path: Path, content: bytes) -> None:
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         path.parent.mkdir(mode=0o700, exist_ok=True)
-        unfinished = path.with_suffix(".part")
+        unfinished = path.with_suffix(_UNFINISHED)
         with os.fdopen(os.open(unfinished, os.O_WRONLY | os.O_CREAT, 0o600), "wb") as out:
             out.write(content)
             out.flush()

@@ -102,6 +102,8 @@ class Engine:
 
     async def start(self) -> None:
         """Open the lanes."""
+        # The first customer of the day does not wait for the holidays of a year to be looked up.
+        self._context(wall_now())
         self._tasks = [asyncio.create_task(self._lane()) for _ in range(self._lanes)]
 
     async def stop(self) -> None:

@@ -1,20 +1,24 @@
-"""What has outlived its use is removed, a little at a time: keys, tokens, counters of requests."""
+"""What has outlived its use is removed, a little at a time: keys, tokens, counters, lost files."""
 
 from __future__ import annotations
 
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+from billfold.domain import documents
 from billfold.domain.identity import purge_identity
 from billfold.domain.oauth import purge_oauth
 
 if TYPE_CHECKING:
     from billfold.kit.db import Pool
+    from billfold.ports.files import FileStore
 
 AT_ONCE = 5_000
 """How many rows of one table are removed in one statement."""
 KEYS_LAST = timedelta(hours=24)
 """How long an idempotency key is remembered, in wall time."""
+FILES_LAST = timedelta(days=7)
+"""How long a file is kept that no document names: an upload that was cut off, or was replaced."""
 WINDOWS_LAST = timedelta(minutes=30)
 """How long counters are kept; those of failed logins are read for a quarter of an hour."""
 
@@ -41,3 +45,17 @@ async def purge(pool: Pool, wall: datetime) -> dict[str, int]:
         answer = await pool.execute(statement, wall - life, AT_ONCE)
         removed[table] = int(answer.split()[-1])
     return removed
+
+
+async def sweep_files(pool: Pool, files: FileStore, wall: datetime) -> int:
+    """Discard files that no document names, once they are old; return how many.
+
+    A file is kept before its document is written down, so a young one may still get its row.
+    """
+    old = await files.list_kept(wall - FILES_LAST)
+    lost = []
+    for start in range(0, len(old), AT_ONCE):
+        lost += await documents.find_unnamed(pool, old[start : start + AT_ONCE])
+    for key in lost:
+        await files.discard(key)
+    return len(lost)

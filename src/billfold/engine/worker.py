@@ -19,7 +19,7 @@ import structlog
 from billfold.engine.agenda import keep_appointments
 from billfold.engine.due_work import DUE_WORK_LOCK, catch_up_due
 from billfold.engine.house_day import close_house_days
-from billfold.engine.purge import AT_ONCE, purge
+from billfold.engine.purge import AT_ONCE, purge, sweep_files
 from billfold.kit.clock import monotonic, wall_now
 from billfold.kit.errors import BillfoldError
 
@@ -31,6 +31,7 @@ log = structlog.get_logger(__name__)
 PAUSE_SECONDS = 0.5
 """How long a worker rests after a round in which there was nothing to do."""
 PURGE_SECONDS = 60.0
+SWEEP_SECONDS = 6 * 3600.0
 
 Errand = Callable[["Bank"], Awaitable[int]]
 """Something that may be waiting: does a few and returns how many."""
@@ -44,6 +45,7 @@ class Worker:
         self._errands = errands
         self._pause_seconds = pause_seconds
         self._purge_at = 0.0
+        self._sweep_at = monotonic() + PURGE_SECONDS
 
     async def run(self, stop: asyncio.Event) -> None:
         """Work until `stop` is set. A database that is away is waited for.
@@ -83,6 +85,9 @@ class Worker:
             if max(removed.values()) < AT_ONCE:
                 self._purge_at = monotonic() + PURGE_SECONDS
             done += sum(removed.values())
+        if monotonic() >= self._sweep_at:
+            done += await sweep_files(self._bank.pool, self._bank.files, wall_now())
+            self._sweep_at = monotonic() + SWEEP_SECONDS
         return done
 
     async def _due_work(self) -> int:

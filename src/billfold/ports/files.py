@@ -4,6 +4,7 @@ A file is bytes and nothing more. What it is called, whose it is and what it pro
 the tables; the store knows it by a name that says nothing.
 """
 
+from datetime import datetime
 from enum import StrEnum
 from typing import Protocol
 
@@ -39,7 +40,10 @@ class FileStore(Protocol):
     async def fetch(self, file: StoredFile) -> bytes:
         """Return the file as it was kept. Raises FileLost."""
 
-    async def discard(self, file: StoredFile) -> None:
+    async def list_kept(self, before: datetime) -> list[str]:
+        """Return the names of what was last written before this instant, unfinished or not."""
+
+    async def discard(self, key: str) -> None:
         """Keep it no longer. A file that is gone already is no error."""
 
 

@@ -19,6 +19,7 @@ __all__ = ["app", "bank", "desk", "desks", "funded", "manager", "other", "world"
 DAMAGES = {
     "its hash is of something else": "UPDATE transfer_request SET content_hash = sha256('x')",
     "it was approved by fewer than it needs": "UPDATE review SET voided_at = now()",
+    "the audit log knows of nobody who said so": "UPDATE review SET decision = 'DENIED'",
     "it is about the reviewer's own request": "UPDATE transfer_request q SET user_id = v.user_id "
     "FROM review v WHERE v.request_id = q.request_id",
     "it carries out what nobody approved": "UPDATE transfer_request SET status = 'DENIED'",

@@ -59,4 +59,4 @@ def test_bad_usage_is_answered_with_what_to_do_next(billfold, founded):
     assert (status, "ACH, WIRE" in said) == (2, True), said
     status, said = billfold("files", "list", "--state", "LOST")
     assert (status, "TAKEN, REFUSED" in said) == (2, True), said
-    assert "Usage: billfold files" in billfold("files")[1]
+    assert "files [OPTIONS] COMMAND" in billfold("files")[1]

@@ -137,7 +137,11 @@ async def test_what_comes_back_to_a_closed_pocket_does_not_go_again_but_to_its_o
 
 
 async def test_a_wire_is_rejected_and_held_when_its_pocket_has_been_closed(fedwire, holder):
+    await fedwire.drop("in.xml", await fedwire.payment("one", await fedwire.account_of(holder)))
+    (arrived,) = await fedwire.wires(holder)
     wire_id, second = await _closed_after_a_wire(fedwire, holder)
+    with pytest.raises(Refused, match="pocket is closed"):
+        await wire_cases.pay_back(fedwire.bank, arrived.wire_id, "FOCR")
     await fedwire.drop("no.xml", await fedwire.status(wire_id, "AC04"))
     assert (await fedwire.wire(holder, wire_id)).status == "REJECTED"
     (item,) = await fedwire.held()

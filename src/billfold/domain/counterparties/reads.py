@@ -128,7 +128,7 @@ async def list_in_review(conn: Connection | Pool, limit: int) -> list[Counterpar
 
 
 async def look_up(
-    conn: Connection, customer_ids: Sequence[UUID], ids: Sequence[UUID]
+    conn: Connection | Pool, customer_ids: Sequence[UUID], ids: Sequence[UUID]
 ) -> list[tuple[UUID, UUID, Any]]:
     """Return those of these ids that are counterparties of these customers, as flows see them."""
     rows = await conn.fetch(_LOOK_UP, customer_ids, ids)

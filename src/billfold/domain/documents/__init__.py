@@ -5,6 +5,7 @@ a review is decided by a flow. Never opens a file.
 """
 
 from billfold.domain.documents.reads import (
+    find_unnamed,
     get_document,
     list_documents,
     list_in_review,
@@ -28,6 +29,7 @@ __all__ = [
     "check_file",
     "decide",
     "file_name_in",
+    "find_unnamed",
     "get_document",
     "largest_bytes",
     "list_documents",

@@ -19,6 +19,10 @@ _SOME = f"SELECT {COLUMNS} FROM document WHERE customer_id = $1 AND document_id 
 _ANY = f"SELECT {COLUMNS} FROM document WHERE document_id = $1"  # noqa: S608
 _LOOK_UP = f"""SELECT {COLUMNS} FROM document
  WHERE customer_id = ANY($1::uuid[]) AND document_id = ANY($2::uuid[])"""  # noqa: S608
+_UNNAMED = """
+SELECT key FROM unnest($1::text[]) AS key
+ WHERE NOT EXISTS (SELECT 1 FROM document d WHERE d.file_key = key)
+"""
 _IN_REVIEW = f"""
 SELECT {COLUMNS} FROM document d
  WHERE status = 'PENDING_REVIEW' AND NOT EXISTS (
@@ -60,3 +64,8 @@ async def look_up(
     """Return those of these ids that are documents of these customers, for flows to see."""
     rows = await conn.fetch(_LOOK_UP, customer_ids, ids)
     return [(row["customer_id"], row["document_id"], DocumentRow(*row)) for row in rows]
+
+
+async def find_unnamed(conn: Connection | Pool, keys: Sequence[str]) -> list[str]:
+    """Return those of these names of files that no document has."""
+    return [row["key"] for row in await conn.fetch(_UNNAMED, keys)]

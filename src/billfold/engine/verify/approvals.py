@@ -40,6 +40,14 @@ SELECT v.customer_id, v.request_id, v.review_no
     ON q.customer_id = v.customer_id AND q.request_id = v.request_id AND q.user_id = v.user_id
  ORDER BY 1, 2, 3 LIMIT 100
 """
+_UNHEARD = """
+SELECT v.customer_id, v.request_id, v.review_no FROM review v
+ WHERE NOT EXISTS (SELECT 1 FROM audit_entry a
+                    WHERE a.customer_id = v.customer_id AND a.resource_id = v.request_id::text
+                      AND a.member_id = v.member_id AND a.outcome = 'SUCCESS'
+                      AND split_part(a.action, '.', 2) = lower(v.decision))
+ ORDER BY 1, 2, 3 LIMIT 100
+"""
 _UNASKED = """
 SELECT c.customer_id, c.command_id
   FROM command c LEFT JOIN transfer_request q
@@ -61,6 +69,7 @@ _QUERIES = (
         for table in _TABLES
     ),
     Query("reviews", "review", "it is about the reviewer's own request", _ITSELF),
+    Query("unheard", "review", "the audit log knows of nobody who said so", _UNHEARD),
     Query("unapproved", "command", "it carries out what nobody approved", _UNASKED),
 )  # fmt: skip
 

@@ -26,6 +26,7 @@ from billfold.interfaces.http.pages import PAGES, reference_pages
 from billfold.interfaces.http.signatures import plain_signatures
 from billfold.interfaces.http.webhook_calls import webhooks_of
 from billfold.interfaces.partner_api.login import LoginDesk
+from billfold.interfaces.partner_api.peers import Peers
 from billfold.kit.settings import Settings
 
 _TITLE = "Partner API"
@@ -39,7 +40,7 @@ _DESCRIPTION = (
     "A request may be sent again under its key: it does not run twice, and the first answer comes "
     "back for 24 hours. Errors are problem documents whose `type` is a page that explains them."
 )
-_INJECTED = ("bank", "caller", "desk", "newsroom")
+_INJECTED = ("bank", "caller", "desk", "newsroom", "peers")
 
 
 def partner_routes(
@@ -56,10 +57,12 @@ class Tenant:
     keeper: Doorkeeper
     desk: LoginDesk
     newsroom: Newsroom
+    peers: Peers
 
     async def move_out(self) -> None:
         """Let go of the bank."""
         await self.newsroom.close()
+        await self.peers.close()
         await self.keeper.close()
 
 
@@ -76,7 +79,7 @@ def move_in(app: Litestar, bank: Bank, newsroom: Newsroom | None = None) -> None
     """Put a bank behind an application in which there is none, or from which one has moved out."""
     tenant: Tenant = app.state.tenant
     tenant.bank, tenant.keeper, tenant.desk = bank, Doorkeeper(bank), LoginDesk(bank)
-    tenant.newsroom = newsroom or newsroom_of(bank)
+    tenant.newsroom, tenant.peers = newsroom or newsroom_of(bank), Peers(bank.pool)
     tenant.keeper.operations = app.state.operations
     app.asgi_handler = Frame(app.state.inside, bank.settings, tenant.keeper.clock_face)
 
@@ -94,6 +97,9 @@ def build_partner_app(routes: Sequence[ControllerRouterHandler]) -> Litestar:
     def the_newsroom() -> Newsroom:
         return tenant.newsroom
 
+    def the_peers() -> Peers:
+        return tenant.peers
+
     with plain_signatures():
         app = Litestar(
             route_handlers=[
@@ -107,6 +113,7 @@ def build_partner_app(routes: Sequence[ControllerRouterHandler]) -> Litestar:
                 "caller": Provide(_the_caller, sync_to_thread=False),
                 "desk": Provide(the_desk, sync_to_thread=False),
                 "newsroom": Provide(the_newsroom, sync_to_thread=False),
+                "peers": Provide(the_peers, sync_to_thread=False),
             },
             exception_handlers={Exception: on_error},
             request_class=ArrivedRequest,

@@ -10,7 +10,7 @@ import msgspec
 from litestar import get, post
 from litestar.status_codes import HTTP_201_CREATED
 
-from billfold.domain import counterparties, portals, transfers
+from billfold.domain import transfers
 from billfold.engine.bank import Bank
 from billfold.engine.pending import carry_out
 from billfold.flows.transfer_on_us import TransferOnUs
@@ -22,6 +22,7 @@ from billfold.interfaces.http.shapes.transfer import (
     render_transfer,
     render_transfer_row,
 )
+from billfold.interfaces.partner_api.peers import Peer, Peers
 from billfold.kit.errors import InvalidInput, NotFound, Refused
 
 _SIDES = {
@@ -104,7 +105,9 @@ class CreateTransfer(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     ),
     tags=["transfers"],
 )
-async def create_on_us_transfer(caller: Caller, bank: Bank, data: CreateTransfer) -> OnUsTransfer:
+async def create_on_us_transfer(
+    caller: Caller, bank: Bank, peers: Peers, data: CreateTransfer
+) -> OnUsTransfer:
     """Move money or bills. What the bank cannot do is REJECTED with a reason, and nothing moved."""
     check_shape(data)
     request = msgspec.json.encode(data).decode()
@@ -112,7 +115,7 @@ async def create_on_us_transfer(caller: Caller, bank: Bank, data: CreateTransfer
         earlier = await _same_id(caller, bank, data.transfer_id, request)
         if earlier is not None:
             return earlier
-    command = await _command(caller, bank, data, request)
+    command = await _command(caller, bank, peers, data, request)
     answer = await bank.engine.submit(command)
     outcome = answer.outcome
     transfer_id = UUID(outcome["transfer_id"])
@@ -174,9 +177,13 @@ async def _same_id(
     return render_transfer_row(row)
 
 
-async def _command(caller: Caller, bank: Bank, data: CreateTransfer, request: str) -> TransferOnUs:
+async def _command(
+    caller: Caller, bank: Bank, peers: Peers, data: CreateTransfer, request: str
+) -> TransferOnUs:
     payer, from_pocket = await _side(caller, bank, "from_account", data.from_account)
-    payee, to_pocket = await _destination(caller, bank, data, payer)
+    payee, to_pocket, addresses = await _destination(
+        caller, bank, peers, data, (payer, from_pocket)
+    )
     _check_sides(caller, data, payer, payee)
     if from_pocket == to_pocket:
         raise Refused("same-pocket", "A transfer needs two different pockets.")
@@ -198,20 +205,10 @@ async def _command(caller: Caller, bank: Bank, data: CreateTransfer, request: st
         target=data.target,
         counterparty_id=data.counterparty_id,
         looks_at=() if data.counterparty_id is None else (data.counterparty_id,),
-        addresses=await _addresses(bank, data, (payer, from_pocket), (payee, to_pocket)),
+        addresses=addresses,
         request=request,
         later=data.async_mode,
     )
-
-
-async def _addresses(
-    bank: Bank, data: CreateTransfer, origin: tuple[UUID, UUID], destination: tuple[UUID, UUID]
-) -> tuple[str | None, str | None]:
-    """Where both Pockets are on the network, for a payment that goes over it."""
-    if data.type != "PEER_TO_PEER":
-        return None, None
-    source, target = await portals.network_addresses(bank.pool, origin, destination)
-    return source, target
 
 
 async def _side(caller: Caller, bank: Bank, name: str, account: AccountRef) -> tuple[UUID, UUID]:
@@ -223,21 +220,13 @@ async def _side(caller: Caller, bank: Bank, name: str, account: AccountRef) -> t
 
 
 async def _destination(
-    caller: Caller, bank: Bank, data: CreateTransfer, payer: UUID
-) -> tuple[UUID, UUID]:
-    """(customer_id, pocket_id) of the receiving side."""
+    caller: Caller, bank: Bank, peers: Peers, data: CreateTransfer, origin: tuple[UUID, UUID]
+) -> Peer:
+    """The receiving side, with the addresses of both for a payment that goes over the network."""
     if data.to_account is not None:
-        return await _side(caller, bank, "to_account", data.to_account)
+        return Peer(*await _side(caller, bank, "to_account", data.to_account), (None, None))
     assert data.counterparty_id is not None
-    row = await counterparties.get_counterparty(bank.pool, payer, data.counterparty_id)
-    if row.type != "on_us" or row.status not in {"LINKED", "VERIFIED"}:
-        raise Refused(
-            "counterparty-not-verified",
-            f"The counterparty is {row.status}; link an on_us counterparty.",
-        )
-    if row.target_customer_id is None or row.target_pocket_id is None:
-        raise NotFound("The counterparty leads nowhere.")
-    return row.target_customer_id, row.target_pocket_id
+    return await peers.find(*origin, data.counterparty_id)
 
 
 def _check_sides(caller: Caller, data: CreateTransfer, payer: UUID, payee: UUID) -> None:

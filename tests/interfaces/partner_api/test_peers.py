@@ -1,0 +1,61 @@
+"""Whom peer-to-peer payments reach: many who ask at once are answered together, each his own."""
+
+import asyncio
+from uuid import UUID
+
+import pytest
+from tests.interfaces.partner_api.test_transfers import payee
+
+from billfold.domain import counterparties
+from billfold.interfaces.partner_api.peers import Peers
+from billfold.kit import ids
+from billfold.kit.errors import NotFound
+
+
+@pytest.fixture
+async def peers(bank):
+    """The peers of the bank of the test."""
+    made = Peers(bank.pool)
+    yield made
+    await made.close()
+
+
+async def test_many_who_ask_at_once_are_answered_together_and_each_his_own(
+    desk, bank, peers, monkeypatch
+):
+    payers = [await desk.pocket() for _ in range(4)]
+    ends = [*payers[1:], payers[0]]
+    linked = [await payee(desk, *each) for each in zip(payers, ends, strict=True)]
+    asked = []
+    look_up = counterparties.look_up
+
+    async def counted(pool, customers, wanted):
+        asked.append(sorted(wanted))
+        return await look_up(pool, customers, wanted)
+
+    monkeypatch.setattr(counterparties, "look_up", counted)
+    found = await asyncio.gather(
+        *(
+            peers.find(UUID(payer.customer), UUID(payer.id), UUID(link))
+            for payer, link in zip(payers, linked, strict=True)
+        )
+    )
+
+    assert asked == [sorted(map(UUID, linked))]
+    assert [str(peer.pocket_id) for peer in found] == [end.id for end in ends]
+    assert [str(peer.customer_id) for peer in found] == [end.customer for end in ends]
+    addresses = [
+        (await desk.get(f"{end.path}portals/{end.portal}/"))["network_address"] for end in ends
+    ]
+    assert [peer.addresses[1] for peer in found] == addresses
+
+
+async def test_another_customers_counterparty_is_not_there(desk, peers):
+    payer, end = await desk.pocket(), await desk.pocket()
+    link = UUID(await payee(desk, payer, end))
+    mine = asyncio.create_task(peers.find(UUID(payer.customer), UUID(payer.id), link))
+    for customer, counterparty_id in ((end.customer, link), (payer.customer, ids.new())):
+        with pytest.raises(NotFound):
+            await peers.find(UUID(customer), UUID(payer.id), counterparty_id)
+
+    assert str((await mine).pocket_id) == end.id

@@ -1,0 +1,218 @@
+"""Wires and ACH while the worker dies at any step: everything comes out once, and nothing twice.
+
+Before each death there is something of everything to do: wires and entries to be sent, files of
+many messages and entries that have arrived, returns of the banks, a request that was approved.
+"""
+
+import os
+from collections import Counter
+from datetime import date, datetime, timedelta
+from pathlib import Path
+from random import Random
+
+import msgspec
+from tests.simulation.dying_workers import DyingWorkers
+from tests.small_rails import OURS, THEIRS, Customer
+from tests.whole_bank import close_bank, open_bank
+
+from billfold.adapters.fedwire_messages import FedwireXml
+from billfold.adapters.nacha_files import read_file, write_file
+from billfold.adapters.simulated_fed import SimulatedFed
+from billfold.domain import agenda, requests
+from billfold.domain.requests import rules
+from billfold.engine.house_day import close_house_days
+from billfold.engine.stepping import Stepping
+from billfold.engine.verify import verify_bank
+from billfold.engine.wire_messages import fedwire_day
+from billfold.kit import ids
+from billfold.kit.clock import read_clock, wall_now, write_clock
+from billfold.ports.ach_network import AchFile, Batch, Entry
+from billfold.ports.fedwire import CreditTransfer
+from billfold.wiring import Wiring
+
+KILLS = int(os.environ.get("BILLFOLD_RAIL_KILLS", "12"))
+SEED = int(os.environ.get("BILLFOLD_KILLS_SEED", "7"))
+STEPS = (1, 160)
+"""Of how many steps a round with all that work is, about."""
+IN_A_FILE = 4
+FRIDAY = date(2025, 6, 6)
+
+_REQUEST = """
+INSERT INTO transfer_request (customer_id, request_id, type, pocket_id, counterparty_id, amount,
+       content, content_hash, asked, member_id, client_id, reviewers, terms, business_date, status,
+       created_at, updated_at, expires_at)
+VALUES ($1, $2, 'WIRE', $3, $4, $5, $6, $7, $7, $2, 'test', '{}', $8, '2025-06-02', 'APPROVED',
+        $9, $9, $9::timestamptz + interval '7 days')
+"""
+
+
+class Street:
+    """What is asked of the bank and what the rails bring it; counts what must come of it."""
+
+    def __init__(self, bank, folder):
+        self.bank, self.folder = bank, folder
+        self.anna, self.bert = Customer(bank, "Anna"), Customer(bank, "Bert")
+        self.nth = 0
+        self.wires, self.entries, self.paid_in, self.requests = [], [], [], []
+        self.handed = {}
+
+    async def ask(self):
+        """Put something of everything before the bank."""
+        self.nth += 1
+        cents = 10_000_00 + self.nth * 100
+        self.wires += [await self.anna.wire(cents), await self.bert.wire(cents + 1)]
+        self.entries += [
+            await self.anna.ach("CREDIT", 100_00 + self.nth * 100),
+            await self.anna.ach("CREDIT", 100_03 + self.nth * 100),
+            await self.bert.ach("DEBIT", 100_00 + self.nth * 100),
+            await self.bert.ach("DEBIT", 100_03 + self.nth * 100),
+        ]
+        await self._approve(5_000_00 + self.nth * 100)
+        await self._wires_arrive()
+        await self._entries_arrive()
+
+    async def _approve(self, cents):
+        """A request that a second person has just approved; nobody has carried it out yet."""
+        request_id, now = ids.new(), await self.bank.now()
+        transfer = {"type": "WIRE", "description": f"request {self.nth}"}
+        content = rules.text_of({"transfer": transfer, "payee": None, "reviewers": []})
+        terms = msgspec.json.encode({"required": 0}).decode()
+        async with self.bank.pool.acquire() as conn, conn.transaction():
+            await conn.execute(
+                _REQUEST, self.anna.id, request_id, self.anna.pocket, self.anna.wired, cents,
+                content, rules.hash_of(content), terms, now,
+            )  # fmt: skip
+            await agenda.make(
+                conn, [agenda.Appointment(requests.EXECUTE, request_id, self.anna.id, now)]
+            )
+        self.requests.append(request_id)
+
+    async def _wires_arrive(self):
+        now = await self.bank.now()
+        fed, day = SimulatedFed(OURS), fedwire_day(self.bank, now)
+        file = [
+            fed.payment(
+                f"{self.nth}:{n}", now, day, account_number=account, amount=1_00 + n,
+                sender_name="Acme", sender_account_number=None, sender_routing_number=None,
+            )
+            for n, account in enumerate([self.anna.account] * (IN_A_FILE - 1) + ["999999999999"])
+        ]  # fmt: skip
+        self.paid_in += [
+            each.message.uetr for each in file if isinstance(each.message, CreditTransfer)
+        ]
+        content = FedwireXml().write(file, "incoming")
+        await self.bank.rails.wire.other_side().hand_over(f"in-{self.nth}.xml", content)
+
+    async def _entries_arrive(self):
+        codes = ("22", "27", "27", "22")
+        accounts = (self.bert.account, self.bert.account, self.anna.account, "100000000001")
+        amounts = (50_00, 9_000_000_00, 20_00, 30_00)
+        entries = tuple(
+            Entry(
+                code=code, routing_number=OURS, account_number=account, amount=cents,
+                name="SOMEBODY", trace=f"{THEIRS}{self.nth * 10 + n:07}",
+            )
+            for n, (code, account, cents) in enumerate(zip(codes, accounts, amounts, strict=True))
+        )  # fmt: skip
+        batch = Batch(
+            number=1, company="ACME", company_id="9000000001", entry_class="PPD",
+            purpose="PAYMENT", effective_on=FRIDAY, bank=THEIRS, entries=entries,
+        )  # fmt: skip
+        file = AchFile(
+            destination=OURS, origin="061000146", modifier="A", batches=(batch,),
+            created_at=datetime(2025, 6, 2, 9),  # noqa: DTZ001 - as the network writes it
+        )  # fmt: skip
+        await self.bank.rails.ach.other_side().hand_over(f"in-{self.nth}.ach", write_file(file))
+
+    async def pass_time(self, by):
+        """Let the clock show more, and do nothing of what is due by then."""
+        async with self.bank.pool.acquire() as conn:
+            state = await read_clock(conn)
+            assert state is not None
+            await write_clock(conn, state.advance(by, wall_now()))
+
+    def carry(self):
+        """Take down every file that was handed over: one name is one content for ever."""
+        for place in ("outbox", "sent"):
+            for path in Path(self.folder).glob(f"rails/*/{place}/[!.]*"):
+                content = path.read_bytes()
+                assert self.handed.setdefault(path.name, content) == content, path.name
+
+    def messages(self):
+        """How often each wire was told to Fedwire, by its UETR and kind."""
+        files = [raw for name, raw in self.handed.items() if name.endswith(".xml")]
+        sent = [wire.message for raw in files for _, wire in FedwireXml().read(raw, "outgoing")]
+        return Counter(
+            each.uetr if isinstance(each, CreditTransfer) else each.original.uetr for each in sent
+        )
+
+    def traces(self):
+        """How often each number is in the files we handed over."""
+        files = [raw for name, raw in self.handed.items() if name.endswith(".ach")]
+        batches = [batch for raw in files for batch in read_file(raw).batches]
+        return Counter(entry.trace for batch in batches for entry in batch.entries)
+
+
+async def test_everything_comes_out_once_when_the_worker_dies_at_any_step(market_dsn, tmp_path):
+    print(f"BILLFOLD_KILLS_SEED={SEED}")
+    draw = Random(SEED)
+    bank = await open_bank(market_dsn, rails_dir=tmp_path / "rails", files_dir=tmp_path / "files")
+    street = Street(bank, tmp_path)
+    for each in (street.anna, street.bert):
+        await each.settle_in(3_000_000_00)
+    workers = DyingWorkers(market_dsn, tmp_path)
+    try:
+        for _ in range(KILLS):
+            await street.ask()
+            await street.pass_time(timedelta(hours=draw.choice((0, 1, 2, 4))))
+            workers.start(draw.randint(*STEPS))
+            workers.wait()
+            street.carry()
+    finally:
+        workers.close()
+    assert len(street.handed) > KILLS / 4, "the workers die before they have done anything"
+    await Wiring({}).take_files(bank)
+    await Stepping(bank).advance(timedelta(days=12))
+    street.carry()
+    await must_have_happened_once(bank, street)
+    await close_bank(bank)
+
+
+async def must_have_happened_once(bank, street):
+    """Compare what was asked, what the files say and what the books hold."""
+    await close_house_days(bank, await bank.now())
+    async with bank.pool.acquire() as conn:
+        report = await verify_bank(conn, market=bank.market, vault=bank.vault)
+    assert report.is_clean, report.findings
+    rows = await bank.pool.fetch("SELECT * FROM wire")
+    wires = {row["wire_id"]: row for row in rows}
+    assert [wires[each]["status"] for each in street.wires] == ["COMPLETED", "REJECTED"] * KILLS
+    assert {wires[each]["status"] for each in street.requests} == {"COMPLETED"}
+    arrived = [row["uetr"] for row in rows if row["direction"] == "INCOMING"]
+    to_anna = [each for n, each in enumerate(street.paid_in, start=1) if n % IN_A_FILE]
+    assert sorted(arrived) == sorted(to_anna)
+    told = street.messages()
+    assert set(told.values()) == {1}
+    nobodys = set(street.paid_in) - set(to_anna)
+    assert told.keys() == {
+        row["uetr"] for row in rows if row["direction"] == "OUTGOING"
+    } | nobodys  # fmt: skip
+    await entries_must_have_happened_once(bank, street)
+    assert not list(Path(street.folder).glob("rails/*/inbox/[!.]*"))
+    waiting = await bank.pool.fetchval("SELECT count(*) FROM rail_file WHERE done_at IS NULL")
+    assert waiting == 0
+
+
+async def entries_must_have_happened_once(bank, street):
+    rows = await bank.pool.fetch("SELECT * FROM ach_entry ORDER BY created_at")
+    states = {row["ach_id"]: row["status"] for row in rows}
+    assert [states[each] for each in street.entries] == ["PROCESSED", "FAILED"] * 2 * KILLS
+    came = Counter(row["status"] for row in rows if row["way"] == "RECEIVING")
+    assert came == {"PROCESSED": 2 * KILLS, "REJECTED": KILLS}
+    traces = street.traces()
+    assert set(traces.values()) == {1}
+    answers = await bank.pool.fetch("SELECT trace_number FROM ach_answer")
+    ours = [row["trace_number"] for row in rows if row["way"] == "ORIGINATION"]
+    assert sorted(traces) == sorted([*ours, *(row[0] for row in answers)])
+    # One debit of a file is not covered, and one entry is for nobody.
+    assert len(answers) == 2 * KILLS
