@@ -1,6 +1,8 @@
+import asyncio
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import asyncpg
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -129,8 +131,6 @@ async def test_a_clock_reads_back_as_written(conn):
     await clock.write_clock(conn, frozen)
 
     assert await clock.read_clock(conn) == frozen
-    async with conn.transaction():
-        assert await clock.read_clock(conn, lock=True) == frozen
 
 
 async def test_the_later_of_two_settings_wins_when_they_race(conn):
@@ -142,3 +142,21 @@ async def test_the_later_of_two_settings_wins_when_they_race(conn):
     stored = await clock.read_clock(conn)
     assert stored is not None
     assert stored.business_anchor == _START + 2 * _HOUR
+
+
+async def test_whoever_sets_the_clock_waits_for_those_who_book_by_it(conn, database_dsn):
+    await clock.write_clock(conn, _STATE)
+    later = _STATE.advance(_HOUR, _WALL)
+    other = await asyncpg.connect(database_dsn)
+    try:
+        async with conn.transaction():
+            assert await clock.read_clock(conn, hold=True) == _STATE
+            setting = asyncio.create_task(clock.write_clock(other, later))
+            done, _ = await asyncio.wait([setting], timeout=0.2)
+            assert not done
+            assert await clock.read_clock(conn, hold=True) == _STATE
+        await setting
+    finally:
+        await other.close()
+
+    assert await clock.read_clock(conn) == later

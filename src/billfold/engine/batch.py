@@ -151,14 +151,14 @@ class Engine:
         self._wake.set()
         return job.wait()
 
-    async def now(self, conn: Connection | None = None) -> datetime:
-        """The business clock."""
+    async def now(self, conn: Connection | None = None, *, hold: bool = False) -> datetime:
+        """The business clock, held where it is until the transaction ends if so asked."""
         if not self.test_clock:
             return wall_now()
         if conn is None:
             async with self.pool.acquire() as own:
                 return await self.now(own)
-        state = await read_clock(conn)
+        state = await read_clock(conn, hold=hold)
         wall = wall_now()
         return wall if state is None else state.at(wall)
 
@@ -261,7 +261,8 @@ class Engine:
         customers = sorted({c for job in batch for c in job.customers})
         async with self.pool.acquire() as conn:
             async with conn.transaction():
-                now = await self.now(conn)
+                # A clock that is walked on waits: the house may close any day that has passed.
+                now = await self.now(conn, hold=True)
                 ctx = self._context(now)
                 enrolled = [j.customers[0] for j in batch if isinstance(j.command, EnrolCustomer)]
                 if enrolled:

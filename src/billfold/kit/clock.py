@@ -19,10 +19,15 @@ LATEST = datetime(2100, 1, 1, tzinfo=UTC)
 """The clock cannot be set to this instant or later: no calendar reaches that far."""
 
 _FIRST = datetime(1, 1, 1, tzinfo=UTC)
+_LOCK = 0x636C6F63  # "cloc": shared by those who book by the clock, alone for whoever sets it
 _READ = "select business_anchor, wall_anchor, frozen from clock"
-_WRITE = """
+_READ_HELD = f"""
+select business_anchor, wall_anchor, frozen
+  from pg_advisory_xact_lock_shared({_LOCK}) cross join clock
+"""
+_WRITE = f"""
 insert into clock as c (singleton, business_anchor, wall_anchor, frozen)
-values (true, $1, $2, $3)
+select true, $1, $2, $3 from pg_advisory_xact_lock({_LOCK})
 on conflict (singleton) do update
    set business_anchor = excluded.business_anchor,
        wall_anchor = excluded.wall_anchor,
@@ -119,12 +124,13 @@ def business_now(state: ClockState | None, wall: datetime) -> datetime:
     return wall if state is None else state.at(wall)
 
 
-async def read_clock(conn: "Connection", *, lock: bool = False) -> ClockState | None:
+async def read_clock(conn: "Connection", *, hold: bool = False) -> ClockState | None:
     """Return the settable clock, or None when the bank runs on wall time.
 
-    `lock` keeps others from setting it until the transaction ends.
+    `hold` keeps others from setting it until the transaction ends: what is booked by it is never
+    more than one step behind it.
     """
-    row = await conn.fetchrow(f"{_READ} for update" if lock else _READ)
+    row = await conn.fetchrow(_READ_HELD if hold else _READ)
     return None if row is None else ClockState(*row)
 
 
