@@ -21,13 +21,13 @@ LATEST = datetime(2100, 1, 1, tzinfo=UTC)
 _FIRST = datetime(1, 1, 1, tzinfo=UTC)
 _LOCK = 0x636C6F63  # "cloc": shared by those who book by the clock, alone for whoever sets it
 _READ = "select business_anchor, wall_anchor, frozen from clock"
-_READ_HELD = f"""
+_READ_HELD = """
 select business_anchor, wall_anchor, frozen
-  from pg_advisory_xact_lock_shared({_LOCK}) cross join clock
+  from pg_advisory_xact_lock_shared($1) cross join clock
 """
-_WRITE = f"""
+_WRITE = """
 insert into clock as c (singleton, business_anchor, wall_anchor, frozen)
-select true, $1, $2, $3 from pg_advisory_xact_lock({_LOCK})
+select true, $1, $2, $3 from pg_advisory_xact_lock($4)
 on conflict (singleton) do update
    set business_anchor = excluded.business_anchor,
        wall_anchor = excluded.wall_anchor,
@@ -130,13 +130,14 @@ async def read_clock(conn: "Connection", *, hold: bool = False) -> ClockState | 
     `hold` keeps others from setting it until the transaction ends: what is booked by it is never
     more than one step behind it.
     """
-    row = await conn.fetchrow(_READ_HELD if hold else _READ)
+    row = await (conn.fetchrow(_READ_HELD, _LOCK) if hold else conn.fetchrow(_READ))
     return None if row is None else ClockState(*row)
 
 
 async def write_clock(conn: "Connection", state: ClockState) -> None:
     """Make this the bank's clock. Raises ClockWouldGoBack when another was set further on."""
-    written = await conn.fetchval(_WRITE, state.business_anchor, state.wall_anchor, state.frozen)
+    anchors = (state.business_anchor, state.wall_anchor, state.frozen)
+    written = await conn.fetchval(_WRITE, *anchors, _LOCK)
     if written is None:
         current = await conn.fetchval("select business_anchor from clock")
         raise ClockWouldGoBack(current, state.business_anchor)
