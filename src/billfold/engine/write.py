@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import struct
 import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
 from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any
@@ -156,22 +156,30 @@ async def write_books(conn: Connection, books: Sequence[Book], calendars: Calend
         head, link = _forge_head(book, calendars)
         heads.append(head)
         links.append(link)
-    await _apply(conn, books, heads)
+    made = _rows_by_kind(books)
+    await _apply(conn, books, heads, made)
     await _write_pockets(conn, books)
     await conn.copy_records_to_table("link", records=links, columns=LINK_COLUMNS)
     for name, (table, columns) in COLUMNS.items():
-        if rows := _rows_of(books, name):
-            await conn.copy_records_to_table(table, records=rows, columns=columns)
-    if appointments := _rows_of(books, "agenda"):
-        await agenda.make(conn, appointments)
+        if name in made:
+            await conn.copy_records_to_table(table, records=made[name], columns=columns)
+    if "agenda" in made:
+        await agenda.make(conn, made["agenda"])
     for book in books:
         for (table, changed), equal in groupby(book.draft.rows_of("updates"), _TABLE_AND_CHANGE):
             keys = [key for _, key, _ in equal]
             await _update(conn, table, book.customer_id, keys, changed)
 
 
-def _rows_of(books: Iterable[Book], kind: str) -> list[Any]:
-    return [row for book in books if kind in book.draft.kinds for row in getattr(book.draft, kind)]
+def _rows_by_kind(books: Iterable[Book]) -> dict[str, list[Any]]:
+    """What the drafts of all books hold; kinds of which there is nothing are left out."""
+    made: dict[str, list[Any]] = {}
+    for book in books:
+        for kind in book.draft.kinds:
+            rows = getattr(book.draft, kind)
+            if rows:
+                made.setdefault(kind, []).extend(rows)
+    return made
 
 
 def _forge_head(book: Book, calendars: Calendars) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
@@ -196,9 +204,14 @@ def _forge_head(book: Book, calendars: Calendars) -> tuple[tuple[Any, ...], tupl
     return head, link
 
 
-async def _apply(conn: Connection, books: Sequence[Book], heads: list[tuple[Any, ...]]) -> None:
+async def _apply(
+    conn: Connection,
+    books: Sequence[Book],
+    heads: list[tuple[Any, ...]],
+    made: Mapping[str, list[Any]],
+) -> None:
     accounts = [_account_row(b, *made) for b in books for made in b.draft.rows_of("accounts")]
-    journals, legs = _rows_of(books, "journals"), _rows_of(books, "legs")
+    journals, legs = made.get("journals", []), made.get("legs", [])
     for table, columns, rows in (
         ("account", _ACCOUNT, accounts),
         ("journal", JOURNAL_COLUMNS, journals),

@@ -7,7 +7,7 @@ message has left, `complete_wire` that it has settled, `reject_wire` gives the m
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from uuid import UUID
 
 from billfold.domain import wires
@@ -54,6 +54,13 @@ class SendWire(Command, frozen=True, kw_only=True):
     request: str = "{}"
 
 
+class _Name(NamedTuple):
+    """A wire's id, and the number under which people speak of it."""
+
+    wire_id: UUID
+    reference: str
+
+
 def send_wire(books: Books, cmd: SendWire, ctx: Context) -> Outcome:
     """Book the wire and queue its message; what the sanction screen stops is REJECTED unmoved.
 
@@ -65,8 +72,9 @@ def send_wire(books: Books, cmd: SendWire, ctx: Context) -> Outcome:
     pocket = _may_pay(book, cmd)
     payee = _may_be_paid(book, cmd)
     wire_id = cmd.wire_id or ctx.ids.next()
+    name = _Name(wire_id, wires.reference_of(ctx.seed, wire_id))
     if ctx.terms.sandbox and cmd.amount is not None and cmd.amount % 100 == _SCREENED_OUT:
-        _draft(book, pocket, cmd, ctx, payee, wire_id, amount=cmd.amount, booked=None)
+        _draft(book, pocket, cmd, ctx, payee, name, amount=cmd.amount, booked=None)
         _tell(book, ctx, kinds.WIRE_OUT_REJECTED, wire_id, cmd.pocket_id)
         return _outcome(wire_id, "REJECTED", "SANCTION_SCREEN_FAILED", cmd.amount)
     international = payee.type == "international_wire"
@@ -74,8 +82,9 @@ def send_wire(books: Books, cmd: SendWire, ctx: Context) -> Outcome:
         ctx.now, ctx.calendars, ctx.terms.wire_hours, international=international
     )
     group = ctx.ids.next_group()
-    amount = _book(book, pocket, cmd, ctx, payee, wire_id, group, send_at)
-    wire = _draft(book, pocket, cmd, ctx, payee, wire_id, amount=amount, booked=(group, send_at))
+    amount = _book(book, pocket, cmd, ctx, payee, name, group, send_at)
+    booked = (group, send_at)
+    wire = _draft(book, pocket, cmd, ctx, payee, name, amount=amount, booked=booked)
     _queue(book, ctx, payee, wire, send_at)
     return _outcome(wire_id, "PENDING", None, amount)
 
@@ -113,7 +122,7 @@ def _book(
     cmd: SendWire,
     ctx: Context,
     payee: Payee,
-    wire_id: UUID,
+    name: _Name,
     group: UUID,
     send_at: datetime,
 ) -> int:
@@ -139,9 +148,9 @@ def _book(
         description=cmd.description or f"Wire to {payee.name}", settles_at=send_at,
         details={
             "wire_type": wires.PAYMENT,
-            "wire_id": str(wire_id),
+            "wire_id": str(name.wire_id),
             "original_wire_id": None,
-            "reference_number": wires.reference_of(ctx.seed, wire_id),
+            "reference_number": name.reference,
             "counterparty_name": payee.name,
             "counterparty_id": str(cmd.counterparty_id),
             "portal_id": None,
@@ -185,7 +194,7 @@ def _draft(
     cmd: SendWire,
     ctx: Context,
     payee: Payee,
-    wire_id: UUID,
+    name: _Name,
     *,
     amount: int,
     booked: tuple[UUID, datetime] | None,
@@ -194,7 +203,7 @@ def _draft(
     group, send_at = booked or (None, None)
     wire = wires.WireRow(
         customer_id=book.customer_id,
-        wire_id=wire_id,
+        wire_id=name.wire_id,
         partner_id=pocket.partner_id,
         pocket_id=cmd.pocket_id,
         direction=wires.OUTGOING,
@@ -205,8 +214,8 @@ def _draft(
         fee=ctx.terms.wire_fee_cents if booked else 0,
         counterparty_id=cmd.counterparty_id,
         counterparty_name=payee.name,
-        reference_number=wires.reference_of(ctx.seed, wire_id),
-        uetr=wires.uetr_of(ctx.seed, wire_id),
+        reference_number=name.reference,
+        uetr=wires.uetr_of(ctx.seed, name.wire_id),
         description=cmd.description,
         wire_instructions=_instructions(cmd, payee),
         end_to_end_identification=cmd.end_to_end_identification,
