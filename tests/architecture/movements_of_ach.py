@@ -13,6 +13,7 @@ from billfold.flows.enrol import EnrolCustomer
 from billfold.flows.micro_deposits import SendMicroDeposits
 from billfold.flows.originate_ach import OriginateAch
 from billfold.flows.portals import UpdatePortal
+from billfold.flows.postpone_ach import PostponeAch
 from billfold.flows.receive_ach import GiveBackAch, ReceiveAch
 from billfold.flows.return_ach import NoteAchChange, ReturnAch
 from billfold.flows.reverse_ach import RetryAch, ReverseAch
@@ -162,6 +163,14 @@ def an_entry_is_let_through():
     return world.moved()
 
 
+def ach_entries_miss_their_window():
+    world, anna, pocket = rich()
+    originate(world, anna, pocket, "CREDIT")
+    see(world, anna, settles_at=world.now)
+    assert world.do(PostponeAch, anna, ach_ids=(ACH_ID,)) == {"postponed": 1}
+    return world.moved()
+
+
 def an_entry_is_not_let_through():
     world, anna = held_back()
     world.do(ReviewAch, anna, ach_id=ACH_ID, decision="REJECTED")
@@ -256,6 +265,7 @@ OF_ACH = {
     "A collection comes back": a_collection_comes_back,
     "A bank corrects an entry": a_bank_corrects_an_entry,
     "An entry is let through": an_entry_is_let_through,
+    "ACH entries miss their window": ach_entries_miss_their_window,
     "An entry is not let through": an_entry_is_not_let_through,
     "An ACH payment is reversed": a_payment_is_reversed,
     "A collection is sent again": a_collection_is_sent_again,

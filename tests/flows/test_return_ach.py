@@ -8,6 +8,7 @@ from tests.architecture.movements_of_ach import ACH_ID, collected, come_back, se
 
 from billfold.domain.ach import ORIGINATION
 from billfold.flows.return_ach import NoteAchChange
+from billfold.flows.send_ach import SendAch
 
 
 def test_a_payment_that_comes_back_is_a_deposit_again():
@@ -62,7 +63,15 @@ def test_a_return_of_the_other_direction_is_not_accepted():
 
 def test_a_return_of_what_was_never_sent_is_not_accepted():
     world, anna, _ = sent("CREDIT", "APPROVED")
+    seen = world.books[anna].seen
+    seen[ACH_ID] = msgspec.structs.replace(seen[ACH_ID], file_id=None)
     assert come_back(world, anna, "R03")["code"] == "R69"
+
+
+def test_what_is_in_a_file_can_come_back_before_its_customer_is_told_that_it_has_gone():
+    world, anna, _ = sent("CREDIT", "APPROVED")
+    assert come_back(world, anna, "R03")["status"] == "FAILED"
+    assert world.do(SendAch, anna, ach_ids=(ACH_ID,)) == {"moved": 0}
 
 
 def test_a_collection_that_comes_back_is_paid_out_though_it_is_held():

@@ -9,6 +9,8 @@ from tests.interfaces.payees import ach as an_account
 from billfold.adapters.nacha_files import read_file, write_file
 from billfold.domain.clearing import RAILS
 from billfold.interfaces.cli.clearing import explain
+from billfold.kit.clock import ClockState, wall_now, write_clock
+from billfold.kit.dates import et_instant
 from billfold.ports.ach_network import Return
 
 
@@ -286,3 +288,23 @@ async def test_a_file_that_is_cut_in_half_changes_nothing(town, books):
         ("CREDIT", "REVERSAL"), ("DEBIT", "Funding TX"),
     ]  # fmt: skip
     await town.prove()
+
+
+async def test_what_waited_while_nothing_ran_goes_with_the_next_window_and_may_come_back(
+    town, books
+):
+    paid = await books.pay(await books.payee(), 1_330_03)
+    assert paid["effective_date"] == "2025-06-03"
+    # As if no process had run for two weeks: the clock shows the sixteenth, nothing is done yet.
+    async with town.bank.pool.acquire() as conn:
+        later = ClockState(et_instant(date(2025, 6, 16), 9), wall_now(), frozen=True)
+        await write_clock(conn, later)
+    await town.advance(seconds=1)
+    assert (await books.now(paid))["effective_date"] == "2025-06-16"
+    assert books.files() == []
+    await town.advance(business_days=1)
+    assert [batch.effective_on for batch in books.files()[0].batches] == [date(2025, 6, 16)]
+    state = await books.now(paid)
+    assert (state["status"], state["return_code"]) == ("FAILED", "R02")
+    await town.advance(business_days=2)
+    await nothing_is_left(town)

@@ -41,6 +41,7 @@ from billfold.flows.pockets import (
     update_pocket,
 )
 from billfold.flows.portals import OpenPortal, UpdatePortal, open_portal, update_portal
+from billfold.flows.postpone_ach import PostponeAch, postpone_ach
 from billfold.flows.receive import ReceiveMoney, receive_money
 from billfold.flows.receive_ach import GiveBackAch, ReceiveAch, give_back_ach, receive_ach
 from billfold.flows.return_ach import NoteAchChange, ReturnAch, note_ach_change, return_ach
@@ -116,6 +117,7 @@ FLOWS: dict[type[Command], Flow] = {
     OpenPortal: open_portal,
     PayBackWire: pay_back_wire,
     OriginateAch: originate_ach,
+    PostponeAch: postpone_ach,
     ReceiveAch: receive_ach,
     ReceiveMoney: receive_money,
     RetryAch: retry_ach,

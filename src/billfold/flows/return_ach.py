@@ -97,12 +97,17 @@ def _objection(entry: AchEntry, cmd: ReturnAch, ctx: Context) -> str | None:
     if entry.status == "FAILED":
         return AGAIN
     told = (cmd.direction, cmd.amount)
-    if entry.status not in _LIVE or (entry.direction, entry.amount) != told:
+    if not _has_gone(entry) or (entry.direction, entry.amount) != told:
         return NOT_OURS
     if entry.settles_at is None:
         return None
     until = ach.returnable_until(cmd.code, et_date(entry.settles_at), ctx.calendars)
     return LATE if until is not None and cmd.arrived_at > until else None
+
+
+def _has_gone(entry: AchEntry) -> bool:
+    """Whether it is in a file, be it that nobody has been told so yet."""
+    return entry.status in _LIVE or (entry.status == "APPROVED" and entry.file_id is not None)
 
 
 def _undo_money(book: Book, entry: AchEntry, ctx: Context, trace: str) -> str:

@@ -35,6 +35,12 @@ _COUNT = f"""
 SELECT (SELECT count(*) FROM ach_entry WHERE {_WAITS}),
        (SELECT count(*) FROM ach_answer WHERE file_id IS NULL AND due_at <= $1)
 """  # noqa: S608
+_LATE = """
+SELECT customer_id, array_agg(ach_id ORDER BY ach_id) AS ach_ids
+  FROM ach_entry
+ WHERE status = 'APPROVED' AND file_id IS NULL AND due_at <= $1 AND settles_at <= $1
+ GROUP BY customer_id ORDER BY customer_id
+"""
 _TAKE_TRACES = """
 UPDATE ach_counter SET traces =
        CASE WHEN traces % $2 + $1 > $2 THEN (traces / $2 + 1) * $2 + $1 ELSE traces + $1 END
@@ -159,6 +165,11 @@ async def number_waiting(conn: Connection, *, by: datetime, now: datetime, bank:
     await conn.execute(_NUMBER_ANSWERS, by, file_id, bank, first + entries, TRACES)
     await conn.execute(_TIMES, file_id)
     return True
+
+
+async def list_late(conn: Connection | Pool, now: datetime) -> list[tuple[UUID, list[UUID]]]:
+    """Return per customer the entries that wait though they were to have settled by now."""
+    return [(row[0], row[1]) for row in await conn.fetch(_LATE, now)]
 
 
 async def list_untold(conn: Connection | Pool) -> list[Numbered]:

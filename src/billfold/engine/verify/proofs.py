@@ -60,7 +60,8 @@ def _of(*names: str) -> Callable[[Record], str]:
 TABLES = (
     Proved(
         "ach_entry", "ach_id",
-        ("OriginateAch", "ReverseAch", "RetryAch", "ReviewAch", "ReceiveAch", "SendMicroDeposits"),
+        ("OriginateAch", "PostponeAch", "ReverseAch", "RetryAch", "ReviewAch", "ReceiveAch",
+         "SendMicroDeposits"),
         _of_entry,
     ),
     Proved(

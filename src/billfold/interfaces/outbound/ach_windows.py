@@ -24,6 +24,7 @@ from billfold.engine.many import submit_many
 from billfold.engine.unclaimed import OUR_CUSTOMERS, Unclaimed, hold_unclaimed
 from billfold.flows.collect_ach import CollectAch
 from billfold.flows.originate_ach import WINDOW, window_at
+from billfold.flows.postpone_ach import PostponeAch
 from billfold.flows.send_ach import CountAchSettled, SendAch
 from billfold.interfaces.outbound.ach_composing import Composer
 from billfold.kit.ids import command_id
@@ -49,6 +50,7 @@ class AchWindows:
 
     async def open_window(self, bank: Bank, at: Appointment) -> None:
         """Send everything that is due, and finish what another process began."""
+        await postpone(bank)
         sent = await self.number(bank, at.at)
         for file in await files.list_untold(bank.pool):
             size = await self.hand_over(bank, file)
@@ -105,6 +107,21 @@ class AchWindows:
             async for answers in files.read_answers(conn, file.file_id):
                 await asyncio.to_thread(composer.add_answers, answers)
         return composer.end()
+
+
+async def postpone(bank: Bank) -> None:
+    """Let entries whose window was missed take the next one: what is sent has its days to come."""
+    now = await bank.now()
+    commands = (
+        PostponeAch(
+            caller="ach-window", key=command_id(f"late:{now.isoformat()}:{nth}", customer_id),
+            customers=(customer_id,), ach_ids=ids, looks_at=ids,
+        )
+        for customer_id, ach_ids in await files.list_late(bank.pool, now)
+        for nth, ids in enumerate(_in_lots(ach_ids))
+    )  # fmt: skip
+    async for _ in submit_many(bank, commands):
+        pass
 
 
 async def collect(bank: Bank, at: Appointment) -> None:
