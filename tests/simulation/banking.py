@@ -114,7 +114,7 @@ def entry_goes_on(life):
     told = {"ach_ids": (ach_id,)} if kind in {SendAch, CountAchSettled} else {"ach_id": ach_id}
     if kind is ReturnAch:
         told |= {
-            "amount": entry.amount, "trace": "061199990000001",
+            "direction": entry.direction, "amount": entry.amount, "trace": "061199990000001",
             "arrived_at": life.bank.now + timedelta(seconds=1),
         }  # fmt: skip
     if kind in {CollectAch, CountAchSettled, SendAch} and entry.way == "RECEIVING":

@@ -233,12 +233,16 @@ class Life:
         place = self._pocket()
         if place is None:
             return None
-        return self._make(UpdatePocket, place[:1], pocket_id=place[1], close_for="not needed")
+        return self._make(
+            UpdatePocket, place[:1], pocket_id=place[1], close_for="not needed",
+            looks_at=place[1:2],
+        )  # fmt: skip
 
     def close_customer(self):
         if not self.people:
             return None
-        return self._make(CloseCustomer, (self.random.choice(self.people),), reason="moved away")
+        whom = (self.random.choice(self.people),)
+        return self._make(CloseCustomer, whom, reason="moved away", looks_at=whom)
 
     def freeze(self):
         place = self._pocket()
