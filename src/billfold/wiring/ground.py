@@ -238,7 +238,10 @@ class Wiring:
         return (sys.executable, "-m", "billfold")
 
     def wipe(self, state_dir: Path, report: Report) -> None:
-        """Stop and remove the embedded database of a state directory, and what was told of it."""
+        """Stop and remove the embedded database of a state directory, and what was told of it.
+
+        What banks and people have sent goes too: the next bank would take it for its own.
+        """
         folder = state_dir / "postgres"
         if folder.exists():
             report("Removing the database of the last time")
@@ -250,6 +253,8 @@ class Wiring:
             shutil.rmtree(folder)
         for name in ("sandbox.json", "story.jsonl", "encryption.key", SEALS):
             (state_dir / name).unlink(missing_ok=True)
+        for name in ("rails", "files", "mail"):
+            shutil.rmtree(state_dir / name, ignore_errors=True)
 
 
 async def _migrated(dsn: str, work: Callable[[Connection], Awaitable[Result]]) -> Result:
