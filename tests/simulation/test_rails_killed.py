@@ -30,7 +30,7 @@ from billfold.ports.ach_network import AchFile, Batch, Entry
 from billfold.ports.fedwire import CreditTransfer
 from billfold.wiring import Wiring
 
-KILLS = int(os.environ.get("BILLFOLD_RAIL_KILLS", "12"))
+KILLS = int(os.environ.get("BILLFOLD_RAIL_KILLS", "8"))
 SEED = int(os.environ.get("BILLFOLD_KILLS_SEED", "7"))
 STEPS = (1, 160)
 """Of how many steps a round with all that work is, about."""
