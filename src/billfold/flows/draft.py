@@ -28,7 +28,6 @@ class Draft:
     `kinds` names those that are.
     """
 
-    # What the rows are goes without saying in a slot: the order of these is that of the house.
     accounts: list[tuple[Account, UUID | None]]
     journals: list[tuple[Any, ...]]
     legs: list[tuple[Any, ...]]
