@@ -1,5 +1,6 @@
 """What was approved is carried out, once, whoever is killed meanwhile."""
 
+import asyncio
 from dataclasses import replace
 from uuid import UUID
 
@@ -20,6 +21,7 @@ from tests.whole_bank import bank
 
 from billfold.domain import agenda, requests
 from billfold.domain.agenda import Appointment
+from billfold.engine.approved import carry_out_request
 
 __all__ = ["app", "bank", "desk", "desks", "funded", "manager", "other", "world"]
 
@@ -84,3 +86,40 @@ async def test_what_was_approved_is_carried_out_though_the_door_was_killed(
     await world.later(seconds=1)
     await world.later(seconds=1)
     assert await status_of(desk, made) == ("APPROVED", "COMPLETED")
+
+
+async def test_a_wire_that_is_out_stays_out_whatever_its_partner_may_by_now(
+    desk, manager, world, funded
+):
+    made = await desk.post(REQUESTS, wire(funded, 2_000_00, await wire_counterparty(desk)))
+    await decide(manager, made)
+    pool, request_id = desk.bank.pool, UUID(made["id"])
+    await pool.execute("UPDATE partner SET features = features || '{unverified_wires}'")
+    at = await desk.bank.now()
+    customer_id = UUID(desk.team.customer)
+    await agenda.make(pool, [Appointment(requests.EXECUTE, request_id, customer_id, at)])
+    await world.later(seconds=1)
+    assert await status_of(desk, made) == ("APPROVED", "PROCESSING")
+    assert await pool.fetchval("SELECT count(*) FROM wire_message") == 1
+
+
+async def test_requests_approved_at_once_are_carried_out_each_by_itself(
+    desk, manager, world, funded, other
+):
+    linked = await wire_counterparty(desk)
+    bodies = [wire(funded, cents, linked) for cents in (1_00, 2_00, 3_00)]
+    asked = []
+    for body in (*bodies, on_us(funded, 4_00, to=other)):
+        await desk.bank.pool.execute("DELETE FROM rate_window")
+        asked.append(await desk.post(REQUESTS, body))
+    settings = desk.bank.settings
+    desk.bank.settings = replace(settings, execute_transfers=False)
+    for made in asked:
+        await decide(manager, made)
+    desk.bank.settings = settings
+    names = [(UUID(desk.team.customer), UUID(made["id"])) for made in asked]
+    await asyncio.gather(*(carry_out_request(desk.bank, *name) for name in names * 2))
+    assert [await status_of(desk, made) for made in asked] == [
+        *[("APPROVED", "PROCESSING")] * 3, ("APPROVED", "COMPLETED")
+    ]  # fmt: skip
+    assert await desk.bank.pool.fetchval("SELECT count(*) FROM wire_message") == 3

@@ -1,17 +1,20 @@
-"""`billfold bench payments`: wires from their command to the queued message, and ACH at size.
+"""`billfold bench payments`: wires from their approval to the queued message, and ACH at size.
 
-Every customer sends one wire per pass: bills are sold, the money is the rail's, and the message and
-its appointment wait, all in one commit. Then a window and a file of many ACH entries.
+Every customer has one wire approved per pass. It is carried out as the door does that: the request
+is read, bills are sold, the money is the rail's and the message waits, in one commit; then the
+request is off the agenda. At last a window and a file of many ACH entries.
 """
 
 from __future__ import annotations
 
+import asyncio
 import gc
 from contextlib import ExitStack
 from typing import Any
 from uuid import UUID
 
 from billfold.bench.ach_files import ach_figures, await_clearing
+from billfold.bench.approving import Name, approve_wires
 from billfold.bench.bare import CONNECTIONS, bare_child
 from billfold.bench.ground import Ground
 from billfold.bench.measure import Chapter, Figure, Lap, Say, figure, peak_of_family, rate
@@ -26,23 +29,23 @@ from billfold.bench.town import (
     deposit,
     found_bank,
     next_morning,
-    pocket_of,
     put_away,
     settle,
     submit_everything,
 )
-from billfold.flows.command import Command
+from billfold.engine.approved import carry_out_request
 from billfold.flows.counterparties import AddCounterparty
-from billfold.flows.send_wire import SendWire
 from billfold.kit.clock import monotonic
 from billfold.kit.ids import command_id
 
 BARE = "bare transfers"
 RATIO_LEAST = 0.4
-_CENTS = 1_234_50
 _PAYERS_MOST = 2_000
 """Customers who send a wire in a pass. All of them leave before the next, which takes longer."""
-_QUEUED = "SELECT count(*) FROM wire_message"
+_QUEUED = """
+SELECT (SELECT count(*) FROM wire_message)
+     - (SELECT count(*) FROM agenda WHERE kind = 'request.execute')
+"""
 
 
 class Payers:
@@ -51,10 +54,10 @@ class Payers:
     def __init__(self, opened: OpenBank) -> None:
         self._opened = opened
         self._bank = opened.bank
-        self._commands: list[Command] = []
+        self._approved: list[Name] = []
 
     async def prepare(self, orders: tuple[str, Any]) -> Any:  # noqa: ANN401 - per verb
-        """Settle customers, begin the next morning, make the wires of a pass, count, fill ACH."""
+        """Settle customers, begin the next morning, approve wires, count them, fill ACH."""
         verb, argument = orders
         if verb == "settle":
             portals = await settle(self._bank, range(argument))
@@ -71,7 +74,7 @@ class Payers:
             await next_morning(self._bank)
         elif verb == "pass":
             name, payees = argument
-            self._commands = [_wire(name, nth, payee) for nth, payee in payees]
+            self._approved = await approve_wires(self._bank, name, payees)
             self._bank.engine.forget_all()
             gc.collect()
         else:
@@ -79,12 +82,10 @@ class Payers:
         return None
 
     async def run(self) -> Lap:
-        """Submit the pass in one go; every wire must be taken."""
+        """Carry out the wires of the pass, all at once."""
         started = monotonic()
-        outcomes = await submit_everything(self._bank, self._commands)
-        ended = monotonic()
-        assert all(outcome["status"] == "PENDING" for outcome in outcomes)
-        return Lap(len(outcomes), started, ended)
+        await asyncio.gather(*(carry_out_request(self._bank, *name) for name in self._approved))
+        return Lap(len(self._approved), started, monotonic())
 
     async def close(self) -> None:
         """Stop the engine."""
@@ -186,18 +187,4 @@ def _link(nth: int) -> AddCounterparty:
         counterparty_name={"type": "business", "business_name": "Beta LLC"},
         details={"routing_number": "121182904", "identifier": "5647772655"},
         verification="pre_verified",
-    )
-
-
-def _wire(name: str, nth: int, payee: UUID) -> SendWire:
-    return SendWire(
-        caller="bench",
-        key=command_id(f"wire:{name}", str(nth)),
-        customers=(customer_of(nth),),
-        looks_at=(payee,),
-        wire_id=None,
-        pocket_id=pocket_of(nth),
-        amount=_CENTS,
-        counterparty_id=payee,
-        description="Invoice",
     )

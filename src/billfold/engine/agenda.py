@@ -30,10 +30,15 @@ SELECT a.kind, a.object_id, a.customer_id, a.at FROM agenda a
                     WHERE f.kind = a.kind AND f.object_id = a.object_id)
  ORDER BY a.at, a.kind, a.object_id LIMIT $5
 """
+# In the order in which appointments are cancelled: two never wait for each other.
 _KEPT = """
-DELETE FROM agenda a
- USING unnest($1::text[], $2::uuid[], $3::timestamptz[]) AS k(kind, object_id, at)
- WHERE a.kind = k.kind AND a.object_id = k.object_id AND a.at = k.at
+WITH these AS MATERIALIZED (
+     SELECT a.kind, a.object_id, a.at
+       FROM unnest($2::uuid[], $3::timestamptz[]) AS k(object_id, at)
+       JOIN agenda a ON a.kind = $1 AND a.object_id = k.object_id AND a.at = k.at
+      ORDER BY a.object_id FOR UPDATE OF a)
+DELETE FROM agenda a USING these t
+ WHERE a.kind = t.kind AND a.object_id = t.object_id AND a.at = t.at
 """
 
 
@@ -82,6 +87,6 @@ async def _keep(bank: Bank, together: Sequence[Appointment], kept: Kept) -> None
         else:
             done.append(each)
     await bank.pool.execute(
-        _KEPT, [d.kind for d in done], [d.object_id for d in done], [d.at for d in done]
+        _KEPT, together[0].kind, [d.object_id for d in done], [d.at for d in done]
     )
     kept.happened[together[0].kind] += len(done)

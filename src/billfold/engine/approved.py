@@ -11,10 +11,10 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.domain import agenda, requests, transfers
+from billfold.domain import requests, transfers
 from billfold.domain.agenda import Appointment
 from billfold.domain.directory import find_customer
-from billfold.domain.requests import Asked, TransferRequest, asked_of
+from billfold.domain.requests import Approved, Asked, TransferRequest
 from billfold.engine.pending import CALLER as CARRIES_OUT
 from billfold.engine.pending import carry_out
 from billfold.engine.rehearsal import rehearse
@@ -51,7 +51,7 @@ async def check_possible(bank: Bank, customer_id: UUID, conn: Connection, asked:
     """
     if asked.type == "USDC":
         return
-    command = await _command(conn, customer_id, asked, approved=False)
+    command = await _rehearsed(conn, customer_id, asked)
     outcome = await rehearse(conn, bank, command)
     if outcome.get("reason") == _INSUFFICIENT:
         raise Refused(
@@ -62,7 +62,7 @@ async def check_possible(bank: Bank, customer_id: UUID, conn: Connection, asked:
 async def carry_out_request(bank: Bank, customer_id: UUID, request_id: UUID) -> None:
     """Carry out a request that was approved just now, before its appointment is kept."""
     await _carry_out(bank, customer_id, request_id)
-    await agenda.cancel(bank.pool, requests.EXECUTE, request_id)
+    await bank.approvals.cross_off(request_id)
 
 
 async def keep_execution(bank: Bank, appointment: Appointment) -> None:
@@ -86,32 +86,39 @@ def command_of(request: TransferRequest) -> UUID:
 
 
 async def _carry_out(bank: Bank, customer_id: UUID, request_id: UUID) -> None:
-    request = await requests.find_approved(bank.pool, customer_id, request_id)
-    if request is None or request.type == "USDC" or not bank.settings.execute_transfers:
+    found = await bank.approvals.find(customer_id, request_id)
+    if found is None or found.asked.type == "USDC" or not bank.settings.execute_transfers:
         return
     try:
-        async with bank.pool.acquire() as conn:
-            command = await _command(conn, customer_id, asked_of(request), approved=True)
-        await bank.engine.submit(command)
+        await bank.engine.submit(await _approved(bank, customer_id, found))
     except (Refused, NotFound) as refusal:
         reason = _REASONS.get(refusal.code, "INVALID_TRANSFER")
         now = await bank.now()
         await requests.note_rejected(bank.pool, customer_id, request_id, reason, now)
         return
-    if request.type == "ON_US":
+    if found.asked.type == "ON_US":
         row = await transfers.get_transfer(bank.pool, customer_id, request_id)
         if row.status == "PENDING":
             await carry_out(bank, row)
 
 
-async def _command(conn: Connection, customer_id: UUID, asked: Asked, *, approved: bool) -> Command:
-    """Return the command for a transfer; one that is not `approved` is only rehearsed."""
+async def _rehearsed(conn: Connection, customer_id: UUID, asked: Asked) -> Command:
+    """Return the command of a transfer that somebody asks for."""
     if asked.type == "WIRE":
-        return await _wire(conn, customer_id, asked)
-    return await _transfer(conn, customer_id, asked, approved=approved)
+        takes_unverified = await requests.takes_unverified(conn, customer_id)
+        return _wire(customer_id, asked, unverified_wires=takes_unverified)
+    return await _transfer(conn, customer_id, asked, approved=False)
 
 
-async def _wire(conn: Connection, customer_id: UUID, asked: Asked) -> SendWire:
+async def _approved(bank: Bank, customer_id: UUID, found: Approved) -> Command:
+    """Return the command of a transfer that was approved."""
+    if found.asked.type == "WIRE":
+        return _wire(customer_id, found.asked, unverified_wires=found.unverified_wires)
+    async with bank.pool.acquire() as conn:
+        return await _transfer(conn, customer_id, found.asked, approved=True)
+
+
+def _wire(customer_id: UUID, asked: Asked, *, unverified_wires: bool) -> SendWire:
     told = asked.transfer
     assert asked.counterparty_id is not None
     return SendWire(
@@ -126,7 +133,7 @@ async def _wire(conn: Connection, customer_id: UUID, asked: Asked) -> SendWire:
         wire_instructions=told.get("wire_instructions"),
         end_to_end_identification=told.get("end_to_end_identification"),
         created_by=CALLER,
-        unverified_wires=await requests.takes_unverified(conn, customer_id),
+        unverified_wires=unverified_wires,
         request=msgspec.json.encode(told).decode(),
         looks_at=(asked.counterparty_id,),
     )

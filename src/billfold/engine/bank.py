@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from billfold.domain.agenda import Appointment
 from billfold.domain.directory import Directory
+from billfold.domain.requests import Approvals
 
 if TYPE_CHECKING:
     from billfold.domain.tbills import Market
@@ -36,6 +37,7 @@ class Bank:
 
     __slots__ = (
         "agenda",
+        "approvals",
         "calendars",
         "directory",
         "engine",
@@ -85,6 +87,7 @@ class Bank:
         self.agenda: Agenda = {}
         """Who keeps which kind of appointment: the wiring says so."""
         self.directory = Directory(pool)
+        self.approvals = Approvals(pool)
 
     async def now(self, conn: Connection | None = None) -> datetime:
         """Return the business time. Costs a round trip in a sandbox: doors use `caller.now`."""

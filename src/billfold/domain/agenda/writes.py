@@ -19,7 +19,13 @@ SELECT DISTINCT ON (kind, object_id) *
  ORDER BY kind, object_id, at
 ON CONFLICT (kind, object_id) DO UPDATE SET at = excluded.at
 """
-_CANCEL = "DELETE FROM agenda WHERE kind = $1 AND object_id = $2"
+# In one order, as whoever keeps appointments lets go of them: two never wait for each other.
+_CANCEL = """
+WITH these AS MATERIALIZED (
+     SELECT object_id FROM agenda WHERE kind = $1 AND object_id = ANY($2::uuid[])
+      ORDER BY object_id FOR UPDATE)
+DELETE FROM agenda a USING these t WHERE a.kind = $1 AND a.object_id = t.object_id
+"""
 
 
 class Appointment(NamedTuple):
@@ -38,6 +44,6 @@ async def make(conn: Connection | Pool, appointments: Iterable[Appointment]) -> 
         await conn.execute(_MAKE, *columns)
 
 
-async def cancel(conn: Connection | Pool, kind: str, object_id: UUID) -> None:
-    """Cancel an appointment, if it has been made."""
-    await conn.execute(_CANCEL, kind, object_id)
+async def cancel(conn: Connection | Pool, kind: str, *object_ids: UUID) -> None:
+    """Cancel the appointments of this kind with these objects, as far as they have been made."""
+    await conn.execute(_CANCEL, kind, object_ids)

@@ -10,6 +10,7 @@ from billfold.domain.requests.approval_rules import (
     list_rules,
     terms_for_change,
 )
+from billfold.domain.requests.approved import Approvals, Approved
 from billfold.domain.requests.changes import (
     APPLY,
     ask,
@@ -26,7 +27,6 @@ from billfold.domain.requests.deciding import who_is
 from billfold.domain.requests.payees import get_payee, takes_unverified, told_of
 from billfold.domain.requests.reads import (
     Filters,
-    find_approved,
     find_request,
     get_request,
     list_requests,
@@ -70,6 +70,8 @@ __all__ = [
     "EXPIRE",
     "EXPIRE_CHANGE",
     "Action",
+    "Approvals",
+    "Approved",
     "Asked",
     "ChangeRequest",
     "Decision",
@@ -95,7 +97,6 @@ __all__ = [
     "decide_change",
     "expire",
     "expire_change",
-    "find_approved",
     "find_request",
     "find_same",
     "get_change",

@@ -6,7 +6,7 @@ A request whose time is over reads as EXPIRED, be it written down yet or not.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from billfold.kit.db import Connection, Pool
 
 Place = tuple[datetime, UUID]
-LONG_AGO = datetime(1, 1, 1, tzinfo=UTC)
-"""For whom no request's time is over: what was approved is not asked for its age."""
 
 _IS_OVER = "q.status = 'PENDING' AND q.expires_at <= $2"
 _COLUMNS = f"""
@@ -113,16 +111,6 @@ async def find_request(
     """Return a transfer request of a customer as it stands at the bank's `now`, or None."""
     row = await conn.fetchrow(_ONE, customer_id, now, request_id)
     return None if row is None else _read(row)
-
-
-async def find_approved(
-    conn: Connection | Pool, customer_id: UUID, request_id: UUID
-) -> TransferRequest | None:
-    """Return a request that is to be carried out; None when it is not, or could not be."""
-    found = await find_request(conn, customer_id, request_id, LONG_AGO)
-    if found is None or found.status != "APPROVED" or found.execution == "REJECTED":
-        return None
-    return found
 
 
 async def get_request(

@@ -214,17 +214,23 @@ async def find_same(by: Principal, asked: Asked) -> TransferRequest | None:
 
 def asked_of(request: TransferRequest) -> Asked:
     """Return what a request asks for."""
-    told = msgspec.json.decode(request.content)
+    transfer, payee = told_in(request.content)
     return Asked(
         request_id=request.request_id,
         type=request.type,
         pocket_id=request.pocket_id,
         counterparty_id=request.counterparty_id,
         amount=request.amount,
-        transfer=told["transfer"],
-        payee=told["payee"],
+        transfer=transfer,
+        payee=payee,
         reviewers=request.reviewers,
     )
+
+
+def told_in(content: str) -> tuple[dict[str, Any], dict[str, Any] | None]:
+    """Return what was sent, and whom the counterparty stood for, out of what is approved."""
+    told = msgspec.json.decode(content)
+    return told["transfer"], told["payee"]
 
 
 def subject_of(request: TransferRequest) -> Subject:

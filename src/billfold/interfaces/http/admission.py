@@ -16,9 +16,9 @@ from uuid import UUID
 
 import structlog
 
-from billfold.interfaces.http.gather import Gatherer
 from billfold.interfaces.http.line import Line
 from billfold.kit.clock import ClockState, wall_now
+from billfold.kit.gather import Gatherer
 
 if TYPE_CHECKING:
     from asyncpg import Record

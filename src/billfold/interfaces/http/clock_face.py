@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 import asyncpg
 import structlog
 
-from billfold.interfaces.http.gather import Gatherer
 from billfold.kit.clock import ClockState, read_clock, wall_now
 from billfold.kit.dates import iso_z
+from billfold.kit.gather import Gatherer
 
 if TYPE_CHECKING:
     from billfold.engine.bank import Bank

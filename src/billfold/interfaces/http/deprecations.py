@@ -10,7 +10,7 @@ from uuid import UUID
 
 import structlog
 
-from billfold.interfaces.http.gather import Gatherer
+from billfold.kit.gather import Gatherer
 
 if TYPE_CHECKING:
     from billfold.kit.db import Pool

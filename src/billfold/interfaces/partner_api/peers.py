@@ -9,8 +9,8 @@ from uuid import UUID
 
 from billfold.domain import counterparties, portals
 from billfold.domain.counterparties import Payee
-from billfold.interfaces.http.gather import Gatherer
 from billfold.kit.errors import NotFound, Refused
+from billfold.kit.gather import Gatherer
 
 if TYPE_CHECKING:
     from billfold.kit.db import Pool

@@ -1,0 +1,76 @@
+"""What was approved and is still to be carried out, read for all who ask at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+from uuid import UUID
+
+from billfold.domain import agenda
+from billfold.domain.requests.transfers import EXECUTE, told_in
+from billfold.domain.requests.types import Asked
+from billfold.kit.gather import Gatherer
+
+if TYPE_CHECKING:
+    from billfold.kit.db import Pool
+
+_Name = tuple[UUID, UUID]
+"""A customer and a request of his."""
+
+# A wire is out with the commit that books it; a transfer is written down first, then carried out.
+# One look into an index per request and table, however long the tables have grown.
+_READY = """
+SELECT q.customer_id, q.request_id, q.type, q.pocket_id, q.counterparty_id, q.amount, q.content,
+       q.reviewers,
+       coalesce((SELECT 'unverified_wires' = ANY(p.features) FROM customer c JOIN partner p
+                  USING (partner_id) WHERE c.customer_id = q.customer_id), false),
+       (SELECT w.status FROM wire w
+         WHERE w.customer_id = q.customer_id AND w.wire_id = q.request_id),
+       (SELECT t.status FROM transfer t
+         WHERE t.customer_id = q.customer_id AND t.transfer_id = q.request_id)
+  FROM unnest($1::uuid[], $2::uuid[]) AS k(customer_id, request_id)
+ CROSS JOIN LATERAL (
+       SELECT * FROM transfer_request r
+        WHERE r.customer_id = k.customer_id AND r.request_id = k.request_id
+          AND r.status = 'APPROVED' AND r.reason IS NULL LIMIT 1) q
+"""
+
+
+class Approved(NamedTuple):
+    """What is to be carried out; `unverified_wires` may go to whom nobody has verified."""
+
+    asked: Asked
+    unverified_wires: bool
+
+
+class Approvals:
+    """The approved requests of one bank."""
+
+    __slots__ = ("_done", "_pool", "_read")
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+        self._read: Gatherer[_Name, Approved | None] = Gatherer(self._find)
+        self._done: Gatherer[UUID, None] = Gatherer(self._cross_off)
+
+    async def find(self, customer_id: UUID, request_id: UUID) -> Approved | None:
+        """Return a request that is to be carried out; None when it is not, was, or could not be."""
+        return await self._read.ask((customer_id, request_id))
+
+    async def cross_off(self, request_id: UUID) -> None:
+        """Cancel the appointment of a request that was carried out."""
+        await self._done.ask(request_id)
+
+    async def _find(self, names: Sequence[_Name]) -> list[Approved | None]:
+        customers, requests = zip(*names, strict=True)
+        ready = {}
+        for row in await self._pool.fetch(_READY, customers, requests):
+            customer_id, *about, content, reviewers, unverified_wires, wire, transfer = row
+            asked = Asked._make((*about, *told_in(content), tuple(reviewers)))
+            if wire is None and transfer in {None, "PENDING"}:
+                ready[customer_id, asked.request_id] = Approved(asked, unverified_wires)
+        return [ready.get(name) for name in names]
+
+    async def _cross_off(self, requests: Sequence[UUID]) -> list[None]:
+        await agenda.cancel(self._pool, EXECUTE, *requests)
+        return [None] * len(requests)
