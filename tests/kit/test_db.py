@@ -1,8 +1,10 @@
-from datetime import UTC
+from datetime import UTC, datetime, timedelta, timezone
+from uuid import UUID
 
+import asyncpg
 import pytest
 
-from billfold.kit import db
+from billfold.kit import db, ids
 
 
 @pytest.fixture
@@ -15,6 +17,37 @@ async def test_sessions_speak_utc_and_do_not_compile_plans(pool):
     assert await pool.fetchval("show timezone") == "UTC"
     assert await pool.fetchval("show jit") == "off"
     assert (await pool.fetchval("select now()")).tzinfo is UTC
+
+
+@pytest.mark.parametrize(
+    "instant",
+    [
+        datetime(2025, 6, 2, 13, 0, 0, 123456, UTC),
+        datetime(1999, 12, 31, 23, 59, 59, 999999, UTC),
+        datetime(1, 1, 1, tzinfo=UTC),
+        datetime(9999, 12, 31, 23, 59, 59, 999999, UTC),
+        datetime(2025, 7, 1, 9, 30, tzinfo=timezone(timedelta(hours=-4))),
+    ],
+)
+async def test_instants_come_back_as_they_went(pool, instant):
+    assert await pool.fetchval("SELECT $1::timestamptz", instant) == instant
+    text = "SELECT to_char($1::timestamptz, 'YYYY-MM-DD HH24:MI:SS.US')"
+    said = await pool.fetchval(text, instant)
+    assert datetime.fromisoformat(f"{said}+00:00") == instant
+    both = await pool.fetchval("SELECT $1::timestamptz[] || $2::timestamptz", [instant], None)
+    assert both == [instant, None]
+
+
+async def test_a_time_without_a_zone_is_refused(pool):
+    with pytest.raises(asyncpg.DataError):
+        await pool.fetchval("SELECT $1::timestamptz", datetime(2025, 6, 2, 13))  # noqa: DTZ001
+
+
+async def test_ids_of_ours_are_the_drivers_and_equal_to_anybodys(pool):
+    made = ids.command_id("anna", "key")
+    assert await pool.fetchval("SELECT $1::uuid", made) == made == UUID(str(made))
+    assert hash(made) == hash(UUID(str(made)))
+    assert type(made) is type(await pool.fetchval("SELECT $1::uuid", made))
 
 
 async def test_json_stays_text(pool):

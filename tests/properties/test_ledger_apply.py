@@ -29,7 +29,7 @@ ACCOUNTS = [
     (STREET_BILLS, "street", None, CUSIP, None), (LOT, "lot", POCKET, CUSIP, DAY),
     (OWED, "owed", POCKET, "USD", None),
 ]  # fmt: skip
-APPLY = "SELECT ledger_apply(" + ", ".join(f"${n}" for n in range(1, 21)) + ")"
+APPLY = "SELECT ledger_apply($1, $2, $3, $4)"
 
 
 class Batch:
@@ -58,9 +58,8 @@ class Batch:
         await conn.copy_records_to_table("journal", records=self.journals, columns=JOURNAL_COLUMNS)
         await conn.copy_records_to_table("leg", records=self.legs, columns=LEG_COLUMNS)
         heads = [(customer, *head) for customer, head in self.heads.items()]
-        bases = [list(column) for column in zip(*self.bases, strict=True)] or [[]] * 6
         announced = self.announced or (len(self.journals), len(self.legs))
-        await conn.fetchval(APPLY, *announced, *map(list, zip(*heads, strict=True)), *bases)
+        await conn.fetchval(APPLY, *announced, heads, self.bases)
 
 
 def deposit(cents=1_000_00, units=10, cost=990_00):
@@ -235,8 +234,7 @@ async def test_a_batch_is_refused_when_a_head_is_named_twice(ledger):
                 "journal", records=batch.journals, columns=JOURNAL_COLUMNS
             )
             await ledger.copy_records_to_table("leg", records=batch.legs, columns=LEG_COLUMNS)
-            bases = [list(column) for column in zip(*batch.bases, strict=True)]
-            await ledger.fetchval(APPLY, 2, 6, *map(list, zip(*heads, strict=True)), *bases)
+            await ledger.fetchval(APPLY, 2, 6, heads, batch.bases)
 
 
 def test_random_batches_are_accepted_exactly_when_the_plain_ledger_accepts_them(

@@ -22,15 +22,13 @@ from billfold.domain import agenda, wires
 from billfold.domain.ach.types import AchEntry
 from billfold.engine.image import image_of
 from billfold.flows.book import Book
+from billfold.flows.draft import CHAINED
 from billfold.flows.due import refresh_due
 from billfold.flows.holdings import Account, Lot, PocketBook
 
 if TYPE_CHECKING:
     from billfold.kit.calendars import Calendars
     from billfold.kit.db import Connection
-
-CHAINED = ("journals", "legs", "trades", "activities", "events", "commands")
-"""The lists of a draft that the chain covers, in the order in which they are hashed."""
 
 COLUMNS: dict[str, tuple[str, tuple[str, ...]]] = {
     "customers": ("customer", (
@@ -91,7 +89,7 @@ JOURNAL_COLUMNS = (
 LEG_COLUMNS = ("customer_id", "journal_no", "leg_no", "debit", "credit", "asset", "amount", "phase")
 LINK_COLUMNS = ("customer_id", "version", "journal_no", "event_no", "marks", "hash")
 
-_APPLY = "SELECT ledger_apply(" + ", ".join(f"${n}" for n in range(1, 21)) + ")"
+_APPLY = "SELECT ledger_apply($1, $2, $3, $4)"
 
 _POCKET_COLUMNS = (
     "pocket_id", "partner_id", "name", "type", "status", "deposit_weeks", "reinvestment_weeks",
@@ -111,18 +109,14 @@ _UPSERT_POCKETS = (
     + ", ".join(f"{c} = excluded.{c}" for c in _POCKET_COLUMNS[1:])
 )
 # What money moves, on the way every transfer goes.
-_COUNTERS = {
-    "inflow": "bigint", "outflow": "bigint", "fees": "bigint", "realised": "bigint",
-    "fee_accrued": "bigint", "idle": "bigint", "accrued_through": "date", "charge_on": "date",
-    "moved_on": "date", "unsettled_until": "date", "invest_at": "timestamptz",
-}  # fmt: skip
+_COUNTERS = (
+    "inflow", "outflow", "fees", "realised", "fee_accrued", "idle", "accrued_through",
+    "charge_on", "moved_on", "unsettled_until", "invest_at",
+)  # fmt: skip
 _MOVE_POCKETS = (
-    f"UPDATE pocket p SET {', '.join(f'{c} = n.{c}' for c in _COUNTERS)} FROM unnest("  # noqa: S608
-    + ", ".join(
-        ["$1::uuid[]", "$2::uuid[]", *(f"${i}::{t}[]" for i, t in enumerate(_COUNTERS.values(), 3))]
-    )
-    + f") AS n(customer_id, pocket_id, {', '.join(_COUNTERS)})"
-    " WHERE p.customer_id = n.customer_id AND p.pocket_id = n.pocket_id"
+    f"UPDATE pocket p SET {', '.join(f'{c} = n.{c}' for c in _COUNTERS)}"  # noqa: S608 - ours
+    " FROM unnest($1::pocket_counters[]) AS n"
+    " WHERE p.customer_id = n.customer AND p.pocket_id = n.pocket"
 )
 _pocket_row: Callable[[PocketBook], tuple[Any, ...]] = attrgetter(*_POCKET_COLUMNS)
 _counters: Callable[[PocketBook], tuple[Any, ...]] = attrgetter(*_COUNTERS)
@@ -185,15 +179,15 @@ def _rows_by_kind(books: Iterable[Book]) -> dict[str, list[Any]]:
 def _forge_head(book: Book, calendars: Calendars) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     draft = book.draft
     # Nothing in their rows tells how commands of one commit followed each other.
-    if len(draft.rows_of("commands")) > 1:
+    if len(draft.commands) > 1:
         draft.commands.sort(key=itemgetter(1))
     encoded: list[bytes] = []
     for name in CHAINED:
-        encoded += encode_rows(draft.rows_of(name))
+        encoded += encode_rows(getattr(draft, name))
     previous = book.chain
     book.chain, marks = forge(previous, encoded)
     due = refresh_due(book, calendars)
-    journals, events = len(draft.rows_of("journals")), len(draft.rows_of("events"))
+    journals, events = len(draft.journals), len(draft.events)
     head = (
         book.customer_id, book.version, book.journal_no - journals, book.journal_no,
         book.event_no - events, book.event_no, book.account_no, book.booked_at,
@@ -219,9 +213,7 @@ async def _apply(
     ):  # fmt: skip
         if rows:
             await conn.copy_records_to_table(table, records=rows, columns=columns)
-    await conn.fetchval(
-        _APPLY, len(journals), len(legs), *_arrays(heads, 12), *_arrays(_bases(books), 6)
-    )
+    await conn.fetchval(_APPLY, len(journals), len(legs), heads, _bases(books))
     retired = [(b.customer_id, a.no) for b in books for a in b.draft.rows_of("retired")]
     if retired:
         await conn.execute("SELECT ledger_retire($1, $2)", *_arrays(retired, 2))
@@ -267,7 +259,7 @@ async def _write_pockets(conn: Connection, books: Sequence[Book]) -> None:
     if whole:
         await conn.execute(_UPSERT_POCKETS, *_arrays(whole, 1 + len(_POCKET_COLUMNS)))
     if moved:
-        await conn.execute(_MOVE_POCKETS, *_arrays(moved, 2 + len(_COUNTERS)))
+        await conn.execute(_MOVE_POCKETS, moved)
 
 
 def _touched(book: Book) -> list[PocketBook]:

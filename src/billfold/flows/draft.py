@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 
     from billfold.flows.holdings import Account, Lot
 
+CHAINED = ("journals", "legs", "trades", "activities", "events", "commands")
+"""The lists of a draft that the chain covers, in the order in which they are hashed."""
+
 _encode = msgspec.json.Encoder().encode
 
 
@@ -24,10 +27,11 @@ def as_json(value: object) -> str:
 class Draft:
     """The rows one batch writes for one customer, in the order they were made.
 
-    Most commands make rows of a few kinds only: a list is there from its first use on, and
-    `kinds` names those that are.
+    Most commands make rows of a few kinds only. The lists of what the chain covers are there from
+    the start, any other from its first use on; `kinds` names those that are.
     """
 
+    kinds: list[str]
     accounts: list[tuple[Account, UUID | None]]
     journals: list[tuple[Any, ...]]
     legs: list[tuple[Any, ...]]
@@ -66,7 +70,9 @@ class Draft:
     )  # fmt: skip
 
     def __init__(self) -> None:
-        self.kinds: list[str] = []
+        self.journals, self.legs, self.trades = [], [], []
+        self.activities, self.events, self.commands = [], [], []
+        self.kinds = [*CHAINED]
 
     def __getattr__(self, name: str) -> list[Any]:
         """The list of a kind of which there was no row yet."""
