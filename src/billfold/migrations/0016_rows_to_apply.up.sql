@@ -17,12 +17,14 @@ CREATE TYPE pocket_counters AS (
   unsettled_until date, invest_at timestamptz
 );
 
+-- A plan that is kept was made when the tables were empty, and for ten customers: planned for the
+-- batch at hand, 300 transfers take a quarter to a half less, and one does not notice.
 DROP FUNCTION ledger_apply;
 CREATE FUNCTION ledger_apply(
   journals bigint, legs bigint, heads head_move[], bases lot_basis[]
 ) RETURNS void LANGUAGE plpgsql
   SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off SET enable_bitmapscan = off
-  SET enable_hashagg = off
+  SET enable_hashagg = off SET plan_cache_mode = force_custom_plan
 AS $$
 DECLARE
   seen bigint;
