@@ -12,6 +12,7 @@ from billfold.engine.image import LAYOUT, BookImage, image_of, is_whole, read_im
 from billfold.engine.load import LOCK_HEADS, load_books
 from billfold.flows.holdings import Account, Lot, PocketBook
 from billfold.kit.calendars import Calendars
+from billfold.kit.db import listed
 
 CALENDARS = Calendars()
 MARKET = Market.packaged(CALENDARS)
@@ -39,7 +40,7 @@ async def conn(pg_server, lived_bank):
 async def _read(conn):
     """Every book, as the engine would read it now; and which heads have an image to read."""
     ids = [row["customer_id"] for row in await conn.fetch("SELECT customer_id FROM head")]
-    heads = await conn.fetch(LOCK_HEADS, sorted(ids))
+    heads = await conn.fetch(LOCK_HEADS, listed(sorted(ids)))
     books = await load_books(conn, heads, MARKET, CALENDARS)
     return books, [head for head in heads if read_image(head["image"]) is not None]
 

@@ -28,6 +28,7 @@ from billfold.flows.command import Command, Context, Missing, Outcome, Terms
 from billfold.flows.due import CatchUp, catch_up
 from billfold.flows.enrol import EnrolCustomer
 from billfold.kit.clock import monotonic, read_clock, wall_now
+from billfold.kit.db import listed
 from billfold.kit.errors import BillfoldError, Broken, NotFound, Refused, Unavailable
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ BOOKS_KEPT = 8_000
 
 _KNOWN = """
 SELECT c.customer_id, c.command_id, c.request_hash, c.accepted, c.outcome
-  FROM unnest($1::uuid[], $2::uuid[]) AS k(customer_id, command_id)
+  FROM unnest($1::text::uuid[], $2::text::uuid[]) AS k(customer_id, command_id)
   JOIN command c USING (customer_id, command_id)
 """
 _NEW_HEADS = """
@@ -267,7 +268,7 @@ class Engine:
                 enrolled = [j.customers[0] for j in batch if isinstance(j.command, EnrolCustomer)]
                 if enrolled:
                     await conn.execute(_NEW_HEADS, sorted(enrolled), now, ctx.business_date)
-                heads = await conn.fetch(LOCK_HEADS, customers)
+                heads = await conn.fetch(LOCK_HEADS, listed(customers))
                 books = await self._gather(conn, heads)
                 await _name(conn, batch, books)
                 await look(conn, batch, books)
@@ -311,7 +312,9 @@ class Engine:
 
     async def _known(self, conn: Connection, batch: Sequence[Job]) -> dict[UUID, asyncpg.Record]:
         rows = await conn.fetch(
-            _KNOWN, [job.customers[0] for job in batch], [job.command_id for job in batch]
+            _KNOWN,
+            listed(job.customers[0] for job in batch),
+            listed(job.command_id for job in batch),
         )
         return {row["command_id"]: row for row in rows}
 

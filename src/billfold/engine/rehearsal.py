@@ -9,6 +9,7 @@ from billfold.engine.looking import LOOKS
 from billfold.flows import FLOWS
 from billfold.flows.command import Command, Context, Outcome
 from billfold.flows.due import catch_up
+from billfold.kit.db import listed
 from billfold.kit.errors import NotFound
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ async def rehearse(conn: Connection, bank: Bank, command: Command) -> Outcome:
     something else: others move money meanwhile.
     """
     now = await bank.engine.now(conn)
-    heads = await conn.fetch(_HEADS, sorted(command.customers))
+    heads = await conn.fetch(_HEADS, listed(sorted(command.customers)))
     books = await load_books(conn, heads, bank.market, bank.calendars)
     if not books.keys() >= set(command.customers):
         raise NotFound

@@ -22,6 +22,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from billfold.kit.errors import Broken
 
 KEY_BYTES = 32
+_pack = msgspec.msgpack.Encoder().encode
 _VERSION = b"\x01"
 _KEY_ID_BYTES = 4
 _NONCE_BYTES = 12
@@ -143,7 +144,7 @@ def token(prefix: str = "") -> tuple[str, bytes]:
 
 def fingerprint(values: Sequence[object]) -> str:
     """Return what tells a row from any other: SHA-256 in hex of these values as MessagePack."""
-    return hashlib.sha256(msgspec.msgpack.encode(values)).hexdigest()
+    return hashlib.sha256(_pack(values)).hexdigest()
 
 
 def hash_token(secret: str) -> bytes:

@@ -4,11 +4,12 @@ Values of type json and jsonb stay text: whoever reads them decides what to deco
 are written and read by the thousand, so they come and go in the shape the driver is quickest with.
 """
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
+from uuid import UUID
 
 import asyncpg
 from asyncpg.pgproto import pgproto
@@ -71,6 +72,14 @@ async def create_pool(
         init=_agree_on_instants,
         reset=_leave_as_it_is,
     )
+
+
+def listed(ids: Iterable[UUID]) -> str:
+    """Return ids as the text of an array: `$1::text::uuid[]`, for statements on the way of money.
+
+    The driver takes ten times as long for an array, since it looks into every element twice.
+    """
+    return f"{{{','.join(map(str, ids))}}}"
 
 
 @asynccontextmanager

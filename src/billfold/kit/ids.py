@@ -18,6 +18,7 @@ _SEED_BYTES_MAX = 64
 _DIGITS_MAX = 64
 _GROUP_MASK = ~_MEMBERS_MAX
 _ROOM = ~((0xF << 76) | (0x3 << 62))
+_VERSION_4 = (0x4 << 76) | (0x2 << 62)
 _VERSION_8 = (0x8 << 76) | (0x2 << 62)
 
 
@@ -90,6 +91,11 @@ def member_of(group: UUID, n: int) -> UUID:
 def group_of(member: UUID) -> UUID:
     """Return the group a member belongs to."""
     return _made(member.int & _GROUP_MASK)
+
+
+def random_like(made: UUID) -> UUID:
+    """Return an id of ours as one of version 4, for standards that know no other."""
+    return _made(made.int & _ROOM | _VERSION_4)
 
 
 def digits(seed: bytes, command_id: UUID, ordinal: int, count: int) -> str:

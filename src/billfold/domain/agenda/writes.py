@@ -6,6 +6,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
+from billfold.kit.db import listed
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -14,15 +16,14 @@ if TYPE_CHECKING:
 _MAKE = """
 INSERT INTO agenda (kind, object_id, customer_id, at)
 SELECT DISTINCT ON (kind, object_id) *
-  FROM unnest($1::text[], $2::uuid[], $3::uuid[], $4::timestamptz[])
-    AS a(kind, object_id, customer_id, at)
+  FROM unnest($1::agenda[])
  ORDER BY kind, object_id, at
 ON CONFLICT (kind, object_id) DO UPDATE SET at = excluded.at
 """
 # In one order, as whoever keeps appointments lets go of them: two never wait for each other.
 _CANCEL = """
 WITH these AS MATERIALIZED (
-     SELECT object_id FROM agenda WHERE kind = $1 AND object_id = ANY($2::uuid[])
+     SELECT object_id FROM agenda WHERE kind = $1 AND object_id = ANY($2::text::uuid[])
       ORDER BY object_id FOR UPDATE)
 DELETE FROM agenda a USING these t WHERE a.kind = $1 AND a.object_id = t.object_id
 """
@@ -39,11 +40,10 @@ class Appointment(NamedTuple):
 
 async def make(conn: Connection | Pool, appointments: Iterable[Appointment]) -> None:
     """Make these appointments; one that is there already is moved."""
-    columns = [list(column) for column in zip(*appointments, strict=True)]
-    if columns:
-        await conn.execute(_MAKE, *columns)
+    if made := list(appointments):
+        await conn.execute(_MAKE, made)
 
 
 async def cancel(conn: Connection | Pool, kind: str, *object_ids: UUID) -> None:
     """Cancel the appointments of this kind with these objects, as far as they have been made."""
-    await conn.execute(_CANCEL, kind, object_ids)
+    await conn.execute(_CANCEL, kind, listed(object_ids))

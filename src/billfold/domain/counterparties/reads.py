@@ -9,6 +9,7 @@ from uuid import UUID
 import msgspec
 
 from billfold.domain.counterparties.types import Payee
+from billfold.kit.db import listed
 from billfold.kit.errors import NotFound
 
 if TYPE_CHECKING:
@@ -28,7 +29,8 @@ _GET = f"{_COLUMNS} WHERE customer_id = $1 AND counterparty_id = $2"
 _LOOK_UP = """
 SELECT customer_id, counterparty_id, type, status, counterparty_name, verification, details,
        target_customer_id, target_pocket_id
-  FROM counterparty WHERE customer_id = ANY($1::uuid[]) AND counterparty_id = ANY($2::uuid[])
+  FROM counterparty
+ WHERE customer_id = ANY($1::text::uuid[]) AND counterparty_id = ANY($2::text::uuid[])
 """
 _IN_REVIEW = f"""{_COLUMNS} c
  WHERE status = 'PENDING' AND verification->>'type' = 'supporting_documents'
@@ -131,5 +133,5 @@ async def look_up(
     conn: Connection | Pool, customer_ids: Sequence[UUID], ids: Sequence[UUID]
 ) -> list[tuple[UUID, UUID, Any]]:
     """Return those of these ids that are counterparties of these customers, as flows see them."""
-    rows = await conn.fetch(_LOOK_UP, customer_ids, ids)
+    rows = await conn.fetch(_LOOK_UP, listed(customer_ids), listed(ids))
     return [(row["customer_id"], row["counterparty_id"], payee_in(row)) for row in rows]

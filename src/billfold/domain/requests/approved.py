@@ -9,6 +9,7 @@ from uuid import UUID
 from billfold.domain import agenda
 from billfold.domain.requests.transfers import EXECUTE, told_in
 from billfold.domain.requests.types import Asked
+from billfold.kit.db import listed
 from billfold.kit.gather import Gatherer
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ SELECT q.customer_id, q.request_id, q.type, q.pocket_id, q.counterparty_id, q.am
          WHERE w.customer_id = q.customer_id AND w.wire_id = q.request_id),
        (SELECT t.status FROM transfer t
          WHERE t.customer_id = q.customer_id AND t.transfer_id = q.request_id)
-  FROM unnest($1::uuid[], $2::uuid[]) AS k(customer_id, request_id)
+  FROM unnest($1::text::uuid[], $2::text::uuid[]) AS k(customer_id, request_id)
  CROSS JOIN LATERAL (
        SELECT * FROM transfer_request r
         WHERE r.customer_id = k.customer_id AND r.request_id = k.request_id
@@ -64,7 +65,7 @@ class Approvals:
     async def _find(self, names: Sequence[_Name]) -> list[Approved | None]:
         customers, requests = zip(*names, strict=True)
         ready = {}
-        for row in await self._pool.fetch(_READY, customers, requests):
+        for row in await self._pool.fetch(_READY, listed(customers), listed(requests)):
             customer_id, *about, content, reviewers, unverified_wires, wire, transfer = row
             asked = Asked._make((*about, *told_in(content), tuple(reviewers)))
             if wire is None and transfer in {None, "PENDING"}:

@@ -12,7 +12,7 @@ from uuid import UUID
 from billfold.domain.wires.types import Hours
 from billfold.kit.calendars import Calendars
 from billfold.kit.dates import ET, et_instant
-from billfold.kit.ids import derive, digits
+from billfold.kit.ids import derive, digits, random_like
 
 _CODE = re.compile("[A-Z0-9]{4}")
 _REFERENCE_DIGITS = 12
@@ -62,7 +62,7 @@ def leaves_at(
 
 def uetr_of(seed: bytes, wire_id: UUID) -> str:
     """Return the number of a payment of ours from end to end, a UUID of version 4."""
-    return str(UUID(bytes=derive(seed, wire_id, 0).bytes, version=4))
+    return str(random_like(derive(seed, wire_id, 0)))
 
 
 def reference_of(seed: bytes, wire_id: UUID) -> str:
