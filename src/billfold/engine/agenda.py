@@ -30,15 +30,13 @@ SELECT a.kind, a.object_id, a.customer_id, a.at FROM agenda a
                     WHERE f.kind = a.kind AND f.object_id = a.object_id)
  ORDER BY a.at, a.kind, a.object_id LIMIT $5
 """
-# In the order in which appointments are cancelled: two never wait for each other.
+# In the order and the way in which appointments are cancelled (`domain/agenda`).
 _KEPT = """
-WITH these AS MATERIALIZED (
-     SELECT a.kind, a.object_id, a.at
-       FROM unnest($2::uuid[], $3::timestamptz[]) AS k(object_id, at)
-       JOIN agenda a ON a.kind = $1 AND a.object_id = k.object_id AND a.at = k.at
-      ORDER BY a.object_id FOR UPDATE OF a)
-DELETE FROM agenda a USING these t
- WHERE a.kind = t.kind AND a.object_id = t.object_id AND a.at = t.at
+DELETE FROM agenda WHERE ctid = ANY(ARRAY(
+     SELECT a.ctid FROM unnest($2::uuid[], $3::timestamptz[]) AS k(object_id, at)
+      CROSS JOIN LATERAL (SELECT b.ctid FROM agenda b
+                           WHERE b.kind = $1 AND b.object_id = k.object_id AND b.at = k.at
+                             FOR UPDATE) a))
 """
 
 

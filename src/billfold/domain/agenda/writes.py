@@ -20,12 +20,13 @@ SELECT DISTINCT ON (kind, object_id) *
  ORDER BY kind, object_id, at
 ON CONFLICT (kind, object_id) DO UPDATE SET at = excluded.at
 """
-# In one order, as whoever keeps appointments lets go of them: two never wait for each other.
+# One look by key for each, in one order, as whoever keeps appointments lets go of them: the table
+# fills and empties too fast for its statistics, and two must never wait for each other.
 _CANCEL = """
-WITH these AS MATERIALIZED (
-     SELECT object_id FROM agenda WHERE kind = $1 AND object_id = ANY($2::text::uuid[])
-      ORDER BY object_id FOR UPDATE)
-DELETE FROM agenda a USING these t WHERE a.kind = $1 AND a.object_id = t.object_id
+DELETE FROM agenda WHERE ctid = ANY(ARRAY(
+     SELECT a.ctid FROM unnest($2::text::uuid[]) AS k(object_id)
+      CROSS JOIN LATERAL (SELECT b.ctid FROM agenda b
+                           WHERE b.kind = $1 AND b.object_id = k.object_id FOR UPDATE) a))
 """
 
 
@@ -46,4 +47,4 @@ async def make(conn: Connection | Pool, appointments: Iterable[Appointment]) -> 
 
 async def cancel(conn: Connection | Pool, kind: str, *object_ids: UUID) -> None:
     """Cancel the appointments of this kind with these objects, as far as they have been made."""
-    await conn.execute(_CANCEL, kind, listed(object_ids))
+    await conn.execute(_CANCEL, kind, listed(sorted(object_ids)))
