@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from billfold.domain.agenda import Appointment
+from billfold.domain.agenda import Appointment, let_go
 
 if TYPE_CHECKING:
     from billfold.engine.bank import Bank
@@ -29,14 +29,6 @@ SELECT a.kind, a.object_id, a.customer_id, a.at FROM agenda a
    AND NOT EXISTS (SELECT 1 FROM unnest($3::text[], $4::uuid[]) AS f(kind, object_id)
                     WHERE f.kind = a.kind AND f.object_id = a.object_id)
  ORDER BY a.at, a.kind, a.object_id LIMIT $5
-"""
-# In the order and the way in which appointments are cancelled (`domain/agenda`).
-_KEPT = """
-DELETE FROM agenda WHERE ctid = ANY(ARRAY(
-     SELECT a.ctid FROM unnest($2::uuid[], $3::timestamptz[]) AS k(object_id, at)
-      CROSS JOIN LATERAL (SELECT b.ctid FROM agenda b
-                           WHERE b.kind = $1 AND b.object_id = k.object_id AND b.at = k.at
-                             FOR UPDATE) a))
 """
 
 
@@ -84,7 +76,5 @@ async def _keep(bank: Bank, together: Sequence[Appointment], kept: Kept) -> None
             raise end
         else:
             done.append(each)
-    await bank.pool.execute(
-        _KEPT, together[0].kind, [d.object_id for d in done], [d.at for d in done]
-    )
+    await let_go(bank.pool, done)
     kept.happened[together[0].kind] += len(done)

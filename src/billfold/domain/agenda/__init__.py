@@ -3,6 +3,6 @@
 Owns the table `agenda`. Never knows what is to be done: `engine/agenda.py` asks whoever does.
 """
 
-from billfold.domain.agenda.writes import Appointment, cancel, make
+from billfold.domain.agenda.writes import Appointment, cancel, let_go, make
 
-__all__ = ["Appointment", "cancel", "make"]
+__all__ = ["Appointment", "cancel", "let_go", "make"]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from datetime import datetime
+from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
 from billfold.kit.db import listed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from billfold.kit.db import Connection, Pool
 
@@ -20,14 +21,8 @@ SELECT DISTINCT ON (kind, object_id) *
  ORDER BY kind, object_id, at
 ON CONFLICT (kind, object_id) DO UPDATE SET at = excluded.at
 """
-# One look by key for each, in one order, as whoever keeps appointments lets go of them: the table
-# fills and empties too fast for its statistics, and two must never wait for each other.
-_CANCEL = """
-DELETE FROM agenda WHERE ctid = ANY(ARRAY(
-     SELECT a.ctid FROM unnest($2::text::uuid[]) AS k(object_id)
-      CROSS JOIN LATERAL (SELECT b.ctid FROM agenda b
-                           WHERE b.kind = $1 AND b.object_id = k.object_id FOR UPDATE) a))
-"""
+_LET_GO = "SELECT agenda_let_go($1, $2::text::uuid[], $3)"
+_OBJECT = attrgetter("object_id")
 
 
 class Appointment(NamedTuple):
@@ -47,4 +42,13 @@ async def make(conn: Connection | Pool, appointments: Iterable[Appointment]) -> 
 
 async def cancel(conn: Connection | Pool, kind: str, *object_ids: UUID) -> None:
     """Cancel the appointments of this kind with these objects, as far as they have been made."""
-    await conn.execute(_CANCEL, kind, listed(sorted(object_ids)))
+    await conn.execute(_LET_GO, kind, listed(sorted(object_ids)), None)
+
+
+async def let_go(conn: Connection | Pool, kept: Sequence[Appointment]) -> None:
+    """Let go of appointments of one kind that were kept; one that was moved meanwhile stays."""
+    if not kept:
+        return
+    kept = sorted(kept, key=_OBJECT)
+    instants = [each.at for each in kept]
+    await conn.execute(_LET_GO, kept[0].kind, listed(each.object_id for each in kept), instants)

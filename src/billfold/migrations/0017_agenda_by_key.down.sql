@@ -1,0 +1,1 @@
+DROP FUNCTION agenda_let_go;
