@@ -126,3 +126,11 @@ def test_digits_refuse_when_asked_for_none_or_too_many(count):
 def test_new_ids_are_random():
     assert ids.new().version == 4
     assert ids.new() != ids.new()
+
+
+@given(_SEEDS, _COMMANDS, st.integers(0, 2**64 - 1))
+def test_an_id_becomes_one_of_version_4_as_the_standard_library_makes_it(seed, command, ordinal):
+    made = ids.derive(seed, command, ordinal)
+    like = ids.random_like(made)
+    assert like == UUID(bytes=made.bytes, version=4)
+    assert (like.version, like.variant) == (4, RFC_4122)
