@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 LOCK_HEADS = """
 SELECT h.customer_id, h.version, h.journal_no, h.event_no, h.account_no, h.booked_at,
        h.business_date, h.due_at, h.chain, h.image
-  FROM head h WHERE h.customer_id = ANY($1::text::uuid[]) ORDER BY h.customer_id FOR UPDATE
+  FROM head h WHERE h.customer_id = ANY((SELECT $1::text::uuid[])::uuid[])
+ ORDER BY h.customer_id FOR UPDATE
 """
 _CUSTOMERS = """
 SELECT customer_id, partner_id, role, name, account_status

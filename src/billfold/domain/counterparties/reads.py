@@ -30,7 +30,8 @@ _LOOK_UP = """
 SELECT customer_id, counterparty_id, type, status, counterparty_name, verification, details,
        target_customer_id, target_pocket_id
   FROM counterparty
- WHERE customer_id = ANY($1::text::uuid[]) AND counterparty_id = ANY($2::text::uuid[])
+ WHERE customer_id = ANY((SELECT $1::text::uuid[])::uuid[])
+   AND counterparty_id = ANY((SELECT $2::text::uuid[])::uuid[])
 """
 _IN_REVIEW = f"""{_COLUMNS} c
  WHERE status = 'PENDING' AND verification->>'type' = 'supporting_documents'
