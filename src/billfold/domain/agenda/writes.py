@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import datetime
-from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
@@ -22,7 +21,6 @@ SELECT DISTINCT ON (kind, object_id) *
 ON CONFLICT (kind, object_id) DO UPDATE SET at = excluded.at
 """
 _LET_GO = "SELECT agenda_let_go($1, $2::text::uuid[], $3)"
-_OBJECT = attrgetter("object_id")
 
 
 class Appointment(NamedTuple):
@@ -42,13 +40,11 @@ async def make(conn: Connection | Pool, appointments: Iterable[Appointment]) -> 
 
 async def cancel(conn: Connection | Pool, kind: str, *object_ids: UUID) -> None:
     """Cancel the appointments of this kind with these objects, as far as they have been made."""
-    await conn.execute(_LET_GO, kind, listed(sorted(object_ids)), None)
+    await conn.execute(_LET_GO, kind, listed(object_ids), None)
 
 
 async def let_go(conn: Connection | Pool, kept: Sequence[Appointment]) -> None:
     """Let go of appointments of one kind that were kept; one that was moved meanwhile stays."""
-    if not kept:
-        return
-    kept = sorted(kept, key=_OBJECT)
-    instants = [each.at for each in kept]
-    await conn.execute(_LET_GO, kept[0].kind, listed(each.object_id for each in kept), instants)
+    if kept:
+        objects, instants = listed(each.object_id for each in kept), [each.at for each in kept]
+        await conn.execute(_LET_GO, kept[0].kind, objects, instants)

@@ -25,10 +25,12 @@ SELECT q.customer_id, q.request_id, q.type, q.pocket_id, q.counterparty_id, q.am
        q.reviewers,
        coalesce((SELECT 'unverified_wires' = ANY(p.features) FROM customer c JOIN partner p
                   USING (partner_id) WHERE c.customer_id = q.customer_id), false),
-       (SELECT w.status FROM wire w
-         WHERE w.customer_id = q.customer_id AND w.wire_id = q.request_id),
-       (SELECT t.status FROM transfer t
-         WHERE t.customer_id = q.customer_id AND t.transfer_id = q.request_id)
+       CASE q.type
+       WHEN 'WIRE' THEN (SELECT true FROM wire w
+                          WHERE w.customer_id = q.customer_id AND w.wire_id = q.request_id)
+       ELSE (SELECT t.status <> 'PENDING' FROM transfer t
+              WHERE t.customer_id = q.customer_id AND t.transfer_id = q.request_id)
+        END
   FROM unnest($1::text::uuid[], $2::text::uuid[]) AS k(customer_id, request_id)
  CROSS JOIN LATERAL (
        SELECT * FROM transfer_request r
@@ -66,9 +68,9 @@ class Approvals:
         customers, requests = zip(*names, strict=True)
         ready = {}
         for row in await self._pool.fetch(_READY, listed(customers), listed(requests)):
-            customer_id, *about, content, reviewers, unverified_wires, wire, transfer = row
+            customer_id, *about, content, reviewers, unverified_wires, done = row
             asked = Asked._make((*about, *told_in(content), tuple(reviewers)))
-            if wire is None and transfer in {None, "PENDING"}:
+            if not done:
                 ready[customer_id, asked.request_id] = Approved(asked, unverified_wires)
         return [ready.get(name) for name in names]
 
