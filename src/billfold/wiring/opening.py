@@ -56,7 +56,7 @@ async def open_bank(
         terms, vault = terms_of(settings), vault_of(settings)
         engine = Engine(
             pool, market=market, calendars=calendars, terms=terms, seed=seed, vault=vault,
-            test_clock=not settings.is_production, lanes=settings.lanes,
+            test_clock=not settings.is_production, lanes=lanes_of(settings),
             batch_limit=settings.batch_limit,
         )  # fmt: skip
         bank = Bank(
@@ -99,6 +99,15 @@ async def found(settings: Settings, dsn: str) -> None:
         await conn.close()
     async with open_bank(settings, dsn, pool_max=4) as bank:
         await enrol_house(bank)
+
+
+def lanes_of(settings: Settings) -> int:
+    """Return how many batches of this process may run side by side.
+
+    Two of one process overlap its planning with the database's writing. Where several processes
+    answer, they do so for each other, and a second lane would only halve every batch.
+    """
+    return settings.lanes or (2 if settings.workers == 1 else 1)
 
 
 async def _pool(dsn: str, most: int) -> Pool:
