@@ -185,8 +185,8 @@ class Settings:
         int | None,
         Setting(
             kinds.whole(1, 64),
-            "How many batches of commands a process runs side by side. Without it two, or one where "
-            "several processes answer.",
+            "How many batches of commands a process runs side by side. Without it two, or one "
+            "where several processes answer.",
         ),
     ] = None
     batch_limit: Annotated[

@@ -1,5 +1,7 @@
 """Looking up whose a name is."""
 
+import asyncio
+
 import pytest
 
 from billfold.domain.directory import Directory, find_customer
@@ -34,6 +36,16 @@ async def test_a_name_leads_to_its_customer_and_partner(pool):
     assert entry is not None
     assert (entry.customer_id, entry.object_id, entry.partner_id) == (customer, customer, partner)
     assert await Directory(pool).find("portal", customer) is None
+
+
+async def test_each_of_many_who_ask_at_once_gets_his_own_name(pool):
+    customers = [(await new_customer(pool))[0] for _ in range(3)]
+    directory = Directory(pool)
+    asked = [customers[2], ids.new(), customers[0], customers[1], customers[0]]
+    found = await asyncio.gather(*(directory.find("pocket", each) for each in asked))
+    assert [entry and entry.customer_id for entry in found] == [
+        customers[2], None, customers[0], customers[1], customers[0],
+    ]  # fmt: skip
 
 
 async def test_what_was_found_once_is_not_asked_for_again(pool):

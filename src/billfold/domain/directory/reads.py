@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 from uuid import UUID
 
 from billfold.domain.directory.types import CustomerRow, Entry
+from billfold.kit.gather import Gatherer
 
 if TYPE_CHECKING:
     from billfold.kit.db import Connection, Pool
 
 ENTRIES_KEPT = 100_000
 
-_ENTRY = """
-SELECT d.customer_id, d.object_id, c.partner_id
-  FROM directory d JOIN customer c USING (customer_id)
- WHERE d.kind = $1 AND d.value = $2
+_Name = tuple[str, UUID | str]
+"""A kind and what is looked up of it."""
+
+# One look into an index per name, however long the tables have grown since this was planned.
+_ENTRIES = """
+SELECT k.nth - 1, d.customer_id, d.object_id, d.partner_id
+  FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS k(kind, value, nth)
+ CROSS JOIN LATERAL (
+       SELECT d.customer_id, d.object_id, c.partner_id
+         FROM directory d JOIN customer c USING (customer_id)
+        WHERE d.kind = k.kind AND d.value = k.value LIMIT 1) d
 """
 _CUSTOMER = """
 SELECT customer_id, partner_id, role, type, name, account_status, profile, opened_at, closed_at,
@@ -26,14 +35,18 @@ SELECT customer_id, partner_id, role, type, name, account_status, profile, opene
 
 
 class Directory:
-    """The directory of one process. Names not found are asked for again each time."""
+    """The directory of one process. Names not found are asked for again each time.
 
-    __slots__ = ("_entries", "_kept", "_pool")
+    What is not in memory is looked up for all who ask at once.
+    """
+
+    __slots__ = ("_asked", "_entries", "_kept", "_pool")
 
     def __init__(self, pool: Pool, *, kept: int = ENTRIES_KEPT) -> None:
         self._pool = pool
         self._kept = kept
-        self._entries: OrderedDict[tuple[str, UUID | str], Entry] = OrderedDict()
+        self._entries: OrderedDict[_Name, Entry] = OrderedDict()
+        self._asked: Gatherer[_Name, Entry | None] = Gatherer(self._look_up)
 
     async def find(self, kind: str, value: UUID | str) -> Entry | None:
         """Return what a name stands for, or None. Kinds: customer, pocket, transfer, ..."""
@@ -42,14 +55,20 @@ class Directory:
         if known is not None:
             self._entries.move_to_end(key)
             return known
-        row = await self._pool.fetchrow(_ENTRY, kind, str(value))
-        if row is None:
+        entry = await self._asked.ask(key)
+        if entry is None:
             return None
-        entry = Entry(row["customer_id"], row["object_id"], row["partner_id"])
         self._entries[key] = entry
         if len(self._entries) > self._kept:
             self._entries.popitem(last=False)
         return entry
+
+    async def _look_up(self, names: Sequence[_Name]) -> list[Entry | None]:
+        found: list[Entry | None] = [None] * len(names)
+        kinds, values = [kind for kind, _ in names], [str(value) for _, value in names]
+        for nth, *entry in await self._pool.fetch(_ENTRIES, kinds, values):
+            found[nth] = Entry(*entry)
+        return found
 
 
 async def find_customer(conn: Connection | Pool, customer_id: UUID) -> CustomerRow | None:

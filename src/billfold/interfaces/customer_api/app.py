@@ -19,7 +19,7 @@ from billfold.interfaces.http.arrivals import ArrivedRequest, arrival_of
 from billfold.interfaces.http.frame import Frame
 from billfold.interfaces.http.newsroom import Newsroom, newsroom_of
 from billfold.interfaces.http.openapi import Described, Document, describe
-from billfold.interfaces.http.operations import find_one_by_one, operations_of
+from billfold.interfaces.http.operations import one_by_one, operations_of
 from billfold.interfaces.http.packaged import examples_of, routes_of
 from billfold.interfaces.http.pages import PAGES, reference_pages
 from billfold.interfaces.http.signatures import plain_signatures
@@ -93,8 +93,7 @@ def build_customer_app() -> Litestar:
             on_shutdown=[tenant.move_out],
         )
     app.state.tenant = tenant
-    find_one_by_one(app)
-    app.state.inside, app.state.operations = app.asgi_handler, operations_of(app)
+    app.state.inside, app.state.operations = app.asgi_handler, operations_of(one_by_one(app))
     return app
 
 

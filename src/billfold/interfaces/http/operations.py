@@ -98,8 +98,8 @@ def operations_of(app: Litestar) -> dict[HTTPRouteHandler, Operation]:
     }
 
 
-def find_one_by_one(app: Litestar) -> None:
-    """Have what route functions ask for by name found one after the other.
+def one_by_one(app: Litestar) -> Litestar:
+    """Return the application finding what route functions ask for by name one after the other.
 
     Litestar starts a task for each where several do not depend on one another. Ours never wait, and
     a task costs more than finding all of them.
@@ -110,6 +110,7 @@ def find_one_by_one(app: Litestar) -> None:
                 model.dependency_batches = [
                     {each} for batch in model.dependency_batches for each in batch
                 ]
+    return app
 
 
 def operation_name(handler: HTTPRouteHandler) -> str:

@@ -20,7 +20,7 @@ from billfold.interfaces.http.door import Door, Doorkeeper
 from billfold.interfaces.http.frame import Frame
 from billfold.interfaces.http.newsroom import Newsroom, newsroom_of
 from billfold.interfaces.http.openapi import Described, Document, describe
-from billfold.interfaces.http.operations import find_one_by_one, operations_of
+from billfold.interfaces.http.operations import one_by_one, operations_of
 from billfold.interfaces.http.packaged import examples_of, routes_of
 from billfold.interfaces.http.pages import PAGES, reference_pages
 from billfold.interfaces.http.signatures import plain_signatures
@@ -122,8 +122,7 @@ def build_partner_app(routes: Sequence[ControllerRouterHandler]) -> Litestar:
             on_shutdown=[tenant.move_out],
         )
     app.state.tenant, app.state.partner_routes = tenant, tuple(routes)
-    find_one_by_one(app)
-    app.state.inside, app.state.operations = app.asgi_handler, operations_of(app)
+    app.state.inside, app.state.operations = app.asgi_handler, operations_of(one_by_one(app))
     return app
 
 
