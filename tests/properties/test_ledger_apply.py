@@ -29,7 +29,7 @@ ACCOUNTS = [
     (STREET_BILLS, "street", None, CUSIP, None), (LOT, "lot", POCKET, CUSIP, DAY),
     (OWED, "owed", POCKET, "USD", None),
 ]  # fmt: skip
-APPLY = "SELECT ledger_apply($1, $2, $3, $4)"
+APPLY = "SELECT ledger_apply($1, $2, $3, $4, '{}')"
 
 
 class Batch:
