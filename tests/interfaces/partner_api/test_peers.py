@@ -27,13 +27,13 @@ async def test_many_who_ask_at_once_are_answered_together_and_each_his_own(
     ends = [*payers[1:], payers[0]]
     linked = [await payee(desk, *each) for each in zip(payers, ends, strict=True)]
     asked = []
-    look_up = counterparties.look_up
+    find_peers = counterparties.find_peers
 
-    async def counted(pool, customers, wanted):
-        asked.append(sorted(wanted))
-        return await look_up(pool, customers, wanted)
+    async def counted(pool, links):
+        asked.append([link for _, _, link in links])
+        return await find_peers(pool, links)
 
-    monkeypatch.setattr(counterparties, "look_up", counted)
+    monkeypatch.setattr(counterparties, "find_peers", counted)
     found = await asyncio.gather(
         *(
             peers.find(UUID(payer.customer), UUID(payer.id), UUID(link))
@@ -41,7 +41,7 @@ async def test_many_who_ask_at_once_are_answered_together_and_each_his_own(
         )
     )
 
-    assert asked == [sorted(map(UUID, linked))]
+    assert asked == [[UUID(link) for link in linked]]
     assert [str(peer.pocket_id) for peer in found] == [end.id for end in ends]
     assert [str(peer.customer_id) for peer in found] == [end.customer for end in ends]
     addresses = [

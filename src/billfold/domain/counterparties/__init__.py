@@ -4,6 +4,7 @@ Owns every read of a counterparty, the checks of its numbers, and `may_be_paid`.
 verifies or unlinks one: that is a flow's work.
 """
 
+from billfold.domain.counterparties.peers import Link, LinkedPeer, find_peers
 from billfold.domain.counterparties.reads import (
     CounterpartyRow,
     documents_of,
@@ -27,10 +28,13 @@ from billfold.domain.counterparties.types import Payee, one_line
 __all__ = [
     "Account",
     "CounterpartyRow",
+    "Link",
+    "LinkedPeer",
     "Payee",
     "account_of",
     "documents_of",
     "find_counterparty",
+    "find_peers",
     "get_counterparty",
     "is_same_account",
     "is_same_name",
