@@ -1,5 +1,6 @@
 """The book's own verbs: what was begun can be taken back whole, wherever it stopped."""
 
+import gc
 from datetime import date
 
 import pytest
@@ -102,3 +103,33 @@ def test_a_journal_of_nothing_never_was(teller):
     teller.book.close()
     assert teller.book.journal_no == before
     assert not teller.book.draft.journals
+
+
+def test_a_book_at_rest_is_next_to_nothing_for_the_collector(teller):
+    pocket = teller.pocket()
+    teller.deposit(pocket, 10_000_00)
+    book = teller.book
+    book.mark()
+    book.touch(pocket)
+    assert len(looked_at_in(book)) > 5
+    book.settle()
+    assert len(looked_at_in(book)) <= len((book.pockets, book.house)) + len(book_names(book))
+    assert not any(map(gc.is_tracked, (pocket, pocket.bank, *pocket.lots, *book.house.values())))
+
+
+def book_names(book):
+    return book.portals, book.counterparties, book.pending
+
+
+def looked_at_in(book):
+    """What of a book the collector would walk through."""
+    return [
+        each for each in gc.get_referents(book) if gc.is_tracked(each) and each is not type(book)
+    ]
+
+
+def test_a_book_has_no_other_attributes_than_it_declares(teller):
+    with pytest.raises(AttributeError, match="nonsense"):
+        getattr(teller.book, "nonsense")  # noqa: B009 - the type checker knows it as well
+    with pytest.raises(AttributeError):
+        teller.book.nonsense = 1

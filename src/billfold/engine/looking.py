@@ -52,7 +52,7 @@ async def look(conn: Connection, batch: Sequence[Job], books: Mapping[UUID, Book
     ids = list({each for job in asked for each in job.command.looks_at})
     for customer_id in customers:
         if customer_id in books:
-            books[customer_id].seen = {}
+            books[customer_id].seen.clear()
     kinds = {type(job.command) for job in asked}
     often = LOOKS if kinds - PAYERS else (counterparties.look_up,)
     for read in (*often, *{SELDOM[kind] for kind in kinds & SELDOM.keys()}):

@@ -30,6 +30,13 @@ _PLAIN = (
     "real_time_yield", "realised", "reinvestment_weeks", "status", "unsettled_until",
 )  # fmt: skip
 _plain: Callable[[PocketBook], tuple[Any, ...]] = attrgetter(*_PLAIN)
+_PASSING: dict[str, Callable[[], Any]] = {
+    "draft": Draft, "happened": dict, "seen": dict, "touched_pockets": set, "changed_pockets": set,
+    "touched_lots": dict, "_banks": list, "_saved": dict, "_saved_pockets": dict, "_undo": list,
+}  # fmt: skip
+"""What a batch needs of a book; gone when it is written."""
+_SELDOM: dict[str, Callable[[], Any]] = {"portals": dict, "counterparties": dict, "pending": dict}
+"""Loaded for the commands that look at names."""
 
 
 class Book:
@@ -39,6 +46,30 @@ class Book:
     `begin` a journal, `post` legs, `close` it (which asserts that every bank account it
     touched is at zero).
     """
+
+    # How often each kind of due thing was done since the last commit.
+    happened: dict[str, int]
+    portals: dict[UUID, Any]
+    counterparties: dict[UUID, Any]
+    pending: dict[UUID, Any]
+    # What the commands of this batch look at, by its id; forgotten when it is written.
+    seen: dict[UUID, Any]
+    draft: Draft
+    touched_pockets: set[UUID]
+    changed_pockets: set[UUID]
+    touched_lots: dict[int, Lot]
+    _banks: list[Account]
+    _saved: dict[int, tuple[Any, ...]]
+    _saved_pockets: dict[UUID, tuple[Any, ...]]
+    _undo: list[tuple[dict[Any, Any], Any, Any]]
+
+    __slots__ = (
+        "_banks", "_leg_no", "_mark", "_saved", "_saved_pockets", "_undo", "account_no",
+        "account_status", "begun", "booked_at", "business_date", "chain", "changed_pockets",
+        "counterparties", "customer_id", "draft", "due_at", "event_no", "happened", "house",
+        "journal_no", "name", "names_loaded", "partner_id", "pending", "pockets", "portals",
+        "role", "seen", "touched_lots", "touched_pockets", "version",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -68,27 +99,29 @@ class Book:
         self.name = name
         self.partner_id = partner_id
         self.role = role
-        # How often each kind of due thing was done since the last commit.
-        self.happened: dict[str, int] = {}
         self.pockets: dict[UUID, PocketBook] = {}
         self.house: dict[tuple[str, str], Account] = {}
-        self.portals: dict[UUID, Any] = {}
-        self.counterparties: dict[UUID, Any] = {}
-        self.pending: dict[UUID, Any] = {}
-        # What the commands of this batch look at, by its id; forgotten when it is written.
-        self.seen: dict[UUID, Any] = {}
         self.due_at: datetime | None = None
         self.names_loaded = False
-        self.draft = Draft()
         # Has anything been put into the draft, or may it have been?
         self.begun = False
-        self.touched_pockets, self.changed_pockets = set[UUID](), set[UUID]()
-        self.touched_lots: dict[int, Lot] = {}
-        self._leg_no, self._banks = 0, list[Account]()
+        self._leg_no = 0
         self._mark: tuple[Any, ...] | None = None
-        self._saved: dict[int, tuple[Any, ...]] = {}
-        self._saved_pockets: dict[UUID, tuple[Any, ...]] = {}
-        self._undo: list[tuple[dict[Any, Any], Any, Any]] = []
+
+    if not TYPE_CHECKING:  # what is declared above is all there is
+
+        def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - as declared
+            """Make what a batch or a few commands need when it is first asked for.
+
+            Most books rest most of the time. A dozen empty containers in each would cost the
+            collector more than all money does.
+            """
+            make = _PASSING.get(name) or _SELDOM.get(name)
+            if make is None:
+                raise AttributeError(name)
+            made = make()
+            setattr(self, name, made)
+            return made
 
     def is_changed(self) -> bool:
         """Is there anything to write?"""
@@ -96,14 +129,12 @@ class Book:
 
     def settle(self) -> None:
         """The draft has been written: start the next one."""
-        self.draft = Draft()
+        for name in _PASSING:
+            try:  # noqa: SIM105 - twenty times per payment, most of them there
+                delattr(self, name)
+            except AttributeError:
+                pass
         self.begun = False
-        self.happened = {}
-        self.touched_pockets = set()
-        self.changed_pockets = set()
-        self.touched_lots = {}
-        self.seen = {}
-        self._undo.clear()
         self._mark = None
 
     # -- taking back ---------------------------------------------------------------

@@ -9,7 +9,7 @@ from uuid import UUID
 import msgspec
 
 
-class Account(msgspec.Struct, array_like=True, eq=False):
+class Account(msgspec.Struct, array_like=True, eq=False, gc=False):
     """A balance of one asset. `balance` is credits minus debits, in cents or bills."""
 
     no: int
@@ -21,7 +21,7 @@ class Account(msgspec.Struct, array_like=True, eq=False):
     earnings_basis: int = 0
 
 
-class Lot(Account, array_like=True, eq=False):
+class Lot(Account, array_like=True, eq=False, gc=False):
     """Bills of one CUSIP that a pocket acquired on one day.
 
     Two bases in cents: `tax_basis` travels with the bills, `earnings_basis` is what the
@@ -51,7 +51,7 @@ def _not_opened() -> Account:
     return Account(0, "", "USD")
 
 
-class PocketBook(msgspec.Struct, array_like=True, eq=False, kw_only=True):
+class PocketBook(msgspec.Struct, array_like=True, eq=False, kw_only=True, gc=False):
     """One pocket of a book: its accounts and the counters that outlive a day.
 
     `emptied` are lots without bills that may be bought again on their day, or sold ones whose
