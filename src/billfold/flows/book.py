@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from bisect import insort
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import date, datetime
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
@@ -30,13 +31,13 @@ _PLAIN = (
     "real_time_yield", "realised", "reinvestment_weeks", "status", "unsettled_until",
 )  # fmt: skip
 _plain: Callable[[PocketBook], tuple[Any, ...]] = attrgetter(*_PLAIN)
-_PASSING: dict[str, Callable[[], Any]] = {
-    "draft": Draft, "happened": dict, "seen": dict, "touched_pockets": set, "changed_pockets": set,
-    "touched_lots": dict, "_banks": list, "_saved": dict, "_saved_pockets": dict, "_undo": list,
-}  # fmt: skip
+_PASSING = frozenset({
+    "draft", "happened", "touched_pockets", "changed_pockets", "touched_lots", "_banks", "_saved",
+    "_saved_pockets", "_undo",
+})  # fmt: skip
 """What a batch needs of a book; gone when it is written."""
-_SELDOM: dict[str, Callable[[], Any]] = {"portals": dict, "counterparties": dict, "pending": dict}
-"""Loaded for the commands that look at names."""
+_SELDOM = frozenset({"portals", "counterparties", "pending", "seen"})
+"""Loaded for the commands that look at it."""
 
 
 class Book:
@@ -64,7 +65,7 @@ class Book:
     _undo: list[tuple[dict[Any, Any], Any, Any]]
 
     __slots__ = (
-        "_banks", "_leg_no", "_mark", "_saved", "_saved_pockets", "_undo", "account_no",
+        "_banks", "_is_open", "_leg_no", "_mark", "_saved", "_saved_pockets", "_undo", "account_no",
         "account_status", "begun", "booked_at", "business_date", "chain", "changed_pockets",
         "counterparties", "customer_id", "draft", "due_at", "event_no", "happened", "house",
         "journal_no", "name", "names_loaded", "partner_id", "pending", "pockets", "portals",
@@ -107,6 +108,7 @@ class Book:
         self.begun = False
         self._leg_no = 0
         self._mark: tuple[Any, ...] | None = None
+        self._is_open = False
 
     if not TYPE_CHECKING:  # what is declared above is all there is
 
@@ -116,12 +118,19 @@ class Book:
             Most books rest most of the time. A dozen empty containers in each would cost the
             collector more than all money does.
             """
-            make = _PASSING.get(name) or _SELDOM.get(name)
-            if make is None:
+            if name in _PASSING and not self._is_open:
+                self._open()
+            elif name in _SELDOM:
+                setattr(self, name, {})
+            else:
                 raise AttributeError(name)
-            made = make()
-            setattr(self, name, made)
-            return made
+            return getattr(self, name)
+
+    def _open(self) -> None:
+        self.draft, self.happened = Draft(), {}
+        self.touched_pockets, self.changed_pockets, self.touched_lots = set(), set(), {}
+        self._banks, self._saved, self._saved_pockets, self._undo = [], {}, {}, []
+        self._is_open = True
 
     def is_changed(self) -> bool:
         """Is there anything to write?"""
@@ -129,11 +138,13 @@ class Book:
 
     def settle(self) -> None:
         """The draft has been written: start the next one."""
-        for name in _PASSING:
-            try:  # noqa: SIM105 - twenty times per payment, most of them there
-                delattr(self, name)
-            except AttributeError:
-                pass
+        if self._is_open:
+            del self.draft, self.happened
+            del self.touched_pockets, self.changed_pockets, self.touched_lots
+            del self._banks, self._saved, self._saved_pockets, self._undo
+            self._is_open = False
+        with suppress(AttributeError):
+            del self.seen
         self.begun = False
         self._mark = None
 
