@@ -32,7 +32,7 @@ def test_nothing_needs_to_be_set_for_a_sandbox():
 
     assert found == Settings()
     assert not found.is_production
-    assert (found.port, found.http_port, found.lanes, found.batch_limit) == (8443, 8080, None, 300)
+    assert (found.port, found.http_port, found.lanes, found.batch_limit) == (8443, 8080, 2, 300)
     assert found.clock_start == datetime(2025, 6, 2, 13, tzinfo=UTC)
     assert found.ach_credit_lien_days == 0
 

@@ -13,7 +13,7 @@ from billfold.interfaces.cli.ground import CannotGoOn
 from billfold.kit.calendars import Calendars
 from billfold.kit.settings import Settings
 from billfold.wiring import found, open_bank
-from billfold.wiring.opening import lanes_of, terms_of
+from billfold.wiring.opening import CROWD, crowd_of, terms_of
 
 
 @pytest.fixture
@@ -29,13 +29,9 @@ async def test_a_bank_opens_when_it_was_founded(settings, database_dsn):
         assert len(bank.seed) == 32
 
 
-@pytest.mark.parametrize(
-    ("workers", "lanes", "opened"), [(1, None, 2), (2, None, 1), (1, 3, 3), (4, 2, 2)]
-)
-def test_processes_that_answer_side_by_side_have_one_lane_each_unless_told_otherwise(
-    workers, lanes, opened
-):
-    assert lanes_of(replace(Settings(), workers=workers, lanes=lanes)) == opened
+@pytest.mark.parametrize(("workers", "crowd"), [(1, 1), (2, CROWD), (8, CROWD)])
+def test_another_lane_waits_for_a_crowd_where_several_processes_answer(workers, crowd):
+    assert crowd_of(replace(Settings(), workers=workers)) == crowd
 
 
 async def test_a_bank_keeps_its_seed_when_it_is_founded_again_without_one(settings, database_dsn):

@@ -81,6 +81,7 @@ class Engine:
         test_clock: bool,
         vault: Vault | None = None,
         lanes: int = 2,
+        crowd: int = 1,
         batch_limit: int = 300,
     ) -> None:
         self.pool = pool
@@ -92,6 +93,8 @@ class Engine:
         self.vault = vault
         self.batch_limit = batch_limit
         self._lanes = lanes
+        # So many commands must wait before another lane than the first takes any.
+        self._crowd = crowd
         self._queue: deque[Job] = deque()
         self._wake = asyncio.Event()
         self._held: set[UUID] = set()
@@ -105,7 +108,9 @@ class Engine:
         """Open the lanes."""
         # The first customer of the day does not wait for the holidays of a year to be looked up.
         self._context(wall_now())
-        self._tasks = [asyncio.create_task(self._lane()) for _ in range(self._lanes)]
+        self._tasks = [
+            asyncio.create_task(self._lane(self._crowd if nth else 1)) for nth in range(self._lanes)
+        ]
 
     async def stop(self) -> None:
         """Close the lanes; what has not been taken is refused as unavailable."""
@@ -174,9 +179,9 @@ class Engine:
 
     # -- a lane ---------------------------------------------------------------------
 
-    async def _lane(self) -> None:
+    async def _lane(self, crowd: int) -> None:
         while True:
-            batch = self._take()
+            batch = self._take() if len(self._queue) >= crowd else []
             if not batch:
                 self._wake.clear()
                 await self._wake.wait()

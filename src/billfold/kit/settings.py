@@ -182,13 +182,8 @@ class Settings:
         ),
     ] = "INFO"
     lanes: Annotated[
-        int | None,
-        Setting(
-            kinds.whole(1, 64),
-            "How many batches of commands a process runs side by side. Without it two, or one "
-            "where several processes answer.",
-        ),
-    ] = None
+        int, Setting(kinds.whole(1, 64), "How many batches of commands may run side by side.")
+    ] = 2
     batch_limit: Annotated[
         int, Setting(kinds.whole(1, 5000), "How many commands a batch may hold.")
     ] = 300

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 POOL_MAX = 12
 SEED_BYTES = 32
+CROWD = 30
+"""A batch of so many costs hardly more per command than one of hundreds."""
 _KEY_FILE = "encryption.key"
 _MIGRATE = "Run `billfold migrate up`."
 
@@ -56,8 +58,8 @@ async def open_bank(
         terms, vault = terms_of(settings), vault_of(settings)
         engine = Engine(
             pool, market=market, calendars=calendars, terms=terms, seed=seed, vault=vault,
-            test_clock=not settings.is_production, lanes=lanes_of(settings),
-            batch_limit=settings.batch_limit,
+            test_clock=not settings.is_production, lanes=settings.lanes,
+            crowd=crowd_of(settings), batch_limit=settings.batch_limit,
         )  # fmt: skip
         bank = Bank(
             pool=pool,
@@ -101,13 +103,13 @@ async def found(settings: Settings, dsn: str) -> None:
         await enrol_house(bank)
 
 
-def lanes_of(settings: Settings) -> int:
-    """Return how many batches of this process may run side by side.
+def crowd_of(settings: Settings) -> int:
+    """Return how many commands must wait before a process opens another lane than its first.
 
-    Two of one process overlap its planning with the database's writing. Where several processes
-    answer, they do so for each other, and a second lane would only halve every batch.
+    Lanes of one process overlap its planning with the database's writing. Where several processes
+    answer, they do so for each other, and another lane would only make all batches smaller.
     """
-    return settings.lanes or (2 if settings.workers == 1 else 1)
+    return 1 if settings.workers == 1 else CROWD
 
 
 async def _pool(dsn: str, most: int) -> Pool:
