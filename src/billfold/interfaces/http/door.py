@@ -223,14 +223,19 @@ class Visit:
             await _turned(admittance, self.arrival, headers, self.wall).send(send)
             return
         out = _Outgoing(send, self.keeper.admission, self.request, headers)
+        straight, answer = self.operation.straight, None
         try:
             try:
                 self.arrival.caller = caller(self, admittance)
                 self.operation.read(self.arrival, scope["query_string"])
-            except BillfoldError as error:
-                await answer_to(error, self.arrival).send(out.send)
-            else:
+                if straight is not None:
+                    answer = await straight.answer(self.arrival, scope["path_params"])
+            except Exception as error:  # noqa: BLE001 - each has its answer
+                answer = answer_to(error, self.arrival)
+            if answer is None:
                 await app(scope, receive, out.send)
+            else:
+                await answer.send(out.send)
         finally:
             await out.close()
 

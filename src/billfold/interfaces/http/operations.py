@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from litestar.routes import HTTPRoute
 from billfold.interfaces.http.arrivals import Arrival
 from billfold.interfaces.http.bodies import decode, missing_body
 from billfold.interfaces.http.marks import Group
+from billfold.interfaces.http.straight import Give, Straight, gifts_of, straight_to
 from billfold.kit.errors import BillfoldError, FieldError, InvalidInput
 
 if TYPE_CHECKING:
@@ -46,6 +48,8 @@ class Operation:
     """The names of the query that may be there several times."""
     deprecated: tuple[date, date] | None = None
     takes_file: bool = False
+    straight: Straight | None = None
+    """How it is called from the door, when it needs nothing of the framework."""
 
     def read(self, arrival: Arrival, query: bytes) -> None:
         """Check the query's names and decode the body. Raises what is wrong with them."""
@@ -84,10 +88,12 @@ OPTIONS = Operation("options")
 
 def operations_of(app: Litestar) -> dict[HTTPRouteHandler, Operation]:
     """Return the declared operations of an application under their handlers."""
+    gifts = gifts_of(app)
     return {
         handler: _operation(
             handler,
-            route.path,
+            route,
+            gifts,
             {each.field_alias for each in model.expected_query_params},
             {each.field_alias for each in model.expected_query_params if each.is_sequence},
         )
@@ -125,12 +131,18 @@ def door_of(handler: HTTPRouteHandler, path: str) -> str:
     return str(handler.opt.get("door", usual))
 
 
-def _operation(handler: HTTPRouteHandler, path: str, query: set[str], lists: set[str]) -> Operation:
+def _operation(
+    handler: HTTPRouteHandler,
+    route: HTTPRoute,
+    gifts: Mapping[str, Give],
+    query: set[str],
+    lists: set[str],
+) -> Operation:
     opt = handler.opt
     data = handler.parsed_fn_signature.parameters.get("data")
     return Operation(
         name=operation_name(handler),
-        door=door_of(handler, path),
+        door=door_of(handler, route.path),
         scope=opt.get("scope", ""),
         needs=opt.get("needs", ""),
         group=opt.get("group"),
@@ -143,4 +155,5 @@ def _operation(handler: HTTPRouteHandler, path: str, query: set[str], lists: set
         lists=frozenset(lists) | opt.get("query_names", frozenset()),
         deprecated=opt.get("deprecated"),
         takes_file=bool(opt.get("takes_file")),
+        straight=straight_to(handler, route, gifts),
     )
