@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
+from billfold.domain.portals import FIRST_ADDRESS
 from billfold.kit.db import listed
 
 if TYPE_CHECKING:
@@ -14,14 +15,8 @@ if TYPE_CHECKING:
 Link = tuple[UUID, UUID, UUID]
 """A customer, the Pocket he pays from, and the counterparty he pays."""
 
-_ADDRESS = """
-(SELECT network_address FROM portal p
-  WHERE p.customer_id = {customer} AND p.pocket_id = {pocket}
-    AND p.status = 'OPEN' AND p.network_address IS NOT NULL
-  ORDER BY p.created_at, p.portal_id LIMIT 1)
-"""
-_HERE = _ADDRESS.format(customer="k.customer_id", pocket="k.pocket_id")
-_THERE = _ADDRESS.format(customer="c.target_customer_id", pocket="c.target_pocket_id")
+_HERE = FIRST_ADDRESS.format(customer="k.customer_id", pocket="k.pocket_id")
+_THERE = FIRST_ADDRESS.format(customer="c.target_customer_id", pocket="c.target_pocket_id")
 # One look into an index each, however long the tables have grown since this was planned.
 _PEERS = f"""
 SELECT k.nth - 1, c.type, c.status, c.target_customer_id, c.target_pocket_id, {_HERE}, {_THERE}

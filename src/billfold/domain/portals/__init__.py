@@ -3,6 +3,12 @@
 Owns every read of a portal. Never opens or closes one: that is a flow's decision.
 """
 
-from billfold.domain.portals.reads import PortalRow, get_portal, list_portals, network_addresses
+from billfold.domain.portals.reads import (
+    FIRST_ADDRESS,
+    PortalRow,
+    get_portal,
+    list_portals,
+    network_addresses,
+)
 
-__all__ = ["PortalRow", "get_portal", "list_portals", "network_addresses"]
+__all__ = ["FIRST_ADDRESS", "PortalRow", "get_portal", "list_portals", "network_addresses"]

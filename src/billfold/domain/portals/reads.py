@@ -18,14 +18,18 @@ SELECT customer_id, portal_id, pocket_id, type, name, status, routing_number, ac
        network_address, payment_rails, created_at, updated_at FROM portal
 """
 _GET = f"{_COLUMNS} WHERE customer_id = $1 AND portal_id = $2"
-_ADDRESSES = """
-SELECT (SELECT network_address FROM portal p
-         WHERE p.customer_id = k.customer_id AND p.pocket_id = k.pocket_id
-           AND p.status = 'OPEN' AND p.network_address IS NOT NULL
-         ORDER BY p.created_at, p.portal_id LIMIT 1)
+FIRST_ADDRESS = """
+(SELECT network_address FROM portal p
+  WHERE p.customer_id = {customer} AND p.pocket_id = {pocket}
+    AND p.status = 'OPEN' AND p.network_address IS NOT NULL
+  ORDER BY p.created_at, p.portal_id LIMIT 1)
+"""
+"""The first open address of a Pocket on the network, in a statement that names both."""
+_ADDRESSES = f"""
+SELECT {FIRST_ADDRESS.format(customer="k.customer_id", pocket="k.pocket_id")}
   FROM unnest($1::uuid[], $2::uuid[]) WITH ORDINALITY AS k(customer_id, pocket_id, nth)
  ORDER BY k.nth
-"""
+"""  # noqa: S608 - ours
 _LIST = """{columns}
  WHERE customer_id = $1 AND ($2::uuid IS NULL OR pocket_id = $2)
    AND ($3::text[] IS NULL OR type = ANY($3))

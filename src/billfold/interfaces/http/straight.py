@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 Give = Callable[[Arrival], Any]
 """What a parameter of a route function is, for one request."""
 
+_WHO_ASKS = frozenset({"caller", "member"})
 _NO_BODY = 204
 
 
@@ -60,9 +61,9 @@ def gifts_of(app: Litestar) -> dict[str, Give]:
     gifts: dict[str, Give] = {"data": lambda arrival: arrival.decoded}
     for name, provide in app.dependencies.items():
         found: Any = getattr(provide, "dependency", provide)
-        if signature(found).parameters:  # who asks: the door knows
+        if name in _WHO_ASKS:
             gifts[name] = lambda arrival: arrival.caller
-        else:
+        elif not signature(found).parameters:
             gifts[name] = _same_for_all(found)
     return gifts
 
@@ -85,13 +86,10 @@ def straight_to(
         or (data is not None and (data.is_optional or data.has_default))
         or told.annotation in {None, type(None), Any}
         or told.is_subclass_of(Response)
+        or _needs_framework(handler)
     ):
         return None
-    return (
-        None
-        if _needs_framework(handler)
-        else Straight(handler.fn, handler.status_code, given, path)
-    )
+    return Straight(handler.fn, handler.status_code, given, path)
 
 
 def _needs_framework(handler: HTTPRouteHandler) -> bool:
