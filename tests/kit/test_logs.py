@@ -2,6 +2,7 @@ import io
 import json
 import logging
 
+import httpx
 import pytest
 import structlog
 from hypothesis import given
@@ -58,6 +59,17 @@ def test_what_is_bound_to_the_request_is_on_every_line(written):
 
 def test_nothing_is_written_below_the_level(written):
     logs.logger("a").debug("quiet")
+
+    assert written() == []
+
+
+def test_an_address_that_is_called_is_not_written(written):
+    logs.configure_logs("DEBUG", stream=logging.getLogger().handlers[0].stream)
+    transport = httpx.MockTransport(lambda _: httpx.Response(200))
+
+    with httpx.Client(transport=transport) as client:
+        client.get(f"https://receiver.example/hook?key={_CANARY}")
+    logging.getLogger("httpcore.http11").debug("send_request_headers %s", _CANARY)
 
     assert written() == []
 
