@@ -40,7 +40,8 @@ SELECT {_COLUMNS} FROM rail_file
 _LIST = f"""
 SELECT {_COLUMNS} FROM rail_file
  WHERE ($1::text IS NULL OR rail = $1) AND ($2::text IS NULL OR direction = $2)
-   AND ($3::text IS NULL OR state = $3) ORDER BY created_at DESC, file_id DESC LIMIT $4
+   AND ($3::text IS NULL OR state = $3)
+ ORDER BY created_at DESC, name DESC, file_id DESC LIMIT $4
 """  # noqa: S608
 _FINISH = """
 UPDATE rail_file SET state = $2, report = $3, done_at = $4 WHERE file_id = $1 AND done_at IS NULL
@@ -114,7 +115,7 @@ async def list_files(
     state: str | None = None,
     limit: int = 100,
 ) -> list[RailFile]:
-    """Return files, newest first."""
+    """Return files, newest first; those of one instant by name backwards, as ours are numbered."""
     return [_file(row) for row in await conn.fetch(_LIST, rail, direction, state, limit)]
 
 

@@ -36,7 +36,7 @@ def list_(
         str | None, typer.Option(help="MADE, HANDED, ARRIVED, TAKEN or REFUSED.")
     ] = None,
 ) -> None:
-    """List the last hundred files, newest first."""
+    """List the last hundred files, newest first; those of one instant by name, backwards."""
 
     async def work(bank: Bank) -> list[RailFile]:
         return await rails.list_files(bank.pool, rail=_upper(rail), state=_upper(state))
