@@ -55,11 +55,10 @@ async def open_bank(
         async with pool.acquire() as conn:
             seed = await _foundation(conn)
             async with conn.transaction(isolation="repeatable_read", readonly=True):
-                calendars = await load_calendars(conn)
-                market = await load_market(conn, calendars)
+                market = await load_market(conn, await load_calendars(conn))
         terms, vault = terms_of(settings), vault_of(settings)
         engine = Engine(
-            pool, market=market, calendars=calendars, terms=terms, seed=seed, vault=vault,
+            pool, market=market, calendars=market.calendars, terms=terms, seed=seed, vault=vault,
             test_clock=not settings.is_production, lanes=settings.lanes,
             crowd=crowd_of(settings), batch_limit=settings.batch_limit,
         )  # fmt: skip
@@ -67,7 +66,7 @@ async def open_bank(
             pool=pool,
             engine=engine,
             market=market,
-            calendars=calendars,
+            calendars=market.calendars,
             terms=terms,
             seed=seed,
             settings=settings,
