@@ -220,6 +220,7 @@ class Engine:
             if all(job.in_doubt for job in batch):
                 await self._bisect(batch, error)
             else:
+                log.info("batch_in_doubt", size=len(batch), error=repr(error))
                 _doubt(batch)
                 await self._run(batch)
         else:
