@@ -17,6 +17,8 @@ from tests.interfaces.partner_client import Acme, PartnerClient
 from tests.simulation.dying_workers import die_after
 from tests.whole_bank import close_bank, open_bank
 
+from billfold.kit.logs import configure_logs
+
 FILE = b"%PDF-1.7\n" + b"a page\n" * 20_000 + b"%%EOF\n"
 KINDS = {"content-type": "application/pdf", "content-disposition": 'attachment; filename="a.pdf"'}
 
@@ -90,6 +92,7 @@ async def warm_up(dsn):
 
 
 if __name__ == "__main__":
+    configure_logs("ERROR")
     asyncio.run(warm_up(sys.argv[1]))
     for line in sys.stdin:
         steps, key = line.split()
