@@ -30,11 +30,12 @@ Examples = Mapping[str, Mapping[str, Any]]
 _PROBLEM_REF = {"$ref": "#/components/schemas/Problem"}
 _ALWAYS = ("rate-limited", "internal-error", "unavailable")
 _PROVEN_AT = {
-    "bearer": ("unauthorized",),
+    "bearer": ("unauthorized", "invalid-signature", "ambiguous-signature"),
     "unsigned": ("unauthorized",),
     "signed": ("unauthorized", "invalid-signature", "ambiguous-signature"),
     "granted": ("unauthorized", "invalid-dpop-proof", "forbidden"),
 }
+_NO_BODY = {"application/json": {"schema": {"type": "null"}}}
 _ALWAYS_KEYED = ("bearer", "unsigned", "signed")
 _KEYED = ("idempotency-in-progress", "idempotency-key-reused")
 _WITH_BODY = ("malformed-json", "payload-too-large", "unsupported-media-type")
@@ -212,6 +213,9 @@ def _finished(
         operation.setdefault("parameters", []).extend(named)
     responses = operation["responses"]
     responses.pop("400", None)
+    for answer in responses.values():
+        if answer.get("content") == _NO_BODY:
+            del answer["content"]
     responses.update(_refusals(operation, path, handler, door))
     if handler.opt.get("moves_money"):
         operation["x-moves-money"] = True
