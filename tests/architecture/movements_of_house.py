@@ -44,17 +44,22 @@ def the_house_settles_what_went_out():
 _ITEM = UUID("7c0de000-0000-4000-8000-000000000001")
 
 
-def _held():
+def _held(**details):
     world, house = _house()
     world.do(
         HoldInSuspense, house, item_id=_ITEM, rail="WIRE", direction="CREDIT", amount=100_00,
-        reason="NO_ACCOUNT", details={},
+        reason="NO_ACCOUNT", details=details,
     )  # fmt: skip
     return world, house
 
 
 def money_comes_for_nobody():
     world, _ = _held()
+    return world.moved()
+
+
+def a_rejected_wire_is_held_with_its_fee():
+    world, _ = _held(fee=15_00)
     return world.moved()
 
 
@@ -68,7 +73,15 @@ def it_goes_back():
 
 
 def it_finds_its_owner():
-    world, house = _held()
+    return _assigned()
+
+
+def it_finds_its_owner_with_the_fee():
+    return _assigned(fee=15_00)
+
+
+def _assigned(**details):
+    world, house = _held(**details)
     anna = world.customer("Anna")
     pocket = world.pocket(anna)
     seen = dict(world.books[house].seen)
@@ -238,6 +251,8 @@ OF_THE_HOUSE = {
     "Money comes for nobody": money_comes_for_nobody,
     "It goes back": it_goes_back,
     "It finds its owner": it_finds_its_owner,
+    "A rejected wire is held with its fee": a_rejected_wire_is_held_with_its_fee,
+    "It finds its owner with the fee": it_finds_its_owner_with_the_fee,
     "The operator gives a credit": a_credit_is_given,
     "A credit is taken back": a_credit_is_taken_back,
     "A pocket cannot pay back all": a_pocket_cannot_pay_back_all,

@@ -81,6 +81,22 @@ async def test_both_get_one_answer_when_a_command_comes_twice_at_once(bank, two:
     assert await bank.pool.fetchval("SELECT count(*) FROM transfer") == 1
 
 
+async def test_the_others_of_a_batch_are_carried_out_once_when_a_key_in_it_comes_again(
+    bank, two: Pair
+):
+    old, new = payment(*two, 1_000_00), [payment(*two, cents) for cents in (2_000_00, 3_000_00)]
+    first = await bank.engine.submit(old)
+    before = await counts(bank)
+    answers = await bank.engine.submit_all([new[0], old, new[1]])
+    assert [answer.replayed for answer in answers] == [False, True, False]
+    assert answers[1].outcome == first.outcome
+    after = await counts(bank)
+    assert {table: after[table] - before[table] for table in ("command", "transfer")} == {
+        "command": 2, "transfer": 2,
+    }  # fmt: skip
+    await must_be_clean(bank)
+
+
 async def test_a_key_is_refused_when_it_belongs_to_another_request(bank, two: Pair):
     command = payment(*two, 1_000_00)
     other = msgspec.structs.replace(command, amount=2_000_00, request_hash=b"another")

@@ -1,6 +1,7 @@
 """The worker: what is due gets done by itself, whoever dies in between."""
 
 import asyncio
+from dataclasses import replace
 from datetime import date, timedelta
 
 import pytest
@@ -127,3 +128,28 @@ async def test_assertions_and_windows_are_forgotten_when_they_are_over(bank):
     await Worker(bank).work_once()
     assert await count(bank, "used_assertion") == 1
     assert await count(bank, "rate_window") == 1
+
+
+async def test_attempts_to_deliver_are_forgotten_when_the_set_days_are_over(bank):
+    bank.settings = replace(bank.settings, webhook_attempts_days=2)
+    wall, subscription_id, event_id = wall_now(), ids.new(), ids.new()
+    await bank.pool.execute(
+        "INSERT INTO subscription (subscription_id, partner_id, url, events, status, created_at,"
+        " updated_at) VALUES ($1, $1, 'x', '{x}', 'enabled', $2, $2)", subscription_id, wall,
+    )  # fmt: skip
+    simulated = await bank.pool.fetchval(
+        "INSERT INTO simulated_event (event_id, partner_id, kind, payload, raised_at, told_at)"
+        " VALUES ($1, $2, 'x', '{}', $3, $3) RETURNING serial", event_id, subscription_id, wall,
+    )  # fmt: skip
+    await bank.pool.execute(
+        "INSERT INTO delivery (subscription_id, event_id, simulated, state, tries, told_at)"
+        " VALUES ($1, $2, $3, 'failed', 1, $4)", subscription_id, event_id, simulated, wall,
+    )  # fmt: skip
+    for days, left in ((1, 1), (3, 0)):
+        await bank.pool.execute("DELETE FROM delivery_attempt")
+        await bank.pool.execute(
+            "INSERT INTO delivery_attempt VALUES ($1, $2, $1, false, 0, '', $3, 1)",
+            event_id, subscription_id, wall - timedelta(days=days),
+        )  # fmt: skip
+        await Worker(bank).work_once()
+        assert await count(bank, "delivery_attempt") == left

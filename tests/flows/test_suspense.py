@@ -24,10 +24,11 @@ class House(Teller):
         self.bank.submit(Life(self.bank, 0).found())
         self.house = house_id(self.bank.seed)
 
-    def hold(self, *, rail="WIRE", direction="CREDIT", settles_on=None):
+    def hold(self, *, rail="WIRE", direction="CREDIT", settles_on=None, **details):
         return self.of_house(
             HoldInSuspense, item_id=ITEM, rail=rail, direction=direction, amount=1_000_00,
-            reason="NO_ACCOUNT", details={"description": "an invoice"}, settles_on=settles_on,
+            reason="NO_ACCOUNT", details={"description": "an invoice", **details},
+            settles_on=settles_on,
         )  # fmt: skip
 
     def give_back(self):
@@ -92,6 +93,25 @@ def test_it_arrives_at_its_owner_when_one_is_found(house):
     assert (house.total("rail:wire"), house.total("suspense")) == (-1_000_00, 0)
     with pytest.raises(Refused, match="ASSIGNED already"):
         house.give_back()
+
+
+def test_a_fee_that_is_held_finds_its_owner_with_its_wire(house):
+    pocket = house.pocket()
+    house.hold(fee=15_00)
+    assert (house.total("rail:wire"), house.total("promotions")) == (-985_00, -15_00)
+    assert house.total("suspense") == 1_000_00
+    house.assign(pocket)
+    assert pocket.inflow == 1_000_00
+    told = [(row[7], row[9]) for row in house.bank.tables["activities"]]
+    assert told == [("WIRE", 985_00), ("CREDIT", 15_00)]
+    assert (house.total("rail:wire"), house.total("promotions")) == (-985_00, -15_00)
+    assert house.total("suspense") == 0
+
+
+def test_a_fee_that_is_held_is_the_houses_again_when_its_wire_goes_back(house):
+    house.hold(fee=15_00)
+    house.give_back()
+    assert (house.total("suspense"), house.total("promotions")) == (0, 0)
 
 
 def test_it_stays_held_when_the_portal_takes_nothing(house):

@@ -2,6 +2,7 @@ import io
 import json
 import logging
 
+import httpx
 import pytest
 import structlog
 from hypothesis import given
@@ -60,6 +61,19 @@ def test_nothing_is_written_below_the_level(written):
     logs.logger("a").debug("quiet")
 
     assert written() == []
+
+
+@pytest.mark.usefixtures("written")
+def test_an_address_that_is_called_is_not_written():
+    stream = io.StringIO()
+    logs.configure_logs("DEBUG", stream=stream)
+    transport = httpx.MockTransport(lambda _: httpx.Response(200))
+
+    with httpx.Client(transport=transport) as client:
+        client.get(f"https://receiver.example/hook?key={_CANARY}")
+    logging.getLogger("httpcore.http11").debug("send_request_headers %s", _CANARY)
+
+    assert not stream.getvalue()
 
 
 def test_a_failure_is_written_without_its_secrets(written):

@@ -93,8 +93,10 @@ async def _carry_out(bank: Bank, customer_id: UUID, request_id: UUID) -> None:
         await bank.engine.submit(await _approved(bank, customer_id, found))
     except (Refused, NotFound) as refusal:
         reason = _REASONS.get(refusal.code, "INVALID_TRANSFER")
-        now = await bank.now()
-        await requests.note_rejected(bank.pool, customer_id, request_id, reason, now)
+        await requests.note_rejected(
+            bank.pool, bank.vault, customer_id, request_id, reason,
+            now=await bank.now(), wall=wall_now(),
+        )  # fmt: skip
         return
     if found.asked.type == "ON_US":
         row = await transfers.get_transfer(bank.pool, customer_id, request_id)

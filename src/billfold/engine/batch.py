@@ -19,7 +19,7 @@ import asyncpg
 import structlog
 
 from billfold.engine.audited import record_deeds
-from billfold.engine.job import Answer, Job, rendered, replay, reused, sign
+from billfold.engine.job import Answer, Job, earlier_runs, rendered, replay, reused, sign
 from billfold.engine.load import LOCK_HEADS, load_books, load_names
 from billfold.engine.looking import look
 from billfold.engine.write import settle_books, write_books
@@ -44,11 +44,6 @@ PATIENCE_SECONDS = 20.0
 """How long a command waits for a database that is gone before it is given up."""
 BOOKS_KEPT = 8_000
 
-_KNOWN = """
-SELECT c.customer_id, c.command_id, c.request_hash, c.accepted, c.outcome
-  FROM unnest($1::text::uuid[], $2::text::uuid[]) AS k(customer_id, command_id)
-  JOIN command c USING (customer_id, command_id)
-"""
 _NEW_HEADS = """
 INSERT INTO head (customer_id, booked_at, business_date)
 SELECT id, $2, $3 FROM unnest($1::uuid[]) AS id ON CONFLICT DO NOTHING
@@ -222,7 +217,12 @@ class Engine:
             await self._retry(batch, error)
         except Exception as error:  # noqa: BLE001 - a bug in one command must not take others along
             self.forget(c for job in batch for c in job.customers)
-            await self._bisect(batch, error)
+            if all(job.in_doubt for job in batch):
+                await self._bisect(batch, error)
+            else:
+                log.info("batch_in_doubt", size=len(batch), error=repr(error))
+                _doubt(batch)
+                await self._run(batch)
         else:
             self._finish(batch, again)
 
@@ -252,6 +252,7 @@ class Engine:
     async def _retry(self, batch: Sequence[Job], error: BaseException) -> None:
         """The database went away, maybe after COMMIT: ask again, the key tells."""
         self.forget(c for job in batch for c in job.customers)
+        _doubt(batch)
         now = monotonic()
         late = [job for job in batch if job.deadline <= now]
         self._give_up(late, Unavailable("The database does not answer.", retry_after_seconds=1))
@@ -277,7 +278,7 @@ class Engine:
                 books = await self._gather(conn, heads)
                 await _name(conn, batch, books)
                 await look(conn, batch, books)
-                known = await self._known(conn, batch)
+                known = await earlier_runs(conn, batch)
                 again = [job for job in batch if not self._plan(job, books, known, ctx)]
                 changed = [book for book in books.values() if book.is_changed()]
                 if changed:
@@ -315,14 +316,6 @@ class Engine:
                 self._books.popitem(last=False)
         return books
 
-    async def _known(self, conn: Connection, batch: Sequence[Job]) -> dict[UUID, asyncpg.Record]:
-        rows = await conn.fetch(
-            _KNOWN,
-            listed(job.customers[0] for job in batch),
-            listed(job.command_id for job in batch),
-        )
-        return {row["command_id"]: row for row in rows}
-
     def _plan(
         self,
         job: Job,
@@ -357,6 +350,11 @@ class Engine:
         if not isinstance(job.command, CatchUp):
             sign(own[job.customers[0]], job, outcome, ctx.now, accepted=accepted)
         return True
+
+
+def _doubt(batch: Iterable[Job]) -> None:
+    for job in batch:
+        job.in_doubt = True
 
 
 def _as_told(error: Exception) -> BillfoldError:

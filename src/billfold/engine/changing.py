@@ -40,7 +40,10 @@ async def make_change(bank: Bank, customer_id: UUID, request_id: UUID) -> None:
             made = await _make(bank, change, now)
         except (Refused, NotFound, InvalidInput) as refusal:
             refused = None if refusal.code == _DONE_BEFORE else refusal.code
-        await requests.note_applied(bank.pool, change, now, refused=refused, resource_id=made)
+        await requests.note_applied(
+            bank.pool, bank.vault, change, refused=refused, resource_id=made, now=now,
+            wall=wall_now(),
+        )  # fmt: skip
     await agenda.cancel(bank.pool, requests.APPLY, request_id)
 
 

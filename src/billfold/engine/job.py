@@ -9,14 +9,23 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from billfold.flows.command import Command, Outcome
+from billfold.kit.db import listed
 from billfold.kit.errors import BillfoldError, NotFound, Refused
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from uuid import UUID
 
     from asyncpg import Record
 
     from billfold.flows.book import Book
+    from billfold.kit.db import Connection
+
+_KNOWN = """
+SELECT c.customer_id, c.command_id, c.request_hash, c.accepted, c.outcome
+  FROM unnest($1::text::uuid[], $2::text::uuid[]) AS k(customer_id, command_id)
+  JOIN command c USING (customer_id, command_id)
+"""
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -29,7 +38,10 @@ class Answer(msgspec.Struct, frozen=True):
 class Job:
     """One command waiting for its batch; `answer` is planned, who waits is told after COMMIT."""
 
-    __slots__ = ("_waiting", "answer", "command", "command_id", "customers", "deadline", "outcome")
+    __slots__ = (
+        "_waiting", "answer", "command", "command_id", "customers", "deadline", "in_doubt",
+        "outcome",
+    )  # fmt: skip
 
     def __init__(self, command: Command, command_id: UUID, deadline: float) -> None:
         self.command = command
@@ -37,6 +49,8 @@ class Job:
         self.customers = tuple(dict.fromkeys(command.customers))
         self._waiting: list[asyncio.Future[Answer]] = []
         self.deadline = deadline
+        self.in_doubt = False
+        """Has a batch with it failed? Then an earlier run of its key may have been committed."""
         self.answer: Answer | BillfoldError | None = None
         self.outcome: Outcome | None = None
         """What this run decided; None while it has not, and for a replay."""
@@ -100,6 +114,23 @@ def rendered(outcome: Outcome, *, accepted: bool, replayed: bool) -> Answer | Bi
     if outcome["refused"] == "not-found":
         return NotFound(outcome["detail"], **outcome["facts"])
     return Refused(outcome["refused"], outcome["detail"], **outcome["facts"])
+
+
+async def earlier_runs(conn: Connection, batch: Sequence[Job]) -> dict[UUID, Record]:
+    """Return the rows that earlier runs of these commands left, by the command's id.
+
+    A key is looked for once it has failed to be new. Nearly all that come again are answered
+    at the door, and a command's row is written only once: whoever repeats one unnoticed fails.
+    """
+    asked = [job for job in batch if job.in_doubt]
+    if not asked:
+        return {}
+    rows = await conn.fetch(
+        _KNOWN,
+        listed(job.customers[0] for job in asked),
+        listed(job.command_id for job in asked),
+    )
+    return {row["command_id"]: row for row in rows}
 
 
 def replay(job: Job, earlier: Record) -> Answer | BillfoldError:

@@ -1,11 +1,14 @@
-"""What has outlived its use is removed, a little at a time: keys, tokens, counters, lost files."""
+"""What has outlived its use is removed, a little at a time: keys, tokens, counters, lost files.
+
+What was attempted for a webhook goes too, when it has been shown for as long as is set.
+"""
 
 from __future__ import annotations
 
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from billfold.domain import documents
+from billfold.domain import documents, webhooks
 from billfold.domain.identity import purge_identity
 from billfold.domain.oauth import purge_oauth
 
@@ -36,7 +39,7 @@ _PURGES = {
 }
 
 
-async def purge(pool: Pool, wall: datetime) -> dict[str, int]:
+async def purge(pool: Pool, wall: datetime, *, attempts_days: int) -> dict[str, int]:
     """Remove what is past its life, up to `AT_ONCE` rows of a busy table; return how many."""
     await purge_identity(pool, wall)
     await purge_oauth(pool, wall)
@@ -44,6 +47,9 @@ async def purge(pool: Pool, wall: datetime) -> dict[str, int]:
     for table, (statement, life) in _PURGES.items():
         answer = await pool.execute(statement, wall - life, AT_ONCE)
         removed[table] = int(answer.split()[-1])
+    removed["delivery_attempt"] = await webhooks.forget_attempts(
+        pool, wall - timedelta(days=attempts_days), limit=AT_ONCE
+    )
     return removed
 
 

@@ -20,6 +20,8 @@ from billfold.kit.ids import command_id
 from billfold.ports.fedwire import CreditTransfer, ReturnRequest
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from billfold.domain.wires import WireRow
     from billfold.domain.wires.cases import CaseRow
     from billfold.engine.bank import Bank
@@ -31,18 +33,21 @@ OPERATOR = "operator"
 async def recall(bank: Bank, wire_id: UUID, code: str) -> str:
     """Ask for a wire of ours back (camt.056); return the case. It comes back as a wire, or not.
 
-    Refuses: wire-not-completed, wire-already-returned, duplicate-id when it was asked for before.
+    After an answer that refuses it may be asked for again, under a case of its own. Refuses:
+    wire-not-completed, wire-already-returned, wire-already-recalled.
     """
     wire = await _wire(bank, wire_id)
     if wire.direction != wires.OUTGOING or wire.status != "COMPLETED":
         raise Refused("wire-not-completed", f"The wire is {wire.direction} and {wire.status}.")
     if await is_returned(bank.pool, wire):
         raise Refused("wire-already-returned", "The wire has come back already.")
+    asked = await cases.list_about(bank.pool, wire_id, wires.OUTGOING)
+    _expect_refused(asked)
     sent = await queue.find_last_sent(bank.pool, wire_id, ["pacs.008"])
     message = None if sent is None else message_sent(bank, sent)
     if not isinstance(message, CreditTransfer):
         raise Broken("A wire has settled without a message.", wire_id=str(wire_id))
-    case_id = wire_id.hex
+    case_id = f"{wire_id.hex}-{len(asked) + 1}" if asked else wire_id.hex
     terms = wires.return_request(
         message, case_id=case_id, creator=bank.settings.bank_name, reason=code
     )
@@ -54,8 +59,19 @@ async def recall(bank: Bank, wire_id: UUID, code: str) -> str:
             message=msgspec.json.encode(terms).decode(), now=await bank.now(deed.conn),
         )  # fmt: skip
         if not opened:
-            raise Refused("duplicate-id", "The wire has been asked for already.")
+            raise Refused("wire-already-recalled", "Somebody asks for the wire at this moment.")
     return case_id
+
+
+def _expect_refused(asked: Sequence[CaseRow]) -> None:
+    """Raise Refused unless every earlier request has been answered by no."""
+    for case in asked:
+        if case.status == "OPEN":
+            detail = f"It is asked for under case {case.case_id}: no answer has come."
+            raise Refused("wire-already-recalled", detail)
+        if case.status == "ACCEPTED":
+            detail = f"Its bank has agreed under case {case.case_id}: it comes back by a wire."
+            raise Refused("wire-already-recalled", detail)
 
 
 async def pay_back(bank: Bank, wire_id: UUID, code: str) -> UUID:

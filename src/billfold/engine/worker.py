@@ -81,7 +81,8 @@ class Worker:
         """Do what is due and tidy up."""
         done = await self._due_work()
         if monotonic() >= self._purge_at:
-            removed = await purge(self._bank.pool, wall_now())
+            kept_days = self._bank.settings.webhook_attempts_days
+            removed = await purge(self._bank.pool, wall_now(), attempts_days=kept_days)
             if max(removed.values()) < AT_ONCE:
                 self._purge_at = monotonic() + PURGE_SECONDS
             done += sum(removed.values())

@@ -82,7 +82,9 @@ def retry_ach(books: Books, cmd: RetryAch, ctx: Context) -> Outcome:
     keep_entry(book, made)
     # The one that came back is not sent again as well.
     book.change("ach_entry", entry.ach_id, times=2, updated_at=ctx.now)
-    book.put(book.seen, entry.ach_id, msgspec.structs.replace(entry, times=2))
+    entry = msgspec.structs.replace(entry, times=2)
+    book.put(book.seen, entry.ach_id, entry)
+    book.draft.proofs.append(("ach_entry", entry.ach_id, entry.proof))
     return {"ach_id": str(made.ach_id), "status": made.status}
 
 

@@ -1,7 +1,8 @@
 """Money for which no owner is found: the house holds it, and returns it or books it to its owner.
 
 It lies on the house's account `suspense`, opposite the rail that brought it. A DEBIT is money a
-rail took from the bank for an account nobody has.
+rail took from the bank for an account nobody has. A fee that is given back with it lies there too,
+opposite `promotions`.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from uuid import UUID
 import msgspec
 
 from billfold.domain import wires
-from billfold.domain.suspense.types import ASSIGNED, HELD, RETURNED, STAYS, SuspenseItem
+from billfold.domain.suspense.types import ASSIGNED, FEE, HELD, RETURNED, STAYS, SuspenseItem
+from billfold.flows.adjust import GiveCredit, give_credit
 from billfold.flows.command import Books, Command, Context, Outcome, book_of
 from billfold.flows.draft import as_json
 from billfold.flows.receive import ReceiveMoney, receive_money
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 class HoldInSuspense(Command, frozen=True, kw_only=True):
     """Keep a payment that reached nobody. `amount` in cents; `details` is all its rail tells.
 
+    What the `details` name as its fee is part of the amount, and comes from the house.
     `settles_on` is when the rail settles it, today if it does at once.
     """
 
@@ -62,7 +65,10 @@ def hold_in_suspense(books: Books, cmd: HoldInSuspense, ctx: Context) -> Outcome
     book = book_of(books, cmd.customers[0])
     journal_no = _begin(book, ctx, cmd.settles_on)
     rail, suspense = _accounts(book, cmd.rail)
-    _move(book, cmd.direction, rail, suspense, cmd.amount)
+    fee = cmd.details.get(FEE, 0)
+    _move(book, cmd.direction, rail, suspense, cmd.amount - fee)
+    if fee:
+        book.post(book.house_account("promotions"), suspense, fee)
     book.close()
     item = SuspenseItem(
         item_id=cmd.item_id, rail=cmd.rail, direction=cmd.direction, amount=cmd.amount,
@@ -107,12 +113,12 @@ def assign_from_suspense(books: Books, cmd: AssignFromSuspense, ctx: Context) ->
     if item.direction != "CREDIT":
         raise Refused("suspense-item-settled", "A debit is returned; it is nobody's money.")
     told = _told(item)
-    journal_no = _give_back(book, ctx, item, None)
+    journal_no, fee = _give_back(book, ctx, item, None), told.get(FEE, 0)
     arrived = receive_money(
         {owner.customer_id: owner},
         ReceiveMoney(
             caller=cmd.caller, key=item.item_id, customers=(owner.customer_id,), rail=item.rail,
-            portal_id=cmd.portal_id, pocket_id=cmd.pocket_id, amount=item.amount,
+            portal_id=cmd.portal_id, pocket_id=cmd.pocket_id, amount=item.amount - fee,
             description=str(told.get("description") or item.reason),
             **_as_it_arrived(item, told, owner.customer_id),
         ),
@@ -120,11 +126,25 @@ def assign_from_suspense(books: Books, cmd: AssignFromSuspense, ctx: Context) ->
     )  # fmt: skip
     if arrived["status"] != "COMPLETED":
         raise Refused("no-open-portal", "The portal is closed, or does not take this rail.")
+    if fee:
+        _return_fee(owner, cmd, ctx, fee)
     # The command stands with the house, and so does what it says of the wire.
     book.draft.proofs.extend(owner.draft.proofs)
     owner.draft.proofs.clear()
     ended = _end(book, ctx, item, ASSIGNED, journal_no, owner_id=owner.customer_id)
     return ended | {name: arrived[name] for name in _TOLD_OF_ARRIVAL if name in arrived}
+
+
+def _return_fee(owner: Book, cmd: AssignFromSuspense, ctx: Context, fee: int) -> None:
+    give_credit(
+        {owner.customer_id: owner},
+        GiveCredit(
+            caller=cmd.caller, key=cmd.item_id, customers=(owner.customer_id,),
+            pocket_id=cmd.pocket_id, amount=fee, credit_type="ADJUSTMENT",
+            description="Fee of a wire that was rejected",
+        ),
+        ctx,
+    )  # fmt: skip
 
 
 _TOLD_OF_ARRIVAL = ("transaction_id", "wire_id")
@@ -164,7 +184,10 @@ def _held(book: Book, item_id: UUID) -> SuspenseItem:
 def _give_back(book: Book, ctx: Context, item: SuspenseItem, settles_on: date | None) -> int:
     journal_no = _begin(book, ctx, settles_on)
     rail, suspense = _accounts(book, item.rail)
-    _move(book, item.direction, suspense, rail, item.amount)
+    fee = _told(item).get(FEE, 0)
+    _move(book, item.direction, suspense, rail, item.amount - fee)
+    if fee:
+        book.post(suspense, book.house_account("promotions"), fee)
     book.close()
     return journal_no
 

@@ -18,6 +18,8 @@ from billfold.kit.dates import iso_z
 
 HIDDEN = "[hidden]"
 _DEPTH_MAX = 8
+# They tell of every call: its whole address at INFO, its headers at DEBUG.
+_TALKATIVE = ("httpx", "httpcore")
 _SECRET_WORDS = re.compile(
     r"passw|secret|token|assertion|authorization|cookie|signature|dpop|credential"
     r"|api_?key|private_?key|encryption_?key|(^|_)(pan|cvv|cvc|pin|ssn|otp|kek|seed)(_|$)"
@@ -65,6 +67,8 @@ def configure_logs(level: str = "INFO", *, stream: TextIO | None = None) -> None
     root = logging.getLogger()
     root.handlers = [door]
     root.setLevel(level)
+    for name in _TALKATIVE:
+        logging.getLogger(name).setLevel(logging.WARNING)
 
 
 def logger(name: str) -> structlog.stdlib.BoundLogger:

@@ -207,6 +207,13 @@ class Settings:
             kinds.flat_list(kinds.NETWORK), "The proxies whose forwarded headers are believed."
         ),
     ] = ()
+    webhook_attempts_days: Annotated[
+        int,
+        Setting(
+            kinds.whole(1, 3650, "days"),
+            "How long attempts to deliver a webhook are listed, after the last one.",
+        ),
+    ] = 30
     webhook_allowed_networks: Annotated[
         tuple[Network, ...],
         Setting(

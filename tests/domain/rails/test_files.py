@@ -1,5 +1,7 @@
 """Files of the rails are kept once, and what became of them is said once."""
 
+from datetime import timedelta
+
 import pytest
 
 from billfold.domain import rails
@@ -44,3 +46,14 @@ async def test_our_own_file_is_made_once_and_handed_over(conn):
         await rails.find_file(conn, ids.new())
     with pytest.raises(NotFound):
         await rails.read_content(conn, ids.new())
+
+
+async def test_files_of_one_instant_are_listed_by_name_backwards_after_all_later_ones(conn):
+    now = wall_now()
+    for nth, (name, later) in enumerate(
+        (("ACH-002.ach", 0), ("ACH-010.ach", 0), ("ACH-001.ach", 0), ("A.ach", 1), ("Z.ach", 1))
+    ):
+        at = now + timedelta(seconds=later)
+        await rails.keep_made(conn, ids.new(), "ACH", name, bytes([nth]), now=at)
+    listed = [each.name for each in await rails.list_files(conn, rail="ACH")]
+    assert listed == ["Z.ach", "A.ach", "ACH-010.ach", "ACH-002.ach", "ACH-001.ach"]

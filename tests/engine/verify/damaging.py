@@ -8,9 +8,12 @@ from tests.engine.verify.test_damage import CHANGES, COLUMNS, same_key
 from billfold.engine.verify.report import Findings
 
 LISTS = {"ARRAY": "ARRAY['x']"}
+IDS = "ARRAY['01234567-89ab-8def-8123-456789abcdef']::uuid[]"
 OTHERWISE = {
     ("counterparty", "status"): "'VERIFIED'",
     ("wire_case", "status"): "'REFUSED'",
+    ("transfer_request", "reviewers"): IDS,
+    ("approval_rule", "approver_ids"): IDS,
 }
 Check = Callable[[Any, Findings], Awaitable[None]]
 

@@ -6,12 +6,13 @@ from tests.engine.verify.damaging import proved, unnamed
 from billfold.engine.verify.ach import check_ach
 from billfold.engine.verify.proofs import check_proofs
 
-# What is said to people, how often an entry was presented, and when it was last touched.
-WORDS = ("reason", "times", "updated_at")
+# What is said to people, and when it was last touched.
+WORDS = ("reason", "updated_at")
 ENTRIES = {
     "a credit that was paid": "way = 'ORIGINATION' AND direction = 'CREDIT'"
     " AND status = 'PROCESSED' AND pocket_id IS NOT NULL",
     "a credit that came back": "way = 'ORIGINATION' AND return_code = 'R03'",
+    "a debit that came back and was sent again": "times = 2",
     "a debit that was collected": "way = 'ORIGINATION' AND direction = 'DEBIT'"
     " AND status = 'PROCESSED'",
     "a credit of the house": "pocket_id IS NULL",

@@ -81,7 +81,7 @@ DAMAGE = [
     ("UPDATE delivery SET subscription_id = gen_random_uuid() WHERE sequence = 3", "delivery"),
     ("UPDATE delivery SET tries = 9 WHERE sequence = 3", "delivery"),
     ("UPDATE delivery SET state = 'delivered', due_at = NULL WHERE sequence = 3", "delivery"),
-    ("UPDATE delivery SET state = 'failed', due_at = NULL WHERE state = 'pending'", "delivery"),
+    ("UPDATE delivery SET state = 'failed', due_at = NULL, tries = 1 WHERE tries = 0", "delivery"),
     ("UPDATE delivery SET due_at = NULL WHERE state = 'pending'", "delivery"),
     ("UPDATE delivery_attempt SET success = NOT success", "delivery_attempt"),
     ("DELETE FROM delivery WHERE state = 'delivered'", "delivery_attempt"),

@@ -134,6 +134,27 @@ def test_an_entry_is_shown_and_what_the_rules_forbid_is_said(billfold, sent):
     assert (status, "no such ACH entry" in said) == (1, True)
 
 
+def test_entries_are_listed_by_what_they_are(billfold, sent):
+    def listed(*words):
+        status, said = billfold("ach", "list", *words)
+        assert status == 0, said
+        names = {str(ENTRY): "entry", str(DEBIT): "debit", str(WAITS): "waits", str(CAME): "came"}
+        return [names[word] for word in said.split() if word in names]
+
+    assert set(listed()) == {"entry", "debit", "waits", "came"}
+    assert listed("--status", "approved") == ["waits"]
+    assert listed("--way", "RECEIVING") == ["came"]
+    assert set(listed("--direction", "debit")) == {"debit", "waits"}
+    assert listed("--trace", "091000010000001") == ["came"]
+    assert len(listed("--customer", str(CUSTOMER))) == 4
+    said = billfold("ach", "list", "--status", "FAILED")[1]
+    for word in ("ORIGINATION", "DEBIT", "FAILED R01", "$20.00", str(CUSTOMER), "Mon 2025-06-02"):
+        assert word in said
+    no_such = (0, "✓ There are no such entries.")
+    assert billfold("ach", "list", "--customer", str(ENTRY)) == no_such
+    assert billfold("ach", "list", "--way", "RECEIVING", "--direction", "DEBIT") == no_such
+
+
 def test_what_was_sent_in_error_is_reversed_once(billfold, sent):
     assert billfold("ach", "reverse", str(ENTRY))[0] == 0
     status, said = billfold("ach", "reverse", str(ENTRY))
@@ -160,6 +181,8 @@ def test_what_was_taken_is_returned_as_its_receiver_asks(billfold, sent):
 @pytest.mark.parametrize(
     "words",
     [
+        ("ach", "list", "--status", "LOST"),
+        ("ach", "list", "--customer", "ANNA"),
         ("ach", "show"),
         ("ach", "show", "4711"),
         ("ach", "cancel"),

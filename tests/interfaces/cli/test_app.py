@@ -1,6 +1,7 @@
 """The command line: every command teaches, every failure says what to do next."""
 
 import os
+from socket import socket
 
 import pytest
 import typer
@@ -86,10 +87,15 @@ def test_a_database_that_does_not_answer_ends_with_what_to_do(capsys, tmp_path):
 def test_a_state_directory_that_cannot_be_made_ends_with_what_to_do(capsys, tmp_path):
     (tmp_path / "file").touch()
     environment = {"BILLFOLD_STATE_DIR": str(tmp_path / "file" / "state")}
-    assert run(Wiring(environment), arguments=["clock", "show"]) == 1
-    said = " ".join(capsys.readouterr().err.split())
-    assert "Not a directory" in said
-    assert "BILLFOLD_STATE_DIR" in said
+    with socket() as first, socket() as second:
+        first.bind(("127.0.0.1", 0))
+        second.bind(("127.0.0.1", 0))
+        ports = [str(each.getsockname()[1]) for each in (first, second)]
+    for words in (["clock", "show"], ["sandbox", "--port", ports[0], "--http-port", ports[1]]):
+        assert run(Wiring(environment), arguments=words) == 1
+        said = " ".join(capsys.readouterr().err.split())
+        assert "Not a directory" in said
+        assert "BILLFOLD_STATE_DIR" in said
 
 
 def test_nobody_sees_a_traceback_when_a_command_is_interrupted(monkeypatch):

@@ -1,9 +1,13 @@
 """`billfold files`: what came and went is listed, shown with its report, and taken."""
 
-import pytest
-from tests.interfaces.cli.test_commands import billfold, founded
-from tests.interfaces.inbound.fedwire import file_of_a_payment
+import asyncio
 
+import pytest
+from tests.interfaces.cli.test_commands import billfold, fetch, founded
+from tests.interfaces.inbound.fedwire import file_of_a_payment
+from tests.interfaces.inbound.test_ach_files import entry, file_of
+
+from billfold.adapters.nacha_files import write_file
 from billfold.kit import ids
 
 __all__ = ["billfold", "founded"]
@@ -50,9 +54,33 @@ def test_a_refused_file_says_line_and_reason_and_what_it_held(billfold, inbox):
     assert (status, 'Ccy="EUR"' in said) == (0, True)
 
 
+def test_a_file_that_waits_is_named_with_its_line_and_tried_again(
+    billfold, founded, tmp_path, database_dsn
+):
+    folder = tmp_path / "rails" / "ach" / "inbox"
+    folder.mkdir(parents=True)
+    (folder / "odd.ach").write_bytes(write_file(file_of(entry(1), entry(2, amount=6_66))))
+    odd = "ALTER TABLE suspense_item ADD CONSTRAINT odd CHECK (amount <> 666)"
+    asyncio.run(fetch(database_dsn, odd))
+    assert billfold("files", "take")[0] == 0
+    assert billfold("files", "take") == (0, "✓ No file has arrived.")
+    said = billfold("files", "list")[1]
+    assert "ARRIVED, waits: line 4: CheckViolationError" in said
+    (file_id,) = [word for word in said.split() if word.count("-") == 4]
+    status, said = billfold("doctor")
+    assert (status, "odd.ach, line 4" in said, f"files retry {file_id}" in said) == (1, True, True)
+    status, said = billfold("files", "retry", file_id)
+    assert (status, "odd.ach still waits: line 4" in said, "Next:" in said) == (1, True, True)
+    assert '"tries": 2' in billfold("files", "show", file_id)[1]
+    asyncio.run(fetch(database_dsn, "ALTER TABLE suspense_item DROP CONSTRAINT odd"))
+    assert billfold("files", "retry", file_id) == (0, "✓ odd.ach is TAKEN.")
+    assert "rail files none waits" in billfold("doctor")[1]
+
+
 def test_bad_usage_is_answered_with_what_to_do_next(billfold, founded):
     status, said = billfold("files", "show", str(ids.new()))
     assert (status, "billfold files list" in said) == (1, True), said
+    assert billfold("files", "retry", str(ids.new())) == (status, said)
     status, said = billfold("files", "show", "euros.xml")
     assert (status, "valid UUID" in said) == (2, True), said
     status, said = billfold("files", "list", "--rail", "CHEQUE")

@@ -26,7 +26,6 @@ import billfold
 from billfold.client import unwrap
 from billfold.domain.tbills import Market
 from billfold.interfaces.cli import story as stories
-from billfold.interfaces.cli.app import run
 from billfold.interfaces.cli.sandbox_file import SandboxFile
 from billfold.interfaces.cli.story import Story
 from billfold.interfaces.cli.story_client import PartnerClient
@@ -34,7 +33,6 @@ from billfold.kit.calendars import Calendars
 from billfold.kit.clock import wall_now
 from billfold.kit.dates import ET
 from billfold.kit.money import cents_for, format_usd
-from billfold.wiring import Wiring
 
 SEED = 7
 START_SECONDS = 90
@@ -303,31 +301,16 @@ def test_a_second_sandbox_says_that_the_port_is_taken(sandbox):
     assert f"Port {sandbox.port}" in done.stderr
 
 
-def test_a_second_sandbox_says_that_one_runs_in_its_folder(sandbox):
+def test_a_second_sandbox_in_one_folder_or_with_one_port_for_both_is_refused(sandbox):
     home = (sandbox.state / "sandbox.json").read_bytes()
     port, http_port = free_ports(2)
     with sandbox.run("sandbox", "--port", port, "--http-port", http_port) as second:
         assert second.wait(START_SECONDS) == 1
         assert "A sandbox runs in" in second.stderr.read()
-    assert (sandbox.state / "sandbox.json").read_bytes() == home
-
-
-def test_a_sandbox_says_that_its_folder_cannot_be_made(capsys, tmp_path):
-    (tmp_path / "file").touch()
-    environment = {"BILLFOLD_STATE_DIR": str(tmp_path / "file" / "state")}
-    port, http_port = map(str, free_ports(2))
-    words = ["sandbox", "--port", port, "--http-port", http_port]
-    assert run(Wiring(environment), arguments=words) == 1
-    said = " ".join(capsys.readouterr().err.split())
-    assert "Not a directory" in said
-    assert "BILLFOLD_STATE_DIR" in said
-
-
-def test_one_port_cannot_serve_both_https_and_plain_http(sandbox):
-    (port,) = free_ports(1)
     with sandbox.run("sandbox", "--port", port, "--http-port", port) as second:
         assert second.wait(START_SECONDS) == 1
         assert "--http-port" in second.stderr.read()
+    assert (sandbox.state / "sandbox.json").read_bytes() == home
 
 
 def test_what_is_triggered_is_listened_to_and_forwarded_with_a_signature(sandbox):

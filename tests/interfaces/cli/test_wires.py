@@ -80,7 +80,11 @@ def test_a_wire_of_ours_is_asked_for_once(billfold, wires):
     status, said = billfold("wires", "recall", sent, "--reason", "DUPL")
     assert (status, "under case" in said) == (0, True)
     status, said = billfold("wires", "recall", sent)
-    assert (status, "asked for already" in said) == (1, True)
+    assert (status, "wire-already-recalled" in said, "no answer has come" in said) == (
+        1,
+        True,
+        True,
+    )
     status, said = billfold("wires", "recall", arrived)
     assert (status, "INCOMING" in said) == (1, True)
 

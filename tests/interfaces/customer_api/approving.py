@@ -4,8 +4,12 @@ from uuid import UUID
 
 import pytest
 
+from billfold.domain import audit, requests
+from billfold.domain.audit import Origin
+from billfold.domain.requests.proofs import prove
 from billfold.flows.counterparties import AddCounterparty
 from billfold.kit import ids
+from billfold.kit.clock import wall_now
 
 REQUESTS = "/api/v1/transfer-requests/"
 
@@ -70,6 +74,30 @@ async def refused(desk, request, code, *, answers, status="APPROVED", **fields):
     """Check that a decision is refused with a problem of this code."""
     body = {"status": status, **fields}
     await desk.refused("PATCH", f"{path_of(request)}status/", body, status=answers, code=code)
+
+
+async def ask_step_up(desk):
+    """Let the operator ask for a fresh proof of every reviewer of a team."""
+    async with _by_operator(desk) as doing:
+        await requests.set_step_up(doing, UUID(desk.team.customer), asked=True)
+
+
+async def ask_for_two(desk):
+    """Let all that waits need two voices, as by a rule."""
+    async with _by_operator(desk) as doing:
+        changed = await doing.conn.fetch(
+            "UPDATE transfer_request SET terms = json_build_object('required', 2)"
+            " WHERE status = 'PENDING' RETURNING *"
+        )
+        prove(doing, "transfer_request", changed)
+
+
+def _by_operator(desk):
+    customer = UUID(desk.team.customer)
+    return audit.deed(
+        desk.bank.pool, desk.bank.vault, customer, Origin.operator(), "customer.updated",
+        resource=("customer", customer), now=wall_now(),
+    )  # fmt: skip
 
 
 async def member_id_of(desk):

@@ -7,6 +7,8 @@ from uuid import UUID
 from tests.domain.oauth.programs import new_key
 from tests.interfaces.customer_api.approving import (
     REQUESTS,
+    ask_for_two,
+    ask_step_up,
     counterparty,
     decide,
     funded,
@@ -20,7 +22,7 @@ from tests.interfaces.customer_api.approving import (
 )
 from tests.interfaces.customer_api.desk import EVERYTHING, MemberDesk, Team, token_for
 
-from billfold.domain import oauth, requests
+from billfold.domain import oauth
 from billfold.kit import ids
 from billfold.kit.clock import wall_now
 
@@ -173,9 +175,7 @@ async def test_a_change_voids_what_was_approved(desk, desks, funded, other):
     named = [await member_id_of(each) for each in reviewers]
     body = on_us(funded, 1_00, to=other, reviewers=named)
     made = await desk.post(REQUESTS, body)
-    await desk.bank.pool.execute(
-        "UPDATE transfer_request SET terms = json_build_object('required', 2)"
-    )
+    await ask_for_two(desk)
     first = await decide(reviewers[0], made, content_hash=made["content_hash"])
     assert (first["status"], len(first["reviews"])) == ("PENDING", 1)
     await refused(reviewers[0], made, "already-reviewed", answers=409, status="DENIED")
@@ -196,9 +196,7 @@ async def test_a_change_voids_what_was_approved(desk, desks, funded, other):
 async def test_a_reviewer_who_gets_another_role_has_said_nothing(desk, desks, funded, other):
     reviewers = [await desks(desk.team.customer, role="APPROVER") for _ in range(3)]
     made = await desk.post(REQUESTS, on_us(funded, 1_00, to=other))
-    await desk.bank.pool.execute(
-        "UPDATE transfer_request SET terms = json_build_object('required', 2)"
-    )
+    await ask_for_two(desk)
     await decide(reviewers[0], made)
     await desk.ask("PUT", f"/api/v1/team/{await member_id_of(reviewers[0])}/", {"role": "MANAGER"},
                    status=200)  # fmt: skip
@@ -308,7 +306,7 @@ async def test_everybody_needs_a_fresh_proof_where_the_customer_wants_it(
     desk, manager, funded, other
 ):
     made = await desk.post(REQUESTS, on_us(funded, 1_00, to=other))
-    await requests.set_step_up(desk.bank.pool, UUID(desk.team.customer), asked=True)
+    await ask_step_up(desk)
     await refused(manager, made, "insufficient-user-authentication", answers=401)
     assert (await decide(manager, made, "DENIED"))["status"] == "DENIED"
 

@@ -101,4 +101,6 @@ async def test_the_reference_is_a_page_without_scripts_or_anything_from_elsewher
     ids = {attrs["id"] for _, attrs in tags if "id" in attrs}
     links = {attrs["href"] for tag, attrs in tags if tag == "a"}
     assert {"make_thing", "get_thing", "log_in"} <= ids
+    assert {each["post"]["operationId"] for each in document["webhooks"].values()} <= ids
+    assert "webhook-signature" in page
     assert {link.removeprefix("#") for link in links if link.startswith("#")} <= ids

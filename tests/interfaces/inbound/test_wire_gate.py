@@ -9,9 +9,15 @@ from tests.interfaces.inbound.fedwire import changed
 from billfold.adapters.fedwire_messages import FedwireXml
 from billfold.domain import rails
 from billfold.domain.clearing import DAWN, DUSK, Span, list_cleared
+from billfold.domain.wires import queue
+from billfold.engine import wire_cases
 from billfold.engine.due_work import house_id
 from billfold.engine.house_day import close_house_days
+from billfold.engine.verify import verify_bank
+from billfold.engine.wire_messages import message_sent
 from billfold.kit.dates import et_instant
+from billfold.kit.errors import Refused
+from billfold.ports.fedwire import ReturnRequest
 
 UNKNOWN = "5f0d2a4e-8f00-4000-8000-0000000000e1"
 AGAIN = "20250602SIMFED01999999"
@@ -219,6 +225,40 @@ async def test_a_request_is_refused_for_what_never_arrived_or_another_amount(fed
     assert reason == f"no payment {UNKNOWN} arrived"
     await fedwire.drop("right.xml", asked)
     assert fedwire.taken("right.xml") == ["OPEN"]
+
+
+async def answered(fedwire, wire_id, verdict, reason):
+    """What the other bank says to our last request for a wire."""
+    bank = fedwire.bank
+    await fedwire.room.sender.send(bank)
+    sent = await queue.find_last_sent(bank.pool, wire_id, ["camt.056"])
+    assert sent is not None
+    asked = message_sent(bank, sent)
+    assert isinstance(asked, ReturnRequest)
+    consent = fedwire.fed.consent(asked, await bank.now())
+    return changed(consent, verdict=verdict, reason=reason)
+
+
+async def test_a_wire_is_asked_for_again_when_its_bank_has_refused(fedwire, holder):
+    wire_id = await fedwire.settled(holder)
+    bank, named = fedwire.bank, []
+    for nth, (verdict, reason) in enumerate((("RJCR", "LEGL"), ("RJCR", "CUST"), ("CNCL", None))):
+        named.append(await wire_cases.recall(bank, wire_id, "DUPL"))
+        with pytest.raises(Refused, match="no answer has come"):
+            await wire_cases.recall(bank, wire_id, "DUPL")
+        answer = await answered(fedwire, wire_id, verdict, reason)
+        assert answer.message.case_id == named[-1]
+        await fedwire.drop(f"{nth}.xml", answer)
+        assert fedwire.taken(f"{nth}.xml") == ["ACCEPTED" if reason is None else "REFUSED"]
+    assert named == [wire_id.hex, f"{wire_id.hex}-2", f"{wire_id.hex}-3"]
+    with pytest.raises(Refused, match="has agreed under case") as refused:
+        await wire_cases.recall(bank, wire_id, "DUPL")
+    assert refused.value.code == "wire-already-recalled"
+    await fedwire.prove()
+    await bank.pool.execute("DELETE FROM wire_message WHERE terms->>'case_id' = $1", named[1])
+    async with bank.pool.acquire() as conn:
+        report = await verify_bank(conn, market=bank.market)
+    assert "it must be said about the wire, and is not there" in str(report.findings)
 
 
 async def test_money_settles_on_days_of_fedwire_that_have_come_and_on_its_own_fedwire(

@@ -4,8 +4,10 @@ import json
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from msgspec.structs import replace
 
 from billfold.engine import wire_cases
+from billfold.interfaces.cli.clearing import explain
 from billfold.kit.errors import Refused
 
 EVENING = datetime(2025, 6, 4, 21, 30, tzinfo=UTC)
@@ -136,16 +138,31 @@ async def test_what_comes_back_to_a_closed_pocket_does_not_go_again_but_to_its_o
     await fedwire.prove()
 
 
-async def test_a_wire_is_rejected_and_held_when_its_pocket_has_been_closed(fedwire, holder):
+async def test_a_rejected_wire_is_held_with_its_fee_when_its_pocket_has_been_closed(
+    fedwire, holder
+):
     await fedwire.drop("in.xml", await fedwire.payment("one", await fedwire.account_of(holder)))
     (arrived,) = await fedwire.wires(holder)
+    fedwire.bank.engine.terms = replace(fedwire.bank.engine.terms, wire_fee_cents=15_00)
     wire_id, second = await _closed_after_a_wire(fedwire, holder)
     with pytest.raises(Refused, match="pocket is closed"):
         await wire_cases.pay_back(fedwire.bank, arrived.wire_id, "FOCR")
     await fedwire.drop("no.xml", await fedwire.status(wire_id, "AC04"))
     assert (await fedwire.wire(holder, wire_id)).status == "REJECTED"
     (item,) = await fedwire.held()
+    sent = await fedwire.wire(holder, wire_id)
+    assert item.amount == sent.amount + 15_00
     await fedwire.prove()
     await fedwire.assign(item.item_id, second)
     assert not await fedwire.held()
+    back = await fedwire.bank.pool.fetch(
+        "SELECT type, direction, amount, details->>'credit_type' AS credit FROM activity"
+        " WHERE pocket_id = $1 ORDER BY journal_no",
+        second.pocket_id,
+    )
+    assert [tuple(row) for row in back] == [
+        ("WIRE", "CREDIT", sent.amount, None), ("CREDIT", "CREDIT", 15_00, "ADJUSTMENT"),
+    ]  # fmt: skip
+    explained = await explain(fedwire.bank)
+    assert [explained.unexplained(rail) for rail in ("ACH", "WIRE")] == [0, 0]
     await fedwire.prove()

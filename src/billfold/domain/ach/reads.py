@@ -42,6 +42,11 @@ _DOWN = _LIST.format(select=_SELECT, than="<", way="DESC")
 _UP = _LIST.format(select=_SELECT, than=">", way="ASC")
 _WAITING = f"{_SELECT} WHERE status = 'PENDING' ORDER BY created_at, ach_id LIMIT $1"
 _FIND = f"{_SELECT} WHERE ach_id = $1"
+_ENTRIES = f"""{_SELECT}
+ WHERE ($1::uuid IS NULL OR customer_id = $1) AND ($2::text IS NULL OR trace_number = $2)
+   AND ($3::text IS NULL OR way = $3) AND ($4::text IS NULL OR direction = $4)
+   AND ($5::text IS NULL OR status = $5)
+ ORDER BY created_at DESC, ach_id DESC LIMIT $6"""
 _HISTORY = """
 SELECT coalesce(sum(amount) FILTER (WHERE created_at >= $2), 0)::bigint,
        count(*) FILTER (WHERE direction = 'DEBIT' AND trace_number IS NOT NULL),
@@ -85,6 +90,21 @@ async def get_entry(conn: Connection | Pool, ach_id: UUID) -> AchEntry:
     if row is None:
         raise NotFound("There is no such ACH entry.")
     return AchEntry(**row)
+
+
+async def list_entries(
+    conn: Connection | Pool,
+    *,
+    customer_id: UUID | None = None,
+    trace: str | None = None,
+    way: str | None = None,
+    direction: str | None = None,
+    status: str | None = None,
+    limit: int = 100,
+) -> list[AchEntry]:
+    """Return entries of everybody, for the operator, newest first; those of one instant by id."""
+    rows = await conn.fetch(_ENTRIES, customer_id, trace, way, direction, status, limit)
+    return [AchEntry(**row) for row in rows]
 
 
 async def find_by_traces(conn: Connection | Pool, traces: Sequence[str]) -> dict[str, AchEntry]:

@@ -85,8 +85,8 @@ class AchEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _CHANGES = frozenset({
-    "status", "reason", "return_code", "trace_number", "file_id", "journal_no", "times",
-    "change_code", "corrected", "updated_at",
+    "status", "reason", "return_code", "trace_number", "file_id", "journal_no", "change_code",
+    "corrected", "updated_at",
 })  # fmt: skip
 _lasting: Callable[[AchEntry], tuple[object, ...]] = attrgetter(
     *(name for name in AchEntry.__struct_fields__ if name not in _CHANGES)

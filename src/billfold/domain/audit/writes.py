@@ -96,6 +96,10 @@ class Deed:
         self.details: dict[str, Any] = dict(details)
         self.is_recorded = True
 
+    def proves(self, table: str, key: object, fingerprint: str | None) -> None:
+        """Say what a row comes to as this leaves it; None: it is removed."""
+        self.details.setdefault("proves", {}).setdefault(table, {})[str(key)] = fingerprint
+
     def skip(self) -> None:
         """Leave no entry: nothing was changed."""
         self.is_recorded = False
@@ -130,6 +134,7 @@ async def deed(
                 await record(conn, vault, _told(entry, doing), now=now)
     except (Refused, NotFound) as refusal:
         assert doing is not None
+        doing.details.pop("proves", None)
         doing.details["refused"] = refusal.code
         async with pool.acquire() as conn, conn.transaction():
             failed = msgspec.structs.replace(_told(entry, doing), outcome="FAILURE")

@@ -14,15 +14,31 @@ from billfold.domain.rails.files import (
     list_unfinished,
     read_content,
 )
+from billfold.domain.rails.troubles import (
+    Stuck,
+    Trouble,
+    list_in_trouble,
+    list_to_take,
+    note_trouble,
+    trouble_of,
+    try_again,
+)
 
 __all__ = [
     "AlreadyArrived",
     "RailFile",
+    "Stuck",
+    "Trouble",
     "find_file",
     "finish",
     "keep_arrived",
     "keep_made",
     "list_files",
+    "list_in_trouble",
+    "list_to_take",
     "list_unfinished",
+    "note_trouble",
     "read_content",
+    "trouble_of",
+    "try_again",
 ]

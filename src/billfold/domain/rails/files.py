@@ -1,7 +1,8 @@
 """Files of the rails, kept before anything is done with them, so that a crash loses none.
 
 States: MADE -> HANDED of ours, ARRIVED -> TAKEN or REFUSED of theirs. A report says what came of
-it: for a refused file the line and the reason. `now` is business time.
+it: for a refused file the line and the reason, for one that cannot be finished what is wrong with
+it (`troubles`). `now` is business time.
 """
 
 from __future__ import annotations
@@ -22,25 +23,26 @@ if TYPE_CHECKING:
 
 OUT, IN = "OUT", "IN"
 
-_COLUMNS = """file_id, rail, direction, name, encode(sha256, 'hex') AS sha256, state, report,
+COLUMNS = """file_id, rail, direction, name, encode(sha256, 'hex') AS sha256, state, report,
        length(content) AS size_bytes, created_at, done_at"""
 _KEEP = f"""
 INSERT INTO rail_file (file_id, rail, direction, name, content, sha256, state, created_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING RETURNING {_COLUMNS}
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING RETURNING {COLUMNS}
 """  # noqa: S608 - columns are ours
-_GET = f"SELECT {_COLUMNS} FROM rail_file WHERE file_id = $1"  # noqa: S608
+_GET = f"SELECT {COLUMNS} FROM rail_file WHERE file_id = $1"  # noqa: S608
 _SAME = """
 SELECT name, created_at FROM rail_file
  WHERE rail = $1 AND sha256 = $2 AND direction = 'IN' AND state <> 'REFUSED' AND file_id <> $3
 """
 _UNFINISHED = f"""
-SELECT {_COLUMNS} FROM rail_file
+SELECT {COLUMNS} FROM rail_file
  WHERE rail = $1 AND direction = $2 AND done_at IS NULL ORDER BY created_at, file_id
 """  # noqa: S608
 _LIST = f"""
-SELECT {_COLUMNS} FROM rail_file
+SELECT {COLUMNS} FROM rail_file
  WHERE ($1::text IS NULL OR rail = $1) AND ($2::text IS NULL OR direction = $2)
-   AND ($3::text IS NULL OR state = $3) ORDER BY created_at DESC, file_id DESC LIMIT $4
+   AND ($3::text IS NULL OR state = $3)
+ ORDER BY created_at DESC, name DESC, file_id DESC LIMIT $4
 """  # noqa: S608
 _FINISH = """
 UPDATE rail_file SET state = $2, report = $3, done_at = $4 WHERE file_id = $1 AND done_at IS NULL
@@ -103,7 +105,7 @@ async def finish(
 
 async def list_unfinished(conn: Connection | Pool, rail: str, direction: str) -> list[RailFile]:
     """Return files with which somebody has begun and not ended, oldest first."""
-    return [_file(row) for row in await conn.fetch(_UNFINISHED, rail, direction)]
+    return [file_of(row) for row in await conn.fetch(_UNFINISHED, rail, direction)]
 
 
 async def list_files(
@@ -114,8 +116,8 @@ async def list_files(
     state: str | None = None,
     limit: int = 100,
 ) -> list[RailFile]:
-    """Return files, newest first."""
-    return [_file(row) for row in await conn.fetch(_LIST, rail, direction, state, limit)]
+    """Return files, newest first; those of one instant by name backwards, as ours are numbered."""
+    return [file_of(row) for row in await conn.fetch(_LIST, rail, direction, state, limit)]
 
 
 async def find_file(conn: Connection | Pool, file_id: UUID) -> RailFile:
@@ -123,7 +125,7 @@ async def find_file(conn: Connection | Pool, file_id: UUID) -> RailFile:
     row = await conn.fetchrow(_GET, file_id)
     if row is None:
         raise NotFound("There is no such file.")
-    return _file(row)
+    return file_of(row)
 
 
 async def read_content(conn: Connection | Pool, file_id: UUID) -> bytes:
@@ -147,8 +149,9 @@ async def _keep(
 ) -> RailFile:
     state, proof = ("MADE" if direction == OUT else "ARRIVED"), sha256(content).digest()
     row = await conn.fetchrow(_KEEP, file_id, rail, direction, name, content, proof, state, now)
-    return await find_file(conn, file_id) if row is None else _file(row)
+    return await find_file(conn, file_id) if row is None else file_of(row)
 
 
-def _file(row: Record) -> RailFile:
+def file_of(row: Record) -> RailFile:
+    """Return a file from a row of `COLUMNS`."""
     return RailFile(*row)

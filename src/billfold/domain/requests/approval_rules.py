@@ -8,6 +8,7 @@ from uuid import UUID
 
 import msgspec
 
+from billfold.domain.requests.proofs import prove
 from billfold.domain.requests.rules import matching, stricter, terms_of
 from billfold.domain.requests.types import USUAL, Action, Rule, Terms
 from billfold.kit.errors import NotFound, Refused
@@ -16,6 +17,7 @@ from billfold.kit.money import format_usd
 if TYPE_CHECKING:
     from asyncpg import Record
 
+    from billfold.domain.audit import Deed
     from billfold.kit.db import Connection, Pool
 
 _COLUMNS = """rule_id, name, actions, transfer_types, min_amount, daily_cap, required_approvals,
@@ -32,6 +34,7 @@ ON CONFLICT (customer_id, rule_id) DO UPDATE
        required_approvals = excluded.required_approvals, approver_roles = excluded.approver_roles,
        approver_ids = excluded.approver_ids, ordered = excluded.ordered, enabled = excluded.enabled,
        version = excluded.version, updated_at = excluded.updated_at
+RETURNING *
 """  # noqa: S608 - our columns
 _REMOVE = "DELETE FROM approval_rule WHERE customer_id = $1 AND rule_id = $2"
 _HOLD_CAP = "SELECT 1 FROM approval_rule WHERE customer_id = $1 AND rule_id = $2 FOR UPDATE"
@@ -107,19 +110,21 @@ async def terms_for_change(conn: Connection | Pool, customer_id: UUID, action: A
     return terms_of(ranked[0]) if ranked else Terms(required=0)
 
 
-async def put_rule(conn: Connection, customer_id: UUID, rule: Rule) -> None:
+async def put_rule(doing: Deed, customer_id: UUID, rule: Rule) -> None:
     """Write a rule, new or changed."""
-    await conn.execute(
+    rows = await doing.conn.fetch(
         _PUT, customer_id, rule.rule_id, rule.name, rule.actions, rule.transfer_types,
         rule.min_amount, rule.daily_cap, rule.required_approvals, rule.approver_roles,
         rule.approver_ids, rule.ordered, rule.enabled, rule.version, rule.created_at,
         rule.updated_at,
     )  # fmt: skip
+    prove(doing, "approval_rule", rows)
 
 
-async def remove_rule(conn: Connection, customer_id: UUID, rule_id: UUID) -> None:
+async def remove_rule(doing: Deed, customer_id: UUID, rule_id: UUID) -> None:
     """Remove a rule. What was asked for under it keeps its terms."""
-    await conn.execute(_REMOVE, customer_id, rule_id)
+    await doing.conn.execute(_REMOVE, customer_id, rule_id)
+    doing.proves("approval_rule", rule_id, None)
 
 
 async def _has_room(

@@ -14,10 +14,11 @@ import msgspec
 
 from billfold.domain import agenda, audit, notifications
 from billfold.domain.agenda import Appointment
-from billfold.domain.audit import Deed, Entry, Origin
+from billfold.domain.audit import Deed, Origin
 from billfold.domain.requests import rules
 from billfold.domain.requests.approval_rules import find_rule, put_rule, remove_rule
 from billfold.domain.requests.deciding import Subject, cast
+from billfold.domain.requests.proofs import prove
 from billfold.domain.requests.types import (
     ChangeRequest,
     Decision,
@@ -41,7 +42,7 @@ APPLY: Final = "change.apply"
 RULE_CHANGES: Final = frozenset(
     {"approval_rule.create", "approval_rule.update", "approval_rule.delete"}
 )
-_RESOURCE = "authorization_request"
+_RESOURCE, _TABLE = "authorization_request", "change_request"
 _NOT_PENDING = "authorization-request-not-pending"
 _WORDS = {
     "approval_rule.create": "a new approval rule",
@@ -71,15 +72,17 @@ INSERT INTO change_request (customer_id, request_id, action, resource_type, reso
                             content_hash, member_id, user_id, client_id, terms, status, created_at,
                             updated_at, expires_at)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 'PENDING', $12, $12, $13)
+RETURNING *
 """
 _MOVE = """
 UPDATE change_request SET status = $3, updated_at = $4
- WHERE customer_id = $1 AND request_id = $2 AND status = 'PENDING' RETURNING true
+ WHERE customer_id = $1 AND request_id = $2 AND status = 'PENDING' RETURNING *
 """
 _EXPIRE = _MOVE.replace("RETURNING", "AND expires_at <= $4 RETURNING")
 _APPLIED = """
 UPDATE change_request SET applied_at = $3, refused = $4, updated_at = $3, resource_id = $5
  WHERE customer_id = $1 AND request_id = $2 AND status = 'APPROVED' AND applied_at IS NULL
+RETURNING *
 """
 
 
@@ -96,11 +99,12 @@ async def ask(
     text = rules.text_of({"action": action, "resource_id": resource_id, "change": change})
     async with _deed(by, "created", request_id, change=action) as doing:
         conn, expires_at = doing.conn, by.now + rules.LASTS
-        await conn.execute(
+        made = await conn.fetch(
             _INSERT, by.customer_id, request_id, action, kind, resource_id, text,
             rules.hash_of(text), by.member_id, by.user_id, by.client_id, rules.text_of(terms),
             by.now, expires_at,
         )  # fmt: skip
+        prove(doing, _TABLE, made)
         await agenda.make(conn, [Appointment(EXPIRE, request_id, by.customer_id, expires_at)])
         await _tell(doing, by, f"{by.name} asks for {_WORDS[action]}: a second person confirms it.")
         return await _held(conn, by.customer_id, request_id, by.now)
@@ -133,11 +137,11 @@ async def decide_change(
     async with _deed(by, decision.lower(), request_id) as doing:
         conn = doing.conn
         found = await _held(conn, by.customer_id, request_id, by.now)
-        status = await cast(conn, by, _subject_of(found), decision, comment)
+        status = await cast(doing, by, _subject_of(found), decision, comment)
         if content_hash is not None and content_hash != found.content_hash:
             raise Refused("content-changed", "The change is another than the one you read.")
         doing.details |= {"change": found.action, "status": status}
-        await _move(conn, found, status, by.now)
+        await _move(doing, found, status, by.now)
         await _tell(doing, by, f"{by.name} {decision.lower()} {_WORDS[found.action]}.")
         return await _held(conn, by.customer_id, request_id, by.now)
 
@@ -154,7 +158,7 @@ async def confirm_as_operator(
         if found.status != "PENDING":
             raise Refused(_NOT_PENDING, f"The request is {found.status}.")
         doing.details["change"] = found.action
-        await _move(doing.conn, found, "APPROVED", now)
+        await _move(doing, found, "APPROVED", now)
         return await _held(doing.conn, customer_id, request_id, now)
 
 
@@ -191,62 +195,84 @@ async def list_changes(
 
 
 async def note_applied(
-    conn: Connection | Pool,
+    pool: Pool,
+    vault: Vault,
     change: ChangeRequest,
-    now: datetime,
     *,
-    refused: str | None = None,
-    resource_id: UUID | None = None,
+    refused: str | None,
+    resource_id: UUID | None,
+    now: datetime,
+    wall: datetime,
 ) -> None:
     """Note that a change was made, or which rule stood against it, for good."""
-    await conn.execute(
-        _APPLIED, change.customer_id, change.request_id, now, refused,
-        resource_id or change.resource_id,
-    )  # fmt: skip
+    told = {"change": change.action} | ({} if refused is None else {"reason": refused})
+    async with audit.deed(
+        pool, vault, change.customer_id, Origin.system(),
+        f"{_RESOURCE}.{'applied' if refused is None else 'rejected'}",
+        resource=(_RESOURCE, change.request_id), now=wall, details=told,
+    ) as doing:  # fmt: skip
+        if not await _note(doing, change, now, refused, resource_id):
+            doing.skip()
 
 
 async def expire_change(
     pool: Pool, vault: Vault, customer_id: UUID, request_id: UUID, *, now: datetime, wall: datetime
 ) -> None:
     """Write down that nobody has confirmed a change in time."""
-    async with pool.acquire() as conn, conn.transaction():
-        if await conn.fetchval(_EXPIRE, customer_id, request_id, "EXPIRED", now):
-            entry = Entry(
-                customer_id=customer_id,
-                origin=Origin.system(),
-                action=f"{_RESOURCE}.expired",
-                resource_type=_RESOURCE,
-                resource_id=request_id,
-            )
-            await audit.record(conn, vault, entry, now=wall)
+    async with audit.deed(
+        pool, vault, customer_id, Origin.system(), f"{_RESOURCE}.expired",
+        resource=(_RESOURCE, request_id), now=wall,
+    ) as doing:  # fmt: skip
+        over = await doing.conn.fetch(_EXPIRE, customer_id, request_id, "EXPIRED", now)
+        prove(doing, _TABLE, over)
+        if not over:
+            doing.skip()
 
 
-async def _move(conn: Connection, change: ChangeRequest, status: Status, now: datetime) -> None:
+async def _move(doing: Deed, change: ChangeRequest, status: Status, now: datetime) -> None:
     """Write down what was decided, and make the change or the appointment to make it."""
     if status == "PENDING":
         return
-    await conn.execute(_MOVE, change.customer_id, change.request_id, status, now)
+    conn = doing.conn
+    moved = await conn.fetch(_MOVE, change.customer_id, change.request_id, status, now)
+    prove(doing, _TABLE, moved)
     await agenda.cancel(conn, EXPIRE, change.request_id)
     if status != "APPROVED":
         return
     if change.action in RULE_CHANGES:
-        await _change_rule(conn, change, now)
-        await note_applied(conn, change, now)
+        await _change_rule(doing, change, now)
+        await _note(doing, change, now)
     else:
         due = Appointment(APPLY, change.request_id, change.customer_id, now)
         await agenda.make(conn, [due])
 
 
-async def _change_rule(conn: Connection, change: ChangeRequest, now: datetime) -> None:
+async def _note(
+    doing: Deed,
+    change: ChangeRequest,
+    now: datetime,
+    refused: str | None = None,
+    resource_id: UUID | None = None,
+) -> bool:
+    """Write down what became of a confirmed change, once; tell whether this was the time."""
+    noted = await doing.conn.fetch(
+        _APPLIED, change.customer_id, change.request_id, now, refused,
+        resource_id or change.resource_id,
+    )  # fmt: skip
+    prove(doing, _TABLE, noted)
+    return bool(noted)
+
+
+async def _change_rule(doing: Deed, change: ChangeRequest, now: datetime) -> None:
     told = msgspec.json.decode(change.content)["change"]
     rule = msgspec.convert(told["rule"], Rule)
-    now_is = await find_rule(conn, change.customer_id, rule.rule_id)
+    now_is = await find_rule(doing.conn, change.customer_id, rule.rule_id)
     if told["version"] != (None if now_is is None else now_is.version):
         raise Refused("content-changed", "The rule was changed since this was asked for.")
     if change.action == "approval_rule.delete":
-        await remove_rule(conn, change.customer_id, rule.rule_id)
+        await remove_rule(doing, change.customer_id, rule.rule_id)
     else:
-        await put_rule(conn, change.customer_id, msgspec.structs.replace(rule, updated_at=now))
+        await put_rule(doing, change.customer_id, msgspec.structs.replace(rule, updated_at=now))
 
 
 async def _held(

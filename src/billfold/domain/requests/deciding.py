@@ -13,6 +13,7 @@ from uuid import UUID
 
 from billfold.domain import team
 from billfold.domain.requests import rules
+from billfold.domain.requests.proofs import prove
 from billfold.domain.requests.reads import voices_about
 from billfold.domain.requests.types import Decision, Principal, Status, Terms
 from billfold.kit.errors import Refused
@@ -20,6 +21,7 @@ from billfold.kit.errors import Refused
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from billfold.domain.audit import Deed
     from billfold.domain.people import Role
     from billfold.kit.db import Connection, Pool
 
@@ -33,7 +35,7 @@ SELECT m.member_id, m.user_id, m.role, m.changed_at, m.status = 'ACTIVE' AND p.s
 """  # noqa: E501 - one condition
 _VOID = """
 UPDATE review SET voided_at = $4
- WHERE customer_id = $1 AND request_id = $2 AND user_id = ANY($3) AND voided_at IS NULL
+ WHERE customer_id = $1 AND request_id = $2 AND user_id = ANY($3) AND voided_at IS NULL RETURNING *
 """
 _CAST = """
 INSERT INTO review (customer_id, request_id, review_no, member_id, user_id, role, member_since,
@@ -41,10 +43,11 @@ INSERT INTO review (customer_id, request_id, review_no, member_id, user_id, role
 VALUES ($1, $2, (SELECT coalesce(max(review_no), 0) + 1 FROM review
                   WHERE customer_id = $1 AND request_id = $2),
         $3, $4, $5, $6, $7, $8, $9, $10)
+RETURNING *
 """
 _VOID_ALL = """
 UPDATE review SET voided_at = $3
- WHERE customer_id = $1 AND request_id = $2 AND voided_at IS NULL
+ WHERE customer_id = $1 AND request_id = $2 AND voided_at IS NULL RETURNING *
 """
 
 
@@ -78,13 +81,14 @@ async def who_is(conn: Connection | Pool, user_id: UUID | None, client_id: str) 
 
 
 async def cast(
-    conn: Connection, by: Principal, subject: Subject, decision: Decision, comment: str | None
+    doing: Deed, by: Principal, subject: Subject, decision: Decision, comment: str | None
 ) -> Status:
     """Write down what somebody says, and return what the request is after it.
 
     Raises Refused `self-approval`, `not-a-reviewer`, `forbidden`, `already-reviewed`,
     `approval-out-of-order`, and what the subject calls a request that is decided.
     """
+    conn = doing.conn
     standing = await _hold_members(conn, by, subject)
     asked_by = await who_is(conn, subject.user_id, subject.client_id)
     rules.check_reviewer(
@@ -99,20 +103,21 @@ async def cast(
     if any(each.holds and each.user_id == standing.user_id for each in said):
         raise Refused("already-reviewed", "You have decided about this request already.")
     stale = [each.user_id for each in said if not each.holds]
-    await conn.execute(_VOID, by.customer_id, subject.request_id, stale, by.now)
+    voided = await conn.fetch(_VOID, by.customer_id, subject.request_id, stale, by.now)
     approvals = rules.approvals_in(said)
     if decision == "APPROVED":
         rules.check_turn(subject.terms, approvals, by.member_id, standing.role)
-    await conn.execute(
+    said_now = await conn.fetch(
         _CAST, by.customer_id, subject.request_id, by.member_id, standing.user_id, standing.role,
         standing.since, decision, comment, subject.content_hash, by.now,
     )  # fmt: skip
+    prove(doing, "review", [*voided, *said_now])
     return rules.status_after(subject.terms, approvals, decision)
 
 
-async def void_all(conn: Connection, by: Principal, request_id: UUID) -> None:
+async def void_all(doing: Deed, by: Principal, request_id: UUID) -> None:
     """Void whatever was said about a request: its content is another now."""
-    await conn.execute(_VOID_ALL, by.customer_id, request_id, by.now)
+    prove(doing, "review", await doing.conn.fetch(_VOID_ALL, by.customer_id, request_id, by.now))
 
 
 async def _hold_members(conn: Connection, by: Principal, subject: Subject) -> _Standing:

@@ -5,13 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from billfold.domain.requests.proofs import prove
+
 if TYPE_CHECKING:
+    from billfold.domain.audit import Deed
     from billfold.kit.db import Connection, Pool
 
 _ASKS = "SELECT step_up FROM dual_control WHERE customer_id = $1"
 _SET = """
 INSERT INTO dual_control (customer_id, step_up) VALUES ($1, $2)
 ON CONFLICT (customer_id) DO UPDATE SET step_up = excluded.step_up
+RETURNING *
 """
 
 
@@ -20,6 +24,6 @@ async def asks_step_up(conn: Connection | Pool, customer_id: UUID) -> bool:
     return await conn.fetchval(_ASKS, customer_id) is True
 
 
-async def set_step_up(conn: Connection | Pool, customer_id: UUID, *, asked: bool) -> None:
+async def set_step_up(doing: Deed, customer_id: UUID, *, asked: bool) -> None:
     """Ask for a fresh proof of everybody who approves for a customer, or leave it to programs."""
-    await conn.execute(_SET, customer_id, asked)
+    prove(doing, "dual_control", await doing.conn.fetch(_SET, customer_id, asked))

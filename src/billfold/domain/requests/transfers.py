@@ -15,11 +15,12 @@ import msgspec
 
 from billfold.domain import agenda, audit, notifications
 from billfold.domain.agenda import Appointment
-from billfold.domain.audit import Deed, Entry, Origin
+from billfold.domain.audit import Deed, Origin
 from billfold.domain.requests import rules
 from billfold.domain.requests.approval_rules import terms_for
 from billfold.domain.requests.deciding import Subject, cast, void_all, who_is
 from billfold.domain.requests.payees import check_same_payee
+from billfold.domain.requests.proofs import prove
 from billfold.domain.requests.reads import find_request, hold_request, possible_reviewers
 from billfold.domain.requests.types import (
     Asked,
@@ -54,23 +55,24 @@ INSERT INTO transfer_request (customer_id, request_id, type, pocket_id, counterp
                               reviewers, rule_id, terms, business_date, status, created_at,
                               updated_at, expires_at)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $18, $19)
-ON CONFLICT DO NOTHING RETURNING true
+ON CONFLICT DO NOTHING RETURNING *
 """
 _CHANGE = """
 UPDATE transfer_request
    SET counterparty_id = $3, amount = $4, content = $5, content_hash = $6, reviewers = $7,
        rule_id = $8, terms = $9, business_date = $10, status = $11, updated_at = $12,
        pocket_id = $13
- WHERE customer_id = $1 AND request_id = $2 AND status = 'PENDING'
+ WHERE customer_id = $1 AND request_id = $2 AND status = 'PENDING' RETURNING *
 """
 _MOVE = """
 UPDATE transfer_request SET status = $3, updated_at = $4
- WHERE customer_id = $1 AND request_id = $2 AND status = 'PENDING' RETURNING true
+ WHERE customer_id = $1 AND request_id = $2 AND status = 'PENDING' RETURNING *
 """
 _EXPIRE = f"{_MOVE.replace('RETURNING', 'AND expires_at <= $4 RETURNING')}"
 _REJECT = """
 UPDATE transfer_request SET reason = $3, updated_at = $4
  WHERE customer_id = $1 AND request_id = $2 AND status = 'APPROVED' AND reason IS NULL
+RETURNING *
 """
 _NAME = "SELECT name FROM pocket WHERE customer_id = $1 AND pocket_id = $2"
 
@@ -88,7 +90,7 @@ async def create(by: Principal, asked: Asked, probe: Probe) -> TransferRequest:
             await _same_or_refuse(conn, by, asked)
         terms, status = await _weighed(conn, by, asked, probe)
         text = _content_of(asked)
-        made = await conn.fetchval(
+        made = await conn.fetch(
             _INSERT, by.customer_id, asked.request_id, asked.type, asked.pocket_id,
             asked.counterparty_id, asked.amount, text, rules.hash_of(text), _fingerprint(asked),
             by.member_id, by.user_id, by.client_id, asked.reviewers, terms.rule_id,
@@ -97,6 +99,7 @@ async def create(by: Principal, asked: Asked, probe: Probe) -> TransferRequest:
         if not made:
             doing.skip()
             return await _same_or_refuse(conn, by, asked)
+        prove(doing, _RESOURCE, made)
         await _go_on(conn, by, asked.request_id, status, by.now + rules.LASTS)
         found = await hold_request(conn, by.customer_id, asked.request_id, by.now)
         if status == "PENDING":
@@ -121,12 +124,13 @@ async def change(by: Principal, asked: Asked, probe: Probe) -> TransferRequest:
         if text == before.content:
             doing.skip()
             return before
-        await void_all(conn, by, asked.request_id)
-        await conn.execute(
+        await void_all(doing, by, asked.request_id)
+        changed = await conn.fetch(
             _CHANGE, by.customer_id, asked.request_id, asked.counterparty_id, asked.amount, text,
             rules.hash_of(text), asked.reviewers, terms.rule_id, rules.text_of(terms),
             by.business_date, status, by.now, asked.pocket_id,
         )  # fmt: skip
+        prove(doing, _RESOURCE, changed)
         await _go_on(conn, by, asked.request_id, status, before.expires_at)
         found = await hold_request(conn, by.customer_id, asked.request_id, by.now)
         if status == "PENDING":
@@ -144,7 +148,7 @@ async def cancel(by: Principal, request_id: UUID) -> None:
         if by.member_id != found.member_id and by.role != "ADMIN":
             raise Refused("forbidden", "Who asked for the transfer cancels it, or an ADMIN.")
         _must_wait(found)
-        await doing.conn.execute(_MOVE, by.customer_id, request_id, "CANCELLED", by.now)
+        await _move(doing, by, request_id, "CANCELLED")
         await _go_on(doing.conn, by, request_id, "CANCELLED", found.expires_at)
 
 
@@ -166,7 +170,7 @@ async def decide(
     async with _deed(by, decision.lower(), request_id) as doing:
         conn = doing.conn
         found = await hold_request(conn, by.customer_id, request_id, by.now)
-        status = await cast(conn, by, subject_of(found), decision, comment)
+        status = await cast(doing, by, subject_of(found), decision, comment)
         if content_hash is not None and content_hash != found.content_hash:
             raise Refused("content-changed", "The request was changed since you read it.")
         if decision == "APPROVED":
@@ -175,7 +179,7 @@ async def decide(
         if status == "APPROVED":
             await probe(conn, asked_of(found))
         if status != "PENDING":
-            await conn.execute(_MOVE, by.customer_id, request_id, status, by.now)
+            await _move(doing, by, request_id, status)
             await _go_on(conn, by, request_id, status, found.expires_at)
         after = await hold_request(conn, by.customer_id, request_id, by.now)
         await _tell_reviewed(doing, by, after, decision)
@@ -186,23 +190,35 @@ async def expire(
     pool: Pool, vault: Vault, customer_id: UUID, request_id: UUID, *, now: datetime, wall: datetime
 ) -> None:
     """Write down that nobody has decided in time; what was decided stays as it is."""
-    async with pool.acquire() as conn, conn.transaction():
-        if await conn.fetchval(_EXPIRE, customer_id, request_id, "EXPIRED", now):
-            entry = Entry(
-                customer_id=customer_id,
-                origin=Origin.system(),
-                action=f"{_RESOURCE}.expired",
-                resource_type=_RESOURCE,
-                resource_id=request_id,
-            )
-            await audit.record(conn, vault, entry, now=wall)
+    async with audit.deed(
+        pool, vault, customer_id, Origin.system(), f"{_RESOURCE}.expired",
+        resource=(_RESOURCE, request_id), now=wall,
+    ) as doing:  # fmt: skip
+        over = await doing.conn.fetch(_EXPIRE, customer_id, request_id, "EXPIRED", now)
+        prove(doing, _RESOURCE, over)
+        if not over:
+            doing.skip()
 
 
 async def note_rejected(
-    conn: Connection | Pool, customer_id: UUID, request_id: UUID, reason: str, now: datetime
+    pool: Pool,
+    vault: Vault,
+    customer_id: UUID,
+    request_id: UUID,
+    reason: str,
+    *,
+    now: datetime,
+    wall: datetime,
 ) -> None:
     """Note why an approved request could not be carried out, for good."""
-    await conn.execute(_REJECT, customer_id, request_id, reason, now)
+    async with audit.deed(
+        pool, vault, customer_id, Origin.system(), f"{_RESOURCE}.rejected",
+        resource=(_RESOURCE, request_id), now=wall, details={"reason": reason},
+    ) as doing:  # fmt: skip
+        noted = await doing.conn.fetch(_REJECT, customer_id, request_id, reason, now)
+        prove(doing, _RESOURCE, noted)
+        if not noted:
+            doing.skip()
 
 
 async def find_same(by: Principal, asked: Asked) -> TransferRequest | None:
@@ -305,6 +321,11 @@ async def _go_on(
     await agenda.cancel(conn, EXPIRE, request_id)
     if status == "APPROVED":
         await agenda.make(conn, [Appointment(EXECUTE, request_id, by.customer_id, by.now)])
+
+
+async def _move(doing: Deed, by: Principal, request_id: UUID, status: Status) -> None:
+    moved = await doing.conn.fetch(_MOVE, by.customer_id, request_id, status, by.now)
+    prove(doing, _RESOURCE, moved)
 
 
 def _must_wait(request: TransferRequest) -> None:

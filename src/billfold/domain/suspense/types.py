@@ -11,9 +11,12 @@ HELD, RETURNED, ASSIGNED = "HELD", "RETURNED", "ASSIGNED"
 STAYS = "stays"
 """The detail of an item that cannot go back the way it came: why, and what to do instead."""
 
+FEE = "fee"
+"""The detail of an item that holds a fee too, in cents: the house gives it back with the rest."""
+
 
 class SuspenseItem(msgspec.Struct, frozen=True, kw_only=True):
-    """It as stored: `amount` in cents, `details` the JSON text of what its rail tells of it.
+    """It as stored: `amount` in cents, fee and all; `details` JSON text of what its rail tells.
 
     `journal_no` and `ended_journal_no` are journals of the house.
     """

@@ -5,7 +5,7 @@ rules of trying again. Never calls anybody: couriers do, through a port.
 """
 
 from billfold.domain.webhooks.addresses import check_url
-from billfold.domain.webhooks.attempts import Failing, record_attempts
+from billfold.domain.webhooks.attempts import Failing, forget_attempts, record_attempts
 from billfold.domain.webhooks.lanes import (
     claim_lanes,
     free_the_dead,
@@ -75,6 +75,7 @@ __all__ = [
     "claim_lanes",
     "create_subscription",
     "delete_subscription",
+    "forget_attempts",
     "free_the_dead",
     "get_subscription",
     "is_weak_secret",

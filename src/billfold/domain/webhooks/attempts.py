@@ -1,4 +1,4 @@
-"""What came of attempts, written down: many at once, each with what follows from it."""
+"""What came of attempts: written down many at once, with what follows, and later forgotten."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import msgspec
 from billfold.domain.webhooks.types import Attempt
 
 if TYPE_CHECKING:
-    from billfold.kit.db import Connection
+    from billfold.kit.db import Connection, Pool
 
 FAILING_AFTER = 10
 """After how many failures in a row somebody is told that nothing arrives."""
@@ -45,6 +45,33 @@ UPDATE subscription SET status = 'disabled', disabled_because = $2, updated_at =
  WHERE subscription_id = ANY($1) AND status = 'enabled' RETURNING subscription_id, customer_id
 """
 _STOP = "UPDATE subscription_lane SET due_at = NULL WHERE subscription_id = ANY($1)"
+# A delivery's attempts go as a whole, once the last of them is old. That it has been delivered or
+# has failed without a try says that they are gone. Whoever puts it into the queue again is not
+# waited for.
+_FORGET = """
+WITH old AS MATERIALIZED (
+  SELECT DISTINCT a.subscription_id, a.event_id
+    FROM subscription s CROSS JOIN LATERAL (
+         SELECT a.subscription_id, a.event_id
+           FROM delivery_attempt a JOIN delivery d USING (subscription_id, event_id)
+          WHERE a.subscription_id = s.subscription_id AND a.called_at < $1
+            AND d.state <> 'pending'
+            AND NOT EXISTS (SELECT 1 FROM delivery_attempt later
+                             WHERE later.event_id = a.event_id
+                               AND later.subscription_id = a.subscription_id
+                               AND later.called_at >= $1)
+          ORDER BY a.called_at LIMIT $2) a
+   LIMIT $2
+), held AS MATERIALIZED (
+  SELECT d.subscription_id, d.event_id FROM delivery d JOIN old USING (subscription_id, event_id)
+   WHERE d.state <> 'pending' FOR UPDATE OF d SKIP LOCKED
+), marked AS (
+  UPDATE delivery d SET tries = 0 FROM held
+   WHERE d.subscription_id = held.subscription_id AND d.event_id = held.event_id
+)
+DELETE FROM delivery_attempt a USING held
+ WHERE a.event_id = held.event_id AND a.subscription_id = held.subscription_id
+"""
 _CUSTOMERS = """
 SELECT subscription_id, customer_id FROM subscription WHERE subscription_id = ANY($1)
 """
@@ -87,6 +114,14 @@ async def record_attempts(
     gone = [a.subscription_id for a in attempts if a.outcome.gone]
     ended = await _end(conn, gone, now) if gone else []
     return ended + await _move_lanes(conn, attempts)
+
+
+async def forget_attempts(conn: Connection | Pool, before: datetime, *, limit: int) -> int:
+    """Forget what was attempted for deliveries whose last attempt is older; return how many.
+
+    Looks at up to `limit` attempts. Deliveries that wait to be tried again keep theirs.
+    """
+    return int((await conn.execute(_FORGET, before, limit)).split()[-1])
 
 
 async def _move_lanes(conn: Connection, attempts: Sequence[Attempt]) -> list[Failing]:

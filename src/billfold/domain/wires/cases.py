@@ -37,6 +37,8 @@ _OF_WIRE = f"""
 SELECT {_COLUMNS} FROM wire_case WHERE wire_id = $1 AND direction = $2 AND status = 'OPEN'
 """  # noqa: S608
 
+_ABOUT = f"SELECT {_COLUMNS} FROM wire_case WHERE wire_id = $1 AND direction = $2"  # noqa: S608
+
 
 class CaseRow(msgspec.Struct, frozen=True):
     """One case. INCOMING: the sender of a wire that we took asks for it. `message` is JSON text."""
@@ -95,6 +97,11 @@ async def list_cases(
 ) -> list[CaseRow]:
     """Return cases, newest first."""
     return [CaseRow(*row) for row in await conn.fetch(_LIST, status, limit)]
+
+
+async def list_about(conn: Connection | Pool, wire_id: UUID, direction: str) -> list[CaseRow]:
+    """Return every case about a wire, ended or not."""
+    return [CaseRow(*row) for row in await conn.fetch(_ABOUT, wire_id, direction)]
 
 
 async def get_open_case(conn: Connection | Pool, wire_id: UUID, direction: str) -> CaseRow:

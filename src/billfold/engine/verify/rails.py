@@ -250,7 +250,8 @@ _CASES = (
               SELECT 1 FROM wire_message m
                WHERE m.customer_id = c.customer_id AND m.wire_id = c.wire_id
                  AND m.kind = CASE c.direction WHEN 'OUTGOING' THEN 'camt.056'
-                                   ELSE 'camt.029' END)
+                                   ELSE 'camt.029' END
+                 AND m.terms->>'case_id' = c.case_id)
             ORDER BY 1, 2 LIMIT 100""",
         MISSING,
     ),

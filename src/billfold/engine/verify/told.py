@@ -1,7 +1,8 @@
 """What was told: every event has its place without a gap, and deliveries say what attempts say.
 
 No chain covers these rows: they follow from the log, and are compared with it. What the sequencer
-has not read yet has no place, and that is no finding.
+has not read yet has no place, and that is no finding; nor are attempts that were forgotten, as a
+delivery without tries says that is not pending.
 """
 
 from __future__ import annotations
@@ -86,8 +87,8 @@ _DELIVERIES = (
                           bool_or(success) AS success, bool_and(success) AS always
                      FROM delivery_attempt GROUP BY 1, 2) a USING (subscription_id, event_id)
             WHERE d.tries > coalesce(a.attempts, 0)
-               OR (d.state = 'delivered' AND a.success IS NOT TRUE)
-               OR (d.state = 'failed' AND coalesce(a.always, true))
+               OR (d.state = 'delivered' AND d.tries > 0 AND a.success IS NOT TRUE)
+               OR (d.state = 'failed' AND d.tries > 0 AND coalesce(a.always, true))
                OR (d.state = 'pending') <> (d.due_at IS NOT NULL)
             ORDER BY 1, 2 LIMIT 100""",
     ),

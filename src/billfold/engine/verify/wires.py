@@ -65,7 +65,8 @@ WIRES = (
                    AND a.details->>'wire_type' = 'REVERSAL' AND a.amount = w.amount
                 UNION ALL
                 SELECT 1 FROM suspense_item s WHERE s.details->>'wire_id' = w.wire_id::text
-                   AND s.amount = w.amount)
+                   AND s.amount - coalesce((s.details->>'fee')::bigint, 0) = w.amount
+                   AND coalesce((s.details->>'fee')::bigint, w.fee) = w.fee)
             ORDER BY 1, 2 LIMIT 100""",
     ),
     Query(

@@ -1,4 +1,4 @@
-"""`billfold ach`: what the operator does with ACH entries that the network's rules let him."""
+"""`billfold ach`: ACH entries, and what the operator may do with them by the network's rules."""
 
 from __future__ import annotations
 
@@ -8,7 +8,15 @@ from uuid import UUID
 
 import typer
 
-from billfold.domain.ach import RETURN_REASONS, get_entry
+from billfold.domain.ach import (
+    CREDIT,
+    DEBIT,
+    ORIGINATION,
+    RECEIVING,
+    RETURN_REASONS,
+    get_entry,
+    list_entries,
+)
 from billfold.domain.audit import Origin
 from billfold.flows.receive_ach import GiveBackAch
 from billfold.flows.reverse_ach import RetryAch, ReverseAch
@@ -26,13 +34,66 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="Show an ACH entry, cancel, reverse, repeat or return it.",
-    epilog=example("billfold ach show 5d0c2a4e-8f00-8000-8000-0000000000e1"),
+    help="List ACH entries, show one, cancel, reverse, repeat or return it.",
+    epilog=example("billfold ach list --status APPROVED"),
 )
 _ID = "5d0c2a4e-8f00-8000-8000-0000000000e1"
 _CALLER = "operator"
 
 AchId = Annotated[UUID, typer.Argument(help="The entry's id.")]
+_STATUSES = (
+    "PENDING", "APPROVED", "IN_TRANSIT", "PROCESSED", "REJECTED", "FAILED", "CANCELLED",
+)  # fmt: skip
+
+
+def _one_of(*known: str) -> dict[str, Any]:
+    """An option that is one of these words, in letters of either size."""
+
+    def parse(text: str) -> str:
+        if text.upper() not in known:
+            raise typer.BadParameter(f"is one of {', '.join(known)}")
+        return text.upper()
+
+    return {"parser": parse, "metavar": "WORD", "help": f"{', '.join(known)}."}
+
+
+@app.command(
+    "list",
+    epilog=example("billfold ach list --status APPROVED", "billfold ach list --way RECEIVING"),
+)
+def list_(
+    ctx: typer.Context,
+    status: Annotated[str | None, typer.Option(**_one_of(*_STATUSES))] = None,
+    way: Annotated[str | None, typer.Option(**_one_of(ORIGINATION, RECEIVING))] = None,
+    direction: Annotated[str | None, typer.Option(**_one_of(CREDIT, DEBIT))] = None,
+    customer: Annotated[UUID | None, typer.Option(help="Only this customer's.")] = None,
+    trace: Annotated[str | None, typer.Option(help="Those of this trace number.")] = None,
+) -> None:
+    """List the last hundred entries, newest first.
+
+    ORIGINATION we sent, RECEIVING reached us. A CREDIT gives money to its receiver, a DEBIT takes
+    it. The window is the deadline at which the file of an entry of ours goes.
+    """
+
+    async def work(bank: Bank) -> list[AchEntry]:
+        return await list_entries(
+            bank.pool, customer_id=customer, trace=trace, way=way, direction=direction,
+            status=status,
+        )  # fmt: skip
+
+    entries = with_bank(ground_of(ctx), work)
+    if not entries:
+        done("There are no such entries.")
+        return
+    columns = ("Entry", "Way", "Direction", "Status", "Amount>", "Customer", "Trace", "Window")
+    rows = [
+        (
+            e.ach_id, e.way, e.direction, _standing(e), format_usd(e.amount), e.customer_id,
+            e.trace_number or "-", eastern(e.due_at) if e.due_at else "-",
+        )
+        for e in entries
+    ]  # fmt: skip
+    console.print(table("", columns, rows))
 
 
 @app.command(epilog=example(f"billfold ach show {_ID}"))
@@ -45,7 +106,7 @@ def show(ctx: typer.Context, ach_id: AchId) -> None:
     entry = with_bank(ground_of(ctx), work)
     rows = [
         ("way", f"{entry.way} {entry.direction}"),
-        ("status", " ".join(filter(None, (entry.status, entry.reason, entry.return_code)))),
+        ("status", _standing(entry, entry.reason)),
         ("amount", format_usd(entry.amount)),
         ("class, purpose", f"{entry.sec_code} {entry.description}"),
         ("other side", f"{entry.party_name} at {entry.routing_number}"),
@@ -55,6 +116,10 @@ def show(ctx: typer.Context, ach_id: AchId) -> None:
         ("settles", eastern(entry.settles_at) if entry.settles_at else "-"),
     ]
     console.print(table("", ("of the entry", "is"), rows))
+
+
+def _standing(entry: AchEntry, reason: str | None = None) -> str:
+    return " ".join(filter(None, (entry.status, reason, entry.return_code)))
 
 
 @app.command(epilog=example(f"billfold ach cancel {_ID}"))

@@ -106,7 +106,7 @@ def step_up(
             bank.pool, bank.vault, customer, Origin.operator(), "customer.updated",
             resource=("customer", customer), now=wall_now(), details={"step_up": on},
         ) as doing:  # fmt: skip
-            await requests.set_step_up(doing.conn, customer, asked=on)
+            await requests.set_step_up(doing, customer, asked=on)
 
     with_bank(ground_of(ctx), work)
     done(f"Reviewers {'prove themselves anew' if on else 'need no fresh proof'}.")

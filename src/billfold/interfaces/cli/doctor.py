@@ -13,6 +13,7 @@ from cryptography import x509
 from rich.markup import escape
 from rich.table import Table
 
+from billfold.domain import rails
 from billfold.engine.due_work import next_due
 from billfold.interfaces.cli.ground import CannotGoOn, Ground, ground_of
 from billfold.interfaces.cli.shown import complain, console, eastern
@@ -80,6 +81,7 @@ async def _examine_bank(ground: Ground, settings: Settings, dsn: str) -> list[Ch
     try:
         async with ground.bank(settings, dsn) as bank:
             checks += [await _clock(bank), await _backlog(bank), await _audit_log(bank)]
+            checks.append(await _rail_files(bank))
     except CannotGoOn as gap:
         checks.append(Check("bank", str(gap), gap.next_step))
     return checks
@@ -108,6 +110,19 @@ async def _audit_log(bank: Bank) -> Check:
     late = wall_now() - since > UNSEALED
     found = f"{waiting} customers' entries not sealed, since {since:%Y-%m-%d %H:%M} UTC"
     return Check("audit log", found, "Start a worker: `billfold worker`." if late else "")
+
+
+async def _rail_files(bank: Bank) -> Check:
+    """Files that have arrived and cannot be finished: the oldest is named, and what is wrong."""
+    waiting = await rails.list_in_trouble(bank.pool)
+    if not waiting:
+        return Check("rail files", "none waits")
+    first, trouble = waiting[0], rails.trouble_of(waiting[0])
+    said = trouble.words() if trouble else ""
+    more = f"; {len(waiting) - 1} more wait" if waiting[1:] else ""
+    return Check(
+        "rail files", f"{first.name}, {said}{more}", f"Run `billfold files retry {first.file_id}`."
+    )
 
 
 def _examine_server(settings: Settings) -> Iterator[Check]:

@@ -13,6 +13,7 @@ from billfold.domain import rails
 from billfold.interfaces.cli.ground import CannotGoOn, Ground, ground_of
 from billfold.interfaces.cli.opened import with_bank
 from billfold.interfaces.cli.shown import console, done, eastern, example, pairs, say, table
+from billfold.kit.clock import wall_now
 from billfold.kit.errors import NotFound
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def list_(
         str | None, typer.Option(help="MADE, HANDED, ARRIVED, TAKEN or REFUSED.")
     ] = None,
 ) -> None:
-    """List the last hundred files, newest first."""
+    """List the last hundred files, newest first; those of one instant by name, backwards."""
 
     async def work(bank: Bank) -> list[RailFile]:
         return await rails.list_files(bank.pool, rail=_upper(rail), state=_upper(state))
@@ -49,7 +50,7 @@ def list_(
         return
     columns = ("file", "rail", "way", "name", "state", "bytes>", "since")
     rows = [
-        (f.file_id, f.rail, f.direction, f.name, f.state, f.size_bytes, eastern(f.created_at))
+        (f.file_id, f.rail, f.direction, f.name, _state(f), f.size_bytes, eastern(f.created_at))
         for f in files
     ]
     console.print(table("", columns, rows))
@@ -62,16 +63,10 @@ def show(
     *,
     content: Annotated[bool, typer.Option("--content", help="Print what it says.")] = False,
 ) -> None:
-    """Show a file and its report: for a refused one the lines and the reasons."""
+    """Show a file and its report: for one that is refused or waits the lines and the reasons."""
 
     async def work(bank: Bank) -> tuple[RailFile, bytes]:
-        try:
-            file = await rails.find_file(bank.pool, file_id)
-        except NotFound:
-            raise CannotGoOn(
-                "No file has this id.", "`billfold files list` shows their ids."
-            ) from None
-        return file, await rails.read_content(bank.pool, file_id)
+        return await _get(bank, file_id), await rails.read_content(bank.pool, file_id)
 
     file, said = with_bank(ground_of(ctx), work)
     if content:
@@ -82,7 +77,7 @@ def show(
             [
                 ("name", file.name),
                 ("rail", f"{file.rail} {file.direction}"),
-                ("state", file.state),
+                ("state", _state(file)),
                 ("sha256", file.sha256),
                 ("since", eastern(file.created_at)),
             ]
@@ -99,6 +94,41 @@ def take(ctx: typer.Context) -> None:
     ground: Ground = ground_of(ctx)
     taken = with_bank(ground, ground.take_files)
     done(f"{taken} files were looked at." if taken else "No file has arrived.")
+
+
+@app.command(epilog=example("billfold files retry 5d0c2a4e-8f00-8000-8000-0000000000e1"))
+def retry(
+    ctx: typer.Context,
+    file_id: Annotated[UUID, typer.Argument(help="The file's id, from the list.")],
+) -> None:
+    """Try a file again that could not be finished, without waiting for its time."""
+    ground: Ground = ground_of(ctx)
+
+    async def work(bank: Bank) -> RailFile:
+        await rails.try_again(bank.pool, await _get(bank, file_id), wall_now())
+        await ground.take_files(bank)
+        return await _get(bank, file_id)
+
+    file = with_bank(ground, work)
+    trouble = rails.trouble_of(file)
+    if trouble is not None:
+        raise CannotGoOn(
+            f"{file.name} still waits: {trouble.words()}",
+            f"`billfold files show {file_id}` says all of it.",
+        )
+    done(f"{file.name} is {file.state}.")
+
+
+async def _get(bank: Bank, file_id: UUID) -> RailFile:
+    try:
+        return await rails.find_file(bank.pool, file_id)
+    except NotFound:
+        raise CannotGoOn("No file has this id.", "`billfold files list` shows their ids.") from None
+
+
+def _state(file: RailFile) -> str:
+    trouble = rails.trouble_of(file)
+    return file.state if trouble is None else f"{file.state}, waits: {trouble.words()}"
 
 
 def _expect_known(option: str, text: str | None, known: Sequence[str]) -> None:

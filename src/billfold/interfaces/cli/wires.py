@@ -69,7 +69,7 @@ def list_cases(
 
 @app.command(epilog=example(f"billfold wires recall {_ID} --reason DUPL"))
 def recall(ctx: typer.Context, wire_id: WireId, reason: Reason = "CUST") -> None:
-    """Ask the bank of whoever was paid for a wire of ours."""
+    """Ask the bank of whoever was paid for a wire of ours; once more when it has refused."""
 
     async def work(bank: Bank) -> str:
         return await wire_cases.recall(bank, wire_id, reason)

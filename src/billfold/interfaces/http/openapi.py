@@ -43,6 +43,7 @@ _REFS = {
     "key": {"$ref": "#/components/parameters/IdempotencyKey"},
     "signature": {"$ref": "#/components/parameters/Signature"},
 }
+_WEBHOOKS = {"name": "webhooks", "description": "What is sent to the addresses of subscriptions."}
 COMPONENTS: Document = {
     "securitySchemes": {
         "bearer": {
@@ -158,6 +159,7 @@ def describe(what: Described, *, include_deprecated: bool = False) -> Document:
     document["paths"] = dict(sorted(paths.items()))
     if what.webhooks:
         document["webhooks"] = what.webhooks
+        document["tags"].append(_WEBHOOKS)
     return _renamed(_without_loose_schemas(document))
 
 

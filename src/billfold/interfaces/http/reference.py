@@ -14,9 +14,13 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
+from billfold.interfaces.http.door import KEY_HEADER, SIGNATURE_HEADER
+
 Node = Mapping[str, Any]
 _METHODS = ("get", "post", "put", "patch", "delete")
 _DEPTH_MAX = 6
+_EVERYWHERE = (KEY_HEADER, SIGNATURE_HEADER)
+"""Headers that are told of once, not at every operation."""
 
 
 def as_page(document: Node) -> str:
@@ -50,12 +54,14 @@ Each = tuple[str, str, Node]
 
 
 def _groups(document: Node) -> Iterator[tuple[str, list[Each]]]:
+    """Yield what belongs to each tag: operations, and under the last one what we call at others."""
+    called = [*document["paths"].items(), *document.get("webhooks", {}).items()]
     for tag in document.get("tags", []):
         yield (
             tag["name"],
             [
                 (path, method, item[method])
-                for path, item in document["paths"].items()
+                for path, item in called
                 for method in _METHODS
                 if method in item and tag["name"] in item[method].get("tags", [])
             ],
@@ -91,7 +97,7 @@ def _operation(document: Node, path: str, method: str, operation: Node) -> str:
 def _parameters(document: Node, operation: Node) -> str:
     rows = ""
     for each in (_resolved(document, one) for one in operation.get("parameters", [])):
-        if not each["name"].startswith("x-service-"):
+        if each["name"] not in _EVERYWHERE:
             note = f"in {each['in']}. {each.get('description', '')}"
             needed = each.get("required", False)
             rows += _row(document, each["name"], each.get("schema", {}), required=needed, note=note)
@@ -118,6 +124,7 @@ def _responses(document: Node, operation: Node) -> str:
                 f"{_schema(document, content.get('schema', {}))}{_example(content)}"
                 for content in response.get("content", {}).values()
             )
+            parts = parts or f"<p>{escape(response.get('description', ''))}</p>"
             good += f"<details><summary>Answer {status}</summary>{parts}</details>"
         else:
             codes = ", ".join(

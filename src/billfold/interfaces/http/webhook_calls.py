@@ -24,6 +24,8 @@ _HEADERS = (
             "body with dots between them. Two, parted by a space, while a secret is being changed."
         ),
     ),
+    ("x-service-subscription-id", "Whose delivery it is. Not signed."),
+    ("x-service-delivery-attempt-id", "The attempt, as it is listed. Not signed."),
 )
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Sequence
-from datetime import datetime
 from itertools import islice
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
@@ -19,6 +18,7 @@ import msgspec
 from billfold.domain import ach, agenda, suspense
 from billfold.domain.ach import AchEntry, Answered, Incoming, files
 from billfold.domain.agenda import Appointment
+from billfold.domain.rails import Stuck
 from billfold.domain.suspense import STAYS
 from billfold.engine.due_work import house_id
 from billfold.engine.many import AT_ONCE, submit_many
@@ -28,10 +28,12 @@ from billfold.flows.receive_ach import NO_ACCOUNT, ReceiveAch
 from billfold.flows.return_ach import NOT_OURS, NoteAchChange, ReturnAch
 from billfold.interfaces.inbound.ach_checks import DISHONOURED, incoming_of
 from billfold.interfaces.inbound.ach_counterparties import correct, fail_verification
+from billfold.interfaces.inbound.waiting import AWAY, said
 from billfold.kit.ids import command_id
 from billfold.ports.ach_network import AchFile, Line, Return
 
 if TYPE_CHECKING:
+    from billfold.domain.rails import RailFile
     from billfold.engine.bank import Bank
     from billfold.engine.job import Answer
     from billfold.flows.command import Command
@@ -40,6 +42,8 @@ SUSPENSE_RETURN = "ach.suspense_return"
 """The kind of appointment at which an answer is made for what has left suspense."""
 SHOWN = 1_000
 """Entries of one file that its report names: those that did not simply go well."""
+STUCK_MAX = 100
+"""Lines of one file that may be stuck: when more are, it is not for what they say."""
 
 _PORTALS = """
 SELECT d.value, d.customer_id, p.portal_id, p.pocket_id
@@ -60,6 +64,7 @@ class Told(msgspec.Struct):
     returns: int = 0
     changes: int = 0
     lines: list[dict[str, Any]] = []
+    stuck: list[Stuck] = []
 
     def name(self, line: Line, outcome: str, code: str | None = None) -> None:
         """Name an entry with what became of it."""
@@ -70,27 +75,60 @@ class Told(msgspec.Struct):
 
 
 class Booking:
-    """Books one file."""
+    """Books one file, or those of its lines that could not be booked before."""
 
-    def __init__(self, bank: Bank, file_id: UUID, arrived_at: datetime, head: AchFile) -> None:
+    def __init__(self, bank: Bank, file: RailFile, head: AchFile) -> None:
         self._bank = bank
-        self._file_id = file_id
-        self._arrived_at = arrived_at
+        self._file_id = file.file_id
+        self._arrived_at = file.created_at
         self._made_on = head.created_at.date()
         self._held: list[Unclaimed] = []
         self._answers: list[tuple[UUID, Answered]] = []
-        self.told = Told()
+        self.told = msgspec.json.decode(file.report or "{}", type=Told)
 
     async def book(self, lines: Iterator[Line]) -> Told:
-        """Book everything a file says, lot by lot. What has been booked before stays as it is."""
+        """Book what a file says, lot by lot. What has been booked before stays as it is.
+
+        Lines that cannot be booked are told as stuck; more than a hundred fail the file.
+        """
+        left = {each.line for each in self.told.stuck}
+        self.told.stuck = []
+        if left:
+            lines = (each for each in lines if each.number in left)
         while lot := await asyncio.to_thread(_next_lot, lines):
-            self._count(lot)
-            await self._receive([each for each in lot if each.entry.code[1] not in "16"])
-            await self._take_back([each for each in lot if each.returned is not None])
-            await self._note([each for each in lot if each.changed is not None])
-            await self._end_lot()
+            await self._book(lot)
         self.told.lines.sort(key=itemgetter("line"))
         return self.told
+
+    async def _book(self, lot: Sequence[Line]) -> None:
+        """Book a lot, or find out which of its lines cannot be booked."""
+        before = msgspec.structs.replace(self.told, lines=[*self.told.lines])
+        try:
+            await self._book_all(lot)
+        except AWAY:
+            raise
+        except Exception as error:  # noqa: BLE001 - a bug in one line must not hold up others
+            self.told, self._held, self._answers = before, [], []
+            if len(lot) == 1:
+                self._stick(lot[0], error)
+                return
+            half = len(lot) // 2
+            await self._book(lot[:half])
+            await self._book(lot[half:])
+
+    def _stick(self, line: Line, error: Exception) -> None:
+        """Leave a line for later. Raises the error when there are so many that it is not theirs."""
+        if len(self.told.stuck) == STUCK_MAX:
+            raise error
+        stuck = Stuck(line=line.number, trace=line.entry.trace, error=said(error))
+        self.told.stuck = [*self.told.stuck, stuck]
+
+    async def _book_all(self, lot: Sequence[Line]) -> None:
+        self._count(lot)
+        await self._receive([each for each in lot if each.entry.code[1] not in "16"])
+        await self._take_back([each for each in lot if each.returned is not None])
+        await self._note([each for each in lot if each.changed is not None])
+        await self._end_lot()
 
     async def _end_lot(self) -> None:
         held, self._held = self._held, []

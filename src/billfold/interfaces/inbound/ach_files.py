@@ -2,7 +2,8 @@
 
 A file is kept before anything is done with it, then checked as a whole, then booked entry by
 entry through commands named after its lines. A process that dies leaves the file to the next,
-which finds what has been booked already.
+which finds what has been booked already. Lines that cannot be booked are tried again, later each
+time, and hold up nothing else.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ import structlog
 from billfold.domain import rails
 from billfold.interfaces.inbound.ach_booking import Booking
 from billfold.interfaces.inbound.ach_checks import check
+from billfold.interfaces.inbound.waiting import AWAY, let_wait, said
+from billfold.kit.clock import wall_now
 from billfold.kit.ids import command_id
 from billfold.ports.ach_network import AchFile, AchFormat, FileRefused, Mistake
 
@@ -49,12 +52,12 @@ class AchGate:
     async def take(self, bank: Bank) -> int:
         """Take every file that has arrived, and go on with those begun; return how many.
 
-        A file that another process is at is left to it.
+        A file that another process is at is left to it, one that waits to its time.
         """
         done = 0
         for name in await bank.rails.ach.waiting():
             done += await self.admit(bank, name) is None
-        for file in await rails.list_unfinished(bank.pool, "ACH", "IN"):
+        for file in await rails.list_to_take(bank.pool, "ACH", wall_now()):
             done += await self._work_on(bank, file, wait=False)
         return done
 
@@ -100,8 +103,15 @@ class AchGate:
         async with _turn(bank, file, wait=wait) as is_ours:
             if not is_ours:
                 return False
-            if (await rails.find_file(bank.pool, file.file_id)).done_at is None:
+            file = await rails.find_file(bank.pool, file.file_id)
+            if file.done_at is not None:
+                return True
+            try:
                 await self._book(bank, file)
+            except AWAY:
+                raise
+            except Exception as error:  # noqa: BLE001 - a bug in one file must not hold up others
+                await let_wait(bank, file, error=said(error))
             return True
 
     async def _book(self, bank: Bank, file: RailFile) -> None:
@@ -112,12 +122,24 @@ class AchGate:
             report = await _refuse(bank, file.name, refused.mistakes)
             await self._finish(bank, file, "REFUSED", report)
             return
-        booking = Booking(bank, file.file_id, file.created_at, head)
-        became = await booking.book(self._spelling.lines(content))
-        report = {"file": file.name, "state": "TAKEN", **msgspec.to_builtins(became)}
+        became = await Booking(bank, file, head).book(self._spelling.lines(content))
+        told = msgspec.to_builtins(became)
+        if became.stuck:
+            so_far = await let_wait(bank, file, **told)
+            await self._put_away(bank, file, so_far)
+            return
+        report = {"file": file.name, "state": "TAKEN", **told}
         # The report first: a file that is finished and still in the folder has come again.
-        await bank.rails.ach.put_away(file.name, report=msgspec.json.encode(report))
+        await self._put_away(bank, file, msgspec.json.encode(report))
         await self._finish(bank, file, "TAKEN", report)
+
+    async def _put_away(self, bank: Bank, file: RailFile, report: bytes) -> None:
+        """Put a file away; one that has waited may have a later one of its name in its place."""
+        if rails.trouble_of(file) is not None:
+            there = await bank.rails.ach.read(file.name)
+            if there and sha256(self._spelling.plain(there)).hexdigest() != file.sha256:
+                return
+        await bank.rails.ach.put_away(file.name, report=report)
 
     async def _finish(self, bank: Bank, file: RailFile, state: str, report: dict[str, Any]) -> None:
         now = await bank.now()

@@ -19,9 +19,11 @@ import structlog
 from billfold.domain import rails, suspense
 from billfold.domain.wires import arrivals, cases, queue
 from billfold.engine.wire_messages import environment_of
+from billfold.interfaces.inbound.waiting import AWAY, let_wait, said
 from billfold.interfaces.inbound.wire_booking import Booked, book
 from billfold.interfaces.inbound.wire_checks import Known, Lines, mistakes_in, numbers_of
 from billfold.interfaces.inbound.wire_suspense import return_id
+from billfold.kit.clock import wall_now
 from billfold.kit.dates import et_date
 from billfold.kit.ids import command_id, derive
 from billfold.ports.fedwire import (
@@ -69,12 +71,12 @@ class WireGate:
     async def _is_waiting(self, bank: Bank) -> bool:
         if await bank.rails.wire.arrived():
             return True
-        return bool(await rails.list_unfinished(bank.pool, "WIRE", "IN"))
+        return bool(await rails.list_to_take(bank.pool, "WIRE", wall_now()))
 
     async def _take_all(self, bank: Bank) -> int:
         looked_at = 0
-        for file in await rails.list_unfinished(bank.pool, "WIRE", "IN"):
-            await self._take(bank, file)
+        for file in await rails.list_to_take(bank.pool, "WIRE", wall_now()):
+            await self._work_on(bank, file)
             looked_at += 1
         for arrived in await bank.rails.wire.arrived():
             try:
@@ -82,9 +84,20 @@ class WireGate:
             except rails.AlreadyArrived as again:
                 await _refuse_again(bank, arrived.name, str(again))
             else:
-                await self._take(bank, file)
+                if rails.trouble_of(file) is not None:
+                    continue
+                await self._work_on(bank, file)
             looked_at += 1
         return looked_at
+
+    async def _work_on(self, bank: Bank, file: rails.RailFile) -> None:
+        """Take a file; one with which something goes wrong waits where it is, and no other does."""
+        try:
+            await self._take(bank, file)
+        except AWAY:
+            raise
+        except Exception as error:  # noqa: BLE001 - a bug in one file must not hold up others
+            await let_wait(bank, file, error=said(error))
 
     async def _take(self, bank: Bank, file: rails.RailFile) -> None:
         content = await rails.read_content(bank.pool, file.file_id)

@@ -73,7 +73,7 @@ async def hold_returned(bank: Bank, wire: Wire, command: TakeBackWire, reason: s
 
 
 async def hold_rejected(bank: Bank, wire_id: UUID) -> None:
-    """Hold the money of a rejected wire of ours whose Pocket has been closed since."""
+    """Hold the money of a rejected wire of ours whose Pocket has been closed since, and its fee."""
     wire = await _wire(bank, wire_id)
     told: dict[str, Any]
     if wire.original_wire_id is None:
@@ -87,7 +87,9 @@ async def hold_rejected(bank: Bank, wire_id: UUID) -> None:
         told = _told_of(wires.paid_by(arrived), arrived.description, arrived.omad)
     item_id = derive(bank.seed, command_id(f"{ROOM}:rejected", wire_id), 0)
     told["wire_id"] = str(wire_id)
-    await _hold(bank, item_id, wire.amount, wire.reason or RETURN_REJECTED, told)
+    if wire.fee:
+        told[suspense.FEE] = wire.fee
+    await _hold(bank, item_id, wire.amount + wire.fee, wire.reason or RETURN_REJECTED, told)
 
 
 async def hold_again(bank: Bank, sent: Sent) -> None:

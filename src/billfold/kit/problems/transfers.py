@@ -159,6 +159,13 @@ TRANSFERS = by_code(
         "List the wires: the return names this one as `original_wire_id`.",
     ),
     Problem(
+        "wire-already-recalled",
+        409,
+        "The wire has been asked for",
+        "A wire is asked for again only after the bank that has it has refused to return it.",
+        "Wait for its answer, and for the money when it has agreed.",
+    ),
+    Problem(
         "ach-origination-not-pending",
         409,
         "The origination is past its review",
