@@ -22,6 +22,7 @@ from litestar.types import ControllerRouterHandler
 
 from billfold.interfaces.http.door import KEY_HEADER, SIGNATURE_HEADER
 from billfold.interfaces.http.operations import door_of, operation_name
+from billfold.interfaces.http.parameters import shaped
 from billfold.interfaces.http.signatures import plain_signatures
 from billfold.kit.problems import PROBLEMS
 
@@ -211,6 +212,8 @@ def _finished(
     operation["operationId"] = operation_name(handler)
     operation["tags"] = operation.get("tags") or [_tag_of(handler)]
     operation["security"] = _security(handler, door)
+    if "parameters" in operation:
+        operation["parameters"] = [shaped(each) for each in operation["parameters"]]
     if named := _headers_of(handler, door):
         operation.setdefault("parameters", []).extend(named)
     responses = operation["responses"]
