@@ -22,6 +22,7 @@ from tests.whole_bank import bank
 from billfold.domain import agenda, requests
 from billfold.domain.agenda import Appointment
 from billfold.engine.approved import carry_out_request
+from billfold.engine.verify import verify_bank
 
 __all__ = ["app", "bank", "desk", "desks", "funded", "manager", "other", "world"]
 
@@ -101,6 +102,26 @@ async def test_a_wire_that_is_out_stays_out_whatever_its_partner_may_by_now(
     await world.later(seconds=1)
     assert await status_of(desk, made) == ("APPROVED", "PROCESSING")
     assert await pool.fetchval("SELECT count(*) FROM wire_message") == 1
+
+
+async def test_a_wire_that_cannot_be_sent_any_more_is_told_of_once(desk, manager, funded):
+    linked = await wire_counterparty(desk)
+    made = await desk.post(REQUESTS, wire(funded, 2_000_00, linked))
+    settings = desk.bank.settings
+    desk.bank.settings = replace(settings, execute_transfers=False)
+    await decide(manager, made)
+    desk.bank.settings = settings
+    await desk.patch(f"/api/v2/counterparties/{linked}/", {"status": "UNLINKED"})
+    for _ in range(2):
+        await carry_out_request(desk.bank, UUID(desk.team.customer), UUID(made["id"]))
+    shown = (await desk.get(f"{REQUESTS}{made['id']}/"))["transfer"]
+    assert (shown["execution_status"], shown["reason"]) == ("REJECTED", "ACCOUNT_UNAVAILABLE")
+    events = [each["event"] for each in (await desk.get("/api/v1/events/"))["items"]]
+    (told,) = [each for each in events if each["event_type"] == "transfers.wire.out.rejected"]
+    assert told["payload"] == {"wire_id": made["id"], "service_account_id": funded.id}
+    async with desk.bank.pool.acquire() as conn:
+        report = await verify_bank(conn, market=desk.bank.market, vault=desk.bank.vault)
+    assert not report.findings
 
 
 async def test_requests_approved_at_once_are_carried_out_each_by_itself(

@@ -89,6 +89,7 @@ def test_a_debit_nobody_authorised_is_given_back_within_sixty_days():
     book = world.books[anna]
     assert book.house["rail:ach", "USD"].balance == 0
     assert answer_of(world, anna).reason == "R10"
+    assert book.draft.events[-1][3] == "transfers.ach.in.rejected"
     with pytest.raises(Refused, match="ach-entry-not-returnable"):
         give_back(world, anna, "R10")
 

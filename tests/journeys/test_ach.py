@@ -2,6 +2,7 @@
 
 import json
 from datetime import date
+from urllib.parse import urlencode
 
 import pytest
 from tests.interfaces.payees import ach as an_account
@@ -54,6 +55,13 @@ class Bookkeeper:
     async def move(self, made, move, *, status=202, **fields):
         path = f"/api/v1/sandbox/ach/{made['id']}/"
         return await self.town.post(path, {"move": move, **fields}, status=status)
+
+    async def settled(self, **wanted):
+        """How the first payment stands in a list of transactions, None when it is not there."""
+        path, query = f"/api/v2/pockets/{self.pocket}/transactions/", urlencode(wanted)
+        told = (await self.town.get(path, query=query))["items"]
+        payments = [each for each in told if each["title"] == "ACH payment"]
+        return (payments[-1]["status"], payments[-1]["time_settled"]) if payments else None
 
     async def titles(self):
         told = await self.town.get(f"/api/v2/pockets/{self.pocket}/transactions/")
@@ -299,12 +307,26 @@ async def test_what_waited_while_nothing_ran_goes_with_the_next_window_and_may_c
     async with town.bank.pool.acquire() as conn:
         later = ClockState(et_instant(date(2025, 6, 16), 9), wall_now(), frozen=True)
         await write_clock(conn, later)
+    assert await books.settled() == ("BOOKED", None)
     await town.advance(seconds=1)
     assert (await books.now(paid))["effective_date"] == "2025-06-16"
     assert books.files() == []
+    assert await books.settled() == ("BOOKED", None)
+    assert await books.settled(time_settled_to="2025-06-16T00:00:00Z") is None
     await town.advance(business_days=1)
     assert [batch.effective_on for batch in books.files()[0].batches] == [date(2025, 6, 16)]
     state = await books.now(paid)
     assert (state["status"], state["return_code"]) == ("FAILED", "R02")
     await town.advance(business_days=2)
+    assert await books.settled() == ("SETTLED", "2025-06-18T12:30:00Z")
+    since = "2025-06-18T00:00:00Z"
+    assert await books.settled(time_settled_from=since) == await books.settled()
     await nothing_is_left(town)
+
+
+async def test_a_payment_is_not_settled_while_a_person_looks_at_it(town, books):
+    await town.wire(books.pocket, 200_000_000)
+    paid = await books.pay(await books.payee(), 100_000_001)
+    assert paid["status"] == "PENDING"
+    await town.advance(business_days=5)
+    assert await books.settled() == ("BOOKED", None)

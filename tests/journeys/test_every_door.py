@@ -41,6 +41,17 @@ async def state_of(bank):
     return counts, [tuple(row) for row in rows]
 
 
+def expect_careful(answer):
+    """Every answer says what a browser must not do with it, and nothing to other origins."""
+    said = answer.headers
+    assert said["x-content-type-options"] == "nosniff"
+    assert said["referrer-policy"] == "no-referrer"
+    assert said["cache-control"] == "no-store"
+    assert "max-age" in said["strict-transport-security"]
+    assert not [name for name in said if name.startswith("access-control")]
+    assert "Traceback" not in answer.text
+
+
 def steps(table, names):
     """Return (method, path, body, what was declared) of every operation, names filled in.
 
@@ -161,6 +172,7 @@ async def test_no_route_of_the_customer_api_opens_without_the_right_token(bank, 
         for token in (None, expired):
             answer = await desk.ask(method, path, body, status=401, token=token)
             assert "www-authenticate" in answer.headers
+            expect_careful(answer)
         others = [each for each in EVERYTHING if each != scope]
         token = await token_for(bank, desk.team, scopes=others)
         answer = await desk.ask(method, path, body, status=403, token=token)
@@ -174,6 +186,7 @@ async def test_every_route_of_the_customer_api_opens_with_its_scope_alone(bank, 
         token = await token_for(bank, desk.team, scopes=(scope,))
         answer = await desk.send(method, path, body, token=token)
         assert answer.is_success, (method, path, answer.text)
+        expect_careful(answer)
 
 
 async def test_another_customers_token_finds_nothing_behind_any_route(bank, desks, owned):
@@ -205,6 +218,7 @@ async def test_no_route_of_the_partner_api_opens_without_token_and_signature(ban
         for headers in tried:
             answer = await world.client.send(method, path, body, headers=headers)
             assert answer.status_code == 401, (method, path, headers, answer.text)
+            expect_careful(answer)
     assert await state_of(bank) == before
 
 
@@ -222,3 +236,24 @@ async def test_another_partners_token_finds_nothing_behind_any_route(bank, world
             assert not [each for each in names.values() if each in answer.text], path
     assert await state_of(bank) == before
     await stranger.close()
+
+
+async def test_what_only_the_bank_says_is_refused_at_every_route_and_never_logged(
+    bank, world, owned, capfd
+):
+    desk, names = owned
+    canary = "canary-5f0c9d71"
+    more = dict.fromkeys(("object_type", "partner_id", "time_created", "password"), canary)
+    before = await state_of(bank)
+    for caller, table in ((desk, cases.CUSTOMER), (world.client, cases.PARTNER)):
+        for method, path, body, _ in steps(table, names):
+            if not body or not isinstance(body, dict):
+                continue
+            answer = await caller.send(method, path, body | more)
+            assert answer.status_code == 422, (method, path, answer.text)
+            refused = {tuple(each["loc"]) for each in answer.json()["detail"]}
+            assert {("body", name) for name in more} <= refused, (method, path, answer.text)
+    assert await state_of(bank) == before
+    said = "".join(capfd.readouterr())
+    for secret in (canary, desk.token.text, world.partner.token, world.partner.secret):
+        assert secret not in said

@@ -1,16 +1,22 @@
 """A database becomes a bank, and settings decide which."""
 
+import asyncio
 import stat
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, time, timedelta
 
 import asyncpg
 import pytest
+from tests.engine.test_market_watch import NEW
 
+from billfold.domain.tbills.writes import import_auctions
 from billfold.domain.wires import leaves_at
+from billfold.engine import market_watch
 from billfold.engine.founding import AnotherBank
 from billfold.interfaces.cli.ground import CannotGoOn
 from billfold.kit.calendars import Calendars
+from billfold.kit.errors import NotFound
 from billfold.kit.settings import Settings
 from billfold.wiring import found, open_bank
 from billfold.wiring.opening import CROWD, crowd_of, terms_of
@@ -84,6 +90,22 @@ async def test_a_market_that_was_imported_is_the_banks(settings, database_dsn):
     async with open_bank(settings, database_dsn) as bank:
         bill = bank.market.on_the_run(26, settings.clock_start.date())
         assert bank.market.bid_rate(bill, settings.clock_start.date()) == 1000
+
+
+async def test_a_running_bank_notices_what_is_imported(settings, database_dsn, monkeypatch):
+    monkeypatch.setattr(market_watch, "LOOK_SECONDS", 0.01)
+    await found(settings, database_dsn)
+    async with open_bank(settings, database_dsn) as bank:
+        with pytest.raises(NotFound):
+            bank.market.bill(NEW.cusip)
+        async with bank.pool.acquire() as conn:
+            await import_auctions(conn, [NEW])
+        for _ in range(500):
+            await asyncio.sleep(0.01)
+            with suppress(NotFound):
+                bank.market.bill(NEW.cusip)
+                break
+        assert bank.market.bill(NEW.cusip).maturity == NEW.maturity
 
 
 def test_hours_and_limits_of_the_settings_are_those_of_the_bank():

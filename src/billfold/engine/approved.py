@@ -90,9 +90,12 @@ async def _carry_out(bank: Bank, customer_id: UUID, request_id: UUID) -> None:
     if found is None or found.asked.type == "USDC" or not bank.settings.execute_transfers:
         return
     try:
-        await bank.engine.submit(await _approved(bank, customer_id, found))
+        answer = await bank.engine.submit(await _approved(bank, customer_id, found))
+        code = answer.outcome.get("code")
     except (Refused, NotFound) as refusal:
-        reason = _REASONS.get(refusal.code, "INVALID_TRANSFER")
+        code = refusal.code
+    if code is not None:
+        reason = _REASONS.get(code, "INVALID_TRANSFER")
         await requests.note_rejected(
             bank.pool, bank.vault, customer_id, request_id, reason,
             now=await bank.now(), wall=wall_now(),
@@ -115,7 +118,8 @@ async def _rehearsed(conn: Connection, customer_id: UUID, asked: Asked) -> Comma
 async def _approved(bank: Bank, customer_id: UUID, found: Approved) -> Command:
     """Return the command of a transfer that was approved."""
     if found.asked.type == "WIRE":
-        return _wire(customer_id, found.asked, unverified_wires=found.unverified_wires)
+        wire = _wire(customer_id, found.asked, unverified_wires=found.unverified_wires)
+        return msgspec.structs.replace(wire, approved=True)
     async with bank.pool.acquire() as conn:
         return await _transfer(conn, customer_id, found.asked, approved=True)
 

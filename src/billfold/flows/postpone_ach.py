@@ -28,7 +28,7 @@ class PostponeAch(Command, frozen=True, kw_only=True):
 
 
 def postpone_ach(books: Books, cmd: PostponeAch, ctx: Context) -> Outcome:
-    """Give each late entry the next window; the day on which its activity settles stays."""
+    """Give each late entry the next window; its activity is read with the day that it has then."""
     book = book_of(books, cmd.customers[0])
     entries = [book.seen.get(ach_id) for ach_id in cmd.ach_ids]
     late = [each for each in entries if isinstance(each, AchEntry) and _is_late(each, ctx)]

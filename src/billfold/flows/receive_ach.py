@@ -106,6 +106,7 @@ def give_back_ach(books: Books, cmd: GiveBackAch, ctx: Context) -> Outcome:
     answer(book, ctx, told, cmd.code)
     alter(book, entry, ctx, status="FAILED", return_code=cmd.code,
           reason=ach.RETURN_REASONS[cmd.code].words)  # fmt: skip
+    tell(book, ctx, entry, kinds.ACH_IN_REJECTED)
     return {"ach_id": str(cmd.ach_id), "status": "FAILED", "code": cmd.code}
 
 

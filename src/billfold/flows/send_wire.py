@@ -37,7 +37,8 @@ class SendWire(Command, frozen=True, kw_only=True):
     """Pay `amount` cents (None: everything, net of fees) to a counterparty by wire.
 
     `looks_at` names the counterparty. `wire_instructions` override the counterparty's;
-    `request` is the JSON text of what was asked for.
+    `request` is the JSON text of what was asked for. One that was `approved` is answered where
+    it would be refused.
     """
 
     needs_names: ClassVar[bool] = False
@@ -51,6 +52,7 @@ class SendWire(Command, frozen=True, kw_only=True):
     end_to_end_identification: str | None = None
     created_by: str | None = None
     unverified_wires: bool = False
+    approved: bool = False
     request: str = "{}"
 
 
@@ -67,8 +69,21 @@ def send_wire(books: Books, cmd: SendWire, ctx: Context) -> Outcome:
     Refuses: customer-not-open, pocket-not-open, pocket-frozen, counterparty-type-mismatch,
     counterparty-not-verified, insufficient-funds. NotFound for a pocket
     or counterparty that is not the customer's.
+
+    Of an approved one the refusal is told, and its code is the answer.
     """
     book = book_of(books, cmd.customers[0])
+    try:
+        return _send(book, cmd, ctx)
+    except Refused as refusal:
+        if not cmd.approved or cmd.wire_id is None:
+            raise
+        book.undo()
+        _tell(book, ctx, kinds.WIRE_OUT_REJECTED, cmd.wire_id, cmd.pocket_id)
+        return {"status": "REJECTED", "code": refusal.code}
+
+
+def _send(book: Book, cmd: SendWire, ctx: Context) -> Outcome:
     pocket = _may_pay(book, cmd)
     payee = _may_be_paid(book, cmd)
     wire_id = cmd.wire_id or ctx.ids.next()

@@ -20,6 +20,7 @@ from billfold.domain.wires import Hours
 from billfold.engine.bank import Bank
 from billfold.engine.batch import Engine
 from billfold.engine.founding import enrol_house, find_foundation, lay_foundation
+from billfold.engine.market_watch import watched
 from billfold.flows.command import Terms
 from billfold.interfaces.cli.ground import CannotGoOn
 from billfold.kit.clock import wall_now
@@ -53,11 +54,11 @@ async def open_bank(
     async with await _pool(dsn, pool_max) as pool:
         async with pool.acquire() as conn:
             seed = await _foundation(conn)
-            calendars = await load_calendars(conn)
-            market = await load_market(conn, calendars)
+            async with conn.transaction(isolation="repeatable_read", readonly=True):
+                market = await load_market(conn, await load_calendars(conn))
         terms, vault = terms_of(settings), vault_of(settings)
         engine = Engine(
-            pool, market=market, calendars=calendars, terms=terms, seed=seed, vault=vault,
+            pool, market=market, calendars=market.calendars, terms=terms, seed=seed, vault=vault,
             test_clock=not settings.is_production, lanes=settings.lanes,
             crowd=crowd_of(settings), batch_limit=settings.batch_limit,
         )  # fmt: skip
@@ -65,7 +66,7 @@ async def open_bank(
             pool=pool,
             engine=engine,
             market=market,
-            calendars=calendars,
+            calendars=market.calendars,
             terms=terms,
             seed=seed,
             settings=settings,
@@ -79,7 +80,8 @@ async def open_bank(
         bank.agenda.update(appointments())
         await engine.start()
         try:
-            yield bank
+            async with watched(pool, market):
+                yield bank
         finally:
             await engine.stop()
 

@@ -27,6 +27,15 @@ _COLUMNS = (
     "customer_id, pocket_id, journal_no, leg_no, activity_id, transaction_id, type, direction, "
     "amount, swept, title, description, booked_at, settles_at, details, remittance"
 )
+# A payment by ACH that waits settles when it goes: a review may take days, a window be missed.
+_SETTLES_AT = """
+CASE WHEN a.type = 'ACH' AND a.direction = 'DEBIT' THEN coalesce((
+     SELECT CASE WHEN e.file_id IS NULL AND e.status IN ('PENDING', 'APPROVED')
+                 THEN greatest(e.settled_at, timestamptz '2999-12-31') ELSE e.settled_at END
+       FROM ach_entry e
+      WHERE e.customer_id = a.customer_id AND e.ach_id = (a.details ->> 'ach_id')::uuid
+        AND e.journal_no = a.journal_no AND e.way = 'ORIGINATION'), a.settles_at)
+     ELSE a.settles_at END"""
 _FILTER = """
    AND ((({type}::text[] IS NULL OR a.type = ANY({type}) OR a.type || ':'
         || coalesce(a.details ->> 'fee_type', a.details ->> 'credit_type', '') = ANY({type}))
@@ -38,9 +47,9 @@ _FILTER = """
    AND ({from_}::timestamptz IS NULL OR a.booked_at >= {from_})
    AND ({to}::timestamptz IS NULL OR a.booked_at < {to})
    AND ({settled_from}::timestamptz IS NULL
-        OR (a.settles_at >= {settled_from} AND a.settles_at <= {now}))
+        OR ({settles_at} >= {settled_from} AND {settles_at} <= {now}))
    AND ({settled_to}::timestamptz IS NULL
-        OR (a.settles_at < {settled_to} AND a.settles_at <= {now}))
+        OR ({settles_at} < {settled_to} AND {settles_at} <= {now}))
    AND ({transfers}::text[] IS NULL OR a.details ->> 'on_us_transfer_id' = ANY({transfers}))
    AND ({wires}::text[] IS NULL OR a.details ->> 'wire_id' = ANY({wires}))
    AND ({portals}::text[] IS NULL OR a.details ->> 'portal_id' = ANY({portals}))
@@ -106,10 +115,13 @@ def _filter(first: int) -> str:
         "type", "direction", "low", "high", "from_", "to", "settled_from", "settled_to",
         "now", "transfers", "wires", "portals", "cards", "sweeps",
     )  # fmt: skip
-    return _FILTER.format(**{name: f"${first + place}" for place, name in enumerate(names)})
+    places = {name: f"${first + place}" for place, name in enumerate(names)}
+    return _FILTER.format(**places, settles_at=f"({_SETTLES_AT})")
 
 
-_PREFIXED = ", ".join(f"a.{name}" for name in _COLUMNS.split(", "))
+_PREFIXED = ", ".join(
+    _SETTLES_AT if name == "settles_at" else f"a.{name}" for name in _COLUMNS.split(", ")
+)
 _POCKET = f"""
 SELECT {_PREFIXED} FROM activity a
  WHERE a.customer_id = $1 AND a.pocket_id = $2

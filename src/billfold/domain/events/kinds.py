@@ -114,10 +114,10 @@ CARD_REVERSED = _for_partners(
     "card.transaction.reversed", "Money held for a payment by card was set free.", _swipe
 )
 ACH_IN_SUCCESS = _for_partners(
-    "transfers.ach.in.success", "An incoming ACH credit was booked.", _ach
+    "transfers.ach.in.success", "An incoming ACH entry was booked.", _ach
 )
 ACH_IN_REJECTED = _for_partners(
-    "transfers.ach.in.rejected", "An incoming ACH credit was not taken and went back.", _ach
+    "transfers.ach.in.rejected", "An incoming ACH entry was not taken, or given back later.", _ach
 )
 ACH_OUT_SENT = _for_partners(
     "transfers.ach.out.sent", "An outgoing ACH entry was given to the network.", _ach

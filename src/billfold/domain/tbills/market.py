@@ -1,9 +1,9 @@
 """The market for bills: what is on the run, at which rate, at which price, at any instant.
 
-Built once from securities, auctions and daily rates and never changed; everything derived is
-remembered by bill and day. Published rates are bids; the ask is one tick lower. Where the
-records end, the nearest curve is held and the weekday rule says what is issued: again a bill on
-record, where one matures on that day, or else a simulated one.
+Made of securities, auctions and daily rates; it changes only by becoming one that was made of more
+of them. Everything derived is remembered by bill and day. Published rates are bids; the ask is one
+tick lower. Where the records end, the nearest curve is held and the weekday rule says what is
+issued: again a bill on record, where one matures on that day, or else a simulated one.
 """
 
 from bisect import bisect_right
@@ -48,6 +48,9 @@ class Strike(dict[str, Struck]):
 
 class Market:
     """Bills, curves and prices. Pure: every instant and every day is a parameter."""
+
+    made_of: tuple[int, ...] = ()
+    """How many rows there were of each kind when it was read from its tables."""
 
     def __init__(
         self,
@@ -98,6 +101,14 @@ class Market:
         if maturity is None:
             raise NotFound("There is no bill under this CUSIP.", cusip=cusip)
         return self._bills.setdefault(cusip, simulated_bill(maturity, self.calendars))
+
+    def know_bills_of(self, newer: "Market") -> None:
+        """Know the bills of a newer market by their CUSIPs, without buying any of them yet."""
+        self._bills = newer._bills | self._bills  # noqa: SLF001 - of its own kind
+
+    def become(self, newer: "Market") -> None:
+        """Be the newer market from now on, for everyone who holds this one."""
+        self.__dict__.update(newer.__dict__)
 
     def on_the_run(self, weeks: int, day: date) -> Bill:
         """Return the bill of a term most recently issued on or before `day`.

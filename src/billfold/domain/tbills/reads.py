@@ -10,7 +10,7 @@ from billfold.domain.tbills.types import Auction, Bill, DailyRates, Quote
 
 if TYPE_CHECKING:
     from billfold.kit.calendars import Calendars
-    from billfold.kit.db import Connection
+    from billfold.kit.db import Connection, Pool
 
 _SECURITIES = "SELECT cusip, isin, maturity, first_issue, original_term FROM security"
 _AUCTIONS = """
@@ -19,17 +19,35 @@ SELECT a.cusip, a.term, a.auction_date, a.issue_date, s.maturity, a.announced_on
        a.basis
   FROM auction a JOIN security s USING (cusip) ORDER BY a.issue_date, a.cusip
 """
+# Rows are added, and results that were not out yet filled in; so their number tells what is new.
+_COUNTS = """
+SELECT (SELECT count(*) FROM security), count(*), count(*) FILTER (WHERE basis <> 'none'),
+       (SELECT count(*) FROM bill_rate)
+  FROM auction
+"""
 _RATES = "SELECT day, weeks, discount_milli, coupon_milli FROM bill_rate ORDER BY day, weeks"
 
 
 async def load_market(conn: Connection, calendars: Calendars) -> Market:
-    """Return the market of everything on record. Raises ValueError when no rate is."""
-    return Market.from_rows(
+    """Return the market of everything on record. Raises ValueError when no rate is.
+
+    In a transaction that sees one snapshot, lest an import comes in between.
+    """
+    made_of = await count_rows(conn)
+    market = Market.from_rows(
         calendars,
         await list_securities(conn),
         await list_auctions(conn),
         await list_daily_rates(conn),
     )
+    market.made_of = made_of
+    return market
+
+
+async def count_rows(conn: Connection | Pool) -> tuple[int, ...]:
+    """Return how many rows a market read now would be made of."""
+    (row,) = await conn.fetch(_COUNTS)
+    return tuple(row)
 
 
 async def list_securities(conn: Connection) -> list[Bill]:

@@ -16,6 +16,7 @@ from billfold.domain.business_days import (
 )
 from billfold.domain.tbills import parse_auctions, parse_daily_rates
 from billfold.domain.tbills.writes import import_auctions, import_rates
+from billfold.engine.market_watch import GRACE_SECONDS, LOOK_SECONDS
 from billfold.interfaces.cli.ground import CannotGoOn, ground_of
 from billfold.interfaces.cli.opened import with_database
 from billfold.interfaces.cli.shown import console, done, example, say, table
@@ -23,10 +24,10 @@ from billfold.interfaces.cli.shown import console, done, example, say, table
 if TYPE_CHECKING:
     from billfold.kit.db import Connection
 
+_SOON = f"Running processes use what was imported {LOOK_SECONDS + GRACE_SECONDS:.0f} seconds later."
 market = typer.Typer(
     no_args_is_help=True,
-    help="Bring the Treasury's newer rates and auctions into the bank. "
-    "A running process knows of them once it is restarted.",
+    help=f"Bring the Treasury's newer rates and auctions into the bank. {_SOON}",
     epilog=example("billfold market import --rates daily-treasury-rates.csv"),
 )
 calendar = typer.Typer(
@@ -55,8 +56,7 @@ def import_files(
 
     Nothing is changed that is on record: a row that contradicts refuses the whole file.
 
-    A running process knows of new rows once it is restarted. Restart all of them together: what
-    one has bought, another cannot even show while it does not know the bill.
+    Running processes use it some seconds later, all of them: nothing is to be restarted.
     """
     if rates is None and auctions is None:
         raise CannotGoOn("There is nothing to import.", "Give --rates FILE or --auctions FILE.")
@@ -75,7 +75,7 @@ def import_files(
         return added
 
     if with_database(ground_of(ctx), work):
-        say(_RESTART)
+        say(_SOON)
 
 
 @calendar.command(
