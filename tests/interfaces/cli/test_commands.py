@@ -128,12 +128,16 @@ def test_credentials_are_added_and_changed(founded, tmp_path):
     assert status == 0
     assert "kid = " in said
     assert founded("partner", "add-key", "nobody", str(pem))[0] == 1
+    pem.write_bytes(b"\xff\xfe")
+    assert "is not a text" in founded("partner", "add-key", "anna", str(pem))[1]
     assert "new signing secret" in founded("partner", "rotate-secret", "acme")[1]
     assert founded("partner", "enable", "acme", "customer_closure")[0] == 0
     assert "customer_closure" in founded("partner", "list")[1]
     assert founded("partner", "disable", "acme", "customer_closure")[0] == 0
     assert "customer_closure" not in founded("partner", "list")[1]
-    status, said = founded("partner", "enable", "acme", "customer-closure")
+    assert "ccd is on" in founded("partner", "enable", "acme", "ccd")[1]
+    assert "unverified_wires is on" in founded("partner", "enable", "acme", "unverified-wires")[1]
+    status, said = founded("partner", "enable", "acme", "customer-close")
     assert status == 1
     assert "customer_closure" in said
     status, said = founded("partner", "enable", "nobody", "customer_closure")

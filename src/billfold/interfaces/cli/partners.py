@@ -12,7 +12,7 @@ import typer
 from billfold.domain import identity
 from billfold.engine.founding import PartnerPlaces, enrol_partner, partner_places
 from billfold.interfaces.cli.ground import CannotGoOn, Ground, ground_of
-from billfold.interfaces.cli.opened import with_bank, with_database
+from billfold.interfaces.cli.opened import text_of, with_bank, with_database
 from billfold.interfaces.cli.shown import console, done, example, pairs, say, table
 from billfold.kit.clock import wall_now
 
@@ -107,7 +107,7 @@ def add_key(
         if user is None:
             raise CannotGoOn(f"There is no user {username!r}.", "See `billfold partner add-user`.")
         return await identity.add_key(
-            conn, user.user_id, algorithm=algorithm, public_pem=pem.read_text(), now=wall_now()
+            conn, user.user_id, algorithm=algorithm, public_pem=text_of(pem), now=wall_now()
         )
 
     key_id = with_database(ground_of(ctx), work)
@@ -212,6 +212,7 @@ def new_password() -> str:
 
 
 def _switch(ground: Ground, slug: str, feature: str, *, on: bool) -> None:
+    feature = feature.replace("-", "_")
     if feature not in identity.FEATURES:
         raise CannotGoOn(
             f"There is no feature {feature!r}.",
