@@ -22,6 +22,7 @@ from litestar.types import ControllerRouterHandler
 
 from billfold.interfaces.http.door import KEY_HEADER, SIGNATURE_HEADER
 from billfold.interfaces.http.operations import door_of, operation_name
+from billfold.interfaces.http.parameters import shaped
 from billfold.interfaces.http.signatures import plain_signatures
 from billfold.kit.problems import PROBLEMS
 
@@ -30,11 +31,12 @@ Examples = Mapping[str, Mapping[str, Any]]
 _PROBLEM_REF = {"$ref": "#/components/schemas/Problem"}
 _ALWAYS = ("rate-limited", "internal-error", "unavailable")
 _PROVEN_AT = {
-    "bearer": ("unauthorized",),
+    "bearer": ("unauthorized", "invalid-signature", "ambiguous-signature"),
     "unsigned": ("unauthorized",),
     "signed": ("unauthorized", "invalid-signature", "ambiguous-signature"),
     "granted": ("unauthorized", "invalid-dpop-proof", "forbidden"),
 }
+_NO_BODY = {"application/json": {"schema": {"type": "null"}}}
 _ALWAYS_KEYED = ("bearer", "unsigned", "signed")
 _KEYED = ("idempotency-in-progress", "idempotency-key-reused")
 _WITH_BODY = ("malformed-json", "payload-too-large", "unsupported-media-type")
@@ -210,10 +212,15 @@ def _finished(
     operation["operationId"] = operation_name(handler)
     operation["tags"] = operation.get("tags") or [_tag_of(handler)]
     operation["security"] = _security(handler, door)
+    if "parameters" in operation:
+        operation["parameters"] = [shaped(each) for each in operation["parameters"]]
     if named := _headers_of(handler, door):
         operation.setdefault("parameters", []).extend(named)
     responses = operation["responses"]
     responses.pop("400", None)
+    for answer in responses.values():
+        if answer.get("content") == _NO_BODY:
+            del answer["content"]
     responses.update(_refusals(operation, path, handler, door))
     if handler.opt.get("moves_money"):
         operation["x-moves-money"] = True
