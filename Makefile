@@ -3,6 +3,9 @@
 .SUFFIXES:
 .PHONY: help setup sandbox test check fix bench clean
 
+# What was compiled once is not compiled again by each of the hundred processes that tests start.
+export PYTHONDONTWRITEBYTECODE :=
+
 BIN := .venv/bin
 JOBS ?= 3
 

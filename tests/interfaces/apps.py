@@ -7,11 +7,15 @@ from collections import defaultdict
 
 from litestar import Litestar
 
+from billfold.domain.oauth import signing
+from billfold.interfaces.auth import app as auth
 from billfold.interfaces.customer_api import app as customer_api
 from billfold.interfaces.partner_api import app as partner_api
+from billfold.kit.clock import wall_now
 from billfold.wiring.serving import build_sandbox_app, move_into_sandbox
 
 _free: dict[type, list[Litestar]] = defaultdict(list)
+_keys: list[tuple[object, ...]] = []
 
 
 def lend_partner_app(bank):
@@ -27,6 +31,23 @@ def lend_customer_app(bank):
     free = _free[customer_api.Tenant]
     app = free.pop() if free else customer_api.build_customer_app()
     customer_api.move_in(app, bank)
+    return app
+
+
+async def lend_auth_app(bank):
+    """Return the authorization server with this bank behind it, for this test alone.
+
+    All tests of a process sign ID tokens with the same keys: to make a pair takes a second.
+    """
+    if _keys:
+        await bank.pool.copy_records_to_table("signing_key", records=_keys)
+    else:
+        async with bank.pool.acquire() as conn:
+            await signing.ensure_signing_keys(conn, bank.vault, wall_now())
+            _keys.extend(await conn.fetch("SELECT * FROM signing_key"))
+    free = _free[auth.Tenant]
+    app = free.pop() if free else auth.build_auth_app()
+    auth.move_in(app, bank)
     return app
 
 

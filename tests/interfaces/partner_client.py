@@ -9,9 +9,14 @@ from billfold.domain import identity
 from billfold.flows.enrol import EnrolCustomer
 from billfold.kit import ids
 from billfold.kit.clock import wall_now
-from billfold.kit.crypto import sign_request
+from billfold.kit.crypto import hash_password, sign_request
 
 PASSWORD = "correct horse battery"
+_HASH = hash_password(PASSWORD)
+_ADD_USER = """
+INSERT INTO partner_user (user_id, partner_id, username, password_hash, created_at)
+VALUES ($1, $2, $3, $4, $5)
+"""
 
 
 @dataclass
@@ -43,9 +48,8 @@ async def new_partner(bank, slug="acme", *, rate=10_000, money=10_000, features=
             rate_per_minute=rate, money_per_minute=money, now=now, features=features,
             partner_id=partner_id,
         )  # fmt: skip
-        user_id = await identity.add_user(
-            conn, partner_id, username=f"{slug}-app", password=PASSWORD, now=now
-        )
+        user_id = ids.new()
+        await conn.execute(_ADD_USER, user_id, partner_id, f"{slug}-app", _HASH, now)
         token, _ = await identity.issue_token(conn, partner_id=partner_id, user_id=user_id, now=now)
     return Acme(slug, partner_id, own, user_id, f"{slug}-app", made.shared_secret, token)
 

@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -68,10 +68,11 @@ class DyingWorkers:
 
 
 def die_after(steps):
-    """End this process without warning after so many steps."""
+    """End this process without warning after so many steps; return what makes one more."""
     left = steps
     driver: Any = asyncpg.Connection
     threads: Any = asyncio
+    disk: Any = os
 
     def step():
         nonlocal left
@@ -79,20 +80,23 @@ def die_after(steps):
         if left <= 0:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    said, threaded = driver._time_and_log, threads.to_thread
+    def awaited(work):
+        async def then_step(*told, **named):
+            done = await work(*told, **named)
+            step()
+            return done
 
-    @contextmanager
-    def query(conn, *told):
-        with said(conn, *told):
-            yield
+        return then_step
+
+    def keep(file):
+        kept(file)
         step()
 
-    async def thread(work, *told, **named):
-        done = await threaded(work, *told, **named)
-        step()
-        return done
-
-    driver._time_and_log, threads.to_thread = query, thread
+    # Statements with values go by the one, those without, as COMMIT, by the other.
+    driver._do_execute, driver.execute = awaited(driver._do_execute), awaited(driver.execute)
+    kept, disk.fsync = disk.fsync, keep
+    threads.to_thread = awaited(threads.to_thread)
+    return step
 
 
 async def work(dsn, folder, steps):

@@ -4,13 +4,18 @@ Before each death there is something of everything to do: wires and entries to b
 many messages and entries that have arrived, returns of the banks, a request that was approved.
 """
 
+import asyncio
 import os
 from collections import Counter
 from datetime import date, datetime, timedelta
 from pathlib import Path
 from random import Random
+from uuid import UUID
 
-import msgspec
+from tests.interfaces.apps import lend_customer_app, take_back
+from tests.interfaces.customer_api.approving import REQUESTS, decide, wire
+from tests.interfaces.customer_api.desk import MemberDesk, join, token_for
+from tests.interfaces.partner_api.desk import Opened
 from tests.simulation.dying_workers import DyingWorkers
 from tests.small_rails import OURS, THEIRS, Customer
 from tests.whole_bank import close_bank, open_bank
@@ -18,13 +23,10 @@ from tests.whole_bank import close_bank, open_bank
 from billfold.adapters.fedwire_messages import FedwireXml
 from billfold.adapters.nacha_files import read_file, write_file
 from billfold.adapters.simulated_fed import SimulatedFed
-from billfold.domain import agenda, requests
-from billfold.domain.requests import rules
 from billfold.engine.house_day import close_house_days
 from billfold.engine.stepping import Stepping
 from billfold.engine.verify import verify_bank
 from billfold.engine.wire_messages import fedwire_day
-from billfold.kit import ids
 from billfold.kit.clock import read_clock, wall_now, write_clock
 from billfold.ports.ach_network import AchFile, Batch, Entry
 from billfold.ports.fedwire import CreditTransfer
@@ -32,25 +34,18 @@ from billfold.wiring import Wiring
 
 KILLS = int(os.environ.get("BILLFOLD_RAIL_KILLS", "8"))
 SEED = int(os.environ.get("BILLFOLD_KILLS_SEED", "7"))
-STEPS = (1, 160)
+STEPS = (1, 1_000)
 """Of how many steps a round with all that work is, about."""
 IN_A_FILE = 4
 FRIDAY = date(2025, 6, 6)
-
-_REQUEST = """
-INSERT INTO transfer_request (customer_id, request_id, type, pocket_id, counterparty_id, amount,
-       content, content_hash, asked, member_id, client_id, reviewers, terms, business_date, status,
-       created_at, updated_at, expires_at)
-VALUES ($1, $2, 'WIRE', $3, $4, $5, $6, $7, $7, $2, 'test', '{}', $8, '2025-06-02', 'APPROVED',
-        $9, $9, $9::timestamptz + interval '7 days')
-"""
+_STATUS = "SELECT status FROM transfer_request WHERE request_id = $1::text::uuid"
 
 
 class Street:
     """What is asked of the bank and what the rails bring it; counts what must come of it."""
 
-    def __init__(self, bank, folder):
-        self.bank, self.folder = bank, folder
+    def __init__(self, bank, app, folder):
+        self.bank, self.app, self.folder = bank, app, folder
         self.anna, self.bert = Customer(bank, "Anna"), Customer(bank, "Bert")
         self.nth = 0
         self.wires, self.entries, self.paid_in, self.requests = [], [], [], []
@@ -72,20 +67,24 @@ class Street:
         await self._entries_arrive()
 
     async def _approve(self, cents):
-        """A request that a second person has just approved; nobody has carried it out yet."""
-        request_id, now = ids.new(), await self.bank.now()
-        transfer = {"type": "WIRE", "description": f"request {self.nth}"}
-        content = rules.text_of({"transfer": transfer, "payee": None, "reviewers": []})
-        terms = msgspec.json.encode({"required": 0}).decode()
-        async with self.bank.pool.acquire() as conn, conn.transaction():
-            await conn.execute(
-                _REQUEST, self.anna.id, request_id, self.anna.pocket, self.anna.wired, cents,
-                content, rules.hash_of(content), terms, now,
-            )  # fmt: skip
-            await agenda.make(
-                conn, [agenda.Appointment(requests.EXECUTE, request_id, self.anna.id, now)]
-            )
-        self.requests.append(request_id)
+        """One member asks, another approves, and the door dies before it carries that out."""
+        asker, approver = [await self._member() for _ in range(2)]
+        anna = Opened(str(self.anna.id), str(self.anna.pocket), str(self.anna.portal))
+        body = wire(anna, cents, str(self.anna.wired), description=f"nr {self.nth}")
+        made = await asker.post(REQUESTS, body)
+        deciding = asyncio.create_task(decide(approver, made))
+        while await self.bank.pool.fetchval(_STATUS, made["id"]) != "APPROVED":
+            assert not deciding.done(), deciding.result()
+            await asyncio.sleep(0.01)
+        deciding.cancel()
+        for each in (asker, approver):
+            await each.close()
+        self.requests.append(UUID(made["id"]))
+
+    async def _member(self):
+        """Somebody new: nobody asks twice in a second."""
+        team = await join(self.bank, str(self.anna.id))
+        return MemberDesk(self.bank, self.app, team, await token_for(self.bank, team))
 
     async def _wires_arrive(self):
         now = await self.bank.now()
@@ -157,25 +156,45 @@ async def test_everything_comes_out_once_when_the_worker_dies_at_any_step(market
     print(f"BILLFOLD_KILLS_SEED={SEED}")
     draw = Random(SEED)
     bank = await open_bank(market_dsn, rails_dir=tmp_path / "rails", files_dir=tmp_path / "files")
-    street = Street(bank, tmp_path)
+    # A door whose engine has ended: it takes the approval, and never carries it out.
+    door = await open_bank(market_dsn)
+    await door.engine.stop()
+    app = lend_customer_app(door)
+    street = Street(bank, app, tmp_path)
     for each in (street.anna, street.bert):
         await each.settle_in(3_000_000_00)
     workers = DyingWorkers(market_dsn, tmp_path)
     try:
-        for _ in range(KILLS):
+        for nth in range(KILLS):
             await street.ask()
-            await street.pass_time(timedelta(hours=draw.choice((0, 1, 2, 4))))
+            # Once a day goes by: what was bought settles.
+            hours = 24 if nth == KILLS // 2 else draw.choice((0, 1, 2, 4))
+            await street.pass_time(timedelta(hours=hours))
             workers.start(draw.randint(*STEPS))
             workers.wait()
             street.carry()
+        assert len(street.handed) > KILLS / 4, "the workers die before they have done anything"
+        await Wiring({}).take_files(bank)
+        await Stepping(bank).advance(timedelta(days=12))
+        await let_mature(street, workers, draw)
     finally:
         workers.close()
-    assert len(street.handed) > KILLS / 4, "the workers die before they have done anything"
-    await Wiring({}).take_files(bank)
-    await Stepping(bank).advance(timedelta(days=12))
+        await take_back(app)
+        await close_bank(door)
     street.carry()
     await must_have_happened_once(bank, street)
     await close_bank(bank)
+
+
+async def let_mature(street, workers, draw):
+    """Let a month go by while workers die: whatever was bought matures."""
+    for _ in range(3):
+        await street.pass_time(timedelta(days=10))
+        workers.start(draw.randint(*STEPS))
+        workers.wait()
+    await Stepping(street.bank).advance(timedelta(hours=1))
+    matured = "SELECT count(*) FROM settlement WHERE side = 'MATURITY'"
+    assert await street.bank.pool.fetchval(matured)
 
 
 async def must_have_happened_once(bank, street):

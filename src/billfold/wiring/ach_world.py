@@ -36,7 +36,8 @@ class AchWorld:
         other = _other_side(bank)
         content = await other.read(file.name)
         content = content or await rails.read_content(bank.pool, file.file_id)
-        made = simulated_ach.answer_to(read_file(content), await _clock(bank))
+        # As of when it is due: who answers once more, after a crash, says the same.
+        made = simulated_ach.answer_to(read_file(content), _minute(at.at))
         if made is not None:
             await self._arrive(bank, f"RETURNS-{file.name}", made)
         await other.put_away(file.name, report=b"{}")
@@ -84,7 +85,10 @@ def _other_side(bank: Bank) -> ExchangeFolders:
 
 async def _clock(bank: Bank) -> datetime:
     """Return the time as the network writes it: minutes of Eastern time, no offset."""
-    now = await bank.now()
+    return _minute(await bank.now())
+
+
+def _minute(now: datetime) -> datetime:
     return now.astimezone(ET).replace(second=0, microsecond=0, tzinfo=None)
 
 

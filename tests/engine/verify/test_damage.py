@@ -71,7 +71,7 @@ CHANGES = {
     "date": "coalesce({c}, date '2025-06-02') + 1",
     "timestamp with time zone": "coalesce({c}, timestamptz '2025-06-03Z') + interval '1 minute'",
     "json": """'{{"changed": true}}'""",
-    "bytea": r"coalesce('\x2a'::bytea || substring({c} FROM 2), '\x2a')",
+    "bytea": r"coalesce(set_byte(nullif({c}, ''), 0, get_byte({c}, 0) # 1), '\x2a')",
 }
 COLUMNS = """
 SELECT column_name, data_type FROM information_schema.columns

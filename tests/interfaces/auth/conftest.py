@@ -3,20 +3,18 @@
 import pytest
 from tests.domain.oauth.people import company, member
 from tests.domain.oauth.programs import program
+from tests.interfaces.apps import lend_auth_app, take_back
 from tests.interfaces.auth.relying import Relying
-from tests.interfaces.partner_client import close_app
 from tests.whole_bank import bank
-
-from billfold.interfaces.auth.app import create_auth_app
 
 __all__ = ["bank"]
 
 
 @pytest.fixture
 async def app(bank):
-    made = create_auth_app(bank)
+    made = await lend_auth_app(bank)
     yield made
-    await close_app(made)
+    await take_back(made)
 
 
 @pytest.fixture

@@ -10,11 +10,11 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 from tests.domain.oauth.people import company, member
 from tests.domain.oauth.programs import KEYS, new_key, program, proof
+from tests.interfaces.apps import lend_auth_app, take_back
 from tests.interfaces.auth.relying import ISSUER, Relying
 from tests.whole_bank import bank
 
 from billfold.domain import oauth
-from billfold.interfaces.auth.app import create_auth_app
 from billfold.kit.clock import wall_now
 
 __all__ = ["bank"]
@@ -28,9 +28,11 @@ async def books(bank):
     client = await program(
         bank.pool, "books", keys=("ES256", "EdDSA"), requires_nonce=False, requires_signature=True
     )
-    made = Relying(bank, create_auth_app(bank), client, anna)
+    app = await lend_auth_app(bank)
+    made = Relying(bank, app, client, anna)
     yield made
     await made.close()
+    await take_back(app)
 
 
 @pytest.fixture

@@ -28,7 +28,7 @@ from billfold.kit.settings import Settings
 if TYPE_CHECKING:
     from litestar.types import ASGIApp, HTTPScope, Receive, Scope, Send
 
-    from billfold.kit.db import Pool
+    from billfold.interfaces.http.clock_face import ClockFace
 
 _TITLE = "Authorization server"
 _DESCRIPTION = (
@@ -44,19 +44,32 @@ _INJECTED = ("desk",)
 _NEVER_COUNTED = "/.well-known/"
 
 
+class Tenant:
+    """The bank behind the server, and what the server keeps of it."""
+
+    bank: Bank
+    desk: Desk
+    clock_face: ClockFace | None
+
+    async def move_out(self) -> None:
+        """Let go of the bank."""
+        if self.clock_face is not None:
+            await self.clock_face.close()
+
+
 class Porch:
     """The ASGI layer before the endpoints: the body is read, and who asks too often waits."""
 
-    def __init__(self, app: ASGIApp, pool: Pool) -> None:
+    def __init__(self, app: ASGIApp, tenant: Tenant) -> None:
         self._app = app
-        self._pool = pool
+        self._tenant = tenant
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request in."""
         arrival = arrival_of(scope)
         pace: list[tuple[bytes, bytes]] = []
         if not arrival.path.startswith(_NEVER_COUNTED):
-            pace = await count_address(self._pool, arrival.client, wall_now())
+            pace = await count_address(self._tenant.bank.pool, arrival.client, wall_now())
         arrival.body = await read_body(cast("HTTPScope", scope), receive)
 
         async def paced(message: Any) -> None:  # noqa: ANN401 - a message of ASGI
@@ -74,26 +87,40 @@ def auth_routes() -> list[HTTPRouteHandler]:
 
 def create_auth_app(bank: Bank) -> Litestar:
     """Return the ASGI application of one worker."""
-    desk, clock_face = Desk(bank), clock_face_of(bank)
+    app = build_auth_app()
+    move_in(app, bank)
+    return app
+
+
+def move_in(app: Litestar, bank: Bank) -> None:
+    """Put a bank behind a server in which there is none, or from which one has moved out."""
+    tenant: Tenant = app.state.tenant
+    tenant.bank, tenant.desk, tenant.clock_face = bank, Desk(bank), clock_face_of(bank)
+    app.asgi_handler = Frame(app.state.inside, bank.settings, tenant.clock_face)
+
+
+def build_auth_app() -> Litestar:
+    """Return the server without a bank: what costs time, and is the same for all."""
+    tenant = Tenant()
 
     def the_desk() -> Desk:
-        return desk
+        return tenant.desk
 
     def on_error(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
-        return _on_error(desk, request, error)
+        return _on_error(tenant.desk, request, error)
 
     with plain_signatures():
         app = Litestar(
             route_handlers=auth_routes(),
-            middleware=[DefineMiddleware(Porch, pool=bank.pool)],
+            middleware=[DefineMiddleware(Porch, tenant=tenant)],
             dependencies={"desk": Provide(the_desk, sync_to_thread=False)},
             exception_handlers={Exception: on_error},
             request_class=ArrivedRequest,
             openapi_config=None,
             logging_config=None,
-            on_shutdown=[clock_face.close] if clock_face else [],
+            on_shutdown=[tenant.move_out],
         )
-    app.asgi_handler = Frame(app.asgi_handler, bank.settings, clock_face)
+    app.state.tenant, app.state.inside = tenant, app.asgi_handler
     return app
 
 

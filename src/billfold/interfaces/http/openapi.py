@@ -161,7 +161,7 @@ def describe(what: Described, *, include_deprecated: bool = False) -> Document:
     if what.webhooks:
         document["webhooks"] = what.webhooks
         document["tags"].append(_WEBHOOKS)
-    return _renamed(_without_loose_schemas(document))
+    return _renamed(_with_closed_requests(_without_loose_schemas(document)))
 
 
 def spelled(path: str) -> str:
@@ -303,14 +303,30 @@ def _exemplify(operation: Document, examples: Mapping[str, Any]) -> None:
 def _without_loose_schemas(document: Document) -> Document:
     """Drop schemas that nothing refers to any more."""
     schemas: Document = document["components"]["schemas"]
-    wanted: set[str] = set()
-    waiting = [document["paths"]]
-    while waiting:
-        for name in set(_references(waiting.pop())) - wanted:
-            wanted.add(name)
-            waiting.append(schemas[name])
+    wanted = _reached_from(document["paths"], schemas)
     document["components"]["schemas"] = {name: schemas[name] for name in sorted(wanted)}
     return document
+
+
+def _with_closed_requests(document: Document) -> Document:
+    """Say of every object in a body that it takes no other field: what has one is refused."""
+    schemas: Document = document["components"]["schemas"]
+    operations = [each for item in document["paths"].values() for each in item.values()]
+    for name in _reached_from([each.get("requestBody") for each in operations], schemas):
+        if schemas[name].get("type") == "object":
+            schemas[name]["additionalProperties"] = False
+    return document
+
+
+def _reached_from(start: object, schemas: Document) -> set[str]:
+    """Return the names of the schemas that something refers to, by way of others too."""
+    reached: set[str] = set()
+    waiting = [start]
+    while waiting:
+        for name in set(_references(waiting.pop())) - reached:
+            reached.add(name)
+            waiting.append(schemas[name])
+    return reached
 
 
 def _renamed(document: Document) -> Document:

@@ -5,12 +5,11 @@ from urllib.parse import parse_qs, quote, urlsplit
 import pytest
 from tests.domain.oauth.people import company
 from tests.domain.oauth.programs import REDIRECT, program
+from tests.interfaces.apps import lend_auth_app, take_back
 from tests.interfaces.auth.pages.browser import found
 from tests.interfaces.auth.relying import AUTHORIZE, ISSUER, PAR, TOKEN, Relying
-from tests.interfaces.partner_client import close_app
 
 from billfold.domain import oauth, people
-from billfold.interfaces.auth.app import create_auth_app
 from billfold.kit.clock import wall_now
 
 
@@ -30,12 +29,12 @@ class Books(Relying):
 async def books(bank, anna, clock):
     """A program that asks Anna."""
     clock.now = wall_now()
-    protocol = create_auth_app(bank)
+    protocol = await lend_auth_app(bank)
     client = await program(bank.pool, "books", requires_nonce=False)
     made = Books(bank, protocol, client, anna)
     yield made
     await made.close()
-    await close_app(protocol)
+    await take_back(protocol)
 
 
 async def token_of(books, page):

@@ -4,14 +4,13 @@ import pyotp
 import pytest
 from tests.domain.oauth.people import Member
 from tests.domain.oauth.programs import program
+from tests.interfaces.apps import lend_auth_app, take_back
 from tests.interfaces.auth.pages.browser import found
 from tests.interfaces.auth.pages.conftest import PASSWORD
 from tests.interfaces.auth.relying import Relying
-from tests.interfaces.partner_client import close_app
 
 from billfold.domain import people
 from billfold.domain.people import links
-from billfold.interfaces.auth.app import create_auth_app
 
 NEW = "lantern-gravel-otter"
 
@@ -61,7 +60,7 @@ async def test_a_forgotten_password_is_set_anew_and_the_old_sessions_end(
 
 async def test_every_token_ends_when_a_password_is_set_anew(bank, anna, browser, letters):
     client = await program(bank.pool, "books", requires_nonce=False)
-    protocol = create_auth_app(bank)
+    protocol = await lend_auth_app(bank)
     books = Relying(bank, protocol, client, Member(anna.user_id, anna.user_id, anna.customer_id))
     tokens, code = await books.tokens(), await books.code()
     await browser.go("/forgot")
@@ -74,7 +73,7 @@ async def test_every_token_ends_when_a_password_is_set_anew(bank, anna, browser,
     assert (await books.refresh(tokens["refresh_token"])).json()["error"] == "invalid_grant"
     assert (await books.exchange(code)).json()["error"] == "invalid_grant"
     await books.close()
-    await close_app(protocol)
+    await take_back(protocol)
 
 
 async def test_a_link_works_once_and_looking_does_not_use_it(anna, browser, new_browser, letters):

@@ -5,12 +5,11 @@ from datetime import timedelta
 import pytest
 from tests.domain.oauth.people import company
 from tests.domain.oauth.programs import KEYS
+from tests.interfaces.apps import lend_auth_app, take_back
 from tests.interfaces.auth.pages.programs import client_of, programs, register
 from tests.interfaces.auth.relying import AUTHORIZE, ISSUER, PAR, Relying, refused
-from tests.interfaces.partner_client import close_app
 
 from billfold.domain import audit, oauth, people
-from billfold.interfaces.auth.app import create_auth_app
 from billfold.interfaces.auth.pages import one_program
 from billfold.kit.clock import wall_now
 from billfold.kit.errors import Refused
@@ -23,12 +22,12 @@ async def registered(anna, browser, bank, clock):
     await anna.sign_in(browser)
     path = await register(anna, browser, profile="documented")
     await browser.follow()
-    protocol = create_auth_app(bank)
+    protocol = await lend_auth_app(bank)
     client = await oauth.find_client(bank.pool, client_of(path))
     made = Relying(bank, protocol, client, anna)
     yield made
     await made.close()
-    await close_app(protocol)
+    await take_back(protocol)
 
 
 def path_of(anna, registered):

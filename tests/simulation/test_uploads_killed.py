@@ -1,0 +1,79 @@
+"""The server dies at many steps of an upload: half of it is never to be seen, and it can be sent
+again.
+"""
+
+import asyncio
+from itertools import count
+
+import pytest
+from tests.interfaces.apps import lend_partner_app, take_back
+from tests.interfaces.partner_client import PartnerClient, new_partner
+from tests.simulation.dying_doors import FILE, DyingDoors, open_door, send
+from tests.small_rails import Customer
+from tests.whole_bank import close_bank
+
+from billfold.domain.documents import get_document
+from billfold.engine.verify import verify_bank
+from billfold.flows.enrol import EnrolCustomer
+from billfold.kit import ids
+
+PROOF = "WIRE_COUNTERPARTY_VERIFICATION"
+
+
+@pytest.fixture
+async def anna(market_dsn, tmp_path):
+    """A customer, and the calls of the partner she belongs to."""
+    bank = await open_door(market_dsn, tmp_path)
+    partner = await new_partner(bank)
+    customer = Customer(bank, "Anna")
+    await customer.do(
+        EnrolCustomer, partner_id=partner.partner_id, role="customer", type="BUSINESS",
+        name="Anna", profile={},
+    )  # fmt: skip
+    app = lend_partner_app(bank)
+    client = PartnerClient(app, partner)
+    yield customer, client
+    await client.close()
+    await take_back(app)
+    await close_bank(bank)
+
+
+async def test_half_an_upload_is_never_seen_when_the_server_dies_on_the_way(
+    anna, market_dsn, tmp_path
+):
+    customer, client = anna
+    bank = customer.bank
+    path = f"/api/v1/customers/{customer.id}/documents/{PROOF}/file/"
+    doors = DyingDoors(market_dsn, tmp_path, client.partner, path)
+    made: set[str] = set()
+    try:
+        for steps in count(1, 2):
+            key = ids.new()
+            answered = await asyncio.to_thread(doors.upload, steps, key)
+            seen = await whole_documents(bank, customer.id)
+            assert len(seen - made) <= 1
+            # Ten seconds later, when nobody is waited for any more.
+            await bank.pool.execute("UPDATE request_key SET lease_until = claimed_at")
+            again = await send(client, path, key, lambda: None)
+            assert again.status_code == 201, again.text
+            made.add(again.json()["document_id"])
+            assert await whole_documents(bank, customer.id) == made >= seen
+            if answered:
+                break
+    finally:
+        doors.close()
+    assert steps > 8, "the doors die before they have done anything"
+    async with bank.pool.acquire() as conn:
+        report = await verify_bank(conn, market=bank.market, vault=bank.vault)
+    assert report.is_clean, report.findings
+
+
+async def whole_documents(bank, customer_id):
+    """Return the ids of all documents; the file of each is there as it was sent."""
+    found = set()
+    for row in await bank.pool.fetch("SELECT document_id FROM document"):
+        document = await get_document(bank.pool, row["document_id"], customer_id)
+        assert document.file is not None
+        assert await bank.files.fetch(document.file) == FILE
+        found.add(str(row["document_id"]))
+    return found
