@@ -9,6 +9,7 @@ import typer
 
 from billfold.interfaces.cli.ground import CannotGoOn, ground_of
 from billfold.interfaces.cli.shown import console, done, example, say
+from billfold.kit.logs import configure_logs
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -22,6 +23,7 @@ def up(ctx: typer.Context) -> None:
     """Apply what is pending, and found the bank if there is none yet."""
     ground = ground_of(ctx)
     settings = ground.settings()
+    configure_logs("ERROR")  # a command says itself what came of it
     with ground.database(settings, say) as database:
 
         async def run() -> list[str]:

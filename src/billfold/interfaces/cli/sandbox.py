@@ -35,6 +35,7 @@ from billfold.interfaces.cli.story import Ending, Story
 from billfold.interfaces.cli.story_client import PartnerClient
 from billfold.interfaces.cli.supervision import Supervisor
 from billfold.kit.clock import monotonic, wall_now
+from billfold.kit.logs import configure_logs
 
 if TYPE_CHECKING:
     from billfold.kit.settings import Settings
@@ -97,6 +98,7 @@ def sandbox(
 async def _run(
     ground: Ground, settings: Settings, database: Database, wish: _Wish, step: _Steps
 ) -> None:
+    configure_logs("ERROR")  # its parts have logs of their own
     stop = stop_on_signals()
     step("Migrating the database")
     await ground.migrate_up(database.dsn, step)
