@@ -3,14 +3,20 @@
 import os
 import sys
 
+_INTERRUPTED = 130
+"""What a shell calls the end by Ctrl-C: 128 and the number of the signal."""
+
 
 def main() -> None:
     """Run the command line. It is imported here so that importing this module costs nothing."""
-    from billfold.bench.app import bench  # noqa: PLC0415
-    from billfold.interfaces.cli.app import run  # noqa: PLC0415
-    from billfold.wiring import Wiring  # noqa: PLC0415
+    try:
+        from billfold.bench.app import bench  # noqa: PLC0415
+        from billfold.interfaces.cli.app import run  # noqa: PLC0415
+        from billfold.wiring import Wiring  # noqa: PLC0415
 
-    sys.exit(run(Wiring(os.environ), bench))
+        sys.exit(run(Wiring(os.environ), bench))
+    except KeyboardInterrupt:  # while it was still being imported
+        sys.exit(_INTERRUPTED)
 
 
 if __name__ == "__main__":

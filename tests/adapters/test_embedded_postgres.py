@@ -12,6 +12,7 @@ import pytest
 
 from billfold.adapters import embedded_postgres
 from billfold.adapters.embedded_postgres import THROWAWAY_SETTINGS, EmbeddedPostgresError
+from billfold.adapters.postgres_programs import Owner
 
 _started: list[embedded_postgres.Server] = []
 
@@ -203,3 +204,17 @@ async def test_create_database_answers_the_same_when_it_exists(state_dir):
     with pytest.raises(ValueError, match="not a database name"):
         await server.create_database('one"; DROP DATABASE one; --')
     embedded_postgres.stop(server)
+
+
+def test_no_server_stays_when_its_start_is_interrupted(state_dir, monkeypatch):
+    run = Owner.run
+
+    def interrupted(owner, program, *words):
+        run(owner, program, *words)
+        if words[0] == "start":
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Owner, "run", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        start(state_dir)
+    assert not (state_dir / "postgres" / "postmaster.pid").exists()

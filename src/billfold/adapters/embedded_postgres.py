@@ -119,12 +119,14 @@ def start(
 
     The first start creates the cluster (about a second). After a crash of the server, or of the
     machine, the start recovers. `settings` (postgresql.conf names) are laid over DEFAULT_SETTINGS
-    and take effect when the server starts, not when attaching. Blocks: call it in a thread from
-    async code. Raises EmbeddedPostgresError.
+    and take effect when the server starts only. Blocks. Raises EmbeddedPostgresError.
     """
     report = progress or _say_nothing
     state_dir = state_dir.expanduser().resolve()
-    state_dir.mkdir(mode=0o755, parents=True, exist_ok=True)
+    try:
+        state_dir.mkdir(mode=0o755, parents=True, exist_ok=True)
+    except OSError as error:
+        raise EmbeddedPostgresError(f"{state_dir} cannot be made: {error.strerror}") from error
     if not os.access(state_dir, os.W_OK):
         raise EmbeddedPostgresError(f"{state_dir} is not writable; choose another state dir")
     data_dir = state_dir / "postgres"
@@ -141,8 +143,8 @@ def start(
                 postmaster = _launch(data_dir, owner, wanted, report)
             else:
                 report("Attached to the running PostgreSQL")
-        except BaseException:
-            hold.release()
+        except BaseException:  # Ctrl-C too, which must not leave a server behind
+            _let_go(data_dir, hold)
             raise
     return Server(data_dir, postmaster.socket_dir, postmaster.pid, hold)
 
@@ -157,16 +159,23 @@ def stop(server: Server) -> bool:
     if not server.hold.is_held or not state_dir.exists():
         return False
     with _alone(state_dir):
-        try:
-            if not server.hold.is_last():
-                return False
-            if _find_postmaster(server.data_dir):
-                _shut_down(server.data_dir)
-            if server.socket_dir != server.data_dir:
-                with suppress(OSError):  # a later start makes it again
-                    server.socket_dir.rmdir()
-        finally:
-            server.hold.release()
+        if not _let_go(server.data_dir, server.hold):
+            return False
+        if server.socket_dir != server.data_dir:
+            with suppress(OSError):  # a later start makes it again
+                server.socket_dir.rmdir()
+    return True
+
+
+def _let_go(data_dir: Path, hold: "_Hold") -> bool:
+    """Give the hold up; stop the server unless others use it; tell whether none do."""
+    try:
+        if not hold.is_last():
+            return False
+        if _find_postmaster(data_dir):
+            _shut_down(data_dir)
+    finally:
+        hold.release()
     return True
 
 

@@ -96,11 +96,15 @@ class Settings:
         str | None, Setting(kinds.HTTPS_ORIGIN, "The public address of the Customer API.")
     ] = None
     rate_limit_per_minute: Annotated[
-        int, Setting(kinds.whole(1, 1_000_000), "Requests a partner's token may send.")
+        int,
+        Setting(
+            kinds.whole(1, 1_000_000),
+            "Requests each token of a new partner may send; `billfold partner limit` changes it.",
+        ),
     ] = 300
     money_rate_limit_per_minute: Annotated[
         int,
-        Setting(kinds.whole(1, 1_000_000), "Requests that move money a partner's token may send."),
+        Setting(kinds.whole(1, 1_000_000), "Those of them that may move money; likewise."),
     ] = 60
     aum_fee_bps: Annotated[
         int,

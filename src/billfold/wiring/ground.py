@@ -64,7 +64,11 @@ class EmbeddedDatabase:
     def __init__(self, state_dir: Path, report: Report) -> None:
         self._state_dir = state_dir
         self._server = embedded_postgres.start(state_dir, progress=report)
-        self.dsn = asyncio.run(self._server.create_database(DATABASE))
+        try:
+            self.dsn = asyncio.run(self._server.create_database(DATABASE))
+        except BaseException:  # Ctrl-C too, which must not leave a server behind
+            self.close()
+            raise
 
     def revive(self) -> None:
         """Start the server again when it is gone; what was committed is there."""
@@ -127,7 +131,7 @@ class Wiring:
         except EmbeddedPostgresError as error:
             raise CannotGoOn(
                 f"The embedded database does not start: {error}",
-                f"Look into {settings.state_dir / 'postgres'}, or set BILLFOLD_DATABASE_URL.",
+                f"Look into {settings.state_dir}, or set BILLFOLD_STATE_DIR to another folder.",
             ) from error
         try:
             yield embedded

@@ -1,11 +1,13 @@
 """The command line: every command teaches, every failure says what to do next."""
 
 import os
+from socket import socket
 
 import pytest
 import typer
 from typer.testing import CliRunner
 
+from billfold.__main__ import main
 from billfold.bench.app import bench
 from billfold.interfaces.cli.app import build_app, run
 from billfold.wiring import Wiring
@@ -41,7 +43,7 @@ def test_every_command_of_the_house_is_there():
         "show", "set", "advance", "next", "freeze", "resume",
     }  # fmt: skip
     assert {words[1] for words in ALL if words[0] == "partner" and len(words) > 1} == {
-        "create", "add-user", "add-key", "rotate-secret", "enable", "disable", "list",
+        "create", "add-user", "add-key", "rotate-secret", "enable", "disable", "limit", "list",
     }  # fmt: skip
 
 
@@ -80,3 +82,27 @@ def test_a_database_that_does_not_answer_ends_with_what_to_do(capsys, tmp_path):
     said = " ".join(capsys.readouterr().err.split())
     assert "does not answer" in said
     assert "BILLFOLD_DATABASE_URL" in said
+
+
+def test_a_state_directory_that_cannot_be_made_ends_with_what_to_do(capsys, tmp_path):
+    (tmp_path / "file").touch()
+    environment = {"BILLFOLD_STATE_DIR": str(tmp_path / "file" / "state")}
+    with socket() as first, socket() as second:
+        first.bind(("127.0.0.1", 0))
+        second.bind(("127.0.0.1", 0))
+        ports = [str(each.getsockname()[1]) for each in (first, second)]
+    for words in (["clock", "show"], ["sandbox", "--port", ports[0], "--http-port", ports[1]]):
+        assert run(Wiring(environment), arguments=words) == 1
+        said = " ".join(capsys.readouterr().err.split())
+        assert "Not a directory" in said
+        assert "BILLFOLD_STATE_DIR" in said
+
+
+def test_nobody_sees_a_traceback_when_a_command_is_interrupted(monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("billfold.interfaces.cli.app.run", interrupted)
+    with pytest.raises(SystemExit) as end:
+        main()
+    assert end.value.code == 130

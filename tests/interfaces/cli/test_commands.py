@@ -10,8 +10,10 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
+from billfold.domain import identity
 from billfold.engine.founding import partner_places
 from billfold.interfaces.cli.app import run
+from billfold.interfaces.partner_api import ach, customers, wires
 from billfold.wiring import Wiring
 
 SEED = "a seed of the command line"
@@ -126,14 +128,37 @@ def test_credentials_are_added_and_changed(founded, tmp_path):
     assert status == 0
     assert "kid = " in said
     assert founded("partner", "add-key", "nobody", str(pem))[0] == 1
+    pem.write_bytes(b"\xff\xfe")
+    assert "is not a text" in founded("partner", "add-key", "anna", str(pem))[1]
     assert "new signing secret" in founded("partner", "rotate-secret", "acme")[1]
-    assert founded("partner", "enable", "acme", "customer-close")[0] == 0
-    assert "customer-close" in founded("partner", "list")[1]
-    assert founded("partner", "disable", "acme", "customer-close")[0] == 0
-    assert "customer-close" not in founded("partner", "list")[1]
-    status, said = founded("partner", "enable", "nobody", "customer-close")
+    assert founded("partner", "enable", "acme", "customer_closure")[0] == 0
+    assert "customer_closure" in founded("partner", "list")[1]
+    assert founded("partner", "disable", "acme", "customer_closure")[0] == 0
+    assert "customer_closure" not in founded("partner", "list")[1]
+    assert "ccd is on" in founded("partner", "enable", "acme", "ccd")[1]
+    assert "unverified_wires is on" in founded("partner", "enable", "acme", "unverified-wires")[1]
+    status, said = founded("partner", "enable", "acme", "customer-close")
+    assert status == 1
+    assert "customer_closure" in said
+    status, said = founded("partner", "enable", "nobody", "customer_closure")
     assert status == 1
     assert "billfold partner list" in said
+
+
+def test_every_feature_that_a_door_asks_for_can_be_switched_on():
+    asked = {ach.CCD, customers.CLOSURE_FEATURE, wires.FEATURE, wires.UNVERIFIED}
+    assert asked == identity.FEATURES
+
+
+def test_a_partners_limits_are_changed_one_by_one(founded):
+    founded("partner", "create", "acme")
+    said = founded("partner", "limit", "acme", "--requests", "1200")[1]
+    assert "1200 requests a minute, of which 60" in said
+    said = founded("partner", "limit", "acme", "--of-which-money", "7")[1]
+    assert "1200 requests a minute, of which 7" in said
+    assert "1200 │ 7" in founded("partner", "list")[1]
+    assert founded("partner", "limit", "acme")[0] == 1
+    assert founded("partner", "limit", "nobody", "--requests", "5")[0] == 1
 
 
 def test_a_pocket_is_frozen_and_opened_by_the_operator(founded, database_dsn):

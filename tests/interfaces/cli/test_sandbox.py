@@ -301,6 +301,15 @@ def test_a_second_sandbox_says_that_the_port_is_taken(sandbox):
     assert f"Port {sandbox.port}" in done.stderr
 
 
+def test_a_second_sandbox_in_one_folder_or_with_one_port_for_both_is_refused(sandbox):
+    one, two = free_ports(2)
+    for http_port, told in ((two, "A sandbox runs in"), (one, "--http-port")):
+        with sandbox.run("sandbox", "--port", one, "--http-port", http_port) as second:
+            assert second.wait(START_SECONDS) == 1
+            assert told in second.stderr.read()
+    assert sandbox.home().base_url.endswith(f":{sandbox.port}")
+
+
 def test_what_is_triggered_is_listened_to_and_forwarded_with_a_signature(sandbox):
     got: list[object] = []
 

@@ -57,6 +57,22 @@ async def test_errors_are_named_by_status(document):
     assert set(responses) == {"201", "400", "401", "409", "413", "415", "422", "429", "500", "503"}
 
 
+async def test_bodies_take_no_other_fields_and_answers_may_get_more(document):
+    schemas = document["components"]["schemas"]
+    assert schemas["Thing"]["additionalProperties"] is False
+    assert schemas["Size"]["additionalProperties"] is False
+    assert "additionalProperties" not in schemas["Problem"]
+
+
+async def test_an_answer_without_a_body_has_no_content(document):
+    assert all("content" not in answer or answer["content"]
+               for path in document["paths"].values() for operation in path.values()
+               for answer in operation["responses"].values())  # fmt: skip
+    thing = document["paths"]["/api/v1/sandbox/thing/"]["post"]["responses"]
+    assert "content" not in thing["202"]
+    assert "ambiguous-signature" in thing["400"]["x-problems"]
+
+
 async def test_deprecated_operations_are_only_in_the_whole_document(app, document):
     assert "/api/v1/old-things/" not in document["paths"]
     whole = partner_openapi(app, include_deprecated=True)

@@ -20,6 +20,7 @@ def test_every_kind_has_a_schema_that_its_example_fits(kinds, customer):
         assert set(schema["required"]) == set(example) == set(schema["properties"])
         assert example["event_type"] == kind == schema["properties"]["event_type"]["const"]
         assert ("customer_id" in example) is customer
+        assert schema["properties"]["timestamp"] == {"type": "string", "format": "date-time"}
         payload = schema["properties"]["payload"]
         assert set(payload["required"]) <= set(example["payload"]) <= set(payload["properties"])
     assert set(KINDS) == {*PARTNER_KINDS, *CUSTOMER_KINDS}

@@ -9,10 +9,12 @@ from tests.interfaces.inbound.test_ach_files import Room, account_of, entry, fil
 
 from billfold.adapters.nacha_files import write_file
 from billfold.domain import rails
+from billfold.flows import FLOWS
+from billfold.flows.receive_ach import ReceiveAch
 from billfold.interfaces.inbound import ach_booking
 from billfold.interfaces.inbound.waiting import said
 from billfold.kit.clock import wall_now
-from billfold.kit.errors import Broken
+from billfold.kit.errors import Broken, NotFound
 
 ODD = 6_66
 _BREAK = f"ALTER TABLE ach_entry ADD CONSTRAINT odd CHECK (amount <> {ODD}) NOT VALID"
@@ -94,6 +96,30 @@ async def test_a_file_waits_as_a_whole_when_more_lines_fail_than_can_be_their_ow
     await owner.execute(_MEND)
     assert await try_now(room) == 1
     assert room.report("odd.ach")["taken"] == 3
+    await room.prove()
+
+
+async def test_a_line_that_was_refused_is_asked_for_anew_and_booked_once(
+    bank, new_holder, room, monkeypatch
+):
+    account = await account_of(bank, await new_holder())
+    book = FLOWS[ReceiveAch]
+
+    def refuse(books, cmd, ctx):
+        if cmd.entry.amount == ODD:
+            raise NotFound("There is no bill under this CUSIP.")
+        return book(books, cmd, ctx)
+
+    with monkeypatch.context() as broken:
+        broken.setitem(FLOWS, ReceiveAch, refuse)
+        await room.put("odd.ach", file_of(entry(1, account, amount=ODD), entry(2, account)))
+        await try_now(room)
+        _, trouble = await waiting(bank)
+        assert [(each.line, each.refused) for each in trouble.stuck] == [(3, 2)]
+        assert trouble.words() == "line 3: There is no bill under this CUSIP."
+    assert await try_now(room) == 1
+    assert room.report("odd.ach")["taken"] == 2
+    assert await room.booked() == (2, 0)
     await room.prove()
 
 

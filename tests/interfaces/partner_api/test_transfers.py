@@ -66,16 +66,16 @@ async def test_a_partner_funds_a_customer_and_takes_money_back(desk):
     assert await desk.value(pocket) == 0
 
 
-async def test_the_older_spelling_of_the_amount_is_taken_too(desk):
+async def test_the_older_spelling_of_the_amount_and_the_usual_type_are_taken(desk):
     pocket = await desk.funded(10_000_00)
     other = await desk.pocket(pocket.customer)
     body = {
         "type": "INTERNAL_REALLOCATION", "from_account": account(pocket),
         "to_account": account(other), "amount_usdc": 4_000_00,
     }  # fmt: skip
-    made = await desk.post(PATH, body)
-    assert made["transfer"]["amount"]["value"] == 4_000_00
-    assert "amount_usdc" not in made["transfer"]
+    told = (await desk.post(PATH, body))["transfer"]
+    assert (told["amount"]["value"], told["transfer_type"]) == (4_000_00, "BANK_TRANSFER")
+    assert "amount_usdc" not in told
 
 
 async def test_bills_move_as_they_are_when_that_is_asked_for(desk):

@@ -15,6 +15,8 @@ from billfold.kit.errors import NotFound
 from billfold.kit.ids import group_of, member_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from asyncpg import Record
 
     from billfold.kit.db import Connection, Pool
@@ -28,14 +30,17 @@ _COLUMNS = (
     "amount, swept, title, description, booked_at, settles_at, details, remittance"
 )
 # A payment by ACH that waits settles when it goes: a review may take days, a window be missed.
-_SETTLES_AT = """
-CASE WHEN a.type = 'ACH' AND a.direction = 'DEBIT' THEN coalesce((
-     SELECT CASE WHEN e.file_id IS NULL AND e.status IN ('PENDING', 'APPROVED')
-                 THEN greatest(e.settled_at, timestamptz '2999-12-31') ELSE e.settled_at END
-       FROM ach_entry e
+_GOES_AT = """CASE WHEN e.file_id IS NULL AND e.status IN ('PENDING', 'APPROVED')
+          THEN greatest(e.settled_at, timestamptz '2999-12-31') ELSE e.settled_at END"""
+_SETTLES_AT = f"""(CASE WHEN a.type = 'ACH' AND a.direction = 'DEBIT' THEN coalesce((
+     SELECT {_GOES_AT} FROM ach_entry e
       WHERE e.customer_id = a.customer_id AND e.ach_id = (a.details ->> 'ach_id')::uuid
         AND e.journal_no = a.journal_no AND e.way = 'ORIGINATION'), a.settles_at)
-     ELSE a.settles_at END"""
+     ELSE a.settles_at END)"""  # noqa: S608 - our columns
+_ENTRIES = f"""
+SELECT e.customer_id, e.journal_no, {_GOES_AT} FROM ach_entry e
+ WHERE e.customer_id = ANY($1::uuid[]) AND e.ach_id = ANY($2::uuid[]) AND e.way = 'ORIGINATION'
+"""  # noqa: S608
 _FILTER = """
    AND ((({type}::text[] IS NULL OR a.type = ANY({type}) OR a.type || ':'
         || coalesce(a.details ->> 'fee_type', a.details ->> 'credit_type', '') = ANY({type}))
@@ -101,6 +106,11 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     cards: list[str] | None = None
     sweeps: bool = False
 
+    @property
+    def is_of_settled(self) -> bool:
+        """Whether it is asked when activity settled."""
+        return self.settled_from is not None or self.settled_to is not None
+
     def arguments(self) -> tuple[object, ...]:
         """In the order of `_FILTER`."""
         return (
@@ -116,12 +126,10 @@ def _filter(first: int) -> str:
         "now", "transfers", "wires", "portals", "cards", "sweeps",
     )  # fmt: skip
     places = {name: f"${first + place}" for place, name in enumerate(names)}
-    return _FILTER.format(**places, settles_at=f"({_SETTLES_AT})")
+    return _FILTER.format(**places, settles_at="{settles_at}")
 
 
-_PREFIXED = ", ".join(
-    _SETTLES_AT if name == "settles_at" else f"a.{name}" for name in _COLUMNS.split(", ")
-)
+_PREFIXED = ", ".join(f"a.{name}" for name in _COLUMNS.split(", "))
 _POCKET = f"""
 SELECT {_PREFIXED} FROM activity a
  WHERE a.customer_id = $1 AND a.pocket_id = $2
@@ -152,13 +160,18 @@ SELECT {_PREFIXED} FROM activity a
 """  # noqa: S608 - our columns
 
 
-def _both(sql: str) -> tuple[str, str]:
-    return sql.format(than="<", way="DESC"), sql.format(than=">", way="ASC")
+def _statements(sql: str) -> dict[tuple[bool, bool], str]:
+    """By whether it goes down, and whether it is asked when activity settled, which costs more."""
+    ways = {True: ("<", "DESC"), False: (">", "ASC")}
+    instants = {True: _SETTLES_AT, False: "a.settles_at"}
+    return {
+        (down, settled): sql.format(than=than, way=way, settles_at=instant)
+        for down, (than, way) in ways.items()
+        for settled, instant in instants.items()
+    }
 
 
-_POCKET_DOWN, _POCKET_UP = _both(_POCKET)
-_CUSTOMER_DOWN, _CUSTOMER_UP = _both(_CUSTOMER)
-_PARTNER_DOWN, _PARTNER_UP = _both(_PARTNER)
+_OF_POCKET, _OF_CUSTOMER, _OF_PARTNER = map(_statements, (_POCKET, _CUSTOMER, _PARTNER))
 
 
 async def list_of_pocket(
@@ -173,11 +186,11 @@ async def list_of_pocket(
 ) -> list[ActivityRow]:
     """One pocket's activity on from (journal_no, leg_no)."""
     journal_no, leg_no = after or (None, None)
-    sql = _POCKET_DOWN if descending else _POCKET_UP
+    sql = _OF_POCKET[descending, wanted.is_of_settled]
     rows = await conn.fetch(
         sql, customer_id, pocket_id, journal_no, leg_no, limit, *wanted.arguments()
     )
-    return [_row(row) for row in rows]
+    return await _as_they_go(conn, rows)
 
 
 async def list_of_customer(
@@ -195,11 +208,11 @@ async def list_of_customer(
     A pocket named twice would give its rows twice.
     """
     journal_no, leg_no = after or (None, None)
-    sql = _CUSTOMER_DOWN if descending else _CUSTOMER_UP
+    sql = _OF_CUSTOMER[descending, wanted.is_of_settled]
     rows = await conn.fetch(
         sql, customer_id, pocket_ids, journal_no, leg_no, limit, *wanted.arguments()
     )
-    return [_row(row) for row in rows]
+    return await _as_they_go(conn, rows)
 
 
 async def list_of_partner(
@@ -214,11 +227,11 @@ async def list_of_partner(
 ) -> list[ActivityRow]:
     """The activity of all customers of a partner on from (booked_at, activity_id)."""
     booked_at, activity_id = after or (None, None)
-    sql = _PARTNER_DOWN if descending else _PARTNER_UP
+    sql = _OF_PARTNER[descending, wanted.is_of_settled]
     rows = await conn.fetch(
         sql, partner_id, pocket_ids, booked_at, activity_id, limit, *wanted.arguments()
     )
-    return [_row(row) for row in rows]
+    return await _as_they_go(conn, rows)
 
 
 async def find_activity(
@@ -236,7 +249,8 @@ async def find_activity(
     row = await conn.fetchrow(_ONE, customer_id, pocket_id, first, last, sweep)
     if row is None:
         raise NotFound("There is no such transaction.")
-    return swept(_row(row)) if sweep else _row(row)
+    (found,) = await _as_they_go(conn, [row])
+    return swept(found) if sweep else found
 
 
 _TO_BROKERAGE = '{"sweep_direction":"TO_BROKERAGE"}'
@@ -267,5 +281,22 @@ def swept(row: ActivityRow) -> ActivityRow:
     )
 
 
-def _row(row: Record) -> ActivityRow:
-    return ActivityRow(*row)
+class _OfEntry(msgspec.Struct):
+    ach_id: UUID | None = None
+
+
+async def _as_they_go(conn: Connection | Pool, rows: Sequence[Record]) -> list[ActivityRow]:
+    """Return activity as it is read: payments by ACH settle when their entries do."""
+    found = [ActivityRow(*row) for row in rows]
+    paid = [row for row in found if row.type == "ACH" and row.direction == "DEBIT"]
+    if not paid:
+        return found
+    named = [msgspec.json.decode(row.details, type=_OfEntry).ach_id for row in paid]
+    customers = list({row.customer_id for row in paid})
+    entries = await conn.fetch(_ENTRIES, customers, [each for each in named if each is not None])
+    instants = {(row[0], row[1], "ACH", "DEBIT"): row[2] for row in entries}
+    return [
+        row if instant is None else msgspec.structs.replace(row, settles_at=instant)
+        for row in found
+        for instant in [instants.get((row.customer_id, row.journal_no, row.type, row.direction))]
+    ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 from uuid import UUID
 
 import msgspec
@@ -20,7 +20,7 @@ class Envelope(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     event_id: UUID
     event_type: str
-    timestamp: datetime
+    timestamp: Annotated[datetime, msgspec.Meta(tz=True)]
     sequence: int | None
     previous_sequence: int | None
     api_version: str

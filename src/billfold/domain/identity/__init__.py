@@ -12,6 +12,7 @@ from billfold.domain.identity.reads import (
     list_partners,
 )
 from billfold.domain.identity.rules import (
+    FEATURES,
     LOCK_LASTS,
     OVERLAP,
     TOKEN_LASTS,
@@ -32,12 +33,14 @@ from billfold.domain.identity.writes import (
     record_stranger,
     revoke_key,
     rotate_secret,
+    set_limits,
     set_password,
     stranger_locked_for,
     use_assertion,
 )
 
 __all__ = [
+    "FEATURES",
     "LOCK_LASTS",
     "OVERLAP",
     "TOKEN_LASTS",
@@ -65,6 +68,7 @@ __all__ = [
     "record_stranger",
     "revoke_key",
     "rotate_secret",
+    "set_limits",
     "set_password",
     "stranger_locked_for",
     "use_assertion",

@@ -16,6 +16,8 @@ LOCK_LASTS = timedelta(minutes=15)
 PASSWORD_CHARS_MIN = 12
 PASSWORD_CHARS_MAX = 128
 USERNAME_CHARS_MAX = 128
+FEATURES = frozenset({"ccd", "customer_closure", "unverified_wires", "wires"})
+"""What a partner may be given beyond what all have."""
 ALGORITHMS = ("ES256", "EdDSA", "PS256", "RS256")
 _SLUG = re.compile(r"[a-z]([a-z0-9-]{0,61}[a-z0-9])?")
 _TAKEN_SLUGS = frozenset({"auth", "api", "www", "docs", "console", "localhost"})

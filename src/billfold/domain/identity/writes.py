@@ -190,6 +190,17 @@ async def disable_feature(conn: Connection | Pool, partner_id: UUID, feature: st
     await _set_features(conn, partner_id, "array_remove(features, $2::text)", feature)
 
 
+async def set_limits(
+    conn: Connection | Pool, partner_id: UUID, *, rate_per_minute: int, money_per_minute: int
+) -> None:
+    """Say how many requests a minute, and of which that move money, each token may send."""
+    await conn.execute(
+        "UPDATE partner SET rate_per_minute = $2, money_per_minute = $3, version = version + 1 "
+        "WHERE partner_id = $1",
+        partner_id, rate_per_minute, money_per_minute,
+    )  # fmt: skip
+
+
 async def issue_token(
     conn: Connection | Pool, *, partner_id: UUID, user_id: UUID, now: datetime
 ) -> tuple[str, datetime]:

@@ -40,11 +40,15 @@ UPDATE rail_file
 
 
 class Stuck(msgspec.Struct, frozen=True):
-    """A line of a file that cannot be booked, and why."""
+    """A line of a file that cannot be booked, and why.
+
+    `refused` is how often a rule said no: that is remembered under the key it came under.
+    """
 
     line: int
     trace: str
     error: str
+    refused: int = 0
 
 
 class Trouble(msgspec.Struct, frozen=True, kw_only=True):

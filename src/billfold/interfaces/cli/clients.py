@@ -10,7 +10,7 @@ import typer
 
 from billfold.domain import oauth
 from billfold.interfaces.cli.ground import ground_of
-from billfold.interfaces.cli.opened import with_bank, with_database
+from billfold.interfaces.cli.opened import text_of, with_bank, with_database
 from billfold.interfaces.cli.recorded import record_program
 from billfold.interfaces.cli.shown import console, done, example, pairs, table
 from billfold.kit.clock import wall_now
@@ -84,7 +84,7 @@ def create(
     )
 
     async def work(bank: Bank) -> tuple[Client, list[ClientKey]]:
-        return await _registered(bank, new, client_id, [path.read_text() for path in key])
+        return await _registered(bank, new, client_id, [text_of(path) for path in key])
 
     ground = ground_of(ctx)
     made, keys = with_bank(ground, work)
@@ -129,7 +129,7 @@ def rotate(ctx: typer.Context, client_id: ClientId, pem: KeyFile) -> None:
 
     async def work(bank: Bank) -> ClientKey:
         async with bank.pool.acquire() as conn, conn.transaction():
-            key = await oauth.rotate_client_key(conn, client_id, pem.read_text(), now=wall_now())
+            key = await oauth.rotate_client_key(conn, client_id, text_of(pem), now=wall_now())
             client = await oauth.find_client(conn, client_id)
             details = {"key_id": key.key_id}
             await record_program(bank, conn, client, "service_user.key_rotated", **details)

@@ -18,7 +18,7 @@ from billfold.domain.tbills import parse_auctions, parse_daily_rates
 from billfold.domain.tbills.writes import import_auctions, import_rates
 from billfold.engine.market_watch import GRACE_SECONDS, LOOK_SECONDS
 from billfold.interfaces.cli.ground import CannotGoOn, ground_of
-from billfold.interfaces.cli.opened import with_database
+from billfold.interfaces.cli.opened import text_of, with_database
 from billfold.interfaces.cli.shown import console, done, example, say, table
 
 if TYPE_CHECKING:
@@ -65,11 +65,11 @@ def import_files(
         added = 0
         async with conn.transaction():
             if auctions is not None:
-                rows = await import_auctions(conn, parse_auctions(auctions.read_text()))
+                rows = await import_auctions(conn, parse_auctions(text_of(auctions)))
                 done(f"Auctions: {rows.added} new, {rows.known} known already.")
                 added += rows.added
             if rates is not None:
-                days = await import_rates(conn, parse_daily_rates(rates.read_text()))
+                days = await import_rates(conn, parse_daily_rates(text_of(rates)))
                 done(f"Days of rates: {days.added} new, {days.known} known already.")
                 added += days.added
         return added

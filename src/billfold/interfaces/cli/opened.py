@@ -1,12 +1,13 @@
-"""A bank or a database lent to one command and given back at its end."""
+"""A bank, a database or a file lent to one command and given back at its end."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from billfold.interfaces.cli.ground import Ground
+from billfold.interfaces.cli.ground import CannotGoOn, Ground
 from billfold.kit.db import create_pool
 from billfold.kit.logs import configure_logs
 
@@ -15,6 +16,18 @@ if TYPE_CHECKING:
     from billfold.kit.db import Connection
 
 Result = TypeVar("Result")
+
+
+def text_of(path: Path) -> str:
+    """Return the text of a file that a person named. Raises CannotGoOn."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise CannotGoOn(
+            f"{path} cannot be read: {error.strerror}.", "Name another file."
+        ) from None
+    except UnicodeDecodeError:
+        raise CannotGoOn(f"{path} is not a text.", "Name another file.") from None
 
 
 def with_bank(ground: Ground, work: Callable[[Bank], Awaitable[Result]]) -> Result:

@@ -12,7 +12,7 @@ import typer
 from billfold.domain import identity
 from billfold.engine.founding import PartnerPlaces, enrol_partner, partner_places
 from billfold.interfaces.cli.ground import CannotGoOn, Ground, ground_of
-from billfold.interfaces.cli.opened import with_bank, with_database
+from billfold.interfaces.cli.opened import text_of, with_bank, with_database
 from billfold.interfaces.cli.shown import console, done, example, pairs, say, table
 from billfold.kit.clock import wall_now
 
@@ -28,6 +28,8 @@ app = typer.Typer(
 )
 
 PASSWORD_BYTES = 24
+Feature = Annotated[str, typer.Argument(help=f"One of {', '.join(sorted(identity.FEATURES))}.")]
+Limit = Annotated[int | None, typer.Option(min=1, max=1_000_000)]
 Slug = Annotated[str, typer.Argument(help="The first label of the partner's host name.")]
 _ONCE = "[yellow]Write it down: it is shown this once.[/]"
 
@@ -105,7 +107,7 @@ def add_key(
         if user is None:
             raise CannotGoOn(f"There is no user {username!r}.", "See `billfold partner add-user`.")
         return await identity.add_key(
-            conn, user.user_id, algorithm=algorithm, public_pem=pem.read_text(), now=wall_now()
+            conn, user.user_id, algorithm=algorithm, public_pem=text_of(pem), now=wall_now()
         )
 
     key_id = with_database(ground_of(ctx), work)
@@ -128,16 +130,36 @@ def rotate_secret(ctx: typer.Context, slug: Slug) -> None:
     say(_ONCE)
 
 
-@app.command(epilog=example("billfold partner enable acme customer-close"))
-def enable(ctx: typer.Context, slug: Slug, feature: str) -> None:
+@app.command(epilog=example("billfold partner enable acme customer_closure"))
+def enable(ctx: typer.Context, slug: Slug, feature: Feature) -> None:
     """Switch a feature on for a partner."""
     _switch(ground_of(ctx), slug, feature, on=True)
 
 
-@app.command(epilog=example("billfold partner disable acme customer-close"))
-def disable(ctx: typer.Context, slug: Slug, feature: str) -> None:
+@app.command(epilog=example("billfold partner disable acme customer_closure"))
+def disable(ctx: typer.Context, slug: Slug, feature: Feature) -> None:
     """Switch a feature off for a partner."""
     _switch(ground_of(ctx), slug, feature, on=False)
+
+
+@app.command(epilog=example("billfold partner limit acme --requests 1200 --of-which-money 300"))
+def limit(
+    ctx: typer.Context, slug: Slug, *, requests: Limit = None, of_which_money: Limit = None
+) -> None:
+    """Say how many requests a minute each token of a partner may send."""
+    if requests is None and of_which_money is None:
+        raise CannotGoOn("There is no limit to set.", "Give --requests or --of-which-money.")
+
+    async def work(conn: Connection) -> tuple[int, int]:
+        partner = await _partner(conn, slug)
+        limits = (requests or partner.rate_per_minute, of_which_money or partner.money_per_minute)
+        await identity.set_limits(
+            conn, partner.partner_id, rate_per_minute=limits[0], money_per_minute=limits[1]
+        )
+        return limits
+
+    every, money = with_database(ground_of(ctx), work)
+    done(f"{slug} may send {every} requests a minute, of which {money} may move money.")
 
 
 class NewCredentials(NamedTuple):
@@ -190,6 +212,12 @@ def new_password() -> str:
 
 
 def _switch(ground: Ground, slug: str, feature: str, *, on: bool) -> None:
+    feature = feature.replace("-", "_")
+    if feature not in identity.FEATURES:
+        raise CannotGoOn(
+            f"There is no feature {feature!r}.",
+            f"Say one of {', '.join(sorted(identity.FEATURES))}.",
+        )
     change = identity.enable_feature if on else identity.disable_feature
 
     async def work(conn: Connection) -> None:

@@ -7,7 +7,10 @@ worker as processes of their own, plays the story once, and stays until it is to
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 from uuid import UUID
@@ -78,16 +81,17 @@ def sandbox(
     if settings.is_production:
         raise CannotGoOn("This is set up as a real bank.", "Unset BILLFOLD_ENVIRONMENT.")
     _must_be_free(settings)
-    if fresh:
-        _start_over(ground, settings)
     wish = _Wish(exit_after_story, tell_story=not no_story, changes=ports)
     step = _Steps()
-    try:
-        step("Starting the database")
-        with ground.database(settings, step) as database:
-            asyncio.run(_run(ground, settings, database, wish, step))
-    finally:
-        step.end()
+    with _alone_in(settings.state_dir):
+        if fresh:
+            _start_over(ground, settings)
+        try:
+            step("Starting the database")
+            with ground.database(settings, step) as database:
+                asyncio.run(_run(ground, settings, database, wish, step))
+        finally:
+            step.end()
 
 
 async def _run(
@@ -159,8 +163,34 @@ def _start_over(ground: Ground, settings: Settings) -> None:
     ground.wipe(settings.state_dir, say)
 
 
+@contextmanager
+def _alone_in(state_dir: Path) -> Iterator[None]:
+    """Be the one sandbox of a state directory: a second would write its own addresses over ours."""
+    try:
+        state_dir.mkdir(parents=True, exist_ok=True)
+        file = (state_dir / "sandbox.lock").open("a")
+    except OSError as error:
+        raise CannotGoOn(
+            f"Nothing can be kept in {state_dir}: {error.strerror}.",
+            "Set BILLFOLD_STATE_DIR to a folder that is yours.",
+        ) from None
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise CannotGoOn(
+                f"A sandbox runs in {state_dir} already.",
+                "Use it, stop it, or give this one a folder of its own by BILLFOLD_STATE_DIR.",
+            ) from None
+        yield
+
+
 def _must_be_free(settings: Settings) -> None:
     """Refuse to start where something listens already."""
+    if settings.port == settings.http_port:
+        raise CannotGoOn(
+            f"Port {settings.port} cannot serve https and plain http.", "Give another --http-port."
+        )
     for name, port in (("port", settings.port), ("http-port", settings.http_port)):
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -18,7 +18,7 @@ from billfold.interfaces.customer_api.member import Member
 from billfold.interfaces.customer_api.told import CSV_ANSWER
 from billfold.interfaces.http import ids_in
 from billfold.interfaces.http.csv_table import ROWS_A_PAGE, csv_stream
-from billfold.interfaces.http.lists import ListQuery, list_query, page_of
+from billfold.interfaces.http.lists import ListQuery, Since, Until, list_query, page_of
 from billfold.interfaces.http.marks import granted, refuses
 from billfold.interfaces.http.shapes.audit import (
     COLUMNS,
@@ -36,7 +36,7 @@ READS = granted("team.read", TEAM)
 Span = tuple[datetime | None, datetime | None]
 
 
-def _span(timestamp_from: str | None = None, timestamp_to: str | None = None) -> Span:
+def _span(timestamp_from: Since = None, timestamp_to: Until = None) -> Span:
     return instant("timestamp_from", timestamp_from), through("timestamp_to", timestamp_to)
 
 

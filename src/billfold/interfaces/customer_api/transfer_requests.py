@@ -26,7 +26,7 @@ from billfold.interfaces.customer_api.orders import asked_for, checked
 from billfold.interfaces.customer_api.principal import check_fresh, principal_of
 from billfold.interfaces.http import ids_in
 from billfold.interfaces.http.bodies import in_body
-from billfold.interfaces.http.lists import ListQuery, list_query, page_of
+from billfold.interfaces.http.lists import ListQuery, Since, Until, list_query, page_of
 from billfold.interfaces.http.marks import granted, refuses
 from billfold.interfaces.http.pace import count_second
 from billfold.interfaces.http.shapes.pages import CursorList
@@ -105,8 +105,8 @@ async def list_transfer_requests(
     pocket: Annotated[list[str] | None, QueryParameter(name="pocket[]")] = None,
     reviewer: str | None = None,
     requested_by: str | None = None,
-    time_created_from: str | None = None,
-    time_created_to: str | None = None,
+    time_created_from: Since = None,
+    time_created_to: Until = None,
 ) -> CursorList[ShownTransferRequest]:
     """List transfer requests, newest first. `reviewer` is a member named as such, or who was."""
     asked = [*(status or []), *(status_bare or [])]

@@ -41,6 +41,18 @@ Offset = Annotated[
         name="offset", ge=0, le=OFFSET_MAX, description="How many to leave out at the front."
     ),
 ]
+Since = Annotated[
+    str | None,
+    QueryParameter(description="A date, Eastern, or a date-time with its offset; included."),
+]
+Until = Annotated[
+    str | None,
+    QueryParameter(
+        description="A date, Eastern, and all of it; or a date-time with its offset, left out."
+    ),
+]
+DayText = Annotated[str | None, QueryParameter(description="A date; included.")]
+CentsText = Annotated[str | None, QueryParameter(description="In cents; included.")]
 OrderText = Annotated[str, QueryParameter(name="order", description="desc or asc.")]
 
 

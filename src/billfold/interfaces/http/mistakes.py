@@ -40,6 +40,7 @@ _NOUNS = {
     "date": "a date",
     "uuid": "a UUID",
 }
+_FOUND = {"float": "a number with a point or an exponent"}
 _COMPARED = {">=": "at least", "<=": "at most", ">": "more than", "<": "less than", "==": "exactly"}
 _FORMS = {
     "Invalid UUID": ("must be a UUID of 36 characters", "uuid_parsing"),
@@ -129,7 +130,7 @@ def _told(words: str, declared: Any, steps: Sequence[str | int]) -> tuple[str, s
         return _FORMS[words]
     if types := _TYPES.fullmatch(words):
         wanted = " or ".join(_noun(each) for each in types[1].split(" | "))
-        return f"must be {wanted}, not {_noun(types[2])}", "type_error"
+        return f"must be {wanted}, not {_FOUND.get(types[2]) or _noun(types[2])}", "type_error"
     if words.startswith("Invalid ") and (known := _choices(declared, steps)):
         return f"must be one of {', '.join(known)}", "value_error"
     if "matching regex" in words:

@@ -22,6 +22,7 @@ from litestar.types import ControllerRouterHandler
 
 from billfold.interfaces.http.door import KEY_HEADER, SIGNATURE_HEADER
 from billfold.interfaces.http.operations import door_of, operation_name
+from billfold.interfaces.http.parameters import shaped
 from billfold.interfaces.http.signatures import plain_signatures
 from billfold.kit.problems import PROBLEMS
 
@@ -30,11 +31,12 @@ Examples = Mapping[str, Mapping[str, Any]]
 _PROBLEM_REF = {"$ref": "#/components/schemas/Problem"}
 _ALWAYS = ("rate-limited", "internal-error", "unavailable")
 _PROVEN_AT = {
-    "bearer": ("unauthorized",),
+    "bearer": ("unauthorized", "invalid-signature", "ambiguous-signature"),
     "unsigned": ("unauthorized",),
     "signed": ("unauthorized", "invalid-signature", "ambiguous-signature"),
     "granted": ("unauthorized", "invalid-dpop-proof", "forbidden"),
 }
+_NO_BODY = {"application/json": {"schema": {"type": "null"}}}
 _ALWAYS_KEYED = ("bearer", "unsigned", "signed")
 _KEYED = ("idempotency-in-progress", "idempotency-key-reused")
 _WITH_BODY = ("malformed-json", "payload-too-large", "unsupported-media-type")
@@ -159,7 +161,7 @@ def describe(what: Described, *, include_deprecated: bool = False) -> Document:
     if what.webhooks:
         document["webhooks"] = what.webhooks
         document["tags"].append(_WEBHOOKS)
-    return _renamed(_without_loose_schemas(document))
+    return _renamed(_with_closed_requests(_without_loose_schemas(document)))
 
 
 def spelled(path: str) -> str:
@@ -210,10 +212,15 @@ def _finished(
     operation["operationId"] = operation_name(handler)
     operation["tags"] = operation.get("tags") or [_tag_of(handler)]
     operation["security"] = _security(handler, door)
+    if "parameters" in operation:
+        operation["parameters"] = [shaped(each) for each in operation["parameters"]]
     if named := _headers_of(handler, door):
         operation.setdefault("parameters", []).extend(named)
     responses = operation["responses"]
     responses.pop("400", None)
+    for answer in responses.values():
+        if answer.get("content") == _NO_BODY:
+            del answer["content"]
     responses.update(_refusals(operation, path, handler, door))
     if handler.opt.get("moves_money"):
         operation["x-moves-money"] = True
@@ -296,14 +303,30 @@ def _exemplify(operation: Document, examples: Mapping[str, Any]) -> None:
 def _without_loose_schemas(document: Document) -> Document:
     """Drop schemas that nothing refers to any more."""
     schemas: Document = document["components"]["schemas"]
-    wanted: set[str] = set()
-    waiting = [document["paths"]]
-    while waiting:
-        for name in set(_references(waiting.pop())) - wanted:
-            wanted.add(name)
-            waiting.append(schemas[name])
+    wanted = _reached_from(document["paths"], schemas)
     document["components"]["schemas"] = {name: schemas[name] for name in sorted(wanted)}
     return document
+
+
+def _with_closed_requests(document: Document) -> Document:
+    """Say of every object in a body that it takes no other field: what has one is refused."""
+    schemas: Document = document["components"]["schemas"]
+    operations = [each for item in document["paths"].values() for each in item.values()]
+    for name in _reached_from([each.get("requestBody") for each in operations], schemas):
+        if schemas[name].get("type") == "object":
+            schemas[name]["additionalProperties"] = False
+    return document
+
+
+def _reached_from(start: object, schemas: Document) -> set[str]:
+    """Return the names of the schemas that something refers to, by way of others too."""
+    reached: set[str] = set()
+    waiting = [start]
+    while waiting:
+        for name in set(_references(waiting.pop())) - reached:
+            reached.add(name)
+            waiting.append(schemas[name])
+    return reached
 
 
 def _renamed(document: Document) -> Document:

@@ -10,7 +10,7 @@ from litestar.di import Provide
 from billfold.domain import trades
 from billfold.domain.trades import TradeRow, WantedTrades
 from billfold.engine.bank import Bank
-from billfold.interfaces.http.lists import ListQuery, list_query
+from billfold.interfaces.http.lists import DayText, ListQuery, Since, Until, list_query
 from billfold.interfaces.http.transaction_lists import day, instant, through
 from billfold.kit.paging import Page
 
@@ -18,12 +18,12 @@ V1_ACTIVITIES = ["BUY", "SELL", "MATURITY"]
 
 
 def _dates(
-    trade_datetime_from: str | None = None,
-    trade_datetime_to: str | None = None,
-    book_date_from: str | None = None,
-    book_date_to: str | None = None,
-    settlement_date_from: str | None = None,
-    settlement_date_to: str | None = None,
+    trade_datetime_from: Since = None,
+    trade_datetime_to: Until = None,
+    book_date_from: DayText = None,
+    book_date_to: DayText = None,
+    settlement_date_from: DayText = None,
+    settlement_date_to: DayText = None,
 ) -> WantedTrades:
     return WantedTrades(
         traded_from=instant("trade_datetime_from", trade_datetime_from),

@@ -16,7 +16,7 @@ from billfold.domain import activity
 from billfold.domain.activity import ActivityRow, Wanted, swept
 from billfold.engine.bank import Bank
 from billfold.interfaces.http import ids_in
-from billfold.interfaces.http.lists import ListQuery
+from billfold.interfaces.http.lists import CentsText, ListQuery, Since, Until
 from billfold.kit.dates import et_instant, is_day, parse_day
 from billfold.kit.errors import InvalidInput
 from billfold.kit.paging import Page, Place
@@ -66,12 +66,12 @@ def _query(
     pocket: Annotated[list[str] | None, QueryParameter(name="pocket[]")] = None,
     types: Annotated[list[str] | None, QueryParameter(name="type[]")] = None,
     direction: Annotated[str | None, QueryParameter(description="DEBIT or CREDIT.")] = None,
-    time_booked_from: str | None = None,
-    time_booked_to: str | None = None,
-    time_settled_from: str | None = None,
-    time_settled_to: str | None = None,
-    amount_from: str | None = None,
-    amount_to: str | None = None,
+    time_booked_from: Since = None,
+    time_booked_to: Until = None,
+    time_settled_from: Since = None,
+    time_settled_to: Until = None,
+    amount_from: CentsText = None,
+    amount_to: CentsText = None,
     on_us_transfer: Annotated[list[str] | None, QueryParameter(name="on_us_transfer[]")] = None,
     wire: Annotated[list[str] | None, QueryParameter(name="wire[]")] = None,
     portal: Annotated[list[str] | None, QueryParameter(name="portal[]")] = None,
@@ -100,7 +100,15 @@ def named(name: str, texts: list[str] | None) -> list[str] | None:
     return [str(each) for each in ids_in.query_uuids(name, texts or [])] or None
 
 
-def _asked_for_sweeps(include_sweeps: str | None = None) -> bool:
+def _asked_for_sweeps(
+    include_sweeps: Annotated[
+        str | None,
+        QueryParameter(
+            description="true puts in the sweep beside each transaction. A fee has none: it is "
+            "taken from the brokerage account."
+        ),
+    ] = None,
+) -> bool:
     return one_of("include_sweeps", include_sweeps, ("true", "false")) == "true"
 
 

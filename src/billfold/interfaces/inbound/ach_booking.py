@@ -29,6 +29,7 @@ from billfold.flows.return_ach import NOT_OURS, NoteAchChange, ReturnAch
 from billfold.interfaces.inbound.ach_checks import DISHONOURED, incoming_of
 from billfold.interfaces.inbound.ach_counterparties import correct, fail_verification
 from billfold.interfaces.inbound.waiting import AWAY, said
+from billfold.kit.errors import NotFound, Refused
 from billfold.kit.ids import command_id
 from billfold.ports.ach_network import AchFile, Line, Return
 
@@ -74,6 +75,10 @@ class Told(msgspec.Struct):
             )
 
 
+class _Declined(Refused):
+    """The command of a line, and no other that follows from it, was refused: nothing is booked."""
+
+
 class Booking:
     """Books one file, or those of its lines that could not be booked before."""
 
@@ -85,6 +90,7 @@ class Booking:
         self._held: list[Unclaimed] = []
         self._answers: list[tuple[UUID, Answered]] = []
         self.told = msgspec.json.decode(file.report or "{}", type=Told)
+        self._refused = {each.line: each.refused for each in self.told.stuck}
 
     async def book(self, lines: Iterator[Line]) -> Told:
         """Book what a file says, lot by lot. What has been booked before stays as it is.
@@ -120,7 +126,8 @@ class Booking:
         """Leave a line for later. Raises the error when there are so many that it is not theirs."""
         if len(self.told.stuck) == STUCK_MAX:
             raise error
-        stuck = Stuck(line=line.number, trace=line.entry.trace, error=said(error))
+        refused = self._refused.get(line.number, 0) + isinstance(error, _Declined)
+        stuck = Stuck(line.number, line.entry.trace, said(error), refused)
         self.told.stuck = [*self.told.stuck, stuck]
 
     async def _book_all(self, lot: Sequence[Line]) -> None:
@@ -280,7 +287,10 @@ class Booking:
         return command_id("ach-entry", f"{entry.trace}:{self._made_on:%Y%m%d}")
 
     def _key(self, line: Line) -> UUID:
-        return command_id(f"ach-line:{line.number}", self._file_id)
+        """Return the key of a line's command; what was refused is asked for under another."""
+        refused = self._refused.get(line.number, 0)
+        named = f"ach-line:{line.number}:{refused}" if refused else f"ach-line:{line.number}"
+        return command_id(named, self._file_id)
 
     async def _originals(self, lot: Sequence[Line]) -> dict[str, AchEntry]:
         traces = [
@@ -294,8 +304,11 @@ class Booking:
         self, lines: Sequence[Line], commands: Sequence[Command]
     ) -> AsyncIterator[tuple[Line, Answer]]:
         at = iter(lines)
-        async for _, answer in submit_many(self._bank, commands):
-            yield next(at), answer
+        try:
+            async for _, answer in submit_many(self._bank, commands):
+                yield next(at), answer
+        except (Refused, NotFound) as refused:
+            raise _Declined(refused.code, refused.detail) from None
 
     def _hold(self, line: Line, why: str, how: Answered | str, code: str | None = None) -> None:
         """Let the house hold it: it goes back by this answer, or stays for this reason."""

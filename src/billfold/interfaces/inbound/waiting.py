@@ -21,6 +21,7 @@ log = structlog.get_logger(__name__)
 AWAY = (
     Unavailable,
     asyncpg.InterfaceError,
+    asyncpg.InternalClientError,
     asyncpg.PostgresConnectionError,
     asyncpg.CannotConnectNowError,
     asyncpg.AdminShutdownError,

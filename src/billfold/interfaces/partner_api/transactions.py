@@ -15,7 +15,7 @@ from billfold.domain.activity import ActivityRow, Wanted
 from billfold.engine.bank import Bank
 from billfold.interfaces.http import ids_in
 from billfold.interfaces.http.calls import Caller
-from billfold.interfaces.http.lists import ListQuery, list_query, page_of
+from billfold.interfaces.http.lists import ListQuery, Since, Until, list_query, page_of
 from billfold.interfaces.http.marks import refuses
 from billfold.interfaces.http.shapes.pages import CursorList
 from billfold.interfaces.http.shapes.transaction import (
@@ -106,8 +106,6 @@ Order = Annotated[list[str] | None, QueryParameter(name="account[]")]
 PortalFilter = Annotated[list[str] | None, QueryParameter(name="filter[portal]")]
 CardFilter = Annotated[list[str] | None, QueryParameter(name="filter[card]")]
 TypeFilter = Annotated[list[str] | None, QueryParameter(name="filter[types]")]
-From = Annotated[str | None, QueryParameter(name="timestamp_from")]
-To = Annotated[str | None, QueryParameter(name="timestamp_to")]
 
 
 @get(
@@ -127,8 +125,8 @@ async def list_v1_customer_transactions(
     portal: PortalFilter = None,
     card: CardFilter = None,
     types: TypeFilter = None,
-    timestamp_from: From = None,
-    timestamp_to: To = None,
+    timestamp_from: Since = None,
+    timestamp_to: Until = None,
 ) -> CursorList[V1Transaction]:
     """List a customer's transactions as v1 shows them. Use v2 instead."""
     owner = await caller.customer_id(bank, ids_in.path_uuid("customer_id", customer_id))
@@ -153,8 +151,8 @@ async def list_v1_transactions(
     portal: PortalFilter = None,
     card: CardFilter = None,
     types: TypeFilter = None,
-    timestamp_from: From = None,
-    timestamp_to: To = None,
+    timestamp_from: Since = None,
+    timestamp_to: Until = None,
 ) -> CursorList[V1Transaction]:
     """List an account's transactions as v1 shows them. Use v2 instead."""
     key = await caller.pocket(bank, ids_in.path_uuid("account_id", account_id))

@@ -47,6 +47,8 @@ def render_transfer(
     asked.pop("amount", None)
     asked.pop("amount_usdc", None)
     asked.pop("transfer_id", None)
+    if asked["type"] == "INTERNAL_REALLOCATION" and not asked.get("transfer_type"):
+        asked["transfer_type"] = "BANK_TRANSFER"
     return OnUsTransfer(
         id=transfer_id,
         status=status,
