@@ -70,7 +70,7 @@ class Rails:
         for row in book.draft.activities:
             if row[7] in RAILS:
                 self.payments.append((row[7], row[15], row[8] == "CREDIT", row[9]))
-        for row in book.draft.clearings:
+        for row in book.draft.rows_of("clearings"):
             until = self._closing
             self.payments = [
                 p for p in self.payments
@@ -131,13 +131,13 @@ class Seen:
 
     def _learn_wires(self, known, book):
         """Wires as their rows stand now, and which of them has come back."""
-        for row in book.draft.wires:
+        for row in book.draft.rows_of("wires"):
             wire = WireRow(**dict(zip(WIRE_COLUMNS, row, strict=True)))
             known[wire.wire_id] = SeenWire(wire, returned=False, stands_in=wire.journal_no)
             if wire.original_wire_id is not None:
                 original = known[wire.original_wire_id]
                 known[wire.original_wire_id] = original._replace(returned=True)
-        for table, key, columns in book.draft.updates:
+        for table, key, columns in book.draft.rows_of("updates"):
             if table == "wire":
                 seen = known[key]
                 known[key] = seen._replace(row=msgspec.structs.replace(seen.row, **columns))
@@ -212,8 +212,9 @@ class MemoryBank:
         if book.due_at != was_due and book.due_at is not None:
             insort(self._dues, (book.due_at, book.customer_id.bytes))
         self.links[book.customer_id, link[1]] = link
-        for name in LISTS:
-            self.tables[name] += getattr(book.draft, name)
+        for name in book.draft.kinds:
+            if name in LISTS:
+                self.tables[name] += getattr(book.draft, name)
         for row in book.draft.commands:
             self.commands[row[0], row[1]] = {
                 "command_id": row[1], "request_hash": row[5], "accepted": row[6], "outcome": row[7],
@@ -226,15 +227,15 @@ class MemoryBank:
                 block = (row[16], row[8], row[10], row[6])
                 self.unsettled[block, "units"] += row[9]
                 self.unsettled[block, "cents"] += row[11]
-        for row in book.draft.settlements:
+        for row in book.draft.rows_of("settlements"):
             self.unsettled[row[:4], "units"] -= row[5]
             self.unsettled[row[:4], "cents"] -= row[6]
-        self.unsettled = +self.unsettled if book.draft.settlements else self.unsettled
+        self.unsettled = +self.unsettled if book.draft.rows_of("settlements") else self.unsettled
 
     def _fold(self, book):
         """What `ledger_apply` does, and the constraints it leans on."""
         customer_id = book.customer_id
-        for account, _ in book.draft.accounts:
+        for account, _ in book.draft.rows_of("accounts"):
             key = customer_id, account.no
             assert key not in self.balances
             self.balances[key] = Balance(account.kind, account.asset)
