@@ -5,6 +5,8 @@ caller is told in one shape; what a text must look like is in its name and its d
 import re
 from typing import Any
 
+from billfold.kit.paging import LIMIT_MAX
+
 Document = dict[str, Any]
 
 _UUID = {"type": "string", "format": "uuid"}
@@ -26,7 +28,6 @@ _SHAPES: dict[str, Document] = {
 }
 _CHOICE = re.compile(r"[\w-]+(?:, [\w-]+)* or [\w-]+\.")
 _DEFAULT = re.compile(r"[Dd]efault (\d+)")
-LIMIT_MAX = 100
 
 
 def shaped(parameter: Document) -> Document:
