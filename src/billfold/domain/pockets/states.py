@@ -19,8 +19,12 @@ if TYPE_CHECKING:
 
 LAST_JOURNAL = 2**63 - 1
 
+_THAT_DAY = f"""customer_id = k.customer_id AND pocket_id = k.pocket_id
+       AND journal_no > coalesce(e.journal_no, 0)
+       AND journal_no <= coalesce(n.journal_no, {LAST_JOURNAL})"""
 # Of each boundary: the last day that ended before its own, and the pocket's rows from there up to
-# it. The next snapshot bounds them from above, so they are one day's rows at most.
+# it. The next snapshot bounds them from above, so they are one day's rows at most; and none are
+# looked at when the first of them comes later, as at the beginning of a day: no journal goes back.
 _BEFORE = f"""
 SELECT e.cash, e.positions, e.earnings_basis, e.inflow, e.outflow, e.fees, e.realised,
        t.rows AS trades, a.rows AS activities
@@ -42,19 +46,17 @@ SELECT e.cash, e.positions, e.earnings_basis, e.inflow, e.outflow, e.fees, e.rea
     SELECT json_agg(json_build_array(activity, incoming, cusip, units, notional,
                                      earnings_basis)) AS rows
       FROM trade
-     WHERE customer_id = k.customer_id AND pocket_id = k.pocket_id
-       AND journal_no > coalesce(e.journal_no, 0)
-       AND journal_no <= coalesce(n.journal_no, {LAST_JOURNAL}) AND traded_at < k.at
+     WHERE {_THAT_DAY} AND traded_at < k.at
+       AND (SELECT traded_at FROM trade WHERE {_THAT_DAY} ORDER BY journal_no LIMIT 1) < k.at
   ) t
  CROSS JOIN LATERAL (
     SELECT json_agg(json_build_array(type, direction, amount)) AS rows
       FROM activity
-     WHERE customer_id = k.customer_id AND pocket_id = k.pocket_id
-       AND journal_no > coalesce(e.journal_no, 0)
-       AND journal_no <= coalesce(n.journal_no, {LAST_JOURNAL}) AND booked_at < k.at
+     WHERE {_THAT_DAY} AND booked_at < k.at
+       AND (SELECT booked_at FROM activity WHERE {_THAT_DAY} ORDER BY journal_no LIMIT 1) < k.at
   ) a
  ORDER BY k.nth
-"""  # noqa: S608 - a number of ours
+"""  # noqa: S608 - conditions of ours
 
 
 class Boundary(NamedTuple):
