@@ -8,16 +8,22 @@ from tests.whole_bank import PARTNER, SEED, close_bank, open_bank
 
 from billfold.engine.due_work import house_id
 from billfold.engine.stepping import Stepping
-from billfold.flows.adjust import AdjustPocket, CorrectBooking, GiveCredit
-from billfold.flows.counterparties import AddCounterparty, UpdateCounterparty
-from billfold.flows.customers import CloseCustomer, UpdateCustomer
-from billfold.flows.enrol import EnrolCustomer
-from billfold.flows.pockets import OpenPocket, SetPocketState, UpdatePocket
-from billfold.flows.portals import OpenPortal, UpdatePortal
-from billfold.flows.receive import ReceiveMoney
-from billfold.flows.suspense import AssignFromSuspense, HoldInSuspense, ReturnFromSuspense
-from billfold.flows.transfer_bills import DeliverBills, EndDelivery, ReceiveBills
-from billfold.flows.transfer_on_us import TransferOnUs
+from billfold.flows.account_commands import (
+    CloseCustomer,
+    EnrolCustomer,
+    OpenPocket,
+    OpenPortal,
+    SetPocketState,
+    UpdateCustomer,
+    UpdatePocket,
+    UpdatePortal,
+)
+from billfold.flows.adjustment_commands import AdjustPocket, CorrectBooking, GiveCredit
+from billfold.flows.counterparty_commands import AddCounterparty, UpdateCounterparty
+from billfold.flows.custody_commands import DeliverBills, EndDelivery, ReceiveBills
+from billfold.flows.deposit_commands import ReceiveMoney
+from billfold.flows.suspense_commands import AssignFromSuspense, HoldInSuspense, ReturnFromSuspense
+from billfold.flows.transfer_commands import TransferOnUs
 from billfold.kit.dates import et_instant
 from billfold.kit.errors import BillfoldError
 from billfold.kit.ids import command_id, derive
@@ -160,11 +166,11 @@ async def _operate(town, bert, berts, carl, carls):
         )  # fmt: skip
     for item_id in items[:2]:
         await town.do(
-            ReturnFromSuspense, house, item_id=item_id, reason="NO_ACCOUNT", looks_at=(item_id,)
+            ReturnFromSuspense, house, item_id=item_id, reason="NO_ACCOUNT", references=(item_id,)
         )
     await town.do(
         AssignFromSuspense, (*house, carl), item_id=items[2], pocket_id=carls[0],
-        portal_id=carls[1], looks_at=(items[2],),
+        portal_id=carls[1], references=(items[2],),
     )  # fmt: skip
     purse = await town.pocket(bert)
     given = await town.do(
@@ -175,7 +181,7 @@ async def _operate(town, bert, berts, carl, carls):
     activity_id = UUID(given["activity_id"])
     await town.do(
         CorrectBooking, (bert,), activity_id=activity_id, description="a mistake",
-        looks_at=(activity_id,),
+        references=(activity_id,),
     )  # fmt: skip
     await town.deposit(bert, purse, 50_00)
     await town.do(
@@ -203,7 +209,7 @@ async def _travel(town, anna, long):
             counterparty_account=str(nth + 2), **common,
         )  # fmt: skip
         await town.do(
-            EndDelivery, (anna,), transfer_id=transfer_id, reason=reason, looks_at=(transfer_id,)
+            EndDelivery, (anna,), transfer_id=transfer_id, reason=reason, references=(transfer_id,)
         )
 
 

@@ -8,15 +8,11 @@ from tests.whole_bank import PARTNER, close_bank, open_bank
 from billfold.adapters.nacha_files import NachaFiles, write_file
 from billfold.engine import wire_cases
 from billfold.engine.stepping import Stepping
-from billfold.flows.counterparties import AddCounterparty
-from billfold.flows.enrol import EnrolCustomer
-from billfold.flows.originate_ach import OriginateAch
-from billfold.flows.pockets import OpenPocket
-from billfold.flows.receive import ReceiveMoney
-from billfold.flows.receive_ach import GiveBackAch
-from billfold.flows.reverse_ach import RetryAch, ReverseAch
-from billfold.flows.review_ach import ReviewAch
-from billfold.flows.send_wire import SendWire
+from billfold.flows.account_commands import EnrolCustomer, OpenPocket
+from billfold.flows.ach_commands import GiveBackAch, OriginateAch, RetryAch, ReverseAch, ReviewAch
+from billfold.flows.counterparty_commands import AddCounterparty
+from billfold.flows.deposit_commands import ReceiveMoney
+from billfold.flows.wire_commands import SendWire
 from billfold.interfaces.inbound.ach_files import AchGate
 from billfold.interfaces.sandbox.simulation import Address, Sender
 from billfold.kit.ids import command_id
@@ -41,10 +37,11 @@ class Customer:
         self.bank, self.name, self.count = bank, name, 0
         self.id = command_id(CALLER, name)
 
-    async def do(self, kind, *looks_at, **fields):
+    async def do(self, kind, *references, **fields):
         self.count += 1
         key = command_id(CALLER, f"{self.name}:{self.count}")
-        command = kind(caller=CALLER, key=key, customers=(self.id,), looks_at=looks_at, **fields)
+        fields |= {"customers": (self.id,), "references": references}
+        command = kind(caller=CALLER, key=key, **fields)
         return (await self.bank.engine.submit(command)).outcome
 
     async def settle_in(self, cents):

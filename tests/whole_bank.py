@@ -17,10 +17,9 @@ from billfold.domain.wires import Hours
 from billfold.engine.bank import Bank
 from billfold.engine.batch import Engine
 from billfold.engine.founding import enrol_house, lay_foundation
+from billfold.flows.account_commands import EnrolCustomer, OpenPocket
 from billfold.flows.command import Terms
-from billfold.flows.enrol import EnrolCustomer
-from billfold.flows.pockets import OpenPocket
-from billfold.flows.receive import ReceiveMoney
+from billfold.flows.deposit_commands import ReceiveMoney
 from billfold.kit import ids
 from billfold.kit.clock import wall_now
 from billfold.kit.crypto import Vault
@@ -29,6 +28,7 @@ from billfold.kit.paging import Pager
 from billfold.kit.settings import Settings
 from billfold.wiring.appointments import appointments
 from billfold.wiring.exchanging import files_of, linking_of, rails_of
+from billfold.wiring.references import reference_readers
 
 SEED = b"a seed for tests of the engine"
 VAULT = Vault(bytes(range(32)))
@@ -65,6 +65,7 @@ async def open_bank(dsn, **changes):
         terms=terms,
         seed=SEED,
         test_clock=True,
+        references=reference_readers(),
         vault=VAULT,
     )
     await engine.start()

@@ -11,9 +11,14 @@ from tests.architecture.movements_of_house import OF_THE_HOUSE
 from tests.architecture.movements_of_wires import OF_WIRES
 from tests.architecture.world import World
 
-from billfold.flows.customers import CloseCustomer, UpdateCustomer
-from billfold.flows.pockets import SetPocketState, UpdatePocket
-from billfold.flows.portals import OpenPortal, UpdatePortal
+from billfold.flows.account_commands import (
+    CloseCustomer,
+    OpenPortal,
+    SetPocketState,
+    UpdateCustomer,
+    UpdatePocket,
+    UpdatePortal,
+)
 
 
 def _three_lots(world, customer, pocket):

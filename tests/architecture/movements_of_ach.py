@@ -8,17 +8,22 @@ from tests.architecture.world import SEED, World
 
 from billfold.domain.ach import AchEntry, Incoming
 from billfold.domain.counterparties import Payee
-from billfold.flows.collect_ach import CollectAch
-from billfold.flows.enrol import EnrolCustomer
-from billfold.flows.micro_deposits import SendMicroDeposits
-from billfold.flows.originate_ach import OriginateAch
-from billfold.flows.portals import UpdatePortal
-from billfold.flows.postpone_ach import PostponeAch
-from billfold.flows.receive_ach import GiveBackAch, ReceiveAch
-from billfold.flows.return_ach import NoteAchChange, ReturnAch
-from billfold.flows.reverse_ach import RetryAch, ReverseAch
-from billfold.flows.review_ach import ReviewAch
-from billfold.flows.send_ach import CountAchSettled, SendAch
+from billfold.flows.account_commands import EnrolCustomer, UpdatePortal
+from billfold.flows.ach_commands import (
+    CollectAch,
+    CountAchSettled,
+    GiveBackAch,
+    NoteAchChange,
+    OriginateAch,
+    PostponeAch,
+    ReceiveAch,
+    RetryAch,
+    ReturnAch,
+    ReverseAch,
+    ReviewAch,
+    SendAch,
+    SendMicroDeposits,
+)
 from billfold.kit.ids import command_id, derive
 
 ACH_ID = UUID("ac000000-0000-4000-8000-000000000001")
@@ -54,7 +59,7 @@ def rich():
 
 def originate(world, anna, pocket, direction, cents=70_000_00, *, payee=PAYEE):
     """Originate an entry to a counterparty that the book has looked at."""
-    world.books[anna].seen = {PAYEE.counterparty_id: payee} if payee else {}
+    world.books[anna].referenced = {PAYEE.counterparty_id: payee} if payee else {}
     return world.do(
         OriginateAch, anna, ach_id=ACH_ID, pocket_id=pocket[0],
         counterparty_id=PAYEE.counterparty_id, direction=direction, sec_code="PPD",
@@ -65,12 +70,10 @@ def originate(world, anna, pocket, direction, cents=70_000_00, *, payee=PAYEE):
 def see(world, customer, **changes):
     """Let the book look at the entry it drafted last, as it is later; forget what was drafted."""
     book = world.books[customer]
-    drafted = AchEntry(
-        **dict(zip(AchEntry.__struct_fields__, book.draft.ach_entries[-1], strict=True))
-    )
+    drafted = book.draft.rows_of(AchEntry)[-1]
     world.forget()
     seen = msgspec.structs.replace(drafted, trace_number="061199990000001", **changes)
-    book.seen = {seen.ach_id: seen}
+    book.referenced = {seen.ach_id: seen}
     return seen.ach_id
 
 
@@ -86,7 +89,7 @@ def collected():
     world, anna, pocket = sent("DEBIT")
     book = world.books[anna]
     world.do(CollectAch, anna, ach_id=ACH_ID)
-    return world, anna, pocket, book.seen[ACH_ID]
+    return world, anna, pocket, book.referenced[ACH_ID]
 
 
 # -- of ours ------------------------------------------------------------------------------
@@ -122,7 +125,7 @@ def a_collection_settles():
 
 
 def come_back(world, anna, code, cents=70_000_00, *, direction=None):
-    sent_as = world.books[anna].seen[ACH_ID].direction
+    sent_as = world.books[anna].referenced[ACH_ID].direction
     return world.do(
         ReturnAch, anna, ach_id=ACH_ID, code=code, direction=direction or sent_as, amount=cents,
         trace="021000020000001", arrived_at=world.now,
@@ -138,7 +141,7 @@ def an_ach_payment_comes_back():
 def a_collection_comes_back():
     world, anna, _, entry = collected()
     world.forget()
-    world.books[anna].seen = {ACH_ID: entry}
+    world.books[anna].referenced = {ACH_ID: entry}
     assert come_back(world, anna, "R01")["status"] == "FAILED"
     return world.moved()
 

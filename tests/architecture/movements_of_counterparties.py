@@ -6,14 +6,15 @@ from tests.architecture.world import World
 
 from billfold.domain.ach import Correction
 from billfold.domain.counterparties import Account
-from billfold.flows.counterparties import AddCounterparty, UpdateCounterparty
-from billfold.flows.verify_counterparty import (
+from billfold.flows.counterparty_commands import (
+    AddCounterparty,
     ConfirmDeposits,
     CorrectAccount,
     DecideVerification,
     ExpireVerification,
     FailVerification,
     SettleLink,
+    UpdateCounterparty,
 )
 
 

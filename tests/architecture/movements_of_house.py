@@ -6,11 +6,13 @@ from uuid import UUID
 from tests.architecture.world import SEED, World
 
 from billfold.domain.activity import HouseBooking
-from billfold.flows.adjust import AdjustPocket, CorrectBooking, GiveCredit
-from billfold.flows.enrol import EnrolCustomer
-from billfold.flows.house import Block, CloseHouseDay, RailClearing
-from billfold.flows.suspense import AssignFromSuspense, HoldInSuspense, ReturnFromSuspense
-from billfold.flows.transfer_bills import DeliverBills, EndDelivery, ReceiveBills
+from billfold.flows.account_commands import EnrolCustomer
+from billfold.flows.adjustment_commands import AdjustPocket, CorrectBooking, GiveCredit
+from billfold.flows.custody_commands import DeliverBills, EndDelivery, ReceiveBills
+from billfold.flows.house import Block, RailClearing
+from billfold.flows.rows import JournalEntry, TransactionEntry
+from billfold.flows.suspense_commands import AssignFromSuspense, HoldInSuspense, ReturnFromSuspense
+from billfold.flows.treasury_commands import CloseHouseDay
 from billfold.kit.ids import command_id, derive
 
 
@@ -65,9 +67,9 @@ def a_rejected_wire_is_held_with_its_fee():
 
 def it_goes_back():
     world, house = _held()
-    seen = dict(world.books[house].seen)
+    seen = dict(world.books[house].referenced)
     world.forget()
-    world.books[house].seen = seen
+    world.books[house].referenced = seen
     world.do(ReturnFromSuspense, house, item_id=_ITEM, reason="NO_ACCOUNT")
     return world.moved()
 
@@ -84,9 +86,9 @@ def _assigned(**details):
     world, house = _held(**details)
     anna = world.customer("Anna")
     pocket = world.pocket(anna)
-    seen = dict(world.books[house].seen)
+    seen = dict(world.books[house].referenced)
     world.forget()
-    world.books[house].seen = seen
+    world.books[house].referenced = seen
     world.do(
         AssignFromSuspense, house, anna, item_id=_ITEM, pocket_id=pocket[0], portal_id=pocket[1]
     )
@@ -120,12 +122,13 @@ def _taken_back(spend, hour=10):
     if spend:
         world.pay(anna, pocket, anna, world.pocket(anna), spend)
     book = world.books[anna]
-    kinds = {row[1]: row[2] for row in book.draft.journals}
-    given = next(row for row in book.draft.activities if row[4] == activity_id)
+    kinds = {row.journal_no: row.kind for row in book.draft.rows_of(JournalEntry)}
+    shown = {row.activity_id: row for row in book.draft.rows_of(TransactionEntry)}
+    given = shown[activity_id]
     world.forget()
-    book.seen[activity_id] = HouseBooking(
-        activity_id, pocket[0], given[2], kinds[given[2]], "CREDIT", "CREDIT", 300_00, None,
-        is_corrected=False,
+    book.referenced[activity_id] = HouseBooking(
+        activity_id, pocket[0], given.journal_no, kinds[given.journal_no], "CREDIT", "CREDIT",
+        300_00, None, is_corrected=False,
     )  # fmt: skip
     world.do(CorrectBooking, anna, activity_id=activity_id, description="a mistake")
     return world, anna, pocket
@@ -197,9 +200,9 @@ def bills_go_elsewhere():
 
 def _answered(reason):
     world, anna = _leaving()
-    seen = dict(world.books[anna].seen)
+    seen = dict(world.books[anna].referenced)
     world.forget()
-    world.books[anna].seen = seen
+    world.books[anna].referenced = seen
     world.do(EndDelivery, anna, transfer_id=_TRANSFER, reason=reason)
     return world.moved()
 

@@ -5,9 +5,13 @@ from uuid import UUID
 
 from tests.architecture.world import ARRIVED, World
 
-from billfold.flows.pay_back_wire import PayBackWire
-from billfold.flows.take_back_wire import TakeBackWire
-from billfold.flows.wire_moves import CompleteWire, RejectWire, SubmitWire
+from billfold.flows.wire_commands import (
+    CompleteWire,
+    PayBackWire,
+    RejectWire,
+    SubmitWire,
+    TakeBackWire,
+)
 
 
 def _one():

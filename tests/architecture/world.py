@@ -11,21 +11,23 @@ import msgspec
 from tests.adapters.fedwire_messages.wires import a_credit_transfer
 
 from billfold.domain import wires
+from billfold.domain.agenda import Appointment
 from billfold.domain.counterparties import Payee
 from billfold.domain.tbills import Market
-from billfold.engine.write import COLUMNS
-from billfold.flows import FLOWS
+from billfold.domain.wires.types import WireRow
+from billfold.flows.account_commands import EnrolCustomer, OpenPocket
 from billfold.flows.book import Book
 from billfold.flows.command import Context, Terms
-from billfold.flows.due import CatchUp, catch_up, refresh_due
-from billfold.flows.enrol import EnrolCustomer
-from billfold.flows.pockets import OpenPocket
-from billfold.flows.receive import ReceiveMoney
-from billfold.flows.send_wire import SendWire
-from billfold.flows.transfer_on_us import TransferOnUs
+from billfold.flows.deposit_commands import ReceiveMoney
+from billfold.flows.due import catch_up, refresh_due
+from billfold.flows.rows import AccountEntry, Posting, RetiredLot, Update
+from billfold.flows.transfer_commands import TransferOnUs
+from billfold.flows.treasury_commands import CatchUp
+from billfold.flows.wire_commands import SendWire
 from billfold.kit.calendars import Calendars
 from billfold.kit.dates import et_instant
 from billfold.kit.ids import command_id, derive
+from billfold.kit.rows import Row
 
 CALENDARS = Calendars()
 MARKET = Market.packaged(CALENDARS)
@@ -51,12 +53,8 @@ ARRIVED = wires.Arrived(
 )
 OPENING = datetime(2025, 5, 29, 13, tzinfo=UTC)
 
-# Lists of a draft that `engine.write.COLUMNS` does not name, and the tables they go to.
-_TABLES = {name: table for name, (table, _) in COLUMNS.items()} | {
-    "accounts": "account", "journals": "journal", "legs": "leg", "retired": "account",
-    "agenda": "agenda",
-}  # fmt: skip
-_OF_EVERY_COMMIT = frozenset({"commands"})
+# What a draft holds besides rows, and the tables it goes to.
+_TABLES = {RetiredLot: "account", Appointment: "agenda"}
 
 
 class Moved(NamedTuple):
@@ -89,7 +87,7 @@ class World:
             catch_up(book, ctx)
             book.mark()
         ctx.serve(command.command_id)
-        return FLOWS[kind](self.books, command, ctx)
+        return command.decide(self.books, ctx)
 
     def at(self, day, hour=10):
         """Set the clock; what is due on the way is done by the next command."""
@@ -137,7 +135,7 @@ class World:
 
     def send_wire(self, customer, origin, cents):
         """Send a wire to a counterparty that the book has looked at."""
-        self.books[customer].seen = {PAYEE.counterparty_id: PAYEE}
+        self.books[customer].referenced = {PAYEE.counterparty_id: PAYEE}
         return self.do(
             SendWire, customer, wire_id=None, pocket_id=origin[0], amount=cents,
             counterparty_id=PAYEE.counterparty_id,
@@ -146,10 +144,9 @@ class World:
     def see_wire(self, customer, status):
         """Let the book look at the wire it drafted last, as it is later; return its id."""
         book = self.books[customer]
-        drafted = dict(zip(wires.COLUMNS, book.draft.wires[-1], strict=True))
-        row = wires.WireRow(**drafted | {"status": status})
+        row = msgspec.structs.replace(book.draft.rows_of(WireRow)[-1], status=status)
         self.forget()
-        book.seen = {row.wire_id: wires.SeenWire(row, False, row.journal_no)}
+        book.referenced = {row.wire_id: wires.SeenWire(row, False, row.journal_no)}
         return row.wire_id
 
     def catch_up(self, customer):
@@ -171,22 +168,26 @@ class World:
         for customer in customers or self.books:
             book = self.books[customer]
             self._note_names(book)
-            for row in book.draft.legs:
-                debit, credit = (self._names[customer, row[n]] for n in (3, 4))
+            for row in book.draft.rows_of(Posting):
+                debit, credit = (self._names[customer, no] for no in (row.debit, row.credit))
                 legs.append(f"{debit}>{credit}")
             tables |= _tables_of(book)
         return Moved(legs, sorted(tables))
 
     def _note_names(self, book):
-        for account, _ in book.draft.accounts:
-            self._names[book.customer_id, account.no] = account.kind
+        for account in book.draft.rows_of(AccountEntry):
+            self._names[book.customer_id, account.account_no] = account.kind
 
 
 def _tables_of(book):
     draft = book.draft
-    filled = {name for name in _TABLES if getattr(draft, name)} - _OF_EVERY_COMMIT
-    tables = {_TABLES[name] for name in filled} | {table for table, _, _ in draft.updates}
-    if draft.legs:
+    tables = {change.row.table for change in draft.rows_of(Update)}
+    for kind, _ in draft:
+        if issubclass(kind, Row):
+            tables.add(kind.table)
+        elif kind in _TABLES:
+            tables.add(_TABLES[kind])
+    if draft.rows_of(Posting):
         tables.add("account")
     return tables | ({"pocket"} if book.touched_pockets else set())
 

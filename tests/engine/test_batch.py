@@ -11,11 +11,10 @@ from tests.whole_bank import PARTNER, Holder
 from billfold.engine.batch import Engine
 from billfold.engine.job import Answer
 from billfold.engine.verify import verify_bank
-from billfold.flows import FLOWS
+from billfold.flows.account_commands import SetPocketState
 from billfold.flows.command import Command, book_of
-from billfold.flows.pockets import SetPocketState
-from billfold.flows.receive import ReceiveMoney
-from billfold.flows.transfer_on_us import TransferOnUs
+from billfold.flows.deposit_commands import ReceiveMoney
+from billfold.flows.transfer_commands import TransferOnUs
 from billfold.kit import ids
 from billfold.kit.clock import ClockState, wall_now, write_clock
 from billfold.kit.dates import et_instant
@@ -168,13 +167,6 @@ async def test_a_pocket_is_not_overdrawn_when_two_payments_of_one_batch_would(ba
 # -- broken commands --------------------------------------------------------------------
 
 
-class Explode(Command, frozen=True, kw_only=True):
-    """A command with a bug: it raises, or it plans what the database must refuse."""
-
-    pocket_id: UUID
-    how: str
-
-
 def explode(books, cmd, ctx):
     book = book_of(books, cmd.customers[0])
     if cmd.how == "raise":
@@ -191,9 +183,17 @@ def explode(books, cmd, ctx):
     return {}
 
 
+class Explode(Command, frozen=True, kw_only=True):
+    """A command with a bug: it raises, or it plans what the database must refuse."""
+
+    rule = explode
+
+    pocket_id: UUID
+    how: str
+
+
 @pytest.mark.parametrize("how", ["raise", "overdraw"])
 async def test_only_the_broken_command_fails_when_a_batch_holds_one(bank, two, monkeypatch, how):
-    monkeypatch.setitem(FLOWS, Explode, explode)
     payer, payee = two
     broken = Explode(
         caller="test", key=ids.new(), customers=(payer.customer_id,), pocket_id=payer.pocket_id,
@@ -210,7 +210,7 @@ async def test_only_the_broken_command_fails_when_a_batch_holds_one(bank, two, m
     assert await bank.pool.fetchval("SELECT count(*) FROM command WHERE kind = 'Explode'") == 0
     await must_be_clean(bank)
     # The key is free: after the bug is gone the command may come again.
-    monkeypatch.setitem(FLOWS, Explode, lambda books, cmd, ctx: {"mended": True})
+    monkeypatch.setattr(Explode, "rule", lambda books, cmd, ctx: {"mended": True})
     assert (await bank.engine.submit(broken)).outcome == {"mended": True}
 
 
@@ -222,7 +222,7 @@ async def rival(bank):
     """Another process on the same database, with a cache of its own."""
     engine = Engine(
         bank.pool, market=bank.market, calendars=bank.calendars, terms=bank.terms,
-        seed=bank.seed, test_clock=True,
+        seed=bank.seed, references=bank.engine.references, test_clock=True,
     )  # fmt: skip
     await engine.start()
     yield engine
@@ -304,7 +304,7 @@ async def test_another_lane_than_the_first_waits_for_a_crowd(
 ):
     engine = Engine(
         bank.pool, market=bank.market, calendars=bank.calendars, terms=bank.terms,
-        seed=bank.seed, test_clock=True, lanes=2, crowd=crowd,
+        seed=bank.seed, references=bank.engine.references, test_clock=True, lanes=2, crowd=crowd,
     )  # fmt: skip
     taken, end = [], asyncio.Event()
 

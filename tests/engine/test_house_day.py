@@ -9,7 +9,7 @@ from billfold.engine.due_work import house_id
 from billfold.engine.house_day import close_house_days, find_unsettled
 from billfold.engine.stepping import Stepping
 from billfold.engine.verify import verify_bank
-from billfold.flows.transfer_on_us import TransferOnUs
+from billfold.flows.transfer_commands import TransferOnUs
 from billfold.kit import ids
 from billfold.kit.clock import ClockState, wall_now, write_clock
 from billfold.kit.dates import et_instant

@@ -9,7 +9,7 @@ import pytest
 from tests.whole_bank import close_bank, open_bank
 
 from billfold.engine.verify import verify_bank
-from billfold.flows.receive import ReceiveMoney
+from billfold.flows.deposit_commands import ReceiveMoney
 from billfold.kit import ids
 
 COMMIT = b"COMMIT;"

@@ -5,6 +5,7 @@ from tests.engine.test_batch import counts, must_be_clean, payment
 
 from billfold.engine import write
 from billfold.engine.write import TOGETHER
+from billfold.kit.rows import Row
 
 _NOT_ROWS = 3
 """The heads, bases and counters that `ledger_book` takes before the rows."""
@@ -19,7 +20,8 @@ SELECT string_agg(a.attname, ',' ORDER BY a.attnum)
 
 async def test_rows_are_taken_by_the_columns_in_which_they_are_copied(conn):
     taken = [row[0] for row in await conn.fetch(_TAKEN)][_NOT_ROWS:]
-    assert taken == [",".join(columns) for _, columns in TOGETHER.values()]
+    columns = {row.table: ",".join(row.__struct_fields__) for row in Row.__subclasses__()}
+    assert taken == [columns[table] for table in TOGETHER]
 
 
 async def left_by(bank, command):

@@ -8,11 +8,10 @@ from tests.simulation.life import PARTNER
 from tests.simulation.memory_bank import MemoryBank
 
 from billfold.domain.tbills import Market
+from billfold.flows.account_commands import EnrolCustomer, OpenPocket
 from billfold.flows.command import Terms
-from billfold.flows.enrol import EnrolCustomer
-from billfold.flows.pockets import OpenPocket
-from billfold.flows.receive import ReceiveMoney
-from billfold.flows.transfer_on_us import TransferOnUs
+from billfold.flows.deposit_commands import ReceiveMoney
+from billfold.flows.transfer_commands import TransferOnUs
 from billfold.kit.calendars import Calendars
 from billfold.kit.ids import command_id, derive
 

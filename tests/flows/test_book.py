@@ -6,6 +6,7 @@ from datetime import date
 import pytest
 from tests.simulation.invariants import picture
 
+from billfold.flows.rows import JournalEntry, Posting
 from billfold.kit.errors import Broken
 from billfold.kit.ids import command_id
 
@@ -77,7 +78,7 @@ def test_undo_keeps_what_was_done_before_the_mark(teller):
     begin(teller)
     book.post(pocket.cash, book.house_account("fees"), 1_00)
     book.undo()
-    assert len(book.draft.journals) == len(book.draft.legs) == 1
+    assert len(book.draft.rows_of(JournalEntry)) == len(book.draft.rows_of(Posting)) == 1
     assert pocket.cash.balance == 5_00
 
 
@@ -102,7 +103,7 @@ def test_a_journal_of_nothing_never_was(teller):
     begin(teller)
     teller.book.close()
     assert teller.book.journal_no == before
-    assert not teller.book.draft.journals
+    assert not teller.book.draft.rows_of(JournalEntry)
 
 
 def test_a_book_at_rest_is_next_to_nothing_for_the_collector(teller):

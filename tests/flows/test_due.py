@@ -5,9 +5,12 @@ from datetime import date, timedelta
 import pytest
 from tests.flows.conftest import Teller
 
+from billfold.domain.pockets.types import PocketSnapshot
+from billfold.flows.account_commands import UpdatePocket
 from billfold.flows.command import Context
-from billfold.flows.due import CatchUp, catch_up
-from billfold.flows.pockets import UpdatePocket
+from billfold.flows.due import catch_up
+from billfold.flows.rows import JournalEntry, Posting, TradeEntry, TransactionEntry
+from billfold.flows.treasury_commands import CatchUp
 from billfold.kit.calendars import Calendars, DayOverride
 from billfold.kit.dates import et_instant
 from billfold.kit.errors import Refused
@@ -113,7 +116,7 @@ def test_a_late_worker_books_what_was_due_as_a_punctual_one(teller):
     teller.bank.advance(end)
     late.bank.now = end
     late.bank.submit(CatchUp(caller="due", key=late.customer, customers=(late.customer,)))
-    for table in ("journals", "legs", "trades", "snapshots", "activities"):
+    for table in (JournalEntry, Posting, TradeEntry, PocketSnapshot, TransactionEntry):
         assert teller.bank.tables[table] == late.bank.tables[table]
 
 

@@ -19,13 +19,11 @@ from tests.simulation.life import PARTNER, WEEKS, Life
 from tests.simulation.memory_bank import MemoryBank
 
 from billfold.domain.tbills import Market
-from billfold.flows import FLOWS
+from billfold.flows.account_commands import EnrolCustomer, OpenPocket, SetPocketState, UpdatePocket
 from billfold.flows.command import Context, Missing, Terms
+from billfold.flows.deposit_commands import ReceiveMoney
 from billfold.flows.due import catch_up
-from billfold.flows.enrol import EnrolCustomer
-from billfold.flows.pockets import OpenPocket, SetPocketState, UpdatePocket
-from billfold.flows.receive import ReceiveMoney
-from billfold.flows.transfer_on_us import TransferOnUs
+from billfold.flows.transfer_commands import TransferOnUs
 from billfold.kit.calendars import Calendars
 from billfold.kit.dates import ET, et_instant
 from billfold.kit.errors import BillfoldError, NotFound, Refused
@@ -224,7 +222,7 @@ class Books(RuleBasedStateMachine):
         before = [picture(book) for book in own.values()]
         ctx.serve(command.command_id)
         try:
-            outcome = FLOWS[type(command)](own, command, ctx)
+            outcome = command.decide(own, ctx)
         except (Refused, NotFound) as refused:
             outcome = {"refused": refused.code}
         except Missing:

@@ -5,14 +5,14 @@ import pytest
 from tests.architecture.movements_of_ach import PAYEE, originate, rich, see
 
 from billfold.domain.ach import AchEntry
-from billfold.flows.pockets import SetPocketState
+from billfold.flows.account_commands import SetPocketState
+from billfold.flows.rows import JournalEntry, TransactionEntry
 from billfold.kit.errors import NotFound, Refused
 
 
 def entry_of(world, customer):
     """The entry that was drafted last."""
-    row = world.books[customer].draft.ach_entries[-1]
-    return AchEntry(**dict(zip(AchEntry.__struct_fields__, row, strict=True)))
+    return world.books[customer].draft.rows_of(AchEntry)[-1]
 
 
 def test_a_payment_is_booked_in_full_when_it_is_accepted():
@@ -22,14 +22,14 @@ def test_a_payment_is_booked_in_full_when_it_is_accepted():
     book = world.books[anna]
     assert book.pockets[pocket[0]].outflow - outflow == 70_000_00
     assert book.house["rail:ach", "USD"].balance == 70_000_00
-    journal = book.draft.journals[-1]
-    assert (journal[2], journal[7]) == ("ach", world.moment().settles_on)
+    journal = book.draft.rows_of(JournalEntry)[-1]
+    assert (journal.kind, journal.settles_on) == ("ach", world.moment().settles_on)
     entry = entry_of(world, anna)
-    assert (entry.status, entry.journal_no) == ("APPROVED", journal[1])
+    assert (entry.status, entry.journal_no) == ("APPROVED", journal.journal_no)
     # Taken on Tuesday morning, sent on Wednesday; from $25,000 on it settles on the day after.
     assert str(entry.effective_on) == "2025-06-05"
-    activity = book.draft.activities[-1]
-    assert activity[15] == entry.settled_at
+    activity = book.draft.rows_of(TransactionEntry)[-1]
+    assert activity.settles_at == entry.settled_at
 
 
 def test_a_collection_moves_nothing_until_it_settles():

@@ -5,9 +5,10 @@ from uuid import UUID
 import pytest
 from tests.flows.conftest import Teller
 
-from billfold.flows.adjust import AdjustPocket, CorrectBooking, GiveCredit
+from billfold.flows.account_commands import UpdatePocket
+from billfold.flows.adjustment_commands import AdjustPocket, CorrectBooking, GiveCredit
 from billfold.flows.owing import owes
-from billfold.flows.pockets import UpdatePocket
+from billfold.flows.rows import TransactionEntry
 from billfold.kit.errors import Refused
 
 
@@ -35,16 +36,16 @@ def give(teller, pocket, cents):
 def take_back(teller, given):
     activity_id = UUID(given["activity_id"])
     return teller.do(
-        CorrectBooking, activity_id=activity_id, description="a mistake", looks_at=(activity_id,)
+        CorrectBooking, activity_id=activity_id, description="a mistake", references=(activity_id,)
     )
 
 
 def told(teller, pocket):
     """What the customer was told of this pocket: (type, direction, cents)."""
     return [
-        (row[7], row[8], row[9])
-        for row in teller.bank.tables["activities"]
-        if row[1] == pocket.pocket_id
+        (row.type, row.direction, row.amount)
+        for row in teller.bank.tables[TransactionEntry]
+        if row.pocket_id == pocket.pocket_id
     ]
 
 

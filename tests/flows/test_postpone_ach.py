@@ -5,7 +5,9 @@ from datetime import date
 import pytest
 from tests.architecture.movements_of_ach import ACH_ID, originate, rich, see
 
-from billfold.flows.postpone_ach import PostponeAch
+from billfold.domain.agenda import Appointment
+from billfold.flows.ach_commands import PostponeAch
+from billfold.flows.rows import Update
 
 
 def waiting(direction, **changes):
@@ -21,11 +23,11 @@ def waiting(direction, **changes):
 def test_an_entry_that_missed_its_window_takes_the_next_with_days_of_its_own(direction):
     world, anna = waiting(direction)
     assert world.do(PostponeAch, anna, ach_ids=(ACH_ID,)) == {"postponed": 1}
-    entry = world.books[anna].seen[ACH_ID]
+    entry = world.books[anna].referenced[ACH_ID]
     assert entry.status == "APPROVED"
     assert world.now < entry.due_at < entry.settles_at < entry.settled_at
     assert (entry.held_until is not None) == (direction == "DEBIT")
-    assert world.books[anna].draft.agenda[-1][3] == entry.due_at
+    assert world.books[anna].draft.rows_of(Appointment)[-1].at == entry.due_at
     assert world.do(PostponeAch, anna, ach_ids=(ACH_ID,)) == {"postponed": 0}
 
 
@@ -33,4 +35,4 @@ def test_an_entry_that_missed_its_window_takes_the_next_with_days_of_its_own(dir
 def test_what_has_a_file_or_has_gone_stays_as_it_is(changes):
     world, anna = waiting("CREDIT", **changes)
     assert world.do(PostponeAch, anna, ach_ids=(ACH_ID,)) == {"postponed": 0}
-    assert not world.books[anna].draft.rows_of("updates")
+    assert not world.books[anna].draft.rows_of(Update)

@@ -5,7 +5,7 @@ from uuid import UUID
 import pytest
 from tests.flows.conftest import Teller
 
-from billfold.flows.portals import OpenPortal, UpdatePortal
+from billfold.flows.account_commands import OpenPortal, UpdatePortal
 
 
 @pytest.fixture

@@ -8,15 +8,16 @@ from tests.architecture.movements_of_ach import ACH_ID, receive, rich, see
 from tests.flows.test_originate_ach import entry_of
 
 from billfold.domain.ach import Answered
-from billfold.flows.pockets import SetPocketState
-from billfold.flows.portals import UpdatePortal
-from billfold.flows.receive_ach import GiveBackAch
+from billfold.domain.ach.types import AchAnswer
+from billfold.flows.account_commands import SetPocketState, UpdatePortal
+from billfold.flows.ach_commands import GiveBackAch
+from billfold.flows.rows import EventEntry, TransactionEntry
 from billfold.kit.errors import Refused
 
 
 def answer_of(world, anna):
     """The answer that was drafted last."""
-    return msgspec.json.decode(world.books[anna].draft.ach_answers[-1][3], type=Answered)
+    return msgspec.json.decode(world.books[anna].draft.rows_of(AchAnswer)[-1].told, type=Answered)
 
 
 def test_a_credit_of_a_file_is_a_deposit():
@@ -25,8 +26,8 @@ def test_a_credit_of_a_file_is_a_deposit():
         "status": "COMPLETED", "code": None, "ach_id": str(ACH_ID)
     }  # fmt: skip
     book = world.books[anna]
-    assert book.draft.activities[-1][9] == 700_00
-    assert book.draft.events[-1][3] == "transfers.ach.in.success"
+    assert book.draft.rows_of(TransactionEntry)[-1].amount == 700_00
+    assert book.draft.rows_of(EventEntry)[-1].kind == "transfers.ach.in.success"
     assert entry_of(world, anna).status == "PROCESSED"
 
 
@@ -35,7 +36,7 @@ def test_a_debit_that_is_covered_is_paid():
     assert receive(world, anna, pocket, code="27", amount=70_000_00)["status"] == "COMPLETED"
     book = world.books[anna]
     assert book.house["rail:ach", "USD"].balance == 70_000_00
-    assert book.draft.activities[-1][8] == "DEBIT"
+    assert book.draft.rows_of(TransactionEntry)[-1].direction == "DEBIT"
 
 
 def test_a_debit_that_is_not_covered_goes_back():
@@ -46,7 +47,7 @@ def test_a_debit_that_is_not_covered_goes_back():
     back = answer_of(world, anna)
     assert (back.reason, back.code, back.routing_number) == ("R01", "26", "091000019")
     assert (back.original_trace, back.original_bank) == ("091000010000007", "06119999")
-    assert world.books[anna].draft.events[-1][3] == "transfers.ach.in.rejected"
+    assert world.books[anna].draft.rows_of(EventEntry)[-1].kind == "transfers.ach.in.rejected"
 
 
 def test_an_entry_for_a_closed_portal_goes_back():
@@ -60,7 +61,7 @@ def test_a_frozen_pocket_takes_credits_and_returns_debits():
     world, anna, pocket = rich()
     world.do(SetPocketState, anna, pocket_id=pocket[0], status="FROZEN")
     assert receive(world, anna, pocket)["status"] == "COMPLETED"
-    world.books[anna].seen = {}
+    world.books[anna].referenced = {}
     assert receive(world, anna, pocket, code="27")["code"] == "R16"
 
 
@@ -89,7 +90,7 @@ def test_a_debit_nobody_authorised_is_given_back_within_sixty_days():
     book = world.books[anna]
     assert book.house["rail:ach", "USD"].balance == 0
     assert answer_of(world, anna).reason == "R10"
-    assert book.draft.events[-1][3] == "transfers.ach.in.rejected"
+    assert book.draft.rows_of(EventEntry)[-1].kind == "transfers.ach.in.rejected"
     with pytest.raises(Refused, match="ach-entry-not-returnable"):
         give_back(world, anna, "R10")
 
@@ -109,4 +110,4 @@ def test_a_credit_its_receiver_refuses_is_paid_back():
     see(world, anna)
     give_back(world, anna, "R23")
     assert world.books[anna].house["rail:ach", "USD"].balance == 0
-    assert world.books[anna].seen[ACH_ID].status == "FAILED"
+    assert world.books[anna].referenced[ACH_ID].status == "FAILED"

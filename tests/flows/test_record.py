@@ -14,16 +14,13 @@ from tests.flows.test_send_wire import payee, send
 from tests.flows.test_wire_moves import IMAD, seen
 
 from billfold.domain.events import KINDS
-from billfold.flows.counterparties import AddCounterparty
-from billfold.flows.enrol import EnrolCustomer
-from billfold.flows.originate_ach import OriginateAch
-from billfold.flows.pockets import OpenPocket, SetPocketState
-from billfold.flows.portals import UpdatePortal
-from billfold.flows.receive import ReceiveMoney
-from billfold.flows.return_ach import ReturnAch
-from billfold.flows.send_ach import CountAchSettled, SendAch
-from billfold.flows.transfer_on_us import TransferOnUs
-from billfold.flows.wire_moves import CompleteWire, RejectWire, SubmitWire
+from billfold.flows.account_commands import EnrolCustomer, OpenPocket, SetPocketState, UpdatePortal
+from billfold.flows.ach_commands import CountAchSettled, OriginateAch, ReturnAch, SendAch
+from billfold.flows.counterparty_commands import AddCounterparty
+from billfold.flows.deposit_commands import ReceiveMoney
+from billfold.flows.rows import EventEntry, TradeEntry, TransactionEntry
+from billfold.flows.transfer_commands import TransferOnUs
+from billfold.flows.wire_commands import CompleteWire, RejectWire, SubmitWire
 from billfold.kit.ids import command_id, derive
 
 PAYEE = derive(b"teller", command_id("teller", "payee"), 0)
@@ -40,9 +37,9 @@ class Witness(Teller):
 
     def told(self):
         """Return what was raised since the last time, as (whose, kind, payload), by kind."""
-        rows = self.bank.tables["events"][self.read :]
+        rows = self.bank.tables[EventEntry][self.read :]
         self.read += len(rows)
-        told = [(row[0], row[3], json.loads(row[4])) for row in rows]
+        told = [(row.customer_id, row.kind, json.loads(row.payload)) for row in rows]
         return sorted(told, key=lambda each: each[1])
 
     def refuse(self, portal_id):
@@ -60,7 +57,7 @@ class Witness(Teller):
     def send_wires(self, origin):
         """Send two wires: one settles, the other is rejected."""
         for kind, fields in ((CompleteWire, {}), (RejectWire, {"code": "AC04"})):
-            self.book.seen = {PAID: payee()}
+            self.book.referenced = {PAID: payee()}
             send(self, origin, 10_00)
             self.do(SubmitWire, wire_id=seen(self), imad=IMAD)
             self.do(kind, wire_id=seen(self, status="PROCESSING"), **fields)
@@ -80,13 +77,13 @@ class Witness(Teller):
             self.do(
                 OriginateAch, ach_id=ach_id, pocket_id=pocket.pocket_id, amount=10_00,
                 counterparty_id=UUID(payee), direction="CREDIT", sec_code="PPD",
-                description="PAYROLL", looks_at=(UUID(payee),),
+                description="PAYROLL", references=(UUID(payee),),
             )  # fmt: skip
-        self.do(SendAch, ach_ids=both, looks_at=both)
-        self.do(CountAchSettled, ach_ids=both[:1], looks_at=both)
+        self.do(SendAch, ach_ids=both, references=both)
+        self.do(CountAchSettled, ach_ids=both[:1], references=both)
         self.do(
             ReturnAch, ach_id=both[1], code="R03", direction="CREDIT", amount=10_00, trace="1",
-            looks_at=both, arrived_at=self.bank.now,
+            references=both, arrived_at=self.bank.now,
         )  # fmt: skip
 
     def payee(self):
@@ -131,7 +128,8 @@ def test_whoever_pays_and_whoever_is_paid_are_told(teller):
     received, paid = teller.told()
     assert received[:2] == (PAYEE, "transfers.on-us.received")
     assert received[2]["receiving_pocket_id"] == str(to)
-    assert received[2]["transaction_activity_id"] == str(teller.bank.tables["activities"][-1][4])
+    last = teller.bank.tables[TransactionEntry][-1]
+    assert received[2]["transaction_activity_id"] == str(last.activity_id)
     assert paid == (
         teller.customer,
         "transfers.on-us.success",
@@ -192,8 +190,8 @@ def test_each_bill_that_matures_is_told_with_its_trade(teller):
     cusip = pocket.positions()[0][0]
     teller.told()
     teller.bank.advance(teller.bank.calendars.matures_at(pocket.lots[0].maturity))
-    matured = next(row for row in teller.bank.tables["trades"] if row[6] == "MATURITY")
-    about = {"trade_id": str(matured[4]), "pocket_id": str(pocket.pocket_id), "cusip": cusip}
+    matured = next(row for row in teller.bank.tables[TradeEntry] if row.activity == "MATURITY")
+    about = {"trade_id": str(matured.trade_id), "pocket_id": str(pocket.pocket_id), "cusip": cusip}
     assert teller.told() == [(teller.customer, "trades.maturity", about)]
 
 

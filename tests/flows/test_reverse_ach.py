@@ -6,7 +6,7 @@ import pytest
 from tests.architecture.movements_of_ach import ACH_ID, collected, originate, rich, see, sent
 from tests.flows.test_originate_ach import entry_of
 
-from billfold.flows.reverse_ach import RetryAch, ReverseAch
+from billfold.flows.ach_commands import RetryAch, ReverseAch
 from billfold.kit.errors import Refused
 
 
@@ -22,7 +22,7 @@ def test_a_collection_is_reversed_out_of_what_the_pocket_has():
     world, anna, _, entry = collected()
     world.forget()
     book = world.books[anna]
-    book.seen = {ACH_ID: entry}
+    book.referenced = {ACH_ID: entry}
     world.do(ReverseAch, anna, ach_id=ACH_ID)
     assert entry_of(world, anna).direction == "CREDIT"
     assert book.house["rail:ach", "USD"].balance == 0

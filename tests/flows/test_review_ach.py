@@ -4,7 +4,9 @@ import msgspec
 import pytest
 from tests.architecture.movements_of_ach import ACH_ID, held_back, originate, rich, see
 
-from billfold.flows.review_ach import ReviewAch
+from billfold.domain.agenda import Appointment
+from billfold.flows.ach_commands import ReviewAch
+from billfold.flows.rows import JournalEntry
 from billfold.kit.errors import NotFound, Refused
 
 
@@ -15,9 +17,9 @@ def decide(world, anna, decision):
 def test_an_entry_that_a_person_lets_through_waits_for_its_window():
     world, anna = held_back()
     decide(world, anna, "APPROVED")
-    entry = world.books[anna].seen[ACH_ID]
+    entry = world.books[anna].referenced[ACH_ID]
     assert (entry.status, entry.reason) == ("APPROVED", None)
-    assert world.books[anna].draft.agenda[-1][3] == entry.due_at
+    assert world.books[anna].draft.rows_of(Appointment)[-1].at == entry.due_at
 
 
 @pytest.mark.parametrize("decision", ["REJECTED", "CANCELLED"])
@@ -26,17 +28,17 @@ def test_what_was_taken_is_given_back_when_an_entry_is_not_let_through(decision)
     decide(world, anna, decision)
     book = world.books[anna]
     assert book.house["rail:ach", "USD"].balance == 0
-    assert book.draft.journals[-1][8] == book.seen[ACH_ID].journal_no
-    assert book.seen[ACH_ID].status == decision
+    assert book.draft.rows_of(JournalEntry)[-1].reverses == book.referenced[ACH_ID].journal_no
+    assert book.referenced[ACH_ID].status == decision
 
 
 def test_an_entry_is_called_back_only_while_no_file_holds_it():
     world, anna, pocket = rich()
     originate(world, anna, pocket, "DEBIT", 1_00)
     see(world, anna, file_id=None)
-    waiting = world.books[anna].seen[ACH_ID]
+    waiting = world.books[anna].referenced[ACH_ID]
     decide(world, anna, "CANCELLED")
-    world.books[anna].seen = {ACH_ID: msgspec.structs.replace(waiting, file_id=ACH_ID)}
+    world.books[anna].referenced = {ACH_ID: msgspec.structs.replace(waiting, file_id=ACH_ID)}
     with pytest.raises(Refused, match="ach-origination-not-pending"):
         decide(world, anna, "CANCELLED")
 
@@ -46,6 +48,6 @@ def test_what_is_decided_is_decided():
     decide(world, anna, "REJECTED")
     with pytest.raises(Refused, match="ach-origination-not-pending"):
         decide(world, anna, "APPROVED")
-    world.books[anna].seen = {}
+    world.books[anna].referenced = {}
     with pytest.raises(NotFound):
         decide(world, anna, "APPROVED")

@@ -2,7 +2,9 @@
 
 from tests.architecture.movements_of_ach import ACH_ID, sent
 
-from billfold.flows.send_ach import CountAchSettled, SendAch
+from billfold.domain.ach import AchEntry
+from billfold.flows.ach_commands import CountAchSettled, SendAch
+from billfold.flows.rows import EventEntry, Update
 
 
 def test_everybody_is_told_once_that_his_entries_have_gone():
@@ -10,9 +12,9 @@ def test_everybody_is_told_once_that_his_entries_have_gone():
     assert world.do(SendAch, anna, ach_ids=(ACH_ID,)) == {"moved": 1}
     assert world.do(SendAch, anna, ach_ids=(ACH_ID,)) == {"moved": 0}
     draft = world.books[anna].draft
-    assert [event[3] for event in draft.events] == ["transfers.ach.out.sent"]
-    assert [(table, what["status"]) for table, _, what in draft.updates] == [
-        ("ach_entry", "IN_TRANSIT")
+    assert [event.kind for event in draft.rows_of(EventEntry)] == ["transfers.ach.out.sent"]
+    assert [(row, what["status"]) for row, _, what in draft.rows_of(Update)] == [
+        (AchEntry, "IN_TRANSIT")
     ]
 
 
@@ -21,4 +23,4 @@ def test_what_came_back_does_not_count_as_settled():
     assert world.do(CountAchSettled, anna, ach_ids=(ACH_ID,)) == {"moved": 0}
     world, anna, _ = sent("CREDIT")
     assert world.do(CountAchSettled, anna, ach_ids=(ACH_ID,)) == {"moved": 1}
-    assert world.books[anna].seen[ACH_ID].status == "PROCESSED"
+    assert world.books[anna].referenced[ACH_ID].status == "PROCESSED"

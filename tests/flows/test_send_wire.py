@@ -9,8 +9,10 @@ import pytest
 from tests.flows.conftest import Teller
 
 from billfold.domain.counterparties import Payee
-from billfold.flows.pockets import SetPocketState
-from billfold.flows.send_wire import SendWire
+from billfold.domain.wires.types import QueuedMessage
+from billfold.flows.account_commands import SetPocketState
+from billfold.flows.rows import EventEntry, TransactionEntry
+from billfold.flows.wire_commands import SendWire
 from billfold.kit.errors import NotFound, Refused
 from billfold.kit.ids import new
 
@@ -41,7 +43,7 @@ def funded(**terms):
     teller = Teller(**terms)
     pocket = teller.pocket()
     teller.deposit(pocket, 100_000_00)
-    teller.book.seen = {PAYEE: payee()}
+    teller.book.referenced = {PAYEE: payee()}
     return teller, pocket
 
 
@@ -60,9 +62,9 @@ def test_the_money_is_the_rails_at_once_and_the_message_waits():
     assert (sent["status"], sent["amount"]) == ("PENDING", 40_000_00)
     assert pocket.outflow == 40_000_00
     assert teller.book.house["rail:wire", "USD"].balance == 40_000_00 - 100_000_00
-    (message,) = teller.bank.tables["wire_messages"]
-    terms = msgspec.json.decode(message[5])
-    assert message[3:5] == ("pacs.008", teller.bank.now)
+    (message,) = teller.bank.tables[QueuedMessage]
+    terms = msgspec.json.decode(message.terms)
+    assert (message.kind, message.send_at) == ("pacs.008", teller.bank.now)
     assert (terms["amount"], terms["receiver"]) == (40_000_00, "121182904")
     assert terms["creditor"]["address"]["town"] == "Reno"
 
@@ -70,14 +72,14 @@ def test_the_money_is_the_rails_at_once_and_the_message_waits():
 def test_a_wire_of_a_friday_evening_waits_until_the_holiday_is_over():
     teller, pocket = funded()
     teller.bank.advance(FRIDAY_EVENING)
-    teller.book.seen = {PAYEE: payee()}
+    teller.book.referenced = {PAYEE: payee()}
 
     send(teller, pocket, 1_000_00)
 
-    told = teller.bank.tables["activities"][-1]
-    assert (told[13], told[15]) == (FRIDAY_EVENING, TUESDAY_MORNING)
-    assert told[14] == date(2025, 9, 2)
-    assert teller.bank.tables["wire_messages"][0][4] == TUESDAY_MORNING
+    told = teller.bank.tables[TransactionEntry][-1]
+    assert (told.booked_at, told.settles_at) == (FRIDAY_EVENING, TUESDAY_MORNING)
+    assert told.business_date == date(2025, 9, 2)
+    assert teller.bank.tables[QueuedMessage][0].send_at == TUESDAY_MORNING
 
 
 def test_everything_leaves_less_the_fees():
@@ -103,7 +105,7 @@ def test_everything_leaves_less_the_fees():
 )  # fmt: skip
 def test_only_a_verified_counterparty_is_paid(changes, code):
     teller, pocket = funded()
-    teller.book.seen = {PAYEE: payee(**changes)}
+    teller.book.referenced = {PAYEE: payee(**changes)}
 
     with pytest.raises(Refused) as refused:
         send(teller, pocket, 1_00)
@@ -114,7 +116,7 @@ def test_only_a_verified_counterparty_is_paid(changes, code):
 
 def test_an_unverified_one_is_paid_where_that_is_switched_on():
     teller, pocket = funded()
-    teller.book.seen = {PAYEE: payee(status="LINKED", verification={"type": "unverified"})}
+    teller.book.referenced = {PAYEE: payee(status="LINKED", verification={"type": "unverified"})}
 
     assert send(teller, pocket, 1_00, unverified_wires=True)["status"] == "PENDING"
 
@@ -137,8 +139,8 @@ def test_what_the_sanction_screen_stops_is_rejected_and_moves_nothing():
 
     assert (sent["status"], sent["reason"]) == ("REJECTED", "SANCTION_SCREEN_FAILED")
     assert pocket.outflow == 0
-    assert teller.bank.tables["wire_messages"] == []
-    assert teller.bank.tables["events"][-1][3] == "transfers.wire.out.rejected"
+    assert teller.bank.tables[QueuedMessage] == []
+    assert teller.bank.tables[EventEntry][-1].kind == "transfers.wire.out.rejected"
 
 
 def test_a_foreign_counterparty_is_not_found():
@@ -164,11 +166,11 @@ def test_abroad_goes_by_way_of_the_correspondent():
         "routing_number": "COBADEFFXXX", "identifier": "DE89 3704 0044 0532 0130 00",
         "identifier_type": "IBAN", "wire_instructions": "For further credit",
     }  # fmt: skip
-    teller.book.seen = {PAYEE: payee(type="international_wire", details=abroad)}
+    teller.book.referenced = {PAYEE: payee(type="international_wire", details=abroad)}
 
     send(teller, pocket, 1_00)
 
-    terms = msgspec.json.decode(teller.bank.tables["wire_messages"][0][5])
+    terms = msgspec.json.decode(teller.bank.tables[QueuedMessage][0].terms)
     assert terms["receiver"] == "026009593"
     assert terms["creditor_agent"] == {"bic": "COBADEFFXXX"}
     assert terms["creditor_account"] == {"iban": "DE89370400440532013000"}

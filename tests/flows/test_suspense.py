@@ -7,9 +7,12 @@ import pytest
 from tests.flows.conftest import Teller
 from tests.simulation.life import Life
 
+from billfold.domain.agenda import Appointment
+from billfold.domain.clearing.types import RailSettlement
 from billfold.engine.due_work import house_id
-from billfold.flows.portals import UpdatePortal
-from billfold.flows.suspense import AssignFromSuspense, HoldInSuspense, ReturnFromSuspense
+from billfold.flows.account_commands import UpdatePortal
+from billfold.flows.rows import TransactionEntry
+from billfold.flows.suspense_commands import AssignFromSuspense, HoldInSuspense, ReturnFromSuspense
 from billfold.kit.dates import et_instant
 from billfold.kit.errors import NotFound, Refused
 
@@ -33,13 +36,13 @@ class House(Teller):
 
     def give_back(self):
         return self.of_house(
-            ReturnFromSuspense, item_id=ITEM, reason="NO_ACCOUNT", looks_at=(ITEM,)
+            ReturnFromSuspense, item_id=ITEM, reason="NO_ACCOUNT", references=(ITEM,)
         )
 
     def assign(self, pocket):
         return self.of_house(
             AssignFromSuspense, self.customer, item_id=ITEM, pocket_id=pocket.pocket_id,
-            portal_id=self.portals[pocket.pocket_id], looks_at=(ITEM,),
+            portal_id=self.portals[pocket.pocket_id], references=(ITEM,),
         )  # fmt: skip
 
     def of_house(self, kind, *others, **fields):
@@ -74,7 +77,7 @@ def test_it_goes_back_once_and_the_rail_is_asked_to_send_it(house):
     house.hold()
     assert house.give_back()["status"] == "RETURNED"
     assert (house.total("rail:wire"), house.total("suspense")) == (0, 0)
-    assert [row[:2] for row in house.bank.tables["agenda"]] == [("wire.suspense_return", ITEM)]
+    assert [row[:2] for row in house.bank.tables[Appointment]] == [("wire.suspense_return", ITEM)]
     with pytest.raises(Refused, match="RETURNED already"):
         house.give_back()
 
@@ -102,7 +105,7 @@ def test_a_fee_that_is_held_finds_its_owner_with_its_wire(house):
     assert house.total("suspense") == 1_000_00
     house.assign(pocket)
     assert pocket.inflow == 1_000_00
-    told = [(row[7], row[9]) for row in house.bank.tables["activities"]]
+    told = [(row.type, row.amount) for row in house.bank.tables[TransactionEntry]]
     assert told == [("WIRE", 985_00), ("CREDIT", 15_00)]
     assert (house.total("rail:wire"), house.total("promotions")) == (-985_00, -15_00)
     assert house.total("suspense") == 0
@@ -132,8 +135,10 @@ def test_a_rail_settles_with_the_house_when_its_date_has_come(house):
     assert house.total("rail:ach") == -1_000_00
     house.bank.advance(et_instant(date(2025, 6, 4), 17))
     assert (house.total("rail:ach"), house.total("reserve")) == (0, -1_000_00)
-    rows = house.bank.tables["clearings"]
-    assert [row[2:] for row in rows] == [
+    rows = house.bank.tables[RailSettlement]
+    assert [
+        (row.rail, row.settles_on, row.closed_on, row.came_in, row.went_out) for row in rows
+    ] == [
         ("ACH", date(2025, 6, 4), date(2025, 6, 4), 1_000_00, 0)
     ]  # fmt: skip
 

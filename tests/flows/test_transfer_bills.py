@@ -6,8 +6,9 @@ from uuid import UUID
 import pytest
 from tests.flows.conftest import Teller
 
-from billfold.flows.pockets import SetPocketState, UpdatePocket
-from billfold.flows.transfer_bills import DeliverBills, EndDelivery, ReceiveBills
+from billfold.flows.account_commands import SetPocketState, UpdatePocket
+from billfold.flows.custody_commands import DeliverBills, EndDelivery, ReceiveBills
+from billfold.flows.rows import JournalEntry
 from billfold.kit.dates import et_instant
 from billfold.kit.errors import NotFound, Refused
 
@@ -31,7 +32,7 @@ class Holder(Teller):
         )  # fmt: skip
 
     def end(self, reason=None):
-        return self.do(EndDelivery, transfer_id=TRANSFER, reason=reason, looks_at=(TRANSFER,))
+        return self.do(EndDelivery, transfer_id=TRANSFER, reason=reason, references=(TRANSFER,))
 
     def until(self, day, hour=10):
         self.bank.advance(et_instant(day, hour))
@@ -91,7 +92,9 @@ def test_every_lot_comes_back_as_it_was_when_the_other_side_refuses(holder, two_
     holder.deliver(pocket, bill, 15)
     holder.end("ACCOUNT_UNAVAILABLE")
     assert lots(pocket) == before
-    reversing = [row[8] for row in holder.bank.tables["journals"] if row[8] is not None]
+    reversing = [
+        row for row in holder.bank.tables[JournalEntry] if row.reverses is not None
+    ]
     assert len(reversing) == 2
 
 

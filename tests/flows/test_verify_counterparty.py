@@ -7,16 +7,17 @@ from tests.flows.conftest import Teller
 
 from billfold.domain.ach import Correction
 from billfold.domain.counterparties import Account, may_be_paid
-from billfold.flows.counterparties import AddCounterparty, UpdateCounterparty
-from billfold.flows.receive import ReceiveMoney
-from billfold.flows.verify_counterparty import (
+from billfold.flows.counterparty_commands import (
+    AddCounterparty,
     ConfirmDeposits,
     CorrectAccount,
     DecideVerification,
     ExpireVerification,
     FailVerification,
     SettleLink,
+    UpdateCounterparty,
 )
+from billfold.flows.deposit_commands import ReceiveMoney
 from billfold.kit.errors import Refused
 
 ACCOUNT = {"routing_number": "021000021", "account_number": "12345678", "account_type": "CHECKING"}

@@ -6,21 +6,23 @@ import msgspec
 from tests.flows.test_send_wire import funded, send
 
 from billfold.domain import wires
-from billfold.flows.wire_moves import CompleteWire, RejectWire, SubmitWire
+from billfold.domain.wires.types import WireRow
+from billfold.flows.rows import EventEntry, JournalEntry, TransactionEntry
+from billfold.flows.wire_commands import CompleteWire, RejectWire, SubmitWire
 
 IMAD = "20250602BLFDQGV1000001"
 
 
 def seen(teller, **changes):
     """Show the customer's book the wire that was drafted last."""
-    row = wires.WireRow(**dict(zip(wires.COLUMNS, teller.bank.tables["wires"][-1], strict=True)))
-    row = msgspec.structs.replace(row, **changes)
-    teller.book.seen[row.wire_id] = wires.SeenWire(row, returned=False, stands_in=row.journal_no)
+    row = msgspec.structs.replace(teller.bank.tables[WireRow][-1], **changes)
+    shown = wires.SeenWire(row, returned=False, stands_in=row.journal_no)
+    teller.book.referenced[row.wire_id] = shown
     return row.wire_id
 
 
 def events(teller):
-    return [row[3] for row in teller.bank.tables["events"]]
+    return [row.kind for row in teller.bank.tables[EventEntry]]
 
 
 def test_a_wire_leaves_and_settles():
@@ -52,11 +54,11 @@ def test_the_money_comes_back_with_the_fee_when_the_wire_is_rejected():
     assert pocket.inflow - before == 40_015_00
     assert teller.book.house["rail:wire", "USD"].balance == -100_000_00
     assert pocket.cash.balance < 100_00
-    journal = teller.bank.tables["journals"][-1]
-    assert journal[8] == journal[1] - 1
-    back, fee = teller.bank.tables["activities"][-2:]
-    assert msgspec.json.decode(back[16])["wire_type"] == "REVERSAL"
-    assert (fee[7], fee[9]) == ("CREDIT", 15_00)
+    journal = teller.bank.tables[JournalEntry][-1]
+    assert journal.reverses == journal.journal_no - 1
+    back, fee = teller.bank.tables[TransactionEntry][-2:]
+    assert msgspec.json.decode(back.details)["wire_type"] == "REVERSAL"
+    assert (fee.type, fee.amount) == ("CREDIT", 15_00)
     assert events(teller)[-1] == "transfers.wire.out.rejected"
 
 

@@ -6,7 +6,7 @@ import httpx
 import msgspec
 
 from billfold.domain import identity
-from billfold.flows.enrol import EnrolCustomer
+from billfold.flows.account_commands import EnrolCustomer
 from billfold.kit import ids
 from billfold.kit.clock import wall_now
 from billfold.kit.crypto import hash_password, sign_request

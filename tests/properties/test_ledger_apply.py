@@ -15,8 +15,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from billfold.engine.write import JOURNAL_COLUMNS, LEG_COLUMNS
+from billfold.flows.rows import JournalEntry, Posting
 
+JOURNAL_COLUMNS, LEG_COLUMNS = JournalEntry.__struct_fields__, Posting.__struct_fields__
 ANNA, BERT = UUID(int=1 << 100), UUID(int=2 << 100)
 POCKET = UUID(int=77)
 NOW = datetime(2025, 6, 2, 13, tzinfo=UTC)

@@ -6,7 +6,7 @@ from uuid import UUID
 from tests.adapters.file_inspection.test_inspecting import a_picture
 from tests.whole_bank import SEED
 
-from billfold.flows.counterparties import AddCounterparty
+from billfold.flows.counterparty_commands import AddCounterparty
 from billfold.kit import ids
 
 DEPOSITS = {"amounts": [11, 22]}

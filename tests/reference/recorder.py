@@ -19,7 +19,7 @@ from tests.whole_bank import SEED, close_bank, open_bank
 
 from billfold.adapters import embedded_postgres
 from billfold.domain import identity
-from billfold.flows.enrol import EnrolCustomer
+from billfold.flows.account_commands import EnrolCustomer
 from billfold.interfaces.partner_api import app as partner_api
 from billfold.kit import ids
 from billfold.kit.clock import wall_now

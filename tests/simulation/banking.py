@@ -8,16 +8,24 @@ from typing import Any
 from uuid import UUID
 
 from billfold.domain.ach import Incoming
-from billfold.flows.collect_ach import CollectAch
-from billfold.flows.counterparties import AddCounterparty
-from billfold.flows.originate_ach import OriginateAch
-from billfold.flows.receive_ach import GiveBackAch, ReceiveAch
-from billfold.flows.return_ach import ReturnAch
-from billfold.flows.review_ach import ReviewAch
-from billfold.flows.send_ach import CountAchSettled, SendAch
-from billfold.flows.send_wire import SendWire
-from billfold.flows.take_back_wire import TakeBackWire
-from billfold.flows.wire_moves import CompleteWire, RejectWire, SubmitWire
+from billfold.flows.ach_commands import (
+    CollectAch,
+    CountAchSettled,
+    GiveBackAch,
+    OriginateAch,
+    ReceiveAch,
+    ReturnAch,
+    ReviewAch,
+    SendAch,
+)
+from billfold.flows.counterparty_commands import AddCounterparty
+from billfold.flows.wire_commands import (
+    CompleteWire,
+    RejectWire,
+    SendWire,
+    SubmitWire,
+    TakeBackWire,
+)
 from billfold.kit.ids import command_id, derive
 
 CALLER = "life"
@@ -68,7 +76,7 @@ def wire(life):
     return life._make(
         SendWire, place[:1], wire_id=_new(life), pocket_id=place[1],
         amount=life.random.choice((None, life._payable(place), life._payable(place))),
-        counterparty_id=payee, looks_at=(payee,),
+        counterparty_id=payee, references=(payee,),
     )  # fmt: skip
 
 
@@ -88,7 +96,7 @@ def wire_goes_on(life):
             "amount": life.bank.seen.of(customer)[wire_id].row.amount,
         },
     }  # fmt: skip
-    return life._make(kind, (customer,), looks_at=(wire_id,), **told[kind])
+    return life._make(kind, (customer,), references=(wire_id,), **told[kind])
 
 
 def originate(life):
@@ -100,7 +108,7 @@ def originate(life):
     return life._make(
         OriginateAch, place[:1], ach_id=_new(life), pocket_id=place[1], counterparty_id=payee,
         direction=life.random.choice(("CREDIT", "CREDIT", "DEBIT")), sec_code="PPD",
-        description="PAYROLL", amount=life._payable(place), looks_at=(payee,),
+        description="PAYROLL", amount=life._payable(place), references=(payee,),
     )  # fmt: skip
 
 
@@ -119,7 +127,7 @@ def entry_goes_on(life):
         }  # fmt: skip
     if kind in {CollectAch, CountAchSettled, SendAch} and entry.way == "RECEIVING":
         return None
-    return life._make(kind, (customer,), looks_at=(ach_id,), **told, **_MOVES[kind])
+    return life._make(kind, (customer,), references=(ach_id,), **told, **_MOVES[kind])
 
 
 _MOVES: dict[type, dict[str, Any]] = {
@@ -141,7 +149,7 @@ def entry_arrives(life):
     )  # fmt: skip
     return life._make(
         ReceiveAch, place[:1], ach_id=ach_id, file_id=ach_id, pocket_id=place[1],
-        portal_id=life.random.choice(life.portals[place[1]]), entry=told, looks_at=(ach_id,),
+        portal_id=life.random.choice(life.portals[place[1]]), entry=told, references=(ach_id,),
     )  # fmt: skip
 
 

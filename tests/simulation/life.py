@@ -15,13 +15,19 @@ from tests.simulation.banking import BANKING
 from tests.simulation.operating import CALLER, OPERATING, learn
 
 from billfold.engine.due_work import house_id
-from billfold.flows.counterparties import AddCounterparty, UpdateCounterparty
-from billfold.flows.customers import CloseCustomer, UpdateCustomer
-from billfold.flows.enrol import EnrolCustomer
-from billfold.flows.pockets import OpenPocket, SetPocketState, UpdatePocket
-from billfold.flows.portals import OpenPortal, UpdatePortal
-from billfold.flows.receive import ReceiveMoney
-from billfold.flows.transfer_on_us import TransferOnUs
+from billfold.flows.account_commands import (
+    CloseCustomer,
+    EnrolCustomer,
+    OpenPocket,
+    OpenPortal,
+    SetPocketState,
+    UpdateCustomer,
+    UpdatePocket,
+    UpdatePortal,
+)
+from billfold.flows.counterparty_commands import AddCounterparty, UpdateCounterparty
+from billfold.flows.deposit_commands import ReceiveMoney
+from billfold.flows.transfer_commands import TransferOnUs
 from billfold.kit.dates import ET, et_instant
 from billfold.kit.errors import BillfoldError
 from billfold.kit.ids import command_id, derive
@@ -235,14 +241,14 @@ class Life:
             return None
         return self._make(
             UpdatePocket, place[:1], pocket_id=place[1], close_for="not needed",
-            looks_at=place[1:2],
+            references=place[1:2],
         )  # fmt: skip
 
     def close_customer(self):
         if not self.people:
             return None
         whom = (self.random.choice(self.people),)
-        return self._make(CloseCustomer, whom, reason="moved away", looks_at=whom)
+        return self._make(CloseCustomer, whom, reason="moved away", references=whom)
 
     def freeze(self):
         place = self._pocket()

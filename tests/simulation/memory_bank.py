@@ -13,16 +13,27 @@ from uuid import UUID
 import msgspec
 
 from billfold.domain.activity import HouseBooking
-from billfold.domain.wires import COLUMNS as WIRE_COLUMNS
+from billfold.domain.clearing.types import RailSettlement
+from billfold.domain.tbills.types import BillSettlement
 from billfold.domain.wires import SeenWire, WireRow
 from billfold.engine.batch import Engine
 from billfold.engine.due_work import house_id
-from billfold.engine.write import _forge_head, settle_books
+from billfold.engine.write import chain, settle_books, tuples_of
+from billfold.flows.account_commands import EnrolCustomer
 from billfold.flows.book import Book
 from billfold.flows.command import Context
-from billfold.flows.due import CatchUp
-from billfold.flows.enrol import EnrolCustomer
-from billfold.flows.house import Block, CloseHouseDay, RailClearing
+from billfold.flows.house import Block, RailClearing
+from billfold.flows.rows import (
+    AccountEntry,
+    ChainEntry,
+    CommandEntry,
+    JournalEntry,
+    Posting,
+    TradeEntry,
+    TransactionEntry,
+    Update,
+)
+from billfold.flows.treasury_commands import CatchUp, CloseHouseDay
 from billfold.kit.dates import et_date, et_instant
 from billfold.kit.errors import BillfoldError
 from billfold.kit.ids import command_id
@@ -31,12 +42,6 @@ RAILS = frozenset({"ACH", "WIRE"})
 BlockKey = tuple[date, str, int, str]
 """settles_on, cusip, price_micros, side."""
 CUSTOMERS_OWN = frozenset({"cash", "lot"})
-LISTS = (
-    "journals", "legs", "trades", "activities", "events", "commands", "snapshots", "liens",
-    "customers", "directory", "portals", "counterparties", "transfers", "settlements", "agenda",
-    "clearings", "suspense_items", "wires", "wire_messages", "ach_entries", "ach_answers",
-    "security_transfers",
-)  # fmt: skip
 
 
 class Planned:
@@ -67,27 +72,28 @@ class Rails:
 
     def learn(self, book):
         """Note the payments of a draft; what the house has settled of them is forgotten."""
-        for row in book.draft.activities:
-            if row[7] in RAILS:
-                self.payments.append((row[7], row[15], row[8] == "CREDIT", row[9]))
-        for row in book.draft.rows_of("clearings"):
+        for row in book.draft.rows_of(TransactionEntry):
+            if row.type in RAILS:
+                incoming = row.direction == "CREDIT"
+                self.payments.append((row.type, row.settles_at, incoming, row.amount))
+        for row in book.draft.rows_of(RailSettlement):
             until = self._closing
             self.payments = [
                 p for p in self.payments
-                if p[0] != row[2] or et_date(p[1]) != row[3] or p[1] > until
+                if p[0] != row.rail or et_date(p[1]) != row.settles_on or p[1] > until
             ]  # fmt: skip
         if book.role == "house":
             self._learn_of_house(book)
 
     def _learn_of_house(self, book):
         kinds = {account.no: account.kind for account in book.house.values()}
-        begun = {row[1]: row for row in book.draft.journals}
-        for leg in book.draft.legs:
-            journal, sides = begun[leg[1]], (kinds[leg[3]], kinds[leg[4]])
+        begun = {row.journal_no: row for row in book.draft.rows_of(JournalEntry)}
+        for leg in book.draft.rows_of(Posting):
+            journal, sides = begun[leg.journal_no], (kinds[leg.debit], kinds[leg.credit])
             rail = next((side for side in sides if side.startswith("rail:")), None)
-            if rail is not None and journal[2] != "clearing":
-                at = et_instant(journal[7], 0)
-                self.payments.append((rail[5:].upper(), at, sides[0] == rail, leg[6]))
+            if rail is not None and journal.kind != "clearing":
+                at = et_instant(journal.settles_on, 0)
+                self.payments.append((rail[5:].upper(), at, sides[0] == rail, leg.amount))
 
     def until(self, day, closing):
         """What settles by the close of this day, by rail and date."""
@@ -118,27 +124,26 @@ class Seen:
     def learn(self, book):
         """Take over what flows showed to those after them, and the bookings of the house."""
         known = self._all[book.customer_id]
-        known |= book.seen
+        known |= book.referenced
         self._learn_wires(known, book)
-        kinds = {row[1]: row[2] for row in book.draft.journals}
-        for row in book.draft.activities:
-            if row[7] in {"FEE", "CREDIT", "GENERIC"}:
-                told = msgspec.json.decode(row[16])
-                known[row[4]] = HouseBooking(
-                    row[4], row[1], row[2], kinds[row[2]], row[7], row[8], row[9],
-                    told.get("cause"), is_corrected=False,
+        kinds = {row.journal_no: row.kind for row in book.draft.rows_of(JournalEntry)}
+        for row in book.draft.rows_of(TransactionEntry):
+            if row.type in {"FEE", "CREDIT", "GENERIC"}:
+                told = msgspec.json.decode(row.details)
+                known[row.activity_id] = HouseBooking(
+                    row.activity_id, row.pocket_id, row.journal_no, kinds[row.journal_no],
+                    row.type, row.direction, row.amount, told.get("cause"), is_corrected=False,
                 )  # fmt: skip
 
     def _learn_wires(self, known, book):
         """Wires as their rows stand now, and which of them has come back."""
-        for row in book.draft.rows_of("wires"):
-            wire = WireRow(**dict(zip(WIRE_COLUMNS, row, strict=True)))
+        for wire in book.draft.rows_of(WireRow):
             known[wire.wire_id] = SeenWire(wire, returned=False, stands_in=wire.journal_no)
             if wire.original_wire_id is not None:
                 original = known[wire.original_wire_id]
                 known[wire.original_wire_id] = original._replace(returned=True)
-        for table, key, columns in book.draft.rows_of("updates"):
-            if table == "wire":
+        for table, key, columns in book.draft.rows_of(Update):
+            if table is WireRow:
                 seen = known[key]
                 known[key] = seen._replace(row=msgspec.structs.replace(seen.row, **columns))
 
@@ -162,7 +167,8 @@ class MemoryBank:
         self._ctx = None
         no_pool: Any = None  # planning asks no database
         self._engine = Engine(
-            no_pool, market=market, calendars=calendars, terms=terms, seed=seed, test_clock=True
+            no_pool, market=market, calendars=calendars, terms=terms, seed=seed, references={},
+            test_clock=True,
         )
 
     # -- commands -----------------------------------------------------------------------
@@ -175,8 +181,8 @@ class MemoryBank:
             ctx = self._moment()
             if isinstance(command, EnrolCustomer):
                 self._new_head(command.customers[0], ctx)
-            for customer in job.customers if command.looks_at else ():
-                self.books[customer].seen = self.seen.of(customer)
+            for customer in job.customers if command.references else ():
+                self.books[customer].referenced = self.seen.of(customer)
             books = {c: self.books[c] for c in sorted(job.customers) if c in self.books}
             earlier = self.commands.get((job.customers[0], job.command_id))
             known = {} if earlier is None else {job.command_id: earlier}
@@ -207,45 +213,49 @@ class MemoryBank:
 
     def _write(self, book):
         was_due = book.due_at
-        head, link = _forge_head(book, self.calendars)
-        assert head[3] - head[2] == len(book.draft.journals)
+        rows = tuples_of(book)
+        head = chain(book, rows, self.calendars)
+        (link,) = rows[ChainEntry]
+        assert head[3] - head[2] == len(book.draft.rows_of(JournalEntry))
         if book.due_at != was_due and book.due_at is not None:
             insort(self._dues, (book.due_at, book.customer_id.bytes))
         self.links[book.customer_id, link[1]] = link
-        for name in book.draft.kinds:
-            if name in LISTS:
-                self.tables[name] += getattr(book.draft, name)
-        for row in book.draft.commands:
-            self.commands[row[0], row[1]] = {
-                "command_id": row[1], "request_hash": row[5], "accepted": row[6], "outcome": row[7],
+        for kind, made in book.draft:
+            self.tables[kind] += made
+        for row in book.draft.rows_of(CommandEntry):
+            self.commands[row.customer_id, row.command_id] = {
+                "command_id": row.command_id, "request_hash": row.request_hash,
+                "accepted": row.accepted, "outcome": row.outcome,
             }  # fmt: skip
         self._fold(book)
         self.seen.learn(book)
         self.under_way.learn(book)
-        for row in book.draft.trades:
-            if row[6] in {"BUY", "SELL", "MATURITY"}:
-                block = (row[16], row[8], row[10], row[6])
-                self.unsettled[block, "units"] += row[9]
-                self.unsettled[block, "cents"] += row[11]
-        for row in book.draft.rows_of("settlements"):
-            self.unsettled[row[:4], "units"] -= row[5]
-            self.unsettled[row[:4], "cents"] -= row[6]
-        self.unsettled = +self.unsettled if book.draft.rows_of("settlements") else self.unsettled
+        for row in book.draft.rows_of(TradeEntry):
+            if row.activity in {"BUY", "SELL", "MATURITY"}:
+                block = (row.settles_on, row.cusip, row.price_micros, row.activity)
+                self.unsettled[block, "units"] += row.units
+                self.unsettled[block, "cents"] += row.notional
+        for row in book.draft.rows_of(BillSettlement):
+            block = (row.settles_on, row.cusip, row.price_micros, row.side)
+            self.unsettled[block, "units"] -= row.units
+            self.unsettled[block, "cents"] -= row.customers_cents
+        self.unsettled = +self.unsettled if book.draft.rows_of(BillSettlement) else self.unsettled
 
     def _fold(self, book):
         """What `ledger_apply` does, and the constraints it leans on."""
         customer_id = book.customer_id
-        for account, _ in book.draft.rows_of("accounts"):
-            key = customer_id, account.no
+        for account in book.draft.rows_of(AccountEntry):
+            key = customer_id, account.account_no
             assert key not in self.balances
             self.balances[key] = Balance(account.kind, account.asset)
         touched = set()
-        for _, _, _, debit_no, credit_no, asset, amount, phase in book.draft.legs:
-            debit = self.balances[customer_id, debit_no]
-            credit = self.balances[customer_id, credit_no]
+        for posting in book.draft.rows_of(Posting):
+            debit = self.balances[customer_id, posting.debit]
+            credit = self.balances[customer_id, posting.credit]
+            asset, amount = posting.asset, posting.amount
             assert asset == debit.asset == credit.asset
             assert amount > 0
-            assert phase == 0
+            assert posting.phase == 0
             debit.debits += amount
             credit.credits += amount
             self.totals[debit.kind, asset] -= amount

@@ -3,9 +3,9 @@
 from uuid import UUID
 
 from billfold.engine.due_work import house_id
-from billfold.flows.adjust import AdjustPocket, CorrectBooking, GiveCredit
-from billfold.flows.suspense import AssignFromSuspense, HoldInSuspense, ReturnFromSuspense
-from billfold.flows.transfer_bills import DeliverBills, EndDelivery, ReceiveBills
+from billfold.flows.adjustment_commands import AdjustPocket, CorrectBooking, GiveCredit
+from billfold.flows.custody_commands import DeliverBills, EndDelivery, ReceiveBills
+from billfold.flows.suspense_commands import AssignFromSuspense, HoldInSuspense, ReturnFromSuspense
 from billfold.kit.ids import command_id, derive
 
 CALLER = "life"
@@ -41,14 +41,14 @@ def give_back(life):
     if life.random.random() < 0.5:
         return life._make(
             ReturnFromSuspense, (house,), item_id=item_id, reason="NO_ACCOUNT",
-            looks_at=(item_id,),
+            references=(item_id,),
         )  # fmt: skip
     place = life._pocket()
     if place is None:
         return None
     return life._make(
         AssignFromSuspense, (house, place[0]), item_id=item_id, pocket_id=place[1],
-        portal_id=life.random.choice(life.portals[place[1]]), looks_at=(item_id,),
+        portal_id=life.random.choice(life.portals[place[1]]), references=(item_id,),
     )  # fmt: skip
 
 
@@ -79,7 +79,7 @@ def correct(life):
     place, activity_id = life.doomed.pop()
     return life._make(
         CorrectBooking, place[:1], activity_id=activity_id, description="a mistake",
-        looks_at=(activity_id,),
+        references=(activity_id,),
     )  # fmt: skip
 
 
@@ -105,7 +105,7 @@ def bills_go(life):
     if life.leaving and life.random.random() < 0.5:
         customer, transfer_id = life.leaving.pop()
         return life._make(
-            EndDelivery, (customer,), transfer_id=transfer_id, looks_at=(transfer_id,),
+            EndDelivery, (customer,), transfer_id=transfer_id, references=(transfer_id,),
             reason=life.random.choice((None, "UNKNOWN")),
         )  # fmt: skip
     held = life.bank.books[place[0]].pockets[place[1]].positions()

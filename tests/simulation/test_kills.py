@@ -29,9 +29,8 @@ from tests.interfaces.partner_client import new_partner
 from billfold import wiring
 from billfold.adapters import embedded_postgres
 from billfold.engine.verify import verify_bank
-from billfold.flows.enrol import EnrolCustomer
-from billfold.flows.pockets import OpenPocket
-from billfold.flows.receive import ReceiveMoney
+from billfold.flows.account_commands import EnrolCustomer, OpenPocket
+from billfold.flows.deposit_commands import ReceiveMoney
 from billfold.kit import ids
 from billfold.kit.clock import monotonic, read_clock, wall_now, write_clock
 from billfold.kit.crypto import sign_request

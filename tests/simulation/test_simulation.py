@@ -12,12 +12,15 @@ from tests.simulation.life import Life, WalkTo
 from tests.simulation.memory_bank import MemoryBank
 from tests.whole_bank import SEED, close_bank, open_bank
 
+from billfold.domain.clearing.types import RailSettlement
+from billfold.domain.pockets.types import PocketSnapshot
 from billfold.domain.tbills import Market
+from billfold.domain.tbills.types import BillSettlement
 from billfold.engine.batch import Engine
 from billfold.engine.stepping import Stepping
 from billfold.engine.verify import verify_bank
-from billfold.engine.write import COLUMNS, JOURNAL_COLUMNS, LEG_COLUMNS
 from billfold.flows.command import Terms
+from billfold.flows.rows import EventEntry, JournalEntry, Posting, TradeEntry, TransactionEntry
 from billfold.kit.calendars import Calendars
 from billfold.kit.errors import BillfoldError
 from billfold.kit.settings import Settings
@@ -64,17 +67,17 @@ def test_everything_stays_whole_when_a_bank_lives_through_a_hundred_thousand_ste
     look(life.bank)
     # It was a life with everything in it.
     assert {"Shortfall carried", "Shortfall repaid", "Correction", "Adjustment"} <= {
-        row[11] for row in life.bank.tables["activities"]
+        row.title for row in life.bank.tables[TransactionEntry]
     }
     assert {"replayed", "idempotency-key-reused", "COMPLETED", "REJECTED", "PENDING"} <= set(
         life.outcomes
     )
-    assert {row[2] for row in life.bank.tables["journals"]} == {
+    assert {row.kind for row in life.bank.tables[JournalEntry]} == {
         "adjustment", "clearing", "custody", "deposit",
         "ach", "fee", "invest", "maturity", "on_us", "payment", "return", "settlement",
         "suspense",
     }  # fmt: skip
-    kinds = {row[6] for row in life.bank.tables["trades"]}
+    kinds = {row.activity for row in life.bank.tables[TradeEntry]}
     assert kinds == {
         "BUY", "SELL", "MATURITY", "SAME_ENTITY_SECURITY_TRANSFER", "EXTERNAL_SECURITY_TRANSFER",
     }  # fmt: skip
@@ -89,7 +92,7 @@ async def test_postgres_agrees_to_the_last_hash_when_it_lives_the_same_steps(lif
     # Two engines on one database, each with books that the other has made stale.
     other = Engine(
         bank.pool, market=bank.market, calendars=bank.calendars, terms=TERMS, seed=SEED,
-        test_clock=True, lanes=1,
+        test_clock=True, references=bank.engine.references, lanes=1,
     )  # fmt: skip
     await other.start()
     engines = [bank.engine, other]
@@ -106,10 +109,6 @@ async def test_postgres_agrees_to_the_last_hash_when_it_lives_the_same_steps(lif
     assert report.is_clean, report.findings
     await other.stop()
     await close_bank(bank)
-
-
-WRITTEN = dict(COLUMNS.values()) | {"journal": JOURNAL_COLUMNS, "leg": LEG_COLUMNS}
-"""What the engine writes of each table; the database adds a column or two of its own."""
 
 
 async def outcome_of(engine, command):
@@ -145,16 +144,16 @@ async def must_be_the_same(conn: asyncpg.Connection, bank):
     }
     links = await conn.fetch("SELECT * FROM link")
     assert {tuple(row) for row in links} == set(bank.links.values())
-    for table, name, order in (
-        ("activity", "activities", (0, 2, 3)), ("trade", "trades", (0, 2, 3)),
-        ("leg", "legs", (0, 1, 2)), ("event", "events", (0, 1)), ("journal", "journals", (0, 1)),
-        ("snapshot", "snapshots", (0, 1, 2)), ("settlement", "settlements", (0, 1, 2, 3, 4)),
-        ("clearing", "clearings", (0, 1)),
+    for kind, order in (
+        (TransactionEntry, (0, 2, 3)), (TradeEntry, (0, 2, 3)), (Posting, (0, 1, 2)),
+        (EventEntry, (0, 1)), (JournalEntry, (0, 1)), (PocketSnapshot, (0, 1, 2)),
+        (BillSettlement, (0, 1, 2, 3, 4)), (RailSettlement, (0, 1)),
     ):  # fmt: skip
-        columns = ", ".join(WRITTEN[table])
-        rows = [tuple(row) for row in await conn.fetch(f"SELECT {columns} FROM {table}")]
-        made = bank.tables[name]
-        assert sorted(rows, key=by(order)) == sorted(made, key=by(order)), table
+        # The database adds a column or two of its own.
+        columns = ", ".join(kind.__struct_fields__)
+        rows = [tuple(row) for row in await conn.fetch(f"SELECT {columns} FROM {kind.table}")]
+        made = [msgspec.structs.astuple(row) for row in bank.tables[kind]]
+        assert sorted(rows, key=by(order)) == sorted(made, key=by(order)), kind
 
 
 def by(order):

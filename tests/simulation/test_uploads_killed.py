@@ -14,7 +14,7 @@ from tests.whole_bank import close_bank
 
 from billfold.domain.documents import get_document
 from billfold.engine.verify import verify_bank
-from billfold.flows.enrol import EnrolCustomer
+from billfold.flows.account_commands import EnrolCustomer
 from billfold.kit import ids
 
 PROOF = "WIRE_COUNTERPARTY_VERIFICATION"

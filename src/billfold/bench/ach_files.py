@@ -27,8 +27,8 @@ from billfold.bench.town import (
 from billfold.domain import rails
 from billfold.domain.ach import DEBIT, files
 from billfold.engine.bank import Bank
-from billfold.flows.counterparties import AddCounterparty
-from billfold.flows.originate_ach import OriginateAch
+from billfold.flows.ach_commands import OriginateAch
+from billfold.flows.counterparty_commands import AddCounterparty
 from billfold.interfaces.inbound.ach_files import AchGate
 from billfold.interfaces.outbound.ach_windows import AchWindows
 from billfold.kit.clock import monotonic
@@ -185,7 +185,7 @@ def _debit(nth: int, customer: int, payees: list[UUID]) -> OriginateAch:
         caller="bench",
         key=command_id("ach", str(nth)),
         customers=(customer_of(customer),),
-        looks_at=(payees[customer],),
+        references=(payees[customer],),
         ach_id=command_id("ach-entry", str(nth)),
         pocket_id=pocket_of(customer),
         counterparty_id=payees[customer],

@@ -14,8 +14,8 @@ from billfold.bench.town import (
 )
 from billfold.domain import identity
 from billfold.engine.bank import Bank
-from billfold.flows.counterparties import AddCounterparty
-from billfold.flows.enrol import EnrolCustomer
+from billfold.flows.account_commands import EnrolCustomer
+from billfold.flows.counterparty_commands import AddCounterparty
 from billfold.kit.clock import wall_now
 from billfold.kit.crypto import token
 from billfold.kit.ids import command_id, derive

@@ -34,7 +34,7 @@ from billfold.bench.town import (
     submit_everything,
 )
 from billfold.engine.approved import carry_out_request
-from billfold.flows.counterparties import AddCounterparty
+from billfold.flows.counterparty_commands import AddCounterparty
 from billfold.kit.clock import monotonic
 from billfold.kit.ids import command_id
 

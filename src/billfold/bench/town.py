@@ -15,10 +15,9 @@ import msgspec
 from billfold import wiring
 from billfold.engine.bank import Bank
 from billfold.engine.stepping import Stepping
+from billfold.flows.account_commands import EnrolCustomer, OpenPocket
 from billfold.flows.command import Command
-from billfold.flows.enrol import EnrolCustomer
-from billfold.flows.pockets import OpenPocket
-from billfold.flows.receive import ReceiveMoney
+from billfold.flows.deposit_commands import ReceiveMoney
 from billfold.kit.collector import calm_collector
 from billfold.kit.dates import et_date, et_instant
 from billfold.kit.db import APP_ROLE

@@ -26,7 +26,7 @@ from billfold.bench.town import (
     submit_everything,
 )
 from billfold.flows.command import Command
-from billfold.flows.transfer_on_us import TransferOnUs
+from billfold.flows.transfer_commands import TransferOnUs
 from billfold.kit.clock import monotonic
 from billfold.kit.ids import command_id
 

@@ -18,8 +18,8 @@ from billfold.domain.requests import Approved, Asked, TransferRequest
 from billfold.engine.pending import CALLER as CARRIES_OUT
 from billfold.engine.pending import carry_out
 from billfold.engine.rehearsal import rehearse
-from billfold.flows.send_wire import SendWire
-from billfold.flows.transfer_on_us import TransferOnUs
+from billfold.flows.transfer_commands import TransferOnUs
+from billfold.flows.wire_commands import SendWire
 from billfold.kit.clock import wall_now
 from billfold.kit.errors import NotFound, Refused
 from billfold.kit.ids import command_id
@@ -141,7 +141,7 @@ def _wire(customer_id: UUID, asked: Asked, *, unverified_wires: bool) -> SendWir
         created_by=CALLER,
         unverified_wires=unverified_wires,
         request=msgspec.json.encode(told).decode(),
-        looks_at=(asked.counterparty_id,),
+        references=(asked.counterparty_id,),
     )
 
 
@@ -172,7 +172,7 @@ async def _transfer(
         request=_partners_words(asked, to_pocket),
         later=approved,
         approved=approved,
-        looks_at=() if asked.counterparty_id is None else (asked.counterparty_id,),
+        references=() if asked.counterparty_id is None else (asked.counterparty_id,),
     )
 
 

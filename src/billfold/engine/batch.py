@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict, deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -18,21 +18,20 @@ from uuid import UUID
 import asyncpg
 import structlog
 
-from billfold.engine.audited import record_deeds
+from billfold.engine.audited import record_audited_actions
 from billfold.engine.job import Answer, Job, earlier_runs, rendered, replay, reused, sign
 from billfold.engine.load import LOCK_HEADS, load_books, load_names
-from billfold.engine.looking import look
+from billfold.engine.references import load_references
 from billfold.engine.write import settle_books, write_books
-from billfold.flows import FLOWS
 from billfold.flows.command import Command, Context, Missing, Outcome, Terms
-from billfold.flows.due import CatchUp, catch_up
-from billfold.flows.enrol import EnrolCustomer
+from billfold.flows.due import catch_up
 from billfold.kit.clock import monotonic, read_clock, wall_now
 from billfold.kit.db import listed
 from billfold.kit.errors import BillfoldError, Broken, NotFound, Refused, Unavailable
 
 if TYPE_CHECKING:
     from billfold.domain.tbills import Market
+    from billfold.engine.references import ReferenceReaders
     from billfold.flows.book import Book
     from billfold.kit.calendars import Calendars
     from billfold.kit.crypto import Vault
@@ -74,6 +73,7 @@ class Engine:
         terms: Terms,
         seed: bytes,
         test_clock: bool,
+        references: ReferenceReaders,
         vault: Vault | None = None,
         lanes: int = 2,
         crowd: int = 1,
@@ -85,6 +85,7 @@ class Engine:
         self.terms = terms
         self.seed = seed
         self.test_clock = test_clock
+        self.references = references
         self.vault = vault
         self.batch_limit = batch_limit
         self._lanes = lanes
@@ -271,21 +272,28 @@ class Engine:
                 # A clock that is walked on waits: the house may close any day that has passed.
                 now = await self.now(conn, hold=True)
                 ctx = self._context(now)
-                enrolled = [j.customers[0] for j in batch if isinstance(j.command, EnrolCustomer)]
+                enrolled = [j.customers[0] for j in batch if j.command.creates_customer]
                 if enrolled:
                     await conn.execute(_NEW_HEADS, sorted(enrolled), now, ctx.business_date)
                 heads = await conn.fetch(LOCK_HEADS, listed(customers))
                 books = await self._gather(conn, heads)
                 await _name(conn, batch, books)
-                await look(conn, batch, books)
+                await self._load_references(conn, batch, books)
                 known = await earlier_runs(conn, batch)
                 again = [job for job in batch if not self._plan(job, books, known, ctx)]
                 changed = [book for book in books.values() if book.is_changed()]
                 if changed:
                     await write_books(conn, changed, self.calendars)
-                    await record_deeds(conn, self.vault, batch)
+                    await record_audited_actions(conn, self.vault, batch)
             settle_books(changed)
         return again
+
+    async def _load_references(
+        self, conn: Connection, batch: Sequence[Job], books: Mapping[UUID, Book]
+    ) -> None:
+        asking = [job for job in batch if job.command.references]
+        theirs = {c: books[c] for job in asking for c in job.customers if c in books}
+        await load_references(conn, self.references, [job.command for job in asking], theirs)
 
     def _context(self, now: datetime) -> Context:
         return Context(
@@ -347,7 +355,7 @@ class Engine:
             job.customers = (*job.customers, missing.customer_id)
             return False
         job.answer = rendered(outcome, accepted=accepted, replayed=False)
-        if not isinstance(job.command, CatchUp):
+        if job.command.is_recorded:
             sign(own[job.customers[0]], job, outcome, ctx.now, accepted=accepted)
         return True
 
@@ -377,7 +385,7 @@ async def _name(conn: Connection, batch: Sequence[Job], books: dict[UUID, Book])
 def _decide(command: Command, own: dict[UUID, Book], ctx: Context) -> tuple[Outcome, bool]:
     """The outcome, and whether the command was accepted; a refusal leaves no trace."""
     try:
-        return FLOWS[type(command)](own, command, ctx), True
+        return command.decide(own, ctx), True
     except (Refused, NotFound) as refusal:
         _undo(own.values())
         return {"refused": refusal.code, "detail": refusal.detail, "facts": refusal.facts}, False

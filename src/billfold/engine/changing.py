@@ -14,7 +14,7 @@ from billfold.domain.audit import Origin
 from billfold.domain.directory import find_customer
 from billfold.domain.requests import ChangeRequest
 from billfold.domain.team import Administrator, Invited
-from billfold.flows.counterparties import AddCounterparty
+from billfold.flows.counterparty_commands import AddCounterparty
 from billfold.kit.clock import wall_now
 from billfold.kit.errors import InvalidInput, NotFound, Refused
 

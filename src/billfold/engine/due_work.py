@@ -15,7 +15,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.flows.due import CatchUp
+from billfold.flows.treasury_commands import CatchUp
 from billfold.kit.ids import command_id, derive
 
 if TYPE_CHECKING:

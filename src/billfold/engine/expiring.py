@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from billfold.flows.verify_counterparty import ExpireVerification
+from billfold.flows.counterparty_commands import ExpireVerification
 from billfold.kit.errors import Broken
 
 if TYPE_CHECKING:

@@ -12,8 +12,7 @@ from uuid import UUID
 
 from billfold.domain.tbills.writes import write_packaged_market
 from billfold.engine.due_work import house_id
-from billfold.flows.enrol import EnrolCustomer
-from billfold.flows.pockets import OpenPocket
+from billfold.flows.account_commands import EnrolCustomer, OpenPocket
 from billfold.kit.clock import ClockState, read_clock, write_clock
 from billfold.kit.errors import BillfoldError
 from billfold.kit.ids import command_id, derive

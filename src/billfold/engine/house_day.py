@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 from billfold.domain.clearing import Span, list_cleared
 from billfold.domain.tbills import STRATEGIES
 from billfold.engine.due_work import house_id
-from billfold.flows.house import Block, CloseHouseDay, RailClearing
+from billfold.flows.house import Block, RailClearing
+from billfold.flows.treasury_commands import CloseHouseDay
 from billfold.kit.dates import et_instant
 from billfold.kit.ids import command_id
 

@@ -16,7 +16,7 @@ from asyncpg.pgproto import pgproto
 from billfold.flows.book import Book
 from billfold.flows.holdings import Account, PocketBook
 
-LAYOUT = 1
+LAYOUT = 2
 """Goes up with every change of the fields below, of `Account`, `Lot` or `PocketBook`."""
 _CHECKSUM = 4
 

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from billfold.flows.command import Command, Outcome
+from billfold.flows.rows import CommandEntry, Fingerprint
 from billfold.kit.db import listed
-from billfold.kit.errors import BillfoldError, NotFound, Refused
+from billfold.kit.errors import BillfoldError, Broken, NotFound, Refused
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -80,30 +81,32 @@ class Job:
 def sign(book: Book, job: Job, outcome: Outcome, now: datetime, *, accepted: bool) -> None:
     """Leave the command's row: who asked, under which key, and what became of it."""
     command, job.outcome = job.command, outcome
-    if book.draft.rows_of("proofs"):
-        outcome["proves"] = _proved(book.draft.proofs)
-    book.draft.commands.append(
-        (
-            book.customer_id,
-            job.command_id,
-            command.caller,
-            command.key,
-            type(command).__name__,
-            command.request_hash,
-            accepted,
-            msgspec.json.encode(outcome).decode(),
-            book.version + 1,
-            now,
+    fingerprints = book.draft.take(Fingerprint)
+    if fingerprints:
+        outcome["proves"] = _proved(command, fingerprints)
+    book.draft.add(
+        CommandEntry(
+            customer_id=book.customer_id,
+            command_id=job.command_id,
+            caller=command.caller,
+            key=command.key,
+            kind=type(command).__name__,
+            request_hash=command.request_hash,
+            accepted=accepted,
+            outcome=msgspec.json.encode(outcome).decode(),
+            version=book.version + 1,
+            booked_at=now,
         )
-    )  # fmt: skip
+    )
 
 
-def _proved(proofs: list[tuple[str, UUID, str]]) -> dict[str, dict[str, str]]:
-    """Return the fingerprints of the rows a command leaves, by table and id; none are left over."""
+def _proved(command: Command, fingerprints: Sequence[Fingerprint]) -> dict[str, dict[str, str]]:
+    """Return the fingerprints of the rows a command leaves, by table and id."""
     proved: dict[str, dict[str, str]] = {}
-    for table, key, fingerprint in proofs:
-        proved.setdefault(table, {})[str(key)] = fingerprint
-    proofs.clear()
+    for row, key, value in fingerprints:
+        if row not in command.fingerprints:
+            raise Broken(f"{type(command).__name__} does not name {row.__name__}.")
+        proved.setdefault(row.table, {})[str(key)] = value
     return proved
 
 

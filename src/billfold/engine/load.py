@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from billfold.domain.counterparties import payee_in
+from billfold.domain.portals import PortalRow
 from billfold.domain.tbills import Market
 from billfold.engine.image import hang, read_image
 from billfold.flows.book import Book
 from billfold.flows.due import pocket_due
-from billfold.flows.holdings import Account, Lot, PocketBook
-from billfold.flows.portals import Portal
+from billfold.flows.holdings import Account, Lot, PocketBook, PocketColumns
 from billfold.flows.transfer_on_us import PendingTransfer
 
 if TYPE_CHECKING:
@@ -36,21 +36,18 @@ SELECT customer_id, account_no, kind, pocket_id, asset, acquired_on, credits - d
        reserved, tax_basis, earnings_basis
   FROM account WHERE customer_id = ANY($1::uuid[]) AND live
 """
-_POCKETS = """
-SELECT customer_id, pocket_id, partner_id, name, type, status, deposit_weeks, reinvestment_weeks,
-       real_time_yield, opened_at, closed_at, closure_reason, inflow, outflow, fees, realised,
-       fee_accrued, idle, accrued_through, charge_on, moved_on, unsettled_until, invest_at
+_POCKETS = f"""
+SELECT customer_id, {", ".join(PocketColumns.__struct_fields__)}
   FROM pocket WHERE customer_id = ANY($1::uuid[])
-"""
+"""  # noqa: S608 - our columns
 _LIENS = """
 SELECT customer_id, l.pocket_id, l.amount, l.until FROM lien l JOIN head h USING (customer_id)
  WHERE customer_id = ANY($1::uuid[]) AND l.until > h.booked_at
 """
-_PORTALS = """
-SELECT customer_id, portal_id, pocket_id, type, name, status, routing_number, account_number,
-       network_address, payment_rails, created_at
+_PORTALS = f"""
+SELECT {", ".join(PortalRow.__struct_fields__)}
   FROM portal WHERE customer_id = ANY($1::uuid[])
-"""
+"""  # noqa: S608 - our columns
 _COUNTERPARTIES = """
 SELECT customer_id, counterparty_id, type, status, counterparty_name, verification, details,
        target_customer_id, target_pocket_id
@@ -105,7 +102,7 @@ async def load_names(conn: Connection, wanted: Iterable[Book]) -> None:
     books = {book.customer_id: book for book in wanted}
     ids = list(books)
     for row in await conn.fetch(_PORTALS, ids):
-        books[row["customer_id"]].portals[row["portal_id"]] = _portal(row)
+        books[row["customer_id"]].portals[row["portal_id"]] = PortalRow(**row)
     for row in await conn.fetch(_COUNTERPARTIES, ids):
         books[row["customer_id"]].counterparties[row["counterparty_id"]] = payee_in(row)
     for row in await conn.fetch(_PENDING, ids):
@@ -156,24 +153,3 @@ def _take_account(book: Book, row: Record, market: Market) -> None:
         book.house[kind, asset] = account
     else:
         book.pockets[pocket_id].adopt(account)
-
-
-def _portal(row: Record) -> Portal:
-    return Portal(
-        portal_id=row["portal_id"],
-        pocket_id=row["pocket_id"],
-        type=row["type"],
-        name=row["name"],
-        status=row["status"],
-        routing_number=row["routing_number"],
-        account_number=row["account_number"],
-        network_address=row["network_address"],
-        payment_rails=tuple(row["payment_rails"]),
-        created_at=row["created_at"],
-    )
-
-
-def missing_customers(wanted: Sequence[UUID], heads: Iterable[Record]) -> list[UUID]:
-    """Customers named by a command that have no head."""
-    found = {head["customer_id"] for head in heads}
-    return [customer_id for customer_id in wanted if customer_id not in found]

@@ -34,7 +34,7 @@ def _lots(commands: Iterable[Command]) -> Iterator[list[Command]]:
     weight = 0
     for command in commands:
         lot.append(command)
-        weight += max(1, len(command.looks_at))
+        weight += max(1, len(command.references))
         if weight >= AT_ONCE:
             yield lot
             lot, weight = [], 0

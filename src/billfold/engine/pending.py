@@ -9,7 +9,7 @@ import msgspec
 
 from billfold.domain import portals, transfers
 from billfold.domain.transfers import TransferRow
-from billfold.flows.transfer_on_us import TransferOnUs
+from billfold.flows.transfer_commands import TransferOnUs
 
 if TYPE_CHECKING:
     from billfold.engine.bank import Bank
@@ -46,7 +46,7 @@ async def carry_out(bank: Bank, row: TransferRow) -> Answer:
             source=request.get("source"),
             target=request.get("target"),
             counterparty_id=None if counterparty_id is None else UUID(counterparty_id),
-            looks_at=() if counterparty_id is None else (UUID(counterparty_id),),
+            references=() if counterparty_id is None else (UUID(counterparty_id),),
             addresses=(addresses[0], addresses[1]),
             request=row.request,
             accepted=True,

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from billfold.engine.load import LOCK_HEADS, load_books, load_names
-from billfold.engine.looking import LOOKS
-from billfold.flows import FLOWS
+from billfold.engine.references import load_references
 from billfold.flows.command import Command, Context, Outcome
 from billfold.flows.due import catch_up
 from billfold.kit.db import listed
@@ -14,7 +13,6 @@ from billfold.kit.errors import NotFound
 
 if TYPE_CHECKING:
     from billfold.engine.bank import Bank
-    from billfold.flows.book import Book
     from billfold.kit.db import Connection
 
 _HEADS = LOCK_HEADS.replace("FOR UPDATE", "")
@@ -33,7 +31,9 @@ async def rehearse(conn: Connection, bank: Bank, command: Command) -> Outcome:
         raise NotFound
     for head in heads:
         books[head["customer_id"]].due_at = head["due_at"]
-    await _show(conn, command, list(books.values()))
+    if command.needs_names:
+        await load_names(conn, books.values())
+    await load_references(conn, bank.engine.references, [command], books)
     ctx = Context(
         now=now, market=bank.market, calendars=bank.calendars, terms=bank.terms, seed=bank.seed
     )
@@ -42,15 +42,4 @@ async def rehearse(conn: Connection, bank: Bank, command: Command) -> Outcome:
             catch_up(book, ctx)
         book.mark()
     ctx.serve(command.command_id)
-    return FLOWS[type(command)](books, command, ctx)
-
-
-async def _show(conn: Connection, command: Command, books: list[Book]) -> None:
-    if command.needs_names:
-        await load_names(conn, books)
-    if not command.looks_at:
-        return
-    by_id = {book.customer_id: book for book in books}
-    for read in LOOKS:
-        for customer_id, object_id, seen in await read(conn, list(by_id), command.looks_at):
-            by_id[customer_id].seen[object_id] = seen
+    return command.decide(books, ctx)

@@ -12,8 +12,8 @@ from uuid import UUID
 
 from billfold.domain import ach, audit, counterparties, documents
 from billfold.domain.audit import Origin
-from billfold.flows.review_ach import ReviewAch
-from billfold.flows.verify_counterparty import DecideVerification
+from billfold.flows.ach_commands import ReviewAch
+from billfold.flows.counterparty_commands import DecideVerification
 from billfold.kit import ids
 from billfold.kit.clock import wall_now
 from billfold.kit.errors import NotFound
@@ -94,7 +94,7 @@ async def _decide_counterparty(bank: Bank, object_id: UUID, verdict: Verdict) ->
             key=ids.new(),
             customers=(entry.customer_id,),
             origin=Origin.operator(),
-            looks_at=tuple(counterparties.documents_of(row)),
+            references=tuple(counterparties.documents_of(row)),
             counterparty_id=object_id,
             approved=verdict.approved,
             reason=verdict.reason,
@@ -144,7 +144,7 @@ async def _decide_entry(bank: Bank, object_id: UUID, verdict: Verdict) -> str:
             key=ids.new(),
             customers=(entry.customer_id,),
             origin=Origin.operator(),
-            looks_at=(object_id,),
+            references=(object_id,),
             ach_id=object_id,
             decision="APPROVED" if verdict.approved else "REJECTED",
             reason=verdict.reason,

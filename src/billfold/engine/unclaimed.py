@@ -13,7 +13,7 @@ from billfold.domain import agenda
 from billfold.domain.agenda import Appointment
 from billfold.engine.due_work import house_id
 from billfold.engine.many import submit_many
-from billfold.flows.suspense import HoldInSuspense, ReturnFromSuspense
+from billfold.flows.suspense_commands import HoldInSuspense, ReturnFromSuspense
 from billfold.kit.dates import et_date, et_instant
 from billfold.kit.errors import Refused
 
@@ -82,7 +82,7 @@ async def send_unclaimed_back(bank: Bank, at: Appointment) -> None:
         await bank.engine.submit(
             ReturnFromSuspense(
                 caller="ach-unclaimed", key=at.object_id, customers=(house_id(bank.seed),),
-                item_id=at.object_id, reason="UNCLAIMED", looks_at=(at.object_id,),
+                item_id=at.object_id, reason="UNCLAIMED", references=(at.object_id,),
             )
         )  # fmt: skip
     except Refused:

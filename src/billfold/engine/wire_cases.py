@@ -13,7 +13,7 @@ from billfold.domain.audit import Origin
 from billfold.domain.wires import cases, queue
 from billfold.domain.wires.reads import count_rejected_returns, find_wire, is_returned
 from billfold.engine.wire_messages import message_sent, queue_about
-from billfold.flows.pay_back_wire import PayBackWire
+from billfold.flows.wire_commands import PayBackWire
 from billfold.kit.clock import wall_now
 from billfold.kit.errors import Broken, NotFound, Refused
 from billfold.kit.ids import command_id
@@ -83,7 +83,7 @@ async def pay_back(bank: Bank, wire_id: UUID, code: str) -> UUID:
     answer = await bank.engine.submit(
         PayBackWire(
             caller=OPERATOR, key=await _attempt(bank, wire), customers=(wire.customer_id,),
-            looks_at=(wire_id,), origin=Origin.operator(), original_id=wire_id, code=code,
+            references=(wire_id,), origin=Origin.operator(), original_id=wire_id, code=code,
         )
     )  # fmt: skip
     await _consent(bank, wire)

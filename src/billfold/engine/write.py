@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import struct
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any
@@ -18,124 +18,53 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.domain import agenda, wires
-from billfold.domain.ach.types import AchEntry
+from billfold.domain import agenda
+from billfold.domain.agenda import Appointment
 from billfold.engine.image import image_of
 from billfold.flows.book import Book
-from billfold.flows.draft import CHAINED
 from billfold.flows.due import refresh_due
-from billfold.flows.holdings import Account, Lot, PocketBook
+from billfold.flows.holdings import PocketBook, PocketColumns, PocketCounters
+from billfold.flows.rows import (
+    CHAINED,
+    ChainEntry,
+    CommandEntry,
+    EventEntry,
+    JournalEntry,
+    Posting,
+    RetiredLot,
+    Update,
+)
+from billfold.kit.rows import Row
 
 if TYPE_CHECKING:
     from billfold.kit.calendars import Calendars
     from billfold.kit.db import Connection
 
-COLUMNS: dict[str, tuple[str, tuple[str, ...]]] = {
-    "customers": ("customer", (
-        "customer_id", "partner_id", "role", "type", "name", "account_status", "profile",
-        "opened_at")),
-    "directory": ("directory", ("kind", "value", "customer_id", "object_id")),
-    "trades": ("trade", (
-        "customer_id", "pocket_id", "journal_no", "trade_no", "trade_id", "partner_id",
-        "activity", "incoming", "cusip", "units", "price_micros", "notional", "tax_basis",
-        "earnings_basis", "traded_at", "book_date", "settles_on", "counter_pocket_id",
-        "transfer_id")),
-    "activities": ("activity", (
-        "customer_id", "pocket_id", "journal_no", "leg_no", "activity_id", "transaction_id",
-        "partner_id", "type", "direction", "amount", "swept", "title", "description",
-        "booked_at", "business_date", "settles_at", "details", "remittance")),
-    "events": ("event", (
-        "customer_id", "event_no", "event_id", "kind", "payload", "raised_at")),
-    "commands": ("command", (
-        "customer_id", "command_id", "caller", "key", "kind", "request_hash", "accepted",
-        "outcome", "version", "booked_at")),
-    "snapshots": ("snapshot", (
-        "customer_id", "pocket_id", "business_date", "journal_no", "cash", "positions",
-        "earnings_basis",
-        "inflow", "outflow", "fees", "realised")),
-    "liens": ("lien", ("customer_id", "lien_id", "pocket_id", "amount", "until", "cause")),
-    "portals": ("portal", (
-        "customer_id", "portal_id", "pocket_id", "type", "name", "status", "routing_number",
-        "account_number", "network_address", "payment_rails", "created_at", "updated_at")),
-    "counterparties": ("counterparty", (
-        "customer_id", "counterparty_id", "type", "status", "counterparty_name",
-        "display_name", "account_number", "target_customer_id", "target_pocket_id",
-        "verification", "details", "created_at", "updated_at")),
-    "transfers": ("transfer", (
-        "customer_id", "transfer_id", "partner_id", "type", "status", "reason",
-        "from_pocket_id", "to_pocket_id", "amount", "request", "created_at")),
-    "ach_entries": ("ach_entry", AchEntry.__struct_fields__),
-    "ach_answers": ("ach_answer", (
-        "answer_id", "customer_id", "due_at", "told", "created_at")),
-    "settlements": ("settlement", (
-        "settles_on", "cusip", "price_micros", "side", "closed_on", "units",
-        "customers_cents", "block_cents")),
-    "clearings": ("clearing", (
-        "customer_id", "journal_no", "rail", "settles_on", "closed_on", "came_in", "went_out")),
-    "suspense_items": ("suspense_item", (
-        "customer_id", "item_id", "rail", "direction", "amount", "status", "reason", "details",
-        "journal_no", "held_at")),
-    "security_transfers": ("security_transfer", (
-        "customer_id", "transfer_id", "pocket_id", "direction", "cusip", "units", "market_value",
-        "status", "counterparty_name", "counterparty_account", "lots", "created_at")),
-    "wires": ("wire", wires.COLUMNS),
-    "wire_messages": ("wire_message", wires.QUEUED_COLUMNS),
-}  # fmt: skip
-_ACCOUNT = ("customer_id", "account_no", "kind", "pocket_id", "asset", "acquired_on")
-JOURNAL_COLUMNS = (
-    "customer_id", "journal_no", "kind", "command_id", "booked_at", "business_date",
-    "effective_date", "settles_on", "reverses",
-)  # fmt: skip
-LEG_COLUMNS = ("customer_id", "journal_no", "leg_no", "debit", "credit", "asset", "amount", "phase")
-LINK_COLUMNS = ("customer_id", "version", "journal_no", "event_no", "marks", "hash")
-
-TOGETHER: dict[str, tuple[str, tuple[str, ...]]] = {
-    "accounts": ("account", _ACCOUNT), "journals": ("journal", JOURNAL_COLUMNS),
-    "legs": ("leg", LEG_COLUMNS), "links": ("link", LINK_COLUMNS),
-    "trades": COLUMNS["trades"], "activities": COLUMNS["activities"], "events": COLUMNS["events"],
-    "commands": COLUMNS["commands"], "directory": COLUMNS["directory"],
-    "transfers": COLUMNS["transfers"],
-}  # fmt: skip
-"""What nearly every batch leaves, in the order in which `ledger_book` takes it."""
-_APART = {kind: columns for kind, columns in COLUMNS.items() if kind not in TOGETHER}
 FEW_BOOKS = 60
 """Up to so many books go over in one call; COPY takes half the time per row of more."""
+
+TOGETHER = (
+    "account", "journal", "leg", "link", "trade", "activity", "event", "command", "directory",
+    "transfer",
+)  # fmt: skip
+"""Tables of which nearly every batch has rows, in the order in which `ledger_book` takes them."""
 
 _APPLY = "SELECT ledger_apply($1, $2, $3, $4, $5)"
 _BOOK = "SELECT ledger_book($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)"
 
-_POCKET_COLUMNS = (
-    "pocket_id", "partner_id", "name", "type", "status", "deposit_weeks", "reinvestment_weeks",
-    "real_time_yield", "opened_at", "closed_at", "closure_reason", "inflow", "outflow", "fees",
-    "realised", "fee_accrued", "idle", "accrued_through", "charge_on", "moved_on",
-    "unsettled_until", "invest_at",
-)  # fmt: skip
-_POCKET_TYPES = (
-    "uuid", "uuid", "text", "text", "text", "smallint", "smallint", "boolean", "timestamptz",
-    "timestamptz", "text", "bigint", "bigint", "bigint", "bigint", "bigint", "bigint", "date",
-    "date", "date", "date", "timestamptz",
-)  # fmt: skip
-_UPSERT_POCKETS = (
-    f"INSERT INTO pocket (customer_id, {', '.join(_POCKET_COLUMNS)}) SELECT * FROM unnest("  # noqa: S608
-    + ", ".join(["$1::uuid[]", *(f"${i}::{t}[]" for i, t in enumerate(_POCKET_TYPES, start=2))])
-    + ") ON CONFLICT (customer_id, pocket_id) DO UPDATE SET "
-    + ", ".join(f"{c} = excluded.{c}" for c in _POCKET_COLUMNS[1:])
+_POCKET = PocketColumns.__struct_fields__
+_UPSERT_POCKET = (
+    f"INSERT INTO pocket (customer_id, {', '.join(_POCKET)})"  # noqa: S608 - names are ours
+    f" VALUES ({', '.join(f'${n}' for n in range(1, len(_POCKET) + 2))})"
+    " ON CONFLICT (customer_id, pocket_id) DO UPDATE SET "
+    + ", ".join(f"{name} = excluded.{name}" for name in _POCKET)
 )
-# What money moves, on the way every transfer goes, in the order of `pocket_counters`.
-_COUNTERS = (
-    "inflow", "outflow", "fees", "realised", "fee_accrued", "idle", "accrued_through",
-    "charge_on", "moved_on", "unsettled_until", "invest_at",
-)  # fmt: skip
-_pocket_row: Callable[[PocketBook], tuple[Any, ...]] = attrgetter(*_POCKET_COLUMNS)
-_counters: Callable[[PocketBook], tuple[Any, ...]] = attrgetter(*_COUNTERS)
-_KEYS = {
-    "customer": None, "portal": "portal_id", "counterparty": "counterparty_id",
-    "document": "document_id", "transfer": "transfer_id", "wire": "wire_id",
-    "suspense_item": "item_id", "ach_entry": "ach_id", "lien": "lien_id",
-    "security_transfer": "transfer_id",
-}  # fmt: skip
-_TABLE_AND_CHANGE = itemgetter(0, 2)
+_pocket_row: Callable[[PocketBook], tuple[Any, ...]] = attrgetter(*_POCKET)
+_counters: Callable[[PocketBook], tuple[Any, ...]] = attrgetter(*PocketCounters.__struct_fields__)
 
+_Tuples = dict[type[Row], list[tuple[Any, ...]]]
+
+_ROW_AND_CHANGE = itemgetter(0, 2)
 _pack = msgspec.msgpack.Encoder().encode
 
 
@@ -153,82 +82,73 @@ def forge(previous: bytes, encoded: list[bytes]) -> tuple[bytes, bytes]:
 async def write_books(conn: Connection, books: Sequence[Book], calendars: Calendars) -> None:
     """Write the drafts of these books. After COMMIT call `settle_books`."""
     heads: list[tuple[Any, ...]] = []
-    links: list[tuple[Any, ...]] = []
+    made: _Tuples = {}
     for book in books:
-        head, link = _forge_head(book, calendars)
-        heads.append(head)
-        links.append(link)
-    made = _rows_by_kind(books)
-    made["links"] = links
+        rows = tuples_of(book)
+        heads.append(chain(book, rows, calendars))
+        for kind, tuples in rows.items():
+            made.setdefault(kind, []).extend(tuples)
     whole, moved = _pocket_rows(books)
-    told = (heads, _bases(books), moved)
+    ledger = (heads, _bases(books), moved)
     if len(books) <= FEW_BOOKS:
-        await conn.execute(_BOOK, *told, *(made.get(kind, ()) for kind in TOGETHER))
+        tables = {kind.table: made.pop(kind) for kind in [*made] if kind.table in TOGETHER}
+        await conn.execute(_BOOK, *ledger, *(tables.get(table, ()) for table in TOGETHER))
+        await _copy(conn, made)
     else:
-        await _copy(conn, TOGETHER, made)
-        journals, legs = made.get("journals", ()), made.get("legs", ())
-        await conn.execute(_APPLY, len(journals), len(legs), *told)
-    retired = [(b.customer_id, a.no) for b in books for a in b.draft.rows_of("retired")]
-    if retired:
-        await conn.execute("SELECT ledger_retire($1, $2)", *_arrays(retired, 2))
+        await _copy(conn, made)
+        counts = (len(made.get(kind, ())) for kind in (JournalEntry, Posting))
+        await conn.execute(_APPLY, *counts, *ledger)
     if whole:
-        await conn.execute(_UPSERT_POCKETS, *_arrays(whole, 1 + len(_POCKET_COLUMNS)))
-    await _copy(conn, _APART, made)
-    if "agenda" in made:
-        await agenda.make(conn, made["agenda"])
+        await conn.executemany(_UPSERT_POCKET, whole)
+    await _write_changes(conn, books)
+
+
+async def _write_changes(conn: Connection, books: Sequence[Book]) -> None:
+    """Write what is not a new row: lots that rest, appointments, changes of rows that wait."""
+    retired = [lot for book in books for lot in book.draft.rows_of(RetiredLot)]
+    if retired:
+        customers, numbers = zip(*retired, strict=True)
+        await conn.execute("SELECT ledger_retire($1, $2)", customers, numbers)
+    await agenda.make(conn, [each for book in books for each in book.draft.rows_of(Appointment)])
     for book in books:
-        for (table, changed), equal in groupby(book.draft.rows_of("updates"), _TABLE_AND_CHANGE):
-            keys = [key for _, key, _ in equal]
-            await _update(conn, table, book.customer_id, keys, changed)
+        for (row, changed), equal in groupby(book.draft.rows_of(Update), _ROW_AND_CHANGE):
+            await _update(conn, row, book.customer_id, [each.key for each in equal], changed)
 
 
-async def _copy(
-    conn: Connection,
-    tables: Mapping[str, tuple[str, tuple[str, ...]]],
-    made: Mapping[str, list[Any]],
-) -> None:
-    for kind, (table, columns) in tables.items():
-        if made.get(kind):
-            await conn.copy_records_to_table(table, records=made[kind], columns=columns)
+async def _copy(conn: Connection, made: _Tuples) -> None:
+    for kind, rows in made.items():
+        columns = kind.__struct_fields__
+        await conn.copy_records_to_table(kind.table, records=rows, columns=columns)
 
 
-def _rows_by_kind(books: Sequence[Book]) -> dict[str, list[Any]]:
-    """What the drafts of all books hold; kinds of which there is nothing are left out."""
-    made: dict[str, list[Any]] = {}
-    for book in books:
-        for kind in book.draft.kinds:
-            rows = getattr(book.draft, kind)
-            if rows:
-                made.setdefault(kind, []).extend(rows)
-    made["accounts"] = [_account_row(b, *new) for b in books for new in b.draft.rows_of("accounts")]
-    return made
+def tuples_of(book: Book) -> _Tuples:
+    """The new rows of a book's draft, as the chain and the database take them."""
+    return {
+        kind: list(map(msgspec.structs.astuple, rows))
+        for kind, rows in book.draft
+        if issubclass(kind, Row)
+    }
 
 
-def _forge_head(book: Book, calendars: Calendars) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    draft = book.draft
+def chain(book: Book, rows: _Tuples, calendars: Calendars) -> tuple[Any, ...]:
+    """Add the chain entry of this commit to the rows; return how the head moves."""
     # Nothing in their rows tells how commands of one commit followed each other.
-    if len(draft.commands) > 1:
-        draft.commands.sort(key=itemgetter(1))
+    if CommandEntry in rows:
+        rows[CommandEntry].sort(key=itemgetter(1))
     encoded: list[bytes] = []
-    for name in CHAINED:
-        encoded += encode_rows(getattr(draft, name))
-    previous = book.chain
-    book.chain, marks = forge(previous, encoded)
-    due = refresh_due(book, calendars)
-    journals, events = len(draft.journals), len(draft.events)
-    head = (
+    for kind in CHAINED:
+        encoded += encode_rows(rows.get(kind, ()))
+    book.chain, marks = forge(book.chain, encoded)
+    number = book.version + 1
+    entry = ChainEntry(book.customer_id, number, book.journal_no, book.event_no, marks, book.chain)
+    rows[ChainEntry] = [msgspec.structs.astuple(entry)]
+    book.due_at = refresh_due(book, calendars)
+    journals, events = len(rows.get(JournalEntry, ())), len(rows.get(EventEntry, ()))
+    return (
         book.customer_id, book.version, book.journal_no - journals, book.journal_no,
         book.event_no - events, book.event_no, book.account_no, book.booked_at,
-        book.business_date, due, book.chain, image_of(book),
+        book.business_date, book.due_at, book.chain, image_of(book),
     )  # fmt: skip
-    link = (book.customer_id, book.version + 1, book.journal_no, book.event_no, marks, book.chain)
-    book.due_at = due
-    return head, link
-
-
-def _account_row(book: Book, account: Account, pocket_id: UUID | None) -> tuple[Any, ...]:
-    acquired_on = account.acquired_on if isinstance(account, Lot) else None
-    return (book.customer_id, account.no, account.kind, pocket_id, account.asset, acquired_on)
 
 
 def _bases(books: Sequence[Book]) -> list[tuple[Any, ...]]:
@@ -236,7 +156,7 @@ def _bases(books: Sequence[Book]) -> list[tuple[Any, ...]]:
     bases: list[tuple[Any, ...]] = []
     for book in books:
         if book.touched_lots:
-            gone = {lot.no for lot in book.draft.rows_of("retired")}
+            gone = {lot.account_no for lot in book.draft.rows_of(RetiredLot)}
             bases += [
                 (
                     book.customer_id, lot.no, lot.asset, lot.tax_basis, lot.earnings_basis,
@@ -245,12 +165,6 @@ def _bases(books: Sequence[Book]) -> list[tuple[Any, ...]]:
                 for lot in book.touched_lots.values()
             ]  # fmt: skip
     return bases
-
-
-def _arrays(rows: list[tuple[Any, ...]], width: int) -> list[list[Any]]:
-    if not rows:
-        return [[] for _ in range(width)]
-    return [list(column) for column in zip(*rows, strict=True)]
 
 
 def _pocket_rows(
@@ -273,14 +187,13 @@ def _touched(book: Book) -> list[PocketBook]:
 
 
 async def _update(
-    conn: Connection, table: str, customer_id: UUID, keys: list[UUID], changed: dict[str, Any]
+    conn: Connection, row: type[Row], customer_id: UUID, keys: list[UUID], changed: dict[str, Any]
 ) -> None:
     """Make one change of one or more rows of a customer."""
-    key_column = _KEYS[table]
     sets = ", ".join(f"{name} = ${n}" for n, name in enumerate(changed, start=3))
-    where = f" AND {key_column} = ANY($2::uuid[])" if key_column else " AND $2::uuid[] IS NOT NULL"
+    which = f"{row.key_column} = ANY($2::uuid[])" if row.key_column else "$2::uuid[] IS NOT NULL"
     await conn.execute(
-        f"UPDATE {table} SET {sets} WHERE customer_id = $1{where}",  # noqa: S608 - names are ours
+        f"UPDATE {row.table} SET {sets} WHERE customer_id = $1 AND {which}",  # noqa: S608 - names are ours
         customer_id,
         keys,
         *changed.values(),

@@ -6,15 +6,14 @@ is taken back is never refused: what the pocket has spent of it, it owes.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
-from uuid import UUID
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from billfold.domain import tbills
 from billfold.domain.activity.types import HouseBooking
 from billfold.flows import record
-from billfold.flows.command import Books, Command, Context, Outcome, book_of
+from billfold.flows.command import Books, Context, Outcome, book_of
 from billfold.flows.day_end import start_moving
 from billfold.flows.liquidate import liquidation_value
 from billfold.flows.owing import owes, pay_back
@@ -24,39 +23,9 @@ from billfold.kit.errors import NotFound, Refused
 from billfold.kit.ids import member_of
 
 if TYPE_CHECKING:
+    from billfold.flows.adjustment_commands import AdjustPocket, CorrectBooking, GiveCredit
     from billfold.flows.book import Book
     from billfold.flows.holdings import Account, PocketBook
-
-
-class GiveCredit(Command, frozen=True, kw_only=True):
-    """Give a pocket `amount` cents: cash back, a promotion, or an adjustment in its favour."""
-
-    needs_names: ClassVar[bool] = False
-
-    pocket_id: UUID
-    amount: int
-    credit_type: str  # "CASH_BACK", "PROMOTION" or "ADJUSTMENT"
-    description: str
-
-
-class AdjustPocket(Command, frozen=True, kw_only=True):
-    """Set a pocket right by `amount` cents. A DEBIT must be covered."""
-
-    needs_names: ClassVar[bool] = False
-
-    pocket_id: UUID
-    direction: str
-    amount: int
-    description: str
-
-
-class CorrectBooking(Command, frozen=True, kw_only=True):
-    """Take back one credit, adjustment or fee, whole and once. Looks at the activity."""
-
-    needs_names: ClassVar[bool] = False
-
-    activity_id: UUID
-    description: str
 
 
 ADJUSTMENT, CORRECTION = "ADJUSTMENT", "CORRECTION"
@@ -100,7 +69,7 @@ def adjust_pocket(books: Books, cmd: AdjustPocket, ctx: Context) -> Outcome:
 def correct_booking(books: Books, cmd: CorrectBooking, ctx: Context) -> Outcome:
     """Book the contrary, in a journal that reverses the other's. Refuses: already-corrected."""
     book = book_of(books, cmd.customers[0])
-    wrong = book.seen.get(cmd.activity_id)
+    wrong = book.referenced.get(cmd.activity_id)
     if not isinstance(wrong, HouseBooking) or wrong.cause not in {None, ADJUSTMENT}:
         raise NotFound("The house booked nothing of this id by itself.")
     if wrong.is_corrected:
@@ -114,7 +83,7 @@ def correct_booking(books: Books, cmd: CorrectBooking, ctx: Context) -> Outcome:
         direction, leg_no = "CREDIT", _credit(book, pocket, ctx, there, wrong.amount)
     else:
         direction, leg_no = "DEBIT", _debit(book, pocket, ctx, there, wrong.amount)
-    book.put(book.seen, cmd.activity_id, msgspec.structs.replace(wrong, is_corrected=True))
+    book.put(book.referenced, cmd.activity_id, msgspec.structs.replace(wrong, is_corrected=True))
     return _tell(
         book, pocket, ctx, leg_no, type="GENERIC", direction=direction, amount=wrong.amount,
         title="Correction", description=cmd.description,

@@ -15,28 +15,37 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from billfold.flows.draft import Draft, as_json
-from billfold.flows.holdings import Account, Lot, PocketBook, selling_order
+from billfold.domain.agenda.types import Appointment
+from billfold.domain.directory.types import CustomerRow, DirectoryEntry
+from billfold.flows.draft import Draft
+from billfold.flows.holdings import Account, Lot, PocketBook, PocketColumns, selling_order
+from billfold.flows.rows import (
+    AccountEntry,
+    EventEntry,
+    Fingerprint,
+    JournalEntry,
+    Posting,
+    RetiredLot,
+    Update,
+)
 from billfold.kit.errors import Broken
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from billfold.kit.rows import Row
+
 USD = "USD"
 
 # What `undo` must restore of a pocket; accounts are restored one by one.
-_PLAIN = (
-    "accrued_through", "charge_on", "closed_at", "closure_reason", "deposit_weeks",
-    "fee_accrued", "fees", "idle", "inflow", "invest_at", "moved_on", "name", "outflow", "owed",
-    "real_time_yield", "realised", "reinvestment_weeks", "status", "unsettled_until",
-)  # fmt: skip
-_plain: Callable[[PocketBook], tuple[Any, ...]] = attrgetter(*_PLAIN)
+_RESTORED = (*PocketColumns.__struct_fields__, "owed")
+_restored: Callable[[PocketBook], tuple[Any, ...]] = attrgetter(*_RESTORED)
 _PASSING = frozenset({
     "draft", "happened", "touched_pockets", "changed_pockets", "touched_lots", "_banks", "_saved",
     "_saved_pockets", "_undo",
 })  # fmt: skip
 """What a batch needs of a book; gone when it is written."""
-_SELDOM = frozenset({"portals", "counterparties", "pending", "seen"})
+_SELDOM = frozenset({"portals", "counterparties", "pending", "referenced"})
 """Loaded for the commands that look at it."""
 
 
@@ -53,8 +62,8 @@ class Book:
     portals: dict[UUID, Any]
     counterparties: dict[UUID, Any]
     pending: dict[UUID, Any]
-    # What the commands of this batch look at, by its id; forgotten when it is written.
-    seen: dict[UUID, Any]
+    # What the commands of this batch reference, by its id; forgotten when it is written.
+    referenced: dict[UUID, Any]
     draft: Draft
     touched_pockets: set[UUID]
     changed_pockets: set[UUID]
@@ -65,11 +74,39 @@ class Book:
     _undo: list[tuple[dict[Any, Any], Any, Any]]
 
     __slots__ = (
-        "_banks", "_is_open", "_leg_no", "_mark", "_saved", "_saved_pockets", "_undo", "account_no",
-        "account_status", "begun", "booked_at", "business_date", "chain", "changed_pockets",
-        "counterparties", "customer_id", "draft", "due_at", "event_no", "happened", "house",
-        "journal_no", "name", "names_loaded", "partner_id", "pending", "pockets", "portals",
-        "role", "seen", "touched_lots", "touched_pockets", "version",
+        "_banks",
+        "_is_open",
+        "_leg_no",
+        "_mark",
+        "_saved",
+        "_saved_pockets",
+        "_undo",
+        "account_no",
+        "account_status",
+        "begun",
+        "booked_at",
+        "business_date",
+        "chain",
+        "changed_pockets",
+        "counterparties",
+        "customer_id",
+        "draft",
+        "due_at",
+        "event_no",
+        "happened",
+        "house",
+        "journal_no",
+        "name",
+        "names_loaded",
+        "partner_id",
+        "pending",
+        "pockets",
+        "portals",
+        "referenced",
+        "role",
+        "touched_lots",
+        "touched_pockets",
+        "version",
     )  # fmt: skip
 
     def __init__(
@@ -144,7 +181,7 @@ class Book:
             del self._banks, self._saved, self._saved_pockets, self._undo
             self._is_open = False
         with suppress(AttributeError):
-            del self.seen
+            del self.referenced
         self.begun = False
         self._mark = None
 
@@ -166,7 +203,7 @@ class Book:
         """Take back everything since `mark`."""
         assert self._mark is not None
         lengths, journal, event, account, booked, day, status = self._mark
-        made = self.draft.accounts[lengths.get("accounts", 0) :]
+        made = self.draft.rows_of(AccountEntry)[lengths.get(AccountEntry, 0) :]
         self.draft.cut(lengths)
         self.journal_no, self.event_no, self.account_no = journal, event, account
         self.booked_at, self.business_date, self.account_status = booked, day, status
@@ -181,20 +218,20 @@ class Book:
                 mapping[key] = before
         for pocket, lots, emptied, liens, plain in self._saved_pockets.values():
             pocket.lots, pocket.emptied, pocket.liens = lots, emptied, liens
-            for name, value in zip(_PLAIN, plain, strict=True):
+            for name, value in zip(_RESTORED, plain, strict=True):
                 setattr(pocket, name, value)
         self._banks.clear()
         self._saved.clear()
         self._saved_pockets.clear()
         self._undo.clear()
 
-    def _unmake(self, made: Iterable[tuple[Account, UUID | None]]) -> None:
-        """Forget accounts that were opened since the mark; lots go with what their pocket was."""
-        for account, pocket_id in made:
-            if pocket_id is None:
+    def _unmake(self, made: Iterable[AccountEntry]) -> None:
+        """Forget accounts opened since the savepoint; lots go with what their pocket was."""
+        for account in made:
+            if account.pocket_id is None:
                 self.house.pop((account.kind, account.asset), None)
-            elif isinstance(account, Lot):
-                self.touched_lots.pop(account.no, None)
+            else:
+                self.touched_lots.pop(account.account_no, None)
 
     def put(self, mapping: dict[Any, Any], key: Any, value: Any) -> None:  # noqa: ANN401 - any noun
         """Set `mapping[key]` so that `undo` can take it back."""
@@ -217,25 +254,13 @@ class Book:
         key = pocket.pocket_id
         if key not in self._saved_pockets:
             held = (pocket.lots.copy(), pocket.emptied.copy(), pocket.liens.copy())
-            self._saved_pockets[key] = (pocket, *held, _plain(pocket))
+            self._saved_pockets[key] = (pocket, *held, _restored(pocket))
         self.touched_pockets.add(key)
-
-    def enrol(self, role: str, type_: str, profile: dict[str, Any], now: datetime) -> None:
-        """Write down the new customer this book belongs to."""
-        self.draft.customers.append(
-            (
-                self.customer_id, self.partner_id, role, type_, self.name, self.account_status,
-                as_json(profile), now,
-            )
-        )  # fmt: skip
-        self.draft.directory.append(
-            ("customer", str(self.customer_id), self.customer_id, self.customer_id)
-        )
 
     def set_account_status(self, status: str) -> None:
         """Change the customer's own status."""
         self.account_status = status
-        self.change("customer", self.customer_id, account_status=status)
+        self.change(CustomerRow, self.customer_id, account_status=status)
 
     # -- accounts --------------------------------------------------------------------
 
@@ -265,17 +290,29 @@ class Book:
         lot = pocket.find_lot(cusip, acquired_on)
         if lot is None:
             self.touch(pocket)
-            self.account_no += 1
-            lot = Lot(self.account_no, "lot", cusip, acquired_on=acquired_on, maturity=maturity)
-            self.draft.accounts.append((lot, pocket.pocket_id))
+            number = self._open_account("lot", pocket.pocket_id, cusip, acquired_on)
+            lot = Lot(number, "lot", cusip, acquired_on=acquired_on, maturity=maturity)
             pocket.emptied.append(lot)
         return lot
 
     def _make(self, kind: str, pocket_id: UUID | None, asset: str) -> Account:
+        return Account(self._open_account(kind, pocket_id, asset), kind, asset)
+
+    def _open_account(
+        self, kind: str, pocket_id: UUID | None, asset: str, acquired_on: date | None = None
+    ) -> int:
         self.account_no += 1
-        account = Account(self.account_no, kind, asset)
-        self.draft.accounts.append((account, pocket_id))
-        return account
+        self.draft.add(
+            AccountEntry(
+                customer_id=self.customer_id,
+                account_no=self.account_no,
+                kind=kind,
+                pocket_id=pocket_id,
+                asset=asset,
+                acquired_on=acquired_on,
+            )
+        )
+        return self.account_no
 
     # -- journals ----------------------------------------------------------------------
 
@@ -295,12 +332,19 @@ class Book:
         self.booked_at, self.business_date = now, business_date
         self.journal_no += 1
         self._leg_no = 0
-        self.draft.journals.append(
-            (
-                self.customer_id, self.journal_no, kind, command_id, now, business_date,
-                business_date, settles_on, reverses,
+        self.draft.add(
+            JournalEntry(
+                customer_id=self.customer_id,
+                journal_no=self.journal_no,
+                kind=kind,
+                command_id=command_id,
+                booked_at=now,
+                business_date=business_date,
+                effective_date=business_date,
+                settles_on=settles_on,
+                reverses=reverses,
             )
-        )  # fmt: skip
+        )
         return self.journal_no
 
     def post(self, debit: Account, credit: Account, amount: int) -> int:
@@ -319,12 +363,17 @@ class Book:
         if credit.kind == "bank":
             self._banks.append(credit)
         self._leg_no += 1
-        self.draft.legs.append(
-            (
-                self.customer_id, self.journal_no, self._leg_no, debit.no, credit.no,
-                debit.asset, amount, 0,
+        self.draft.add(
+            Posting(
+                customer_id=self.customer_id,
+                journal_no=self.journal_no,
+                leg_no=self._leg_no,
+                debit=debit.no,
+                credit=credit.no,
+                asset=debit.asset,
+                amount=amount,
             )
-        )  # fmt: skip
+        )
         return self._leg_no
 
     def _save(self, account: Account) -> None:
@@ -342,7 +391,7 @@ class Book:
                 raise Broken(f"bank account {bank.no} holds {bank.balance} cents")
         self._banks.clear()
         if self._leg_no == 0:
-            self.draft.journals.pop()
+            self.draft.drop_last(JournalEntry)
             self.journal_no -= 1
 
     # -- lots --------------------------------------------------------------------------
@@ -370,7 +419,7 @@ class Book:
         self.touch(pocket)
         for lot in lots:
             pocket.emptied.remove(lot)
-            self.draft.retired.append(lot)
+            self.draft.add(RetiredLot(self.customer_id, lot.no))
 
     # -- events ------------------------------------------------------------------------
 
@@ -378,8 +427,32 @@ class Book:
         """Append the customer's next numbered event; `payload` is JSON text."""
         self.event_no += 1
         now = max(now, self.booked_at)
-        self.draft.events.append((self.customer_id, self.event_no, event_id, kind, payload, now))
+        self.draft.add(
+            EventEntry(
+                customer_id=self.customer_id,
+                event_no=self.event_no,
+                event_id=event_id,
+                kind=kind,
+                payload=payload,
+                raised_at=now,
+            )
+        )
 
-    def change(self, table: str, key: UUID, **columns: object) -> None:
-        """Record a change of a waiting thing's state."""
-        self.draft.updates.append((table, key, dict(columns)))
+    def change(self, row: type[Row], key: UUID, **columns: object) -> None:
+        """Record a change of a row that waits."""
+        self.draft.add(Update(row, key, columns))
+
+    def keep_fingerprint(self, row: type[Row], key: UUID, value: str) -> None:
+        """Let the command's outcome say what a row comes to that changes later."""
+        self.draft.add(Fingerprint(row, key, value))
+
+    def schedule(
+        self, kind: str, object_id: UUID, at: datetime, *, of_customer: bool = True
+    ) -> None:
+        """Make an appointment of the business clock."""
+        customer_id = self.customer_id if of_customer else None
+        self.draft.add(Appointment(kind, object_id, customer_id, at))
+
+    def enter(self, kind: str, value: str, object_id: UUID) -> None:
+        """Enter one of the customer's objects in the directory, under a name from outside."""
+        self.draft.add(DirectoryEntry(kind, value, self.customer_id, object_id))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
-from uuid import UUID
+from typing import TYPE_CHECKING
 
 from billfold.domain.ach.rules import AchEntry
-from billfold.flows.command import Books, Command, Context, Outcome, book_of
+from billfold.domain.pockets.types import Hold
+from billfold.flows.command import Books, Context, Outcome, book_of
 from billfold.flows.day_end import start_moving
 from billfold.flows.originate_ach import show
 from billfold.flows.receive import take_in
@@ -14,16 +14,9 @@ from billfold.flows.send_ach import alter
 from billfold.kit.errors import NotFound
 
 if TYPE_CHECKING:
+    from billfold.flows.ach_commands import CollectAch
     from billfold.flows.book import Book
     from billfold.flows.holdings import PocketBook
-
-
-class CollectAch(Command, frozen=True, kw_only=True):
-    """The debit has settled with the rail. Looks at it."""
-
-    needs_names: ClassVar[bool] = False
-
-    ach_id: UUID
 
 
 def collect_ach(books: Books, cmd: CollectAch, ctx: Context) -> Outcome:
@@ -33,7 +26,7 @@ def collect_ach(books: Books, cmd: CollectAch, ctx: Context) -> Outcome:
     suspense by whoever asks.
     """
     book = book_of(books, cmd.customers[0])
-    entry = book.seen.get(cmd.ach_id)
+    entry = book.referenced.get(cmd.ach_id)
     if not isinstance(entry, AchEntry) or entry.pocket_id is None:
         raise NotFound
     if entry.status not in {"IN_TRANSIT", "PROCESSED"} or entry.journal_no is not None:
@@ -61,8 +54,15 @@ def _hold(book: Book, pocket: PocketBook, entry: AchEntry) -> None:
     until = entry.held_until
     if until is not None and until > book.booked_at:
         pocket.liens.append((entry.amount, until))
-        book.draft.liens.append(
-            (book.customer_id, entry.ach_id, entry.pocket_id, entry.amount, until, "ACH")
+        book.draft.add(
+            Hold(
+                customer_id=book.customer_id,
+                lien_id=entry.ach_id,
+                pocket_id=pocket.pocket_id,
+                amount=entry.amount,
+                until=until,
+                cause="ACH",
+            )
         )
 
 
@@ -71,4 +71,4 @@ def lift(book: Book, pocket: PocketBook, entry: AchEntry) -> None:
     lien = (entry.amount, entry.held_until)
     if entry.held_until is not None and lien in pocket.liens:
         pocket.liens.remove((entry.amount, entry.held_until))
-        book.change("lien", entry.ach_id, until=book.booked_at)
+        book.change(Hold, entry.ach_id, until=book.booked_at)

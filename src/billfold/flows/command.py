@@ -7,9 +7,10 @@ A rule that says no raises `Refused`; a book that is not loaded raises `Missing`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import date, datetime
-from typing import TYPE_CHECKING, Any, ClassVar
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from uuid import UUID
 
 import msgspec
@@ -18,6 +19,7 @@ from billfold.domain.audit.types import Origin
 from billfold.domain.tbills import less_spread
 from billfold.domain.wires.types import Hours
 from billfold.kit.ids import IdSource, command_id
+from billfold.kit.rows import Row
 
 if TYPE_CHECKING:
     from billfold.domain.tbills import Bill, Market
@@ -25,6 +27,29 @@ if TYPE_CHECKING:
     from billfold.kit.calendars import Calendars
 
 Outcome = dict[str, Any]
+Books = Mapping[UUID, "Book"]
+Rule = Callable[[Books, Any, "Context"], Outcome]
+
+
+class Reference(StrEnum):
+    """What a rule may look at beside the books of its customers."""
+
+    ACH_ENTRY = "ach_entry"
+    COUNTERPARTY = "counterparty"
+    DOCUMENT = "document"
+    OPEN_ACH_ENTRIES = "open_ach_entries"
+    SECURITY_TRANSFER = "security_transfer"
+    SUSPENSE_ITEM = "suspense_item"
+    TRANSACTION = "transaction"
+    WIRE = "wire"
+
+
+class AuditedAction(NamedTuple):
+    """What the audit log says of a command: `fields` are the fields of the command it shows."""
+
+    resource: str
+    verb: str | Callable[[Any], str]
+    fields: tuple[str, ...] = ()
 
 
 class Command(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,24 +57,60 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
 
     `customers[0]` owns the command row. `request_hash` is the fingerprint of the request;
     the same (caller, key) with another fingerprint is refused. `origin` is who asked in person,
-    for the audit log; it decides nothing. `looks_at` are ids of whatever else the flow must see:
-    it finds them in `Book.seen`.
+    for the audit log; it decides nothing. `references` are ids of whatever else the rule must see:
+    it finds them in `Book.referenced`.
     """
 
-    # Does the flow look at portals, counterparties or waiting transfers?
+    rule: ClassVar[Rule]
+    # How the objects behind `references` are read.
+    reference_kinds: ClassVar[tuple[Reference, ...]] = ()
+    # What the audit log says when somebody asks for it in person. A payment or a day that ends is
+    # proven by its own row and the chain of the ledger.
+    audit: ClassVar[AuditedAction | None] = None
+    # Rows that change later and of which the outcome keeps a fingerprint.
+    fingerprints: ClassVar[tuple[type[Row], ...]] = ()
+    # Does the rule look at portals, counterparties or waiting transfers?
     needs_names: ClassVar[bool] = True
+    creates_customer: ClassVar[bool] = False
+    # Does it leave a command row? Under the name of its class: earlier ones stay readable.
+    is_recorded: ClassVar[bool] = True
+    former_names: ClassVar[tuple[str, ...]] = ()
 
     caller: str
     key: UUID
     customers: tuple[UUID, ...]
     request_hash: bytes = b""
     origin: Origin | None = None
-    looks_at: tuple[UUID, ...] = ()
+    references: tuple[UUID, ...] = ()
 
     @property
     def command_id(self) -> UUID:
         """The name of this command for ever, from caller and key."""
         return command_id(self.caller, self.key)
+
+    @classmethod
+    def names(cls) -> tuple[str, ...]:
+        """Return the names under which its rows stand in the database."""
+        return (cls.__name__, *cls.former_names)
+
+    def decide(self, books: Books, ctx: Context) -> Outcome:
+        """Apply the rule to these books."""
+        return type(self).rule(books, self, ctx)
+
+    def audited_fields(self) -> dict[str, Any]:
+        """Return the fields of this command that the audit log shows, as far as they are given."""
+        names = self.audit.fields if self.audit else ()
+        fields = {name: getattr(self, name) for name in names}
+        return {name: value for name, value in fields.items() if value is not None}
+
+
+def commands() -> Iterator[type[Command]]:
+    """Every command whose module is loaded."""
+    waiting = Command.__subclasses__()
+    while waiting:
+        kind = waiting.pop()
+        waiting += kind.__subclasses__()
+        yield kind
 
 
 class Missing(Exception):  # noqa: N818 - a question to the engine, not an error
@@ -149,10 +210,6 @@ class Context:
             bill = self.market.on_the_run(weeks, self.business_date)
             offer = self._offers[weeks] = (bill, self.market.ask(bill, self.now))
         return offer
-
-
-Books = Mapping[UUID, "Book"]
-Flow = Callable[[Books, Any, Context], Outcome]
 
 
 def book_of(books: Books, customer_id: UUID) -> Book:

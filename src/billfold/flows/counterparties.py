@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import msgspec
 
 from billfold.domain.counterparties import rules
-from billfold.domain.counterparties.types import Payee, one_line
+from billfold.domain.counterparties.types import CounterpartyRow, Payee, one_line
 from billfold.flows.book import Book
-from billfold.flows.command import Books, Command, Context, Outcome, book_of
+from billfold.flows.command import Books, Context, Outcome, book_of
 from billfold.flows.draft import as_json
 from billfold.kit.errors import NotFound, Refused
+
+if TYPE_CHECKING:
+    from billfold.flows.counterparty_commands import AddCounterparty, UpdateCounterparty
 
 EXPIRES = "counterparty.expire"
 """The appointment at which an incoming wire is no longer waited for."""
@@ -25,35 +28,6 @@ _SAID = {
     "UNLINKED": "was unlinked",
 }
 _DEPOSIT_MOST = 99
-
-
-class AddCounterparty(Command, frozen=True, kw_only=True):
-    """Link an account as payee; `details` are the fields of its variant, checked before.
-
-    `verification` is how it shall be shown that the account is theirs; None for those that need
-    nothing. `holder` is whose account it is, where the account is one of this bank; `linked` what
-    a linking provider says of it: `id`, `mask`, `status` and the sealed `access`.
-    """
-
-    type: str
-    counterparty_name: dict[str, Any]
-    display_name: str | None = None
-    details: dict[str, Any]
-    verification: str | None = None
-    document_ids: tuple[UUID, ...] = ()
-    holder: str | None = None
-    linked: dict[str, str] | None = None
-    target_customer_id: UUID | None = None
-    target_pocket_id: UUID | None = None
-
-
-class UpdateCounterparty(Command, frozen=True, kw_only=True):
-    """Give another display name, or unlink for ever."""
-
-    counterparty_id: UUID
-    display_name: str | None = None
-    rename: bool = False
-    unlink: bool = False
 
 
 def add_counterparty(books: Books, cmd: AddCounterparty, ctx: Context) -> Outcome:
@@ -80,31 +54,28 @@ def add_counterparty(books: Books, cmd: AddCounterparty, ctx: Context) -> Outcom
     )
     remember(book, payee)
     number = cmd.details.get("account_number") or cmd.details.get("identifier")
-    book.draft.counterparties.append(
-        (
-            book.customer_id,
-            counterparty_id,
-            cmd.type,
-            status,
-            as_json(cmd.counterparty_name),
-            cmd.display_name,
-            number,
-            cmd.target_customer_id,
-            cmd.target_pocket_id,
-            as_json(verification),
-            as_json(cmd.details),
-            ctx.now,
-            ctx.now,
+    book.draft.add(
+        CounterpartyRow(
+            customer_id=book.customer_id,
+            counterparty_id=counterparty_id,
+            type=cmd.type,
+            status=status,
+            counterparty_name=as_json(cmd.counterparty_name),
+            display_name=cmd.display_name,
+            account_number=number,
+            target_customer_id=cmd.target_customer_id,
+            target_pocket_id=cmd.target_pocket_id,
+            verification=as_json(verification),
+            details=as_json(cmd.details),
+            created_at=ctx.now,
+            updated_at=ctx.now,
         )
-    )  # fmt: skip
-    book.draft.directory.append(
-        ("counterparty", str(counterparty_id), book.customer_id, counterparty_id)
     )
+    book.enter("counterparty", str(counterparty_id), counterparty_id)
     if verification["type"] == "incoming_wire" and status == "PENDING":
-        until = ctx.now + rules.WIRE_AWAITED
-        book.draft.agenda.append((EXPIRES, counterparty_id, book.customer_id, until))
+        book.schedule(EXPIRES, counterparty_id, ctx.now + rules.WIRE_AWAITED)
     if verification["type"] == "micro_deposits" and status == "PENDING":
-        book.draft.agenda.append((DEPOSITS_DUE, counterparty_id, book.customer_id, ctx.now))
+        book.schedule(DEPOSITS_DUE, counterparty_id, ctx.now)
     return {
         "counterparty_id": str(counterparty_id),
         "counterparties": [told_of(payee, _SAID[status], cmd.display_name)],
@@ -119,11 +90,11 @@ def update_counterparty(books: Books, cmd: UpdateCounterparty, ctx: Context) -> 
         raise Refused("counterparty-not-linked", "The counterparty has been unlinked.")
     if cmd.rename:
         book.change(
-            "counterparty", cmd.counterparty_id, display_name=cmd.display_name, updated_at=ctx.now
+            CounterpartyRow, cmd.counterparty_id, display_name=cmd.display_name, updated_at=ctx.now
         )
     if cmd.unlink:
         remember(book, msgspec.structs.replace(payee, status="UNLINKED"))
-        book.change("counterparty", cmd.counterparty_id, status="UNLINKED", updated_at=ctx.now)
+        book.change(CounterpartyRow, cmd.counterparty_id, status="UNLINKED", updated_at=ctx.now)
         said = [told_of(payee, _SAID["UNLINKED"])]
         return {"counterparty_id": str(cmd.counterparty_id), "counterparties": said}
     return {"counterparty_id": str(cmd.counterparty_id)}
@@ -139,9 +110,9 @@ def known(book: Book, counterparty_id: UUID) -> Payee:
 
 def remember(book: Book, payee: Payee) -> None:
     """Keep what a counterparty is from here on; `undo` takes it back."""
-    book.draft.proofs.append(("counterparty", payee.counterparty_id, payee.proof))
+    book.keep_fingerprint(CounterpartyRow, payee.counterparty_id, payee.proof)
     book.put(book.counterparties, payee.counterparty_id, payee)
-    book.put(book.seen, payee.counterparty_id, payee)
+    book.put(book.referenced, payee.counterparty_id, payee)
 
 
 def told_of(payee: Payee, said: str, display_name: str | None = None) -> dict[str, Any]:

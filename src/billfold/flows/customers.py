@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from billfold.flows.command import Books, Command, Context, Outcome, book_of
+from billfold.domain.directory.types import CustomerRow
+from billfold.flows.command import Books, Context, Outcome, book_of
 from billfold.flows.draft import as_json
 from billfold.flows.owing import owes
 from billfold.flows.pockets import ach_under_way
@@ -13,19 +14,8 @@ from billfold.kit.dates import et_date
 from billfold.kit.errors import Refused
 
 if TYPE_CHECKING:
+    from billfold.flows.account_commands import CloseCustomer, UpdateCustomer
     from billfold.flows.book import Book
-
-
-class UpdateCustomer(Command, frozen=True, kw_only=True):
-    """Replace the profile (contact, trusted contact) with the merged one given here."""
-
-    profile: dict[str, Any]
-
-
-class CloseCustomer(Command, frozen=True, kw_only=True):
-    """Close the customer's account with all its pockets. Looks at the customer's ACH entries."""
-
-    reason: str
 
 
 def update_customer(books: Books, cmd: UpdateCustomer, ctx: Context) -> Outcome:
@@ -34,7 +24,7 @@ def update_customer(books: Books, cmd: UpdateCustomer, ctx: Context) -> Outcome:
     book = book_of(books, cmd.customers[0])
     if book.account_status == "CLOSED":
         raise Refused("customer-not-open", "The customer is CLOSED.")
-    book.change("customer", book.customer_id, profile=as_json(cmd.profile))
+    book.change(CustomerRow, book.customer_id, profile=as_json(cmd.profile))
     return {"customer_id": str(book.customer_id)}
 
 
@@ -52,7 +42,7 @@ def close_customer(books: Books, cmd: CloseCustomer, ctx: Context) -> Outcome:
             pocket.closure_reason, pocket.fee_accrued = cmd.reason, 0
             pocket.invest_at = None
     book.set_account_status("CLOSED")
-    book.change("customer", book.customer_id, closed_at=ctx.now, closure_reason=cmd.reason)
+    book.change(CustomerRow, book.customer_id, closed_at=ctx.now, closure_reason=cmd.reason)
     return {"customer_id": str(book.customer_id)}
 
 

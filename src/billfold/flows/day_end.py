@@ -10,6 +10,7 @@ from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
 from billfold.domain import tbills
+from billfold.domain.pockets.types import PocketSnapshot
 from billfold.flows import record
 from billfold.flows.draft import as_json
 from billfold.flows.liquidate import liquidation_value, raise_cash
@@ -42,14 +43,21 @@ def close_day(book: Book, pocket: PocketBook) -> None:
     if pocket.moved_on is None:
         return
     book.touch(pocket)
-    book.draft.snapshots.append(
-        (
-            book.customer_id, pocket.pocket_id, pocket.moved_on, book.journal_no,
-            pocket.cash.balance,
-            as_json(pocket.positions()), pocket.earnings_basis(), pocket.inflow,
-            pocket.outflow, pocket.fees, pocket.realised,
+    book.draft.add(
+        PocketSnapshot(
+            customer_id=book.customer_id,
+            pocket_id=pocket.pocket_id,
+            business_date=pocket.moved_on,
+            journal_no=book.journal_no,
+            cash=pocket.cash.balance,
+            positions=as_json(pocket.positions()),
+            earnings_basis=pocket.earnings_basis(),
+            inflow=pocket.inflow,
+            outflow=pocket.outflow,
+            fees=pocket.fees,
+            realised=pocket.realised,
         )
-    )  # fmt: skip
+    )
     pocket.moved_on = None
 
 

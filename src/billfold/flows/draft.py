@@ -1,20 +1,14 @@
-"""The rows one batch writes for one customer, as the flows make them."""
+"""The rows one batch writes for one customer, as the rules make them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from bisect import insort
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
 
 import msgspec
 
-if TYPE_CHECKING:
-    from datetime import datetime
-    from uuid import UUID
-
-    from billfold.flows.holdings import Account, Lot
-
-CHAINED = ("journals", "legs", "trades", "activities", "events", "commands")
-"""The lists of a draft that the chain covers, in the order in which they are hashed."""
+Kind = TypeVar("Kind")
 
 _encode = msgspec.json.Encoder().encode
 
@@ -25,73 +19,46 @@ def as_json(value: object) -> str:
 
 
 class Draft:
-    """The rows one batch writes for one customer, in the order they were made.
+    """The rows one batch writes for one customer, by class, in the order they were made."""
 
-    Most commands make rows of a few kinds only. The lists of what the chain covers are there from
-    the start, any other from its first use on; `kinds` names those that are.
-    """
-
-    kinds: list[str]
-    accounts: list[tuple[Account, UUID | None]]
-    journals: list[tuple[Any, ...]]
-    legs: list[tuple[Any, ...]]
-    trades: list[tuple[Any, ...]]
-    activities: list[tuple[Any, ...]]
-    events: list[tuple[Any, ...]]
-    commands: list[tuple[Any, ...]]
-    snapshots: list[tuple[Any, ...]]
-    liens: list[tuple[Any, ...]]
-    customers: list[tuple[Any, ...]]
-    directory: list[tuple[Any, ...]]
-    portals: list[tuple[Any, ...]]
-    counterparties: list[tuple[Any, ...]]
-    transfers: list[tuple[Any, ...]]
-    ach_answers: list[tuple[Any, ...]]
-    ach_entries: list[tuple[Any, ...]]
-    settlements: list[tuple[Any, ...]]
-    clearings: list[tuple[Any, ...]]
-    suspense_items: list[tuple[Any, ...]]
-    security_transfers: list[tuple[Any, ...]]
-    wires: list[tuple[Any, ...]]
-    wire_messages: list[tuple[Any, ...]]
-    # What a command's outcome says of rows that change later: (table, id, fingerprint).
-    proofs: list[tuple[str, UUID, str]]
-    retired: list[Lot]
-    # Appointments of the business clock: (kind, object_id, customer_id, at).
-    agenda: list[tuple[str, UUID, UUID | None, datetime]]
-    # Small changes of waiting things: (table, key, {column: value}).
-    updates: list[tuple[str, UUID, dict[str, Any]]]
-
-    __slots__ = (
-        "accounts", "ach_answers", "ach_entries", "activities", "agenda", "clearings", "commands",
-        "counterparties", "customers", "directory", "events", "journals", "kinds", "legs", "liens",
-        "portals", "proofs", "retired", "security_transfers", "settlements", "snapshots",
-        "suspense_items", "trades", "transfers", "updates", "wire_messages", "wires",
-    )  # fmt: skip
+    __slots__ = ("_rows",)
 
     def __init__(self) -> None:
-        self.journals, self.legs, self.trades = [], [], []
-        self.activities, self.events, self.commands = [], [], []
-        self.kinds = [*CHAINED]
+        self._rows: dict[type[Any], list[Any]] = {}
 
-    def __getattr__(self, name: str) -> list[Any]:
-        """The list of a kind of which there was no row yet."""
-        if name not in Draft.__slots__:
-            raise AttributeError(name)
-        rows: list[Any] = []
-        setattr(self, name, rows)
-        self.kinds.append(name)
-        return rows
+    def add(self, row: object) -> None:
+        """Write down one more row."""
+        kind = type(row)
+        if kind in self._rows:
+            self._rows[kind].append(row)
+        else:
+            self._rows[kind] = [row]
 
-    def rows_of(self, kind: str) -> Sequence[Any]:
-        """The rows of a kind, none where none were made."""
-        return getattr(self, kind) if kind in self.kinds else ()
+    def rows_of(self, kind: type[Kind]) -> Sequence[Kind]:
+        """The rows of a class, none where none were made."""
+        return self._rows.get(kind, ())
 
-    def lengths(self) -> dict[str, int]:
+    def take(self, kind: type[Kind]) -> list[Kind]:
+        """Remove the rows of a class and return them."""
+        return self._rows.pop(kind, [])
+
+    def add_in_order(self, row: Kind, place: Callable[[Kind], Any]) -> None:
+        """Write down one more row where it stands by its place."""
+        insort(self._rows.setdefault(type(row), []), row, key=place)
+
+    def drop_last(self, kind: type[Any]) -> None:
+        """Forget the last row of a class."""
+        self._rows[kind].pop()
+
+    def __iter__(self) -> Iterator[tuple[type[Any], list[Any]]]:
+        """Each class of which there are rows, with its rows."""
+        return ((kind, rows) for kind, rows in self._rows.items() if rows)
+
+    def lengths(self) -> dict[type[Any], int]:
         """Where each list that has rows ends now, for `cut`."""
-        return {kind: length for kind in self.kinds if (length := len(getattr(self, kind)))}
+        return {kind: len(rows) for kind, rows in self._rows.items() if rows}
 
-    def cut(self, lengths: Mapping[str, int]) -> None:
+    def cut(self, lengths: Mapping[type[Any], int]) -> None:
         """Forget every row made since `lengths` was taken."""
-        for kind in self.kinds:
-            del getattr(self, kind)[lengths.get(kind, 0) :]
+        for kind, rows in self._rows.items():
+            del rows[lengths.get(kind, 0) :]

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from datetime import datetime
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from billfold.domain import tbills
-from billfold.flows.command import Books, Command, Context, Outcome
+from billfold.flows.command import Books, Context, Outcome
 from billfold.flows.day_end import ONE_DAY, accrue, charge_fee, close_day, start_moving
 from billfold.flows.invest import invest
 from billfold.flows.mature import mature
@@ -22,17 +22,12 @@ from billfold.kit.ids import command_id
 if TYPE_CHECKING:
     from billfold.flows.book import Book
     from billfold.flows.holdings import PocketBook
+    from billfold.flows.treasury_commands import CatchUp
 
 HOUSE = "house"
 """The role of the one customer that is the bank itself."""
 
 Step = Callable[["Book", "PocketBook", "Context"], None]
-
-
-class CatchUp(Command, frozen=True, kw_only=True):
-    """Bring these customers up to date and do nothing more. Leaves no command row."""
-
-    needs_names: ClassVar[bool] = False
 
 
 def nothing_more(books: Books, cmd: CatchUp, ctx: Context) -> Outcome:

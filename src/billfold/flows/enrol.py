@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-from uuid import UUID
+from typing import TYPE_CHECKING
 
-from billfold.flows.command import Books, Command, Context, Outcome, book_of
+from billfold.domain.directory.types import CustomerRow
+from billfold.flows.command import Books, Context, Outcome, book_of
+from billfold.flows.draft import as_json
 
-
-class EnrolCustomer(Command, frozen=True, kw_only=True):
-    """Make the customer `customers[0]`; role is customer, partner or house."""
-
-    partner_id: UUID | None
-    role: str
-    type: str
-    name: str
-    profile: dict[str, Any]
+if TYPE_CHECKING:
+    from billfold.flows.account_commands import EnrolCustomer
 
 
 def enrol_customer(books: Books, cmd: EnrolCustomer, ctx: Context) -> Outcome:
@@ -23,5 +17,17 @@ def enrol_customer(books: Books, cmd: EnrolCustomer, ctx: Context) -> Outcome:
     book = book_of(books, cmd.customers[0])
     book.name, book.partner_id, book.account_status = cmd.name, cmd.partner_id, "PENDING"
     book.role = cmd.role
-    book.enrol(cmd.role, cmd.type, cmd.profile, ctx.now)
+    book.draft.add(
+        CustomerRow(
+            customer_id=book.customer_id,
+            partner_id=cmd.partner_id,
+            role=cmd.role,
+            type=cmd.type,
+            name=cmd.name,
+            account_status=book.account_status,
+            profile=as_json(cmd.profile),
+            opened_at=ctx.now,
+        )
+    )
+    book.enter("customer", str(book.customer_id), book.customer_id)
     return {"customer_id": str(book.customer_id)}

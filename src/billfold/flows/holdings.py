@@ -51,12 +51,24 @@ def _not_opened() -> Account:
     return Account(0, "", "USD")
 
 
-class PocketBook(msgspec.Struct, array_like=True, eq=False, kw_only=True, gc=False):
-    """One pocket of a book: its accounts and the counters that outlive a day.
+class PocketCounters(msgspec.Struct, array_like=True, eq=False, kw_only=True, gc=False):
+    """What money moves in a pocket, in the order of the database's type `pocket_counters`."""
 
-    `emptied` are lots without bills that may be bought again on their day, or sold ones whose
-    bill has not matured.
-    """
+    inflow: int = 0
+    outflow: int = 0
+    fees: int = 0
+    realised: int = 0
+    fee_accrued: int = 0
+    idle: int = 0
+    accrued_through: date
+    charge_on: date
+    moved_on: date | None = None
+    unsettled_until: date | None = None
+    invest_at: datetime | None = None
+
+
+class PocketColumns(PocketCounters, array_like=True, eq=False, kw_only=True, gc=False):
+    """What the table `pocket` says of a pocket, but for its customer."""
 
     pocket_id: UUID
     partner_id: UUID
@@ -65,21 +77,19 @@ class PocketBook(msgspec.Struct, array_like=True, eq=False, kw_only=True, gc=Fal
     status: str
     deposit_weeks: int
     reinvestment_weeks: int | None
-    opened_at: datetime
-    accrued_through: date
-    charge_on: date
     real_time_yield: bool = False
-    inflow: int = 0
-    outflow: int = 0
-    fees: int = 0
-    realised: int = 0
-    fee_accrued: int = 0
-    idle: int = 0
-    moved_on: date | None = None
-    unsettled_until: date | None = None
-    invest_at: datetime | None = None
+    opened_at: datetime
     closed_at: datetime | None = None
     closure_reason: str | None = None
+
+
+class PocketBook(PocketColumns, array_like=True, eq=False, kw_only=True, gc=False):
+    """One pocket of a book: its accounts and the counters that outlive a day.
+
+    `emptied` are lots without bills that may be bought again on their day, or sold ones whose
+    bill has not matured.
+    """
+
     due_at: datetime | None = None
     bank: Account = msgspec.field(default_factory=_not_opened)
     cash: Account = msgspec.field(default_factory=_not_opened)

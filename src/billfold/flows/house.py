@@ -9,17 +9,20 @@ came in and pays what went out, so that only payments still under way are left o
 from __future__ import annotations
 
 from datetime import date
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from billfold.flows.command import Books, Command, Context, Outcome, book_of
+from billfold.domain.clearing.types import RailSettlement
+from billfold.domain.tbills.types import BillSettlement
+from billfold.flows.command import Books, Context, Outcome, book_of
 from billfold.kit.errors import Broken
 from billfold.kit.money import cents_for
 
 if TYPE_CHECKING:
     from billfold.flows.book import Book
     from billfold.flows.holdings import Account
+    from billfold.flows.treasury_commands import CloseHouseDay
 
 
 class Block(msgspec.Struct, frozen=True):
@@ -40,19 +43,6 @@ class RailClearing(msgspec.Struct, frozen=True):
     rail: str  # "ACH" or "WIRE"
     came_in: int
     went_out: int
-
-
-class CloseHouseDay(Command, frozen=True, kw_only=True):
-    """Settle these blocks and rails; they are everything due by `day` and not yet settled.
-
-    Customers due by the end of `day` have been brought up to date before.
-    """
-
-    needs_names: ClassVar[bool] = False
-
-    day: date
-    blocks: tuple[Block, ...]
-    clearings: tuple[RailClearing, ...] = ()
 
 
 def close_house_day(books: Books, cmd: CloseHouseDay, ctx: Context) -> Outcome:
@@ -91,12 +81,17 @@ def _clear(book: Book, ctx: Context, clearing: RailClearing, day: date) -> None:
     _move(book, reserve, rail, clearing.came_in)
     _move(book, rail, reserve, clearing.went_out)
     book.close()
-    book.draft.clearings.append(
-        (
-            book.customer_id, journal_no, clearing.rail, clearing.settles_on, day,
-            clearing.came_in, clearing.went_out,
+    book.draft.add(
+        RailSettlement(
+            customer_id=book.customer_id,
+            journal_no=journal_no,
+            rail=clearing.rail,
+            settles_on=clearing.settles_on,
+            closed_on=day,
+            came_in=clearing.came_in,
+            went_out=clearing.went_out,
         )
-    )  # fmt: skip
+    )
 
 
 def _settle(book: Book, block: Block, day: date) -> None:
@@ -116,12 +111,18 @@ def _settle(book: Book, block: Block, day: date) -> None:
         _move(book, cash_here, cash_there, cents)
         _move(book, rounding, cash_there, difference)
         _move(book, bills_there, bills_here, block.units)
-    book.draft.settlements.append(
-        (
-            block.settles_on, block.cusip, block.price_micros, block.side, day, block.units,
-            block.customers_cents, cents,
+    book.draft.add(
+        BillSettlement(
+            settles_on=block.settles_on,
+            cusip=block.cusip,
+            price_micros=block.price_micros,
+            side=block.side,
+            closed_on=day,
+            units=block.units,
+            customers_cents=block.customers_cents,
+            block_cents=cents,
         )
-    )  # fmt: skip
+    )
 
 
 def _move(book: Book, debit: Account, credit: Account, amount: int) -> None:

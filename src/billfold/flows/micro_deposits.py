@@ -2,30 +2,18 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-from uuid import UUID
+from typing import TYPE_CHECKING
 
 from billfold.domain.ach import rules as ach
 from billfold.domain.ach.rules import AchEntry
-from billfold.flows.command import Books, Command, Context, Outcome, book_of
+from billfold.flows.command import Books, Context, Outcome, book_of
 from billfold.flows.originate_ach import IDENTIFICATION_WIDTH, keep_entry, let_through
+
+if TYPE_CHECKING:
+    from billfold.flows.ach_commands import SendMicroDeposits
 
 PURPOSE = "ACCTVERIFY"
 """What the network wants micro-deposits to be called."""
-
-
-class SendMicroDeposits(Command, frozen=True, kw_only=True):
-    """Send these amounts (cents) to a counterparty's account. The customer is the house."""
-
-    needs_names: ClassVar[bool] = False
-
-    counterparty_id: UUID
-    amounts: tuple[int, ...]
-    routing_number: str
-    account_number: str
-    account_type: str
-    party_name: str
-    company_name: str
 
 
 def send_micro_deposits(books: Books, cmd: SendMicroDeposits, ctx: Context) -> Outcome:

@@ -7,17 +7,17 @@ be missing later; a credit that is not let through, or comes back, is a deposit 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import msgspec
 
 from billfold.domain.ach import rules as ach
-from billfold.domain.ach.rules import AchEntry, History
+from billfold.domain.ach.rules import AchEntry
 from billfold.domain.counterparties.rules import must_be_payable
 from billfold.domain.counterparties.types import Payee
 from billfold.flows import record
-from billfold.flows.command import Books, Command, Context, Outcome, book_of
+from billfold.flows.command import Books, Context, Outcome, book_of
 from billfold.flows.day_end import start_moving
 from billfold.flows.withdraw import Short, withdraw
 from billfold.kit.errors import NotFound, Refused
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from billfold.domain.ach.rules import Schedule
+    from billfold.flows.ach_commands import OriginateAch
     from billfold.flows.book import Book
     from billfold.flows.holdings import PocketBook
 
@@ -35,33 +36,13 @@ WINDOW = "ach.window"
 IDENTIFICATION_WIDTH = 15
 
 
-class OriginateAch(Command, frozen=True, kw_only=True):
-    """Send `amount` cents to an `ach` counterparty (CREDIT), or take them from it (DEBIT).
-
-    `looks_at` holds the counterparty; `history` is what the review weighs.
-    """
-
-    needs_names: ClassVar[bool] = False
-
-    ach_id: UUID
-    pocket_id: UUID
-    counterparty_id: UUID
-    direction: str
-    sec_code: str
-    description: str
-    lines: tuple[str, ...] = ()
-    amount: int
-    history: History = History()
-    request: str = "{}"
-
-
 def originate_ach(books: Books, cmd: OriginateAch, ctx: Context) -> Outcome:
     """Accept an entry. Refuses: pocket-not-open, pocket-frozen, counterparty-type-mismatch,
     counterparty-not-verified, insufficient-funds. NotFound for a foreign pocket or counterparty.
     """
     book = book_of(books, cmd.customers[0])
     pocket = book.pockets.get(cmd.pocket_id)
-    payee = book.seen.get(cmd.counterparty_id)
+    payee = book.referenced.get(cmd.counterparty_id)
     if pocket is None or not isinstance(payee, Payee):
         raise NotFound
     _must_be_usable(pocket, payee, cmd.direction)
@@ -81,7 +62,7 @@ def originate_ach(books: Books, cmd: OriginateAch, ctx: Context) -> Outcome:
 def let_through(book: Book, entry: AchEntry, times: Schedule, ctx: Context) -> AchEntry:
     """Return an entry as APPROVED, and see to it that its window opens."""
     window_id = window_at(times.due_at)
-    book.draft.agenda.append((WINDOW, window_id, None, times.due_at))
+    book.schedule(WINDOW, window_id, times.due_at, of_customer=False)
     held = entry.direction == ach.DEBIT
     return msgspec.structs.replace(
         entry,
@@ -100,9 +81,9 @@ def let_through(book: Book, entry: AchEntry, times: Schedule, ctx: Context) -> A
 
 def keep_entry(book: Book, entry: AchEntry) -> None:
     """Write down a new entry, and show it to whoever comes after in the batch."""
-    book.draft.ach_entries.append(msgspec.structs.astuple(entry))
-    book.draft.proofs.append(("ach_entry", entry.ach_id, entry.proof))
-    book.put(book.seen, entry.ach_id, entry)
+    book.draft.add(entry)
+    book.keep_fingerprint(AchEntry, entry.ach_id, entry.proof)
+    book.put(book.referenced, entry.ach_id, entry)
 
 
 def window_at(due_at: datetime) -> UUID:

@@ -6,12 +6,12 @@ What the pocket cannot raise it owes; the payment itself is never short.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import ClassVar
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from billfold.domain import wires
 from billfold.flows import record
-from billfold.flows.command import Books, Command, Context, Outcome, book_of
+from billfold.flows.command import Books, Context, Outcome, book_of
 from billfold.flows.day_end import start_moving
 from billfold.flows.owing import pay_back
 from billfold.flows.send_wire import put_wire, queue_message
@@ -19,15 +19,8 @@ from billfold.flows.wire_moves import seen_wire, wire_details
 from billfold.kit.errors import Refused
 from billfold.kit.ids import member_of
 
-
-class PayBackWire(Command, frozen=True, kw_only=True):
-    """Return the wire `original_id`, which `looks_at` names, for a reason of ISO."""
-
-    needs_names: ClassVar[bool] = False
-
-    original_id: UUID
-    code: str
-    information: str | None = None
+if TYPE_CHECKING:
+    from billfold.flows.wire_commands import PayBackWire
 
 
 def pay_back_wire(books: Books, cmd: PayBackWire, ctx: Context) -> Outcome:

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from billfold.domain import tbills
 from billfold.domain.ach.rules import AchEntry
-from billfold.flows.command import Books, Command, Context, Outcome, book_of
+from billfold.flows.command import Books, Context, Outcome, book_of
 from billfold.flows.day_end import ONE_DAY
 from billfold.flows.holdings import PocketBook
 from billfold.flows.owing import owes
@@ -16,41 +16,8 @@ from billfold.kit.dates import et_date
 from billfold.kit.errors import NotFound, Refused
 
 if TYPE_CHECKING:
+    from billfold.flows.account_commands import OpenPocket, SetPocketState, UpdatePocket
     from billfold.flows.book import Book
-
-
-class OpenPocket(Command, frozen=True, kw_only=True):
-    """Open a pocket with its first bank portal. Strategies as weeks; None keeps matured cash."""
-
-    partner_id: UUID
-    name: str
-    deposit_weeks: int
-    reinvestment_weeks: int | None
-    type: str = "STANDARD"
-    pocket_id: UUID | None = None
-    real_time_yield: bool = False
-
-
-class UpdatePocket(Command, frozen=True, kw_only=True):
-    """Change what is given; `keep_reinvestment` tells None from not given.
-
-    One that closes looks at the Pocket, and so sees what is under way by ACH.
-    """
-
-    pocket_id: UUID
-    name: str | None = None
-    deposit_weeks: int | None = None
-    reinvestment_weeks: int | None = None
-    keep_reinvestment: bool = True
-    close_for: str | None = None
-
-
-class SetPocketState(Command, frozen=True, kw_only=True):
-    """What only the operator does: freeze, unfreeze, switch `real_time_yield`."""
-
-    pocket_id: UUID
-    status: str | None = None
-    real_time_yield: bool | None = None
 
 
 def open_pocket(books: Books, cmd: OpenPocket, ctx: Context) -> Outcome:
@@ -74,9 +41,7 @@ def open_pocket(books: Books, cmd: OpenPocket, ctx: Context) -> Outcome:
     )
     book.open_accounts(pocket)
     book.alter(pocket)
-    book.draft.directory.append(
-        ("pocket", str(pocket.pocket_id), book.customer_id, pocket.pocket_id)
-    )
+    book.enter("pocket", str(pocket.pocket_id), pocket.pocket_id)
     portal = new_bank_portal(book, pocket.pocket_id, ctx, name=cmd.name)
     if book.account_status == "PENDING":
         book.set_account_status("OPEN")
@@ -137,7 +102,7 @@ def pocket_of(book: Book, pocket_id: UUID) -> PocketBook:
 
 def ach_under_way(book: Book) -> list[AchEntry]:
     """Return the customer's ACH entries that wait to be sent or to collect, of those seen."""
-    seen = book.seen.values()
+    seen = book.referenced.values()
     return [each for each in seen if isinstance(each, AchEntry) and each.is_under_way]
 
 

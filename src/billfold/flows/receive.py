@@ -6,11 +6,10 @@ from datetime import datetime, time
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from billfold.domain.counterparties.rules import Account
 from billfold.domain.events import kinds, payloads
-from billfold.domain.wires.types import Arrived
+from billfold.domain.pockets.types import Hold
 from billfold.flows import record
-from billfold.flows.command import Books, Command, Context, Outcome, book_of
+from billfold.flows.command import Books, Context, Outcome, book_of
 from billfold.flows.day_end import start_moving
 from billfold.flows.invest import invest
 from billfold.flows.owing import repay
@@ -20,30 +19,13 @@ from billfold.kit.dates import et_instant
 from billfold.kit.ids import member_of
 
 if TYPE_CHECKING:
+    from billfold.domain.portals.types import PortalRow
     from billfold.flows.book import Book
+    from billfold.flows.deposit_commands import ReceiveMoney
     from billfold.flows.holdings import PocketBook
-    from billfold.flows.portals import Portal
 
 ACH_SETTLES_AFTER = 2
 """Banking days until an incoming ACH entry is final (contract 9)."""
-
-
-class ReceiveMoney(Command, frozen=True, kw_only=True):
-    """A credit that a rail delivered to a portal. `amount` in cents; `details` per variant.
-
-    A wire that came by a message says so in `wire`; its id is then the key.
-    """
-
-    rail: str  # "WIRE" or "ACH"
-    portal_id: UUID
-    pocket_id: UUID
-    amount: int
-    description: str
-    details: dict[str, Any]
-    remittance: dict[str, Any] | None = None
-    wire: Arrived | None = None
-    sender: Account | None = None
-    """The account from which a wire came, where its bank says so."""
 
 
 def receive_money(books: Books, cmd: ReceiveMoney, ctx: Context) -> Outcome:
@@ -95,7 +77,7 @@ def take_in(book: Book, pocket: PocketBook, ctx: Context, amount: int) -> None:
     invest(book, pocket, ctx)
 
 
-def _takes(portal: Portal, pocket: PocketBook, rail: str) -> bool:
+def _takes(portal: PortalRow, pocket: PocketBook, rail: str) -> bool:
     return portal.status == "OPEN" and rail in portal.payment_rails and pocket.status in _TAKES
 
 
@@ -152,6 +134,13 @@ def hold_credit(book: Book, pocket: PocketBook, ctx: Context, amount: int) -> No
     day = ctx.calendars.add_fed_days(ctx.business_date, ctx.terms.ach_credit_lien_days)
     until = et_instant(day, time(8, 30))
     pocket.liens.append((amount, until))
-    book.draft.liens.append(
-        (book.customer_id, ctx.ids.next(), pocket.pocket_id, amount, until, "ACH")
+    book.draft.add(
+        Hold(
+            customer_id=book.customer_id,
+            lien_id=ctx.ids.next(),
+            pocket_id=pocket.pocket_id,
+            amount=amount,
+            until=until,
+            cause="ACH",
+        )
     )

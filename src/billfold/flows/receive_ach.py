@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from datetime import datetime, time
 from typing import TYPE_CHECKING
-from uuid import UUID
 
 import msgspec
 
 from billfold.domain.ach import rules as ach
 from billfold.domain.ach.rules import AchEntry, Incoming
+from billfold.domain.ach.types import AchAnswer
 from billfold.domain.events import kinds
-from billfold.flows.command import Books, Command, Context, Outcome, book_of
+from billfold.flows.command import Books, Context, Outcome, book_of
 from billfold.flows.day_end import start_moving
 from billfold.flows.draft import as_json
 from billfold.flows.originate_ach import WINDOW, keep_entry, show, window_at
@@ -23,35 +23,18 @@ from billfold.flows.owing import pay_back
 from billfold.flows.receive import ACH_SETTLES_AFTER, hold_credit, take_in
 from billfold.flows.send_ach import alter, tell
 from billfold.flows.withdraw import Short, withdraw
-from billfold.kit.crypto import fingerprint
 from billfold.kit.dates import et_date, et_instant
 from billfold.kit.errors import NotFound, Refused
 
 if TYPE_CHECKING:
+    from billfold.domain.portals.types import PortalRow
+    from billfold.flows.ach_commands import GiveBackAch, ReceiveAch
     from billfold.flows.book import Book
     from billfold.flows.holdings import PocketBook
-    from billfold.flows.portals import Portal
 
 NOT_COVERED, CLOSED, NO_ACCOUNT, FROZEN, NOT_FOR_THIS, TWICE = (
     "R01", "R02", "R03", "R16", "R20", "R24",
 )  # fmt: skip
-
-
-class ReceiveAch(Command, frozen=True, kw_only=True):
-    """An entry of a file, for a portal of the customer. Looks at what came under its id before."""
-
-    ach_id: UUID
-    file_id: UUID
-    portal_id: UUID
-    pocket_id: UUID
-    entry: Incoming
-
-
-class GiveBackAch(Command, frozen=True, kw_only=True):
-    """Return an entry that was taken, as its receiver asks. Looks at it."""
-
-    ach_id: UUID
-    code: str
 
 
 def receive_ach(books: Books, cmd: ReceiveAch, ctx: Context) -> Outcome:
@@ -87,7 +70,7 @@ def give_back_ach(books: Books, cmd: GiveBackAch, ctx: Context) -> Outcome:
     Refuses: ach-entry-not-returnable.
     """
     book = book_of(books, cmd.customers[0])
-    entry = book.seen.get(cmd.ach_id)
+    entry = book.referenced.get(cmd.ach_id)
     if not isinstance(entry, AchEntry) or entry.way != ach.RECEIVING:
         raise NotFound
     if entry.status != "PROCESSED" or entry.pocket_id is None:
@@ -115,22 +98,28 @@ def answer(book: Book, ctx: Context, entry: Incoming, code: str) -> None:
     due_at = ach.next_deadline(ctx.now, ctx.calendars)
     told = as_json(ach.answered(entry, code, bank=ctx.terms.routing_number[:8]))
     answer_id = ctx.ids.next()
-    book.draft.ach_answers.append((answer_id, book.customer_id, due_at, told, ctx.now))
-    said = fingerprint((answer_id, book.customer_id, due_at, told))
-    book.draft.proofs.append(("ach_answer", answer_id, said))
-    book.draft.agenda.append((WINDOW, window_at(due_at), None, due_at))
+    row = AchAnswer(
+        answer_id=answer_id,
+        customer_id=book.customer_id,
+        due_at=due_at,
+        told=told,
+        created_at=ctx.now,
+    )
+    book.draft.add(row)
+    book.keep_fingerprint(AchAnswer, answer_id, row.proof)
+    book.schedule(WINDOW, window_at(due_at), due_at, of_customer=False)
 
 
 def _why_not(book: Book, pocket: PocketBook | None, cmd: ReceiveAch) -> str | None:
     """Return the code under which the entry goes back, None when it is taken."""
-    portal: Portal | None = book.portals.get(cmd.portal_id)
+    portal: PortalRow | None = book.portals.get(cmd.portal_id)
     if portal is None or pocket is None:
         return NO_ACCOUNT
     reasons = (
         (portal.status == "CLOSED" or pocket.status == "CLOSED", CLOSED),
         ("ACH" not in portal.payment_rails, NOT_FOR_THIS),
         (cmd.entry.is_debit and pocket.status == "FROZEN", FROZEN),
-        (isinstance(book.seen.get(cmd.ach_id), AchEntry), TWICE),
+        (isinstance(book.referenced.get(cmd.ach_id), AchEntry), TWICE),
     )
     return next((code for applies, code in reasons if applies), None)
 

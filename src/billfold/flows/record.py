@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from datetime import date, datetime
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import UUID
 
 import msgspec
 
 from billfold.flows.draft import as_json
+from billfold.flows.rows import TradeEntry, TransactionEntry
 
 if TYPE_CHECKING:
     from billfold.domain.events import EventKind
@@ -40,20 +42,35 @@ def trade(
     trade_id = ctx.ids.next()
     if pocket.unsettled_until is None or settles_on > pocket.unsettled_until:
         pocket.unsettled_until = settles_on
-    rows = book.draft.trades
-    no = 1
-    if rows:
-        last = rows[-1]
-        if last[2] == book.journal_no:
-            no = last[3] + 1
-    rows.append(
-        (
-            book.customer_id, pocket.pocket_id, book.journal_no, no, trade_id, pocket.partner_id,
-            activity, incoming, cusip, units, price_micros, notional, tax_basis, earnings_basis,
-            book.booked_at, book.business_date, settles_on, counter_pocket_id, transfer_id,
+    rows = book.draft.rows_of(TradeEntry)
+    no = rows[-1].trade_no + 1 if rows and rows[-1].journal_no == book.journal_no else 1
+    book.draft.add(
+        TradeEntry(
+            customer_id=book.customer_id,
+            pocket_id=pocket.pocket_id,
+            journal_no=book.journal_no,
+            trade_no=no,
+            trade_id=trade_id,
+            partner_id=pocket.partner_id,
+            activity=activity,
+            incoming=incoming,
+            cusip=cusip,
+            units=units,
+            price_micros=price_micros,
+            notional=notional,
+            tax_basis=tax_basis,
+            earnings_basis=earnings_basis,
+            traded_at=book.booked_at,
+            book_date=book.business_date,
+            settles_on=settles_on,
+            counter_pocket_id=counter_pocket_id,
+            transfer_id=transfer_id,
         )
-    )  # fmt: skip
+    )
     return trade_id
+
+
+_place = attrgetter("journal_no", "leg_no")
 
 
 def activity(
@@ -74,20 +91,30 @@ def activity(
     swept: bool = True,
 ) -> None:
     """What the customer sees of the leg `leg_no` of the open journal."""
-    rows = book.draft.activities
-    rows.append(
-        (
-            book.customer_id, pocket.pocket_id, book.journal_no, leg_no, activity_id,
-            transaction_id, pocket.partner_id, type, direction, amount, swept, title, description,
-            book.booked_at, book.business_date, settles_at, as_json(details),
-            None if remittance is None else as_json(remittance),
-        )
-    )  # fmt: skip
     # Within a journal they stand in the order of their legs, as the tables give them back.
-    at = len(rows) - 1
-    while at and rows[at - 1][2] == book.journal_no and rows[at - 1][3] > leg_no:
-        rows[at - 1], rows[at] = rows[at], rows[at - 1]
-        at -= 1
+    book.draft.add_in_order(
+        TransactionEntry(
+            customer_id=book.customer_id,
+            pocket_id=pocket.pocket_id,
+            journal_no=book.journal_no,
+            leg_no=leg_no,
+            activity_id=activity_id,
+            transaction_id=transaction_id,
+            partner_id=pocket.partner_id,
+            type=type,
+            direction=direction,
+            amount=amount,
+            swept=swept,
+            title=title,
+            description=description,
+            booked_at=book.booked_at,
+            business_date=book.business_date,
+            settles_at=settles_at,
+            details=as_json(details),
+            remittance=None if remittance is None else as_json(remittance),
+        ),
+        _place,
+    )
 
 
 def event(book: Book, ctx: Context, kind: EventKind[Payload], payload: Payload) -> None:

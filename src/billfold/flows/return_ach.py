@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-from typing import TYPE_CHECKING, ClassVar
-from uuid import UUID
+from typing import TYPE_CHECKING
 
 from billfold.domain.ach import rules as ach
 from billfold.domain.ach.rules import AchEntry
 from billfold.domain.events import kinds
 from billfold.flows.collect_ach import lift
-from billfold.flows.command import Books, Command, Context, Outcome, book_of
+from billfold.flows.command import Books, Context, Outcome, book_of
 from billfold.flows.day_end import start_moving
 from billfold.flows.originate_ach import show
 from billfold.flows.owing import pay_back
@@ -20,37 +18,12 @@ from billfold.kit.dates import et_date
 from billfold.kit.errors import NotFound
 
 if TYPE_CHECKING:
+    from billfold.flows.ach_commands import NoteAchChange, ReturnAch
     from billfold.flows.book import Book
 
 NOT_OURS, AGAIN, LATE = "R69", "R67", "R68"
 """Why we do not accept a return: it fits no entry, there has been one, its time was over."""
 _LIVE = frozenset({"IN_TRANSIT", "PROCESSED"})
-
-
-class ReturnAch(Command, frozen=True, kw_only=True):
-    """An entry that we sent comes back. Looks at it. `trace` is the return's own number.
-
-    `direction` is that of the entry as the return's transaction code says it.
-    """
-
-    needs_names: ClassVar[bool] = False
-
-    ach_id: UUID
-    code: str
-    direction: str
-    amount: int
-    trace: str
-    arrived_at: datetime
-
-
-class NoteAchChange(Command, frozen=True, kw_only=True):
-    """The receiving bank says what to put right in entries to come. Looks at the entry."""
-
-    needs_names: ClassVar[bool] = False
-
-    ach_id: UUID
-    code: str
-    corrected: str
 
 
 def return_ach(books: Books, cmd: ReturnAch, ctx: Context) -> Outcome:
@@ -60,7 +33,7 @@ def return_ach(books: Books, cmd: ReturnAch, ctx: Context) -> Outcome:
     NO_POCKET when the pocket of a credit is closed, so that its money has no place.
     """
     book = book_of(books, cmd.customers[0])
-    entry = book.seen.get(cmd.ach_id)
+    entry = book.referenced.get(cmd.ach_id)
     if not isinstance(entry, AchEntry):
         raise NotFound
     objection = _objection(entry, cmd, ctx)
@@ -81,7 +54,7 @@ def return_ach(books: Books, cmd: ReturnAch, ctx: Context) -> Outcome:
 def note_ach_change(books: Books, cmd: NoteAchChange, ctx: Context) -> Outcome:
     """Keep what is to be put right with the entry it is about."""
     book = book_of(books, cmd.customers[0])
-    entry = book.seen.get(cmd.ach_id)
+    entry = book.referenced.get(cmd.ach_id)
     if not isinstance(entry, AchEntry):
         raise NotFound
     alter(book, entry, ctx, change_code=cmd.code, corrected=cmd.corrected)

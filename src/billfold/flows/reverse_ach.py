@@ -2,36 +2,23 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 import msgspec
 
 from billfold.domain.ach import rules as ach
 from billfold.domain.ach.rules import AchEntry
-from billfold.flows.command import Books, Command, Context, Outcome, book_of
+from billfold.flows.command import Books, Context, Outcome, book_of
 from billfold.flows.originate_ach import IDENTIFICATION_WIDTH, keep_entry, let_through, pay_out
 from billfold.kit.dates import et_date
 from billfold.kit.errors import NotFound, Refused
 
+if TYPE_CHECKING:
+    from billfold.flows.ach_commands import RetryAch, ReverseAch
+
 REVERSAL, RETRY = "REVERSAL", "RETRY PYMT"
 """What the network wants such entries to be called."""
-
-
-class ReverseAch(Command, frozen=True, kw_only=True):
-    """Undo an entry that was sent in error. Looks at it."""
-
-    needs_names: ClassVar[bool] = False
-
-    ach_id: UUID
-
-
-class RetryAch(Command, frozen=True, kw_only=True):
-    """Send a debit once more that came back for want of funds. Looks at it."""
-
-    needs_names: ClassVar[bool] = False
-
-    ach_id: UUID
 
 
 def reverse_ach(books: Books, cmd: ReverseAch, ctx: Context) -> Outcome:
@@ -40,11 +27,11 @@ def reverse_ach(books: Books, cmd: ReverseAch, ctx: Context) -> Outcome:
     Refuses: ach-origination-not-reversible, insufficient-funds.
     """
     book = book_of(books, cmd.customers[0])
-    entry = book.seen.get(cmd.ach_id)
+    entry = book.referenced.get(cmd.ach_id)
     if not isinstance(entry, AchEntry) or entry.pocket_id is None:
         raise NotFound
     _must_be_reversible(entry, ctx)
-    if any(_reverses(each, entry) for each in book.seen.values()):
+    if any(_reverses(each, entry) for each in book.referenced.values()):
         raise Refused("ach-origination-not-reversible", "The origination has been reversed.")
     other = ach.DEBIT if entry.direction == ach.CREDIT else ach.CREDIT
     made = _again(entry, ctx, direction=other, description=REVERSAL, reverses_id=entry.ach_id)
@@ -63,7 +50,7 @@ def reverse_ach(books: Books, cmd: ReverseAch, ctx: Context) -> Outcome:
 def retry_ach(books: Books, cmd: RetryAch, ctx: Context) -> Outcome:
     """Let the debit wait for its window once more. Refuses: ach-origination-not-returned."""
     book = book_of(books, cmd.customers[0])
-    entry = book.seen.get(cmd.ach_id)
+    entry = book.referenced.get(cmd.ach_id)
     if not isinstance(entry, AchEntry) or entry.pocket_id is None:
         raise NotFound
     today = et_date(ctx.now)
@@ -81,10 +68,10 @@ def retry_ach(books: Books, cmd: RetryAch, ctx: Context) -> Outcome:
     made = let_through(book, msgspec.structs.replace(made, times=entry.times + 1), times, ctx)
     keep_entry(book, made)
     # The one that came back is not sent again as well.
-    book.change("ach_entry", entry.ach_id, times=2, updated_at=ctx.now)
+    book.change(AchEntry, entry.ach_id, times=2, updated_at=ctx.now)
     entry = msgspec.structs.replace(entry, times=2)
-    book.put(book.seen, entry.ach_id, entry)
-    book.draft.proofs.append(("ach_entry", entry.ach_id, entry.proof))
+    book.put(book.referenced, entry.ach_id, entry)
+    book.keep_fingerprint(AchEntry, entry.ach_id, entry.proof)
     return {"ach_id": str(made.ach_id), "status": made.status}
 
 

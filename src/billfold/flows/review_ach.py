@@ -2,34 +2,26 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-from uuid import UUID
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from billfold.domain.ach import rules as ach
 from billfold.domain.ach.rules import AchEntry
 from billfold.domain.events import kinds
-from billfold.flows.command import Books, Command, Context, Outcome, book_of
+from billfold.flows.command import Books, Context, Outcome, book_of
 from billfold.flows.day_end import start_moving
 from billfold.flows.originate_ach import let_through, show
 from billfold.flows.receive import take_in
 from billfold.flows.send_ach import alter, tell
 from billfold.kit.errors import NotFound, Refused
 
+if TYPE_CHECKING:
+    from billfold.flows.ach_commands import ReviewAch
+
 _CHANGED = (
     "status", "reason", "due_at", "effective_on", "settles_at", "settled_at", "held_until",
 )  # fmt: skip
-
-
-class ReviewAch(Command, frozen=True, kw_only=True):
-    """Decide APPROVED, REJECTED or CANCELLED. Looks at the entry."""
-
-    needs_names: ClassVar[bool] = False
-
-    ach_id: UUID
-    decision: str
-    reason: str | None = None
 
 
 def review_ach(books: Books, cmd: ReviewAch, ctx: Context) -> Outcome:
@@ -38,7 +30,7 @@ def review_ach(books: Books, cmd: ReviewAch, ctx: Context) -> Outcome:
     CANCELLED is also for an approved entry that no file holds yet.
     """
     book = book_of(books, cmd.customers[0])
-    entry = book.seen.get(cmd.ach_id)
+    entry = book.referenced.get(cmd.ach_id)
     if not isinstance(entry, AchEntry):
         raise NotFound
     waits = cmd.decision == "CANCELLED" and entry.status == "APPROVED" and entry.file_id is None
@@ -50,7 +42,7 @@ def review_ach(books: Books, cmd: ReviewAch, ctx: Context) -> Outcome:
         )
         passed = msgspec.structs.asdict(let_through(book, entry, times, ctx))
         entry = alter(book, entry, ctx, **{name: passed[name] for name in _CHANGED})
-        book.draft.proofs.append(("ach_entry", entry.ach_id, entry.proof))
+        book.keep_fingerprint(AchEntry, entry.ach_id, entry.proof)
     else:
         _give_back(books, entry, ctx)
         alter(book, entry, ctx, status=cmd.decision, reason=cmd.reason or entry.reason)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 import msgspec
@@ -10,26 +10,11 @@ import msgspec
 from billfold.domain.ach.rules import AchEntry
 from billfold.domain.events import kinds, payloads
 from billfold.flows import record
-from billfold.flows.command import Books, Command, Context, Outcome, book_of
+from billfold.flows.command import Books, Context, Outcome, book_of
 
 if TYPE_CHECKING:
+    from billfold.flows.ach_commands import CountAchSettled, SendAch
     from billfold.flows.book import Book
-
-
-class SendAch(Command, frozen=True, kw_only=True):
-    """A file with these entries of one customer has been handed over. Looks at them."""
-
-    needs_names: ClassVar[bool] = False
-
-    ach_ids: tuple[UUID, ...]
-
-
-class CountAchSettled(Command, frozen=True, kw_only=True):
-    """The time in which most returns come is over for these entries. Looks at them."""
-
-    needs_names: ClassVar[bool] = False
-
-    ach_ids: tuple[UUID, ...]
 
 
 def send_ach(books: Books, cmd: SendAch, ctx: Context) -> Outcome:
@@ -51,9 +36,9 @@ def count_ach_settled(books: Books, cmd: CountAchSettled, ctx: Context) -> Outco
 def alter(book: Book, entry: AchEntry, ctx: Context, **columns: object) -> AchEntry:
     """Change columns of an entry, in its row and in what the batch sees; return it changed."""
     columns["updated_at"] = ctx.now
-    book.change("ach_entry", entry.ach_id, **columns)
+    book.change(AchEntry, entry.ach_id, **columns)
     changed = msgspec.structs.replace(entry, **columns)
-    book.put(book.seen, entry.ach_id, changed)
+    book.put(book.referenced, entry.ach_id, changed)
     return changed
 
 
@@ -61,7 +46,7 @@ def _move(
     book: Book, ctx: Context, ach_ids: tuple[UUID, ...], *, since: str, to: str
 ) -> list[AchEntry]:
     """Equal changes, one after the other: they are written as one."""
-    entries = [book.seen.get(ach_id) for ach_id in ach_ids]
+    entries = [book.referenced.get(ach_id) for ach_id in ach_ids]
     return [
         alter(book, entry, ctx, status=to)
         for entry in entries

@@ -7,18 +7,17 @@ message has left, `complete_wire` that it has settled, `reject_wire` gives the m
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
 
 from billfold.domain import wires
 from billfold.domain.counterparties.rules import must_be_payable
 from billfold.domain.events import kinds, payloads
 from billfold.flows import record
-from billfold.flows.command import Books, Command, Context, Outcome, book_of
+from billfold.flows.command import Books, Context, Outcome, book_of
 from billfold.flows.day_end import start_moving
 from billfold.flows.draft import as_json
 from billfold.flows.withdraw import Short, withdraw
-from billfold.kit.crypto import fingerprint
 from billfold.kit.errors import NotFound, Refused
 from billfold.kit.ids import member_of
 
@@ -26,34 +25,12 @@ if TYPE_CHECKING:
     from billfold.domain.counterparties.types import Payee
     from billfold.flows.book import Book
     from billfold.flows.holdings import PocketBook
+    from billfold.flows.wire_commands import SendWire
 
 WIRE_SEND = "wire.send"
 """The appointment at which messages that wait are sent."""
 _SCREENED_OUT = 2
 """The last two digits of an amount that the sandbox's sanction screen stops (contract 10)."""
-
-
-class SendWire(Command, frozen=True, kw_only=True):
-    """Pay `amount` cents (None: everything, net of fees) to a counterparty by wire.
-
-    `looks_at` names the counterparty. `wire_instructions` override the counterparty's;
-    `request` is the JSON text of what was asked for. One that was `approved` is answered where
-    it would be refused.
-    """
-
-    needs_names: ClassVar[bool] = False
-
-    wire_id: UUID | None
-    pocket_id: UUID
-    amount: int | None
-    counterparty_id: UUID
-    description: str | None = None
-    wire_instructions: str | None = None
-    end_to_end_identification: str | None = None
-    created_by: str | None = None
-    unverified_wires: bool = False
-    approved: bool = False
-    request: str = "{}"
 
 
 class _Name(NamedTuple):
@@ -121,7 +98,7 @@ def _may_pay(book: Book, cmd: SendWire) -> PocketBook:
 
 
 def _may_be_paid(book: Book, cmd: SendWire) -> Payee:
-    payee: Payee | None = book.seen.get(cmd.counterparty_id)
+    payee: Payee | None = book.referenced.get(cmd.counterparty_id)
     if payee is None:
         raise NotFound("There is no such counterparty.")
     must_be_payable(payee, "WIRE", unverified_wires=cmd.unverified_wires)
@@ -248,9 +225,9 @@ def _draft(
 
 def put_wire(book: Book, wire: wires.WireRow) -> None:
     """Write a new wire down, under its id."""
-    book.draft.wires.append(wire.as_row())
-    book.draft.proofs.append(("wire", wire.wire_id, wire.proof))
-    book.draft.directory.append(("wire", str(wire.wire_id), book.customer_id, wire.wire_id))
+    book.draft.add(wire)
+    book.keep_fingerprint(wires.WireRow, wire.wire_id, wire.proof)
+    book.enter("wire", str(wire.wire_id), wire.wire_id)
 
 
 def _queue(book: Book, ctx: Context, payee: Payee, wire: wires.WireRow, send_at: datetime) -> None:
@@ -276,12 +253,17 @@ def queue_message(
 ) -> None:
     """Let a message about a wire be sent at its instant."""
     wires.expect_sendable(kind, terms)
-    message_id = ctx.ids.next()
-    told = as_json(terms)
-    book.draft.wire_messages.append((message_id, book.customer_id, wire_id, kind, send_at, told))
-    said = fingerprint((message_id, book.customer_id, wire_id, kind, told))
-    book.draft.proofs.append(("wire_message", message_id, said))
-    book.draft.agenda.append((WIRE_SEND, message_id, book.customer_id, send_at))
+    message = wires.QueuedMessage(
+        message_id=ctx.ids.next(),
+        customer_id=book.customer_id,
+        wire_id=wire_id,
+        kind=kind,
+        send_at=send_at,
+        terms=as_json(terms),
+    )
+    book.draft.add(message)
+    book.keep_fingerprint(wires.QueuedMessage, message.message_id, message.proof)
+    book.schedule(WIRE_SEND, message.message_id, send_at)
 
 
 def _instructions(cmd: SendWire, payee: Payee) -> str | None:

@@ -15,49 +15,24 @@ import msgspec
 
 from billfold.domain import wires
 from billfold.domain.suspense.types import ASSIGNED, FEE, HELD, RETURNED, STAYS, SuspenseItem
-from billfold.flows.adjust import GiveCredit, give_credit
-from billfold.flows.command import Books, Command, Context, Outcome, book_of
+from billfold.flows.adjust import give_credit
+from billfold.flows.adjustment_commands import GiveCredit
+from billfold.flows.command import Books, Context, Outcome, book_of
+from billfold.flows.deposit_commands import ReceiveMoney
 from billfold.flows.draft import as_json
-from billfold.flows.receive import ReceiveMoney, receive_money
-from billfold.kit.crypto import fingerprint
+from billfold.flows.receive import receive_money
+from billfold.flows.rows import Fingerprint
 from billfold.kit.errors import NotFound, Refused
 from billfold.ports.fedwire import CreditTransfer, PaymentReturn
 
 if TYPE_CHECKING:
     from billfold.flows.book import Book
     from billfold.flows.holdings import Account
-
-
-class HoldInSuspense(Command, frozen=True, kw_only=True):
-    """Keep a payment that reached nobody. `amount` in cents; `details` is all its rail tells.
-
-    What the `details` name as its fee is part of the amount, and comes from the house.
-    `settles_on` is when the rail settles it, today if it does at once.
-    """
-
-    item_id: UUID
-    rail: str  # "WIRE" or "ACH"
-    direction: str  # "CREDIT" or "DEBIT"
-    amount: int
-    reason: str
-    details: dict[str, Any]
-    settles_on: date | None = None
-
-
-class ReturnFromSuspense(Command, frozen=True, kw_only=True):
-    """Send it back the way it came. Looks at the item."""
-
-    item_id: UUID
-    reason: str
-    settles_on: date | None = None
-
-
-class AssignFromSuspense(Command, frozen=True, kw_only=True):
-    """Book it at the portal it was meant for. `customers` are the house and the owner."""
-
-    item_id: UUID
-    portal_id: UUID
-    pocket_id: UUID
+    from billfold.flows.suspense_commands import (
+        AssignFromSuspense,
+        HoldInSuspense,
+        ReturnFromSuspense,
+    )
 
 
 def hold_in_suspense(books: Books, cmd: HoldInSuspense, ctx: Context) -> Outcome:
@@ -71,18 +46,20 @@ def hold_in_suspense(books: Books, cmd: HoldInSuspense, ctx: Context) -> Outcome
         book.post(book.house_account("promotions"), suspense, fee)
     book.close()
     item = SuspenseItem(
-        item_id=cmd.item_id, rail=cmd.rail, direction=cmd.direction, amount=cmd.amount,
-        status=HELD, reason=cmd.reason, details=as_json(cmd.details), journal_no=journal_no,
+        customer_id=book.customer_id,
+        item_id=cmd.item_id,
+        rail=cmd.rail,
+        direction=cmd.direction,
+        amount=cmd.amount,
+        status=HELD,
+        reason=cmd.reason,
+        details=as_json(cmd.details),
+        journal_no=journal_no,
         held_at=ctx.now,
-    )  # fmt: skip
-    book.draft.proofs.append(("suspense_item", item.item_id, fingerprint((item.details,))))
-    book.draft.suspense_items.append(
-        (
-            book.customer_id, item.item_id, item.rail, item.direction, item.amount, item.status,
-            item.reason, item.details, item.journal_no, item.held_at,
-        )
-    )  # fmt: skip
-    book.put(book.seen, item.item_id, item)
+    )
+    book.draft.add(item)
+    book.keep_fingerprint(SuspenseItem, item.item_id, item.proof)
+    book.put(book.referenced, item.item_id, item)
     return {
         "item_id": str(cmd.item_id), "status": HELD, "rail": cmd.rail,
         "direction": cmd.direction, "amount": cmd.amount, "reason": cmd.reason,
@@ -101,8 +78,7 @@ def return_from_suspense(books: Books, cmd: ReturnFromSuspense, ctx: Context) ->
     if stays is not None:
         raise Refused("suspense-item-stays", stays)
     journal_no = _give_back(book, ctx, item, cmd.settles_on)
-    appointment = f"{item.rail.lower()}.suspense_return"
-    book.draft.agenda.append((appointment, item.item_id, book.customer_id, ctx.now))
+    book.schedule(f"{item.rail.lower()}.suspense_return", item.item_id, ctx.now)
     return _end(book, ctx, item, RETURNED, journal_no, return_reason=cmd.reason)
 
 
@@ -129,8 +105,8 @@ def assign_from_suspense(books: Books, cmd: AssignFromSuspense, ctx: Context) ->
     if fee:
         _return_fee(owner, cmd, ctx, fee)
     # The command stands with the house, and so does what it says of the wire.
-    book.draft.proofs.extend(owner.draft.proofs)
-    owner.draft.proofs.clear()
+    for fingerprint in owner.draft.take(Fingerprint):
+        book.draft.add(fingerprint)
     ended = _end(book, ctx, item, ASSIGNED, journal_no, owner_id=owner.customer_id)
     return ended | {name: arrived[name] for name in _TOLD_OF_ARRIVAL if name in arrived}
 
@@ -173,7 +149,7 @@ def _told(item: SuspenseItem) -> dict[str, Any]:
 
 
 def _held(book: Book, item_id: UUID) -> SuspenseItem:
-    item = book.seen.get(item_id)
+    item = book.referenced.get(item_id)
     if not isinstance(item, SuspenseItem):
         raise NotFound
     if item.status != HELD:
@@ -215,9 +191,9 @@ def _end(
     book: Book, ctx: Context, item: SuspenseItem, status: str, journal_no: int, **columns: object
 ) -> Outcome:
     book.change(
-        "suspense_item", item.item_id, status=status, ended_journal_no=journal_no,
+        SuspenseItem, item.item_id, status=status, ended_journal_no=journal_no,
         ended_at=ctx.now, **columns,
     )  # fmt: skip
-    book.put(book.seen, item.item_id, msgspec.structs.replace(item, status=status))
+    book.put(book.referenced, item.item_id, msgspec.structs.replace(item, status=status))
     told = {name: value if value is None else str(value) for name, value in columns.items()}
     return {"item_id": str(item.item_id), "status": status, "journal_no": journal_no, **told}

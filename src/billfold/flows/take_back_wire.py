@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from billfold.domain import wires
 from billfold.domain.events import kinds, payloads
 from billfold.flows import record
-from billfold.flows.command import Books, Command, Context, Outcome, book_of
+from billfold.flows.command import Books, Context, Outcome, book_of
 from billfold.flows.day_end import start_moving
 from billfold.flows.receive import take_in
 from billfold.flows.send_wire import put_wire
@@ -17,26 +17,10 @@ from billfold.kit.errors import Refused
 from billfold.kit.ids import member_of
 from billfold.kit.money import format_usd
 
+if TYPE_CHECKING:
+    from billfold.flows.wire_commands import TakeBackWire
+
 _TAKES = frozenset({"OPEN", "FROZEN"})
-
-
-class TakeBackWire(Command, frozen=True, kw_only=True):
-    """A return has arrived for the wire `original_id`, which `looks_at` names.
-
-    `wire_id` is the return's own. `amount` is what came: banks on the way may have kept charges.
-    `code` is the reason of ISO, `message` the JSON text of the message.
-    """
-
-    needs_names: ClassVar[bool] = False
-
-    wire_id: UUID
-    original_id: UUID
-    amount: int
-    code: str
-    information: str | None
-    imad: str
-    omad: str | None
-    message: str
 
 
 def take_back_wire(books: Books, cmd: TakeBackWire, ctx: Context) -> Outcome:

@@ -7,8 +7,7 @@ which the other side refuses is reversed lot by lot, into the lots it came from.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import date
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 import msgspec
@@ -16,7 +15,7 @@ import msgspec
 from billfold.domain import tbills
 from billfold.domain.custody.types import COMPLETED, PENDING, REJECTED, Moved, SecurityTransfer
 from billfold.flows import record
-from billfold.flows.command import Books, Command, Context, Outcome, book_of
+from billfold.flows.command import Books, Context, Outcome, book_of
 from billfold.flows.day_end import start_moving
 from billfold.flows.draft import as_json
 from billfold.flows.liquidate import liquidation_value
@@ -28,48 +27,12 @@ from billfold.kit.money import cents_for
 
 if TYPE_CHECKING:
     from billfold.flows.book import Book
+    from billfold.flows.custody_commands import DeliverBills, EndDelivery, ReceiveBills
     from billfold.flows.holdings import Lot, PocketBook
 
 ACTIVITY = "EXTERNAL_SECURITY_TRANSFER"
 APPOINTMENT = "custody.deliver"
 """When a delivery is handed to the custodian: at once."""
-
-
-class ReceiveBills(Command, frozen=True, kw_only=True):
-    """One lot arrives. `cost_cents` is its tax basis; without it what it is worth on arrival."""
-
-    needs_names: ClassVar[bool] = False
-
-    transfer_id: UUID
-    pocket_id: UUID
-    cusip: str
-    units: int
-    counterparty_name: str
-    counterparty_account: str
-    acquired_on: date | None = None
-    cost_cents: int | None = None
-
-
-class DeliverBills(Command, frozen=True, kw_only=True):
-    """So many bills leave, the oldest lots first."""
-
-    needs_names: ClassVar[bool] = False
-
-    transfer_id: UUID
-    pocket_id: UUID
-    cusip: str
-    units: int
-    counterparty_name: str
-    counterparty_account: str
-
-
-class EndDelivery(Command, frozen=True, kw_only=True):
-    """The custodian has answered: without a `reason` they were delivered. Looks at the transfer."""
-
-    needs_names: ClassVar[bool] = False
-
-    transfer_id: UUID
-    reason: str | None = None
 
 
 def receive_bills(books: Books, cmd: ReceiveBills, ctx: Context) -> Outcome:
@@ -110,7 +73,7 @@ def deliver_bills(books: Books, cmd: DeliverBills, ctx: Context) -> Outcome:
         for lot, units in _oldest_first(lots, cmd.units)
     ]
     worth = sum(cents_for(each.units, _mark(ctx, cmd.cusip)) for each in moved)
-    book.draft.agenda.append((APPOINTMENT, cmd.transfer_id, book.customer_id, ctx.now))
+    book.schedule(APPOINTMENT, cmd.transfer_id, ctx.now)
     book.put(book.pending, cmd.transfer_id, PendingTransfer(cmd.pocket_id, None))
     return _put(book, ctx, cmd, "OUT", PENDING, worth, moved)
 
@@ -118,7 +81,7 @@ def deliver_bills(books: Books, cmd: DeliverBills, ctx: Context) -> Outcome:
 def end_delivery(books: Books, cmd: EndDelivery, ctx: Context) -> Outcome:
     """Note that it arrived; or take every lot back as it was. Refuses: delivery-ended."""
     book = book_of(books, cmd.customers[0])
-    transfer = book.seen.get(cmd.transfer_id)
+    transfer = book.referenced.get(cmd.transfer_id)
     if not isinstance(transfer, SecurityTransfer):
         raise NotFound
     if transfer.status != PENDING:
@@ -128,16 +91,16 @@ def end_delivery(books: Books, cmd: EndDelivery, ctx: Context) -> Outcome:
     if status == REJECTED:
         pocket = pocket_of(book, transfer.pocket_id)
         start_moving(book, pocket, ctx)
-        for each in transfer.lots:
+        for each in transfer.moved_lots():
             _take_in(book, pocket, ctx, transfer.transfer_id, transfer.cusip, each)
     book.change(
-        "security_transfer",
+        SecurityTransfer,
         cmd.transfer_id,
         status=status,
         reason=cmd.reason,
         ended_at=ctx.now,
     )
-    book.put(book.seen, cmd.transfer_id, msgspec.structs.replace(transfer, status=status))
+    book.put(book.referenced, cmd.transfer_id, msgspec.structs.replace(transfer, status=status))
     return {"transfer_id": str(cmd.transfer_id), "status": status, "reason": cmd.reason}
 
 
@@ -246,20 +209,13 @@ def _put(
         customer_id=book.customer_id, transfer_id=cmd.transfer_id, pocket_id=cmd.pocket_id,
         direction=direction, cusip=cmd.cusip, units=cmd.units, market_value=worth, status=status,
         counterparty_name=cmd.counterparty_name, counterparty_account=cmd.counterparty_account,
-        lots=tuple(lots), created_at=ctx.now,
+        lots=as_json(lots), created_at=ctx.now,
     )  # fmt: skip
-    told = as_json(transfer.lots)
-    book.draft.security_transfers.append(
-        (
-            transfer.customer_id, transfer.transfer_id, transfer.pocket_id, direction,
-            transfer.cusip, transfer.units, worth, status, transfer.counterparty_name,
-            transfer.counterparty_account, told, transfer.created_at,
-        )
-    )  # fmt: skip
-    book.put(book.seen, cmd.transfer_id, transfer)
+    book.draft.add(transfer)
+    book.put(book.referenced, cmd.transfer_id, transfer)
     return {
         "transfer_id": str(cmd.transfer_id), "status": status, "reason": None,
         "pocket_id": str(cmd.pocket_id), "direction": direction, "cusip": cmd.cusip,
         "units": cmd.units, "market_value": worth, "counterparty_name": cmd.counterparty_name,
-        "counterparty_account": cmd.counterparty_account, "lots": told,
+        "counterparty_account": cmd.counterparty_account, "lots": transfer.lots,
     }  # fmt: skip

@@ -8,13 +8,14 @@ commit. Within one customer `BANK_TRANSFER` sells here and buys there at T+1 pri
 from __future__ import annotations
 
 from datetime import date, datetime
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
 
 from billfold.domain import tbills
 from billfold.domain.events import kinds, payloads
+from billfold.domain.transfers.types import OnUsTransferRow
 from billfold.flows import record
-from billfold.flows.command import Books, Command, Context, Outcome, book_of
+from billfold.flows.command import Books, Context, Outcome, book_of
 from billfold.flows.day_end import start_moving
 from billfold.flows.liquidate import liquidation_value
 from billfold.flows.owing import repay_by_selling
@@ -28,38 +29,9 @@ from billfold.kit.money import cents_for
 if TYPE_CHECKING:
     from billfold.flows.book import Book
     from billfold.flows.holdings import Lot, PocketBook
+    from billfold.flows.transfer_commands import TransferOnUs
 
 _Kind = kinds.EventKind[payloads.OnUsPayload]
-
-
-class TransferOnUs(Command, frozen=True, kw_only=True):
-    """Move `amount` cents (None: everything, net of fees) between two pockets of the bank.
-
-    `customers` is (payer,) or (payer, payee). With `later` the transfer is only recorded,
-    and a second command with `accepted` carries it out. `addresses` are the two pockets' on the
-    network. One that was `approved` is recorded
-    whatever the state of its pocket: carrying it out tells what came of it.
-    """
-
-    needs_names: ClassVar[bool] = False
-
-    transfer_id: UUID | None
-    type: str
-    from_pocket_id: UUID
-    to_pocket_id: UUID | None
-    amount: int | None
-    partner_id: UUID
-    in_kind: bool = False
-    description: str = ""
-    end_to_end_identification: str | None = None
-    source: str | None = None
-    target: str | None = None
-    counterparty_id: UUID | None = None
-    addresses: tuple[str | None, str | None] = (None, None)
-    request: str = "{}"
-    later: bool = False
-    approved: bool = False
-    accepted: bool = False
 
 
 class PendingTransfer(NamedTuple):
@@ -120,7 +92,7 @@ def _may_move(payer: Book, origin: PocketBook, payee: Book, cmd: TransferOnUs) -
     """The destination, when both ends may take part. What was accepted earlier is rejected now."""
     try:
         _must_pay(origin)
-        if cmd.looks_at:
+        if cmd.references:
             _must_be_linked(payer, cmd)
         return _destination(payee, cmd, payer)
     except Refused:
@@ -138,7 +110,7 @@ def _must_pay(origin: PocketBook) -> None:
 
 def _must_be_linked(payer: Book, cmd: TransferOnUs) -> None:
     """Refuse a counterparty that was unlinked since, or leads elsewhere by now."""
-    seen = payer.seen.get(cmd.counterparty_id) if cmd.counterparty_id else None
+    seen = payer.referenced.get(cmd.counterparty_id) if cmd.counterparty_id else None
     if (
         seen is None
         or seen.status not in {"LINKED", "VERIFIED"}
@@ -377,15 +349,24 @@ def _put(
 ) -> Outcome:
     if cmd.accepted:
         payer.drop(payer.pending, transfer_id)
-        payer.change("transfer", transfer_id, status=status, reason=reason, amount=amount)
+        payer.change(OnUsTransferRow, transfer_id, status=status, reason=reason, amount=amount)
     else:
-        payer.draft.transfers.append(
-            (
-                payer.customer_id, transfer_id, cmd.partner_id, cmd.type, status, reason,
-                cmd.from_pocket_id, cmd.to_pocket_id, amount, cmd.request, ctx.now,
+        payer.draft.add(
+            OnUsTransferRow(
+                customer_id=payer.customer_id,
+                transfer_id=transfer_id,
+                partner_id=cmd.partner_id,
+                type=cmd.type,
+                status=status,
+                reason=reason,
+                from_pocket_id=cmd.from_pocket_id,
+                to_pocket_id=cmd.to_pocket_id,
+                amount=amount,
+                request=cmd.request,
+                created_at=ctx.now,
             )
-        )  # fmt: skip
-        payer.draft.directory.append(("transfer", str(transfer_id), payer.customer_id, transfer_id))
+        )
+        payer.enter("transfer", str(transfer_id), transfer_id)
         if status == "PENDING":
             waiting = PendingTransfer(cmd.from_pocket_id, cmd.to_pocket_id)
             payer.put(payer.pending, transfer_id, waiting)

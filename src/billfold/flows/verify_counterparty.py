@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import msgspec
@@ -10,54 +10,23 @@ import msgspec
 from billfold.domain.ach.changes import Correction
 from billfold.domain.counterparties import rules
 from billfold.domain.counterparties.rules import Account
-from billfold.domain.counterparties.types import Payee
+from billfold.domain.counterparties.types import CounterpartyRow, Payee
+from billfold.domain.documents.types import DocumentRow
 from billfold.flows.book import Book
-from billfold.flows.command import Books, Command, Context, Outcome, book_of
+from billfold.flows.command import Books, Context, Outcome, book_of
 from billfold.flows.counterparties import known, remember, told_of
 from billfold.flows.draft import as_json
 from billfold.kit.errors import Refused
 
-
-class ConfirmDeposits(Command, frozen=True, kw_only=True):
-    """Name the two amounts in cents that arrived at the account, in any order."""
-
-    counterparty_id: UUID
-    amounts: tuple[int, int]
-
-
-class DecideVerification(Command, frozen=True, kw_only=True):
-    """Approve or reject what waits for its verification, its documents included."""
-
-    counterparty_id: UUID
-    approved: bool
-    reason: str | None = None
-
-
-class FailVerification(Command, frozen=True, kw_only=True):
-    """The account is not there, or not to be reached: its micro-deposits came back."""
-
-    counterparty_id: UUID
-    reason: str
-
-
-class ExpireVerification(Command, frozen=True, kw_only=True):
-    """The wire that was awaited has not come in time."""
-
-    counterparty_id: UUID
-
-
-class SettleLink(Command, frozen=True, kw_only=True):
-    """Go on by what the linking provider says of the account now."""
-
-    counterparty_id: UUID
-    link_status: str
-
-
-class CorrectAccount(Command, frozen=True, kw_only=True):
-    """Use what the account's bank says in a notification of change from now on."""
-
-    counterparty_id: UUID
-    correction: Correction
+if TYPE_CHECKING:
+    from billfold.flows.counterparty_commands import (
+        ConfirmDeposits,
+        CorrectAccount,
+        DecideVerification,
+        ExpireVerification,
+        FailVerification,
+        SettleLink,
+    )
 
 
 def confirm_deposits(books: Books, cmd: ConfirmDeposits, ctx: Context) -> Outcome:
@@ -100,9 +69,9 @@ def decide_verification(books: Books, cmd: DecideVerification, ctx: Context) -> 
     moved = _move(book, ctx, payee, "VERIFIED" if cmd.approved else "UNLINKED", over)
     for document_id in payee.verification["document_ids"]:
         if cmd.approved:
-            book.change("document", UUID(document_id), status="APPROVED", exception_reason=None)
+            book.change(DocumentRow, UUID(document_id), status="APPROVED", exception_reason=None)
         else:
-            book.change("document", UUID(document_id), status="INVALID", exception_reason=said)
+            book.change(DocumentRow, UUID(document_id), status="INVALID", exception_reason=said)
     return _outcome(payee, moved)
 
 
@@ -152,7 +121,7 @@ def correct_account(books: Books, cmd: CorrectAccount, ctx: Context) -> Outcome:
         return _outcome(payee)
     remember(book, msgspec.structs.replace(payee, details=details))
     book.change(
-        "counterparty", payee.counterparty_id, details=as_json(details),
+        CounterpartyRow, payee.counterparty_id, details=as_json(details),
         account_number=details["account_number"], updated_at=ctx.now,
     )  # fmt: skip
     return _outcome(payee, told_of(payee, "was corrected by its bank"))
@@ -190,14 +159,14 @@ def _move(
 def _write(book: Book, ctx: Context, payee: Payee) -> None:
     remember(book, payee)
     book.change(
-        "counterparty", payee.counterparty_id, status=payee.status,
+        CounterpartyRow, payee.counterparty_id, status=payee.status,
         verification=as_json(payee.verification), updated_at=ctx.now,
     )  # fmt: skip
 
 
 def _must_have_files(book: Book, payee: Payee) -> None:
     """Refuse to approve what nobody can have looked at; who decides has looked the documents up."""
-    seen = [book.seen.get(UUID(each)) for each in payee.verification["document_ids"]]
+    seen = [book.referenced.get(UUID(each)) for each in payee.verification["document_ids"]]
     if any(each is not None and each.status in {"PENDING_UPLOAD", "INVALID"} for each in seen):
         raise Refused("document-not-in-review", "A document of the counterparty has no valid file.")
 

@@ -6,13 +6,13 @@ its own (`take_back_wire`).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from billfold.domain import wires
 from billfold.domain.events import kinds, payloads
 from billfold.flows import record
-from billfold.flows.command import Books, Command, Context, Outcome, book_of
+from billfold.flows.command import Books, Context, Outcome, book_of
 from billfold.flows.day_end import start_moving
 from billfold.flows.receive import take_in
 from billfold.kit.errors import Broken, NotFound
@@ -20,35 +20,9 @@ from billfold.kit.ids import member_of
 
 if TYPE_CHECKING:
     from billfold.flows.book import Book
+    from billfold.flows.wire_commands import CompleteWire, RejectWire, SubmitWire
 
 _UNDER_WAY = frozenset({"PENDING", "PROCESSING"})
-
-
-class SubmitWire(Command, frozen=True, kw_only=True):
-    """The message has been written into a file under this number. `looks_at` names the wire."""
-
-    needs_names: ClassVar[bool] = False
-
-    wire_id: UUID
-    imad: str
-
-
-class CompleteWire(Command, frozen=True, kw_only=True):
-    """Fedwire has settled the wire. `looks_at` names the wire."""
-
-    needs_names: ClassVar[bool] = False
-
-    wire_id: UUID
-    omad: str | None = None
-
-
-class RejectWire(Command, frozen=True, kw_only=True):
-    """The network or a bank on the way refuses the wire, for a code of ISO. `looks_at` names it."""
-
-    needs_names: ClassVar[bool] = False
-
-    wire_id: UUID
-    code: str | None
 
 
 def submit_wire(books: Books, cmd: SubmitWire, ctx: Context) -> Outcome:
@@ -96,7 +70,7 @@ def reject_wire(books: Books, cmd: RejectWire, ctx: Context) -> Outcome:
 
 def seen_wire(book: Book, wire_id: UUID) -> wires.SeenWire:
     """Return the wire the command looks at. Raises NotFound."""
-    seen: wires.SeenWire | None = book.seen.get(wire_id)
+    seen: wires.SeenWire | None = book.referenced.get(wire_id)
     if seen is None:
         raise NotFound("There is no such wire.")
     return seen
@@ -158,7 +132,7 @@ def _tell(
 
 
 def _move(book: Book, ctx: Context, wire: wires.WireRow, status: str, **more: object) -> None:
-    book.change("wire", wire.wire_id, status=status, updated_at=ctx.now, **more)
+    book.change(wires.WireRow, wire.wire_id, status=status, updated_at=ctx.now, **more)
 
 
 def _outcome(wire: wires.WireRow, status: str) -> Outcome:

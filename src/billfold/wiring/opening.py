@@ -31,6 +31,7 @@ from billfold.kit.settings import Settings
 from billfold.migrations import runner
 from billfold.wiring.appointments import appointments
 from billfold.wiring.exchanging import files_of, linking_of, rails_of
+from billfold.wiring.references import reference_readers
 
 if TYPE_CHECKING:
     from billfold.kit.db import Connection, Pool
@@ -58,10 +59,18 @@ async def open_bank(
                 market = await load_market(conn, await load_calendars(conn))
         terms, vault = terms_of(settings), vault_of(settings)
         engine = Engine(
-            pool, market=market, calendars=market.calendars, terms=terms, seed=seed, vault=vault,
-            test_clock=not settings.is_production, lanes=settings.lanes,
-            crowd=crowd_of(settings), batch_limit=settings.batch_limit,
-        )  # fmt: skip
+            pool,
+            market=market,
+            calendars=market.calendars,
+            terms=terms,
+            seed=seed,
+            references=reference_readers(),
+            vault=vault,
+            test_clock=not settings.is_production,
+            lanes=settings.lanes,
+            crowd=crowd_of(settings),
+            batch_limit=settings.batch_limit,
+        )
         bank = Bank(
             pool=pool,
             engine=engine,

@@ -13,7 +13,7 @@ from tests.whole_bank import PARTNER, bank, new_holder
 from billfold.domain import notifications
 from billfold.domain.notifications import KINDS, MEANINGS, tell_of_money
 from billfold.domain.notifications.money import sentence_of
-from billfold.flows.transfer_on_us import TransferOnUs
+from billfold.flows.transfer_commands import TransferOnUs
 from billfold.kit import ids
 from billfold.kit.errors import BillfoldError
 

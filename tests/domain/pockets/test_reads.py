@@ -8,7 +8,7 @@ from tests.whole_bank import PARTNER
 
 from billfold.domain import pockets
 from billfold.domain.pockets import reads
-from billfold.flows.pockets import OpenPocket, UpdatePocket
+from billfold.flows.account_commands import OpenPocket, UpdatePocket
 from billfold.kit import ids
 from billfold.kit.errors import NotFound
 

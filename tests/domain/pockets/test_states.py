@@ -8,8 +8,8 @@ from tests.whole_bank import PARTNER
 
 from billfold.domain import pockets
 from billfold.engine.stepping import Stepping
-from billfold.flows.pockets import OpenPocket
-from billfold.flows.transfer_on_us import TransferOnUs
+from billfold.flows.account_commands import OpenPocket
+from billfold.flows.transfer_commands import TransferOnUs
 from billfold.kit import ids
 
 NONE = UUID(int=0)

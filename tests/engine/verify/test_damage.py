@@ -6,8 +6,8 @@ import pytest
 
 from billfold.domain.tbills import Market
 from billfold.engine.verify import streams, verify_bank
-from billfold.engine.write import COLUMNS as WRITTEN
 from billfold.kit.calendars import Calendars
+from billfold.kit.rows import Row
 
 MARKET = Market.packaged(Calendars())
 
@@ -101,9 +101,7 @@ async def test_the_bank_is_clean_when_nothing_was_damaged(damaged):
 def columns_to_damage():
     """Every proved column; which there are is read from the migration's tables by name."""
     listed = {table.name: table.columns for table in (*streams.OF_A_CUSTOMER, streams.HEADS)}
-    listed |= dict(WRITTEN.values())
-    listed["security_transfer"] += ("ended_at", "reason")
-    listed["suspense_item"] += ("ended_at", "ended_journal_no", "return_reason", "owner_id")
+    listed |= {row.table: row.__struct_fields__ for row in Row.__subclasses__()}
     return [
         (table, column)
         for table, proved in TABLES.items()

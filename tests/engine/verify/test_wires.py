@@ -6,9 +6,8 @@ import pytest
 
 from billfold.domain.wires.reads import get_wire
 from billfold.engine.verify import verify_bank
-from billfold.flows.counterparties import AddCounterparty
-from billfold.flows.send_wire import SendWire
-from billfold.flows.wire_moves import CompleteWire, RejectWire, SubmitWire
+from billfold.flows.counterparty_commands import AddCounterparty
+from billfold.flows.wire_commands import CompleteWire, RejectWire, SendWire, SubmitWire
 from billfold.kit import ids
 from billfold.kit.errors import Refused
 
@@ -38,9 +37,9 @@ async def holder(bank, new_holder):
     return holder
 
 
-async def do(holder, kind, looks_at, **fields):
+async def do(holder, kind, references, **fields):
     command = kind(
-        caller="test", key=ids.new(), customers=(holder.customer_id,), looks_at=(looks_at,),
+        caller="test", key=ids.new(), customers=(holder.customer_id,), references=(references,),
         **fields,
     )  # fmt: skip
     return (await holder.bank.engine.submit(command)).outcome

@@ -10,13 +10,11 @@ from tests.whole_bank import PARTNER
 
 from billfold.domain.ach import Incoming
 from billfold.domain.agenda import Appointment
-from billfold.flows.counterparties import AddCounterparty
-from billfold.flows.enrol import EnrolCustomer
-from billfold.flows.originate_ach import WINDOW, OriginateAch
-from billfold.flows.pockets import OpenPocket
-from billfold.flows.receive import ReceiveMoney
-from billfold.flows.receive_ach import ReceiveAch
-from billfold.flows.return_ach import ReturnAch
+from billfold.flows.account_commands import EnrolCustomer, OpenPocket
+from billfold.flows.ach_commands import OriginateAch, ReceiveAch, ReturnAch
+from billfold.flows.counterparty_commands import AddCounterparty
+from billfold.flows.deposit_commands import ReceiveMoney
+from billfold.flows.originate_ach import WINDOW
 from billfold.interfaces.cli.opened import with_bank
 from billfold.kit import ids
 from billfold.wiring import Wiring
@@ -65,7 +63,7 @@ class Originator:
         await self.do(
             OriginateAch, ach_id=ach_id, pocket_id=self.pocket_id, amount=cents,
             counterparty_id=self.payee_id, direction=direction, sec_code="PPD",
-            description="DUES", looks_at=(self.payee_id,),
+            description="DUES", references=(self.payee_id,),
         )  # fmt: skip
 
     async def send(self):
@@ -83,7 +81,7 @@ class Originator:
         )  # fmt: skip
         await self.do(
             ReceiveAch, ach_id=ach_id, file_id=ids.new(), portal_id=self.portal_id,
-            pocket_id=self.pocket_id, entry=came, looks_at=(ach_id,),
+            pocket_id=self.pocket_id, entry=came, references=(ach_id,),
         )  # fmt: skip
 
 
@@ -96,7 +94,7 @@ async def live(bank):
     await anna.ask(WAITS, "DEBIT", 20_00)
     await anna.do(
         ReturnAch, ach_id=DEBIT, code="R01", direction="DEBIT", amount=20_00, trace="1",
-        arrived_at=await bank.now(), looks_at=(DEBIT,),
+        arrived_at=await bank.now(), references=(DEBIT,),
     )  # fmt: skip
     await anna.receive(CAME, 7_00)
 

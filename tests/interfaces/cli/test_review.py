@@ -8,9 +8,8 @@ from tests.interfaces.cli.test_commands import SEED, billfold, founded
 from tests.whole_bank import PARTNER
 
 from billfold.domain import documents
-from billfold.flows.counterparties import AddCounterparty
-from billfold.flows.enrol import EnrolCustomer
-from billfold.flows.pockets import OpenPocket
+from billfold.flows.account_commands import EnrolCustomer, OpenPocket
+from billfold.flows.counterparty_commands import AddCounterparty
 from billfold.interfaces.cli.opened import with_bank
 from billfold.kit import ids
 from billfold.ports.files import FileKind

@@ -8,8 +8,8 @@ from tests.whole_bank import Holder
 
 from billfold.engine.due_work import house_id
 from billfold.engine.founding import enrol_partner
-from billfold.flows.pockets import OpenPocket
-from billfold.flows.suspense import HoldInSuspense
+from billfold.flows.account_commands import OpenPocket
+from billfold.flows.suspense_commands import HoldInSuspense
 from billfold.interfaces.cli.app import run
 from billfold.interfaces.cli.opened import with_bank
 from billfold.kit import ids

@@ -9,8 +9,7 @@ from tests.interfaces.cli.test_commands import SEED, billfold, fetch, founded
 from tests.interfaces.inbound.fedwire import Fedwire
 from tests.whole_bank import PARTNER, Holder
 
-from billfold.flows.enrol import EnrolCustomer
-from billfold.flows.pockets import OpenPocket
+from billfold.flows.account_commands import EnrolCustomer, OpenPocket
 from billfold.interfaces.cli.opened import with_bank
 from billfold.kit import ids
 from billfold.wiring import Wiring

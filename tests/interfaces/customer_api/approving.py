@@ -7,7 +7,7 @@ import pytest
 from billfold.domain import audit, requests
 from billfold.domain.audit import Origin
 from billfold.domain.requests.proofs import prove
-from billfold.flows.counterparties import AddCounterparty
+from billfold.flows.counterparty_commands import AddCounterparty
 from billfold.kit import ids
 from billfold.kit.clock import wall_now
 

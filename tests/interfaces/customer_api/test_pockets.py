@@ -5,7 +5,7 @@ from uuid import UUID
 import pytest
 from tests.interfaces.partner_api.desk import UNKNOWN
 
-from billfold.flows.customers import CloseCustomer
+from billfold.flows.account_commands import CloseCustomer
 from billfold.kit import ids
 
 POCKETS = "/api/v2/pockets/"

@@ -13,7 +13,7 @@ from tests.interfaces.partner_client import PartnerClient, close_app, new_partne
 from tests.whole_bank import bank, new_holder
 
 from billfold.engine.bank import Bank
-from billfold.flows.enrol import EnrolCustomer
+from billfold.flows.account_commands import EnrolCustomer
 from billfold.interfaces.http.calls import Caller
 from billfold.interfaces.http.marks import MOVES_MONEY, deprecated
 from billfold.interfaces.partner_api import login, token

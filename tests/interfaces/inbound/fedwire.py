@@ -17,9 +17,8 @@ from billfold.engine.due_work import house_id
 from billfold.engine.stepping import Stepping
 from billfold.engine.verify import verify_bank
 from billfold.engine.wire_messages import fedwire_day, message_sent
-from billfold.flows.pockets import OpenPocket, UpdatePocket
-from billfold.flows.portals import UpdatePortal
-from billfold.flows.suspense import AssignFromSuspense, ReturnFromSuspense
+from billfold.flows.account_commands import OpenPocket, UpdatePocket, UpdatePortal
+from billfold.flows.suspense_commands import AssignFromSuspense, ReturnFromSuspense
 from billfold.kit import ids
 from billfold.wiring.exchanging import rails_folder
 from billfold.wiring.wire_room import WireRoom
@@ -135,7 +134,7 @@ class Fedwire:
             AssignFromSuspense(
                 caller="test", key=ids.new(), item_id=item_id, portal_id=holder.portal_id,
                 customers=(house_id(self.bank.seed), holder.customer_id),
-                pocket_id=holder.pocket_id, looks_at=(item_id,),
+                pocket_id=holder.pocket_id, references=(item_id,),
             )
         )  # fmt: skip
 
@@ -144,7 +143,7 @@ class Fedwire:
         await self.bank.engine.submit(
             ReturnFromSuspense(
                 caller="test", key=ids.new(), customers=(house_id(self.bank.seed),),
-                item_id=item_id, reason="AC04", looks_at=(item_id,),
+                item_id=item_id, reason="AC04", references=(item_id,),
             )
         )  # fmt: skip
         await self.clock.advance(timedelta(0))

@@ -13,7 +13,7 @@ from billfold.domain import rails
 from billfold.engine.agenda import keep_appointments
 from billfold.engine.stepping import Stepping
 from billfold.engine.verify import verify_bank
-from billfold.flows.portals import UpdatePortal
+from billfold.flows.account_commands import UpdatePortal
 from billfold.interfaces.inbound import ach_booking, ach_files
 from billfold.interfaces.inbound.ach_files import AchGate
 from billfold.kit import ids

@@ -7,7 +7,7 @@ import pytest
 from tests.whole_bank import SEED
 
 from billfold.adapters.simulated_bank import SimulatedBank
-from billfold.flows.portals import UpdatePortal
+from billfold.flows.account_commands import UpdatePortal
 from billfold.interfaces.inbound.receive import NO_ACCOUNT, receive
 from billfold.kit import ids
 

@@ -9,8 +9,7 @@ from tests.interfaces.inbound.test_ach_files import Room, account_of, entry, fil
 
 from billfold.adapters.nacha_files import write_file
 from billfold.domain import rails
-from billfold.flows import FLOWS
-from billfold.flows.receive_ach import ReceiveAch
+from billfold.flows.ach_commands import ReceiveAch
 from billfold.interfaces.inbound import ach_booking
 from billfold.interfaces.inbound.waiting import said
 from billfold.kit.clock import wall_now
@@ -103,7 +102,7 @@ async def test_a_line_that_was_refused_is_asked_for_anew_and_booked_once(
     bank, new_holder, room, monkeypatch
 ):
     account = await account_of(bank, await new_holder())
-    book = FLOWS[ReceiveAch]
+    book = ReceiveAch.rule
 
     def refuse(books, cmd, ctx):
         if cmd.entry.amount == ODD:
@@ -111,7 +110,7 @@ async def test_a_line_that_was_refused_is_asked_for_anew_and_booked_once(
         return book(books, cmd, ctx)
 
     with monkeypatch.context() as broken:
-        broken.setitem(FLOWS, ReceiveAch, refuse)
+        broken.setattr(ReceiveAch, "rule", refuse)
         await room.put("odd.ach", file_of(entry(1, account, amount=ODD), entry(2, account)))
         await try_now(room)
         _, trouble = await waiting(bank)

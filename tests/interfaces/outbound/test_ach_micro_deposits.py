@@ -9,7 +9,7 @@ from tests.whole_bank import bank, new_holder
 from billfold.adapters.nacha_files import read_file
 from billfold.engine.stepping import Stepping
 from billfold.engine.verify import verify_bank
-from billfold.flows.counterparties import AddCounterparty
+from billfold.flows.counterparty_commands import AddCounterparty
 from billfold.kit import ids
 
 __all__ = ["bank", "new_holder"]

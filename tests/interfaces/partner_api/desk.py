@@ -8,7 +8,7 @@ from uuid import UUID
 from tests.interfaces.partner_client import PartnerClient
 
 from billfold.engine.stepping import Stepping
-from billfold.flows.pockets import OpenPocket
+from billfold.flows.account_commands import OpenPocket
 from billfold.kit import ids
 
 UNKNOWN = "00000000-0000-4000-8000-000000000000"

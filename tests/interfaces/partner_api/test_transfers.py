@@ -9,7 +9,7 @@ from tests.interfaces.partner_api.desk import UNKNOWN
 
 from billfold.domain import transfers
 from billfold.engine.pending import carry_out_pending
-from billfold.flows.transfer_on_us import TransferOnUs
+from billfold.flows.transfer_commands import TransferOnUs
 from billfold.kit import ids
 
 PATH = "/api/v1/transfers/on-us/"

@@ -9,8 +9,7 @@ from tests.interfaces.partner_client import PartnerClient, close_app, new_partne
 from tests.whole_bank import SEED
 
 from billfold.adapters.simulated_bank import SimulatedBank
-from billfold.flows.pockets import OpenPocket
-from billfold.flows.portals import UpdatePortal
+from billfold.flows.account_commands import OpenPocket, UpdatePortal
 from billfold.interfaces.partner_api.app import create_partner_app
 from billfold.interfaces.sandbox import routes
 from billfold.kit import ids

@@ -10,6 +10,7 @@ from uuid import UUID
 import msgspec
 
 from billfold.kit.crypto import fingerprint
+from billfold.kit.rows import Row
 
 ORIGINATION, RECEIVING = "ORIGINATION", "RECEIVING"
 CREDIT, DEBIT = "CREDIT", "DEBIT"
@@ -20,12 +21,15 @@ MOST_CENTS = 99_999_999_99
 """The most the ten columns of an amount can say."""
 
 
-class AchEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """One entry, in the order of its table's columns. Amounts are cents.
+class AchEntry(Row, frozen=True, kw_only=True):
+    """One entry as stored. Amounts are cents.
 
     `way` says whether we sent it or it reached us; `direction` is the entry's own: a CREDIT gives
     money to its receiver. Of the house's own entries `pocket_id` is None.
     """
+
+    table = "ach_entry"
+    key_column = "ach_id"
 
     customer_id: UUID
     ach_id: UUID
@@ -39,7 +43,7 @@ class AchEntry(msgspec.Struct, frozen=True, kw_only=True):
     sec_code: str
     company_name: str
     description: str
-    lines: list[str] = []
+    lines: list[str] = msgspec.field(default_factory=list)
     amount: int
     counterparty_id: UUID | None = None
     portal_id: UUID | None = None
@@ -129,6 +133,23 @@ class Incoming(msgspec.Struct, frozen=True, kw_only=True):
     def is_prenote(self) -> bool:
         """Whether it only asks if the account is there."""
         return self.code[1] in "38"
+
+
+class AchAnswer(Row, frozen=True, kw_only=True):
+    """A return that waits for its window; `told` is the JSON text of an `Answered`."""
+
+    table = "ach_answer"
+
+    answer_id: UUID
+    customer_id: UUID
+    due_at: datetime
+    told: str
+    created_at: datetime
+
+    @property
+    def proof(self) -> str:
+        """The fingerprint of what stays as it is, whenever it is sent."""
+        return fingerprint((self.answer_id, self.customer_id, self.due_at, self.told))
 
 
 class Answered(msgspec.Struct, frozen=True, kw_only=True):

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-from typing import TYPE_CHECKING, NamedTuple
-from uuid import UUID
+from typing import TYPE_CHECKING
 
 from billfold.kit.db import listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from uuid import UUID
 
+    from billfold.domain.agenda.types import Appointment
     from billfold.kit.db import Connection, Pool
 
 _MAKE = """
@@ -21,15 +21,6 @@ SELECT DISTINCT ON (kind, object_id) *
 ON CONFLICT (kind, object_id) DO UPDATE SET at = excluded.at
 """
 _LET_GO = "SELECT agenda_let_go($1, $2::text::uuid[], $3)"
-
-
-class Appointment(NamedTuple):
-    """What kind of thing is to be done with which object of which customer, and when."""
-
-    kind: str
-    object_id: UUID
-    customer_id: UUID | None
-    at: datetime
 
 
 async def make(conn: Connection | Pool, appointments: Iterable[Appointment]) -> None:

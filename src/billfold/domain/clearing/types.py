@@ -6,7 +6,23 @@ from datetime import date, datetime
 from typing import NamedTuple
 from uuid import UUID
 
+from billfold.kit.rows import Row
+
 RAILS = ("ACH", "WIRE")
+
+
+class RailSettlement(Row, frozen=True, kw_only=True):
+    """One rail on one date as the house has settled it, in a journal entry of its own."""
+
+    table = "clearing"
+
+    customer_id: UUID
+    journal_no: int
+    rail: str
+    settles_on: date
+    closed_on: date
+    came_in: int
+    went_out: int
 
 
 class Cleared(NamedTuple):

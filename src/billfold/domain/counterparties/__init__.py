@@ -6,7 +6,6 @@ verifies or unlinks one: that is a flow's work.
 
 from billfold.domain.counterparties.peers import Link, LinkedPeer, find_peers
 from billfold.domain.counterparties.reads import (
-    CounterpartyRow,
     documents_of,
     find_counterparty,
     get_counterparty,
@@ -23,7 +22,7 @@ from billfold.domain.counterparties.rules import (
     may_be_paid,
     must_be_payable,
 )
-from billfold.domain.counterparties.types import Payee, one_line
+from billfold.domain.counterparties.types import CounterpartyRow, Payee, one_line
 
 __all__ = [
     "Account",

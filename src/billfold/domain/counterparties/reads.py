@@ -8,7 +8,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.domain.counterparties.types import Payee
+from billfold.domain.counterparties.types import CounterpartyRow, Payee
 from billfold.kit.db import listed
 from billfold.kit.errors import NotFound
 
@@ -50,24 +50,6 @@ _UP = _LIST.format(columns=_COLUMNS, than=">", way="ASC")
 
 
 _decode = msgspec.json.Decoder().decode
-
-
-class CounterpartyRow(msgspec.Struct, frozen=True):
-    """A counterparty as stored; name, verification and details are JSON text."""
-
-    customer_id: UUID
-    counterparty_id: UUID
-    type: str
-    status: str
-    counterparty_name: str
-    display_name: str | None
-    account_number: str | None
-    target_customer_id: UUID | None
-    target_pocket_id: UUID | None
-    verification: str
-    details: str
-    created_at: datetime
-    updated_at: datetime
 
 
 async def find_counterparty(

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 import msgspec
 
 from billfold.kit.crypto import fingerprint
+from billfold.kit.rows import Row
 
 
 class Payee(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,6 +41,27 @@ class Payee(msgspec.Struct, frozen=True, kw_only=True):
     def proof(self) -> str:
         """The fingerprint of all that decides whether and where it may be paid."""
         return fingerprint(msgspec.structs.astuple(self))
+
+
+class CounterpartyRow(Row, frozen=True):
+    """A counterparty as stored; name, verification and details are JSON text."""
+
+    table = "counterparty"
+    key_column = "counterparty_id"
+
+    customer_id: UUID
+    counterparty_id: UUID
+    type: str
+    status: str
+    counterparty_name: str
+    display_name: str | None
+    account_number: str | None
+    target_customer_id: UUID | None
+    target_pocket_id: UUID | None
+    verification: str
+    details: str
+    created_at: datetime
+    updated_at: datetime
 
 
 def one_line(name: Mapping[str, str]) -> str:

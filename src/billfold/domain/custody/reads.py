@@ -6,14 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-import msgspec
-
-from billfold.domain.custody.types import Moved, SecurityTransfer
+from billfold.domain.custody.types import SecurityTransfer
 from billfold.kit.errors import NotFound
 
 if TYPE_CHECKING:
-    from asyncpg import Record
-
     from billfold.kit.db import Connection, Pool
 
 _COLUMNS = ", ".join(SecurityTransfer.__struct_fields__)
@@ -24,7 +20,6 @@ SELECT {_COLUMNS} FROM security_transfer
 _LIST = f"""
 SELECT {_COLUMNS} FROM security_transfer ORDER BY created_at DESC, transfer_id LIMIT $1
 """  # noqa: S608 - our columns
-_decode = msgspec.json.Decoder(tuple[Moved, ...]).decode
 
 
 async def get_transfer(
@@ -34,21 +29,17 @@ async def get_transfer(
     rows = await conn.fetch(_SOME, [customer_id], [transfer_id])
     if not rows:
         raise NotFound("There is no such transfer of bills.")
-    return _transfer(rows[0])
+    return SecurityTransfer(**rows[0])
 
 
 async def list_transfers(conn: Connection | Pool, *, limit: int = 200) -> list[SecurityTransfer]:
     """Return the newest transfers of bills."""
-    return [_transfer(row) for row in await conn.fetch(_LIST, limit)]
+    return [SecurityTransfer(**row) for row in await conn.fetch(_LIST, limit)]
 
 
 async def look_up(
     conn: Connection, customer_ids: Sequence[UUID], ids: Sequence[UUID]
 ) -> list[tuple[UUID, UUID, Any]]:
     """Return those of these ids that are such transfers of these customers, as flows see them."""
-    found = [_transfer(row) for row in await conn.fetch(_SOME, customer_ids, ids)]
+    found = [SecurityTransfer(**row) for row in await conn.fetch(_SOME, customer_ids, ids)]
     return [(each.customer_id, each.transfer_id, each) for each in found]
-
-
-def _transfer(row: Record) -> SecurityTransfer:
-    return SecurityTransfer(**{**dict(row), "lots": _decode(row["lots"])})

@@ -7,6 +7,8 @@ from uuid import UUID
 
 import msgspec
 
+from billfold.kit.rows import Row
+
 PENDING, COMPLETED, REJECTED = "PENDING", "COMPLETED", "REJECTED"
 
 
@@ -19,8 +21,14 @@ class Moved(msgspec.Struct, frozen=True, array_like=True):
     tax_basis: int
 
 
-class SecurityTransfer(msgspec.Struct, frozen=True, kw_only=True):
-    """It as stored. `direction` is "IN" or "OUT"; `market_value` in cents when it was booked."""
+class SecurityTransfer(Row, frozen=True, kw_only=True):
+    """It as stored. `direction` is "IN" or "OUT"; `market_value` in cents when it was booked.
+
+    `lots` is the JSON text of what `moved_lots` returns.
+    """
+
+    table = "security_transfer"
+    key_column = "transfer_id"
 
     customer_id: UUID
     transfer_id: UUID
@@ -32,7 +40,11 @@ class SecurityTransfer(msgspec.Struct, frozen=True, kw_only=True):
     status: str
     counterparty_name: str
     counterparty_account: str
-    lots: tuple[Moved, ...]
+    lots: str
     created_at: datetime
     reason: str | None = None
     ended_at: datetime | None = None
+
+    def moved_lots(self) -> tuple[Moved, ...]:
+        """Return the lots that moved."""
+        return msgspec.json.decode(self.lots, type=tuple[Moved, ...])

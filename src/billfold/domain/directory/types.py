@@ -5,6 +5,8 @@ from uuid import UUID
 
 import msgspec
 
+from billfold.kit.rows import Row
+
 
 class Entry(msgspec.Struct, frozen=True):
     """What a name stands for, whose it is, and which partner serves that customer."""
@@ -14,8 +16,21 @@ class Entry(msgspec.Struct, frozen=True):
     partner_id: UUID | None
 
 
-class CustomerRow(msgspec.Struct, frozen=True):
+class DirectoryEntry(Row, frozen=True):
+    """What a name from outside stands for, and whose it is."""
+
+    table = "directory"
+
+    kind: str
+    value: str
+    customer_id: UUID
+    object_id: UUID
+
+
+class CustomerRow(Row, frozen=True):
     """A customer as stored. `profile` is JSON text; `role` is customer, partner or house."""
+
+    table = "customer"
 
     customer_id: UUID
     partner_id: UUID | None
@@ -25,5 +40,5 @@ class CustomerRow(msgspec.Struct, frozen=True):
     account_status: str
     profile: str
     opened_at: datetime
-    closed_at: datetime | None
-    closure_reason: str | None
+    closed_at: datetime | None = None
+    closure_reason: str | None = None

@@ -5,16 +5,18 @@ from __future__ import annotations
 from datetime import datetime
 from uuid import UUID
 
-import msgspec
-
+from billfold.kit.rows import Row
 from billfold.ports.files import StoredFile
 
 
-class DocumentRow(msgspec.Struct, frozen=True):
+class DocumentRow(Row, frozen=True):
     """A document and where it stands; what concerns its file is None until there is one.
 
     `name` is the file's as its sender calls it. `created_at` and `uploaded_at` are business time.
     """
+
+    table = "document"
+    key_column = "document_id"
 
     customer_id: UUID
     document_id: UUID

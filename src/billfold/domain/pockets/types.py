@@ -5,6 +5,8 @@ from uuid import UUID
 
 import msgspec
 
+from billfold.kit.rows import Row
+
 
 class PocketRow(msgspec.Struct, frozen=True):
     """One pocket and its holdings: lots as parallel lists, cents and units as integers.
@@ -41,3 +43,35 @@ class PocketRow(msgspec.Struct, frozen=True):
         for cusip, units in zip(self.lot_cusips, self.lot_units, strict=True):
             held[cusip] = held.get(cusip, 0) + units
         return held
+
+
+class PocketSnapshot(Row, frozen=True, kw_only=True):
+    """A pocket at the end of a date on which it moved; `positions` is JSON text."""
+
+    table = "snapshot"
+
+    customer_id: UUID
+    pocket_id: UUID
+    business_date: date
+    journal_no: int
+    cash: int
+    positions: str
+    earnings_basis: int
+    inflow: int
+    outflow: int
+    fees: int
+    realised: int
+
+
+class Hold(Row, frozen=True, kw_only=True):
+    """Cents of a pocket that may not leave before an instant."""
+
+    table = "lien"
+    key_column = "lien_id"
+
+    customer_id: UUID
+    lien_id: UUID
+    pocket_id: UUID
+    amount: int
+    until: datetime
+    cause: str

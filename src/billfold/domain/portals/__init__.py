@@ -5,10 +5,10 @@ Owns every read of a portal. Never opens or closes one: that is a flow's decisio
 
 from billfold.domain.portals.reads import (
     FIRST_ADDRESS,
-    PortalRow,
     get_portal,
     list_portals,
     network_addresses,
 )
+from billfold.domain.portals.types import PortalRow
 
 __all__ = ["FIRST_ADDRESS", "PortalRow", "get_portal", "list_portals", "network_addresses"]

@@ -6,8 +6,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-import msgspec
-
+from billfold.domain.portals.types import PortalRow
 from billfold.kit.errors import NotFound
 
 if TYPE_CHECKING:
@@ -37,23 +36,6 @@ _LIST = """{columns}
  ORDER BY created_at {way}, portal_id {way} LIMIT $6"""
 _DOWN = _LIST.format(columns=_COLUMNS, than="<", way="DESC")
 _UP = _LIST.format(columns=_COLUMNS, than=">", way="ASC")
-
-
-class PortalRow(msgspec.Struct, frozen=True):
-    """A portal as stored."""
-
-    customer_id: UUID
-    portal_id: UUID
-    pocket_id: UUID
-    type: str
-    name: str
-    status: str
-    routing_number: str | None
-    account_number: str | None
-    network_address: str | None
-    payment_rails: list[str]
-    created_at: datetime
-    updated_at: datetime
 
 
 async def get_portal(

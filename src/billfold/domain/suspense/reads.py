@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _COLUMNS = ", ".join(SuspenseItem.__struct_fields__)
 _SOME = f"SELECT {_COLUMNS} FROM suspense_item WHERE item_id = ANY($1::uuid[])"  # noqa: S608
 _LOOK_UP = f"""
-SELECT customer_id, {_COLUMNS} FROM suspense_item
+SELECT {_COLUMNS} FROM suspense_item
  WHERE customer_id = ANY($1::uuid[]) AND item_id = ANY($2::uuid[])
 """  # noqa: S608 - our columns
 _LIST = f"""
@@ -34,7 +34,7 @@ async def get_item(conn: Connection | Pool, item_id: UUID) -> SuspenseItem:
 
 async def find_items(conn: Connection | Pool, item_ids: Sequence[UUID]) -> list[SuspenseItem]:
     """Return those of these that are or were held."""
-    return [_item(row) for row in await conn.fetch(_SOME, list(item_ids))]
+    return [SuspenseItem(**row) for row in await conn.fetch(_SOME, list(item_ids))]
 
 
 async def look_up(
@@ -42,15 +42,11 @@ async def look_up(
 ) -> list[tuple[UUID, UUID, Any]]:
     """Return those of these ids that the house holds or held, as flows see them."""
     rows = await conn.fetch(_LOOK_UP, customer_ids, ids)
-    return [(customer_id, row[0], _item(row)) for customer_id, *row in rows]
+    return [(row[0], row[1], SuspenseItem(**row)) for row in rows]
 
 
 async def list_items(
     conn: Connection | Pool, *, status: str | None = None, limit: int = 500
 ) -> list[SuspenseItem]:
     """Return what is in this state, or all of it, oldest first."""
-    return [_item(row) for row in await conn.fetch(_LIST, status, limit)]
-
-
-def _item(row: Iterable[Any]) -> SuspenseItem:
-    return SuspenseItem(**dict(zip(SuspenseItem.__struct_fields__, row, strict=True)))
+    return [SuspenseItem(**row) for row in await conn.fetch(_LIST, status, limit)]

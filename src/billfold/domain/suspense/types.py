@@ -5,7 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 from uuid import UUID
 
-import msgspec
+from billfold.kit.crypto import fingerprint
+from billfold.kit.rows import Row
 
 HELD, RETURNED, ASSIGNED = "HELD", "RETURNED", "ASSIGNED"
 STAYS = "stays"
@@ -15,12 +16,16 @@ FEE = "fee"
 """The detail of an item that holds a fee too, in cents: the house gives it back with the rest."""
 
 
-class SuspenseItem(msgspec.Struct, frozen=True, kw_only=True):
+class SuspenseItem(Row, frozen=True, kw_only=True):
     """It as stored: `amount` in cents, fee and all; `details` JSON text of what its rail tells.
 
-    `journal_no` and `ended_journal_no` are journals of the house.
+    `journal_no` and `ended_journal_no` are journals of the house, which `customer_id` is.
     """
 
+    table = "suspense_item"
+    key_column = "item_id"
+
+    customer_id: UUID
     item_id: UUID
     rail: str
     direction: str
@@ -34,3 +39,8 @@ class SuspenseItem(msgspec.Struct, frozen=True, kw_only=True):
     ended_journal_no: int | None = None
     return_reason: str | None = None
     owner_id: UUID | None = None
+
+    @property
+    def proof(self) -> str:
+        """The fingerprint of what stays as it is."""
+        return fingerprint((self.details,))

@@ -9,6 +9,7 @@ from datetime import date, datetime
 from typing import NamedTuple
 
 from billfold.domain.tbills.cusips import is_simulated_cusip
+from billfold.kit.rows import Row
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,3 +103,18 @@ class Period(NamedTuple):
     start: datetime
     end: datetime
     live: bool
+
+
+class BillSettlement(Row, frozen=True, kw_only=True):
+    """All trades of one bill at one price on one side, as the house has settled them."""
+
+    table = "settlement"
+
+    settles_on: date
+    cusip: str
+    price_micros: int
+    side: str
+    closed_on: date
+    units: int
+    customers_cents: int
+    block_cents: int

@@ -3,6 +3,7 @@
 Owns every read of a transfer, waiting ones included. Never carries one out: that is a flow.
 """
 
-from billfold.domain.transfers.reads import TransferRow, find_transfer, get_transfer, list_pending
+from billfold.domain.transfers.reads import find_transfer, get_transfer, list_pending
+from billfold.domain.transfers.types import TransferRow
 
 __all__ = ["TransferRow", "find_transfer", "get_transfer", "list_pending"]

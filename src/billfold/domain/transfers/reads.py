@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-import msgspec
-
+from billfold.domain.transfers.types import TransferRow
 from billfold.kit.errors import NotFound
 
 if TYPE_CHECKING:
@@ -20,23 +18,6 @@ SELECT t.customer_id, t.transfer_id, t.partner_id, t.type, t.status, t.reason, t
 """
 _GET = f"{_COLUMNS} WHERE t.customer_id = $1 AND t.transfer_id = $2"
 _PENDING = f"{_COLUMNS} WHERE t.status = 'PENDING' ORDER BY t.created_at, t.transfer_id LIMIT $1"
-
-
-class TransferRow(msgspec.Struct, frozen=True):
-    """A transfer as stored; `request` is the JSON text of what was asked for."""
-
-    customer_id: UUID
-    transfer_id: UUID
-    partner_id: UUID
-    type: str
-    status: str
-    reason: str | None
-    from_pocket_id: UUID
-    to_pocket_id: UUID | None
-    amount: int
-    request: str
-    created_at: datetime
-    payee_id: UUID | None
 
 
 async def find_transfer(

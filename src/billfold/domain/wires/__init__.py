@@ -24,11 +24,9 @@ from billfold.domain.wires.messages import (
 )
 from billfold.domain.wires.rules import CODE_OF, leaves_at, reason_of, reference_of, uetr_of
 from billfold.domain.wires.types import (
-    COLUMNS,
     INCOMING,
     OUTGOING,
     PAYMENT,
-    QUEUED_COLUMNS,
     RETURN,
     REVERSAL,
     Arrived,
@@ -40,11 +38,9 @@ from billfold.domain.wires.types import (
 
 __all__ = [
     "CODE_OF",
-    "COLUMNS",
     "INCOMING",
     "OUTGOING",
     "PAYMENT",
-    "QUEUED_COLUMNS",
     "RETURN",
     "REVERSAL",
     "Arrived",

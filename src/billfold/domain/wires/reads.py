@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from billfold.domain.wires.types import COLUMNS, SeenWire, WireRow
+from billfold.domain.wires.types import SeenWire, WireRow
 from billfold.kit.errors import NotFound
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from billfold.kit.db import Connection, Pool
 
-_COLUMNS = ", ".join(f"w.{name}" for name in COLUMNS)
+_COLUMNS = ", ".join(f"w.{name}" for name in WireRow.__struct_fields__)
 _RETURNED = """EXISTS (SELECT 1 FROM wire r WHERE r.customer_id = w.customer_id
                 AND r.original_wire_id = w.wire_id AND r.status <> 'REJECTED')"""
 _STANDS_IN = """
@@ -126,4 +126,4 @@ async def list_wires(
 
 
 def _row(row: Record) -> WireRow:
-    return WireRow(**{name: row[name] for name in COLUMNS})
+    return WireRow(**{name: row[name] for name in WireRow.__struct_fields__})

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime, time
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 import msgspec
 
 from billfold.kit.crypto import fingerprint
+from billfold.kit.rows import Row
 
 INCOMING, OUTGOING = "INCOMING", "OUTGOING"
 PAYMENT, REVERSAL, RETURN = "PAYMENT", "REVERSAL", "RETURN"
@@ -24,11 +25,14 @@ class Hours(NamedTuple):
     international_until: time = time(15)
 
 
-class WireRow(msgspec.Struct, frozen=True, kw_only=True):
+class WireRow(Row, frozen=True, kw_only=True):
     """A wire as stored. `request` and `message` are JSON text; `fee` and `amount` are cents.
 
     `journal_no` is where it is booked; None when no money moved.
     """
+
+    table = "wire"
+    key_column = "wire_id"
 
     customer_id: UUID
     wire_id: UUID
@@ -61,10 +65,6 @@ class WireRow(msgspec.Struct, frozen=True, kw_only=True):
     settled_at: datetime | None = None
     updated_at: datetime
 
-    def as_row(self) -> tuple[Any, ...]:
-        """Return the values in the order of `COLUMNS`."""
-        return msgspec.structs.astuple(self)
-
     @property
     def proof(self) -> str:
         """The fingerprint of what stays as it is, whatever becomes of the wire."""
@@ -76,10 +76,6 @@ _CHANGES = frozenset({"status", "reason", "imad", "omad", "settled_at", "updated
 _lasting: Callable[[WireRow], tuple[object, ...]] = attrgetter(
     *(name for name in WireRow.__struct_fields__ if name not in _CHANGES)
 )
-
-
-COLUMNS = WireRow.__struct_fields__
-"""The columns of the table, in the order of the row that a flow drafts."""
 
 
 class SeenWire(NamedTuple):
@@ -111,8 +107,10 @@ class Arrived(msgspec.Struct, frozen=True, kw_only=True):
     original_wire_id: UUID | None = None
 
 
-class QueuedMessage(msgspec.Struct, frozen=True, kw_only=True):
+class QueuedMessage(Row, frozen=True, kw_only=True):
     """A message that waits to be sent. `terms` is the JSON text of what it says (`messages`)."""
+
+    table = "wire_message"
 
     message_id: UUID
     customer_id: UUID
@@ -121,5 +119,7 @@ class QueuedMessage(msgspec.Struct, frozen=True, kw_only=True):
     send_at: datetime
     terms: str
 
-
-QUEUED_COLUMNS = QueuedMessage.__struct_fields__
+    @property
+    def proof(self) -> str:
+        """The fingerprint of what stays as it is, whenever it is sent."""
+        return fingerprint((self.message_id, self.customer_id, self.wire_id, self.kind, self.terms))

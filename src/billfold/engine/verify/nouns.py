@@ -13,11 +13,15 @@ from itertools import compress
 from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
-from billfold.engine.verify.query import Query
+from billfold.engine.verify.query import Query, names_in_sql
 from billfold.engine.verify.report import MISSING, Findings
 from billfold.engine.verify.streams import PATIENCE_SECONDS
 from billfold.engine.verify.wires import WIRE_COMMANDS, WIRE_TOLD, WIRES
+from billfold.flows.account_commands import EnrolCustomer, OpenPocket, OpenPortal
+from billfold.flows.command import Command
+from billfold.flows.counterparty_commands import AddCounterparty
 from billfold.flows.portals import account_number, network_address
+from billfold.flows.transfer_commands import TransferOnUs
 
 if TYPE_CHECKING:
     from billfold.kit.db import Connection
@@ -30,7 +34,7 @@ class Noun(NamedTuple):
 
     name: str
     id_column: str
-    made_by: tuple[str, ...]
+    made_by: tuple[type[Command], ...]
     made_at: str
 
     @property
@@ -40,13 +44,11 @@ class Noun(NamedTuple):
 
 
 NOUNS = (
-    Noun("customer", "customer_id", ("EnrolCustomer",), "opened_at"),
-    Noun("pocket", "pocket_id", ("OpenPocket",), "opened_at"),
-    Noun("portal", "portal_id", ("OpenPocket", "OpenPortal"), "created_at"),
-    Noun(
-        "counterparty", "counterparty_id", ("AddCounterparty", "AddOnUsCounterparty"), "created_at"
-    ),
-    Noun("transfer", "transfer_id", ("TransferOnUs",), "created_at"),
+    Noun("customer", "customer_id", (EnrolCustomer,), "opened_at"),
+    Noun("pocket", "pocket_id", (OpenPocket,), "opened_at"),
+    Noun("portal", "portal_id", (OpenPocket, OpenPortal), "created_at"),
+    Noun("counterparty", "counterparty_id", (AddCounterparty,), "created_at"),
+    Noun("transfer", "transfer_id", (TransferOnUs,), "created_at"),
     Noun("wire", "wire_id", WIRE_COMMANDS, "created_at"),
 )
 
@@ -110,7 +112,7 @@ def _twice(table: str, key: str) -> Query:
 
 def _births(noun: Noun) -> Iterator[Query]:
     """A thing without the command that made it, or the other way round."""
-    kinds = ", ".join(f"'{kind}'" for kind in noun.made_by)
+    kinds = names_in_sql(*noun.made_by)
     told, told_id = "command", f"outcome->>'{noun.id_column}'"
     if noun.name == "wire":
         told, told_id = f"{WIRE_TOLD} t", "wire_id"

@@ -10,23 +10,41 @@ control the entries of the audit log say it, in their order.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
 
-from billfold.domain.ach.types import AchEntry
+from billfold.domain.ach.types import AchAnswer, AchEntry
 from billfold.domain.counterparties import payee_in
+from billfold.domain.counterparties.types import CounterpartyRow
 from billfold.domain.requests.proofs import KEYS, proof_of
-from billfold.domain.wires import WireRow
+from billfold.domain.suspense.types import SuspenseItem
+from billfold.domain.wires import QueuedMessage, WireRow
 from billfold.engine.verify.report import CHANGED, MISSING, Findings
 from billfold.engine.verify.streams import PATIENCE_SECONDS
-from billfold.kit.crypto import fingerprint
+from billfold.flows import (
+    ach_commands,
+    counterparty_commands,
+    deposit_commands,
+    suspense_commands,
+    wire_commands,
+)
+from billfold.flows.command import commands
 
 if TYPE_CHECKING:
     from asyncpg import Record
 
     from billfold.kit.db import Connection
+    from billfold.kit.rows import Row
 
 CHECK = "proofs"
+LEAVING = (
+    ach_commands,
+    counterparty_commands,
+    deposit_commands,
+    suspense_commands,
+    wire_commands,
+)
+"""Loaded, so that `commands` knows all that leave a fingerprint."""
 _AT_ONCE = 2_000
 _TWICE = "it is there twice"
 _CHANGED = "what left it said otherwise"
@@ -64,16 +82,22 @@ class Proved(NamedTuple):
     said: str = _COMMANDS
 
 
-def _of_entry(row: Record) -> str:
-    return AchEntry(**{name: row[name] for name in AchEntry.__struct_fields__}).proof
+def _proved(
+    row: type[Row],
+    key: str,
+    proof_of: Callable[[Record], str] | None = None,
+    needs_one: str = "true",
+) -> Proved:
+    """Rows of which the commands that leave them keep a fingerprint."""
+    left_by = sorted(
+        name for each in commands() if row in each.fingerprints for name in each.names()
+    )
+    return Proved(row.table, (key,), tuple(left_by), proof_of or _proof_as(row), needs_one)
 
 
-def _of_wire(row: Record) -> str:
-    return WireRow(**{name: row[name] for name in WireRow.__struct_fields__}).proof
-
-
-def _of(*names: str) -> Callable[[Record], str]:
-    return lambda row: fingerprint([row[name] for name in names])
+def _proof_as(row: type[Any]) -> Callable[[Record], str]:
+    fields = row.__struct_fields__
+    return lambda record: str(row(**{name: record[name] for name in fields}).proof)
 
 
 def _of_all(row: Record) -> str:
@@ -81,44 +105,33 @@ def _of_all(row: Record) -> str:
 
 
 TABLES = (
-    Proved(
-        "ach_entry", ("ach_id",),
-        ("OriginateAch", "PostponeAch", "ReverseAch", "RetryAch", "ReviewAch", "ReceiveAch",
-         "SendMicroDeposits"),
-        _of_entry,
+    _proved(AchEntry, "ach_id"),
+    # What the house answers of its own it has held in suspense, or it moves nothing.
+    _proved(
+        AchAnswer,
+        "answer_id",
+        needs_one="t.customer_id <> (SELECT house_customer_id FROM bank)",
     ),
-    Proved(
-        "ach_answer", ("answer_id",), ("ReceiveAch", "GiveBackAch"),
-        _of("answer_id", "customer_id", "due_at", "told"),
-        # What the house answers of its own it has held in suspense, or it moves nothing.
-        "t.customer_id <> (SELECT house_customer_id FROM bank)",
+    _proved(WireRow, "wire_id"),
+    # Those that ask and answer move no customer's money; nor do the house's own returns.
+    _proved(
+        QueuedMessage,
+        "message_id",
+        needs_one="t.kind LIKE 'pacs.%' AND t.customer_id <> (SELECT house_customer_id FROM bank)",
     ),
-    Proved(
-        "wire", ("wire_id",),
-        ("SendWire", "ReceiveMoney", "TakeBackWire", "PayBackWire", "AssignFromSuspense"),
-        _of_wire,
-    ),
-    Proved(
-        "wire_message", ("message_id",), ("SendWire", "ReceiveMoney", "PayBackWire"),
-        _of("message_id", "customer_id", "wire_id", "kind", "terms"),
-        # Those that ask and answer move no customer's money; nor do the house's own returns.
-        "t.kind LIKE 'pacs.%' AND t.customer_id <> (SELECT house_customer_id FROM bank)",
-    ),
-    Proved(
-        "counterparty", ("counterparty_id",),
-        ("AddCounterparty", "UpdateCounterparty", "ConfirmDeposits", "DecideVerification",
-         "FailVerification", "ExpireVerification", "SettleLink", "CorrectAccount", "ReceiveMoney"),
-        lambda row: payee_in(row).proof,
-    ),
-    Proved("suspense_item", ("item_id",), ("HoldInSuspense",), _of("details")),
+    _proved(CounterpartyRow, "counterparty_id", lambda row: payee_in(row).proof),
+    _proved(SuspenseItem, "item_id"),
     *(
         Proved(
-            table, key, ("transfer_request", "authorization_request", "customer"), _of_all,
+            table,
+            key,
+            ("transfer_request", "authorization_request", "customer"),
+            _of_all,
             said=_ENTRIES,
         )
         for table, key in KEYS.items()
     ),
-)  # fmt: skip
+)
 
 
 async def check_proofs(

@@ -1,8 +1,13 @@
 """A check that is one query."""
 
-from typing import NamedTuple
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
 
 from billfold.engine.verify.report import DERIVED
+
+if TYPE_CHECKING:
+    from billfold.flows.command import Command
 
 
 class Query(NamedTuple):
@@ -13,3 +18,8 @@ class Query(NamedTuple):
     wrong: str
     sql: str
     sureness: int = DERIVED
+
+
+def names_in_sql(*kinds: type[Command]) -> str:
+    """Return the names of commands as their rows have them, for an IN."""
+    return ", ".join(f"'{name}'" for kind in kinds for name in kind.names())

@@ -6,13 +6,24 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from billfold.engine.write import COLUMNS, JOURNAL_COLUMNS, LEG_COLUMNS, LINK_COLUMNS
+from billfold.domain.pockets.types import PocketSnapshot
+from billfold.flows.holdings import PocketColumns
+from billfold.flows.rows import (
+    ChainEntry,
+    CommandEntry,
+    EventEntry,
+    JournalEntry,
+    Posting,
+    TradeEntry,
+    TransactionEntry,
+)
 
 if TYPE_CHECKING:
     from asyncpg import Record
     from asyncpg.cursor import Cursor
 
     from billfold.kit.db import Connection
+    from billfold.kit.rows import Row
 
 PATIENCE_SECONDS = 3_600.0
 """How long one statement may take: a proof is not in a hurry."""
@@ -26,12 +37,7 @@ ACCOUNT_COLUMNS = (
     "customer_id", "account_no", "kind", "pocket_id", "asset", "acquired_on", "live", "debits",
     "credits", "reserved", "tax_basis", "earnings_basis",
 )  # fmt: skip
-POCKET_COLUMNS = (
-    "customer_id", "pocket_id", "partner_id", "name", "type", "status", "deposit_weeks",
-    "reinvestment_weeks", "real_time_yield", "opened_at", "closed_at", "closure_reason",
-    "inflow", "outflow", "fees", "realised", "fee_accrued", "idle", "accrued_through",
-    "charge_on", "moved_on", "unsettled_until", "invest_at",
-)  # fmt: skip
+POCKET_COLUMNS = ("customer_id", *PocketColumns.__struct_fields__)
 CUSTOMER_COLUMNS = (
     "customer_id", "partner_id", "role", "name", "account_status", "opened_at", "closed_at",
     "closure_reason",
@@ -55,6 +61,11 @@ class Table:
         listed = ", ".join(("customer_id", *order))
         self.query = f"SELECT {', '.join(columns)} FROM {name} ORDER BY {listed}"  # noqa: S608 - names are ours
 
+    @classmethod
+    def of(cls, row: type[Row], order: Sequence[str], key: Sequence[str]) -> Table:
+        """The table of a class of rows."""
+        return cls(row.table, row.__struct_fields__, order, key)
+
     def key_of(self, row: Record) -> dict[str, object]:
         """The primary key of a row, by name."""
         return {name: row[name] for name in self.key}
@@ -64,26 +75,26 @@ HEADS = Table("head", HEAD_COLUMNS, (), ("customer_id",))
 CUSTOMERS = Table("customer", CUSTOMER_COLUMNS, (), ("customer_id",))
 ACCOUNTS = Table("account", ACCOUNT_COLUMNS, ("account_no",), ("customer_id", "account_no"))
 POCKETS = Table("pocket", POCKET_COLUMNS, ("pocket_id",), ("customer_id", "pocket_id"))
-LINKS = Table("link", LINK_COLUMNS, ("version",), ("customer_id", "version"))
-JOURNALS = Table("journal", JOURNAL_COLUMNS, ("journal_no",), ("customer_id", "journal_no"))
-LEGS = Table("leg", LEG_COLUMNS, ("journal_no", "leg_no"), ("customer_id", "journal_no", "leg_no"))
-TRADES = Table(
-    "trade", COLUMNS["trades"][1], ("journal_no", "trade_no", "pocket_id"),
+LINKS = Table.of(ChainEntry, ("version",), ("customer_id", "version"))
+JOURNALS = Table.of(JournalEntry, ("journal_no",), ("customer_id", "journal_no"))
+LEGS = Table.of(Posting, ("journal_no", "leg_no"), ("customer_id", "journal_no", "leg_no"))
+TRADES = Table.of(
+    TradeEntry,
+    ("journal_no", "trade_no", "pocket_id"),
     ("customer_id", "pocket_id", "journal_no", "trade_no"),
-)  # fmt: skip
-ACTIVITIES = Table(
-    "activity", COLUMNS["activities"][1], ("journal_no", "leg_no", "pocket_id"),
-    ("customer_id", "pocket_id", "journal_no", "leg_no"),
-)  # fmt: skip
-EVENTS = Table("event", COLUMNS["events"][1], ("event_no",), ("customer_id", "event_no"))
-COMMANDS = Table(
-    "command", COLUMNS["commands"][1], ("version", "command_id"), ("customer_id", "command_id")
 )
-SNAPSHOTS = Table(
-    "snapshot", COLUMNS["snapshots"][1], ("journal_no", "pocket_id", "business_date"),
+ACTIVITIES = Table.of(
+    TransactionEntry,
+    ("journal_no", "leg_no", "pocket_id"),
+    ("customer_id", "pocket_id", "journal_no", "leg_no"),
+)
+EVENTS = Table.of(EventEntry, ("event_no",), ("customer_id", "event_no"))
+COMMANDS = Table.of(CommandEntry, ("version", "command_id"), ("customer_id", "command_id"))
+SNAPSHOTS = Table.of(
+    PocketSnapshot,
+    ("journal_no", "pocket_id", "business_date"),
     ("customer_id", "pocket_id", "business_date"),
-)  # fmt: skip
-
+)
 LIENS = Table(
     "lien", ("customer_id", "lien_id", "pocket_id", "amount", "until"), ("lien_id",),
     ("customer_id", "lien_id"),

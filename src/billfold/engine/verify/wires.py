@@ -3,17 +3,26 @@
 
 from __future__ import annotations
 
-from billfold.engine.verify.query import Query
+from billfold.engine.verify.query import Query, names_in_sql
 from billfold.engine.verify.report import MISSING
+from billfold.flows.deposit_commands import ReceiveMoney
+from billfold.flows.wire_commands import (
+    CompleteWire,
+    PayBackWire,
+    RejectWire,
+    SendWire,
+    SubmitWire,
+    TakeBackWire,
+)
 
 WIRE_COMMANDS = (
-    "SendWire",
-    "SubmitWire",
-    "CompleteWire",
-    "RejectWire",
-    "ReceiveMoney",
-    "TakeBackWire",
-    "PayBackWire",
+    SendWire,
+    SubmitWire,
+    CompleteWire,
+    RejectWire,
+    ReceiveMoney,
+    TakeBackWire,
+    PayBackWire,
 )
 """Commands whose outcome says what a wire is from then on."""
 
@@ -27,7 +36,7 @@ WIRE_TOLD = """
    FROM command WHERE accepted AND kind = 'AssignFromSuspense' AND outcome->>'wire_id' IS NOT NULL)
 """
 """What commands say of wires. What the house held and assigns is its owner's wire."""
-_KINDS = ", ".join(f"'{kind}'" for kind in WIRE_COMMANDS)
+_KINDS = names_in_sql(*WIRE_COMMANDS)
 
 WIRES = (
     Query(

@@ -18,9 +18,7 @@ from billfold.domain.ach import (
     list_entries,
 )
 from billfold.domain.audit import Origin
-from billfold.flows.receive_ach import GiveBackAch
-from billfold.flows.reverse_ach import RetryAch, ReverseAch
-from billfold.flows.review_ach import ReviewAch
+from billfold.flows.ach_commands import GiveBackAch, RetryAch, ReverseAch, ReviewAch
 from billfold.interfaces.cli.ground import ground_of
 from billfold.interfaces.cli.opened import with_bank
 from billfold.interfaces.cli.shown import console, done, eastern, example, table
@@ -163,7 +161,7 @@ def _do(ctx: typer.Context, ach_id: UUID, command: Callable[..., Command], **ask
         await bank.engine.submit(
             command(
                 caller=_CALLER, key=ids.new(), customers=(entry.customer_id,),
-                origin=Origin.operator(), ach_id=ach_id, looks_at=(ach_id,), **asked,
+                origin=Origin.operator(), ach_id=ach_id, references=(ach_id,), **asked,
             )
         )  # fmt: skip
 

@@ -10,7 +10,7 @@ import typer
 
 from billfold.domain.activity import find_activity
 from billfold.domain.audit import Origin
-from billfold.flows.adjust import AdjustPocket, CorrectBooking, GiveCredit
+from billfold.flows.adjustment_commands import AdjustPocket, CorrectBooking, GiveCredit
 from billfold.interfaces.cli.ground import CannotGoOn, ground_of
 from billfold.interfaces.cli.opened import with_bank
 from billfold.interfaces.cli.shown import done, example
@@ -113,7 +113,7 @@ def correct(
                 caller=_CALLER, key=command_id("credit.correct", wrong.activity_id),
                 customers=(customer_id,), origin=Origin.operator(),
                 activity_id=wrong.activity_id, description=description,
-                looks_at=(wrong.activity_id,),
+                references=(wrong.activity_id,),
             ),
         )  # fmt: skip
 

@@ -10,7 +10,7 @@ import typer
 
 from billfold.domain.audit import Origin
 from billfold.domain.custody import list_transfers
-from billfold.flows.transfer_bills import DeliverBills, ReceiveBills
+from billfold.flows.custody_commands import DeliverBills, ReceiveBills
 from billfold.interfaces.cli.ground import CannotGoOn, ground_of
 from billfold.interfaces.cli.opened import with_bank
 from billfold.interfaces.cli.shown import console, done, example, table

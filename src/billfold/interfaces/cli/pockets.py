@@ -8,7 +8,7 @@ from uuid import UUID
 import typer
 
 from billfold.domain.audit import Origin
-from billfold.flows.pockets import SetPocketState
+from billfold.flows.account_commands import SetPocketState
 from billfold.interfaces.cli.ground import CannotGoOn, Ground, ground_of
 from billfold.interfaces.cli.opened import with_bank
 from billfold.interfaces.cli.shown import done, example

@@ -10,7 +10,7 @@ import typer
 from billfold.domain.audit import Origin
 from billfold.domain.suspense import HELD, get_item, list_items
 from billfold.engine.due_work import house_id
-from billfold.flows.suspense import AssignFromSuspense, ReturnFromSuspense
+from billfold.flows.suspense_commands import AssignFromSuspense, ReturnFromSuspense
 from billfold.interfaces.cli.ground import CannotGoOn, ground_of
 from billfold.interfaces.cli.opened import with_bank
 from billfold.interfaces.cli.shown import console, done, eastern, example, table
@@ -72,7 +72,7 @@ def give_back(
             ReturnFromSuspense(
                 caller=_CALLER, key=command_id("suspense.return", item_id),
                 customers=(house_id(bank.seed),), origin=Origin.operator(), item_id=item_id,
-                reason=reason, looks_at=(item_id,),
+                reason=reason, references=(item_id,),
             )
         )  # fmt: skip
         item = await get_item(bank.pool, item_id)
@@ -102,7 +102,7 @@ def assign(
                 caller=_CALLER, key=command_id(f"suspense.assign:{entry.object_id}", item_id),
                 customers=(house_id(bank.seed), entry.customer_id), origin=Origin.operator(),
                 item_id=item_id, portal_id=entry.object_id, pocket_id=pocket_id,
-                looks_at=(item_id,),
+                references=(item_id,),
             )
         )  # fmt: skip
         return f"{format_usd((await get_item(bank.pool, item_id)).amount)} are in the Pocket."

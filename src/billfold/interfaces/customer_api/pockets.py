@@ -13,7 +13,7 @@ from msgspec import UNSET, UnsetType
 
 from billfold.domain import pockets
 from billfold.engine.bank import Bank
-from billfold.flows.pockets import OpenPocket
+from billfold.flows.account_commands import OpenPocket
 from billfold.interfaces.customer_api.groups import POCKETS
 from billfold.interfaces.customer_api.member import Member
 from billfold.interfaces.http.lists import Offset

@@ -12,7 +12,7 @@ from litestar.status_codes import HTTP_201_CREATED, HTTP_204_NO_CONTENT
 from billfold.domain import portals
 from billfold.domain.portals import PortalRow
 from billfold.engine.bank import Bank
-from billfold.flows.portals import UpdatePortal
+from billfold.flows.account_commands import UpdatePortal
 from billfold.interfaces.customer_api.groups import PORTALS
 from billfold.interfaces.customer_api.member import Member
 from billfold.interfaces.http import ids_in

@@ -18,9 +18,12 @@ from billfold.domain.documents import DocumentRow
 from billfold.domain.portals import PortalRow
 from billfold.engine.bank import Bank
 from billfold.flows.command import Command
-from billfold.flows.counterparties import AddCounterparty, UpdateCounterparty
+from billfold.flows.counterparty_commands import (
+    AddCounterparty,
+    ConfirmDeposits,
+    UpdateCounterparty,
+)
 from billfold.flows.portals import NETWORK_DIGITS
-from billfold.flows.verify_counterparty import ConfirmDeposits
 from billfold.interfaces.http.calls import Call
 from billfold.interfaces.http.lists import ListQuery, page_of
 from billfold.interfaces.http.shapes.counterparty import (

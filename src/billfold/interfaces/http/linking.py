@@ -11,8 +11,7 @@ import msgspec
 from billfold.domain import counterparties
 from billfold.domain.directory import CustomerRow, find_customer
 from billfold.engine.bank import Bank
-from billfold.flows.counterparties import AddCounterparty
-from billfold.flows.verify_counterparty import SettleLink
+from billfold.flows.counterparty_commands import AddCounterparty, SettleLink
 from billfold.interfaces.http.calls import Call
 from billfold.interfaces.http.counterparty_forms import shown
 from billfold.interfaces.http.shapes.counterparty import Counterparty

@@ -10,7 +10,7 @@ from litestar.params import QueryParameter
 from msgspec import UNSET, UnsetType
 
 from billfold.domain import tbills
-from billfold.flows.pockets import UpdatePocket
+from billfold.flows.account_commands import UpdatePocket
 from billfold.interfaces.http.calls import Call
 from billfold.interfaces.http.shapes.texts import NOT_BLANK
 from billfold.kit.errors import FieldError, InvalidInput, NotFound
@@ -64,7 +64,7 @@ def change_of(call: Call, owner: UUID, pocket_id: UUID, data: ChangePocket) -> U
         else None,
         keep_reinvestment=keeps,
         close_for=data.closure_reason if data.status else None,
-        looks_at=(pocket_id,) if data.status else (),
+        references=(pocket_id,) if data.status else (),
     )
 
 

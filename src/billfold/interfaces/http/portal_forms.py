@@ -13,7 +13,8 @@ from billfold.domain import portals
 from billfold.domain.directory import CustomerRow
 from billfold.domain.portals import PortalRow
 from billfold.engine.bank import Bank
-from billfold.flows.portals import BANK_RAILS, OpenPortal
+from billfold.flows.account_commands import OpenPortal
+from billfold.flows.portals import BANK_RAILS
 from billfold.interfaces.http.calls import Call
 from billfold.interfaces.http.lists import ListQuery, page_of
 from billfold.interfaces.http.shapes.customer import address_of, one_line

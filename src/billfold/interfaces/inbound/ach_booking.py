@@ -23,9 +23,10 @@ from billfold.domain.suspense import STAYS
 from billfold.engine.due_work import house_id
 from billfold.engine.many import AT_ONCE, submit_many
 from billfold.engine.unclaimed import OUR_CUSTOMERS, OUR_RETURN, Unclaimed, hold_unclaimed
+from billfold.flows.ach_commands import NoteAchChange, ReceiveAch, ReturnAch
 from billfold.flows.originate_ach import WINDOW, window_at
-from billfold.flows.receive_ach import NO_ACCOUNT, ReceiveAch
-from billfold.flows.return_ach import NOT_OURS, NoteAchChange, ReturnAch
+from billfold.flows.receive_ach import NO_ACCOUNT
+from billfold.flows.return_ach import NOT_OURS
 from billfold.interfaces.inbound.ach_checks import DISHONOURED, incoming_of
 from billfold.interfaces.inbound.ach_counterparties import correct, fail_verification
 from billfold.interfaces.inbound.waiting import AWAY, said
@@ -170,7 +171,7 @@ class Booking:
                 ReceiveAch(
                     caller="ach-file", key=self._key(line), customers=(portal["customer_id"],),
                     ach_id=ach_id, file_id=self._file_id, portal_id=portal["portal_id"],
-                    pocket_id=portal["pocket_id"], entry=incoming, looks_at=(ach_id,),
+                    pocket_id=portal["pocket_id"], entry=incoming, references=(ach_id,),
                 )
             )  # fmt: skip
         async for line, answer in self._submit(known, commands):
@@ -212,7 +213,7 @@ class Booking:
                     ach_id=entry.ach_id, code=returned.reason,
                     direction=_direction(line), amount=line.entry.amount, trace=line.entry.trace,
                     arrived_at=self._arrived_at,
-                    looks_at=(entry.ach_id,),
+                    references=(entry.ach_id,),
                 )
             )  # fmt: skip
         async for line, answer in self._submit(known, commands):
@@ -266,7 +267,7 @@ class Booking:
                 NoteAchChange(
                     caller="ach-file", key=self._key(line), customers=(entry.customer_id,),
                     ach_id=entry.ach_id, code=changed.code, corrected=changed.corrected,
-                    looks_at=(entry.ach_id,),
+                    references=(entry.ach_id,),
                 )
             )  # fmt: skip
         async for line, _ in self._submit(known, commands):

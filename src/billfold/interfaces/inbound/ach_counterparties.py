@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from billfold.engine.many import submit_many
-from billfold.flows.verify_counterparty import CorrectAccount, FailVerification
+from billfold.flows.counterparty_commands import CorrectAccount, FailVerification
 from billfold.kit.ids import command_id
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ async def correct(bank: Bank, corrections: Sequence[tuple[UUID, AchEntry, Correc
                 CorrectAccount(
                     caller=CALLER, key=command_id("correct", key), customers=(owner,),
                     counterparty_id=entry.counterparty_id, correction=correction,
-                    looks_at=(entry.counterparty_id,),
+                    references=(entry.counterparty_id,),
                 )
             )  # fmt: skip
     async for _ in submit_many(bank, commands):
@@ -44,7 +44,7 @@ async def fail_verification(bank: Bank, entry: AchEntry, code: str) -> None:
                 caller=CALLER, key=command_id("fail", entry.ach_id), customers=(owner,),
                 counterparty_id=entry.counterparty_id,
                 reason=f"A micro-deposit came back under {code}.",
-                looks_at=(entry.counterparty_id,),
+                references=(entry.counterparty_id,),
             )
         )  # fmt: skip
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from billfold.domain.custody import PENDING, get_transfer
-from billfold.flows.transfer_bills import EndDelivery
+from billfold.flows.custody_commands import EndDelivery
 from billfold.ports.custodian import Custodian, DeliveryOrder
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ async def deliver(bank: Bank, custodian: Custodian, appointment: Appointment) ->
             customers=(transfer.customer_id,),
             transfer_id=transfer.transfer_id,
             reason=answer.refused,
-            looks_at=(transfer.transfer_id,),
+            references=(transfer.transfer_id,),
         )
     )
     if answer.refused is not None:

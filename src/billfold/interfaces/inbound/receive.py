@@ -12,7 +12,7 @@ import structlog
 from billfold.domain import wires
 from billfold.domain.counterparties import Account
 from billfold.domain.counterparties.identifiers import compact
-from billfold.flows.receive import ReceiveMoney
+from billfold.flows.deposit_commands import ReceiveMoney
 from billfold.ports.bank import CorrespondentBank, IncomingAch, IncomingPayment, IncomingWire
 
 if TYPE_CHECKING:

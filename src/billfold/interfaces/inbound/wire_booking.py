@@ -11,8 +11,7 @@ import msgspec
 
 from billfold.domain import wires
 from billfold.domain.wires import arrivals, cases, queue
-from billfold.flows.take_back_wire import TakeBackWire
-from billfold.flows.wire_moves import CompleteWire, RejectWire
+from billfold.flows.wire_commands import CompleteWire, RejectWire, TakeBackWire
 from billfold.interfaces.inbound.receive import receive
 from billfold.interfaces.inbound.wire_checks import REJECTED, SETTLED, Lines
 from billfold.interfaces.inbound.wire_suspense import (
@@ -79,7 +78,7 @@ async def _statuses(bank: Bank, lines: Lines) -> list[Booked]:
         booked.append(_booked(line, wire, message.status, about_it.wire_id))
     for command, outcome in zip(commands, await _carry_out(bank, commands), strict=True):
         if outcome.get("no_pocket"):
-            await hold_rejected(bank, command.looks_at[0])
+            await hold_rejected(bank, command.references[0])
     for _, wire in about:
         message = _status(wire)
         about_it = sent[message.original.message_id]
@@ -101,7 +100,7 @@ async def _carry_out(bank: Bank, commands: Sequence[Command]) -> list[Outcome]:
 def _completed(wire: arrivals.KnownWire) -> CompleteWire:
     return CompleteWire(
         caller=f"{ROOM}:settled", key=wire.wire_id, customers=(wire.customer_id,),
-        looks_at=(wire.wire_id,), wire_id=wire.wire_id,
+        references=(wire.wire_id,), wire_id=wire.wire_id,
     )  # fmt: skip
 
 
@@ -122,7 +121,7 @@ def _move(wire: Wire, sent: queue.Sent) -> Command | None:
         return None
     fields: dict[str, Any] = {
         "customers": (sent.customer_id,),
-        "looks_at": (sent.wire_id,),
+        "references": (sent.wire_id,),
         "key": sent.wire_id,
         "wire_id": sent.wire_id,
     }
@@ -218,7 +217,7 @@ def _take_back(
         caller=f"{ROOM}:returned",
         key=original.wire_id,
         customers=(original.customer_id,),
-        looks_at=(original.wire_id,),
+        references=(original.wire_id,),
         wire_id=return_id(bank, original.wire_id),
         original_id=original.wire_id,
         code=message.reason,

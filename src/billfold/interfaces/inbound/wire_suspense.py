@@ -12,7 +12,7 @@ from billfold.domain import suspense, wires
 from billfold.domain.wires.reads import find_wire
 from billfold.engine.due_work import house_id
 from billfold.engine.wire_messages import queue_about
-from billfold.flows.suspense import HoldInSuspense, ReturnFromSuspense
+from billfold.flows.suspense_commands import HoldInSuspense, ReturnFromSuspense
 from billfold.flows.wire_moves import wire_details
 from billfold.interfaces.inbound.receive import NO_ACCOUNT
 from billfold.kit.errors import Broken
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from billfold.domain.wires import WireRow
     from billfold.domain.wires.queue import Sent
     from billfold.engine.bank import Bank
-    from billfold.flows.take_back_wire import TakeBackWire
+    from billfold.flows.wire_commands import TakeBackWire
 
 log = structlog.get_logger(__name__)
 
@@ -150,7 +150,7 @@ async def _give_back(bank: Bank, item_id: UUID, reason: str) -> None:
     await bank.engine.submit(
         ReturnFromSuspense(
             caller=f"{ROOM}:suspense", key=item_id, customers=(house_id(bank.seed),),
-            item_id=item_id, reason=reason, looks_at=(item_id,),
+            item_id=item_id, reason=reason, references=(item_id,),
         )
     )  # fmt: skip
 

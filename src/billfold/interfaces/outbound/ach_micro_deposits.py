@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from billfold.domain import counterparties
 from billfold.engine.due_work import house_id
-from billfold.flows.micro_deposits import SendMicroDeposits
+from billfold.flows.ach_commands import SendMicroDeposits
 
 if TYPE_CHECKING:
     from billfold.domain.agenda import Appointment

@@ -22,10 +22,8 @@ from billfold.domain.agenda import Appointment
 from billfold.domain.suspense import STAYS
 from billfold.engine.many import submit_many
 from billfold.engine.unclaimed import OUR_CUSTOMERS, Unclaimed, hold_unclaimed
-from billfold.flows.collect_ach import CollectAch
+from billfold.flows.ach_commands import CollectAch, CountAchSettled, PostponeAch, SendAch
 from billfold.flows.originate_ach import WINDOW, window_at
-from billfold.flows.postpone_ach import PostponeAch
-from billfold.flows.send_ach import CountAchSettled, SendAch
 from billfold.interfaces.outbound.ach_composing import Composer
 from billfold.kit.ids import command_id
 
@@ -87,7 +85,7 @@ class AchWindows:
         commands = (
             SendAch(
                 caller="ach-file", key=command_id(f"sent:{file.name}:{nth}", customer_id),
-                customers=(customer_id,), ach_ids=ids, looks_at=ids,
+                customers=(customer_id,), ach_ids=ids, references=ids,
             )
             for customer_id, ach_ids in parts
             for nth, ids in enumerate(_in_lots(ach_ids))
@@ -115,7 +113,7 @@ async def postpone(bank: Bank) -> None:
     commands = (
         PostponeAch(
             caller="ach-window", key=command_id(f"late:{now.isoformat()}:{nth}", customer_id),
-            customers=(customer_id,), ach_ids=ids, looks_at=ids,
+            customers=(customer_id,), ach_ids=ids, references=ids,
         )
         for customer_id, ach_ids in await files.list_late(bank.pool, now)
         for nth, ids in enumerate(_in_lots(ach_ids))
@@ -130,14 +128,14 @@ async def collect(bank: Bank, at: Appointment) -> None:
     commands = (
         CollectAch(
             caller="ach-file", key=command_id("collect", ach_id), customers=(customer_id,),
-            ach_id=ach_id, looks_at=(ach_id,),
+            ach_id=ach_id, references=(ach_id,),
         )
         for customer_id, ach_ids in parts
         for ach_id in ach_ids
     )  # fmt: skip
     async for command, answer in submit_many(bank, commands):
         if answer.outcome["status"] == "NO_POCKET":
-            item_id, amount = command.looks_at[0], answer.outcome["amount"]
+            item_id, amount = command.references[0], answer.outcome["amount"]
             why, told = "The Pocket was closed.", {STAYS: OUR_CUSTOMERS}
             lost = Unclaimed(item_id, CREDIT, amount, why, told)
             await hold_unclaimed(bank, [lost])
@@ -149,7 +147,7 @@ async def count(bank: Bank, at: Appointment) -> None:
     commands = (
         CountAchSettled(
             caller="ach-file", key=command_id(f"count:{at.object_id}:{nth}", customer_id),
-            customers=(customer_id,), ach_ids=ids, looks_at=ids,
+            customers=(customer_id,), ach_ids=ids, references=ids,
         )
         for customer_id, ach_ids in parts
         for nth, ids in enumerate(_in_lots(ach_ids))

@@ -17,7 +17,7 @@ import structlog
 from billfold.domain import rails, wires
 from billfold.domain.wires import queue
 from billfold.engine.wire_messages import environment_of, fedwire_day, message_of
-from billfold.flows.wire_moves import SubmitWire
+from billfold.flows.wire_commands import SubmitWire
 from billfold.kit.errors import BillfoldError
 from billfold.kit.ids import command_id, derive
 from billfold.ports.fedwire import SYSTEM, FedwireFiles, Header, Message, Wire
@@ -111,7 +111,7 @@ def _submit(sent: Sent) -> SubmitWire:
         caller="wire-room",
         key=sent.message_id,
         customers=(sent.customer_id,),
-        looks_at=(sent.wire_id,),
+        references=(sent.wire_id,),
         wire_id=sent.wire_id,
         imad=sent.imad,
     )

@@ -13,7 +13,7 @@ from litestar.status_codes import HTTP_200_OK
 
 from billfold.domain import ach
 from billfold.engine.bank import Bank
-from billfold.flows.originate_ach import OriginateAch
+from billfold.flows.ach_commands import OriginateAch
 from billfold.interfaces.http import ids_in
 from billfold.interfaces.http.calls import Caller
 from billfold.interfaces.http.lists import ListQuery, list_query, page_of
@@ -59,7 +59,7 @@ async def create_ach_origination(
     await bank.engine.submit(
         OriginateAch(
             **caller.command_fields(owner),
-            looks_at=(data.counterparty_id,),
+            references=(data.counterparty_id,),
             ach_id=ach_id,
             pocket_id=pocket_id,
             counterparty_id=data.counterparty_id,

@@ -14,7 +14,7 @@ from msgspec import UNSET, UnsetType
 from billfold.domain import customers
 from billfold.domain.directory import CustomerRow
 from billfold.engine.bank import Bank
-from billfold.flows.customers import CloseCustomer, UpdateCustomer
+from billfold.flows.account_commands import CloseCustomer, UpdateCustomer
 from billfold.interfaces.http import ids_in
 from billfold.interfaces.http.calls import Caller
 from billfold.interfaces.http.lists import ListQuery, list_query, page_of
@@ -117,7 +117,7 @@ async def update_customer(
             raise Refused("forbidden", "Your own account is not closed like a customer's.")
         reason = _closure(data, changes)
         await bank.engine.submit(
-            CloseCustomer(**fields, reason=reason, looks_at=(row.customer_id,))
+            CloseCustomer(**fields, reason=reason, references=(row.customer_id,))
         )
     elif changes:
         profile = customers.merged_profile(msgspec.json.decode(row.profile), changes)

@@ -14,7 +14,7 @@ from msgspec import UNSET, UnsetType
 
 from billfold.domain import pockets
 from billfold.engine.bank import Bank
-from billfold.flows.pockets import OpenPocket
+from billfold.flows.account_commands import OpenPocket
 from billfold.interfaces.http import ids_in
 from billfold.interfaces.http.calls import Caller
 from billfold.interfaces.http.lists import ListQuery, list_query, page_of

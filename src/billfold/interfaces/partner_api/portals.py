@@ -10,7 +10,7 @@ from billfold.domain import portals
 from billfold.domain.directory import find_customer
 from billfold.domain.portals import PortalRow
 from billfold.engine.bank import Bank
-from billfold.flows.portals import UpdatePortal
+from billfold.flows.account_commands import UpdatePortal
 from billfold.interfaces.http import ids_in
 from billfold.interfaces.http.calls import Caller
 from billfold.interfaces.http.lists import ListQuery, list_query

@@ -13,7 +13,7 @@ from litestar.status_codes import HTTP_201_CREATED
 from billfold.domain import transfers
 from billfold.engine.bank import Bank
 from billfold.engine.pending import carry_out
-from billfold.flows.transfer_on_us import TransferOnUs
+from billfold.flows.transfer_commands import TransferOnUs
 from billfold.interfaces.http import ids_in
 from billfold.interfaces.http.calls import Caller
 from billfold.interfaces.http.marks import MOVES_MONEY, refuses
@@ -204,7 +204,7 @@ async def _command(
         source=data.source,
         target=data.target,
         counterparty_id=data.counterparty_id,
-        looks_at=() if data.counterparty_id is None else (data.counterparty_id,),
+        references=() if data.counterparty_id is None else (data.counterparty_id,),
         addresses=addresses,
         request=request,
         later=data.async_mode,

@@ -11,7 +11,7 @@ from litestar.status_codes import HTTP_201_CREATED
 
 from billfold.domain.wires.reads import get_wire
 from billfold.engine.bank import Bank
-from billfold.flows.send_wire import SendWire
+from billfold.flows.wire_commands import SendWire
 from billfold.interfaces.http import ids_in
 from billfold.interfaces.http.calls import Caller
 from billfold.interfaces.http.lists import ListQuery, page_of
@@ -75,7 +75,7 @@ async def create_wire(caller: Caller, bank: Bank, account_id: str, data: CreateW
     answer = await bank.engine.submit(
         SendWire(
             **caller.command_fields(owner),
-            looks_at=(data.counterparty_id,),
+            references=(data.counterparty_id,),
             wire_id=data.wire_id,
             pocket_id=pocket_id,
             amount=_amount(data),

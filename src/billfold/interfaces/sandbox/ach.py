@@ -13,10 +13,8 @@ from litestar.status_codes import HTTP_202_ACCEPTED
 from billfold.domain.ach import CHANGE_CODES, MOST_CENTS, RETURN_REASONS, correction_of
 from billfold.domain.agenda import Appointment
 from billfold.engine.bank import Bank
+from billfold.flows.ach_commands import GiveBackAch, RetryAch, ReverseAch, ReviewAch
 from billfold.flows.originate_ach import WINDOW
-from billfold.flows.receive_ach import GiveBackAch
-from billfold.flows.reverse_ach import RetryAch, ReverseAch
-from billfold.flows.review_ach import ReviewAch
 from billfold.interfaces.http import ids_in
 from billfold.interfaces.http.answers import nothing
 from billfold.interfaces.http.calls import Caller
@@ -132,7 +130,7 @@ async def move(
     if owner is None or owner["partner_id"] != caller.partner_id:
         raise NotFound("There is no such ACH entry.")
     fields = {**caller.command_fields(owner["customer_id"]), "ach_id": ach_id}
-    fields["looks_at"] = (ach_id,)
+    fields["references"] = (ach_id,)
     if data.move == "return":
         await simulation.return_ach_entry(bank, _key(caller), ach_id, _return_code(data))
     elif data.move == "change":

@@ -11,7 +11,7 @@ from litestar.status_codes import HTTP_202_ACCEPTED
 
 from billfold.domain import counterparties
 from billfold.engine.bank import Bank
-from billfold.flows.verify_counterparty import DecideVerification, ExpireVerification
+from billfold.flows.counterparty_commands import DecideVerification, ExpireVerification
 from billfold.interfaces.http.answers import nothing
 from billfold.interfaces.http.calls import Caller
 from billfold.interfaces.http.marks import BEARER, refuses
@@ -48,7 +48,7 @@ async def end_verification(caller: Caller, bank: Bank, data: VerificationRequest
     await bank.engine.submit(
         DecideVerification(
             **caller.command_fields(owner),
-            looks_at=tuple(counterparties.documents_of(row)),
+            references=tuple(counterparties.documents_of(row)),
             counterparty_id=own_id,
             approved=data.status == "APPROVED",
             reason=data.reason,

@@ -11,7 +11,7 @@ from litestar import Response, post
 from litestar.status_codes import HTTP_202_ACCEPTED
 
 from billfold.engine.bank import Bank
-from billfold.flows.transfer_bills import DeliverBills, ReceiveBills
+from billfold.flows.custody_commands import DeliverBills, ReceiveBills
 from billfold.interfaces.http.answers import nothing
 from billfold.interfaces.http.calls import Caller
 from billfold.interfaces.http.marks import BEARER, MOVES_MONEY, refuses

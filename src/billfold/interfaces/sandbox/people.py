@@ -10,8 +10,7 @@ from litestar import post
 from litestar.status_codes import HTTP_200_OK, HTTP_201_CREATED
 
 from billfold.engine.bank import Bank
-from billfold.flows.enrol import EnrolCustomer
-from billfold.flows.pockets import SetPocketState
+from billfold.flows.account_commands import EnrolCustomer, SetPocketState
 from billfold.interfaces.http import ids_in
 from billfold.interfaces.http.calls import Caller
 from billfold.interfaces.http.marks import BEARER, refuses

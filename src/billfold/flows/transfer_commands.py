@@ -1,0 +1,40 @@
+"""Transfers between pockets of this bank."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from billfold.flows.command import Command, Reference
+from billfold.flows.transfer_on_us import transfer_on_us
+
+
+class TransferOnUs(Command, frozen=True, kw_only=True):
+    """Move `amount` cents (None: everything, net of fees) between two pockets of the bank.
+
+    `customers` is (payer,) or (payer, payee). With `later` the transfer is only recorded,
+    and a second command with `accepted` carries it out. `addresses` are the two pockets' on the
+    network. One that was `approved` is recorded
+    whatever the state of its pocket: carrying it out tells what came of it.
+    """
+
+    rule = transfer_on_us
+    reference_kinds = (Reference.COUNTERPARTY,)
+    needs_names = False
+
+    transfer_id: UUID | None
+    type: str
+    from_pocket_id: UUID
+    to_pocket_id: UUID | None
+    amount: int | None
+    partner_id: UUID
+    in_kind: bool = False
+    description: str = ""
+    end_to_end_identification: str | None = None
+    source: str | None = None
+    target: str | None = None
+    counterparty_id: UUID | None = None
+    addresses: tuple[str | None, str | None] = (None, None)
+    request: str = "{}"
+    later: bool = False
+    approved: bool = False
+    accepted: bool = False
