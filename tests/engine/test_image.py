@@ -17,7 +17,7 @@ from billfold.kit.db import listed
 CALENDARS = Calendars()
 MARKET = Market.packaged(CALENDARS)
 FIELDS = "b76e"
-"""Of LAYOUT 1. When this fails, raise LAYOUT: heads in databases carry what was there before."""
+"""Of LAYOUT 2. When this fails, raise LAYOUT: heads in databases carry what was there before."""
 
 
 def test_the_layout_goes_up_when_a_field_changes() -> None:
