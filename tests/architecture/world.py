@@ -85,7 +85,7 @@ class World:
         for customer in customers:
             book = self.books.setdefault(customer, _empty_book(customer, ctx))
             catch_up(book, ctx)
-            book.mark()
+            book.savepoint()
         ctx.serve(command.command_id)
         return command.decide(self.books, ctx)
 
@@ -160,7 +160,7 @@ class World:
         for book in self.books.values():
             self._note_names(book)
             book.due_at = refresh_due(book, CALENDARS)
-            book.settle()
+            book.reset_draft()
 
     def moved(self, *customers):
         """Return what the books of these customers, or of all, have drafted."""
@@ -189,7 +189,7 @@ def _tables_of(book):
             tables.add(_TABLES[kind])
     if draft.rows_of(Posting):
         tables.add("account")
-    return tables | ({"pocket"} if book.touched_pockets else set())
+    return tables | ({"pocket"} if book.draft.touched_pockets else set())
 
 
 def _empty_book(customer, ctx):

@@ -218,7 +218,7 @@ class Books(RuleBasedStateMachine):
         own = {customer: self.bank.books[customer] for customer in command.customers}
         for book in own.values():
             catch_up(book, ctx)
-            book.mark()
+            book.savepoint()
         before = [picture(book) for book in own.values()]
         ctx.serve(command.command_id)
         try:

@@ -10,7 +10,7 @@ from billfold.flows.withdraw import Short, withdraw
 def taken(teller, pocket, cents, **fields):
     ctx = teller.bank._moment()
     book = teller.book
-    book.mark()
+    book.savepoint()
     start_moving(book, pocket, ctx)
     book.begin(
         "payment", command_id=ctx.command_id, now=ctx.now, business_date=ctx.business_date,

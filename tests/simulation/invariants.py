@@ -27,7 +27,7 @@ def check_book(book):
         if pocket.status == "CLOSED":
             assert not pocket.lots
             assert pocket.cash.balance == 0
-    assert not book._banks
+    assert not book.draft.banks
 
 
 def check_bank(bank):
@@ -79,7 +79,7 @@ def picture(book):
         {key: picture_of_account(account) for key, account in book.house.items()},
         dict(book.portals), dict(book.counterparties), dict(book.pending),
         {key: picture_of_pocket(pocket) for key, pocket in book.pockets.items()},
-        list(book._banks),
+        list(book.draft.banks),
     )  # fmt: skip
 
 

@@ -343,7 +343,7 @@ class Engine:
         for book in own.values():
             if book.due_at is not None and book.due_at <= ctx.now:
                 catch_up(book, ctx)
-            book.mark()
+            book.savepoint()
         ctx.serve(job.command_id)
         try:
             outcome, accepted = _decide(job.command, own, ctx)

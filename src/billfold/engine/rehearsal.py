@@ -40,6 +40,6 @@ async def rehearse(conn: Connection, bank: Bank, command: Command) -> Outcome:
     for book in books.values():
         if book.due_at is not None and book.due_at <= now:
             catch_up(book, ctx)
-        book.mark()
+        book.savepoint()
     ctx.serve(command.command_id)
     return command.decide(books, ctx)

@@ -155,14 +155,14 @@ def _bases(books: Sequence[Book]) -> list[tuple[Any, ...]]:
     """The bases of every lot that moved, as they are after the batch."""
     bases: list[tuple[Any, ...]] = []
     for book in books:
-        if book.touched_lots:
+        if book.draft.touched_lots:
             gone = {lot.account_no for lot in book.draft.rows_of(RetiredLot)}
             bases += [
                 (
                     book.customer_id, lot.no, lot.asset, lot.tax_basis, lot.earnings_basis,
                     lot.no not in gone,
                 )
-                for lot in book.touched_lots.values()
+                for lot in book.draft.touched_lots.values()
             ]  # fmt: skip
     return bases
 
@@ -175,7 +175,7 @@ def _pocket_rows(
     moved: list[tuple[Any, ...]] = []
     for book in books:
         for pocket in _touched(book):
-            if pocket.pocket_id in book.changed_pockets:
+            if pocket.pocket_id in book.draft.changed_pockets:
                 whole.append((book.customer_id, *_pocket_row(pocket)))
             else:
                 moved.append((book.customer_id, pocket.pocket_id, *_counters(pocket)))
@@ -183,7 +183,7 @@ def _pocket_rows(
 
 
 def _touched(book: Book) -> list[PocketBook]:
-    return [book.pockets[key] for key in book.touched_pockets if key in book.pockets]
+    return [book.pockets[key] for key in book.draft.touched_pockets if key in book.pockets]
 
 
 async def _update(
@@ -204,4 +204,4 @@ def settle_books(books: Iterable[Book]) -> None:
     """The commit succeeded: these books are now what the database holds."""
     for book in books:
         book.version += 1
-        book.settle()
+        book.reset_draft()

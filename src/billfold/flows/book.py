@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from bisect import insort
 from collections.abc import Callable
-from contextlib import suppress
 from datetime import date, datetime
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
@@ -18,7 +17,7 @@ from uuid import UUID
 from billfold.domain.agenda.types import Appointment
 from billfold.domain.directory.types import CustomerRow, DirectoryEntry
 from billfold.flows.draft import Draft
-from billfold.flows.holdings import Account, Lot, PocketBook, PocketColumns, selling_order
+from billfold.flows.holdings import Account, Lot, PocketBook, selling_order
 from billfold.flows.rows import (
     AccountEntry,
     EventEntry,
@@ -28,6 +27,7 @@ from billfold.flows.rows import (
     RetiredLot,
     Update,
 )
+from billfold.flows.savepoint import Savepoint
 from billfold.kit.errors import Broken
 
 if TYPE_CHECKING:
@@ -37,77 +37,26 @@ if TYPE_CHECKING:
 
 USD = "USD"
 
-# What `undo` must restore of a pocket; accounts are restored one by one.
-_RESTORED = (*PocketColumns.__struct_fields__, "owed")
-_restored: Callable[[PocketBook], tuple[Any, ...]] = attrgetter(*_RESTORED)
-_PASSING = frozenset({
-    "draft", "happened", "touched_pockets", "changed_pockets", "touched_lots", "_banks", "_saved",
-    "_saved_pockets", "_undo",
-})  # fmt: skip
-"""What a batch needs of a book; gone when it is written."""
-_SELDOM = frozenset({"portals", "counterparties", "pending", "referenced"})
-"""Loaded for the commands that look at it."""
+_NUMBERS = (
+    "journal_no",
+    "event_no",
+    "account_no",
+    "booked_at",
+    "business_date",
+    "account_status",
+)
+"""What `undo` must restore of a book itself."""
+_numbers: Callable[[Book], tuple[Any, ...]] = attrgetter(*_NUMBERS)
 
 
 class Book:
     """One customer: head, pockets, house accounts, and the draft of what changes.
 
-    Flows read the attributes and change them only through the verbs below. Money verbs:
-    `begin` a journal, `post` legs, `close` it (which asserts that every bank account it
-    touched is at zero).
+    Rules read the attributes and change them only through the verbs below. Money verbs:
+    `begin` a journal entry, `post` to it, `close` it (which asserts that every bank account it
+    touched is at zero). `portals`, `counterparties` and `pending` are loaded for the commands that
+    look at them; `referenced` is what the commands of this batch reference, by its id.
     """
-
-    # How often each kind of due thing was done since the last commit.
-    happened: dict[str, int]
-    portals: dict[UUID, Any]
-    counterparties: dict[UUID, Any]
-    pending: dict[UUID, Any]
-    # What the commands of this batch reference, by its id; forgotten when it is written.
-    referenced: dict[UUID, Any]
-    draft: Draft
-    touched_pockets: set[UUID]
-    changed_pockets: set[UUID]
-    touched_lots: dict[int, Lot]
-    _banks: list[Account]
-    _saved: dict[int, tuple[Any, ...]]
-    _saved_pockets: dict[UUID, tuple[Any, ...]]
-    _undo: list[tuple[dict[Any, Any], Any, Any]]
-
-    __slots__ = (
-        "_banks",
-        "_is_open",
-        "_leg_no",
-        "_mark",
-        "_saved",
-        "_saved_pockets",
-        "_undo",
-        "account_no",
-        "account_status",
-        "begun",
-        "booked_at",
-        "business_date",
-        "chain",
-        "changed_pockets",
-        "counterparties",
-        "customer_id",
-        "draft",
-        "due_at",
-        "event_no",
-        "happened",
-        "house",
-        "journal_no",
-        "name",
-        "names_loaded",
-        "partner_id",
-        "pending",
-        "pockets",
-        "portals",
-        "referenced",
-        "role",
-        "touched_lots",
-        "touched_pockets",
-        "version",
-    )  # fmt: skip
 
     def __init__(
         self,
@@ -120,10 +69,6 @@ class Book:
         booked_at: datetime,
         business_date: date,
         chain: bytes,
-        account_status: str = "OPEN",
-        name: str = "",
-        partner_id: UUID | None = None,
-        role: str = "customer",
     ) -> None:
         self.customer_id = customer_id
         self.version = version
@@ -133,129 +78,86 @@ class Book:
         self.booked_at = booked_at
         self.business_date = business_date
         self.chain = chain
-        self.account_status = account_status
-        self.name = name
-        self.partner_id = partner_id
-        self.role = role
+        self.account_status = "OPEN"
+        self.name = ""
+        self.partner_id: UUID | None = None
+        self.role = "customer"
         self.pockets: dict[UUID, PocketBook] = {}
         self.house: dict[tuple[str, str], Account] = {}
         self.due_at: datetime | None = None
         self.names_loaded = False
-        # Has anything been put into the draft, or may it have been?
-        self.begun = False
+        self.portals: dict[UUID, Any] = {}
+        self.counterparties: dict[UUID, Any] = {}
+        self.pending: dict[UUID, Any] = {}
+        self.referenced: dict[UUID, Any] = {}
+        self._draft: Draft | None = None
+        self._savepoint: Savepoint | None = None
         self._leg_no = 0
-        self._mark: tuple[Any, ...] | None = None
-        self._is_open = False
 
-    if not TYPE_CHECKING:  # what is declared above is all there is
+    @property
+    def draft(self) -> Draft:
+        """What this batch makes of the book.
 
-        def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - as declared
-            """Make what a batch or a few commands need when it is first asked for.
-
-            Most books rest most of the time. A dozen empty containers in each would cost the
-            collector more than all money does.
-            """
-            if name in _PASSING and not self._is_open:
-                self._open()
-            elif name in _SELDOM:
-                setattr(self, name, {})
-            else:
-                raise AttributeError(name)
-            return getattr(self, name)
-
-    def _open(self) -> None:
-        self.draft, self.happened = Draft(), {}
-        self.touched_pockets, self.changed_pockets, self.touched_lots = set(), set(), {}
-        self._banks, self._saved, self._saved_pockets, self._undo = [], {}, {}, []
-        self._is_open = True
+        Most books rest most of the time. A dozen empty containers in each would cost the
+        collector more than all money does: a draft is there from its first use on.
+        """
+        if self._draft is None:
+            self._draft = Draft()
+        return self._draft
 
     def is_changed(self) -> bool:
         """Is there anything to write?"""
-        return bool(self.touched_pockets or self.draft.lengths())
+        return self._draft is not None and self._draft.is_changed()
 
-    def settle(self) -> None:
+    def reset_draft(self) -> None:
         """The draft has been written: start the next one."""
-        if self._is_open:
-            del self.draft, self.happened
-            del self.touched_pockets, self.changed_pockets, self.touched_lots
-            del self._banks, self._saved, self._saved_pockets, self._undo
-            self._is_open = False
-        with suppress(AttributeError):
-            del self.referenced
-        self.begun = False
-        self._mark = None
+        self._draft = self._savepoint = None
+        self.referenced = {}
 
     # -- taking back ---------------------------------------------------------------
 
-    def mark(self) -> None:
+    def savepoint(self) -> None:
         """Remember this moment; `undo` comes back to it."""
-        self._saved.clear()
-        self._saved_pockets.clear()
-        self._undo.clear()
-        self._mark = (
-            self.draft.lengths() if self.begun else {},
-            self.journal_no, self.event_no, self.account_no,
-            self.booked_at, self.business_date, self.account_status,
-        )  # fmt: skip
-        self.begun = True
+        self._savepoint = Savepoint(self.draft.lengths(), _numbers(self))
 
     def undo(self) -> None:
-        """Take back everything since `mark`."""
-        assert self._mark is not None
-        lengths, journal, event, account, booked, day, status = self._mark
-        made = self.draft.rows_of(AccountEntry)[lengths.get(AccountEntry, 0) :]
-        self.draft.cut(lengths)
-        self.journal_no, self.event_no, self.account_no = journal, event, account
-        self.booked_at, self.business_date, self.account_status = booked, day, status
-        for acct, balance, reserved, tax, earnings in self._saved.values():
-            acct.balance, acct.reserved = balance, reserved
-            acct.tax_basis, acct.earnings_basis = tax, earnings
-        self._unmake(made)
-        for mapping, key, before in reversed(self._undo):
-            if before is None:
-                mapping.pop(key, None)
-            else:
-                mapping[key] = before
-        for pocket, lots, emptied, liens, plain in self._saved_pockets.values():
-            pocket.lots, pocket.emptied, pocket.liens = lots, emptied, liens
-            for name, value in zip(_RESTORED, plain, strict=True):
-                setattr(pocket, name, value)
-        self._banks.clear()
-        self._saved.clear()
-        self._saved_pockets.clear()
-        self._undo.clear()
-
-    def _unmake(self, made: Iterable[AccountEntry]) -> None:
-        """Forget accounts opened since the savepoint; lots go with what their pocket was."""
+        """Take back everything since `savepoint`."""
+        saved = self._savepoint
+        assert saved is not None
+        made = self.draft.rows_of(AccountEntry)[saved.lengths.get(AccountEntry, 0) :]
+        self.draft.cut(saved.lengths)
+        for name, value in zip(_NUMBERS, saved.numbers, strict=True):
+            setattr(self, name, value)
         for account in made:
             if account.pocket_id is None:
                 self.house.pop((account.kind, account.asset), None)
-            else:
-                self.touched_lots.pop(account.account_no, None)
+            else:  # lots go with what their pocket was
+                self.draft.touched_lots.pop(account.account_no, None)
+        saved.restore()
+        self.draft.banks.clear()
 
     def put(self, mapping: dict[Any, Any], key: Any, value: Any) -> None:  # noqa: ANN401 - any noun
         """Set `mapping[key]` so that `undo` can take it back."""
-        self._undo.append((mapping, key, mapping.get(key)))
+        if self._savepoint is not None:
+            self._savepoint.entries.append((mapping, key, mapping.get(key)))
         mapping[key] = value
 
     def drop(self, mapping: dict[Any, Any], key: Any) -> None:  # noqa: ANN401 - any noun
         """Remove `mapping[key]` so that `undo` can take it back."""
-        self._undo.append((mapping, key, mapping.get(key)))
+        if self._savepoint is not None:
+            self._savepoint.entries.append((mapping, key, mapping.get(key)))
         mapping.pop(key, None)
 
     def alter(self, pocket: PocketBook) -> None:
         """Announce that more than the counters of this pocket is about to change."""
         self.touch(pocket)
-        self.changed_pockets.add(pocket.pocket_id)
+        self.draft.changed_pockets.add(pocket.pocket_id)
 
     def touch(self, pocket: PocketBook) -> None:
         """Announce that money is about to move in this pocket."""
-        self.begun = True
-        key = pocket.pocket_id
-        if key not in self._saved_pockets:
-            held = (pocket.lots.copy(), pocket.emptied.copy(), pocket.liens.copy())
-            self._saved_pockets[key] = (pocket, *held, _restored(pocket))
-        self.touched_pockets.add(key)
+        if self._savepoint is not None:
+            self._savepoint.keep_pocket(pocket)
+        self.draft.touched_pockets.add(pocket.pocket_id)
 
     def set_account_status(self, status: str) -> None:
         """Change the customer's own status."""
@@ -352,18 +254,18 @@ class Book:
         if amount <= 0 or debit.asset != credit.asset:
             msg = f"leg of {amount} {debit.asset} to {credit.asset}"
             raise Broken(msg)
-        if debit.no not in self._saved:
-            self._save(debit)
-        if credit.no not in self._saved:
-            self._save(credit)
+        saved, draft = self._savepoint, self.draft
+        if saved is not None:
+            saved.keep_account(debit)
+            saved.keep_account(credit)
         debit.balance -= amount
         credit.balance += amount
         if debit.kind == "bank":
-            self._banks.append(debit)
+            draft.banks.append(debit)
         if credit.kind == "bank":
-            self._banks.append(credit)
+            draft.banks.append(credit)
         self._leg_no += 1
-        self.draft.add(
+        draft.add(
             Posting(
                 customer_id=self.customer_id,
                 journal_no=self.journal_no,
@@ -376,20 +278,15 @@ class Book:
         )
         return self._leg_no
 
-    def _save(self, account: Account) -> None:
-        self._saved[account.no] = (
-            account, account.balance, account.reserved, account.tax_basis, account.earnings_basis,
-        )  # fmt: skip
-
     def close(self) -> None:
         """End the journal: every bank account it touched is at zero again.
 
         A journal in which nothing was posted never was.
         """
-        for bank in self._banks:
+        for bank in self.draft.banks:
             if bank.balance:
                 raise Broken(f"bank account {bank.no} holds {bank.balance} cents")
-        self._banks.clear()
+        self.draft.banks.clear()
         if self._leg_no == 0:
             self.draft.drop_last(JournalEntry)
             self.journal_no -= 1
@@ -400,7 +297,7 @@ class Book:
         """Bills have been posted into `lot`: add their bases and keep the selling order."""
         lot.tax_basis += tax
         lot.earnings_basis += earnings
-        self.touched_lots[lot.no] = lot
+        self.draft.touched_lots[lot.no] = lot
         if lot not in pocket.lots:
             pocket.emptied.remove(lot)
             insort(pocket.lots, lot, key=selling_order)
@@ -409,7 +306,7 @@ class Book:
         """Bills have been posted out of `lot`: take their bases away."""
         lot.tax_basis -= tax
         lot.earnings_basis -= earnings
-        self.touched_lots[lot.no] = lot
+        self.draft.touched_lots[lot.no] = lot
         if lot.balance == 0:
             pocket.lots.remove(lot)
             pocket.emptied.append(lot)

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from bisect import insort
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from billfold.flows.holdings import Account, Lot
 
 Kind = TypeVar("Kind")
 
@@ -19,12 +25,32 @@ def as_json(value: object) -> str:
 
 
 class Draft:
-    """The rows one batch writes for one customer, by class, in the order they were made."""
+    """The rows one batch writes for one customer, by class, in the order they were made.
 
-    __slots__ = ("_rows",)
+    With it what else a batch needs of a book: what it has touched, the bank accounts of the open
+    journal entry, and how often each kind of due thing was done.
+    """
+
+    __slots__ = (
+        "_rows",
+        "banks",
+        "changed_pockets",
+        "happened",
+        "touched_lots",
+        "touched_pockets",
+    )
 
     def __init__(self) -> None:
         self._rows: dict[type[Any], list[Any]] = {}
+        self.banks: list[Account] = []
+        self.changed_pockets: set[UUID] = set()
+        self.happened: Counter[str] = Counter()
+        self.touched_lots: dict[int, Lot] = {}
+        self.touched_pockets: set[UUID] = set()
+
+    def is_changed(self) -> bool:
+        """Is there anything to write?"""
+        return bool(self.touched_pockets or any(self._rows.values()))
 
     def add(self, row: object) -> None:
         """Write down one more row."""

@@ -36,7 +36,7 @@ def nothing_more(books: Books, cmd: CatchUp, ctx: Context) -> Outcome:
     happened: Counter[str] = Counter()
     for customer_id in cmd.customers:
         if customer_id in books:
-            happened.update(books[customer_id].happened)
+            happened.update(books[customer_id].draft.happened)
     return {"happened": dict(happened)}
 
 
@@ -64,7 +64,7 @@ def refresh_due(book: Book, calendars: Calendars) -> datetime | None:
     """
     if book.role == HOUSE:
         return calendars.closes_at(book.business_date)
-    for pocket_id in book.touched_pockets:
+    for pocket_id in book.draft.touched_pockets:
         pocket = book.pockets.get(pocket_id)
         if pocket is not None:
             pocket.due_at = pocket_due(pocket, calendars)
@@ -87,7 +87,7 @@ def catch_up(book: Book, ctx: Context) -> int:
         if due is None or due > ctx.now:
             if not done and due != book.due_at:
                 # The calendar has changed since the head was written: it says when from now on.
-                book.touched_pockets.update(book.pockets)
+                book.draft.touched_pockets.update(book.pockets)
             return done
         then = ctx.at(max(due, book.booked_at))
         for pocket in sorted(book.pockets.values(), key=lambda p: p.pocket_id.bytes):
@@ -102,7 +102,7 @@ def _run(book: Book, pocket: PocketBook, ctx: Context, due: datetime) -> None:
             ctx.serve(command_id(f"due:{name}:{due.isoformat()}", pocket.pocket_id))
             book.touch(pocket)
             step(book, pocket, ctx)
-            book.happened[name] = book.happened.get(name, 0) + 1
+            book.draft.happened[name] += 1
     book.touch(pocket)
 
 

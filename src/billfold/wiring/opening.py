@@ -34,6 +34,7 @@ from billfold.wiring.exchanging import files_of, linking_of, rails_of
 from billfold.wiring.references import reference_readers
 
 if TYPE_CHECKING:
+    from billfold.domain.tbills import Market
     from billfold.kit.db import Connection, Pool
 
 POOL_MAX = 12
@@ -57,26 +58,14 @@ async def open_bank(
             seed = await _foundation(conn)
             async with conn.transaction(isolation="repeatable_read", readonly=True):
                 market = await load_market(conn, await load_calendars(conn))
-        terms, vault = terms_of(settings), vault_of(settings)
-        engine = Engine(
-            pool,
-            market=market,
-            calendars=market.calendars,
-            terms=terms,
-            seed=seed,
-            references=reference_readers(),
-            vault=vault,
-            test_clock=not settings.is_production,
-            lanes=settings.lanes,
-            crowd=crowd_of(settings),
-            batch_limit=settings.batch_limit,
-        )
+        vault = vault_of(settings)
+        engine = engine_of(pool, market, seed, settings=settings, vault=vault)
         bank = Bank(
             pool=pool,
             engine=engine,
             market=market,
             calendars=market.calendars,
-            terms=terms,
+            terms=engine.terms,
             seed=seed,
             settings=settings,
             pager=Pager(hashlib.blake2b(seed, person=b"billfold.pager").digest()),
@@ -93,6 +82,25 @@ async def open_bank(
                 yield bank
         finally:
             await engine.stop()
+
+
+def engine_of(
+    pool: Pool, market: Market, seed: bytes, *, settings: Settings, vault: Vault
+) -> Engine:
+    """Return the bank's one writer, as the settings want it."""
+    return Engine(
+        pool,
+        market=market,
+        calendars=market.calendars,
+        terms=terms_of(settings),
+        seed=seed,
+        references=reference_readers(),
+        vault=vault,
+        test_clock=not settings.is_production,
+        lanes=settings.lanes,
+        crowd=crowd_of(settings),
+        batch_limit=settings.batch_limit,
+    )
 
 
 async def found(settings: Settings, dsn: str) -> None:
