@@ -7,7 +7,7 @@ import msgspec
 from tests.architecture.world import SEED, World
 
 from billfold.domain.ach import AchEntry, Incoming
-from billfold.domain.counterparties import Payee
+from billfold.domain.counterparties import CounterpartyStatus, Payee
 from billfold.flows.account_commands import EnrolCustomer, UpdatePortal
 from billfold.flows.ach_commands import (
     CollectAch,
@@ -31,7 +31,7 @@ FILE_ID = UUID("ac000000-0000-4000-8000-00000000f11e")
 PAYEE = Payee(
     counterparty_id=UUID("ac000000-0000-4000-8000-0000000000cc"),
     type="ach",
-    status="VERIFIED",
+    status=CounterpartyStatus.VERIFIED,
     counterparty_name={"type": "business", "business_name": "Beta LLC"},
     verification={"type": "supporting_documents"},
     details={

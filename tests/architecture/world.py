@@ -12,7 +12,7 @@ from tests.adapters.fedwire_messages.wires import a_credit_transfer
 
 from billfold.domain import wires
 from billfold.domain.agenda import Appointment
-from billfold.domain.counterparties import Payee
+from billfold.domain.counterparties import CounterpartyStatus, Payee
 from billfold.domain.tbills import Market
 from billfold.domain.wires.types import WireRow
 from billfold.flows.account_commands import EnrolCustomer, OpenPocket
@@ -36,7 +36,7 @@ PARTNER = UUID("8f3b6f60-0000-4000-8000-00000000aaaa")
 PAYEE = Payee(
     counterparty_id=UUID("5c2a0f6e-8a55-4a0a-9d0e-2f8f0f3f7b11"),
     type="wire",
-    status="VERIFIED",
+    status=CounterpartyStatus.VERIFIED,
     counterparty_name={"type": "business", "business_name": "Beta LLC"},
     verification={"type": "supporting_documents"},
     details={"routing_number": "121182904", "identifier": "5647772655"},

@@ -8,6 +8,8 @@ import msgspec
 import pytest
 from tests.whole_bank import PARTNER, Holder
 
+from billfold.domain.ledger import AccountKind, JournalKind, Rail
+from billfold.domain.pockets import PocketStatus
 from billfold.engine.batch import Engine
 from billfold.engine.job import Answer
 from billfold.engine.verify import verify_bank
@@ -113,7 +115,7 @@ async def test_a_refusal_leaves_its_command_and_nothing_else(bank, two):
     await bank.engine.submit(
         SetPocketState(
             caller="test", key=ids.new(), customers=(payer.customer_id,),
-            pocket_id=payer.pocket_id, status="FROZEN",
+            pocket_id=payer.pocket_id, status=PocketStatus.FROZEN,
         )
     )  # fmt: skip
     before = await counts(bank)
@@ -173,12 +175,9 @@ def explode(books, cmd, ctx):
         raise ZeroDivisionError("a bug")
     pocket = book.pockets[cmd.pocket_id]
     book.touch(pocket)
-    book.begin(
-        "bug", command_id=ctx.command_id, now=ctx.now, business_date=ctx.business_date,
-        settles_on=ctx.business_date,
-    )  # fmt: skip
+    book.begin(JournalKind.ADJUSTMENT, ctx, settles_on=ctx.business_date)
     amount = 10**12
-    book.post(pocket.cash, book.house_account("on_us"), amount)
+    book.post(pocket.cash, book.house_account(AccountKind.ON_US), amount)
     book.close()
     return {}
 
@@ -269,7 +268,7 @@ async def test_everybody_is_answered_when_the_engine_stops_under_load(bank, two)
     payer, _ = two
     command = [
         ReceiveMoney(
-            caller="test", key=ids.new(), customers=(payer.customer_id,), rail="WIRE",
+            caller="test", key=ids.new(), customers=(payer.customer_id,), rail=Rail.WIRE,
             portal_id=payer.portal_id, pocket_id=payer.pocket_id, amount=100, description="x",
             details={},
         )

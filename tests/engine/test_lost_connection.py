@@ -8,6 +8,7 @@ import asyncpg
 import pytest
 from tests.whole_bank import close_bank, open_bank
 
+from billfold.domain.ledger import Rail
 from billfold.engine.verify import verify_bank
 from billfold.flows.deposit_commands import ReceiveMoney
 from billfold.kit import ids
@@ -95,7 +96,7 @@ async def far_bank(line):
 
 def deposit(holder, cents):
     return ReceiveMoney(
-        caller="test", key=ids.new(), customers=(holder.customer_id,), rail="WIRE",
+        caller="test", key=ids.new(), customers=(holder.customer_id,), rail=Rail.WIRE,
         portal_id=holder.portal_id, pocket_id=holder.pocket_id, amount=cents,
         description="a deposit", details={},
     )  # fmt: skip

@@ -14,6 +14,7 @@ from tests.flows.test_send_wire import payee, send
 from tests.flows.test_wire_moves import IMAD, seen
 
 from billfold.domain.events import KINDS
+from billfold.domain.ledger import Rail
 from billfold.flows.account_commands import EnrolCustomer, OpenPocket, SetPocketState, UpdatePortal
 from billfold.flows.ach_commands import CountAchSettled, OriginateAch, ReturnAch, SendAch
 from billfold.flows.counterparty_commands import AddCounterparty
@@ -219,7 +220,7 @@ def test_every_kind_that_is_not_listed_as_unraised_was_raised_in_one_life(teller
 def test_a_payment_that_is_delivered_twice_is_told_once(teller):
     pocket = teller.pocket()
     command = ReceiveMoney(
-        caller="rail", key=LATER, customers=(teller.customer,), rail="WIRE",
+        caller="rail", key=LATER, customers=(teller.customer,), rail=Rail.WIRE,
         portal_id=teller.portals[pocket.pocket_id], pocket_id=pocket.pocket_id, amount=1_00,
         description="a wire", details={},
     )  # fmt: skip

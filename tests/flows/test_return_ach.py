@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from tests.architecture.movements_of_ach import ACH_ID, collected, come_back, sent
 
-from billfold.domain.ach import ORIGINATION
+from billfold.domain.ach import AchWay
 from billfold.domain.pockets.types import Hold
 from billfold.flows.ach_commands import NoteAchChange, SendAch
 from billfold.flows.rows import EventEntry, JournalEntry, Posting, Update
@@ -97,7 +97,7 @@ def test_a_collection_that_was_spent_is_owed_when_it_comes_back():
     owed = book.pockets[pocket[0]].owed
     assert owed is not None
     assert owed.balance < 0
-    assert entry.way == ORIGINATION
+    assert entry.way == AchWay.ORIGINATION
 
 
 def test_a_change_is_kept_with_its_entry():

@@ -3,6 +3,7 @@
 import pytest
 from tests.flows.conftest import Teller
 
+from billfold.domain.ledger import JournalKind
 from billfold.flows.day_end import start_moving
 from billfold.flows.withdraw import Short, withdraw
 
@@ -12,10 +13,7 @@ def taken(teller, pocket, cents, **fields):
     book = teller.book
     book.savepoint()
     start_moving(book, pocket, ctx)
-    book.begin(
-        "payment", command_id=ctx.command_id, now=ctx.now, business_date=ctx.business_date,
-        settles_on=ctx.business_date,
-    )  # fmt: skip
+    book.begin(JournalKind.PAYMENT, ctx, settles_on=ctx.business_date)
     return withdraw(
         book, pocket, ctx, cents, price_of=ctx.t0_bid, settles_on=ctx.business_date,
         to=book.house_account("rail:wire"), **fields,

@@ -28,6 +28,7 @@ from tests.interfaces.partner_client import new_partner
 
 from billfold import wiring
 from billfold.adapters import embedded_postgres
+from billfold.domain.ledger import Rail
 from billfold.engine.verify import verify_bank
 from billfold.flows.account_commands import EnrolCustomer, OpenPocket
 from billfold.flows.deposit_commands import ReceiveMoney
@@ -237,7 +238,7 @@ async def new_customer(bank, partner):
         pocket, portal = opened.outcome["pocket_id"], opened.outcome["portal_id"]
         await bank.engine.submit(
             ReceiveMoney(
-                key=ids.new(), rail="WIRE", portal_id=UUID(portal),
+                key=ids.new(), rail=Rail.WIRE, portal_id=UUID(portal),
                 pocket_id=UUID(pocket), amount=500_000_00,
                 description="a wire", details={}, **common,
             )

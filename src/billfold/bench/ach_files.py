@@ -25,7 +25,8 @@ from billfold.bench.town import (
     submit_everything,
 )
 from billfold.domain import rails
-from billfold.domain.ach import DEBIT, files
+from billfold.domain.ach import files
+from billfold.domain.ledger import Direction
 from billfold.engine.bank import Bank
 from billfold.flows.ach_commands import OriginateAch
 from billfold.flows.counterparty_commands import AddCounterparty
@@ -189,7 +190,7 @@ def _debit(nth: int, customer: int, payees: list[UUID]) -> OriginateAch:
         ach_id=command_id("ach-entry", str(nth)),
         pocket_id=pocket_of(customer),
         counterparty_id=payees[customer],
-        direction=DEBIT,
+        direction=Direction.DEBIT,
         sec_code="PPD",
         description="DUES",
         amount=10_00 + nth % 977,

@@ -13,6 +13,7 @@ from uuid import UUID
 import msgspec
 
 from billfold import wiring
+from billfold.domain.ledger import Rail
 from billfold.engine.bank import Bank
 from billfold.engine.stepping import Stepping
 from billfold.flows.account_commands import EnrolCustomer, OpenPocket
@@ -143,7 +144,7 @@ def deposit(nth: int, portal: UUID, cents: int, occasion: str) -> ReceiveMoney:
         caller=_CALLER,
         key=command_id(f"deposit:{occasion}", str(nth)),
         customers=(customer_of(nth),),
-        rail="WIRE",
+        rail=Rail.WIRE,
         portal_id=portal,
         pocket_id=pocket_of(nth),
         amount=cents,

@@ -13,6 +13,7 @@ from zlib import crc32
 import msgspec
 from asyncpg.pgproto import pgproto
 
+from billfold.domain.directory.types import CustomerStatus
 from billfold.flows.book import Book
 from billfold.flows.holdings import Account, PocketBook
 
@@ -27,7 +28,7 @@ class BookImage(msgspec.Struct, array_like=True, eq=False):
     layout: int
     partner_id: UUID | None
     name: str
-    account_status: str
+    account_status: CustomerStatus
     role: str
     pockets: list[PocketBook]
     house: list[Account]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from uuid import UUID
 
 from billfold.domain import ach, audit, counterparties, documents
+from billfold.domain.ach import AchStatus
 from billfold.domain.audit import Origin
 from billfold.flows.ach_commands import ReviewAch
 from billfold.flows.counterparty_commands import DecideVerification
@@ -146,7 +147,7 @@ async def _decide_entry(bank: Bank, object_id: UUID, verdict: Verdict) -> str:
             origin=Origin.operator(),
             references=(object_id,),
             ach_id=object_id,
-            decision="APPROVED" if verdict.approved else "REJECTED",
+            decision=AchStatus.APPROVED if verdict.approved else AchStatus.REJECTED,
             reason=verdict.reason,
         )
     )

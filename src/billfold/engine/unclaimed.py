@@ -11,6 +11,7 @@ from uuid import UUID
 
 from billfold.domain import agenda
 from billfold.domain.agenda import Appointment
+from billfold.domain.ledger import Direction, Rail
 from billfold.engine.due_work import house_id
 from billfold.engine.many import submit_many
 from billfold.flows.suspense_commands import HoldInSuspense, ReturnFromSuspense
@@ -45,7 +46,7 @@ class Unclaimed(NamedTuple):
     """
 
     item_id: UUID
-    direction: str
+    direction: Direction
     amount: int
     reason: str
     details: dict[str, Any]
@@ -59,7 +60,7 @@ async def hold_unclaimed(bank: Bank, payments: Sequence[Unclaimed]) -> None:
     commands = [
         HoldInSuspense(
             caller="ach-file", key=each.item_id, customers=(house,), item_id=each.item_id,
-            rail="ACH", direction=each.direction, amount=each.amount, reason=each.reason,
+            rail=Rail.ACH, direction=each.direction, amount=each.amount, reason=each.reason,
             details=each.details,
         )
         for each in payments

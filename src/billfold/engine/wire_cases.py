@@ -10,7 +10,7 @@ import msgspec
 
 from billfold.domain import audit, wires
 from billfold.domain.audit import Origin
-from billfold.domain.wires import cases, queue
+from billfold.domain.wires import WireDirection, cases, queue
 from billfold.domain.wires.reads import count_rejected_returns, find_wire, is_returned
 from billfold.engine.wire_messages import message_sent, queue_about
 from billfold.flows.wire_commands import PayBackWire
@@ -37,11 +37,11 @@ async def recall(bank: Bank, wire_id: UUID, code: str) -> str:
     wire-not-completed, wire-already-returned, wire-already-recalled.
     """
     wire = await _wire(bank, wire_id)
-    if wire.direction != wires.OUTGOING or wire.status != "COMPLETED":
+    if wire.direction != WireDirection.OUTGOING or wire.status != "COMPLETED":
         raise Refused("wire-not-completed", f"The wire is {wire.direction} and {wire.status}.")
     if await is_returned(bank.pool, wire):
         raise Refused("wire-already-returned", "The wire has come back already.")
-    asked = await cases.list_about(bank.pool, wire_id, wires.OUTGOING)
+    asked = await cases.list_about(bank.pool, wire_id, WireDirection.OUTGOING)
     _expect_refused(asked)
     sent = await queue.find_last_sent(bank.pool, wire_id, ["pacs.008"])
     message = None if sent is None else message_sent(bank, sent)
@@ -54,8 +54,8 @@ async def recall(bank: Bank, wire_id: UUID, code: str) -> str:
     async with _deed(bank, wire, "wire.recalled", code) as deed:
         await queue_about(bank, deed.conn, wire_id, wire.customer_id, "camt.056", terms)
         opened = await cases.open_case(
-            deed.conn, case_id=case_id, direction=wires.OUTGOING, customer_id=wire.customer_id,
-            wire_id=wire_id, reason=code, information=None,
+            deed.conn, case_id=case_id, direction=WireDirection.OUTGOING,
+            customer_id=wire.customer_id, wire_id=wire_id, reason=code, information=None,
             message=msgspec.json.encode(terms).decode(), now=await bank.now(deed.conn),
         )  # fmt: skip
         if not opened:
@@ -100,7 +100,7 @@ async def refuse(bank: Bank, wire_id: UUID, code: str) -> None:
     """Keep a wire that its sender asks for (camt.029). NotFound when nobody asks for it."""
     wire = await _wire(bank, wire_id)
     async with _deed(bank, wire, "wire.kept", code) as deed:
-        case = await cases.get_open_case(deed.conn, wire_id, wires.INCOMING)
+        case = await cases.get_open_case(deed.conn, wire_id, WireDirection.INCOMING)
         await _answer(bank, deed.conn, wire, case, reason=code)
 
 
@@ -108,7 +108,7 @@ async def _consent(bank: Bank, wire: WireRow) -> None:
     """Tell whoever asks for a wire that it comes back, if anybody does."""
     async with bank.pool.acquire() as conn, conn.transaction():
         try:
-            case = await cases.get_open_case(conn, wire.wire_id, wires.INCOMING)
+            case = await cases.get_open_case(conn, wire.wire_id, WireDirection.INCOMING)
         except NotFound:
             return
         await _answer(bank, conn, wire, case, reason=None)
@@ -128,7 +128,7 @@ async def _answer(
     await queue_about(bank, conn, wire.wire_id, wire.customer_id, "camt.029", terms)
     status = "ACCEPTED" if reason is None else "REFUSED"
     now = await bank.now(conn)
-    await cases.close_case(conn, wires.INCOMING, case.case_id, status, now=now)
+    await cases.close_case(conn, WireDirection.INCOMING, case.case_id, status, now=now)
 
 
 def _deed(

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from typing_extensions import override
 
+from billfold.domain.pockets.types import PocketStatus
 from billfold.flows.command import AuditedAction, Command, Reference
 from billfold.flows.customers import close_customer, update_customer
 from billfold.flows.enrol import enrol_customer
@@ -101,7 +102,7 @@ class SetPocketState(Command, frozen=True, kw_only=True):
     audit = AuditedAction("pocket", "updated", fields=("status", "real_time_yield"))
 
     pocket_id: UUID
-    status: str | None = None
+    status: PocketStatus | None = None
     real_time_yield: bool | None = None
 
 

@@ -6,7 +6,8 @@ from datetime import datetime
 from uuid import UUID
 
 from billfold.domain.ach.rules import History
-from billfold.domain.ach.types import AchAnswer, AchEntry, Incoming
+from billfold.domain.ach.types import AchAnswer, AchEntry, AchStatus, Incoming
+from billfold.domain.ledger.types import Direction
 from billfold.flows.collect_ach import collect_ach
 from billfold.flows.command import AuditedAction, Command, Reference
 from billfold.flows.micro_deposits import send_micro_deposits
@@ -33,7 +34,7 @@ class OriginateAch(Command, frozen=True, kw_only=True):
     ach_id: UUID
     pocket_id: UUID
     counterparty_id: UUID
-    direction: str
+    direction: Direction
     sec_code: str
     description: str
     lines: tuple[str, ...] = ()
@@ -52,7 +53,7 @@ class ReviewAch(Command, frozen=True, kw_only=True):
     needs_names = False
 
     ach_id: UUID
-    decision: str
+    decision: AchStatus
     reason: str | None = None
 
 
@@ -112,7 +113,7 @@ class ReturnAch(Command, frozen=True, kw_only=True):
 
     ach_id: UUID
     code: str
-    direction: str
+    direction: Direction
     amount: int
     trace: str
     arrived_at: datetime

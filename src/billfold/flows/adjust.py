@@ -12,6 +12,8 @@ import msgspec
 
 from billfold.domain import tbills
 from billfold.domain.activity.types import HouseBooking
+from billfold.domain.ledger.types import AccountKind, Direction, JournalKind, TransactionType
+from billfold.domain.pockets.types import NOT_CLOSED
 from billfold.flows import record
 from billfold.flows.command import Books, Context, Outcome, book_of
 from billfold.flows.day_end import start_moving
@@ -29,8 +31,8 @@ if TYPE_CHECKING:
 
 
 ADJUSTMENT, CORRECTION = "ADJUSTMENT", "CORRECTION"
-_JOURNAL = "adjustment"
-_OWN_JOURNALS = frozenset({"fee", _JOURNAL})
+_JOURNAL = JournalKind.ADJUSTMENT
+_OWN_JOURNALS = frozenset({JournalKind.FEE, _JOURNAL})
 """Journals in which nothing else is that somebody may want to take back."""
 
 
@@ -40,19 +42,27 @@ def give_credit(books: Books, cmd: GiveCredit, ctx: Context) -> Outcome:
     pocket = _that_takes(pocket_of(book, cmd.pocket_id), cmd.amount)
     details = {"credit_type": cmd.credit_type, "period": None, "card_id": None}
     _begin(book, pocket, ctx)
-    leg_no = _credit(book, pocket, ctx, book.house_account("promotions"), cmd.amount)
+    leg_no = _credit(book, pocket, ctx, book.house_account(AccountKind.PROMOTIONS), cmd.amount)
     return _tell(
-        book, pocket, ctx, leg_no, type="CREDIT", direction="CREDIT", amount=cmd.amount,
-        title=_CREDIT[cmd.credit_type], description=cmd.description, details=details,
-    )  # fmt: skip
+        book,
+        pocket,
+        ctx,
+        leg_no,
+        type=TransactionType.CREDIT,
+        direction=Direction.CREDIT,
+        amount=cmd.amount,
+        title=_CREDIT[cmd.credit_type],
+        description=cmd.description,
+        details=details,
+    )
 
 
 def adjust_pocket(books: Books, cmd: AdjustPocket, ctx: Context) -> Outcome:
     """Book it against `promotions`. Refuses: pocket-not-open, insufficient-funds."""
     book = book_of(books, cmd.customers[0])
     pocket = pocket_of(book, cmd.pocket_id)
-    there = book.house_account("promotions")
-    if cmd.direction == "CREDIT":
+    there = book.house_account(AccountKind.PROMOTIONS)
+    if cmd.direction == Direction.CREDIT:
         _that_takes(pocket, cmd.amount)
         _begin(book, pocket, ctx)
         leg_no = _credit(book, pocket, ctx, there, cmd.amount)
@@ -61,9 +71,17 @@ def adjust_pocket(books: Books, cmd: AdjustPocket, ctx: Context) -> Outcome:
         _begin(book, pocket, ctx)
         leg_no = _debit(book, pocket, ctx, there, cmd.amount)
     return _tell(
-        book, pocket, ctx, leg_no, type="GENERIC", direction=cmd.direction, amount=cmd.amount,
-        title="Adjustment", description=cmd.description, details={"cause": ADJUSTMENT},
-    )  # fmt: skip
+        book,
+        pocket,
+        ctx,
+        leg_no,
+        type=TransactionType.GENERIC,
+        direction=cmd.direction,
+        amount=cmd.amount,
+        title="Adjustment",
+        description=cmd.description,
+        details={"cause": ADJUSTMENT},
+    )
 
 
 def correct_booking(books: Books, cmd: CorrectBooking, ctx: Context) -> Outcome:
@@ -75,20 +93,29 @@ def correct_booking(books: Books, cmd: CorrectBooking, ctx: Context) -> Outcome:
     if wrong.is_corrected:
         raise Refused("already-corrected", "It has been taken back already.")
     pocket = pocket_of(book, wrong.pocket_id)
-    there = book.house_account("fees" if wrong.type == "FEE" else "promotions")
+    there = book.house_account(
+        AccountKind.FEES if wrong.type == TransactionType.FEE else AccountKind.PROMOTIONS
+    )
     reverses = wrong.journal_no if wrong.journal_kind in _OWN_JOURNALS else None
     _begin(book, pocket, ctx, reverses=reverses)
-    if wrong.direction == "DEBIT":
+    if wrong.direction == Direction.DEBIT:
         _that_takes(pocket, wrong.amount)
-        direction, leg_no = "CREDIT", _credit(book, pocket, ctx, there, wrong.amount)
+        direction, leg_no = Direction.CREDIT, _credit(book, pocket, ctx, there, wrong.amount)
     else:
-        direction, leg_no = "DEBIT", _debit(book, pocket, ctx, there, wrong.amount)
+        direction, leg_no = Direction.DEBIT, _debit(book, pocket, ctx, there, wrong.amount)
     book.put(book.referenced, cmd.activity_id, msgspec.structs.replace(wrong, is_corrected=True))
     return _tell(
-        book, pocket, ctx, leg_no, type="GENERIC", direction=direction, amount=wrong.amount,
-        title="Correction", description=cmd.description,
+        book,
+        pocket,
+        ctx,
+        leg_no,
+        type=TransactionType.GENERIC,
+        direction=direction,
+        amount=wrong.amount,
+        title="Correction",
+        description=cmd.description,
         details={"cause": CORRECTION, "corrects": str(wrong.activity_id)},
-    )  # fmt: skip
+    )
 
 
 _CREDIT = {"CASH_BACK": "Cash back", "PROMOTION": "Promotion", "ADJUSTMENT": "Adjustment"}
@@ -96,13 +123,13 @@ _CREDIT = {"CASH_BACK": "Cash back", "PROMOTION": "Promotion", "ADJUSTMENT": "Ad
 
 def _that_takes(pocket: PocketBook, amount: int) -> PocketBook:
     """The pocket, when money may come in; into a closed one only what it owes."""
-    if pocket.status in {"OPEN", "FROZEN"} or (0 < amount <= owes(pocket)):
+    if pocket.status in NOT_CLOSED or (0 < amount <= owes(pocket)):
         return pocket
     raise Refused("pocket-not-open", f"The pocket is {pocket.status}.")
 
 
 def _must_cover(pocket: PocketBook, ctx: Context, amount: int) -> None:
-    if pocket.status not in {"OPEN", "FROZEN"}:
+    if pocket.status not in NOT_CLOSED:
         raise Refused("pocket-not-open", f"The pocket is {pocket.status}.")
     kept = tbills.charge(pocket.fee_accrued)[0] + pocket.liened(ctx.now)
     if liquidation_value(pocket, ctx.t0_bid) - kept < amount:
@@ -111,10 +138,7 @@ def _must_cover(pocket: PocketBook, ctx: Context, amount: int) -> None:
 
 def _begin(book: Book, pocket: PocketBook, ctx: Context, reverses: int | None = None) -> None:
     start_moving(book, pocket, ctx)
-    book.begin(
-        _JOURNAL, command_id=ctx.command_id, now=ctx.now, business_date=ctx.business_date,
-        settles_on=ctx.business_date, reverses=reverses,
-    )  # fmt: skip
+    book.begin(_JOURNAL, ctx, settles_on=ctx.business_date, reverses=reverses)
 
 
 def _credit(book: Book, pocket: PocketBook, ctx: Context, there: Account, amount: int) -> int:
@@ -138,7 +162,7 @@ def _tell(
 ) -> Outcome:
     group = ctx.ids.next_group()
     record.activity(
-        book, pocket, leg_no=leg_no, activity_id=member_of(group, 1), transaction_id=group,
+        book, pocket, leg_no=leg_no, group=group,
         settles_at=book.booked_at, **told,
     )  # fmt: skip
     book.close()

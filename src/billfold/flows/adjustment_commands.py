@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
+from billfold.domain.ledger.types import Direction
 from billfold.flows.adjust import adjust_pocket, correct_booking, give_credit
 from billfold.flows.command import AuditedAction, Command, Reference
 
@@ -29,7 +30,7 @@ class AdjustPocket(Command, frozen=True, kw_only=True):
     needs_names = False
 
     pocket_id: UUID
-    direction: str
+    direction: Direction
     amount: int
     description: str
 

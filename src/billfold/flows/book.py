@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from billfold.domain.agenda.types import Appointment
-from billfold.domain.directory.types import CustomerRow, DirectoryEntry
+from billfold.domain.directory.types import CustomerRow, CustomerStatus, DirectoryEntry
+from billfold.domain.ledger.types import AccountKind, JournalKind
 from billfold.flows.draft import Draft
 from billfold.flows.holdings import Account, Lot, PocketBook, selling_order
 from billfold.flows.rows import (
@@ -33,6 +34,7 @@ from billfold.kit.errors import Broken
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from billfold.flows.command import Context
     from billfold.kit.rows import Row
 
 USD = "USD"
@@ -78,7 +80,7 @@ class Book:
         self.booked_at = booked_at
         self.business_date = business_date
         self.chain = chain
-        self.account_status = "OPEN"
+        self.account_status: CustomerStatus = CustomerStatus.OPEN
         self.name = ""
         self.partner_id: UUID | None = None
         self.role = "customer"
@@ -159,14 +161,14 @@ class Book:
             self._savepoint.keep_pocket(pocket)
         self.draft.touched_pockets.add(pocket.pocket_id)
 
-    def set_account_status(self, status: str) -> None:
+    def set_account_status(self, status: CustomerStatus) -> None:
         """Change the customer's own status."""
         self.account_status = status
         self.change(CustomerRow, self.customer_id, account_status=status)
 
     # -- accounts --------------------------------------------------------------------
 
-    def house_account(self, kind: str, asset: str = USD) -> Account:
+    def house_account(self, kind: AccountKind, asset: str = USD) -> Account:
         """The customer's account on the house's side, made when first needed."""
         account = self.house.get((kind, asset))
         if account is None:
@@ -176,15 +178,15 @@ class Book:
 
     def open_accounts(self, pocket: PocketBook) -> None:
         """Give a new pocket its bank and its cash account."""
-        pocket.bank = self._make("bank", pocket.pocket_id, USD)
-        pocket.cash = self._make("cash", pocket.pocket_id, USD)
+        pocket.bank = self._make(AccountKind.BANK, pocket.pocket_id, USD)
+        pocket.cash = self._make(AccountKind.CASH, pocket.pocket_id, USD)
         self.put(self.pockets, pocket.pocket_id, pocket)
 
     def owed_account(self, pocket: PocketBook) -> Account:
         """What the pocket owes, made when it first owes something."""
         if pocket.owed is None:
             self.touch(pocket)
-            pocket.owed = self._make("owed", pocket.pocket_id, USD)
+            pocket.owed = self._make(AccountKind.OWED, pocket.pocket_id, USD)
         return pocket.owed
 
     def lot(self, pocket: PocketBook, cusip: str, acquired_on: date, maturity: date) -> Lot:
@@ -192,16 +194,16 @@ class Book:
         lot = pocket.find_lot(cusip, acquired_on)
         if lot is None:
             self.touch(pocket)
-            number = self._open_account("lot", pocket.pocket_id, cusip, acquired_on)
-            lot = Lot(number, "lot", cusip, acquired_on=acquired_on, maturity=maturity)
+            number = self._open_account(AccountKind.LOT, pocket.pocket_id, cusip, acquired_on)
+            lot = Lot(number, AccountKind.LOT, cusip, acquired_on=acquired_on, maturity=maturity)
             pocket.emptied.append(lot)
         return lot
 
-    def _make(self, kind: str, pocket_id: UUID | None, asset: str) -> Account:
+    def _make(self, kind: AccountKind, pocket_id: UUID | None, asset: str) -> Account:
         return Account(self._open_account(kind, pocket_id, asset), kind, asset)
 
     def _open_account(
-        self, kind: str, pocket_id: UUID | None, asset: str, acquired_on: date | None = None
+        self, kind: AccountKind, pocket_id: UUID | None, asset: str, acquired_on: date | None = None
     ) -> int:
         self.account_no += 1
         self.draft.add(
@@ -220,17 +222,16 @@ class Book:
 
     def begin(
         self,
-        kind: str,
+        kind: JournalKind,
+        ctx: Context,
         *,
-        command_id: UUID,
-        now: datetime,
-        business_date: date,
         settles_on: date,
+        business_date: date | None = None,
         reverses: int | None = None,
     ) -> int:
-        """Open the next journal and return its number. Dates of a book never go back."""
-        now = max(now, self.booked_at)
-        business_date = max(business_date, self.business_date)
+        """Open the next journal entry and return its number. Dates of a book never go back."""
+        now = max(ctx.now, self.booked_at)
+        business_date = max(business_date or ctx.business_date, self.business_date)
         self.booked_at, self.business_date = now, business_date
         self.journal_no += 1
         self._leg_no = 0
@@ -239,7 +240,7 @@ class Book:
                 customer_id=self.customer_id,
                 journal_no=self.journal_no,
                 kind=kind,
-                command_id=command_id,
+                command_id=ctx.command_id,
                 booked_at=now,
                 business_date=business_date,
                 effective_date=business_date,
@@ -260,9 +261,9 @@ class Book:
             saved.keep_account(credit)
         debit.balance -= amount
         credit.balance += amount
-        if debit.kind == "bank":
+        if debit.kind == AccountKind.BANK:
             draft.banks.append(debit)
-        if credit.kind == "bank":
+        if credit.kind == AccountKind.BANK:
             draft.banks.append(credit)
         self._leg_no += 1
         draft.add(

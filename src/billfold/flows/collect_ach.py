@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from billfold.domain.ach.rules import AchEntry
-from billfold.domain.pockets.types import Hold
+from billfold.domain.ach.types import AchStatus
+from billfold.domain.ledger.types import AccountKind, Direction, JournalKind
+from billfold.domain.pockets.types import Hold, PocketStatus
 from billfold.flows.command import Books, Context, Outcome, book_of
 from billfold.flows.day_end import start_moving
 from billfold.flows.originate_ach import show
@@ -29,20 +31,20 @@ def collect_ach(books: Books, cmd: CollectAch, ctx: Context) -> Outcome:
     entry = book.referenced.get(cmd.ach_id)
     if not isinstance(entry, AchEntry) or entry.pocket_id is None:
         raise NotFound
-    if entry.status not in {"IN_TRANSIT", "PROCESSED"} or entry.journal_no is not None:
+    if (
+        entry.status not in {AchStatus.IN_TRANSIT, AchStatus.PROCESSED}
+        or entry.journal_no is not None
+    ):
         return {"status": entry.status}
     pocket = book.pockets[entry.pocket_id]
-    if pocket.status == "CLOSED":
+    if pocket.status == PocketStatus.CLOSED:
         return {"status": "NO_POCKET", "amount": entry.amount}
     start_moving(book, pocket, ctx)
-    journal_no = book.begin(
-        "deposit", command_id=ctx.command_id, now=ctx.now, business_date=ctx.business_date,
-        settles_on=ctx.settles_on,
-    )  # fmt: skip
-    leg_no = book.post(book.house_account("rail:ach"), pocket.bank, entry.amount)
+    journal_no = book.begin(JournalKind.DEPOSIT, ctx, settles_on=ctx.settles_on)
+    leg_no = book.post(book.house_account(AccountKind.RAIL_ACH), pocket.bank, entry.amount)
     take_in(book, pocket, ctx, entry.amount)
     settles_at = max(entry.settled_at or book.booked_at, book.booked_at)
-    show(book, pocket, ctx, entry, leg_no, direction="CREDIT", settles_at=settles_at)
+    show(book, pocket, ctx, entry, leg_no, direction=Direction.CREDIT, settles_at=settles_at)
     book.close()
     _hold(book, pocket, entry)
     alter(book, entry, ctx, journal_no=journal_no)

@@ -8,7 +8,13 @@ from uuid import UUID
 import msgspec
 
 from billfold.domain.counterparties import rules
-from billfold.domain.counterparties.types import CounterpartyRow, Payee, one_line
+from billfold.domain.counterparties.types import (
+    CounterpartyRow,
+    CounterpartyStatus,
+    Payee,
+    one_line,
+)
+from billfold.domain.directory.types import CustomerStatus
 from billfold.flows.book import Book
 from billfold.flows.command import Books, Context, Outcome, book_of
 from billfold.flows.draft import as_json
@@ -23,9 +29,9 @@ DEPOSITS_DUE = "ach.micro_deposits"
 """The appointment at which the two deposits are sent."""
 SANDBOX_DEPOSITS = (11, 22)
 _SAID = {
-    "LINKED": "was linked",
-    "PENDING": "was added and waits for its verification",
-    "UNLINKED": "was unlinked",
+    CounterpartyStatus.LINKED: "was linked",
+    CounterpartyStatus.PENDING: "was added and waits for its verification",
+    CounterpartyStatus.UNLINKED: "was unlinked",
 }
 _DEPOSIT_MOST = 99
 
@@ -33,7 +39,7 @@ _DEPOSIT_MOST = 99
 def add_counterparty(books: Books, cmd: AddCounterparty, ctx: Context) -> Outcome:
     """LINKED at once where nothing is left to verify, else PENDING. Refuses: customer-not-open."""
     book = book_of(books, cmd.customers[0])
-    if book.account_status != "OPEN":
+    if book.account_status != CustomerStatus.OPEN:
         raise Refused("customer-not-open", f"The customer is {book.account_status}.")
     counterparty_id = ctx.ids.next()
     name = one_line(cmd.counterparty_name)
@@ -41,7 +47,7 @@ def add_counterparty(books: Books, cmd: AddCounterparty, ctx: Context) -> Outcom
     status = rules.first_status(verification)
     if ctx.terms.sandbox and rules.UNUSABLE_NAME in name.upper():
         verification = rules.ended(verification, "REJECTED", "The name cannot be verified.")
-        status = "UNLINKED"
+        status = CounterpartyStatus.UNLINKED
     payee = Payee(
         counterparty_id=counterparty_id,
         type=cmd.type,
@@ -72,9 +78,9 @@ def add_counterparty(books: Books, cmd: AddCounterparty, ctx: Context) -> Outcom
         )
     )
     book.enter("counterparty", str(counterparty_id), counterparty_id)
-    if verification["type"] == "incoming_wire" and status == "PENDING":
+    if verification["type"] == "incoming_wire" and status == CounterpartyStatus.PENDING:
         book.schedule(EXPIRES, counterparty_id, ctx.now + rules.WIRE_AWAITED)
-    if verification["type"] == "micro_deposits" and status == "PENDING":
+    if verification["type"] == "micro_deposits" and status == CounterpartyStatus.PENDING:
         book.schedule(DEPOSITS_DUE, counterparty_id, ctx.now)
     return {
         "counterparty_id": str(counterparty_id),
@@ -86,16 +92,21 @@ def update_counterparty(books: Books, cmd: UpdateCounterparty, ctx: Context) -> 
     """Refuses: counterparty-not-linked."""
     book = book_of(books, cmd.customers[0])
     payee = known(book, cmd.counterparty_id)
-    if payee.status == "UNLINKED":
+    if payee.status == CounterpartyStatus.UNLINKED:
         raise Refused("counterparty-not-linked", "The counterparty has been unlinked.")
     if cmd.rename:
         book.change(
             CounterpartyRow, cmd.counterparty_id, display_name=cmd.display_name, updated_at=ctx.now
         )
     if cmd.unlink:
-        remember(book, msgspec.structs.replace(payee, status="UNLINKED"))
-        book.change(CounterpartyRow, cmd.counterparty_id, status="UNLINKED", updated_at=ctx.now)
-        said = [told_of(payee, _SAID["UNLINKED"])]
+        remember(book, msgspec.structs.replace(payee, status=CounterpartyStatus.UNLINKED))
+        book.change(
+            CounterpartyRow,
+            cmd.counterparty_id,
+            status=CounterpartyStatus.UNLINKED,
+            updated_at=ctx.now,
+        )
+        said = [told_of(payee, _SAID[CounterpartyStatus.UNLINKED])]
         return {"counterparty_id": str(cmd.counterparty_id), "counterparties": said}
     return {"counterparty_id": str(cmd.counterparty_id)}
 
@@ -144,7 +155,7 @@ def _is_proven(book: Book, details: dict[str, Any], name: str) -> bool:
     """Has the customer shown before that this account belongs to somebody of this name?"""
     account = rules.account_of(details)
     return account is not None and any(
-        payee.status == "VERIFIED"
+        payee.status == CounterpartyStatus.VERIFIED
         and (other := rules.account_of(payee.details)) is not None
         and rules.is_same_account(account, other)
         and rules.is_same_name(name, payee.name)

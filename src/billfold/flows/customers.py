@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from billfold.domain.directory.types import CustomerRow
+from billfold.domain.directory.types import CustomerRow, CustomerStatus
+from billfold.domain.pockets.types import PocketStatus
 from billfold.flows.command import Books, Context, Outcome, book_of
 from billfold.flows.draft import as_json
 from billfold.flows.owing import owes
@@ -22,7 +23,7 @@ def update_customer(books: Books, cmd: UpdateCustomer, ctx: Context) -> Outcome:
     """Refuses: customer-not-open."""
     del ctx
     book = book_of(books, cmd.customers[0])
-    if book.account_status == "CLOSED":
+    if book.account_status == CustomerStatus.CLOSED:
         raise Refused("customer-not-open", "The customer is CLOSED.")
     book.change(CustomerRow, book.customer_id, profile=as_json(cmd.profile))
     return {"customer_id": str(book.customer_id)}
@@ -31,17 +32,17 @@ def update_customer(books: Books, cmd: UpdateCustomer, ctx: Context) -> Outcome:
 def close_customer(books: Books, cmd: CloseCustomer, ctx: Context) -> Outcome:
     """Close every pocket and the account. Refuses: customer-not-open, customer-has-balance."""
     book = book_of(books, cmd.customers[0])
-    if book.account_status not in {"OPEN", "PENDING"}:
+    if book.account_status not in {CustomerStatus.OPEN, CustomerStatus.PENDING}:
         raise Refused("customer-not-open", f"The customer is {book.account_status}.")
     _must_be_empty(book, ctx)
     for pocket in book.pockets.values():
-        if pocket.status != "CLOSED":
+        if pocket.status != PocketStatus.CLOSED:
             close_portals(book, pocket.pocket_id, ctx)
             book.alter(pocket)
-            pocket.status, pocket.closed_at = "CLOSED", ctx.now
+            pocket.status, pocket.closed_at = PocketStatus.CLOSED, ctx.now
             pocket.closure_reason, pocket.fee_accrued = cmd.reason, 0
             pocket.invest_at = None
-    book.set_account_status("CLOSED")
+    book.set_account_status(CustomerStatus.CLOSED)
     book.change(CustomerRow, book.customer_id, closed_at=ctx.now, closure_reason=cmd.reason)
     return {"customer_id": str(book.customer_id)}
 

@@ -10,11 +10,11 @@ from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
 from billfold.domain import tbills
+from billfold.domain.ledger.types import AccountKind, Direction, TransactionType
 from billfold.domain.pockets.types import PocketSnapshot
 from billfold.flows import record
 from billfold.flows.draft import as_json
 from billfold.flows.liquidate import liquidation_value, raise_cash
-from billfold.kit.ids import member_of
 
 if TYPE_CHECKING:
     from billfold.flows.book import Book
@@ -88,14 +88,14 @@ def charge_fee(book: Book, pocket: PocketBook, ctx: Context) -> bool:
     if due <= 0:
         return False
     raise_cash(book, pocket, ctx, due, price_of=ctx.t0_bid, settles_on=book.business_date)
-    leg_no = book.post(pocket.cash, book.house_account("fees"), due)
+    leg_no = book.post(pocket.cash, book.house_account(AccountKind.FEES), due)
     pocket.fee_accrued -= due * tbills.ACCRUED_PER_CENT
     pocket.fees += due
     pocket.idle = min(pocket.idle, pocket.cash.balance)
     group = ctx.ids.next_group()
     record.activity(
-        book, pocket, leg_no=leg_no, activity_id=member_of(group, 1), transaction_id=group,
-        type="FEE", direction="DEBIT", amount=due, title="AUM fee",
+        book, pocket, leg_no=leg_no, group=group,
+        type=TransactionType.FEE, direction=Direction.DEBIT, amount=due, title="AUM fee",
         description="Fee on assets held", settles_at=book.booked_at,
         details={"fee_type": "AUM_FEE", "related_transaction_id": None}, swept=False,
     )  # fmt: skip

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from billfold.domain.counterparties.rules import Account
 from billfold.domain.counterparties.types import CounterpartyRow
+from billfold.domain.ledger.types import Rail
 from billfold.domain.wires.types import Arrived, QueuedMessage, WireRow
 from billfold.flows.command import Command
 from billfold.flows.receive import receive_money
@@ -21,7 +22,7 @@ class ReceiveMoney(Command, frozen=True, kw_only=True):
     rule = receive_money
     fingerprints = (WireRow, QueuedMessage, CounterpartyRow)
 
-    rail: str  # "WIRE" or "ACH"
+    rail: Rail
     portal_id: UUID
     pocket_id: UUID
     amount: int

@@ -12,6 +12,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from billfold.domain import tbills
+from billfold.domain.ledger.types import JournalKind
+from billfold.domain.pockets.types import PocketStatus
 from billfold.flows.command import Books, Context, Outcome
 from billfold.flows.day_end import ONE_DAY, accrue, charge_fee, close_day, start_moving
 from billfold.flows.invest import invest
@@ -42,7 +44,7 @@ def nothing_more(books: Books, cmd: CatchUp, ctx: Context) -> Outcome:
 
 def pocket_due(pocket: PocketBook, calendars: Calendars) -> datetime | None:
     """The next instant at which something must happen in this pocket, if any."""
-    if pocket.status == "CLOSED" and pocket.moved_on is None:
+    if pocket.status == PocketStatus.CLOSED and pocket.moved_on is None:
         return None
     first: datetime | None = pocket.invest_at
     if pocket.moved_on is not None:
@@ -110,10 +112,7 @@ def _charge(book: Book, pocket: PocketBook, ctx: Context) -> None:
     if pocket.lots or pocket.cash.balance:
         start_moving(book, pocket, ctx)
         accrue(pocket, ctx, through=pocket.charge_on - ONE_DAY)
-        book.begin(
-            "fee", command_id=ctx.command_id, now=ctx.now, business_date=ctx.business_date,
-            settles_on=ctx.business_date,
-        )  # fmt: skip
+        book.begin(JournalKind.FEE, ctx, settles_on=ctx.business_date)
         charge_fee(book, pocket, ctx)
         book.close()
     pocket.charge_on = tbills.month_charge_date(pocket.charge_on, ctx.calendars)
@@ -121,10 +120,7 @@ def _charge(book: Book, pocket: PocketBook, ctx: Context) -> None:
 
 def _invest(book: Book, pocket: PocketBook, ctx: Context) -> None:
     start_moving(book, pocket, ctx)
-    book.begin(
-        "invest", command_id=ctx.command_id, now=ctx.now, business_date=ctx.business_date,
-        settles_on=ctx.settles_on,
-    )  # fmt: skip
+    book.begin(JournalKind.INVEST, ctx, settles_on=ctx.settles_on)
     invest(book, pocket, ctx)
     book.close()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from billfold.domain.directory.types import CustomerRow
+from billfold.domain.directory.types import CustomerRow, CustomerStatus
 from billfold.flows.command import Books, Context, Outcome, book_of
 from billfold.flows.draft import as_json
 
@@ -15,7 +15,11 @@ if TYPE_CHECKING:
 def enrol_customer(books: Books, cmd: EnrolCustomer, ctx: Context) -> Outcome:
     """The account is PENDING until its first pocket opens."""
     book = book_of(books, cmd.customers[0])
-    book.name, book.partner_id, book.account_status = cmd.name, cmd.partner_id, "PENDING"
+    book.name, book.partner_id, book.account_status = (
+        cmd.name,
+        cmd.partner_id,
+        CustomerStatus.PENDING,
+    )
     book.role = cmd.role
     book.draft.add(
         CustomerRow(

@@ -8,12 +8,15 @@ from uuid import UUID
 
 import msgspec
 
+from billfold.domain.ledger.types import AccountKind
+from billfold.domain.pockets.types import PocketStatus
+
 
 class Account(msgspec.Struct, array_like=True, eq=False, gc=False):
     """A balance of one asset. `balance` is credits minus debits, in cents or bills."""
 
     no: int
-    kind: str
+    kind: AccountKind
     asset: str
     balance: int = 0
     reserved: int = 0
@@ -48,7 +51,7 @@ def selling_order(lot: Lot) -> tuple[date, str, date]:
 
 
 def _not_opened() -> Account:
-    return Account(0, "", "USD")
+    return Account(0, AccountKind.BANK, "USD")
 
 
 class PocketCounters(msgspec.Struct, array_like=True, eq=False, kw_only=True, gc=False):
@@ -74,7 +77,7 @@ class PocketColumns(PocketCounters, array_like=True, eq=False, kw_only=True, gc=
     partner_id: UUID
     name: str
     type: str
-    status: str
+    status: PocketStatus
     deposit_weeks: int
     reinvestment_weeks: int | None
     real_time_yield: bool = False

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from billfold.domain.clearing.types import RailSettlement
+from billfold.domain.ledger.types import AccountKind, JournalKind, TradeActivity
 from billfold.domain.tbills.types import BillSettlement
 from billfold.flows.command import Books, Context, Outcome, book_of
 from billfold.kit.errors import Broken
@@ -54,10 +55,7 @@ def close_house_day(books: Books, cmd: CloseHouseDay, ctx: Context) -> Outcome:
     if cmd.day != book.business_date:
         raise Broken("The house closes its days in order.", day=cmd.day, open=book.business_date)
     for settles_on in sorted({block.settles_on for block in cmd.blocks}):
-        book.begin(
-            "settlement", command_id=ctx.command_id, now=ctx.now, business_date=cmd.day,
-            settles_on=settles_on,
-        )  # fmt: skip
+        book.begin(JournalKind.SETTLEMENT, ctx, settles_on=settles_on, business_date=cmd.day)
         for block in cmd.blocks:
             if block.settles_on == settles_on:
                 _settle(book, block, cmd.day)
@@ -71,12 +69,11 @@ def close_house_day(books: Books, cmd: CloseHouseDay, ctx: Context) -> Outcome:
 def _clear(book: Book, ctx: Context, clearing: RailClearing, day: date) -> None:
     """The bank of the rail pays the house what came in, and takes what went out."""
     journal_no = book.begin(
-        "clearing", command_id=ctx.command_id, now=ctx.now, business_date=day,
-        settles_on=clearing.settles_on,
-    )  # fmt: skip
+        JournalKind.CLEARING, ctx, settles_on=clearing.settles_on, business_date=day
+    )
     rail, reserve = (
-        book.house_account(f"rail:{clearing.rail.lower()}"),
-        book.house_account("reserve"),
+        book.house_account(AccountKind.of_rail(clearing.rail)),
+        book.house_account(AccountKind.RESERVE),
     )
     _move(book, reserve, rail, clearing.came_in)
     _move(book, rail, reserve, clearing.went_out)
@@ -96,14 +93,14 @@ def _clear(book: Book, ctx: Context, clearing: RailClearing, day: date) -> None:
 
 def _settle(book: Book, block: Block, day: date) -> None:
     """Customers' side is what they posted; the block's side is what the house really moves."""
-    other = "treasury" if block.side == "MATURITY" else "street"
-    cash_there, cash_here = book.house_account(other), book.house_account("reserve")
+    other = AccountKind.TREASURY if block.side == TradeActivity.MATURITY else AccountKind.STREET
+    cash_there, cash_here = book.house_account(other), book.house_account(AccountKind.RESERVE)
     bills_there = book.house_account(other, block.cusip)
-    bills_here = book.house_account("custodian", block.cusip)
+    bills_here = book.house_account(AccountKind.CUSTODIAN, block.cusip)
     cents = cents_for(block.units, block.price_micros)
     difference = block.customers_cents - cents
-    rounding = book.house_account("rounding")
-    if block.side == "BUY":
+    rounding = book.house_account(AccountKind.ROUNDING)
+    if block.side == TradeActivity.BUY:
         _move(book, cash_there, cash_here, cents)
         _move(book, cash_there, rounding, difference)
         _move(book, bills_here, bills_there, block.units)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from billfold.domain import tbills
+from billfold.domain.ledger.types import AccountKind, TradeActivity
 from billfold.flows import record
 from billfold.kit.money import cents_for
 
@@ -35,12 +36,12 @@ def invest(book: Book, pocket: PocketBook, ctx: Context, *, weeks: int | None = 
     if units == 0:
         return False
     cost = cents_for(units, price)
-    book.post(pocket.cash, book.house_account("street"), cost)
+    book.post(pocket.cash, book.house_account(AccountKind.STREET), cost)
     lot = book.lot(pocket, bill.cusip, book.business_date, bill.maturity)
-    book.post(book.house_account("street", bill.cusip), lot, units)
+    book.post(book.house_account(AccountKind.STREET, bill.cusip), lot, units)
     book.lot_in(pocket, lot, cost, cost)
     record.trade(
-        book, pocket, ctx, activity="BUY", incoming=True, cusip=bill.cusip, units=units,
+        book, pocket, ctx, activity=TradeActivity.BUY, incoming=True, cusip=bill.cusip, units=units,
         price_micros=price, notional=cost, tax_basis=cost, earnings_basis=cost,
         settles_on=ctx.settles_on,
     )  # fmt: skip

@@ -7,6 +7,7 @@ from datetime import date
 from typing import TYPE_CHECKING
 
 from billfold.domain import tbills
+from billfold.domain.ledger.types import AccountKind, TradeActivity
 from billfold.flows import record
 from billfold.kit.money import cents_for
 
@@ -45,7 +46,7 @@ def raise_cash(
     sales = tbills.plan_sale(pocket.lots, missing, price_of)
     if sales is None:
         return False
-    street = book.house_account("street")
+    street = book.house_account(AccountKind.STREET)
     for sale in sales:
         _sell(book, pocket, ctx, sale, settles_on)
         book.post(street, pocket.cash, sale.proceeds_cents)
@@ -69,7 +70,7 @@ def sell_all(
 def _sell(
     book: Book, pocket: PocketBook, ctx: Context, sale: tbills.Sale[Lot], settles_on: date
 ) -> None:
-    away = book.house_account("street", sale.cusip)
+    away = book.house_account(AccountKind.STREET, sale.cusip)
     tax = earnings = 0
     for lot, units in sale.taken:
         tax_part = tbills.part_of_basis(lot.tax_basis, units, lot.balance)
@@ -80,8 +81,16 @@ def _sell(
         earnings += earnings_part
     pocket.realised += sale.proceeds_cents - earnings
     record.trade(
-        book, pocket, ctx, activity="SELL", incoming=False, cusip=sale.cusip, units=sale.units,
-        price_micros=sale.price_micros, notional=sale.proceeds_cents, tax_basis=tax,
+        book,
+        pocket,
+        ctx,
+        activity=TradeActivity.SELL,
+        incoming=False,
+        cusip=sale.cusip,
+        units=sale.units,
+        price_micros=sale.price_micros,
+        notional=sale.proceeds_cents,
+        tax_basis=tax,
         earnings_basis=earnings,
         settles_on=settles_on,
-    )  # fmt: skip
+    )

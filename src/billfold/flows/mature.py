@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from billfold.domain.events import kinds, payloads
+from billfold.domain.ledger.types import AccountKind, JournalKind, TradeActivity
 from billfold.flows import record
 from billfold.flows.day_end import start_moving
 from billfold.flows.invest import invest
@@ -26,10 +27,7 @@ def mature(book: Book, pocket: PocketBook, ctx: Context) -> None:
     if not gone:
         return
     start_moving(book, pocket, ctx)
-    book.begin(
-        "maturity", command_id=ctx.command_id, now=ctx.now, business_date=ctx.business_date,
-        settles_on=ctx.business_date,
-    )  # fmt: skip
+    book.begin(JournalKind.MATURITY, ctx, settles_on=ctx.business_date)
     by_cusip: dict[str, list[Lot]] = {}
     for lot in gone:
         by_cusip.setdefault(lot.asset, []).append(lot)
@@ -41,7 +39,7 @@ def mature(book: Book, pocket: PocketBook, ctx: Context) -> None:
 
 
 def _redeem(book: Book, pocket: PocketBook, ctx: Context, cusip: str, lots: list[Lot]) -> None:
-    treasury = book.house_account("treasury", cusip)
+    treasury = book.house_account(AccountKind.TREASURY, cusip)
     units = tax = earnings = 0
     for lot in lots:
         units += lot.balance
@@ -51,14 +49,23 @@ def _redeem(book: Book, pocket: PocketBook, ctx: Context, cusip: str, lots: list
         book.lot_out(pocket, lot, lot.tax_basis, lot.earnings_basis)
     book.lose_lots(pocket, lots)
     par = cents_for(units, PRICE_PAR_MICROS)
-    book.post(book.house_account("treasury"), pocket.cash, par)
+    book.post(book.house_account(AccountKind.TREASURY), pocket.cash, par)
     pocket.realised += par - earnings
     if pocket.reinvestment_weeks is None:
         pocket.idle += par
     trade_id = record.trade(
-        book, pocket, ctx, activity="MATURITY", incoming=False, cusip=cusip, units=units,
-        price_micros=PRICE_PAR_MICROS, notional=par, tax_basis=tax, earnings_basis=earnings,
+        book,
+        pocket,
+        ctx,
+        activity=TradeActivity.MATURITY,
+        incoming=False,
+        cusip=cusip,
+        units=units,
+        price_micros=PRICE_PAR_MICROS,
+        notional=par,
+        tax_basis=tax,
+        earnings_basis=earnings,
         settles_on=book.business_date,
-    )  # fmt: skip
+    )
     told = payloads.MaturityPayload(trade_id=trade_id, pocket_id=pocket.pocket_id, cusip=cusip)
     record.event(book, ctx, kinds.TRADE_MATURITY, told)

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from billfold.domain.ach import rules as ach
 from billfold.domain.ach.rules import AchEntry
+from billfold.domain.ach.types import AchStatus, AchWay
+from billfold.domain.ledger.types import AccountKind, Direction, JournalKind
 from billfold.flows.command import Books, Context, Outcome, book_of
 from billfold.flows.originate_ach import IDENTIFICATION_WIDTH, keep_entry, let_through
 
@@ -23,22 +25,37 @@ def send_micro_deposits(books: Books, cmd: SendMicroDeposits, ctx: Context) -> O
     for amount in cmd.amounts:
         times = ach.schedule(ctx.now, amount, ctx.calendars, is_credit=True)
         journal_no = book.begin(
-            "ach", command_id=ctx.command_id, now=ctx.now, business_date=book.business_date,
-            settles_on=times.effective_on,
-        )  # fmt: skip
-        book.post(book.house_account("promotions"), book.house_account("rail:ach"), amount)
+            JournalKind.ACH, ctx, settles_on=times.effective_on, business_date=book.business_date
+        )
+        book.post(
+            book.house_account(AccountKind.PROMOTIONS),
+            book.house_account(AccountKind.RAIL_ACH),
+            amount,
+        )
         book.close()
         ach_id = ctx.ids.next()
         entry = AchEntry(
-            customer_id=book.customer_id, ach_id=ach_id, pocket_id=None, partner_id=None,
-            way=ach.ORIGINATION, direction=ach.CREDIT, status="PENDING", sec_code="PPD",
-            company_name=cmd.company_name, description=PURPOSE, amount=amount,
-            counterparty_id=cmd.counterparty_id, routing_number=cmd.routing_number,
-            account_number=cmd.account_number, account_type=cmd.account_type,
+            customer_id=book.customer_id,
+            ach_id=ach_id,
+            pocket_id=None,
+            partner_id=None,
+            way=AchWay.ORIGINATION,
+            direction=Direction.CREDIT,
+            status=AchStatus.PENDING,
+            sec_code="PPD",
+            company_name=cmd.company_name,
+            description=PURPOSE,
+            amount=amount,
+            counterparty_id=cmd.counterparty_id,
+            routing_number=cmd.routing_number,
+            account_number=cmd.account_number,
+            account_type=cmd.account_type,
             party_name=cmd.party_name,
             identification=ach_id.hex[:IDENTIFICATION_WIDTH].upper(),
-            journal_no=journal_no, created_at=ctx.now, updated_at=ctx.now,
-        )  # fmt: skip
+            journal_no=journal_no,
+            created_at=ctx.now,
+            updated_at=ctx.now,
+        )
         entry = let_through(book, entry, times, ctx)
         keep_entry(book, entry)
         ach_ids.append(str(ach_id))

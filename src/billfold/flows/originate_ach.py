@@ -14,14 +14,16 @@ import msgspec
 
 from billfold.domain.ach import rules as ach
 from billfold.domain.ach.rules import AchEntry
+from billfold.domain.ach.types import AchStatus, AchWay
 from billfold.domain.counterparties.rules import must_be_payable
 from billfold.domain.counterparties.types import Payee
+from billfold.domain.ledger.types import AccountKind, Direction, JournalKind, Rail, TransactionType
+from billfold.domain.pockets.types import NOT_CLOSED, PocketStatus
 from billfold.flows import record
 from billfold.flows.command import Books, Context, Outcome, book_of
 from billfold.flows.day_end import start_moving
 from billfold.flows.withdraw import Short, withdraw
 from billfold.kit.errors import NotFound, Refused
-from billfold.kit.ids import member_of
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -49,7 +51,7 @@ def originate_ach(books: Books, cmd: OriginateAch, ctx: Context) -> Outcome:
     times = _times(cmd, ctx)
     worry = ach.concern(cmd.amount, cmd.history, above_cents=ctx.terms.ach_review_above_cents)
     entry = _entry_of(book, pocket, payee, cmd, ctx)
-    if cmd.direction == ach.CREDIT:
+    if cmd.direction == Direction.CREDIT:
         entry = pay_out(book, pocket, ctx, entry, settles_at=times.settled_at)
     if worry is not None:
         entry = msgspec.structs.replace(entry, reason=worry)
@@ -63,10 +65,10 @@ def let_through(book: Book, entry: AchEntry, times: Schedule, ctx: Context) -> A
     """Return an entry as APPROVED, and see to it that its window opens."""
     window_id = window_at(times.due_at)
     book.schedule(WINDOW, window_id, times.due_at, of_customer=False)
-    held = entry.direction == ach.DEBIT
+    held = entry.direction == Direction.DEBIT
     return msgspec.structs.replace(
         entry,
-        status="APPROVED",
+        status=AchStatus.APPROVED,
         reason=None,
         due_at=times.due_at,
         effective_on=times.effective_on,
@@ -96,21 +98,18 @@ def pay_out(
 ) -> AchEntry:
     """Book what an entry takes from a pocket, at T+1. Raises Refused insufficient-funds."""
     start_moving(book, pocket, ctx)
-    journal_no = book.begin(
-        "ach", command_id=ctx.command_id, now=ctx.now, business_date=ctx.business_date,
-        settles_on=ctx.settles_on,
-    )  # fmt: skip
+    journal_no = book.begin(JournalKind.ACH, ctx, settles_on=ctx.settles_on)
     try:
         _, leg_no = withdraw(
             book, pocket, ctx, entry.amount, price_of=ctx.t1_bid, settles_on=ctx.settles_on,
-            to=book.house_account("rail:ach"),
+            to=book.house_account(AccountKind.RAIL_ACH),
         )  # fmt: skip
     except Short:
         raise Refused(
             "insufficient-funds",
             f"The pocket cannot raise {entry.amount} cents, less fees and holds.",
         ) from None
-    show(book, pocket, ctx, entry, leg_no, direction="DEBIT", settles_at=settles_at)
+    show(book, pocket, ctx, entry, leg_no, direction=Direction.DEBIT, settles_at=settles_at)
     book.close()
     return msgspec.structs.replace(entry, journal_no=journal_no)
 
@@ -122,7 +121,7 @@ def show(
     entry: AchEntry,
     leg_no: int,
     *,
-    direction: str,
+    direction: Direction,
     settles_at: datetime,
     title: str | None = None,
     trace_number: str | None = None,
@@ -130,8 +129,8 @@ def show(
     """Tell the customer of a leg that an entry caused."""
     group = ctx.ids.next_group()
     record.activity(
-        book, pocket, leg_no=leg_no, activity_id=member_of(group, 1), transaction_id=group,
-        type="ACH", direction=direction, amount=entry.amount,
+        book, pocket, leg_no=leg_no, group=group,
+        type=TransactionType.ACH, direction=direction, amount=entry.amount,
         title=title or _TITLES[entry.way, entry.direction],
         description=entry.description, settles_at=settles_at,
         details=details_of(entry, trace_number),
@@ -155,24 +154,26 @@ def details_of(entry: AchEntry, trace_number: str | None = None) -> dict[str, An
 
 
 _TITLES = {
-    ("ORIGINATION", "CREDIT"): "ACH payment",
-    ("ORIGINATION", "DEBIT"): "ACH collection",
-    ("RECEIVING", "CREDIT"): "ACH credit",
-    ("RECEIVING", "DEBIT"): "ACH debit",
+    (AchWay.ORIGINATION, Direction.CREDIT): "ACH payment",
+    (AchWay.ORIGINATION, Direction.DEBIT): "ACH collection",
+    (AchWay.RECEIVING, Direction.CREDIT): "ACH credit",
+    (AchWay.RECEIVING, Direction.DEBIT): "ACH debit",
 }
 
 
 def _times(cmd: OriginateAch, ctx: Context) -> Schedule:
-    return ach.schedule(ctx.now, cmd.amount, ctx.calendars, is_credit=cmd.direction == ach.CREDIT)
+    return ach.schedule(
+        ctx.now, cmd.amount, ctx.calendars, is_credit=cmd.direction == Direction.CREDIT
+    )
 
 
-def _must_be_usable(pocket: PocketBook, payee: Payee, direction: str) -> None:
+def _must_be_usable(pocket: PocketBook, payee: Payee, direction: Direction) -> None:
     """What only brings money in, a frozen pocket may do."""
-    if pocket.status == "FROZEN" and direction == ach.CREDIT:
+    if pocket.status == PocketStatus.FROZEN and direction == Direction.CREDIT:
         raise Refused("pocket-frozen", "The pocket is frozen: nothing leaves it.")
-    if pocket.status not in {"OPEN", "FROZEN"}:
+    if pocket.status not in NOT_CLOSED:
         raise Refused("pocket-not-open", f"The pocket is {pocket.status}.")
-    must_be_payable(payee, "ACH", unverified_wires=False)
+    must_be_payable(payee, Rail.ACH, unverified_wires=False)
 
 
 def _entry_of(
@@ -183,9 +184,9 @@ def _entry_of(
         ach_id=cmd.ach_id,
         pocket_id=pocket.pocket_id,
         partner_id=pocket.partner_id,
-        way=ach.ORIGINATION,
+        way=AchWay.ORIGINATION,
         direction=cmd.direction,
-        status="PENDING",
+        status=AchStatus.PENDING,
         sec_code=cmd.sec_code,
         company_name=book.name,
         description=cmd.description,

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from datetime import date
 from typing import TYPE_CHECKING
 
+from billfold.domain.ledger.types import Direction, TransactionType
 from billfold.flows import record
 from billfold.flows.liquidate import liquidation_value, raise_cash
-from billfold.kit.ids import member_of
 
 if TYPE_CHECKING:
     from billfold.flows.book import Book
@@ -57,7 +57,7 @@ def repay(book: Book, pocket: PocketBook, ctx: Context, amount: int) -> int:
     if repaid:
         pocket.outflow += repaid
         leg_no = book.post(pocket.bank, book.owed_account(pocket), repaid)
-        _tell(book, pocket, ctx, leg_no, "DEBIT", repaid)
+        _tell(book, pocket, ctx, leg_no, Direction.DEBIT, repaid)
     return repaid
 
 
@@ -74,22 +74,30 @@ def _carry(book: Book, pocket: PocketBook, ctx: Context, cents: int) -> None:
     """The house pays in the pocket's stead and keeps the claim."""
     pocket.inflow += cents
     leg_no = book.post(book.owed_account(pocket), pocket.bank, cents)
-    _tell(book, pocket, ctx, leg_no, "CREDIT", cents)
+    _tell(book, pocket, ctx, leg_no, Direction.CREDIT, cents)
 
 
 _TOLD = {
-    "CREDIT": ("Shortfall carried", "Carried by the bank until the next deposit"),
-    "DEBIT": ("Shortfall repaid", "Repaid from what arrived"),
+    Direction.CREDIT: ("Shortfall carried", "Carried by the bank until the next deposit"),
+    Direction.DEBIT: ("Shortfall repaid", "Repaid from what arrived"),
 }
 
 
 def _tell(
-    book: Book, pocket: PocketBook, ctx: Context, leg_no: int, direction: str, cents: int
+    book: Book, pocket: PocketBook, ctx: Context, leg_no: int, direction: Direction, cents: int
 ) -> None:
     group = ctx.ids.next_group()
     title, description = _TOLD[direction]
     record.activity(
-        book, pocket, leg_no=leg_no, activity_id=member_of(group, 1), transaction_id=group,
-        type="GENERIC", direction=direction, amount=cents, title=title, description=description,
-        settles_at=book.booked_at, details={},
-    )  # fmt: skip
+        book,
+        pocket,
+        leg_no=leg_no,
+        group=group,
+        type=TransactionType.GENERIC,
+        direction=direction,
+        amount=cents,
+        title=title,
+        description=description,
+        settles_at=book.booked_at,
+        details={},
+    )

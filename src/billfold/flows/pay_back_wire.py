@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from billfold.domain import wires
+from billfold.domain.ledger.types import AccountKind, Direction, JournalKind, TransactionType
+from billfold.domain.pockets.types import PocketStatus
+from billfold.domain.wires.types import WireStatus
 from billfold.flows import record
 from billfold.flows.command import Books, Context, Outcome, book_of
 from billfold.flows.day_end import start_moving
@@ -17,7 +20,6 @@ from billfold.flows.owing import pay_back
 from billfold.flows.send_wire import put_wire, queue_message
 from billfold.flows.wire_moves import seen_wire, wire_details
 from billfold.kit.errors import Refused
-from billfold.kit.ids import member_of
 
 if TYPE_CHECKING:
     from billfold.flows.wire_commands import PayBackWire
@@ -34,30 +36,37 @@ def pay_back_wire(books: Books, cmd: PayBackWire, ctx: Context) -> Outcome:
     original, returned, stands_in = seen_wire(book, cmd.original_id)
     if returned:
         raise Refused("wire-already-returned", "The wire has gone back already.")
-    arrived = original.direction == wires.INCOMING and original.wire_type == wires.PAYMENT
-    if not arrived or original.status != "COMPLETED" or original.message is None:
+    arrived = (
+        original.direction == wires.WireDirection.INCOMING
+        and original.wire_type == wires.WireType.PAYMENT
+    )
+    if not arrived or original.status != WireStatus.COMPLETED or original.message is None:
         raise Refused("wire-not-completed", "Only a payment that arrived can be paid back.")
     pocket = book.pockets[original.pocket_id]
-    if pocket.status == "CLOSED":
+    if pocket.status == PocketStatus.CLOSED:
         raise Refused("pocket-not-open", "The pocket is closed: what it held has left it.")
     send_at = _send_at(ctx)
     start_moving(book, pocket, ctx)
-    book.begin(
-        "payment", command_id=ctx.command_id, now=ctx.now, business_date=ctx.business_date,
-        settles_on=ctx.business_date, reverses=stands_in,
-    )  # fmt: skip
+    book.begin(JournalKind.PAYMENT, ctx, settles_on=ctx.business_date, reverses=stands_in)
     group = ctx.ids.next_group()
     wire = _wire(original, cmd, ctx, wire_id=ctx.ids.next(), group=group, journal=book.journal_no)
     leg_no = pay_back(
-        book, pocket, ctx, original.amount, to=book.house_account("rail:wire"),
+        book, pocket, ctx, original.amount, to=book.house_account(AccountKind.RAIL_WIRE),
         price_of=ctx.t0_bid, settles_on=ctx.business_date,
     )  # fmt: skip
     record.activity(
-        book, pocket, leg_no=leg_no, activity_id=member_of(group, 1), transaction_id=group,
-        type="WIRE", direction="DEBIT", amount=original.amount, title="Wire returned",
+        book,
+        pocket,
+        leg_no=leg_no,
+        group=group,
+        type=TransactionType.WIRE,
+        direction=Direction.DEBIT,
+        amount=original.amount,
+        title="Wire returned",
         description=f"Wire from {original.counterparty_name} went back: {cmd.code}",
-        settles_at=send_at, details=wire_details(wire, wires.RETURN),
-    )  # fmt: skip
+        settles_at=send_at,
+        details=wire_details(wire, wires.WireType.RETURN),
+    )
     book.close()
     put_wire(book, wire)
     terms = wires.payment_return(
@@ -67,7 +76,7 @@ def pay_back_wire(books: Books, cmd: PayBackWire, ctx: Context) -> Outcome:
         information=cmd.information or "Returned as requested",
     )
     queue_message(book, ctx, "pacs.004", wire.wire_id, terms, send_at=send_at)
-    return {"wire_id": str(wire.wire_id), "status": "PENDING", "reason": None}
+    return {"wire_id": str(wire.wire_id), "status": WireStatus.PENDING, "reason": None}
 
 
 def _wire(
@@ -80,10 +89,10 @@ def _wire(
         partner_id=original.partner_id,
         pocket_id=original.pocket_id,
         portal_id=original.portal_id,
-        direction=wires.OUTGOING,
-        wire_type=wires.RETURN,
+        direction=wires.WireDirection.OUTGOING,
+        wire_type=wires.WireType.RETURN,
         original_wire_id=original.wire_id,
-        status="PENDING",
+        status=WireStatus.PENDING,
         amount=original.amount,
         counterparty_id=original.counterparty_id,
         counterparty_name=original.counterparty_name,

@@ -7,6 +7,8 @@ from uuid import UUID
 
 from billfold.domain import tbills
 from billfold.domain.ach.rules import AchEntry
+from billfold.domain.directory.types import CustomerStatus
+from billfold.domain.pockets.types import NOT_CLOSED, PocketStatus
 from billfold.flows.command import Books, Context, Outcome, book_of
 from billfold.flows.day_end import ONE_DAY
 from billfold.flows.holdings import PocketBook
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
 def open_pocket(books: Books, cmd: OpenPocket, ctx: Context) -> Outcome:
     """Open the pocket, its two accounts and its default portal. Refuses: customer-not-open."""
     book = book_of(books, cmd.customers[0])
-    if book.account_status not in {"OPEN", "PENDING"}:
+    if book.account_status not in {CustomerStatus.OPEN, CustomerStatus.PENDING}:
         raise Refused("customer-not-open", f"The customer is {book.account_status}.")
     _must_be_sold(cmd.deposit_weeks, cmd.reinvestment_weeks)
     pocket = PocketBook(
@@ -31,7 +33,7 @@ def open_pocket(books: Books, cmd: OpenPocket, ctx: Context) -> Outcome:
         partner_id=cmd.partner_id,
         name=cmd.name,
         type=cmd.type,
-        status="OPEN",
+        status=PocketStatus.OPEN,
         deposit_weeks=cmd.deposit_weeks,
         reinvestment_weeks=cmd.reinvestment_weeks,
         opened_at=ctx.now,
@@ -43,8 +45,8 @@ def open_pocket(books: Books, cmd: OpenPocket, ctx: Context) -> Outcome:
     book.alter(pocket)
     book.enter("pocket", str(pocket.pocket_id), pocket.pocket_id)
     portal = new_bank_portal(book, pocket.pocket_id, ctx, name=cmd.name)
-    if book.account_status == "PENDING":
-        book.set_account_status("OPEN")
+    if book.account_status == CustomerStatus.PENDING:
+        book.set_account_status(CustomerStatus.OPEN)
     return {"pocket_id": str(pocket.pocket_id), "portal_id": str(portal.portal_id)}
 
 
@@ -55,7 +57,7 @@ def update_pocket(books: Books, cmd: UpdatePocket, ctx: Context) -> Outcome:
     """
     book = book_of(books, cmd.customers[0])
     pocket = pocket_of(book, cmd.pocket_id)
-    if pocket.status not in {"OPEN", "FROZEN"} or (cmd.close_for and pocket.status != "OPEN"):
+    if pocket.status not in NOT_CLOSED or (cmd.close_for and pocket.status != PocketStatus.OPEN):
         raise Refused("pocket-not-open", f"The pocket is {pocket.status}.")
     changes_strategy = cmd.deposit_weeks is not None or not cmd.keep_reinvestment
     if changes_strategy and pocket.type == "NETWORK":
@@ -78,7 +80,7 @@ def set_pocket_state(books: Books, cmd: SetPocketState, ctx: Context) -> Outcome
     del ctx
     book = book_of(books, cmd.customers[0])
     pocket = pocket_of(book, cmd.pocket_id)
-    if pocket.status not in {"OPEN", "FROZEN"}:
+    if pocket.status not in NOT_CLOSED:
         raise Refused("pocket-not-open", f"The pocket is {pocket.status}.")
     book.alter(pocket)
     if cmd.status is not None:
@@ -134,11 +136,11 @@ def _close(book: Book, pocket: PocketBook, reason: str, ctx: Context) -> None:
         raise Refused("pocket-not-empty", "A transfer of the pocket is still pending.")
     if any(entry.pocket_id == pocket.pocket_id for entry in ach_under_way(book)):
         raise Refused("pocket-not-empty", "An ACH entry of the pocket is still under way.")
-    others = (p for p in book.pockets.values() if p is not pocket and p.status == "OPEN")
+    others = (p for p in book.pockets.values() if p is not pocket and p.status == PocketStatus.OPEN)
     if next(others, None) is None:
         raise Refused("last-open-pocket", "A customer keeps at least one open pocket.")
     close_portals(book, pocket.pocket_id, ctx)
-    pocket.status = "CLOSED"
+    pocket.status = PocketStatus.CLOSED
     pocket.closed_at = ctx.now
     pocket.closure_reason = reason
     pocket.fee_accrued = 0

@@ -7,7 +7,9 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.domain.portals.types import PortalRow
+from billfold.domain.ledger.types import Rail
+from billfold.domain.pockets.types import PocketStatus
+from billfold.domain.portals.types import PortalRow, PortalStatus
 from billfold.flows.command import Books, Context, Outcome, book_of
 from billfold.kit.errors import NotFound, Refused
 from billfold.kit.ids import digits
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
     from billfold.flows.book import Book
 
 BANK = "BANK_VIRTUAL_ACCOUNT_PORTAL"
-BANK_RAILS = ("ACH", "WIRE", "INTERNATIONAL_WIRE", "ON_US")
+BANK_RAILS = tuple(Rail)
 ACCOUNT_DIGITS = 12
 NETWORK_DIGITS = 12
 
@@ -28,7 +30,7 @@ def open_portal(books: Books, cmd: OpenPortal, ctx: Context) -> Outcome:
     pocket = book.pockets.get(cmd.pocket_id)
     if pocket is None:
         raise NotFound
-    if pocket.status != "OPEN":
+    if pocket.status != PocketStatus.OPEN:
         raise Refused("pocket-not-open", f"The pocket is {pocket.status}.")
     portal = new_bank_portal(
         book, cmd.pocket_id, ctx, name=cmd.name, payment_rails=cmd.payment_rails
@@ -42,7 +44,7 @@ def update_portal(books: Books, cmd: UpdatePortal, ctx: Context) -> Outcome:
     portal: PortalRow | None = book.portals.get(cmd.portal_id)
     if portal is None or (cmd.pocket_id is not None and portal.pocket_id != cmd.pocket_id):
         raise NotFound
-    if portal.status == "CLOSED":
+    if portal.status == PortalStatus.CLOSED:
         raise Refused("already-closed", "The portal is closed. Open another one.")
     if cmd.name is not None:
         book.put(book.portals, cmd.portal_id, msgspec.structs.replace(portal, name=cmd.name))
@@ -69,7 +71,7 @@ def new_bank_portal(
         pocket_id=pocket_id,
         type=BANK,
         name=name,
-        status="OPEN",
+        status=PortalStatus.OPEN,
         routing_number=ctx.terms.routing_number,
         account_number=number,
         network_address=address,
@@ -101,10 +103,12 @@ def network_address(seed: bytes, portal_id: UUID) -> str:
 def close_portals(book: Book, pocket_id: UUID, ctx: Context) -> None:
     """Close every open portal of a pocket."""
     for portal in list(book.portals.values()):
-        if portal.pocket_id == pocket_id and portal.status != "CLOSED":
+        if portal.pocket_id == pocket_id and portal.status != PortalStatus.CLOSED:
             _close(book, portal, ctx)
 
 
 def _close(book: Book, portal: PortalRow, ctx: Context) -> None:
-    book.put(book.portals, portal.portal_id, msgspec.structs.replace(portal, status="CLOSED"))
-    book.change(PortalRow, portal.portal_id, status="CLOSED", updated_at=ctx.now)
+    book.put(
+        book.portals, portal.portal_id, msgspec.structs.replace(portal, status=PortalStatus.CLOSED)
+    )
+    book.change(PortalRow, portal.portal_id, status=PortalStatus.CLOSED, updated_at=ctx.now)

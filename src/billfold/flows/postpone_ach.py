@@ -8,6 +8,7 @@ import msgspec
 
 from billfold.domain.ach import rules as ach
 from billfold.domain.ach.rules import AchEntry
+from billfold.domain.ach.types import AchStatus
 from billfold.flows.command import Books, Context, Outcome, book_of
 from billfold.flows.originate_ach import let_through
 from billfold.flows.send_ach import alter
@@ -33,5 +34,5 @@ def postpone_ach(books: Books, cmd: PostponeAch, ctx: Context) -> Outcome:
 
 
 def _is_late(entry: AchEntry, ctx: Context) -> bool:
-    waits = entry.status == "APPROVED" and entry.file_id is None
+    waits = entry.status == AchStatus.APPROVED and entry.file_id is None
     return waits and entry.settles_at is not None and entry.settles_at <= ctx.now

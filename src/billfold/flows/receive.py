@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from billfold.domain.events import kinds, payloads
-from billfold.domain.pockets.types import Hold
+from billfold.domain.ledger.types import AccountKind, Direction, JournalKind, Rail, TransactionType
+from billfold.domain.pockets.types import NOT_CLOSED, Hold
+from billfold.domain.portals.types import PortalStatus
 from billfold.flows import record
 from billfold.flows.command import Books, Context, Outcome, book_of
 from billfold.flows.day_end import start_moving
@@ -16,7 +18,6 @@ from billfold.flows.owing import repay
 from billfold.flows.verify_counterparty import prove_by_wire
 from billfold.flows.wire_in import note_wire_in
 from billfold.kit.dates import et_instant
-from billfold.kit.ids import member_of
 
 if TYPE_CHECKING:
     from billfold.domain.portals.types import PortalRow
@@ -39,11 +40,8 @@ def receive_money(books: Books, cmd: ReceiveMoney, ctx: Context) -> Outcome:
             _note(book, ctx, cmd, pocket, group=None)
         return {"status": "REJECTED", "reason": "ACCOUNT_UNAVAILABLE", **_named(cmd)}
     start_moving(book, pocket, ctx)
-    book.begin(
-        "deposit", command_id=ctx.command_id, now=ctx.now, business_date=ctx.business_date,
-        settles_on=ctx.settles_on,
-    )  # fmt: skip
-    leg_no = book.post(book.house_account("rail:" + cmd.rail.lower()), pocket.bank, cmd.amount)
+    book.begin(JournalKind.DEPOSIT, ctx, settles_on=ctx.settles_on)
+    leg_no = book.post(book.house_account(AccountKind.of_rail(cmd.rail)), pocket.bank, cmd.amount)
     take_in(book, pocket, ctx, cmd.amount)
     group = ctx.ids.next_group()
     details: dict[str, Any] = {**cmd.details, "portal_id": str(cmd.portal_id)}
@@ -53,14 +51,22 @@ def receive_money(books: Books, cmd: ReceiveMoney, ctx: Context) -> Outcome:
         known_as, moves = prove_by_wire(book, ctx, cmd.sender)
         details["counterparty_id"] = known_as
     record.activity(
-        book, pocket, leg_no=leg_no, activity_id=member_of(group, 1), transaction_id=group,
-        type=cmd.rail, direction="CREDIT", amount=cmd.amount, title=_TITLE[cmd.rail],
-        description=cmd.description, settles_at=_settles_at(cmd.rail, book, ctx),
-        details=details, remittance=cmd.remittance,
-    )  # fmt: skip
+        book,
+        pocket,
+        leg_no=leg_no,
+        group=group,
+        type=TransactionType(cmd.rail),
+        direction=Direction.CREDIT,
+        amount=cmd.amount,
+        title=_TITLE[cmd.rail],
+        description=cmd.description,
+        settles_at=_settles_at(cmd.rail, book, ctx),
+        details=details,
+        remittance=cmd.remittance,
+    )
     book.close()
     _note(book, ctx, cmd, pocket, group=group, counterparty_id=known_as)
-    if cmd.rail == "ACH":
+    if cmd.rail == Rail.ACH:
         hold_credit(book, pocket, ctx, cmd.amount)
     _tell(book, ctx, cmd, taken=True)
     outcome = {"status": "COMPLETED", "transaction_id": str(group), **_named(cmd)}
@@ -77,8 +83,12 @@ def take_in(book: Book, pocket: PocketBook, ctx: Context, amount: int) -> None:
     invest(book, pocket, ctx)
 
 
-def _takes(portal: PortalRow, pocket: PocketBook, rail: str) -> bool:
-    return portal.status == "OPEN" and rail in portal.payment_rails and pocket.status in _TAKES
+def _takes(portal: PortalRow, pocket: PocketBook, rail: Rail) -> bool:
+    return (
+        portal.status == PortalStatus.OPEN
+        and rail in portal.payment_rails
+        and pocket.status in _TAKES
+    )
 
 
 def _note(
@@ -104,13 +114,13 @@ def _named(cmd: ReceiveMoney) -> dict[str, Any]:
     return {} if cmd.wire is None else {"wire_id": str(cmd.key)}
 
 
-_TAKES = frozenset({"OPEN", "FROZEN"})
-_TITLE = {"WIRE": "Wire received", "ACH": "ACH credit"}
+_TAKES = NOT_CLOSED
+_TITLE = {Rail.WIRE: "Wire received", Rail.ACH: "ACH credit"}
 
 
 def _tell(book: Book, ctx: Context, cmd: ReceiveMoney, *, taken: bool) -> None:
     """Raise the event of a payment. A rail's own id of it is the key it came under."""
-    if cmd.rail == "WIRE":
+    if cmd.rail == Rail.WIRE:
         wire = payloads.WirePayload(wire_id=cmd.key, service_account_id=cmd.pocket_id)
         how_wire = kinds.WIRE_IN_SUCCESS if taken else kinds.WIRE_IN_REJECTED
         record.event(book, ctx, how_wire, wire)
@@ -120,8 +130,8 @@ def _tell(book: Book, ctx: Context, cmd: ReceiveMoney, *, taken: bool) -> None:
         record.event(book, ctx, how_ach, ach)
 
 
-def _settles_at(rail: str, book: Book, ctx: Context) -> datetime:
-    if rail == "WIRE":
+def _settles_at(rail: Rail, book: Book, ctx: Context) -> datetime:
+    if rail == Rail.WIRE:
         return book.booked_at
     day = ctx.calendars.add_fed_days(ctx.business_date, ACH_SETTLES_AFTER)
     return et_instant(day, time(8, 30))

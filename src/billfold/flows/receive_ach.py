@@ -13,8 +13,11 @@ import msgspec
 
 from billfold.domain.ach import rules as ach
 from billfold.domain.ach.rules import AchEntry, Incoming
-from billfold.domain.ach.types import AchAnswer
+from billfold.domain.ach.types import AchAnswer, AchStatus, AchWay
 from billfold.domain.events import kinds
+from billfold.domain.ledger.types import AccountKind, Direction, JournalKind
+from billfold.domain.pockets.types import PocketStatus
+from billfold.domain.portals.types import PortalStatus
 from billfold.flows.command import Books, Context, Outcome, book_of
 from billfold.flows.day_end import start_moving
 from billfold.flows.draft import as_json
@@ -53,14 +56,17 @@ def receive_ach(books: Books, cmd: ReceiveAch, ctx: Context) -> Outcome:
     if code is not None:
         answer(book, ctx, cmd.entry, code)
         entry = msgspec.structs.replace(
-            entry, status="REJECTED", return_code=code, reason=ach.RETURN_REASONS[code].words
+            entry,
+            status=AchStatus.REJECTED,
+            return_code=code,
+            reason=ach.RETURN_REASONS[code].words,
         )
     kept = not cmd.entry.is_prenote and code != TWICE
     if kept:
         keep_entry(book, entry)
     if not cmd.entry.is_prenote:
         tell(book, ctx, entry, kinds.ACH_IN_SUCCESS if code is None else kinds.ACH_IN_REJECTED)
-    outcome: Outcome = {"status": "COMPLETED" if code is None else "REJECTED", "code": code}
+    outcome: Outcome = {"status": "COMPLETED" if code is None else AchStatus.REJECTED, "code": code}
     return outcome | {"ach_id": str(cmd.ach_id)} if kept else outcome
 
 
@@ -71,9 +77,9 @@ def give_back_ach(books: Books, cmd: GiveBackAch, ctx: Context) -> Outcome:
     """
     book = book_of(books, cmd.customers[0])
     entry = book.referenced.get(cmd.ach_id)
-    if not isinstance(entry, AchEntry) or entry.way != ach.RECEIVING:
+    if not isinstance(entry, AchEntry) or entry.way != AchWay.RECEIVING:
         raise NotFound
-    if entry.status != "PROCESSED" or entry.pocket_id is None:
+    if entry.status != AchStatus.PROCESSED or entry.pocket_id is None:
         raise Refused("ach-entry-not-returnable", f"The entry is {entry.status}.")
     settled_on = entry.effective_on or et_date(entry.created_at)
     until = ach.returnable_until(cmd.code, settled_on, ctx.calendars)
@@ -82,15 +88,15 @@ def give_back_ach(books: Books, cmd: GiveBackAch, ctx: Context) -> Outcome:
             "ach-entry-not-returnable", f"A return for {cmd.code} had to go by {until:%Y-%m-%d}."
         )
     pocket = book.pockets[entry.pocket_id]
-    if pocket.status == "CLOSED":
+    if pocket.status == PocketStatus.CLOSED:
         raise Refused("ach-entry-not-returnable", "The pocket is closed.")
     _undo(book, pocket, entry, ctx)
     told = msgspec.json.decode(entry.request or "{}", type=Incoming)
     answer(book, ctx, told, cmd.code)
-    alter(book, entry, ctx, status="FAILED", return_code=cmd.code,
+    alter(book, entry, ctx, status=AchStatus.FAILED, return_code=cmd.code,
           reason=ach.RETURN_REASONS[cmd.code].words)  # fmt: skip
     tell(book, ctx, entry, kinds.ACH_IN_REJECTED)
-    return {"ach_id": str(cmd.ach_id), "status": "FAILED", "code": cmd.code}
+    return {"ach_id": str(cmd.ach_id), "status": AchStatus.FAILED, "code": cmd.code}
 
 
 def answer(book: Book, ctx: Context, entry: Incoming, code: str) -> None:
@@ -116,9 +122,9 @@ def _why_not(book: Book, pocket: PocketBook | None, cmd: ReceiveAch) -> str | No
     if portal is None or pocket is None:
         return NO_ACCOUNT
     reasons = (
-        (portal.status == "CLOSED" or pocket.status == "CLOSED", CLOSED),
+        (portal.status == PortalStatus.CLOSED or pocket.status == PocketStatus.CLOSED, CLOSED),
         ("ACH" not in portal.payment_rails, NOT_FOR_THIS),
-        (cmd.entry.is_debit and pocket.status == "FROZEN", FROZEN),
+        (cmd.entry.is_debit and pocket.status == PocketStatus.FROZEN, FROZEN),
         (isinstance(book.referenced.get(cmd.ach_id), AchEntry), TWICE),
     )
     return next((code for applies, code in reasons if applies), None)
@@ -128,43 +134,46 @@ def _book(book: Book, pocket: PocketBook, entry: AchEntry, ctx: Context) -> AchE
     """Move the money. Raises Short when a debit is not covered."""
     start_moving(book, pocket, ctx)
     journal_no = book.begin(
-        "deposit" if entry.direction == ach.CREDIT else "ach", command_id=ctx.command_id,
-        now=ctx.now, business_date=ctx.business_date, settles_on=ctx.settles_on,
-    )  # fmt: skip
-    rail = book.house_account("rail:ach")
-    if entry.direction == ach.CREDIT:
+        JournalKind.DEPOSIT if entry.direction == Direction.CREDIT else JournalKind.ACH,
+        ctx,
+        settles_on=ctx.settles_on,
+    )
+    rail = book.house_account(AccountKind.RAIL_ACH)
+    if entry.direction == Direction.CREDIT:
         leg_no = book.post(rail, pocket.bank, entry.amount)
         take_in(book, pocket, ctx, entry.amount)
     else:
         _, leg_no = withdraw(
-            book, pocket, ctx, entry.amount, price_of=ctx.t1_bid, settles_on=ctx.settles_on,
+            book,
+            pocket,
+            ctx,
+            entry.amount,
+            price_of=ctx.t1_bid,
+            settles_on=ctx.settles_on,
             to=rail,
-        )  # fmt: skip
+        )
     shown = entry.direction
     show(book, pocket, ctx, entry, leg_no, direction=shown, settles_at=_settles_at(ctx))
     book.close()
-    if entry.direction == ach.CREDIT:
+    if entry.direction == Direction.CREDIT:
         hold_credit(book, pocket, ctx, entry.amount)
     return msgspec.structs.replace(entry, journal_no=journal_no)
 
 
 def _undo(book: Book, pocket: PocketBook, entry: AchEntry, ctx: Context) -> None:
     start_moving(book, pocket, ctx)
-    book.begin(
-        "return", command_id=ctx.command_id, now=ctx.now, business_date=ctx.business_date,
-        settles_on=ctx.settles_on, reverses=entry.journal_no,
-    )  # fmt: skip
-    rail = book.house_account("rail:ach")
-    if entry.direction == ach.DEBIT:
+    book.begin(JournalKind.RETURN, ctx, settles_on=ctx.settles_on, reverses=entry.journal_no)
+    rail = book.house_account(AccountKind.RAIL_ACH)
+    if entry.direction == Direction.DEBIT:
         leg_no = book.post(rail, pocket.bank, entry.amount)
         take_in(book, pocket, ctx, entry.amount)
-        shown, title = "CREDIT", "ACH debit returned"
+        shown, title = Direction.CREDIT, "ACH debit returned"
     else:
         leg_no = pay_back(
             book, pocket, ctx, entry.amount, to=rail, price_of=ctx.t1_bid,
             settles_on=ctx.settles_on,
         )  # fmt: skip
-        shown, title = "DEBIT", "ACH credit returned"
+        shown, title = Direction.DEBIT, "ACH credit returned"
     show(book, pocket, ctx, entry, leg_no, direction=shown, settles_at=book.booked_at, title=title)
     book.close()
 
@@ -182,9 +191,9 @@ def _entry_of(book: Book, cmd: ReceiveAch, ctx: Context) -> AchEntry:
         ach_id=cmd.ach_id,
         pocket_id=cmd.pocket_id,
         partner_id=None if pocket is None else pocket.partner_id,
-        way=ach.RECEIVING,
+        way=AchWay.RECEIVING,
         direction=told.direction,
-        status="PROCESSED",
+        status=AchStatus.PROCESSED,
         sec_code=told.entry_class,
         company_name=told.company,
         description=told.purpose,

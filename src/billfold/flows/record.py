@@ -9,8 +9,10 @@ from uuid import UUID
 
 import msgspec
 
+from billfold.domain.ledger.types import Direction, TradeActivity, TransactionType
 from billfold.flows.draft import as_json
 from billfold.flows.rows import TradeEntry, TransactionEntry
+from billfold.kit.ids import member_of
 
 if TYPE_CHECKING:
     from billfold.domain.events import EventKind
@@ -26,7 +28,7 @@ def trade(
     pocket: PocketBook,
     ctx: Context,
     *,
-    activity: str,
+    activity: TradeActivity,
     incoming: bool,
     cusip: str,
     units: int,
@@ -78,10 +80,10 @@ def activity(
     pocket: PocketBook,
     *,
     leg_no: int,
-    activity_id: UUID,
-    transaction_id: UUID,
-    type: str,  # noqa: A002 - the field's name on the wire
-    direction: str,
+    group: UUID,
+    place: int = 1,
+    type: TransactionType,  # noqa: A002 - the field's name on the wire
+    direction: Direction,
     amount: int,
     title: str,
     description: str,
@@ -90,7 +92,7 @@ def activity(
     remittance: dict[str, Any] | None = None,
     swept: bool = True,
 ) -> None:
-    """What the customer sees of the leg `leg_no` of the open journal."""
+    """What the customer sees of a posting of the open entry, as the `place`-th of its group."""
     # Within a journal they stand in the order of their legs, as the tables give them back.
     book.draft.add_in_order(
         TransactionEntry(
@@ -98,8 +100,8 @@ def activity(
             pocket_id=pocket.pocket_id,
             journal_no=book.journal_no,
             leg_no=leg_no,
-            activity_id=activity_id,
-            transaction_id=transaction_id,
+            activity_id=member_of(group, place),
+            transaction_id=group,
             partner_id=pocket.partner_id,
             type=type,
             direction=direction,

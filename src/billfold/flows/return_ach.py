@@ -6,7 +6,10 @@ from typing import TYPE_CHECKING
 
 from billfold.domain.ach import rules as ach
 from billfold.domain.ach.rules import AchEntry
+from billfold.domain.ach.types import AchStatus
 from billfold.domain.events import kinds
+from billfold.domain.ledger.types import AccountKind, Direction, JournalKind
+from billfold.domain.pockets.types import PocketStatus
 from billfold.flows.collect_ach import lift
 from billfold.flows.command import Books, Context, Outcome, book_of
 from billfold.flows.day_end import start_moving
@@ -23,7 +26,7 @@ if TYPE_CHECKING:
 
 NOT_OURS, AGAIN, LATE = "R69", "R67", "R68"
 """Why we do not accept a return: it fits no entry, there has been one, its time was over."""
-_LIVE = frozenset({"IN_TRANSIT", "PROCESSED"})
+_LIVE = frozenset({AchStatus.IN_TRANSIT, AchStatus.PROCESSED})
 
 
 def return_ach(books: Books, cmd: ReturnAch, ctx: Context) -> Outcome:
@@ -39,10 +42,10 @@ def return_ach(books: Books, cmd: ReturnAch, ctx: Context) -> Outcome:
     objection = _objection(entry, cmd, ctx)
     if objection is not None:
         return {"status": "NOT_ACCEPTED", "code": objection}
-    where = "FAILED"
+    where: str = AchStatus.FAILED
     if entry.journal_no is not None:
         where = _undo_money(book, entry, ctx, cmd.trace)
-    alter(book, entry, ctx, status="FAILED", return_code=cmd.code,
+    alter(book, entry, ctx, status=AchStatus.FAILED, return_code=cmd.code,
           reason=ach.RETURN_REASONS[cmd.code].words)  # fmt: skip
     tell(book, ctx, entry, kinds.ACH_OUT_REJECTED)
     return {
@@ -67,7 +70,7 @@ def note_ach_change(books: Books, cmd: NoteAchChange, ctx: Context) -> Outcome:
 
 def _objection(entry: AchEntry, cmd: ReturnAch, ctx: Context) -> str | None:
     """Return the code of a return that is not accepted, None for one that is."""
-    if entry.status == "FAILED":
+    if entry.status == AchStatus.FAILED:
         return AGAIN
     told = (cmd.direction, cmd.amount)
     if not _has_gone(entry) or (entry.direction, entry.amount) != told:
@@ -80,45 +83,45 @@ def _objection(entry: AchEntry, cmd: ReturnAch, ctx: Context) -> str | None:
 
 def _has_gone(entry: AchEntry) -> bool:
     """Whether it is in a file, be it that nobody has been told so yet."""
-    return entry.status in _LIVE or (entry.status == "APPROVED" and entry.file_id is not None)
+    return entry.status in _LIVE or (
+        entry.status == AchStatus.APPROVED and entry.file_id is not None
+    )
 
 
 def _undo_money(book: Book, entry: AchEntry, ctx: Context, trace: str) -> str:
     if entry.pocket_id is None:
         _undo_in_house(book, entry, ctx)
-        return "FAILED"
+        return AchStatus.FAILED
     pocket = book.pockets[entry.pocket_id]
-    if pocket.status == "CLOSED" and entry.direction == ach.CREDIT:
+    if pocket.status == PocketStatus.CLOSED and entry.direction == Direction.CREDIT:
         return "NO_POCKET"
     start_moving(book, pocket, ctx)
-    book.begin(
-        "return", command_id=ctx.command_id, now=ctx.now, business_date=ctx.business_date,
-        settles_on=ctx.settles_on, reverses=entry.journal_no,
-    )  # fmt: skip
-    rail = book.house_account("rail:ach")
-    if entry.direction == ach.CREDIT:
+    book.begin(JournalKind.RETURN, ctx, settles_on=ctx.settles_on, reverses=entry.journal_no)
+    rail = book.house_account(AccountKind.RAIL_ACH)
+    if entry.direction == Direction.CREDIT:
         leg_no = book.post(rail, pocket.bank, entry.amount)
         take_in(book, pocket, ctx, entry.amount)
-        shown, title = "CREDIT", "ACH payment returned"
+        shown, title = Direction.CREDIT, "ACH payment returned"
     else:
         lift(book, pocket, entry)
         leg_no = pay_back(
             book, pocket, ctx, entry.amount, to=rail, price_of=ctx.t1_bid,
             settles_on=ctx.settles_on,
         )  # fmt: skip
-        shown, title = "DEBIT", "ACH collection returned"
+        shown, title = Direction.DEBIT, "ACH collection returned"
     show(book, pocket, ctx, entry, leg_no, direction=shown, settles_at=book.booked_at,
          title=title, trace_number=trace)  # fmt: skip
     book.close()
-    return "FAILED"
+    return AchStatus.FAILED
 
 
 def _undo_in_house(book: Book, entry: AchEntry, ctx: Context) -> None:
     """A micro-deposit comes back to the house."""
     day = book.business_date
-    book.begin(
-        "return", command_id=ctx.command_id, now=ctx.now, business_date=day, settles_on=day,
-        reverses=None,
-    )  # fmt: skip
-    book.post(book.house_account("rail:ach"), book.house_account("promotions"), entry.amount)
+    book.begin(JournalKind.RETURN, ctx, settles_on=day, business_date=day)
+    book.post(
+        book.house_account(AccountKind.RAIL_ACH),
+        book.house_account(AccountKind.PROMOTIONS),
+        entry.amount,
+    )
     book.close()

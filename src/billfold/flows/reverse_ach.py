@@ -9,6 +9,8 @@ import msgspec
 
 from billfold.domain.ach import rules as ach
 from billfold.domain.ach.rules import AchEntry
+from billfold.domain.ach.types import AchStatus, AchWay
+from billfold.domain.ledger.types import Direction
 from billfold.flows.command import Books, Context, Outcome, book_of
 from billfold.flows.originate_ach import IDENTIFICATION_WIDTH, keep_entry, let_through, pay_out
 from billfold.kit.dates import et_date
@@ -33,14 +35,14 @@ def reverse_ach(books: Books, cmd: ReverseAch, ctx: Context) -> Outcome:
     _must_be_reversible(entry, ctx)
     if any(_reverses(each, entry) for each in book.referenced.values()):
         raise Refused("ach-origination-not-reversible", "The origination has been reversed.")
-    other = ach.DEBIT if entry.direction == ach.CREDIT else ach.CREDIT
+    other = Direction.DEBIT if entry.direction == Direction.CREDIT else Direction.CREDIT
     made = _again(entry, ctx, direction=other, description=REVERSAL, reverses_id=entry.ach_id)
-    times = ach.schedule(ctx.now, entry.amount, ctx.calendars, is_credit=other == ach.CREDIT)
-    if other == ach.CREDIT:
+    times = ach.schedule(ctx.now, entry.amount, ctx.calendars, is_credit=other == Direction.CREDIT)
+    if other == Direction.CREDIT:
         pocket = book.pockets[entry.pocket_id]
         made = pay_out(book, pocket, ctx, made, settles_at=times.settled_at)
     made = let_through(book, made, times, ctx)
-    if other == ach.DEBIT:
+    if other == Direction.DEBIT:
         # What comes back is the customer's own money: nothing is held.
         made = msgspec.structs.replace(made, held_until=None)
     keep_entry(book, made)
@@ -54,7 +56,7 @@ def retry_ach(books: Books, cmd: RetryAch, ctx: Context) -> Outcome:
     if not isinstance(entry, AchEntry) or entry.pocket_id is None:
         raise NotFound
     today = et_date(ctx.now)
-    may = entry.direction == ach.DEBIT and entry.status == "FAILED"
+    may = entry.direction == Direction.DEBIT and entry.status == AchStatus.FAILED
     if not may or not ach.may_present_again(
         entry.return_code or "", times=entry.times, sent_on=et_date(entry.created_at), today=today
     ):
@@ -64,7 +66,7 @@ def retry_ach(books: Books, cmd: RetryAch, ctx: Context) -> Outcome:
             "under R01 or R09 is sent again, twice at most and within 180 days.",
         )
     times = ach.schedule(ctx.now, entry.amount, ctx.calendars, is_credit=False)
-    made = _again(entry, ctx, direction=ach.DEBIT, description=RETRY, reverses_id=None)
+    made = _again(entry, ctx, direction=Direction.DEBIT, description=RETRY, reverses_id=None)
     made = let_through(book, msgspec.structs.replace(made, times=entry.times + 1), times, ctx)
     keep_entry(book, made)
     # The one that came back is not sent again as well.
@@ -76,7 +78,7 @@ def retry_ach(books: Books, cmd: RetryAch, ctx: Context) -> Outcome:
 
 
 def _must_be_reversible(entry: AchEntry, ctx: Context) -> None:
-    sent = entry.status in {"IN_TRANSIT", "PROCESSED"} and entry.reverses_id is None
+    sent = entry.status in {AchStatus.IN_TRANSIT, AchStatus.PROCESSED} and entry.reverses_id is None
     if not sent or entry.effective_on is None:
         raise Refused("ach-origination-not-reversible", f"The origination is {entry.status}.")
     last = ach.reversible_until(entry.effective_on, ctx.calendars)
@@ -88,22 +90,40 @@ def _reverses(seen: object, entry: AchEntry) -> bool:
     return (
         isinstance(seen, AchEntry)
         and seen.reverses_id == entry.ach_id
-        and seen.status not in {"REJECTED", "CANCELLED"}
+        and seen.status not in {AchStatus.REJECTED, AchStatus.CANCELLED}
     )
 
 
 def _again(
-    entry: AchEntry, ctx: Context, *, direction: str, description: str, reverses_id: UUID | None
+    entry: AchEntry,
+    ctx: Context,
+    *,
+    direction: Direction,
+    description: str,
+    reverses_id: UUID | None,
 ) -> AchEntry:
     """Return an entry to the same account, as it is before its review."""
     ach_id = ctx.ids.next()
     return AchEntry(
-        customer_id=entry.customer_id, ach_id=ach_id, pocket_id=entry.pocket_id,
-        partner_id=entry.partner_id, way=ach.ORIGINATION, direction=direction, status="PENDING",
-        sec_code=entry.sec_code, company_name=entry.company_name, description=description,
-        lines=entry.lines, amount=entry.amount, counterparty_id=entry.counterparty_id,
-        routing_number=entry.routing_number, account_number=entry.account_number,
-        account_type=entry.account_type, party_name=entry.party_name,
-        identification=ach_id.hex[:IDENTIFICATION_WIDTH].upper(), reverses_id=reverses_id,
-        created_at=ctx.now, updated_at=ctx.now,
-    )  # fmt: skip
+        customer_id=entry.customer_id,
+        ach_id=ach_id,
+        pocket_id=entry.pocket_id,
+        partner_id=entry.partner_id,
+        way=AchWay.ORIGINATION,
+        direction=direction,
+        status=AchStatus.PENDING,
+        sec_code=entry.sec_code,
+        company_name=entry.company_name,
+        description=description,
+        lines=entry.lines,
+        amount=entry.amount,
+        counterparty_id=entry.counterparty_id,
+        routing_number=entry.routing_number,
+        account_number=entry.account_number,
+        account_type=entry.account_type,
+        party_name=entry.party_name,
+        identification=ach_id.hex[:IDENTIFICATION_WIDTH].upper(),
+        reverses_id=reverses_id,
+        created_at=ctx.now,
+        updated_at=ctx.now,
+    )

@@ -8,7 +8,9 @@ import msgspec
 
 from billfold.domain.ach import rules as ach
 from billfold.domain.ach.rules import AchEntry
+from billfold.domain.ach.types import AchStatus
 from billfold.domain.events import kinds
+from billfold.domain.ledger.types import AccountKind, Direction, JournalKind
 from billfold.flows.command import Books, Context, Outcome, book_of
 from billfold.flows.day_end import start_moving
 from billfold.flows.originate_ach import let_through, show
@@ -33,12 +35,16 @@ def review_ach(books: Books, cmd: ReviewAch, ctx: Context) -> Outcome:
     entry = book.referenced.get(cmd.ach_id)
     if not isinstance(entry, AchEntry):
         raise NotFound
-    waits = cmd.decision == "CANCELLED" and entry.status == "APPROVED" and entry.file_id is None
-    if entry.status != "PENDING" and not waits:
+    waits = (
+        cmd.decision == AchStatus.CANCELLED
+        and entry.status == AchStatus.APPROVED
+        and entry.file_id is None
+    )
+    if entry.status != AchStatus.PENDING and not waits:
         raise Refused("ach-origination-not-pending", f"The origination is {entry.status}.")
-    if cmd.decision == "APPROVED":
+    if cmd.decision == AchStatus.APPROVED:
         times = ach.schedule(
-            ctx.now, entry.amount, ctx.calendars, is_credit=entry.direction == ach.CREDIT
+            ctx.now, entry.amount, ctx.calendars, is_credit=entry.direction == Direction.CREDIT
         )
         passed = msgspec.structs.asdict(let_through(book, entry, times, ctx))
         entry = alter(book, entry, ctx, **{name: passed[name] for name in _CHANGED})
@@ -57,12 +63,9 @@ def _give_back(books: Books, entry: AchEntry, ctx: Context) -> None:
     book = book_of(books, entry.customer_id)
     pocket = book.pockets[entry.pocket_id]
     start_moving(book, pocket, ctx)
-    book.begin(
-        "return", command_id=ctx.command_id, now=ctx.now, business_date=ctx.business_date,
-        settles_on=ctx.settles_on, reverses=entry.journal_no,
-    )  # fmt: skip
-    leg_no = book.post(book.house_account("rail:ach"), pocket.bank, entry.amount)
+    book.begin(JournalKind.RETURN, ctx, settles_on=ctx.settles_on, reverses=entry.journal_no)
+    leg_no = book.post(book.house_account(AccountKind.RAIL_ACH), pocket.bank, entry.amount)
     take_in(book, pocket, ctx, entry.amount)
-    show(book, pocket, ctx, entry, leg_no, direction="CREDIT", settles_at=book.booked_at,
+    show(book, pocket, ctx, entry, leg_no, direction=Direction.CREDIT, settles_at=book.booked_at,
          title="ACH payment not sent")  # fmt: skip
     book.close()

@@ -6,6 +6,13 @@ from datetime import date, datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
+from billfold.domain.ledger.types import (
+    AccountKind,
+    Direction,
+    JournalKind,
+    TradeActivity,
+    TransactionType,
+)
 from billfold.kit.rows import Row
 
 
@@ -16,7 +23,7 @@ class JournalEntry(Row, frozen=True):
 
     customer_id: UUID
     journal_no: int
-    kind: str
+    kind: JournalKind
     command_id: UUID
     booked_at: datetime
     business_date: date
@@ -51,7 +58,7 @@ class TradeEntry(Row, frozen=True):
     trade_no: int
     trade_id: UUID
     partner_id: UUID
-    activity: str
+    activity: TradeActivity
     incoming: bool
     cusip: str
     units: int
@@ -78,8 +85,8 @@ class TransactionEntry(Row, frozen=True):
     activity_id: UUID
     transaction_id: UUID
     partner_id: UUID
-    type: str
-    direction: str
+    type: TransactionType
+    direction: Direction
     amount: int
     swept: bool
     title: str
@@ -145,7 +152,7 @@ class AccountEntry(Row, frozen=True):
 
     customer_id: UUID
     account_no: int
-    kind: str
+    kind: AccountKind
     pocket_id: UUID | None
     asset: str
     acquired_on: date | None

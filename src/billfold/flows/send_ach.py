@@ -8,6 +8,7 @@ from uuid import UUID
 import msgspec
 
 from billfold.domain.ach.rules import AchEntry
+from billfold.domain.ach.types import AchStatus
 from billfold.domain.events import kinds, payloads
 from billfold.flows import record
 from billfold.flows.command import Books, Context, Outcome, book_of
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 def send_ach(books: Books, cmd: SendAch, ctx: Context) -> Outcome:
     """Move APPROVED entries to IN_TRANSIT."""
     book = book_of(books, cmd.customers[0])
-    moved = _move(book, ctx, cmd.ach_ids, since="APPROVED", to="IN_TRANSIT")
+    moved = _move(book, ctx, cmd.ach_ids, since=AchStatus.APPROVED, to=AchStatus.IN_TRANSIT)
     _tell(book, ctx, moved, kinds.ACH_OUT_SENT)
     return {"moved": len(moved)}
 
@@ -28,7 +29,7 @@ def send_ach(books: Books, cmd: SendAch, ctx: Context) -> Outcome:
 def count_ach_settled(books: Books, cmd: CountAchSettled, ctx: Context) -> Outcome:
     """Move entries that are IN_TRANSIT to PROCESSED."""
     book = book_of(books, cmd.customers[0])
-    moved = _move(book, ctx, cmd.ach_ids, since="IN_TRANSIT", to="PROCESSED")
+    moved = _move(book, ctx, cmd.ach_ids, since=AchStatus.IN_TRANSIT, to=AchStatus.PROCESSED)
     _tell(book, ctx, moved, kinds.ACH_OUT_SUCCESS)
     return {"moved": len(moved)}
 
@@ -43,7 +44,7 @@ def alter(book: Book, entry: AchEntry, ctx: Context, **columns: object) -> AchEn
 
 
 def _move(
-    book: Book, ctx: Context, ach_ids: tuple[UUID, ...], *, since: str, to: str
+    book: Book, ctx: Context, ach_ids: tuple[UUID, ...], *, since: AchStatus, to: AchStatus
 ) -> list[AchEntry]:
     """Equal changes, one after the other: they are written as one."""
     entries = [book.referenced.get(ach_id) for ach_id in ach_ids]

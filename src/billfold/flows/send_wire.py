@@ -12,14 +12,17 @@ from uuid import UUID
 
 from billfold.domain import wires
 from billfold.domain.counterparties.rules import must_be_payable
+from billfold.domain.directory.types import CustomerStatus
 from billfold.domain.events import kinds, payloads
+from billfold.domain.ledger.types import AccountKind, Direction, JournalKind, Rail, TransactionType
+from billfold.domain.pockets.types import PocketStatus
+from billfold.domain.wires.types import WireStatus
 from billfold.flows import record
 from billfold.flows.command import Books, Context, Outcome, book_of
 from billfold.flows.day_end import start_moving
 from billfold.flows.draft import as_json
 from billfold.flows.withdraw import Short, withdraw
 from billfold.kit.errors import NotFound, Refused
-from billfold.kit.ids import member_of
 
 if TYPE_CHECKING:
     from billfold.domain.counterparties.types import Payee
@@ -57,7 +60,7 @@ def send_wire(books: Books, cmd: SendWire, ctx: Context) -> Outcome:
             raise
         book.undo()
         _tell(book, ctx, kinds.WIRE_OUT_REJECTED, cmd.wire_id, cmd.pocket_id)
-        return {"status": "REJECTED", "code": refusal.code}
+        return {"status": WireStatus.REJECTED, "code": refusal.code}
 
 
 def _send(book: Book, cmd: SendWire, ctx: Context) -> Outcome:
@@ -68,7 +71,7 @@ def _send(book: Book, cmd: SendWire, ctx: Context) -> Outcome:
     if ctx.terms.sandbox and cmd.amount is not None and cmd.amount % 100 == _SCREENED_OUT:
         _draft(book, pocket, cmd, ctx, payee, name, amount=cmd.amount, booked=None)
         _tell(book, ctx, kinds.WIRE_OUT_REJECTED, wire_id, cmd.pocket_id)
-        return _outcome(wire_id, "REJECTED", "SANCTION_SCREEN_FAILED", cmd.amount)
+        return _outcome(wire_id, WireStatus.REJECTED, "SANCTION_SCREEN_FAILED", cmd.amount)
     international = payee.type == "international_wire"
     send_at = wires.leaves_at(
         ctx.now, ctx.calendars, ctx.terms.wire_hours, international=international
@@ -78,7 +81,7 @@ def _send(book: Book, cmd: SendWire, ctx: Context) -> Outcome:
     booked = (group, send_at)
     wire = _draft(book, pocket, cmd, ctx, payee, name, amount=amount, booked=booked)
     _queue(book, ctx, payee, wire, send_at)
-    return _outcome(wire_id, "PENDING", None, amount)
+    return _outcome(wire_id, WireStatus.PENDING, None, amount)
 
 
 # -- may it ---------------------------------------------------------------------------
@@ -88,11 +91,11 @@ def _may_pay(book: Book, cmd: SendWire) -> PocketBook:
     pocket = book.pockets.get(cmd.pocket_id)
     if pocket is None:
         raise NotFound
-    if book.account_status != "OPEN":
+    if book.account_status != CustomerStatus.OPEN:
         raise Refused("customer-not-open", f"The customer is {book.account_status}.")
-    if pocket.status == "FROZEN":
+    if pocket.status == PocketStatus.FROZEN:
         raise Refused("pocket-frozen", "The pocket is frozen: nothing leaves it.")
-    if pocket.status != "OPEN":
+    if pocket.status != PocketStatus.OPEN:
         raise Refused("pocket-not-open", f"The pocket is {pocket.status}.")
     return pocket
 
@@ -101,7 +104,7 @@ def _may_be_paid(book: Book, cmd: SendWire) -> Payee:
     payee: Payee | None = book.referenced.get(cmd.counterparty_id)
     if payee is None:
         raise NotFound("There is no such counterparty.")
-    must_be_payable(payee, "WIRE", unverified_wires=cmd.unverified_wires)
+    must_be_payable(payee, Rail.WIRE, unverified_wires=cmd.unverified_wires)
     return payee
 
 
@@ -120,26 +123,23 @@ def _book(
 ) -> int:
     """Post the payment and its fee; return the cents paid."""
     start_moving(book, pocket, ctx)
-    book.begin(
-        "payment", command_id=ctx.command_id, now=ctx.now, business_date=ctx.business_date,
-        settles_on=ctx.business_date,
-    )  # fmt: skip
+    book.begin(JournalKind.PAYMENT, ctx, settles_on=ctx.business_date)
     fee = ctx.terms.wire_fee_cents
     try:
         amount, leg_no = withdraw(
             book, pocket, ctx, cmd.amount, price_of=ctx.t0_bid, settles_on=ctx.business_date,
-            to=book.house_account("rail:wire"), aside=fee,
+            to=book.house_account(AccountKind.RAIL_WIRE), aside=fee,
         )  # fmt: skip
     except Short:
         raise Refused(
             "insufficient-funds", "The pocket cannot raise the amount and its fees today."
         ) from None
     record.activity(
-        book, pocket, leg_no=leg_no, activity_id=member_of(group, 1), transaction_id=group,
-        type="WIRE", direction="DEBIT", amount=amount, title="Wire sent",
+        book, pocket, leg_no=leg_no, group=group,
+        type=TransactionType.WIRE, direction=Direction.DEBIT, amount=amount, title="Wire sent",
         description=cmd.description or f"Wire to {payee.name}", settles_at=send_at,
         details={
-            "wire_type": wires.PAYMENT,
+            "wire_type": wires.WireType.PAYMENT,
             "wire_id": str(name.wire_id),
             "original_wire_id": None,
             "reference_number": name.reference,
@@ -156,15 +156,24 @@ def _book(
 
 
 def _charge(book: Book, pocket: PocketBook, fee: int, group: UUID) -> None:
-    leg_no = book.post(pocket.cash, book.house_account("fees"), fee)
+    leg_no = book.post(pocket.cash, book.house_account(AccountKind.FEES), fee)
     pocket.fees += fee
     pocket.idle = min(pocket.idle, pocket.cash.balance)
     record.activity(
-        book, pocket, leg_no=leg_no, activity_id=member_of(group, 2), transaction_id=group,
-        type="FEE", direction="DEBIT", amount=fee, title="Wire fee", description="Fee for a wire",
-        settles_at=book.booked_at, swept=False,
+        book,
+        pocket,
+        leg_no=leg_no,
+        group=group,
+        place=2,
+        type=TransactionType.FEE,
+        direction=Direction.DEBIT,
+        amount=fee,
+        title="Wire fee",
+        description="Fee for a wire",
+        settles_at=book.booked_at,
+        swept=False,
         details={"fee_type": "WIRE_FEE", "related_transaction_id": str(group)},
-    )  # fmt: skip
+    )
 
 
 def _remittance(cmd: SendWire) -> dict[str, Any] | None:
@@ -198,9 +207,9 @@ def _draft(
         wire_id=name.wire_id,
         partner_id=pocket.partner_id,
         pocket_id=cmd.pocket_id,
-        direction=wires.OUTGOING,
-        wire_type=wires.PAYMENT,
-        status="PENDING" if booked else "REJECTED",
+        direction=wires.WireDirection.OUTGOING,
+        wire_type=wires.WireType.PAYMENT,
+        status=WireStatus.PENDING if booked else WireStatus.REJECTED,
         reason=None if booked else "SANCTION_SCREEN_FAILED",
         amount=amount,
         fee=ctx.terms.wire_fee_cents if booked else 0,

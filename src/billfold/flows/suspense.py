@@ -14,7 +14,8 @@ from uuid import UUID
 import msgspec
 
 from billfold.domain import wires
-from billfold.domain.suspense.types import ASSIGNED, FEE, HELD, RETURNED, STAYS, SuspenseItem
+from billfold.domain.ledger.types import AccountKind, Direction, JournalKind, Rail
+from billfold.domain.suspense.types import FEE, STAYS, SuspenseItem, SuspenseStatus
 from billfold.flows.adjust import give_credit
 from billfold.flows.adjustment_commands import GiveCredit
 from billfold.flows.command import Books, Context, Outcome, book_of
@@ -43,7 +44,7 @@ def hold_in_suspense(books: Books, cmd: HoldInSuspense, ctx: Context) -> Outcome
     fee = cmd.details.get(FEE, 0)
     _move(book, cmd.direction, rail, suspense, cmd.amount - fee)
     if fee:
-        book.post(book.house_account("promotions"), suspense, fee)
+        book.post(book.house_account(AccountKind.PROMOTIONS), suspense, fee)
     book.close()
     item = SuspenseItem(
         customer_id=book.customer_id,
@@ -51,7 +52,7 @@ def hold_in_suspense(books: Books, cmd: HoldInSuspense, ctx: Context) -> Outcome
         rail=cmd.rail,
         direction=cmd.direction,
         amount=cmd.amount,
-        status=HELD,
+        status=SuspenseStatus.HELD,
         reason=cmd.reason,
         details=as_json(cmd.details),
         journal_no=journal_no,
@@ -61,7 +62,7 @@ def hold_in_suspense(books: Books, cmd: HoldInSuspense, ctx: Context) -> Outcome
     book.keep_fingerprint(SuspenseItem, item.item_id, item.proof)
     book.put(book.referenced, item.item_id, item)
     return {
-        "item_id": str(cmd.item_id), "status": HELD, "rail": cmd.rail,
+        "item_id": str(cmd.item_id), "status": SuspenseStatus.HELD, "rail": cmd.rail,
         "direction": cmd.direction, "amount": cmd.amount, "reason": cmd.reason,
         "journal_no": journal_no,
     }  # fmt: skip
@@ -79,14 +80,14 @@ def return_from_suspense(books: Books, cmd: ReturnFromSuspense, ctx: Context) ->
         raise Refused("suspense-item-stays", stays)
     journal_no = _give_back(book, ctx, item, cmd.settles_on)
     book.schedule(f"{item.rail.lower()}.suspense_return", item.item_id, ctx.now)
-    return _end(book, ctx, item, RETURNED, journal_no, return_reason=cmd.reason)
+    return _end(book, ctx, item, SuspenseStatus.RETURNED, journal_no, return_reason=cmd.reason)
 
 
 def assign_from_suspense(books: Books, cmd: AssignFromSuspense, ctx: Context) -> Outcome:
     """Let it arrive at its owner's portal now. Refuses: suspense-item-settled, no-open-portal."""
     book, owner = book_of(books, cmd.customers[0]), book_of(books, cmd.customers[1])
     item = _held(book, cmd.item_id)
-    if item.direction != "CREDIT":
+    if item.direction != Direction.CREDIT:
         raise Refused("suspense-item-settled", "A debit is returned; it is nobody's money.")
     told = _told(item)
     journal_no, fee = _give_back(book, ctx, item, None), told.get(FEE, 0)
@@ -107,7 +108,7 @@ def assign_from_suspense(books: Books, cmd: AssignFromSuspense, ctx: Context) ->
     # The command stands with the house, and so does what it says of the wire.
     for fingerprint in owner.draft.take(Fingerprint):
         book.draft.add(fingerprint)
-    ended = _end(book, ctx, item, ASSIGNED, journal_no, owner_id=owner.customer_id)
+    ended = _end(book, ctx, item, SuspenseStatus.ASSIGNED, journal_no, owner_id=owner.customer_id)
     return ended | {name: arrived[name] for name in _TOLD_OF_ARRIVAL if name in arrived}
 
 
@@ -128,7 +129,7 @@ _TOLD_OF_ARRIVAL = ("transaction_id", "wire_id")
 
 def _as_it_arrived(item: SuspenseItem, told: dict[str, Any], owner: UUID) -> dict[str, Any]:
     """What `ReceiveMoney` is told of a wire by the message that brought it, of others as it is."""
-    if item.rail != "WIRE" or "message" not in told:
+    if item.rail != Rail.WIRE or "message" not in told:
         return {"details": told.get("details", told)}
     message = msgspec.convert(told["message"], CreditTransfer | PaymentReturn)
     if isinstance(message, PaymentReturn):
@@ -152,7 +153,7 @@ def _held(book: Book, item_id: UUID) -> SuspenseItem:
     item = book.referenced.get(item_id)
     if not isinstance(item, SuspenseItem):
         raise NotFound
-    if item.status != HELD:
+    if item.status != SuspenseStatus.HELD:
         raise Refused("suspense-item-settled", f"The item is {item.status} already.")
     return item
 
@@ -163,7 +164,7 @@ def _give_back(book: Book, ctx: Context, item: SuspenseItem, settles_on: date | 
     fee = _told(item).get(FEE, 0)
     _move(book, item.direction, suspense, rail, item.amount - fee)
     if fee:
-        book.post(suspense, book.house_account("promotions"), fee)
+        book.post(suspense, book.house_account(AccountKind.PROMOTIONS), fee)
     book.close()
     return journal_no
 
@@ -171,24 +172,31 @@ def _give_back(book: Book, ctx: Context, item: SuspenseItem, settles_on: date | 
 def _begin(book: Book, ctx: Context, settles_on: date | None) -> int:
     """The house books on the day it has open; only the closing of that day goes on to the next."""
     return book.begin(
-        "suspense", command_id=ctx.command_id, now=ctx.now, business_date=book.business_date,
+        JournalKind.SUSPENSE,
+        ctx,
         settles_on=settles_on or ctx.business_date,
-    )  # fmt: skip
+        business_date=book.business_date,
+    )
 
 
-def _accounts(book: Book, rail: str) -> tuple[Account, Account]:
-    return book.house_account(f"rail:{rail.lower()}"), book.house_account("suspense")
+def _accounts(book: Book, rail: Rail) -> tuple[Account, Account]:
+    return book.house_account(AccountKind.of_rail(rail)), book.house_account(AccountKind.SUSPENSE)
 
 
-def _move(book: Book, direction: str, debit: Account, credit: Account, amount: int) -> None:
-    if direction == "CREDIT":
+def _move(book: Book, direction: Direction, debit: Account, credit: Account, amount: int) -> None:
+    if direction == Direction.CREDIT:
         book.post(debit, credit, amount)
     else:
         book.post(credit, debit, amount)
 
 
 def _end(
-    book: Book, ctx: Context, item: SuspenseItem, status: str, journal_no: int, **columns: object
+    book: Book,
+    ctx: Context,
+    item: SuspenseItem,
+    status: SuspenseStatus,
+    journal_no: int,
+    **columns: object,
 ) -> Outcome:
     book.change(
         SuspenseItem, item.item_id, status=status, ended_journal_no=journal_no,

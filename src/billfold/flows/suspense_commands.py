@@ -6,6 +6,7 @@ from datetime import date
 from typing import Any
 from uuid import UUID
 
+from billfold.domain.ledger.types import Direction, Rail
 from billfold.domain.suspense.types import SuspenseItem
 from billfold.domain.wires.types import WireRow
 from billfold.flows.command import AuditedAction, Command, Reference
@@ -23,8 +24,8 @@ class HoldInSuspense(Command, frozen=True, kw_only=True):
     fingerprints = (SuspenseItem,)
 
     item_id: UUID
-    rail: str  # "WIRE" or "ACH"
-    direction: str  # "CREDIT" or "DEBIT"
+    rail: Rail
+    direction: Direction
     amount: int
     reason: str
     details: dict[str, Any]

@@ -7,6 +7,9 @@ from uuid import UUID
 
 from billfold.domain import wires
 from billfold.domain.events import kinds, payloads
+from billfold.domain.ledger.types import AccountKind, Direction, JournalKind, TransactionType
+from billfold.domain.pockets.types import NOT_CLOSED
+from billfold.domain.wires.types import WireStatus
 from billfold.flows import record
 from billfold.flows.command import Books, Context, Outcome, book_of
 from billfold.flows.day_end import start_moving
@@ -14,13 +17,12 @@ from billfold.flows.receive import take_in
 from billfold.flows.send_wire import put_wire
 from billfold.flows.wire_moves import seen_wire, wire_details
 from billfold.kit.errors import Refused
-from billfold.kit.ids import member_of
 from billfold.kit.money import format_usd
 
 if TYPE_CHECKING:
     from billfold.flows.wire_commands import TakeBackWire
 
-_TAKES = frozenset({"OPEN", "FROZEN"})
+_TAKES = NOT_CLOSED
 
 
 def take_back_wire(books: Books, cmd: TakeBackWire, ctx: Context) -> Outcome:
@@ -33,31 +35,39 @@ def take_back_wire(books: Books, cmd: TakeBackWire, ctx: Context) -> Outcome:
     original, returned, _ = seen_wire(book, cmd.original_id)
     if returned:
         raise Refused("wire-already-returned", "The wire has come back already.")
-    if original.status == "REJECTED" or original.journal_no is None:
+    if original.status == WireStatus.REJECTED or original.journal_no is None:
         raise Refused("wire-not-completed", "The wire has not settled: it cannot come back.")
     pocket = book.pockets[original.pocket_id]
     if pocket.status not in _TAKES:
         raise Refused("pocket-not-open", f"The pocket is {pocket.status}.")
     start_moving(book, pocket, ctx)
-    book.begin(
-        "deposit", command_id=ctx.command_id, now=ctx.now, business_date=ctx.business_date,
-        settles_on=ctx.settles_on, reverses=original.journal_no,
-    )  # fmt: skip
+    book.begin(JournalKind.DEPOSIT, ctx, settles_on=ctx.settles_on, reverses=original.journal_no)
     group = ctx.ids.next_group()
     wire = _wire(original, cmd, ctx, group, book.journal_no)
-    leg_no = book.post(book.house_account("rail:wire"), pocket.bank, cmd.amount)
+    leg_no = book.post(book.house_account(AccountKind.RAIL_WIRE), pocket.bank, cmd.amount)
     take_in(book, pocket, ctx, cmd.amount)
     record.activity(
-        book, pocket, leg_no=leg_no, activity_id=member_of(group, 1), transaction_id=group,
-        type="WIRE", direction="CREDIT", amount=cmd.amount, title="Wire returned",
+        book,
+        pocket,
+        leg_no=leg_no,
+        group=group,
+        type=TransactionType.WIRE,
+        direction=Direction.CREDIT,
+        amount=cmd.amount,
+        title="Wire returned",
         description=f"Wire to {original.counterparty_name}: {_why(original, cmd)}",
-        settles_at=book.booked_at, details=wire_details(wire, wires.RETURN),
-    )  # fmt: skip
+        settles_at=book.booked_at,
+        details=wire_details(wire, wires.WireType.RETURN),
+    )
     book.close()
     put_wire(book, wire)
     told = payloads.WirePayload(wire_id=cmd.wire_id, service_account_id=original.pocket_id)
     record.event(book, ctx, kinds.WIRE_IN_SUCCESS, told)
-    return {"wire_id": str(cmd.wire_id), "status": "COMPLETED", "transaction_id": str(group)}
+    return {
+        "wire_id": str(cmd.wire_id),
+        "status": WireStatus.COMPLETED,
+        "transaction_id": str(group),
+    }
 
 
 def _why(original: wires.WireRow, cmd: TakeBackWire) -> str:
@@ -75,10 +85,10 @@ def _wire(
         wire_id=cmd.wire_id,
         partner_id=original.partner_id,
         pocket_id=original.pocket_id,
-        direction=wires.INCOMING,
-        wire_type=wires.RETURN,
+        direction=wires.WireDirection.INCOMING,
+        wire_type=wires.WireType.RETURN,
         original_wire_id=original.wire_id,
-        status="COMPLETED",
+        status=WireStatus.COMPLETED,
         amount=cmd.amount,
         counterparty_id=original.counterparty_id,
         counterparty_name=original.counterparty_name,

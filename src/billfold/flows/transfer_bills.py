@@ -13,7 +13,14 @@ from uuid import UUID
 import msgspec
 
 from billfold.domain import tbills
-from billfold.domain.custody.types import COMPLETED, PENDING, REJECTED, Moved, SecurityTransfer
+from billfold.domain.custody.types import (
+    Moved,
+    SecurityTransfer,
+    SecurityTransferDirection,
+    SecurityTransferStatus,
+)
+from billfold.domain.ledger.types import AccountKind, JournalKind, TradeActivity
+from billfold.domain.pockets.types import NOT_CLOSED, PocketStatus
 from billfold.flows import record
 from billfold.flows.command import Books, Context, Outcome, book_of
 from billfold.flows.day_end import start_moving
@@ -30,7 +37,7 @@ if TYPE_CHECKING:
     from billfold.flows.custody_commands import DeliverBills, EndDelivery, ReceiveBills
     from billfold.flows.holdings import Lot, PocketBook
 
-ACTIVITY = "EXTERNAL_SECURITY_TRANSFER"
+ACTIVITY = TradeActivity.EXTERNAL_SECURITY_TRANSFER
 APPOINTMENT = "custody.deliver"
 """When a delivery is handed to the custodian: at once."""
 
@@ -39,7 +46,7 @@ def receive_bills(books: Books, cmd: ReceiveBills, ctx: Context) -> Outcome:
     """Take the lot in. Refuses: pocket-not-open, bill-not-deliverable."""
     book = book_of(books, cmd.customers[0])
     pocket = pocket_of(book, cmd.pocket_id)
-    if pocket.status not in {"OPEN", "FROZEN"}:
+    if pocket.status not in NOT_CLOSED:
         raise Refused("pocket-not-open", f"The pocket is {pocket.status}.")
     bill = _outstanding(ctx, cmd.cusip)
     today = max(book.business_date, ctx.business_date)
@@ -51,7 +58,15 @@ def receive_bills(books: Books, cmd: ReceiveBills, ctx: Context) -> Outcome:
     start_moving(book, pocket, ctx)
     lot = Moved(0, acquired_on, cmd.units, cost)
     moved = _take_in(book, pocket, ctx, cmd.transfer_id, cmd.cusip, lot)
-    return _put(book, ctx, cmd, "IN", COMPLETED, worth, [moved])
+    return _put(
+        book,
+        ctx,
+        cmd,
+        SecurityTransferDirection.IN,
+        SecurityTransferStatus.COMPLETED,
+        worth,
+        [moved],
+    )
 
 
 def deliver_bills(books: Books, cmd: DeliverBills, ctx: Context) -> Outcome:
@@ -61,8 +76,8 @@ def deliver_bills(books: Books, cmd: DeliverBills, ctx: Context) -> Outcome:
     """
     book = book_of(books, cmd.customers[0])
     pocket = pocket_of(book, cmd.pocket_id)
-    if pocket.status != "OPEN":
-        frozen = pocket.status == "FROZEN"
+    if pocket.status != PocketStatus.OPEN:
+        frozen = pocket.status == PocketStatus.FROZEN
         raise Refused("pocket-frozen" if frozen else "pocket-not-open", f"It is {pocket.status}.")
     _outstanding(ctx, cmd.cusip)
     _may_leave(pocket, cmd, ctx)
@@ -75,7 +90,9 @@ def deliver_bills(books: Books, cmd: DeliverBills, ctx: Context) -> Outcome:
     worth = sum(cents_for(each.units, _mark(ctx, cmd.cusip)) for each in moved)
     book.schedule(APPOINTMENT, cmd.transfer_id, ctx.now)
     book.put(book.pending, cmd.transfer_id, PendingTransfer(cmd.pocket_id, None))
-    return _put(book, ctx, cmd, "OUT", PENDING, worth, moved)
+    return _put(
+        book, ctx, cmd, SecurityTransferDirection.OUT, SecurityTransferStatus.PENDING, worth, moved
+    )
 
 
 def end_delivery(books: Books, cmd: EndDelivery, ctx: Context) -> Outcome:
@@ -84,11 +101,13 @@ def end_delivery(books: Books, cmd: EndDelivery, ctx: Context) -> Outcome:
     transfer = book.referenced.get(cmd.transfer_id)
     if not isinstance(transfer, SecurityTransfer):
         raise NotFound
-    if transfer.status != PENDING:
+    if transfer.status != SecurityTransferStatus.PENDING:
         raise Refused("delivery-ended", f"The delivery is {transfer.status} already.")
     book.drop(book.pending, cmd.transfer_id)
-    status = COMPLETED if cmd.reason is None else REJECTED
-    if status == REJECTED:
+    status = (
+        SecurityTransferStatus.COMPLETED if cmd.reason is None else SecurityTransferStatus.REJECTED
+    )
+    if status == SecurityTransferStatus.REJECTED:
         pocket = pocket_of(book, transfer.pocket_id)
         start_moving(book, pocket, ctx)
         for each in transfer.moved_lots():
@@ -153,7 +172,7 @@ def _give_out(
     tax = tbills.part_of_basis(lot.tax_basis, units, lot.balance)
     earnings = tbills.part_of_basis(lot.earnings_basis, units, lot.balance)
     journal_no = _begin(book, ctx, None)
-    book.post(lot, book.house_account("custodian", lot.asset), units)
+    book.post(lot, book.house_account(AccountKind.CUSTODIAN, lot.asset), units)
     book.lot_out(pocket, lot, tax, earnings)
     price = _mark(ctx, lot.asset)
     worth = cents_for(units, price)
@@ -176,7 +195,7 @@ def _take_in(
     price = _mark(ctx, cusip)
     worth = cents_for(moved.units, price)
     lot = book.lot(pocket, cusip, moved.acquired_on, ctx.bill(cusip).maturity)
-    book.post(book.house_account("custodian", cusip), lot, moved.units)
+    book.post(book.house_account(AccountKind.CUSTODIAN, cusip), lot, moved.units)
     book.lot_in(pocket, lot, moved.tax_basis, worth)
     pocket.inflow += worth
     record.trade(
@@ -190,18 +209,15 @@ def _take_in(
 
 
 def _begin(book: Book, ctx: Context, reverses: int | None) -> int:
-    return book.begin(
-        "custody", command_id=ctx.command_id, now=ctx.now, business_date=ctx.business_date,
-        settles_on=ctx.business_date, reverses=reverses,
-    )  # fmt: skip
+    return book.begin(JournalKind.CUSTODY, ctx, settles_on=ctx.business_date, reverses=reverses)
 
 
 def _put(
     book: Book,
     ctx: Context,
     cmd: ReceiveBills | DeliverBills,
-    direction: str,
-    status: str,
+    direction: SecurityTransferDirection,
+    status: SecurityTransferStatus,
     worth: int,
     lots: Sequence[Moved],
 ) -> Outcome:

@@ -13,7 +13,15 @@ from uuid import UUID
 
 from billfold.domain import tbills
 from billfold.domain.events import kinds, payloads
-from billfold.domain.transfers.types import OnUsTransferRow
+from billfold.domain.ledger.types import (
+    AccountKind,
+    Direction,
+    JournalKind,
+    TradeActivity,
+    TransactionType,
+)
+from billfold.domain.pockets.types import NOT_CLOSED, PocketStatus
+from billfold.domain.transfers.types import OnUsTransferRow, TransferStatus
 from billfold.flows import record
 from billfold.flows.command import Books, Context, Outcome, book_of
 from billfold.flows.day_end import start_moving
@@ -23,7 +31,7 @@ from billfold.flows.receive import take_in
 from billfold.flows.withdraw import Short, withdraw
 from billfold.kit.dates import et_instant
 from billfold.kit.errors import NotFound, Refused
-from billfold.kit.ids import group_of, member_of
+from billfold.kit.ids import member_of
 from billfold.kit.money import cents_for
 
 if TYPE_CHECKING:
@@ -68,7 +76,7 @@ def transfer_on_us(books: Books, cmd: TransferOnUs, ctx: Context) -> Outcome:
     if cmd.later and not cmd.accepted:
         if not cmd.approved:
             _must_pay(origin)
-        return _put(payer, cmd, ctx, transfer_id, "PENDING", None, cmd.amount or 0)
+        return _put(payer, cmd, ctx, transfer_id, TransferStatus.PENDING, None, cmd.amount or 0)
     try:
         destination = _may_move(payer, origin, payee, cmd)
         _screen(cmd, ctx)
@@ -80,9 +88,11 @@ def transfer_on_us(books: Books, cmd: TransferOnUs, ctx: Context) -> Outcome:
         payer.undo()
         payee.undo()
         _tell(payer, cmd, ctx, transfer_id, kinds.ON_US_REJECTED)
-        return _put(payer, cmd, ctx, transfer_id, "REJECTED", rejected.reason, cmd.amount or 0)
+        return _put(
+            payer, cmd, ctx, transfer_id, TransferStatus.REJECTED, rejected.reason, cmd.amount or 0
+        )
     _tell(payer, cmd, ctx, transfer_id, kinds.ON_US_SUCCESS)
-    return _put(payer, cmd, ctx, transfer_id, "COMPLETED", None, amount)
+    return _put(payer, cmd, ctx, transfer_id, TransferStatus.COMPLETED, None, amount)
 
 
 # -- may it ---------------------------------------------------------------------------
@@ -102,9 +112,9 @@ def _may_move(payer: Book, origin: PocketBook, payee: Book, cmd: TransferOnUs) -
 
 
 def _must_pay(origin: PocketBook) -> None:
-    if origin.status == "FROZEN":
+    if origin.status == PocketStatus.FROZEN:
         raise Refused("pocket-frozen", "The pocket is frozen: nothing leaves it.")
-    if origin.status != "OPEN":
+    if origin.status != PocketStatus.OPEN:
         raise Refused("pocket-not-open", f"The pocket is {origin.status}.")
 
 
@@ -123,7 +133,7 @@ def _destination(payee: Book, cmd: TransferOnUs, payer: Book) -> PocketBook:
     destination = payee.pockets.get(cmd.to_pocket_id) if cmd.to_pocket_id else None
     if destination is None:
         raise NotFound
-    if destination.status not in {"OPEN", "FROZEN"}:
+    if destination.status not in NOT_CLOSED:
         if payee is payer:
             raise Refused("pocket-not-open", f"The receiving pocket is {destination.status}.")
         raise _Rejected("ACCOUNT_UNAVAILABLE")
@@ -164,23 +174,23 @@ def _move_money(
     try:
         amount, leg_no = withdraw(
             payer, origin, ctx, cmd.amount, price_of=price_of, settles_on=settles_on,
-            to=payer.house_account("on_us"),
+            to=payer.house_account(AccountKind.ON_US),
         )  # fmt: skip
     except Short:
         raise _Rejected("INSUFFICIENT_FUNDS") from None
     settles_at = et_instant(settles_on, 0) if within else payer.booked_at
     _show(
-        payer, origin, cmd, leg_no, member_of(group, 1), direction="DEBIT", amount=amount,
+        payer, origin, cmd, leg_no, group, direction=Direction.DEBIT, amount=amount,
         settles_at=settles_at, details=_details(cmd, transfer_id, payee, destination, paid=True),
     )  # fmt: skip
     if not within:
         payer.close()
         start_moving(payee, destination, ctx)
         _begin(payee, ctx, ctx.settles_on)
-    leg_no = payee.post(payee.house_account("on_us"), destination.bank, amount)
+    leg_no = payee.post(payee.house_account(AccountKind.ON_US), destination.bank, amount)
     take_in(payee, destination, ctx, amount)
     _show(
-        payee, destination, cmd, leg_no, member_of(group, 2), direction="CREDIT", amount=amount,
+        payee, destination, cmd, leg_no, group, place=2, direction=Direction.CREDIT, amount=amount,
         settles_at=settles_at, details=_details(cmd, transfer_id, payer, origin, paid=False),
     )  # fmt: skip
     payee.close()
@@ -194,10 +204,7 @@ def _move_money(
 
 
 def _begin(book: Book, ctx: Context, settles_on: date) -> None:
-    book.begin(
-        "on_us", command_id=ctx.command_id, now=ctx.now, business_date=ctx.business_date,
-        settles_on=settles_on,
-    )  # fmt: skip
+    book.begin(JournalKind.ON_US, ctx, settles_on=settles_on)
 
 
 # -- bills ------------------------------------------------------------------------------
@@ -267,12 +274,21 @@ def _move_lots(
         (destination, origin, True, sale.proceeds_cents),
     ):
         record.trade(
-            book, pocket, ctx, activity="SAME_ENTITY_SECURITY_TRANSFER", incoming=incoming,
-            cusip=sale.cusip, units=sale.units, price_micros=sale.price_micros,
-            notional=sale.proceeds_cents, tax_basis=tax, earnings_basis=basis,
+            book,
+            pocket,
+            ctx,
+            activity=TradeActivity.SAME_ENTITY_SECURITY_TRANSFER,
+            incoming=incoming,
+            cusip=sale.cusip,
+            units=sale.units,
+            price_micros=sale.price_micros,
+            notional=sale.proceeds_cents,
+            tax_basis=tax,
+            earnings_basis=basis,
             settles_on=book.business_date,
-            counter_pocket_id=other.pocket_id, transfer_id=transfer_id,
-        )  # fmt: skip
+            counter_pocket_id=other.pocket_id,
+            transfer_id=transfer_id,
+        )
 
 
 # -- telling ------------------------------------------------------------------------------
@@ -302,17 +318,18 @@ def _show(
     pocket: PocketBook,
     cmd: TransferOnUs,
     leg_no: int,
-    activity_id: UUID,
+    group: UUID,
     *,
-    direction: str,
+    place: int = 1,
+    direction: Direction,
     amount: int,
     settles_at: datetime,
     details: dict[str, Any],
 ) -> None:
     reference = cmd.end_to_end_identification
     record.activity(
-        book, pocket, leg_no=leg_no, activity_id=activity_id, transaction_id=group_of(activity_id),
-        type="ON_US", direction=direction, amount=amount, title=_TITLE[cmd.type],
+        book, pocket, leg_no=leg_no, group=group, place=place,
+        type=TransactionType.ON_US, direction=direction, amount=amount, title=_TITLE[cmd.type],
         description=cmd.description or _TITLE[cmd.type], settles_at=settles_at, details=details,
         remittance={
             "unstructured": [cmd.description] if cmd.description else [],
@@ -343,7 +360,7 @@ def _put(
     cmd: TransferOnUs,
     ctx: Context,
     transfer_id: UUID,
-    status: str,
+    status: TransferStatus,
     reason: str | None,
     amount: int,
 ) -> Outcome:
@@ -367,7 +384,7 @@ def _put(
             )
         )
         payer.enter("transfer", str(transfer_id), transfer_id)
-        if status == "PENDING":
+        if status == TransferStatus.PENDING:
             waiting = PendingTransfer(cmd.from_pocket_id, cmd.to_pocket_id)
             payer.put(payer.pending, transfer_id, waiting)
             _tell(payer, cmd, ctx, transfer_id, kinds.ON_US_PROCESSING)

@@ -10,7 +10,7 @@ import msgspec
 from billfold.domain.ach.changes import Correction
 from billfold.domain.counterparties import rules
 from billfold.domain.counterparties.rules import Account
-from billfold.domain.counterparties.types import CounterpartyRow, Payee
+from billfold.domain.counterparties.types import CounterpartyRow, CounterpartyStatus, Payee
 from billfold.domain.documents.types import DocumentRow
 from billfold.flows.book import Book
 from billfold.flows.command import Books, Context, Outcome, book_of
@@ -38,11 +38,11 @@ def confirm_deposits(books: Books, cmd: ConfirmDeposits, ctx: Context) -> Outcom
     book = book_of(books, cmd.customers[0])
     payee = known(book, cmd.counterparty_id)
     verification = payee.verification
-    if verification["type"] != "micro_deposits" or payee.status != "PENDING":
+    if verification["type"] != "micro_deposits" or payee.status != CounterpartyStatus.PENDING:
         raise Refused("micro-deposits-not-pending", "No deposits wait to be confirmed.")
     if sorted(cmd.amounts) == sorted(verification["deposits"]):
         approved = rules.ended(verification, "APPROVED", "The deposits were confirmed.")
-        moved = _move(book, ctx, payee, "VERIFIED", approved)
+        moved = _move(book, ctx, payee, CounterpartyStatus.VERIFIED, approved)
         return _outcome(payee, moved) | {"confirmed": True, "left": 0}
     failures = verification["failures"] + 1
     counted = {**verification, "failures": failures}
@@ -51,7 +51,7 @@ def confirm_deposits(books: Books, cmd: ConfirmDeposits, ctx: Context) -> Outcom
         _write(book, ctx, msgspec.structs.replace(payee, verification=counted))
         return _outcome(payee) | {"confirmed": False, "left": left}
     rejected = rules.ended(counted, "REJECTED", "Other amounts were named three times.")
-    moved = _move(book, ctx, payee, "UNLINKED", rejected)
+    moved = _move(book, ctx, payee, CounterpartyStatus.UNLINKED, rejected)
     return _outcome(payee, moved) | {"confirmed": False, "left": 0}
 
 
@@ -59,14 +59,20 @@ def decide_verification(books: Books, cmd: DecideVerification, ctx: Context) -> 
     """VERIFIED or UNLINKED for good. Refuses: counterparty-not-pending, document-not-in-review."""
     book = book_of(books, cmd.customers[0])
     payee = known(book, cmd.counterparty_id)
-    if payee.status != "PENDING":
+    if payee.status != CounterpartyStatus.PENDING:
         raise Refused("counterparty-not-pending", f"The counterparty is {payee.status}.")
     if cmd.approved:
         _must_have_files(book, payee)
     said = cmd.reason or ("It was reviewed and approved." if cmd.approved else "It was rejected.")
     status = "APPROVED" if cmd.approved else "REJECTED"
     over = rules.ended(payee.verification, status, said)
-    moved = _move(book, ctx, payee, "VERIFIED" if cmd.approved else "UNLINKED", over)
+    moved = _move(
+        book,
+        ctx,
+        payee,
+        CounterpartyStatus.VERIFIED if cmd.approved else CounterpartyStatus.UNLINKED,
+        over,
+    )
     for document_id in payee.verification["document_ids"]:
         if cmd.approved:
             book.change(DocumentRow, UUID(document_id), status="APPROVED", exception_reason=None)
@@ -79,27 +85,30 @@ def fail_verification(books: Books, cmd: FailVerification, ctx: Context) -> Outc
     """Reject what still waits; what is decided stays as it is."""
     book = book_of(books, cmd.customers[0])
     payee = known(book, cmd.counterparty_id)
-    if payee.status != "PENDING":
+    if payee.status != CounterpartyStatus.PENDING:
         return _outcome(payee)
     rejected = rules.ended(payee.verification, "REJECTED", cmd.reason)
-    return _outcome(payee, _move(book, ctx, payee, "UNLINKED", rejected))
+    return _outcome(payee, _move(book, ctx, payee, CounterpartyStatus.UNLINKED, rejected))
 
 
 def expire_verification(books: Books, cmd: ExpireVerification, ctx: Context) -> Outcome:
     """Give up waiting; what is decided stays as it is."""
     book = book_of(books, cmd.customers[0])
     payee = known(book, cmd.counterparty_id)
-    if payee.status != "PENDING":
+    if payee.status != CounterpartyStatus.PENDING:
         return _outcome(payee)
     expired = rules.ended(payee.verification, "EXPIRED", "No wire came from the account in time.")
-    return _outcome(payee, _move(book, ctx, payee, "UNLINKED", expired))
+    return _outcome(payee, _move(book, ctx, payee, CounterpartyStatus.UNLINKED, expired))
 
 
 def settle_link(books: Books, cmd: SettleLink, ctx: Context) -> Outcome:
     """VERIFIED or UNLINKED when the provider is done; what is decided stays as it is."""
     book = book_of(books, cmd.customers[0])
     payee = known(book, cmd.counterparty_id)
-    if payee.status != "PENDING" or payee.verification["type"] != "linking_provider":
+    if (
+        payee.status != CounterpartyStatus.PENDING
+        or payee.verification["type"] != "linking_provider"
+    ):
         return _outcome(payee)
     account = {**payee.verification["account"], "status": cmd.link_status}
     told = {**payee.verification, "account": account}
@@ -108,7 +117,7 @@ def settle_link(books: Books, cmd: SettleLink, ctx: Context) -> Outcome:
         _write(book, ctx, msgspec.structs.replace(payee, verification=told))
         return _outcome(payee)
     over = rules.ended(told, status, f"The account's bank says: {cmd.link_status}.")
-    moved = "VERIFIED" if status == "APPROVED" else "UNLINKED"
+    moved = CounterpartyStatus.VERIFIED if status == "APPROVED" else CounterpartyStatus.UNLINKED
     return _outcome(payee, _move(book, ctx, payee, moved, over))
 
 
@@ -136,24 +145,29 @@ def prove_by_wire(book: Book, ctx: Context, sender: Account) -> tuple[UUID | Non
     moves = []
     for payee in list(book.counterparties.values()):
         account = rules.account_of(payee.details)
-        if payee.status == "UNLINKED" or account is None:
+        if payee.status == CounterpartyStatus.UNLINKED or account is None:
             continue
         if not rules.is_same_account(account, sender):
             continue
         found = found or payee.counterparty_id
-        if payee.status == "PENDING" and payee.verification["type"] == "incoming_wire":
+        if (
+            payee.status == CounterpartyStatus.PENDING
+            and payee.verification["type"] == "incoming_wire"
+        ):
             proven = rules.ended(payee.verification, "APPROVED", "A wire came from the account.")
-            moves.append(_move(book, ctx, payee, "VERIFIED", proven))
+            moves.append(_move(book, ctx, payee, CounterpartyStatus.VERIFIED, proven))
     return found, moves
 
 
 def _move(
-    book: Book, ctx: Context, payee: Payee, status: str, verification: dict[str, Any]
+    book: Book, ctx: Context, payee: Payee, status: CounterpartyStatus, verification: dict[str, Any]
 ) -> dict[str, Any]:
     """Let a counterparty stand where its verification has brought it; return what to tell."""
     moved = msgspec.structs.replace(payee, status=status, verification=verification)
     _write(book, ctx, moved)
-    return told_of(payee, "was verified" if status == "VERIFIED" else "could not be verified")
+    return told_of(
+        payee, "was verified" if status == CounterpartyStatus.VERIFIED else "could not be verified"
+    )
 
 
 def _write(book: Book, ctx: Context, payee: Payee) -> None:

@@ -8,6 +8,7 @@ from uuid import UUID
 import msgspec
 
 from billfold.domain import wires
+from billfold.domain.wires.types import WireStatus
 from billfold.flows.send_wire import put_wire, queue_message
 from billfold.ports.fedwire import CreditTransfer
 
@@ -43,10 +44,10 @@ def note_wire_in(
             partner_id=pocket.partner_id,
             pocket_id=pocket.pocket_id,
             portal_id=portal_id,
-            direction=wires.INCOMING,
-            wire_type=wires.RETURN if arrived.original_wire_id else wires.PAYMENT,
+            direction=wires.WireDirection.INCOMING,
+            wire_type=wires.WireType.RETURN if arrived.original_wire_id else wires.WireType.PAYMENT,
             original_wire_id=arrived.original_wire_id,
-            status="COMPLETED" if taken else "REJECTED",
+            status=WireStatus.COMPLETED if taken else WireStatus.REJECTED,
             reason=None if taken else "ACCOUNT_UNAVAILABLE",
             amount=amount,
             counterparty_id=counterparty_id,

@@ -11,29 +11,31 @@ from uuid import UUID
 
 from billfold.domain import wires
 from billfold.domain.events import kinds, payloads
+from billfold.domain.ledger.types import AccountKind, Direction, JournalKind, TransactionType
+from billfold.domain.pockets.types import PocketStatus
+from billfold.domain.wires.types import WireStatus
 from billfold.flows import record
 from billfold.flows.command import Books, Context, Outcome, book_of
 from billfold.flows.day_end import start_moving
 from billfold.flows.receive import take_in
 from billfold.kit.errors import Broken, NotFound
-from billfold.kit.ids import member_of
 
 if TYPE_CHECKING:
     from billfold.flows.book import Book
     from billfold.flows.wire_commands import CompleteWire, RejectWire, SubmitWire
 
-_UNDER_WAY = frozenset({"PENDING", "PROCESSING"})
+_UNDER_WAY = frozenset({WireStatus.PENDING, WireStatus.PROCESSING})
 
 
 def submit_wire(books: Books, cmd: SubmitWire, ctx: Context) -> Outcome:
     """PENDING becomes PROCESSING. A wire that has gone further stays where it is."""
     book = book_of(books, cmd.customers[0])
     wire = seen_wire(book, cmd.wire_id).row
-    if wire.status != "PENDING":
+    if wire.status != WireStatus.PENDING:
         return _outcome(wire, wire.status)
     _tell(book, ctx, kinds.WIRE_OUT_PROCESSING, wire)
-    _move(book, ctx, wire, "PROCESSING", imad=cmd.imad)
-    return _outcome(wire, "PROCESSING")
+    _move(book, ctx, wire, WireStatus.PROCESSING, imad=cmd.imad)
+    return _outcome(wire, WireStatus.PROCESSING)
 
 
 def complete_wire(books: Books, cmd: CompleteWire, ctx: Context) -> Outcome:
@@ -44,8 +46,8 @@ def complete_wire(books: Books, cmd: CompleteWire, ctx: Context) -> Outcome:
         return _outcome(wire, wire.status)
     _tell(book, ctx, kinds.WIRE_OUT_SUCCESS, wire)
     omad = {} if cmd.omad is None else {"omad": cmd.omad}
-    _move(book, ctx, wire, "COMPLETED", settled_at=ctx.now, **omad)
-    return _outcome(wire, "COMPLETED")
+    _move(book, ctx, wire, WireStatus.COMPLETED, settled_at=ctx.now, **omad)
+    return _outcome(wire, WireStatus.COMPLETED)
 
 
 def reject_wire(books: Books, cmd: RejectWire, ctx: Context) -> Outcome:
@@ -59,12 +61,12 @@ def reject_wire(books: Books, cmd: RejectWire, ctx: Context) -> Outcome:
     if wire.status not in _UNDER_WAY:
         return _outcome(wire, wire.status)
     reason = wires.reason_of(cmd.code)
-    taken = book.pockets[wire.pocket_id].status != "CLOSED"
+    taken = book.pockets[wire.pocket_id].status != PocketStatus.CLOSED
     if taken:
         _give_back(book, ctx, wire, reason)
     _tell(book, ctx, kinds.WIRE_OUT_REJECTED, wire)
-    _move(book, ctx, wire, "REJECTED", reason=reason)
-    outcome = {**_outcome(wire, "REJECTED"), "reason": reason}
+    _move(book, ctx, wire, WireStatus.REJECTED, reason=reason)
+    outcome = {**_outcome(wire, WireStatus.REJECTED), "reason": reason}
     return outcome if taken else {**outcome, "no_pocket": True}
 
 
@@ -94,33 +96,44 @@ def _give_back(book: Book, ctx: Context, wire: wires.WireRow, reason: str) -> No
         raise Broken("A wire is under way that was never booked.", wire_id=str(wire.wire_id))
     pocket = book.pockets[wire.pocket_id]
     start_moving(book, pocket, ctx)
-    book.begin(
-        "deposit", command_id=ctx.command_id, now=ctx.now, business_date=ctx.business_date,
-        settles_on=ctx.settles_on, reverses=wire.journal_no,
-    )  # fmt: skip
+    book.begin(JournalKind.DEPOSIT, ctx, settles_on=ctx.settles_on, reverses=wire.journal_no)
     group = ctx.ids.next_group()
-    leg_no = book.post(book.house_account("rail:wire"), pocket.bank, wire.amount)
+    leg_no = book.post(book.house_account(AccountKind.RAIL_WIRE), pocket.bank, wire.amount)
     record.activity(
-        book, pocket, leg_no=leg_no, activity_id=member_of(group, 1), transaction_id=group,
-        type="WIRE", direction="CREDIT", amount=wire.amount, title="Wire reversed",
+        book,
+        pocket,
+        leg_no=leg_no,
+        group=group,
+        type=TransactionType.WIRE,
+        direction=Direction.CREDIT,
+        amount=wire.amount,
+        title="Wire reversed",
         description=_was_rejected(wire, reason),
         settles_at=max(ctx.now, wire.send_at or ctx.now),
-        details=wire_details(wire, wires.REVERSAL),
-    )  # fmt: skip
+        details=wire_details(wire, wires.WireType.REVERSAL),
+    )
     if wire.fee:
-        leg_no = book.post(book.house_account("promotions"), pocket.bank, wire.fee)
+        leg_no = book.post(book.house_account(AccountKind.PROMOTIONS), pocket.bank, wire.fee)
         record.activity(
-            book, pocket, leg_no=leg_no, activity_id=member_of(group, 2), transaction_id=group,
-            type="CREDIT", direction="CREDIT", amount=wire.fee, title="Wire fee returned",
-            description="The wire was rejected", settles_at=book.booked_at,
+            book,
+            pocket,
+            leg_no=leg_no,
+            group=group,
+            place=2,
+            type=TransactionType.CREDIT,
+            direction=Direction.CREDIT,
+            amount=wire.fee,
+            title="Wire fee returned",
+            description="The wire was rejected",
+            settles_at=book.booked_at,
             details={"credit_type": "ADJUSTMENT"},
-        )  # fmt: skip
+        )
     take_in(book, pocket, ctx, wire.amount + wire.fee)
     book.close()
 
 
 def _was_rejected(wire: wires.WireRow, reason: str) -> str:
-    sent = "Wire" if wire.wire_type == wires.PAYMENT else "Return of a wire"
+    sent = "Wire" if wire.wire_type == wires.WireType.PAYMENT else "Return of a wire"
     return f"{sent} to {wire.counterparty_name} was rejected: {reason}"
 
 
@@ -131,9 +144,11 @@ def _tell(
     record.event(book, ctx, kind, told)
 
 
-def _move(book: Book, ctx: Context, wire: wires.WireRow, status: str, **more: object) -> None:
+def _move(
+    book: Book, ctx: Context, wire: wires.WireRow, status: wires.WireStatus, **more: object
+) -> None:
     book.change(wires.WireRow, wire.wire_id, status=status, updated_at=ctx.now, **more)
 
 
-def _outcome(wire: wires.WireRow, status: str) -> Outcome:
+def _outcome(wire: wires.WireRow, status: WireStatus) -> Outcome:
     return {"wire_id": str(wire.wire_id), "status": status, "reason": wire.reason}

@@ -10,6 +10,7 @@ from billfold.adapters.exchange_folders import ExchangeFolders
 from billfold.adapters.nacha_files import as_text, read_file, write_file
 from billfold.adapters.simulated_ach import Order, Sent
 from billfold.domain import ach, rails
+from billfold.domain.ach import AchWay
 from billfold.kit.dates import ET
 from billfold.kit.errors import Refused
 from billfold.kit.ids import digits
@@ -96,7 +97,7 @@ async def _sent(bank: Bank, ach_id: UUID) -> Sent:
     """Return an entry as our file says it. Raises Refused when it has not gone."""
     entry = await ach.get_entry(bank.pool, ach_id)
     sent = None
-    if entry.file_id is not None and entry.way == ach.ORIGINATION:
+    if entry.file_id is not None and entry.way == AchWay.ORIGINATION:
         told = read_file(await rails.read_content(bank.pool, entry.file_id))
         traced = (each for each in simulated_ach.entries_of(told))
         sent = next((each for each in traced if each.entry.trace == entry.trace_number), None)

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from billfold.adapters.simulated_fed import SimulatedFed
 from billfold.domain import agenda, rails, wires
-from billfold.domain.wires import cases, queue
+from billfold.domain.wires import WireDirection, WireType, cases, queue
 from billfold.domain.wires.reads import find_wire, get_wire, is_returned
 from billfold.engine.wire_messages import fedwire_day as _day
 from billfold.engine.wire_messages import message_sent
@@ -68,7 +68,7 @@ class SimulatedWires:
     async def settle(self, bank: Bank, customer_id: UUID, wire_id: UUID, code: str | None) -> None:
         """Let a wire settle, or be rejected for a code. Refuses: wire-not-processing."""
         wire = await get_wire(bank.pool, customer_id, wire_id)
-        if wire.direction != wires.OUTGOING or wire.status != "PROCESSING":
+        if wire.direction != WireDirection.OUTGOING or wire.status != "PROCESSING":
             raise Refused("wire-not-processing", f"The wire is {wire.status}.")
         message = await _sent(bank, wire)
         now = await bank.now()
@@ -86,7 +86,7 @@ class SimulatedWires:
     ) -> None:
         """Let the receiver of a wire of ours send it back. Refuses: wire-not-completed."""
         wire = await get_wire(bank.pool, customer_id, wire_id)
-        _expect_completed(wire, wires.OUTGOING)
+        _expect_completed(wire, WireDirection.OUTGOING)
         if await is_returned(bank.pool, wire):
             raise Refused("wire-already-returned", "The wire has come back already.")
         message = await _sent(bank, wire)
@@ -103,8 +103,8 @@ class SimulatedWires:
     async def ask_for(self, bank: Bank, customer_id: UUID, wire_id: UUID, reason: str) -> None:
         """Let the sender of a wire that we took ask for it. Refuses: wire-not-completed."""
         wire = await get_wire(bank.pool, customer_id, wire_id)
-        _expect_completed(wire, wires.INCOMING)
-        if wire.wire_type != wires.PAYMENT or wire.message is None:
+        _expect_completed(wire, WireDirection.INCOMING)
+        if wire.wire_type != WireType.PAYMENT or wire.message is None:
             raise Refused("wire-not-completed", "Only a payment that arrived is asked for.")
         now = await bank.now()
         asked = SimulatedFed(bank.settings.bank_routing_number).return_request(
@@ -147,7 +147,9 @@ async def _is_open(bank: Bank, wire: Wire) -> bool:
     if isinstance(message, ReturnRequest):
         return bool(await cases.find_open(bank.pool, [message.case_id]))
     sent = (await queue.find_sent(bank.pool, [message.message_id])).get(message.message_id)
-    return sent is not None and (sent.status in _UNDER_WAY or sent.direction != wires.OUTGOING)
+    if sent is None:
+        return False
+    return sent.status in _UNDER_WAY or sent.direction != WireDirection.OUTGOING
 
 
 async def _sent(bank: Bank, wire: WireRow) -> CreditTransfer | PaymentReturn:

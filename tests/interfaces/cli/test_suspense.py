@@ -6,6 +6,7 @@ from uuid import UUID
 import pytest
 from tests.whole_bank import Holder
 
+from billfold.domain.ledger import Direction, Rail
 from billfold.engine.due_work import house_id
 from billfold.engine.founding import enrol_partner
 from billfold.flows.account_commands import OpenPocket
@@ -52,8 +53,8 @@ async def lived(bank):
         await bank.engine.submit(
             HoldInSuspense(
                 caller="test", key=item_id, customers=(house_id(bank.seed),), item_id=item_id,
-                rail="WIRE", direction="CREDIT", amount=100_00 + nth, reason="NO_ACCOUNT",
-                details={"description": "an invoice"},
+                rail=Rail.WIRE, direction=Direction.CREDIT, amount=100_00 + nth,
+                reason="NO_ACCOUNT", details={"description": "an invoice"},
             )
         )  # fmt: skip
     return pocket_id, tuple(await bank.pool.fetchrow(ROUTING, portal_id))

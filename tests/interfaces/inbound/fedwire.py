@@ -11,6 +11,7 @@ from tests.whole_bank import PARTNER, Holder
 from billfold.adapters.fedwire_messages import FedwireXml
 from billfold.adapters.simulated_fed import SimulatedFed
 from billfold.domain import suspense
+from billfold.domain.suspense import SuspenseStatus
 from billfold.domain.wires import queue
 from billfold.domain.wires.reads import get_wire, list_wires
 from billfold.engine.due_work import house_id
@@ -159,7 +160,7 @@ class Fedwire:
         )  # fmt: skip
 
     async def held(self):
-        return await suspense.list_items(self.bank.pool, status=suspense.HELD)
+        return await suspense.list_items(self.bank.pool, status=SuspenseStatus.HELD)
 
     async def legs(self):
         return await self.bank.pool.fetchval("SELECT count(*) FROM leg")

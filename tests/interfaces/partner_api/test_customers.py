@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 from tests.interfaces.partner_api.desk import UNKNOWN
 
-from billfold.domain.directory import CustomerRow
+from billfold.domain.directory import CustomerRow, CustomerStatus
 from billfold.interfaces.http.shapes.customer import Name, render_customer
 
 PATH = "/api/v1/customers/"
@@ -65,7 +65,8 @@ async def test_a_person_has_a_name_in_parts_and_a_business_one_text(desk):
 def test_a_name_in_one_line_is_shown_in_parts(written, parts):
     row = CustomerRow(
         customer_id=UUID(int=1), partner_id=None, role="customer", type="INDIVIDUAL",
-        name=written, account_status="OPEN", profile="{}", closed_at=None, closure_reason=None,
+        name=written, account_status=CustomerStatus.OPEN,
+        profile="{}", closed_at=None, closure_reason=None,
         opened_at=datetime(2025, 6, 2, tzinfo=UTC),
     )  # fmt: skip
     name = render_customer(row).name

@@ -17,12 +17,8 @@ from billfold.domain.ach.reads import (
 )
 from billfold.domain.ach.rules import (
     CHANGE_CODES,
-    CREDIT,
-    DEBIT,
     LINE_WIDTH,
     MOST_CENTS,
-    ORIGINATION,
-    RECEIVING,
     RETURN_REASONS,
     SEC_CODES,
     WINDOWS,
@@ -46,19 +42,18 @@ from billfold.domain.ach.rules import (
     same_day_mark,
     schedule,
 )
+from billfold.domain.ach.types import AchStatus, AchWay
 
 __all__ = [
     "CHANGE_CODES",
-    "CREDIT",
-    "DEBIT",
     "LINE_WIDTH",
     "MOST_CENTS",
-    "ORIGINATION",
-    "RECEIVING",
     "RETURN_REASONS",
     "SEC_CODES",
     "WINDOWS",
     "AchEntry",
+    "AchStatus",
+    "AchWay",
     "Answered",
     "Correction",
     "History",

@@ -4,12 +4,8 @@ from billfold.domain.ach.changes import CHANGE_CODES, Correction, correction_of
 from billfold.domain.ach.returns import RETURN_REASONS, may_present_again, returnable_until
 from billfold.domain.ach.risk import History, concern
 from billfold.domain.ach.types import (
-    CREDIT,
-    DEBIT,
     LINE_WIDTH,
     MOST_CENTS,
-    ORIGINATION,
-    RECEIVING,
     SEC_CODES,
     AchEntry,
     Answered,
@@ -31,12 +27,8 @@ from billfold.domain.ach.windows import (
 
 __all__ = [
     "CHANGE_CODES",
-    "CREDIT",
-    "DEBIT",
     "LINE_WIDTH",
     "MOST_CENTS",
-    "ORIGINATION",
-    "RECEIVING",
     "RETURN_REASONS",
     "SEC_CODES",
     "WINDOWS",

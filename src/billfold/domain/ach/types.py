@@ -4,16 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import date, datetime
+from enum import StrEnum
 from operator import attrgetter
 from uuid import UUID
 
 import msgspec
 
+from billfold.domain.ledger.types import Direction
 from billfold.kit.crypto import fingerprint
 from billfold.kit.rows import Row
 
-ORIGINATION, RECEIVING = "ORIGINATION", "RECEIVING"
-CREDIT, DEBIT = "CREDIT", "DEBIT"
+
+class AchWay(StrEnum):
+    """Whether we sent an entry, or it reached us."""
+
+    ORIGINATION = "ORIGINATION"
+    RECEIVING = "RECEIVING"
+
+
+class AchStatus(StrEnum):
+    """Where an entry stands."""
+
+    PENDING = "PENDING"
+    APPROVED = "APPROVED"
+    REJECTED = "REJECTED"
+    CANCELLED = "CANCELLED"
+    IN_TRANSIT = "IN_TRANSIT"
+    PROCESSED = "PROCESSED"
+    FAILED = "FAILED"
+
+
 SEC_CODES = ("CCD", "PPD", "WEB")
 LINE_WIDTH = 80
 """Characters of payment-related information that an addenda carries; these classes have one."""
@@ -35,9 +55,9 @@ class AchEntry(Row, frozen=True, kw_only=True):
     ach_id: UUID
     pocket_id: UUID | None
     partner_id: UUID | None
-    way: str
-    direction: str
-    status: str
+    way: AchWay
+    direction: Direction
+    status: AchStatus
     reason: str | None = None
     return_code: str | None = None
     sec_code: str
@@ -71,20 +91,24 @@ class AchEntry(Row, frozen=True, kw_only=True):
     @property
     def is_under_way(self) -> bool:
         """Whether it waits to be sent, or to bring what it collects."""
-        if self.status in {"PENDING", "APPROVED"}:
+        if self.status in {AchStatus.PENDING, AchStatus.APPROVED}:
             return True
-        return self.status == "IN_TRANSIT" and self.direction == DEBIT and self.journal_no is None
+        return (
+            self.status == AchStatus.IN_TRANSIT
+            and self.direction == Direction.DEBIT
+            and self.journal_no is None
+        )
 
     @property
     def pays_out(self) -> bool:
         """Whether the entry takes money from the pocket: a credit sent, a debit received."""
-        return (self.direction == CREDIT) == (self.way == ORIGINATION)
+        return (self.direction == Direction.CREDIT) == (self.way == AchWay.ORIGINATION)
 
     @property
     def proof(self) -> str:
         """The fingerprint of what stays as it is once the entry has been let through."""
         # What reached us has its number from its sender, and its file from the start.
-        came = (self.trace_number, self.file_id) if self.way == RECEIVING else ()
+        came = (self.trace_number, self.file_id) if self.way == AchWay.RECEIVING else ()
         return fingerprint((*_lasting(self), *came))
 
 
@@ -120,9 +144,9 @@ class Incoming(msgspec.Struct, frozen=True, kw_only=True):
         return self.code[1] >= "5"
 
     @property
-    def direction(self) -> str:
+    def direction(self) -> Direction:
         """CREDIT or DEBIT."""
-        return DEBIT if self.is_debit else CREDIT
+        return Direction.DEBIT if self.is_debit else Direction.CREDIT
 
     @property
     def account_type(self) -> str:

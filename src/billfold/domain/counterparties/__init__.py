@@ -22,11 +22,17 @@ from billfold.domain.counterparties.rules import (
     may_be_paid,
     must_be_payable,
 )
-from billfold.domain.counterparties.types import CounterpartyRow, Payee, one_line
+from billfold.domain.counterparties.types import (
+    CounterpartyRow,
+    CounterpartyStatus,
+    Payee,
+    one_line,
+)
 
 __all__ = [
     "Account",
     "CounterpartyRow",
+    "CounterpartyStatus",
     "Link",
     "LinkedPeer",
     "Payee",

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from billfold.domain.counterparties.identifiers import compact
-from billfold.domain.counterparties.types import Payee
+from billfold.domain.counterparties.types import CounterpartyStatus, Payee
 from billfold.kit.errors import Refused
 
 TRIES: Final = 3
@@ -130,11 +130,12 @@ def linked(verification_id: str, account: Mapping[str, str]) -> dict[str, Any]:
     return {**made, "status": LINKED_AS[account["status"]]}
 
 
-def first_status(verification: Mapping[str, Any]) -> str:
+def first_status(verification: Mapping[str, Any]) -> CounterpartyStatus:
     """Return where a counterparty stands at first: PENDING when something is still awaited."""
     if verification["status"] in {"REJECTED", "EXPIRED"}:
-        return "UNLINKED"
-    return "PENDING" if verification["status"] == "PENDING_REVIEW" else "LINKED"
+        return CounterpartyStatus.UNLINKED
+    awaited = verification["status"] == "PENDING_REVIEW"
+    return CounterpartyStatus.PENDING if awaited else CounterpartyStatus.LINKED
 
 
 def ended(verification: Mapping[str, Any], status: str, description: str) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
+from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
@@ -11,6 +12,15 @@ import msgspec
 
 from billfold.kit.crypto import fingerprint
 from billfold.kit.rows import Row
+
+
+class CounterpartyStatus(StrEnum):
+    """Only a LINKED or VERIFIED one may be paid."""
+
+    PENDING = "PENDING"
+    LINKED = "LINKED"
+    VERIFIED = "VERIFIED"
+    UNLINKED = "UNLINKED"
 
 
 class Payee(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,7 +35,7 @@ class Payee(msgspec.Struct, frozen=True, kw_only=True):
 
     counterparty_id: UUID
     type: str
-    status: str
+    status: CounterpartyStatus
     counterparty_name: dict[str, Any]
     verification: dict[str, Any]
     details: dict[str, Any]
@@ -52,7 +62,7 @@ class CounterpartyRow(Row, frozen=True):
     customer_id: UUID
     counterparty_id: UUID
     type: str
-    status: str
+    status: CounterpartyStatus
     counterparty_name: str
     display_name: str | None
     account_number: str | None

@@ -4,9 +4,19 @@ Owns their shape and every read of them. Never moves a bill: that is a flow.
 """
 
 from billfold.domain.custody.reads import get_transfer, list_transfers, look_up
-from billfold.domain.custody.types import COMPLETED, PENDING, REJECTED, Moved, SecurityTransfer
+from billfold.domain.custody.types import (
+    Moved,
+    SecurityTransfer,
+    SecurityTransferDirection,
+    SecurityTransferStatus,
+)
 
 __all__ = [
-    "COMPLETED", "PENDING", "REJECTED", "Moved", "SecurityTransfer", "get_transfer",
-    "list_transfers", "look_up",
+    "Moved",
+    "SecurityTransfer",
+    "SecurityTransferDirection",
+    "SecurityTransferStatus",
+    "get_transfer",
+    "list_transfers",
+    "look_up",
 ]  # fmt: skip

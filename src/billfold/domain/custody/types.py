@@ -3,13 +3,27 @@
 from __future__ import annotations
 
 from datetime import date, datetime
+from enum import StrEnum
 from uuid import UUID
 
 import msgspec
 
 from billfold.kit.rows import Row
 
-PENDING, COMPLETED, REJECTED = "PENDING", "COMPLETED", "REJECTED"
+
+class SecurityTransferStatus(StrEnum):
+    """What became of bills on their way."""
+
+    PENDING = "PENDING"
+    COMPLETED = "COMPLETED"
+    REJECTED = "REJECTED"
+
+
+class SecurityTransferDirection(StrEnum):
+    """From a custodian elsewhere, or to one."""
+
+    IN = "IN"
+    OUT = "OUT"
 
 
 class Moved(msgspec.Struct, frozen=True, array_like=True):
@@ -22,7 +36,7 @@ class Moved(msgspec.Struct, frozen=True, array_like=True):
 
 
 class SecurityTransfer(Row, frozen=True, kw_only=True):
-    """It as stored. `direction` is "IN" or "OUT"; `market_value` in cents when it was booked.
+    """It as stored. `market_value` in cents when it was booked.
 
     `lots` is the JSON text of what `moved_lots` returns.
     """
@@ -33,11 +47,11 @@ class SecurityTransfer(Row, frozen=True, kw_only=True):
     customer_id: UUID
     transfer_id: UUID
     pocket_id: UUID
-    direction: str
+    direction: SecurityTransferDirection
     cusip: str
     units: int
     market_value: int
-    status: str
+    status: SecurityTransferStatus
     counterparty_name: str
     counterparty_account: str
     lots: str

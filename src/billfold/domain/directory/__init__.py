@@ -5,6 +5,6 @@ never change, so a cached one is never wrong. Never writes.
 """
 
 from billfold.domain.directory.reads import Directory, find_customer
-from billfold.domain.directory.types import CustomerRow, Entry
+from billfold.domain.directory.types import CustomerRow, CustomerStatus, Entry
 
-__all__ = ["CustomerRow", "Directory", "Entry", "find_customer"]
+__all__ = ["CustomerRow", "CustomerStatus", "Directory", "Entry", "find_customer"]

@@ -1,11 +1,20 @@
 """An entry of the directory, and the row of a customer."""
 
 from datetime import datetime
+from enum import StrEnum
 from uuid import UUID
 
 import msgspec
 
 from billfold.kit.rows import Row
+
+
+class CustomerStatus(StrEnum):
+    """PENDING until the first pocket opens."""
+
+    PENDING = "PENDING"
+    OPEN = "OPEN"
+    CLOSED = "CLOSED"
 
 
 class Entry(msgspec.Struct, frozen=True):
@@ -37,7 +46,7 @@ class CustomerRow(Row, frozen=True):
     role: str
     type: str
     name: str
-    account_status: str
+    account_status: CustomerStatus
     profile: str
     opened_at: datetime
     closed_at: datetime | None = None

@@ -14,11 +14,12 @@ from billfold.domain.pockets.reads import (
     list_part,
 )
 from billfold.domain.pockets.states import Boundary, state_now, states_before
-from billfold.domain.pockets.types import PocketRow
+from billfold.domain.pockets.types import PocketRow, PocketStatus
 
 __all__ = [
     "Boundary",
     "PocketRow",
+    "PocketStatus",
     "get_pocket",
     "list_by_id",
     "list_ids",

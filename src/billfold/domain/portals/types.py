@@ -1,9 +1,17 @@
 """A portal as stored."""
 
 from datetime import datetime
+from enum import StrEnum
 from uuid import UUID
 
 from billfold.kit.rows import Row
+
+
+class PortalStatus(StrEnum):
+    """A closed portal stays closed."""
+
+    OPEN = "OPEN"
+    CLOSED = "CLOSED"
 
 
 class PortalRow(Row, frozen=True):
@@ -17,7 +25,7 @@ class PortalRow(Row, frozen=True):
     pocket_id: UUID
     type: str
     name: str
-    status: str
+    status: PortalStatus
     routing_number: str | None
     account_number: str | None
     network_address: str | None

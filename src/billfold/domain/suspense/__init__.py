@@ -4,9 +4,15 @@ Owns their shape and every read of them. Never moves one: that is a flow.
 """
 
 from billfold.domain.suspense.reads import find_items, get_item, list_items, look_up
-from billfold.domain.suspense.types import ASSIGNED, FEE, HELD, RETURNED, STAYS, SuspenseItem
+from billfold.domain.suspense.types import FEE, STAYS, SuspenseItem, SuspenseStatus
 
 __all__ = [
-    "ASSIGNED", "FEE", "HELD", "RETURNED", "STAYS", "SuspenseItem", "find_items", "get_item",
-    "list_items", "look_up",
+    "FEE",
+    "STAYS",
+    "SuspenseItem",
+    "SuspenseStatus",
+    "find_items",
+    "get_item",
+    "list_items",
+    "look_up",
 ]  # fmt: skip

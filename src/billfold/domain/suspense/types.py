@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from datetime import datetime
+from enum import StrEnum
 from uuid import UUID
 
+from billfold.domain.ledger.types import Direction, Rail
 from billfold.kit.crypto import fingerprint
 from billfold.kit.rows import Row
 
-HELD, RETURNED, ASSIGNED = "HELD", "RETURNED", "ASSIGNED"
+
+class SuspenseStatus(StrEnum):
+    """Held, or how it ended."""
+
+    HELD = "HELD"
+    RETURNED = "RETURNED"
+    ASSIGNED = "ASSIGNED"
+
+
 STAYS = "stays"
 """The detail of an item that cannot go back the way it came: why, and what to do instead."""
 
@@ -27,10 +37,10 @@ class SuspenseItem(Row, frozen=True, kw_only=True):
 
     customer_id: UUID
     item_id: UUID
-    rail: str
-    direction: str
+    rail: Rail
+    direction: Direction
     amount: int
-    status: str
+    status: SuspenseStatus
     reason: str
     details: str
     journal_no: int

@@ -1,9 +1,18 @@
 """On-us transfers as stored."""
 
 from datetime import datetime
+from enum import StrEnum
 from uuid import UUID
 
 from billfold.kit.rows import Row
+
+
+class TransferStatus(StrEnum):
+    """What became of an on-us transfer."""
+
+    PENDING = "PENDING"
+    COMPLETED = "COMPLETED"
+    REJECTED = "REJECTED"
 
 
 class OnUsTransferRow(Row, frozen=True):
@@ -16,7 +25,7 @@ class OnUsTransferRow(Row, frozen=True):
     transfer_id: UUID
     partner_id: UUID
     type: str
-    status: str
+    status: TransferStatus
     reason: str | None
     from_pocket_id: UUID
     to_pocket_id: UUID | None

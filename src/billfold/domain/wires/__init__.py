@@ -24,31 +24,27 @@ from billfold.domain.wires.messages import (
 )
 from billfold.domain.wires.rules import CODE_OF, leaves_at, reason_of, reference_of, uetr_of
 from billfold.domain.wires.types import (
-    INCOMING,
-    OUTGOING,
-    PAYMENT,
-    RETURN,
-    REVERSAL,
     Arrived,
     Hours,
     QueuedMessage,
     SeenWire,
+    WireDirection,
     WireRow,
+    WireStatus,
+    WireType,
 )
 
 __all__ = [
     "CODE_OF",
-    "INCOMING",
-    "OUTGOING",
-    "PAYMENT",
-    "RETURN",
-    "REVERSAL",
     "Arrived",
     "Hours",
     "QueuedMessage",
     "SeenWire",
     "Terms",
+    "WireDirection",
     "WireRow",
+    "WireStatus",
+    "WireType",
     "arrived_by",
     "came_back_by",
     "credit_transfer",

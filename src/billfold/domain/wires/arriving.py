@@ -7,7 +7,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.domain.wires.types import PAYMENT, RETURN, Arrived
+from billfold.domain.wires.types import Arrived, WireType
 from billfold.ports.fedwire import CreditTransfer, PaymentReturn
 
 
@@ -46,7 +46,7 @@ def details_of(arrived: Arrived, wire_id: UUID) -> dict[str, Any]:
     """Return what a transaction tells of the wire that made it."""
     original = arrived.original_wire_id
     return {
-        "wire_type": PAYMENT if original is None else RETURN,
+        "wire_type": WireType.PAYMENT if original is None else WireType.RETURN,
         "wire_id": str(wire_id),
         "original_wire_id": None if original is None else str(original),
         "reference_number": arrived.reference_number,

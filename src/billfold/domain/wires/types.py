@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime, time
+from enum import StrEnum
 from operator import attrgetter
 from typing import NamedTuple
 from uuid import UUID
@@ -13,8 +14,29 @@ import msgspec
 from billfold.kit.crypto import fingerprint
 from billfold.kit.rows import Row
 
-INCOMING, OUTGOING = "INCOMING", "OUTGOING"
-PAYMENT, REVERSAL, RETURN = "PAYMENT", "REVERSAL", "RETURN"
+
+class WireDirection(StrEnum):
+    """As the bank sees it."""
+
+    INCOMING = "INCOMING"
+    OUTGOING = "OUTGOING"
+
+
+class WireType(StrEnum):
+    """A payment, its reversal when it was rejected, or its return."""
+
+    PAYMENT = "PAYMENT"
+    REVERSAL = "REVERSAL"
+    RETURN = "RETURN"
+
+
+class WireStatus(StrEnum):
+    """Where a wire stands."""
+
+    PENDING = "PENDING"
+    PROCESSING = "PROCESSING"
+    COMPLETED = "COMPLETED"
+    REJECTED = "REJECTED"
 
 
 class Hours(NamedTuple):
@@ -39,10 +61,10 @@ class WireRow(Row, frozen=True, kw_only=True):
     partner_id: UUID
     pocket_id: UUID
     portal_id: UUID | None = None
-    direction: str
-    wire_type: str
+    direction: WireDirection
+    wire_type: WireType
     original_wire_id: UUID | None = None
-    status: str
+    status: WireStatus
     reason: str | None = None
     amount: int
     fee: int = 0
@@ -69,7 +91,9 @@ class WireRow(Row, frozen=True, kw_only=True):
     def proof(self) -> str:
         """The fingerprint of what stays as it is, whatever becomes of the wire."""
         # The number of an incoming one is its sender's; an outgoing one has its message's.
-        return fingerprint((*_lasting(self), self.imad if self.direction == INCOMING else None))
+        return fingerprint(
+            (*_lasting(self), self.imad if self.direction == WireDirection.INCOMING else None)
+        )
 
 
 _CHANGES = frozenset({"status", "reason", "imad", "omad", "settled_at", "updated_at"})

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
+from billfold.domain.ledger import AccountKind
 from billfold.engine.verify.dates import Decided
 from billfold.engine.verify.pockets import PocketRows
 from billfold.engine.verify.report import MISSING, SUSPECT, Findings
@@ -125,7 +126,7 @@ def _books(pockets: PocketRows, market: Market) -> Iterator[PocketBook]:
         cash = accounts.cash.get(pocket.pocket_id)
         if cash is None:
             continue
-        pocket.cash = Account(cash.no, cash.kind, cash.asset, balance=cash.balance)
+        pocket.cash = Account(cash.no, AccountKind.CASH, cash.asset, balance=cash.balance)
         for held in accounts.held.get(pocket.pocket_id, {}).values():
             lot = _lot(held.no, held.asset, held.balance, market)
             if lot is not None:
@@ -139,6 +140,6 @@ def _lot(no: int, cusip: str, units: int, market: Market) -> Lot | None:
     except NotFound:
         return None
     # The day it was bought decides nothing here; each number makes a lot of its own.
-    lot = Lot(no, "lot", cusip, acquired_on=maturity, maturity=maturity)
+    lot = Lot(no, AccountKind.LOT, cusip, acquired_on=maturity, maturity=maturity)
     lot.balance = units
     return lot

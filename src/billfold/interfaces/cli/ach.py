@@ -9,15 +9,13 @@ from uuid import UUID
 import typer
 
 from billfold.domain.ach import (
-    CREDIT,
-    DEBIT,
-    ORIGINATION,
-    RECEIVING,
     RETURN_REASONS,
+    AchWay,
     get_entry,
     list_entries,
 )
 from billfold.domain.audit import Origin
+from billfold.domain.ledger import Direction
 from billfold.flows.ach_commands import GiveBackAch, RetryAch, ReverseAch, ReviewAch
 from billfold.interfaces.cli.ground import ground_of
 from billfold.interfaces.cli.opened import with_bank
@@ -62,8 +60,8 @@ def _one_of(*known: str) -> dict[str, Any]:
 def list_(
     ctx: typer.Context,
     status: Annotated[str | None, typer.Option(**_one_of(*_STATUSES))] = None,
-    way: Annotated[str | None, typer.Option(**_one_of(ORIGINATION, RECEIVING))] = None,
-    direction: Annotated[str | None, typer.Option(**_one_of(CREDIT, DEBIT))] = None,
+    way: Annotated[str | None, typer.Option(**_one_of(*AchWay))] = None,
+    direction: Annotated[str | None, typer.Option(**_one_of(*Direction))] = None,
     customer: Annotated[UUID | None, typer.Option(help="Only this customer's.")] = None,
     trace: Annotated[str | None, typer.Option(help="Those of this trace number.")] = None,
 ) -> None:

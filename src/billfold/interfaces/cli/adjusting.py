@@ -10,6 +10,7 @@ import typer
 
 from billfold.domain.activity import find_activity
 from billfold.domain.audit import Origin
+from billfold.domain.ledger import Direction
 from billfold.flows.adjustment_commands import AdjustPocket, CorrectBooking, GiveCredit
 from billfold.interfaces.cli.ground import CannotGoOn, ground_of
 from billfold.interfaces.cli.opened import with_bank
@@ -87,7 +88,7 @@ def adjust(
         lambda customer_id: AdjustPocket(
             caller=_CALLER, key=key or ids.new(), customers=(customer_id,),
             origin=Origin.operator(), pocket_id=pocket_id, amount=cents,
-            direction="DEBIT" if debit else "CREDIT", description=description,
+            direction=Direction.DEBIT if debit else Direction.CREDIT, description=description,
         ),
     )  # fmt: skip
     done(f"{format_usd(cents)} were {'taken' if debit else 'given'}: transaction {transaction}.")

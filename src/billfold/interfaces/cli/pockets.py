@@ -8,6 +8,7 @@ from uuid import UUID
 import typer
 
 from billfold.domain.audit import Origin
+from billfold.domain.pockets import PocketStatus
 from billfold.flows.account_commands import SetPocketState
 from billfold.interfaces.cli.ground import CannotGoOn, Ground, ground_of
 from billfold.interfaces.cli.opened import with_bank
@@ -29,14 +30,14 @@ PocketId = Annotated[UUID, typer.Argument(help="The Pocket's id.")]
 @app.command(epilog=example("billfold pocket freeze 5d0c2a4e-8f00-8000-8000-0000000000e1"))
 def freeze(ctx: typer.Context, pocket_id: PocketId) -> None:
     """Freeze a Pocket: money may come in, nothing leaves."""
-    _set(ground_of(ctx), pocket_id, status="FROZEN")
+    _set(ground_of(ctx), pocket_id, status=PocketStatus.FROZEN)
     done("The Pocket is frozen.")
 
 
 @app.command(epilog=example("billfold pocket unfreeze 5d0c2a4e-8f00-8000-8000-0000000000e1"))
 def unfreeze(ctx: typer.Context, pocket_id: PocketId) -> None:
     """Open a frozen Pocket again."""
-    _set(ground_of(ctx), pocket_id, status="OPEN")
+    _set(ground_of(ctx), pocket_id, status=PocketStatus.OPEN)
     done("The Pocket is open.")
 
 
@@ -59,7 +60,7 @@ def _set(
     ground: Ground,
     pocket_id: UUID,
     *,
-    status: str | None = None,
+    status: PocketStatus | None = None,
     real_time_yield: bool | None = None,
 ) -> None:
     async def work(bank: Bank) -> None:

@@ -8,7 +8,7 @@ from uuid import UUID
 import typer
 
 from billfold.domain.audit import Origin
-from billfold.domain.suspense import HELD, get_item, list_items
+from billfold.domain.suspense import SuspenseStatus, get_item, list_items
 from billfold.engine.due_work import house_id
 from billfold.flows.suspense_commands import AssignFromSuspense, ReturnFromSuspense
 from billfold.interfaces.cli.ground import CannotGoOn, ground_of
@@ -41,7 +41,7 @@ def list_held(
     """Show what is held, oldest first."""
 
     async def work(bank: Bank) -> list[SuspenseItem]:
-        return await list_items(bank.pool, status=None if everything else HELD)
+        return await list_items(bank.pool, status=None if everything else SuspenseStatus.HELD)
 
     items = with_bank(ground_of(ctx), work)
     if not items:

@@ -10,7 +10,7 @@ import msgspec
 from litestar.di import Provide
 from litestar.params import QueryParameter
 
-from billfold.domain.wires import INCOMING, OUTGOING, WireRow
+from billfold.domain.wires import WireDirection, WireRow
 from billfold.domain.wires.reads import list_wires
 from billfold.engine.bank import Bank
 from billfold.interfaces.http import ids_in
@@ -35,7 +35,7 @@ _Direction = Annotated[
 def _asked(
     pocket_id: str | None = None, customer_id: str | None = None, direction: _Direction = None
 ) -> AskedWires:
-    if direction not in {None, INCOMING, OUTGOING}:
+    if direction not in {None, WireDirection.INCOMING, WireDirection.OUTGOING}:
         raise InvalidInput.at("query", "direction", msg="must be INCOMING or OUTGOING", kind="enum")
     return AskedWires(
         None if pocket_id is None else ids_in.query_uuid("pocket_id", pocket_id),

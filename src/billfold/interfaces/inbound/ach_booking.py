@@ -16,8 +16,9 @@ from uuid import UUID
 import msgspec
 
 from billfold.domain import ach, agenda, suspense
-from billfold.domain.ach import AchEntry, Answered, Incoming, files
+from billfold.domain.ach import AchEntry, AchWay, Answered, Incoming, files
 from billfold.domain.agenda import Appointment
+from billfold.domain.ledger import Direction
 from billfold.domain.rails import Stuck
 from billfold.domain.suspense import STAYS
 from billfold.engine.due_work import house_id
@@ -319,7 +320,7 @@ class Booking:
             "company_entry_description": incoming.purpose,
             "individual_identification_number": incoming.identification or None,
             "trace_number": incoming.trace,
-            "ach_direction": ach.RECEIVING,
+            "ach_direction": AchWay.RECEIVING,
             "account_number": incoming.account_number,
             "description": incoming.purpose,
             **({STAYS: how} if isinstance(how, str) else {"answer": msgspec.to_builtins(how)}),
@@ -330,8 +331,8 @@ class Booking:
         self.told.name(line, "HELD", code)
 
 
-def _direction(line: Line) -> str:
-    return ach.DEBIT if line.entry.is_debit else ach.CREDIT
+def _direction(line: Line) -> Direction:
+    return Direction.DEBIT if line.entry.is_debit else Direction.CREDIT
 
 
 def _next_lot(lines: Iterator[Line]) -> list[Line]:

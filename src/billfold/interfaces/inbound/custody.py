@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from billfold.domain.custody import PENDING, get_transfer
+from billfold.domain.custody import SecurityTransferStatus, get_transfer
 from billfold.flows.custody_commands import EndDelivery
 from billfold.ports.custodian import Custodian, DeliveryOrder
 
@@ -21,7 +21,7 @@ async def deliver(bank: Bank, custodian: Custodian, appointment: Appointment) ->
     """Have these bills delivered, and book what became of it. Safe to repeat."""
     assert appointment.customer_id is not None
     transfer = await get_transfer(bank.pool, appointment.customer_id, appointment.object_id)
-    if transfer.status != PENDING:
+    if transfer.status != SecurityTransferStatus.PENDING:
         return
     answer = await custodian.deliver(
         DeliveryOrder(

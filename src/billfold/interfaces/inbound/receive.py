@@ -12,6 +12,7 @@ import structlog
 from billfold.domain import wires
 from billfold.domain.counterparties import Account
 from billfold.domain.counterparties.identifiers import compact
+from billfold.domain.ledger import Rail
 from billfold.flows.deposit_commands import ReceiveMoney
 from billfold.ports.bank import CorrespondentBank, IncomingAch, IncomingPayment, IncomingWire
 
@@ -113,8 +114,8 @@ def _sender(wire: IncomingWire) -> Account | None:
     return Account(bank.upper(), compact(number)) if bank and number else None
 
 
-def _rail(payment: IncomingPayment) -> str:
-    return "WIRE" if isinstance(payment, IncomingWire) else "ACH"
+def _rail(payment: IncomingPayment) -> Rail:
+    return Rail.WIRE if isinstance(payment, IncomingWire) else Rail.ACH
 
 
 def _wire_details(wire: IncomingWire) -> dict[str, Any]:

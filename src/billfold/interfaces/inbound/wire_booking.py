@@ -9,8 +9,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.domain import wires
-from billfold.domain.wires import arrivals, cases, queue
+from billfold.domain.wires import WireDirection, arrivals, cases, queue
 from billfold.flows.wire_commands import CompleteWire, RejectWire, TakeBackWire
 from billfold.interfaces.inbound.receive import receive
 from billfold.interfaces.inbound.wire_checks import REJECTED, SETTLED, Lines
@@ -106,7 +105,7 @@ def _completed(wire: arrivals.KnownWire) -> CompleteWire:
 
 def _is_unbooked_return(sent: queue.Sent) -> bool:
     """Is it a return of what never reached a Pocket?"""
-    return sent.kind == "pacs.004" and sent.direction != wires.OUTGOING
+    return sent.kind == "pacs.004" and sent.direction != WireDirection.OUTGOING
 
 
 def _status(wire: Wire) -> PaymentStatus:
@@ -117,7 +116,7 @@ def _status(wire: Wire) -> PaymentStatus:
 def _move(wire: Wire, sent: queue.Sent) -> Command | None:
     """The command for a status of a wire of ours; None for a status that ends nothing."""
     message = _status(wire)
-    if sent.direction != wires.OUTGOING or not sent.kind.startswith("pacs"):
+    if sent.direction != WireDirection.OUTGOING or not sent.kind.startswith("pacs"):
         return None
     fields: dict[str, Any] = {
         "customers": (sent.customer_id,),
@@ -189,7 +188,7 @@ async def _returns(bank: Bank, lines: Lines) -> list[Booked]:
         if isinstance(wire.message, PaymentReturn)
     ]
     payments = await arrivals.find_payments(bank.pool, [m.original.uetr for _, _, m in about])
-    originals = [payments[wires.OUTGOING, message.original.uetr] for _, _, message in about]
+    originals = [payments[WireDirection.OUTGOING, message.original.uetr] for _, _, message in about]
     # What comes back has settled, though nobody has said so yet.
     await _carry_out(bank, [_completed(each) for each in originals if each.status == "PROCESSING"])
     commands = [
@@ -241,7 +240,7 @@ async def _requests(bank: Bank, lines: Lines) -> list[Booked]:
         elif isinstance(message, ReturnAnswer):
             accepted = message.verdict == _ACCEPTED
             await cases.close_case(
-                bank.pool, wires.OUTGOING, message.case_id,
+                bank.pool, WireDirection.OUTGOING, message.case_id,
                 "ACCEPTED" if accepted else "REFUSED", now=await bank.now(),
                 information=message.information or message.reason,
             )  # fmt: skip
@@ -251,9 +250,9 @@ async def _requests(bank: Bank, lines: Lines) -> list[Booked]:
 
 async def _open(bank: Bank, line: int, wire: Wire, message: ReturnRequest) -> Booked:
     payments = await arrivals.find_payments(bank.pool, [message.original.uetr])
-    original = payments[wires.INCOMING, message.original.uetr]
+    original = payments[WireDirection.INCOMING, message.original.uetr]
     await cases.open_case(
-        bank.pool, case_id=message.case_id, direction=wires.INCOMING,
+        bank.pool, case_id=message.case_id, direction=WireDirection.INCOMING,
         customer_id=original.customer_id, wire_id=original.wire_id, reason=message.reason,
         information=message.information, message=msgspec.json.encode(message).decode(),
         now=await bank.now(),

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from typing import NamedTuple
 
-from billfold.domain.wires import INCOMING, OUTGOING
+from billfold.domain.wires import WireDirection
 from billfold.domain.wires.arrivals import KnownWire
 from billfold.domain.wires.queue import Sent
 from billfold.kit.calendars import Calendars
@@ -123,14 +123,14 @@ def _status(message: PaymentStatus, known: Known) -> Iterator[tuple[str, str]]:
     if message.status not in STATUSES:
         yield "TxSts", f"{message.status} is no status that is known here"
     otherwise = _ENDED_OTHERWISE.get(message.status)
-    if sent.direction == OUTGOING and sent.status == otherwise:
+    if sent.direction == WireDirection.OUTGOING and sent.status == otherwise:
         yield "TxSts", f"{message.status}, but the wire is {sent.status} already"
     if f'"{original.uetr}"' not in sent.terms:
         yield "OrgnlUETR", f"{original.uetr} is not that of {original.message_id}"
 
 
 def _return(message: PaymentReturn, known: Known) -> Iterator[tuple[str, str]]:
-    wire = _original(message.original, OUTGOING, known)
+    wire = _original(message.original, WireDirection.OUTGOING, known)
     if wire is None:
         yield "OrgnlUETR", f"no payment {message.original.uetr} was sent"
         return
@@ -146,7 +146,7 @@ def _return(message: PaymentReturn, known: Known) -> Iterator[tuple[str, str]]:
 
 
 def _request(message: ReturnRequest, known: Known) -> Iterator[tuple[str, str]]:
-    wire = _original(message.original, INCOMING, known)
+    wire = _original(message.original, WireDirection.INCOMING, known)
     if wire is None:
         yield "OrgnlUETR", f"no payment {message.original.uetr} arrived"
         return

@@ -9,6 +9,8 @@ import msgspec
 import structlog
 
 from billfold.domain import suspense, wires
+from billfold.domain.ledger import Direction, Rail
+from billfold.domain.wires import WireType
 from billfold.domain.wires.reads import find_wire
 from billfold.engine.due_work import house_id
 from billfold.engine.wire_messages import queue_about
@@ -79,7 +81,7 @@ async def hold_rejected(bank: Bank, wire_id: UUID) -> None:
     if wire.original_wire_id is None:
         told = {
             "description": f"Wire to {wire.counterparty_name} was rejected: {wire.reason}",
-            "details": wire_details(wire, wires.REVERSAL),
+            "details": wire_details(wire, WireType.REVERSAL),
             suspense.STAYS: _STAYS,
         }
     else:
@@ -140,7 +142,8 @@ async def _hold(
     await bank.engine.submit(
         HoldInSuspense(
             caller=ROOM, key=item_id, customers=(house_id(bank.seed),), item_id=item_id,
-            rail="WIRE", direction="CREDIT", amount=amount, reason=reason, details=details,
+            rail=Rail.WIRE, direction=Direction.CREDIT, amount=amount, reason=reason,
+            details=details,
         )
     )  # fmt: skip
 

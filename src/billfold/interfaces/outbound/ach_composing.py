@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from billfold.domain.ach import CREDIT, DEBIT, same_day_mark
+from billfold.domain.ach import same_day_mark
+from billfold.domain.ledger import Direction
 from billfold.kit.ids import digits
 from billfold.ports.ach_network import (
     CHECKING_CREDIT,
@@ -28,11 +29,11 @@ if TYPE_CHECKING:
 
 OPERATOR, OPERATOR_NAME = "061000146", "FEDERAL RESERVE BANK"
 """The operator our files go to."""
-_CODES = {
-    ("CHECKING", CREDIT): CHECKING_CREDIT,
-    ("CHECKING", DEBIT): CHECKING_DEBIT,
-    ("SAVINGS", CREDIT): SAVINGS_CREDIT,
-    ("SAVINGS", DEBIT): SAVINGS_DEBIT,
+_CODES: dict[tuple[str, str], str] = {
+    ("CHECKING", Direction.CREDIT): CHECKING_CREDIT,
+    ("CHECKING", Direction.DEBIT): CHECKING_DEBIT,
+    ("SAVINGS", Direction.CREDIT): SAVINGS_CREDIT,
+    ("SAVINGS", Direction.DEBIT): SAVINGS_DEBIT,
 }
 
 

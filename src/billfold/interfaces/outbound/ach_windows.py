@@ -16,9 +16,10 @@ from uuid import UUID
 import structlog
 
 from billfold.domain import agenda, rails
-from billfold.domain.ach import CREDIT, DEBIT, answered_at, files, next_deadline
+from billfold.domain.ach import answered_at, files, next_deadline
 from billfold.domain.ach.files import Numbered
 from billfold.domain.agenda import Appointment
+from billfold.domain.ledger import Direction
 from billfold.domain.suspense import STAYS
 from billfold.engine.many import submit_many
 from billfold.engine.unclaimed import OUR_CUSTOMERS, Unclaimed, hold_unclaimed
@@ -124,7 +125,7 @@ async def postpone(bank: Bank) -> None:
 
 async def collect(bank: Bank, at: Appointment) -> None:
     """Book the debits of a file: they have settled."""
-    parts = await files.read_parts(bank.pool, at.object_id, direction=DEBIT)
+    parts = await files.read_parts(bank.pool, at.object_id, direction=Direction.DEBIT)
     commands = (
         CollectAch(
             caller="ach-file", key=command_id("collect", ach_id), customers=(customer_id,),
@@ -137,7 +138,7 @@ async def collect(bank: Bank, at: Appointment) -> None:
         if answer.outcome["status"] == "NO_POCKET":
             item_id, amount = command.references[0], answer.outcome["amount"]
             why, told = "The Pocket was closed.", {STAYS: OUR_CUSTOMERS}
-            lost = Unclaimed(item_id, CREDIT, amount, why, told)
+            lost = Unclaimed(item_id, Direction.CREDIT, amount, why, told)
             await hold_unclaimed(bank, [lost])
 
 

@@ -14,8 +14,8 @@ from uuid import UUID
 
 import structlog
 
-from billfold.domain import rails, wires
-from billfold.domain.wires import queue
+from billfold.domain import rails
+from billfold.domain.wires import WireDirection, queue
 from billfold.engine.wire_messages import environment_of, fedwire_day, message_of
 from billfold.flows.wire_commands import SubmitWire
 from billfold.kit.errors import BillfoldError
@@ -102,7 +102,7 @@ def _ours(messages: Sequence[Sent]) -> list[Sent]:
     return [
         each
         for each in messages
-        if each.kind in _TOLD_TO_CUSTOMERS and each.direction == wires.OUTGOING
+        if each.kind in _TOLD_TO_CUSTOMERS and each.direction == WireDirection.OUTGOING
     ]
 
 

@@ -11,7 +11,7 @@ from litestar import get, post
 from litestar.params import QueryParameter
 from litestar.status_codes import HTTP_200_OK
 
-from billfold.domain import ach
+from billfold.domain import ach, ledger
 from billfold.engine.bank import Bank
 from billfold.flows.ach_commands import OriginateAch
 from billfold.interfaces.http import ids_in
@@ -63,7 +63,7 @@ async def create_ach_origination(
             ach_id=ach_id,
             pocket_id=pocket_id,
             counterparty_id=data.counterparty_id,
-            direction=data.direction,
+            direction=ledger.Direction(data.direction),
             sec_code=data.sec_code,
             description=description,
             lines=tuple(data.payment_related_information),
@@ -144,7 +144,7 @@ async def _page(
     if not STATUSES.issuperset(statuses or ()):
         known = ", ".join(sorted(STATUSES))
         raise InvalidInput.at("query", "filter[status]", msg=f"must be among {known}")
-    if direction not in {None, ach.CREDIT, ach.DEBIT}:
+    if direction not in {None, ledger.Direction.CREDIT, ledger.Direction.DEBIT}:
         raise InvalidInput.at("query", "direction", msg="must be CREDIT or DEBIT")
     scope = f"ach:{owner}:{pocket_id}"
     filters = {"statuses": sorted(statuses or ()), "direction": direction}

@@ -10,7 +10,7 @@ import msgspec
 from litestar import Response, post
 from litestar.status_codes import HTTP_202_ACCEPTED
 
-from billfold.domain.ach import CHANGE_CODES, MOST_CENTS, RETURN_REASONS, correction_of
+from billfold.domain.ach import CHANGE_CODES, MOST_CENTS, RETURN_REASONS, AchStatus, correction_of
 from billfold.domain.agenda import Appointment
 from billfold.engine.bank import Bank
 from billfold.flows.ach_commands import GiveBackAch, RetryAch, ReverseAch, ReviewAch
@@ -147,7 +147,11 @@ async def move(
     return nothing()
 
 
-_DECISIONS = {"approve": "APPROVED", "reject": "REJECTED", "cancel": "CANCELLED"}
+_DECISIONS = {
+    "approve": AchStatus.APPROVED,
+    "reject": AchStatus.REJECTED,
+    "cancel": AchStatus.CANCELLED,
+}
 
 
 def _return_code(data: AchMove) -> str:

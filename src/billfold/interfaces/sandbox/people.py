@@ -9,6 +9,7 @@ import msgspec
 from litestar import post
 from litestar.status_codes import HTTP_200_OK, HTTP_201_CREATED
 
+from billfold.domain.pockets import PocketStatus
 from billfold.engine.bank import Bank
 from billfold.flows.account_commands import EnrolCustomer, SetPocketState
 from billfold.interfaces.http import ids_in
@@ -110,7 +111,7 @@ async def set_pocket(
         SetPocketState(
             **caller.command_fields(customer_id),
             pocket_id=own_id,
-            status=data.status,
+            status=data.status and PocketStatus(data.status),
             real_time_yield=data.real_time_yield,
         )
     )

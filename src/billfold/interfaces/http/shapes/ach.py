@@ -10,6 +10,7 @@ import msgspec
 
 from billfold.domain import ach
 from billfold.domain.ach import AchEntry
+from billfold.domain.ledger import Direction
 from billfold.interfaces.http.shapes.amounts import Amount, usd
 from billfold.kit.errors import InvalidInput
 
@@ -18,12 +19,12 @@ LINES_MOST = 1
 
 Line = Annotated[str, msgspec.Meta(min_length=1, max_length=ach.LINE_WIDTH, pattern=r"^[ -~]+$")]
 Description = Annotated[str, msgspec.Meta(pattern=r"^[ a-zA-Z0-9]{1,10}$")]
-_DEFAULTS = {ach.DEBIT: "Funding TX", ach.CREDIT: "Release TX"}
+_DEFAULTS: dict[str, str] = {Direction.DEBIT: "Funding TX", Direction.CREDIT: "Release TX"}
 
 
 _OURS = frozenset({"REVERSAL", "RETRY PYMT", "ACCTVERIFY"})
 """What the network wants certain entries to be called; the bank makes those itself."""
-_GOES = {"PAYROLL": ach.CREDIT, "PURCHASE": ach.DEBIT}
+_GOES = {"PAYROLL": Direction.CREDIT, "PURCHASE": Direction.DEBIT}
 
 
 def _wrong_about(told: str, direction: str) -> str | None:

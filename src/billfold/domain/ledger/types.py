@@ -1,0 +1,83 @@
+"""Kinds of accounts, journal entries, transactions and trades."""
+
+from enum import StrEnum
+
+
+class Direction(StrEnum):
+    """Of money: into the pocket or out of it. Of an ACH entry: to its receiver or from it."""
+
+    CREDIT = "CREDIT"
+    DEBIT = "DEBIT"
+
+
+class Rail(StrEnum):
+    """By what a payment comes or goes."""
+
+    ACH = "ACH"
+    WIRE = "WIRE"
+    INTERNATIONAL_WIRE = "INTERNATIONAL_WIRE"
+    ON_US = "ON_US"
+
+
+class AccountKind(StrEnum):
+    """What an account holds. Those of a pocket come first, then the bank's side of a customer."""
+
+    BANK = "bank"
+    CASH = "cash"
+    OWED = "owed"
+    LOT = "lot"
+    CUSTODIAN = "custodian"
+    FEES = "fees"
+    ON_US = "on_us"
+    PROMOTIONS = "promotions"
+    RAIL_ACH = "rail:ach"
+    RAIL_WIRE = "rail:wire"
+    RESERVE = "reserve"
+    ROUNDING = "rounding"
+    STREET = "street"
+    SUSPENSE = "suspense"
+    TREASURY = "treasury"
+
+    @classmethod
+    def of_rail(cls, rail: str) -> "AccountKind":
+        """Return the account of a rail."""
+        return cls(f"rail:{rail.lower()}")
+
+
+class JournalKind(StrEnum):
+    """What a journal entry is about."""
+
+    ACH = "ach"
+    ADJUSTMENT = "adjustment"
+    CLEARING = "clearing"
+    CUSTODY = "custody"
+    DEPOSIT = "deposit"
+    FEE = "fee"
+    INVEST = "invest"
+    MATURITY = "maturity"
+    ON_US = "on_us"
+    PAYMENT = "payment"
+    RETURN = "return"
+    SETTLEMENT = "settlement"
+    SUSPENSE = "suspense"
+
+
+class TransactionType(StrEnum):
+    """What a customer sees a transaction as."""
+
+    ACH = "ACH"
+    CREDIT = "CREDIT"
+    FEE = "FEE"
+    GENERIC = "GENERIC"
+    ON_US = "ON_US"
+    WIRE = "WIRE"
+
+
+class TradeActivity(StrEnum):
+    """How bills came or went. Of a settlement it is the side."""
+
+    BUY = "BUY"
+    SELL = "SELL"
+    MATURITY = "MATURITY"
+    SAME_ENTITY_SECURITY_TRANSFER = "SAME_ENTITY_SECURITY_TRANSFER"
+    EXTERNAL_SECURITY_TRANSFER = "EXTERNAL_SECURITY_TRANSFER"
