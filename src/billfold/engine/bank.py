@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from billfold.domain.agenda import Appointment
 from billfold.domain.directory import Directory
 from billfold.domain.requests import Approvals
+from billfold.kit.background import BackgroundTasks
 
 if TYPE_CHECKING:
     from billfold.domain.tbills import Market
@@ -38,6 +39,7 @@ class Bank:
     __slots__ = (
         "agenda",
         "approvals",
+        "background",
         "calendars",
         "directory",
         "engine",
@@ -88,6 +90,7 @@ class Bank:
         """Who keeps which kind of appointment: the wiring says so."""
         self.directory = Directory(pool)
         self.approvals = Approvals(pool)
+        self.background = BackgroundTasks()
 
     async def now(self, conn: Connection | None = None) -> datetime:
         """Return the business time. Costs a round trip in a sandbox: doors use `caller.now`."""

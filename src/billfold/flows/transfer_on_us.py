@@ -13,9 +13,11 @@ from uuid import UUID
 
 from billfold.domain import tbills
 from billfold.domain.events import kinds, payloads
+from billfold.domain.transfers.types import TransferOrder
 from billfold.flows import record
 from billfold.flows.command import Books, Command, Context, Outcome, book_of
 from billfold.flows.day_end import start_moving
+from billfold.flows.draft import as_json
 from billfold.flows.liquidate import liquidation_value
 from billfold.flows.owing import repay_by_selling
 from billfold.flows.receive import take_in
@@ -37,8 +39,7 @@ class TransferOnUs(Command, frozen=True, kw_only=True):
 
     `customers` is (payer,) or (payer, payee). With `later` the transfer is only recorded,
     and a second command with `accepted` carries it out. `addresses` are the two pockets' on the
-    network. One that was `approved` is recorded
-    whatever the state of its pocket: carrying it out tells what came of it.
+    network. One that was `approved` is carried out at once; what would refuse another rejects it.
     """
 
     needs_names: ClassVar[bool] = False
@@ -50,13 +51,13 @@ class TransferOnUs(Command, frozen=True, kw_only=True):
     amount: int | None
     partner_id: UUID
     in_kind: bool = False
-    description: str = ""
+    description: str | None = None
     end_to_end_identification: str | None = None
     source: str | None = None
     target: str | None = None
     counterparty_id: UUID | None = None
     addresses: tuple[str | None, str | None] = (None, None)
-    request: str = "{}"
+    content_hash: str = ""
     later: bool = False
     approved: bool = False
     accepted: bool = False
@@ -94,8 +95,7 @@ def transfer_on_us(books: Books, cmd: TransferOnUs, ctx: Context) -> Outcome:
         raise Refused("same-pocket", "Money does not move from a pocket into itself.")
     transfer_id = cmd.transfer_id or ctx.ids.next()
     if cmd.later and not cmd.accepted:
-        if not cmd.approved:
-            _must_pay(origin)
+        _must_pay(origin)
         return _put(payer, cmd, ctx, transfer_id, "PENDING", None, cmd.amount or 0)
     try:
         destination = _may_move(payer, origin, payee, cmd)
@@ -107,9 +107,9 @@ def transfer_on_us(books: Books, cmd: TransferOnUs, ctx: Context) -> Outcome:
     except _Rejected as rejected:
         payer.undo()
         payee.undo()
-        _tell(payer, cmd, ctx, transfer_id, kinds.ON_US_REJECTED)
+        _tell_end(payer, cmd, ctx, transfer_id, kinds.ON_US_REJECTED)
         return _put(payer, cmd, ctx, transfer_id, "REJECTED", rejected.reason, cmd.amount or 0)
-    _tell(payer, cmd, ctx, transfer_id, kinds.ON_US_SUCCESS)
+    _tell_end(payer, cmd, ctx, transfer_id, kinds.ON_US_SUCCESS)
     return _put(payer, cmd, ctx, transfer_id, "COMPLETED", None, amount)
 
 
@@ -117,14 +117,14 @@ def transfer_on_us(books: Books, cmd: TransferOnUs, ctx: Context) -> Outcome:
 
 
 def _may_move(payer: Book, origin: PocketBook, payee: Book, cmd: TransferOnUs) -> PocketBook:
-    """The destination, when both ends may take part. What was accepted earlier is rejected now."""
+    """The destination, when both ends may take part. What was accepted or approved is rejected."""
     try:
         _must_pay(origin)
         if cmd.looks_at:
             _must_be_linked(payer, cmd)
         return _destination(payee, cmd, payer)
     except Refused:
-        if not cmd.accepted:
+        if not (cmd.accepted or cmd.approved):
             raise
         raise _Rejected("ACCOUNT_UNAVAILABLE") from None
 
@@ -366,6 +366,27 @@ def _tell(payer: Book, cmd: TransferOnUs, ctx: Context, transfer_id: UUID, kind:
     record.event(payer, ctx, kind, told)
 
 
+def _tell_end(payer: Book, cmd: TransferOnUs, ctx: Context, transfer_id: UUID, kind: _Kind) -> None:
+    """Raise what became of the transfer; of an approved one also that it was accepted."""
+    if cmd.approved:
+        _tell(payer, cmd, ctx, transfer_id, kinds.ON_US_PROCESSING)
+    _tell(payer, cmd, ctx, transfer_id, kind)
+
+
+def _order(cmd: TransferOnUs) -> TransferOrder:
+    """Return what is stored with the transfer, so that it can be carried out and shown."""
+    return TransferOrder(
+        counterparty_id=cmd.counterparty_id,
+        transfer_type="SECURITY_TRANSFER" if cmd.in_kind else None,
+        description=cmd.description,
+        end_to_end_identification=cmd.end_to_end_identification,
+        source=cmd.source,
+        target=cmd.target,
+        async_mode=cmd.later or cmd.approved,
+        content_hash=cmd.content_hash,
+    )
+
+
 def _put(
     payer: Book,
     cmd: TransferOnUs,
@@ -382,7 +403,7 @@ def _put(
         payer.draft.transfers.append(
             (
                 payer.customer_id, transfer_id, cmd.partner_id, cmd.type, status, reason,
-                cmd.from_pocket_id, cmd.to_pocket_id, amount, cmd.request, ctx.now,
+                cmd.from_pocket_id, cmd.to_pocket_id, amount, as_json(_order(cmd)), ctx.now,
             )
         )  # fmt: skip
         payer.draft.directory.append(("transfer", str(transfer_id), payer.customer_id, transfer_id))

@@ -83,6 +83,7 @@ async def open_bank(
             async with watched(pool, market):
                 yield bank
         finally:
+            await bank.background.close()
             await engine.stop()
 
 

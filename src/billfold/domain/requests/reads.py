@@ -196,13 +196,17 @@ async def possible_reviewers(
 async def transactions_of(
     conn: Connection | Pool,
     customer_id: UUID,
-    requests: Sequence[TransferRequest],
-    commands: Sequence[UUID],
+    commands: Iterable[tuple[TransferRequest, UUID]],
 ) -> dict[UUID, list[UUID]]:
-    """Return the transactions by which requests were carried out; `commands` stand beside them."""
-    moved: dict[UUID, list[UUID]] = {each.request_id: [] for each in requests}
+    """Return the transactions of requests, each with a command that can have moved its money."""
+    pairs = list(commands)
+    moved: dict[UUID, list[UUID]] = {request.request_id: [] for request, _ in pairs}
     rows = await conn.fetch(
-        _MOVED, customer_id, list(moved), list(commands), [each.pocket_id for each in requests]
+        _MOVED,
+        customer_id,
+        [request.request_id for request, _ in pairs],
+        [command_id for _, command_id in pairs],
+        [request.pocket_id for request, _ in pairs],
     )
     for row in rows:
         moved[row["request_id"]].append(row["transaction_id"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal
 from uuid import UUID
 
 import msgspec
@@ -22,6 +22,9 @@ Decision = Literal["APPROVED", "DENIED"]
 Execution = Literal["NOT_STARTED", "PROCESSING", "COMPLETED", "REJECTED"]
 Action = Literal["TRANSFER", "NEW_COUNTERPARTY", "MEMBER_ROLE"]
 """What a rule can be about. Changes of the rules themselves need no rule: they always wait."""
+EXPIRE: Final = "request.expire"
+EXECUTE: Final = "request.execute"
+"""Kinds of appointments of transfer requests; the object is the request."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,23 +99,6 @@ class Voice(msgspec.Struct, frozen=True, kw_only=True):
     holds: bool
 
 
-class Asked(NamedTuple):
-    """A transfer as somebody asks for it: `transfer` is what he sent, ready for JSON.
-
-    `amount` is in cents. `payee` tells whom a counterparty stands for, so that approvals are void
-    when it stands for somebody else.
-    """
-
-    request_id: UUID
-    type: TransferType
-    pocket_id: UUID
-    counterparty_id: UUID | None
-    amount: int
-    transfer: dict[str, Any]
-    payee: dict[str, Any] | None
-    reviewers: tuple[UUID, ...]
-
-
 class TransferRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A transfer request as it stands. `content` is the JSON text that is approved.
 
@@ -141,12 +127,6 @@ class TransferRequest(msgspec.Struct, frozen=True, kw_only=True):
     created_at: datetime
     updated_at: datetime
     expires_at: datetime
-
-    @property
-    def transfer(self) -> dict[str, Any]:
-        """What was asked for, as it was sent."""
-        told: dict[str, Any] = msgspec.json.decode(self.content)["transfer"]
-        return told
 
 
 class ChangeRequest(msgspec.Struct, frozen=True, kw_only=True):

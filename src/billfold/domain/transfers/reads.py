@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from datetime import datetime
+from hashlib import sha256
 from typing import TYPE_CHECKING
 from uuid import UUID
 
 import msgspec
 
+from billfold.domain.transfers.types import TransferOrder
 from billfold.kit.errors import NotFound
 
 if TYPE_CHECKING:
+    from asyncpg import Record
+
     from billfold.kit.db import Connection, Pool
 
 _COLUMNS = """
@@ -23,7 +27,7 @@ _PENDING = f"{_COLUMNS} WHERE t.status = 'PENDING' ORDER BY t.created_at, t.tran
 
 
 class TransferRow(msgspec.Struct, frozen=True):
-    """A transfer as stored; `request` is the JSON text of what was asked for."""
+    """A transfer as stored."""
 
     customer_id: UUID
     transfer_id: UUID
@@ -34,7 +38,7 @@ class TransferRow(msgspec.Struct, frozen=True):
     from_pocket_id: UUID
     to_pocket_id: UUID | None
     amount: int
-    request: str
+    order: TransferOrder
     created_at: datetime
     payee_id: UUID | None
 
@@ -44,7 +48,7 @@ async def find_transfer(
 ) -> TransferRow | None:
     """The customer's transfer, or None."""
     row = await conn.fetchrow(_GET, customer_id, transfer_id)
-    return None if row is None else TransferRow(*row)
+    return None if row is None else _read(row)
 
 
 async def get_transfer(
@@ -59,4 +63,12 @@ async def get_transfer(
 
 async def list_pending(conn: Connection | Pool, *, limit: int = 100) -> list[TransferRow]:
     """Transfers recorded and not yet carried out, oldest first."""
-    return [TransferRow(*row) for row in await conn.fetch(_PENDING, limit)]
+    return [_read(row) for row in await conn.fetch(_PENDING, limit)]
+
+
+def _read(row: Record) -> TransferRow:
+    text = row["request"]
+    order = msgspec.json.decode(text, type=TransferOrder)
+    if not order.content_hash:  # a row of a release that stored the request itself
+        order = msgspec.structs.replace(order, content_hash=sha256(text.encode()).hexdigest())
+    return msgspec.convert(dict(row) | {"order": order}, TransferRow)

@@ -7,8 +7,7 @@ What is approved has an appointment to be carried out: nothing is lost when the 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import msgspec
@@ -19,31 +18,30 @@ from billfold.domain.audit import Deed, Origin
 from billfold.domain.requests import rules
 from billfold.domain.requests.approval_rules import terms_for
 from billfold.domain.requests.deciding import Subject, cast, void_all, who_is
+from billfold.domain.requests.orders import RequestContent, content_of
 from billfold.domain.requests.payees import check_same_payee
 from billfold.domain.requests.proofs import prove
 from billfold.domain.requests.reads import find_request, hold_request, possible_reviewers
 from billfold.domain.requests.types import (
-    Asked,
+    EXECUTE,
+    EXPIRE,
     Decision,
     Principal,
     Status,
     Terms,
     TransferRequest,
 )
+from billfold.engine.feasibility import check_feasible
 from billfold.kit.errors import Broken, FieldError, InvalidInput, Refused
 from billfold.kit.money import format_usd
 
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from billfold.engine.bank import Bank
     from billfold.kit.crypto import Vault
     from billfold.kit.db import Connection, Pool
 
-Probe = Callable[["Connection", Asked], Awaitable[None]]
-"""Finds out, in the transaction of an approval, whether the transfer is possible; raises if not."""
-EXPIRE: Final = "request.expire"
-EXECUTE: Final = "request.execute"
-"""Kinds of appointments; the object is the request."""
 _RESOURCE = "transfer_request"
 _NOT_PENDING = "transfer-request-not-pending"
 _NOUNS = {"ON_US": "transfer", "WIRE": "wire", "USDC": "transfer of USDC"}
@@ -77,62 +75,64 @@ RETURNING *
 _NAME = "SELECT name FROM pocket WHERE customer_id = $1 AND pocket_id = $2"
 
 
-async def create(by: Principal, asked: Asked, probe: Probe) -> TransferRequest:
+async def create(bank: Bank, by: Principal, content: RequestContent) -> TransferRequest:
     """Ask for a transfer. What needs no approval is APPROVED at once, when it is possible.
 
     The same request under the same id is answered with what it made before. Raises InvalidInput
-    at `reviewers`, Refused `duplicate-id` for another one, `amount-not-allowed`, and as `probe`.
+    at `reviewers`, Refused `duplicate-id` for another one, `amount-not-allowed`, and as
+    `check_feasible`.
     """
-    about = _about(asked)
-    async with _deed(by, "created", asked.request_id, **about) as doing:
+    about = _about(content)
+    async with _deed(by, "created", content.request_id, **about) as doing:
         conn = doing.conn
-        if await conn.fetchval(_TAKEN, str(asked.request_id)):
-            await _same_or_refuse(conn, by, asked)
-        terms, status = await _weighed(conn, by, asked, probe)
-        text = _content_of(asked)
+        if await conn.fetchval(_TAKEN, str(content.request_id)):
+            await _same_or_refuse(conn, by, content)
+        terms, status = await _required(bank, conn, by, content)
+        text = rules.text_of(msgspec.to_builtins(content))
         made = await conn.fetch(
-            _INSERT, by.customer_id, asked.request_id, asked.type, asked.pocket_id,
-            asked.counterparty_id, asked.amount, text, rules.hash_of(text), _fingerprint(asked),
-            by.member_id, by.user_id, by.client_id, asked.reviewers, terms.rule_id,
-            rules.text_of(terms), by.business_date, status, by.now, by.now + rules.LASTS,
+            _INSERT, by.customer_id, content.request_id, content.type, content.pocket_id,
+            content.counterparty_id, content.amount, text, rules.hash_of(text),
+            _fingerprint(content), by.member_id, by.user_id, by.client_id, content.reviewers,
+            terms.rule_id, rules.text_of(terms), by.business_date, status, by.now,
+            by.now + rules.LASTS,
         )  # fmt: skip
         if not made:
             doing.skip()
-            return await _same_or_refuse(conn, by, asked)
+            return await _same_or_refuse(conn, by, content)
         prove(doing, _RESOURCE, made)
-        await _go_on(conn, by, asked.request_id, status, by.now + rules.LASTS)
-        found = await hold_request(conn, by.customer_id, asked.request_id, by.now)
+        await _go_on(conn, by, content.request_id, status, by.now + rules.LASTS)
+        found = await hold_request(conn, by.customer_id, content.request_id, by.now)
         if status == "PENDING":
             await _tell_reviewers(doing, by, found)
     return found
 
 
-async def change(by: Principal, asked: Asked, probe: Probe) -> TransferRequest:
+async def change(bank: Bank, by: Principal, content: RequestContent) -> TransferRequest:
     """Give a request that waits another content: what was said about the one before is void.
 
     Raises NotFound, Refused `forbidden` for everybody but who asked,
     `transfer-request-not-pending`, and as `create`.
     """
-    async with _deed(by, "updated", asked.request_id, **_about(asked)) as doing:
+    async with _deed(by, "updated", content.request_id, **_about(content)) as doing:
         conn = doing.conn
-        before = await hold_request(conn, by.customer_id, asked.request_id, by.now)
+        before = await hold_request(conn, by.customer_id, content.request_id, by.now)
         if before.member_id != by.member_id:
             raise Refused("forbidden", "Only who asked for the transfer changes it.")
         _must_wait(before)
-        terms, status = await _weighed(conn, by, asked, probe)
-        text = _content_of(asked)
+        terms, status = await _required(bank, conn, by, content)
+        text = rules.text_of(msgspec.to_builtins(content))
         if text == before.content:
             doing.skip()
             return before
-        await void_all(doing, by, asked.request_id)
+        await void_all(doing, by, content.request_id)
         changed = await conn.fetch(
-            _CHANGE, by.customer_id, asked.request_id, asked.counterparty_id, asked.amount, text,
-            rules.hash_of(text), asked.reviewers, terms.rule_id, rules.text_of(terms),
-            by.business_date, status, by.now, asked.pocket_id,
+            _CHANGE, by.customer_id, content.request_id, content.counterparty_id, content.amount,
+            text, rules.hash_of(text), content.reviewers, terms.rule_id, rules.text_of(terms),
+            by.business_date, status, by.now, content.pocket_id,
         )  # fmt: skip
         prove(doing, _RESOURCE, changed)
-        await _go_on(conn, by, asked.request_id, status, before.expires_at)
-        found = await hold_request(conn, by.customer_id, asked.request_id, by.now)
+        await _go_on(conn, by, content.request_id, status, before.expires_at)
+        found = await hold_request(conn, by.customer_id, content.request_id, by.now)
         if status == "PENDING":
             await _tell_reviewers(doing, by, found)
     return found
@@ -153,19 +153,19 @@ async def cancel(by: Principal, request_id: UUID) -> None:
 
 
 async def decide(
+    bank: Bank,
     by: Principal,
     request_id: UUID,
-    decision: Decision,
-    probe: Probe,
     *,
+    decision: Decision,
     comment: str | None,
     content_hash: bytes | None = None,
 ) -> TransferRequest:
     """Approve or deny a request, as one of those who may.
 
     `content_hash` is of the content the reviewer has seen, when he says so. Raises NotFound,
-    Refused `content-changed`, and as `cast`; as `probe` when its voice would be the last, which
-    is then not heard.
+    Refused `content-changed`, and as `cast`; as `check_feasible` when it would be the
+    last approval, which then does not count.
     """
     async with _deed(by, decision.lower(), request_id) as doing:
         conn = doing.conn
@@ -177,7 +177,7 @@ async def decide(
             await check_same_payee(conn, found)
         doing.details |= {"content_hash": found.content_hash.hex(), "status": status}
         if status == "APPROVED":
-            await probe(conn, asked_of(found))
+            await check_feasible(bank, by.customer_id, conn, content_of(found))
         if status != "PENDING":
             await _move(doing, by, request_id, status)
             await _go_on(conn, by, request_id, status, found.expires_at)
@@ -221,32 +221,11 @@ async def note_rejected(
             doing.skip()
 
 
-async def find_same(by: Principal, asked: Asked) -> TransferRequest | None:
+async def find_same(by: Principal, content: RequestContent) -> TransferRequest | None:
     """Return what the same request has made before. Raises Refused `duplicate-id` for another."""
     async with by.pool.acquire() as conn:
-        known = await find_request(conn, by.customer_id, asked.request_id, by.now)
-        return None if known is None else await _same_or_refuse(conn, by, asked)
-
-
-def asked_of(request: TransferRequest) -> Asked:
-    """Return what a request asks for."""
-    transfer, payee = told_in(request.content)
-    return Asked(
-        request_id=request.request_id,
-        type=request.type,
-        pocket_id=request.pocket_id,
-        counterparty_id=request.counterparty_id,
-        amount=request.amount,
-        transfer=transfer,
-        payee=payee,
-        reviewers=request.reviewers,
-    )
-
-
-def told_in(content: str) -> tuple[dict[str, Any], dict[str, Any] | None]:
-    """Return what was sent, and whom the counterparty stood for, out of what is approved."""
-    told = msgspec.json.decode(content)
-    return told["transfer"], told["payee"]
+        known = await find_request(conn, by.customer_id, content.request_id, by.now)
+        return None if known is None else await _same_or_refuse(conn, by, content)
 
 
 def subject_of(request: TransferRequest) -> Subject:
@@ -267,24 +246,26 @@ def subject_of(request: TransferRequest) -> Subject:
 # -- of each -----------------------------------------------------------------------------
 
 
-async def _weighed(
-    conn: Connection, by: Principal, asked: Asked, probe: Probe
+async def _required(
+    bank: Bank, conn: Connection, by: Principal, content: RequestContent
 ) -> tuple[Terms, Status]:
-    """Return the terms of a request, and what it is when nobody has said anything yet."""
+    """Return the approvals that a request requires, and its status before the first."""
     terms = await terms_for(
-        conn, by.customer_id, type_=asked.type, amount=asked.amount, day=by.business_date,
-        request_id=asked.request_id,
+        conn, by.customer_id, type_=content.type, amount=content.amount, day=by.business_date,
+        request_id=content.request_id,
     )  # fmt: skip
-    await _check_named(conn, by, asked, terms)
+    await _check_named(conn, by, content, terms)
     if terms.required:
         return terms, "PENDING"
-    await probe(conn, asked)
+    await check_feasible(bank, by.customer_id, conn, content)
     return terms, "APPROVED"
 
 
-async def _check_named(conn: Connection, by: Principal, asked: Asked, terms: Terms) -> None:
+async def _check_named(
+    conn: Connection, by: Principal, content: RequestContent, terms: Terms
+) -> None:
     """Raise InvalidInput unless the reviewers who are named may approve, and are enough."""
-    if not asked.reviewers:
+    if not content.reviewers:
         return
     itself = await who_is(conn, by.user_id, by.client_id)
     able = await possible_reviewers(conn, by.customer_id, apart_from=itself, terms=terms)
@@ -293,20 +274,22 @@ async def _check_named(conn: Connection, by: Principal, asked: Asked, terms: Ter
         FieldError(
             ("reviewers", place), "must be an active member who may approve this", "value_error"
         )
-        for place, member_id in enumerate(asked.reviewers)
+        for place, member_id in enumerate(content.reviewers)
         if member_id not in known
     ]
-    if not wrong and len(asked.reviewers) < terms.required:
+    if not wrong and len(content.reviewers) < terms.required:
         needed = f"must name {terms.required} members or more, or none: so many approve this"
         wrong = [FieldError(("reviewers",), needed, "too_short")]
     if wrong:
         raise InvalidInput(wrong)
 
 
-async def _same_or_refuse(conn: Connection, by: Principal, asked: Asked) -> TransferRequest:
+async def _same_or_refuse(
+    conn: Connection, by: Principal, content: RequestContent
+) -> TransferRequest:
     """Return the request that has this id when it was asked for with the same words."""
-    found = await find_request(conn, by.customer_id, asked.request_id, by.now)
-    if found is None or found.asked != _fingerprint(asked) or found.member_id != by.member_id:
+    found = await find_request(conn, by.customer_id, content.request_id, by.now)
+    if found is None or found.asked != _fingerprint(content) or found.member_id != by.member_id:
         raise Refused("duplicate-id", "Another transfer, or request, already has this id.")
     return found
 
@@ -333,21 +316,15 @@ def _must_wait(request: TransferRequest) -> None:
         raise Refused(_NOT_PENDING, f"The request is {request.status}.")
 
 
-def _content_of(asked: Asked) -> str:
-    return rules.text_of(
-        {"transfer": asked.transfer, "payee": asked.payee, "reviewers": asked.reviewers}
-    )
-
-
-def _fingerprint(asked: Asked) -> bytes:
+def _fingerprint(content: RequestContent) -> bytes:
     """Return the hash of what was sent, whatever the request is changed to later."""
-    sent = rules.text_of([asked.transfer, asked.reviewers])
+    sent = rules.text_of(msgspec.to_builtins([content.transfer, content.reviewers]))
     return hashlib.sha256(sent.encode()).digest()
 
 
-def _about(asked: Asked) -> dict[str, Any]:
-    told = {"type": asked.type, "pocket_id": asked.pocket_id, "amount_usdc": asked.amount}
-    return told if asked.counterparty_id is None else told | {"to": asked.counterparty_id}
+def _about(content: RequestContent) -> dict[str, Any]:
+    told = {"type": content.type, "pocket_id": content.pocket_id, "amount_usdc": content.amount}
+    return told if content.counterparty_id is None else told | {"to": content.counterparty_id}
 
 
 def _deed(by: Principal, verb: str, request_id: UUID, **details: Any) -> Any:  # noqa: ANN401
