@@ -27,8 +27,8 @@ from billfold.kit.crypto import Vault
 from billfold.kit.db import APP_ROLE, create_pool
 from billfold.kit.paging import Pager
 from billfold.kit.settings import Settings
-from billfold.wiring.appointments import appointments
 from billfold.wiring.exchanging import files_of, linking_of, rails_of
+from billfold.wiring.scheduled_jobs import job_handlers
 
 SEED = b"a seed for tests of the engine"
 VAULT = Vault(bytes(range(32)))
@@ -81,9 +81,9 @@ async def open_bank(dsn, **changes):
         rails=rails_of(settings),
         files=files_of(settings),
         inspection=ChildInspection(),
+        job_handlers=job_handlers(),
         linking=linking_of(settings, SEED),
     )
-    bank.agenda.update(appointments())
     await enrol_house(bank)
     return bank
 

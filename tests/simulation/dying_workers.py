@@ -21,7 +21,7 @@ from tests.whole_bank import close_bank, open_bank
 from billfold.engine.pending import carry_out_pending
 from billfold.engine.worker import Worker
 from billfold.kit.logs import configure_logs
-from billfold.wiring.file_gates import file_gates
+from billfold.wiring.scheduled_jobs import file_gates
 
 PATIENCE_SECONDS = 30.0
 

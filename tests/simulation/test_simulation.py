@@ -85,7 +85,7 @@ async def test_postgres_agrees_to_the_last_hash_when_it_lives_the_same_steps(lif
     lived = [life.step() for _ in range(THROUGH_POSTGRES)]
     bank = await open_bank(market_dsn)
     bank.engine.terms = TERMS
-    bank.agenda.clear()  # who would answer from outside speaks in this life
+    bank.job_handlers = {}  # who would answer from outside speaks in this life
     # Two engines on one database, each with books that the other has made stale.
     other = Engine(
         bank.pool, market=bank.market, calendars=bank.calendars, terms=TERMS, seed=SEED,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from billfold.ports.files import FileStore, Inspection
     from billfold.ports.linking import LinkingProvider
 
-Handler = Callable[["Bank", Appointment], Awaitable[None]]
-"""Keeps one appointment. Doing it twice changes nothing the second time."""
-Agenda = dict[str, Handler]
-"""Who keeps which kind. Appointments of other kinds are left to other processes."""
+JobHandler = Callable[["Bank", Appointment], Awaitable[None]]
+"""Runs one scheduled job. Running it twice changes nothing the second time."""
+JobHandlers = Mapping[str, JobHandler]
+"""The handler of each kind of job. Jobs of other kinds are left to other processes."""
 
 
 class Bank:
@@ -37,7 +37,6 @@ class Bank:
     """
 
     __slots__ = (
-        "agenda",
         "approvals",
         "background",
         "calendars",
@@ -45,6 +44,7 @@ class Bank:
         "engine",
         "files",
         "inspection",
+        "job_handlers",
         "linking",
         "market",
         "pager",
@@ -71,6 +71,7 @@ class Bank:
         rails: Rails,
         files: FileStore,
         inspection: Inspection,
+        job_handlers: JobHandlers,
         linking: LinkingProvider | None = None,
     ) -> None:
         self.pool = pool
@@ -86,8 +87,7 @@ class Bank:
         self.files = files
         self.inspection = inspection
         self.linking = linking
-        self.agenda: Agenda = {}
-        """Who keeps which kind of appointment: the wiring says so."""
+        self.job_handlers = job_handlers
         self.directory = Directory(pool)
         self.approvals = Approvals(pool)
         self.background = BackgroundTasks()

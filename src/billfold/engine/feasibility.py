@@ -9,8 +9,16 @@ import msgspec
 
 from billfold.domain import counterparties, requests
 from billfold.domain.directory import find_customer
-from billfold.domain.requests import InternalReallocation, OnUsOrder, RequestContent, WireOrder
+from billfold.domain.requests import (
+    InternalReallocation,
+    OnUsOrder,
+    PeerToPeer,
+    RequestContent,
+    WireOrder,
+)
+from billfold.domain.transfers import TransferOrder
 from billfold.engine.dry_run import dry_run
+from billfold.engine.pending import order_fields
 from billfold.flows.send_wire import SendWire
 from billfold.flows.transfer_on_us import TransferOnUs
 from billfold.kit.errors import NotFound, Refused
@@ -66,7 +74,6 @@ async def command_for(
     if customer is None or customer.partner_id is None:
         raise NotFound
     payee_id, to_pocket_id, addresses = await _destination(conn, customer_id, content)
-    details = order.details
     named = content.counterparty_id
     return TransferOnUs(
         caller=CALLER,
@@ -78,14 +85,19 @@ async def command_for(
         to_pocket_id=to_pocket_id,
         amount=content.amount,
         partner_id=customer.partner_id,
-        in_kind=isinstance(details, InternalReallocation)
-        and details.transfer_type == "SECURITY_TRANSFER",
-        description=order.description,
-        end_to_end_identification=order.end_to_end_identification,
-        counterparty_id=named,
         addresses=addresses,
         approved=approved,
-        looks_at=() if named is None else (named,),
+        **order_fields(_on_us(order, named)),
+    )
+
+
+def _on_us(order: OnUsOrder, counterparty_id: UUID | None) -> TransferOrder:
+    details = order.details
+    return TransferOrder(
+        counterparty_id=counterparty_id,
+        transfer_type=None if isinstance(details, PeerToPeer) else details.transfer_type,
+        description=order.description,
+        end_to_end_identification=order.end_to_end_identification,
     )
 
 

@@ -15,6 +15,7 @@ import asyncpg
 from billfold.adapters.file_inspection import ChildInspection
 from billfold.domain.business_days import load_calendars
 from billfold.domain.events import feed
+from billfold.domain.tbills import Market
 from billfold.domain.tbills.reads import load_market
 from billfold.domain.wires import Hours
 from billfold.engine.bank import Bank
@@ -29,8 +30,8 @@ from billfold.kit.db import APP_ROLE, create_pool
 from billfold.kit.paging import Pager
 from billfold.kit.settings import Settings
 from billfold.migrations import runner
-from billfold.wiring.appointments import appointments
 from billfold.wiring.exchanging import files_of, linking_of, rails_of
+from billfold.wiring.scheduled_jobs import job_handlers
 
 if TYPE_CHECKING:
     from billfold.kit.db import Connection, Pool
@@ -53,9 +54,7 @@ async def open_bank(
     """
     async with await _pool(dsn, pool_max) as pool:
         async with pool.acquire() as conn:
-            seed = await _foundation(conn)
-            async with conn.transaction(isolation="repeatable_read", readonly=True):
-                market = await load_market(conn, await load_calendars(conn))
+            seed, market = await _foundation(conn), await _market(conn)
         terms, vault = terms_of(settings), vault_of(settings)
         engine = Engine(
             pool, market=market, calendars=market.calendars, terms=terms, seed=seed, vault=vault,
@@ -75,9 +74,9 @@ async def open_bank(
             rails=rails_of(settings),
             files=files_of(settings),
             inspection=ChildInspection(),
+            job_handlers=job_handlers(),
             linking=linking_of(settings, seed),
         )
-        bank.agenda.update(appointments())
         await engine.start()
         try:
             async with watched(pool, market):
@@ -121,6 +120,11 @@ async def _pool(dsn: str, most: int) -> Pool:
         return await create_pool(dsn, min_size=1, max_size=most, role=APP_ROLE)
     except asyncpg.InvalidParameterValueError as error:
         raise CannotGoOn(f"The database has no role {APP_ROLE}.", _MIGRATE) from error
+
+
+async def _market(conn: Connection) -> Market:
+    async with conn.transaction(isolation="repeatable_read", readonly=True):
+        return await load_market(conn, await load_calendars(conn))
 
 
 async def _foundation(conn: Connection) -> bytes:

@@ -12,6 +12,7 @@ from litestar.status_codes import HTTP_202_ACCEPTED
 
 from billfold.domain.ach import CHANGE_CODES, MOST_CENTS, RETURN_REASONS, correction_of
 from billfold.domain.agenda import Appointment
+from billfold.engine.agenda import run_job
 from billfold.engine.bank import Bank
 from billfold.flows.originate_ach import WINDOW
 from billfold.flows.receive_ach import GiveBackAch
@@ -101,7 +102,7 @@ async def send_entry(
 async def submit(caller: Caller, bank: Bank) -> Response[None]:
     """Send what waits for a window now, in a file of its own."""
     at = caller.now + _FAR
-    await bank.agenda[WINDOW](bank, Appointment(WINDOW, _key(caller), None, at))
+    await run_job(bank, Appointment(WINDOW, _key(caller), None, at))
     return nothing()
 
 
