@@ -18,6 +18,7 @@ from tests.simulation.invariants import check_bank, check_book, check_earnings, 
 from tests.simulation.life import PARTNER, WEEKS, Life
 from tests.simulation.memory_bank import MemoryBank
 
+from billfold.adapters.simulated_screening import SimulatedScreening
 from billfold.domain.tbills import Market
 from billfold.flows import FLOWS
 from billfold.flows.command import Context, Missing, Terms
@@ -34,7 +35,7 @@ from billfold.kit.ids import command_id, derive
 CALENDARS = Calendars()
 MARKET = Market.packaged(CALENDARS)
 START = datetime(2025, 6, 2, 13, tzinfo=UTC)
-TERMS = Terms(routing_number="091000019", ach_credit_lien_days=2)
+TERMS = Terms(routing_number="091000019", ach_credit_lien_days=2, screening=SimulatedScreening())
 
 cents = st.one_of(
     st.integers(1, 300), st.integers(9_000, 11_000), st.integers(1, 100_000_000),

@@ -41,7 +41,7 @@ class Kept(msgspec.Struct):
 
 async def next_appointment(bank: Bank) -> datetime | None:
     """Return when the first appointment is, if there is any."""
-    at: datetime | None = await bank.pool.fetchval(_NEXT, list(bank.job_handlers))
+    at: datetime | None = await bank.pool.fetchval(_NEXT, list(bank.job_runners))
     return at
 
 
@@ -51,9 +51,9 @@ async def keep_appointments(bank: Bank, by: datetime) -> Kept:
     Those of one instant and kind are kept side by side.
     """
     kept = Kept(Counter(), {})
-    while bank.job_handlers:
+    while bank.job_runners:
         failed = list(kept.failed)
-        kinds, failed_kinds = list(bank.job_handlers), [each.kind for each in failed]
+        kinds, failed_kinds = list(bank.job_runners), [each.kind for each in failed]
         failed_ids = [each.object_id for each in failed]
         rows = await bank.pool.fetch(_DUE, by, kinds, failed_kinds, failed_ids, AT_ONCE)
         due = [Appointment(*row) for row in rows]
@@ -66,7 +66,7 @@ async def keep_appointments(bank: Bank, by: datetime) -> Kept:
 
 async def run_job(bank: Bank, job: Appointment) -> None:
     """Run a job now, whether it was scheduled or not."""
-    await bank.job_handlers[job.kind](bank, job)
+    await bank.job_runners[job.kind](bank, job)
 
 
 async def _keep(bank: Bank, together: Sequence[Appointment], kept: Kept) -> None:

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from billfold.ports.files import FileStore, Inspection
     from billfold.ports.linking import LinkingProvider
 
-JobHandler = Callable[["Bank", Appointment], Awaitable[None]]
+JobRunner = Callable[["Bank", Appointment], Awaitable[None]]
 """Runs one scheduled job. Running it twice changes nothing the second time."""
-JobHandlers = Mapping[str, JobHandler]
-"""The handler of each kind of job. Jobs of other kinds are left to other processes."""
+JobRunners = Mapping[str, JobRunner]
+"""The runner of each kind of job. Jobs of other kinds are left to other processes."""
 
 
 class Bank:
@@ -44,7 +44,7 @@ class Bank:
         "engine",
         "files",
         "inspection",
-        "job_handlers",
+        "job_runners",
         "linking",
         "market",
         "pager",
@@ -71,7 +71,7 @@ class Bank:
         rails: Rails,
         files: FileStore,
         inspection: Inspection,
-        job_handlers: JobHandlers,
+        job_runners: JobRunners,
         linking: LinkingProvider | None = None,
     ) -> None:
         self.pool = pool
@@ -87,7 +87,7 @@ class Bank:
         self.files = files
         self.inspection = inspection
         self.linking = linking
-        self.job_handlers = job_handlers
+        self.job_runners = job_runners
         self.directory = Directory(pool)
         self.approvals = Approvals(pool)
         self.background = BackgroundTasks()

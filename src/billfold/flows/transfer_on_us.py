@@ -31,7 +31,11 @@ if TYPE_CHECKING:
     from billfold.flows.book import Book
     from billfold.flows.holdings import Lot, PocketBook
 
-_Kind = kinds.EventKind[payloads.OnUsPayload]
+_KINDS = {
+    "PENDING": kinds.ON_US_PROCESSING,
+    "REJECTED": kinds.ON_US_REJECTED,
+    "COMPLETED": kinds.ON_US_SUCCESS,
+}
 
 
 class TransferOnUs(Command, frozen=True, kw_only=True):
@@ -107,9 +111,7 @@ def transfer_on_us(books: Books, cmd: TransferOnUs, ctx: Context) -> Outcome:
     except _Rejected as rejected:
         payer.undo()
         payee.undo()
-        _tell_end(payer, cmd, ctx, transfer_id, kinds.ON_US_REJECTED)
         return _put(payer, cmd, ctx, transfer_id, "REJECTED", rejected.reason, cmd.amount or 0)
-    _tell_end(payer, cmd, ctx, transfer_id, kinds.ON_US_SUCCESS)
     return _put(payer, cmd, ctx, transfer_id, "COMPLETED", None, amount)
 
 
@@ -139,11 +141,8 @@ def _must_pay(origin: PocketBook) -> None:
 def _must_be_linked(payer: Book, cmd: TransferOnUs) -> None:
     """Refuse a counterparty that was unlinked since, or leads elsewhere by now."""
     seen = payer.seen.get(cmd.counterparty_id) if cmd.counterparty_id else None
-    if (
-        seen is None
-        or seen.status not in {"LINKED", "VERIFIED"}
-        or seen.target_pocket_id != cmd.to_pocket_id
-    ):
+    is_linked = seen is not None and seen.status in {"LINKED", "VERIFIED"}
+    if not is_linked or seen.target_pocket_id != cmd.to_pocket_id:
         raise Refused("counterparty-not-verified", "The counterparty is not linked any more.")
 
 
@@ -158,15 +157,9 @@ def _destination(payee: Book, cmd: TransferOnUs, payer: Book) -> PocketBook:
     return destination
 
 
-_MAGIC = {1: "ACCOUNT_UNAVAILABLE", 2: "SANCTION_SCREEN_FAILED"}
-
-
 def _screen(cmd: TransferOnUs, ctx: Context) -> None:
-    """In the sandbox the last two digits of the amount can ask for a rejection (contract 10)."""
-    if ctx.terms.sandbox and cmd.amount is not None:
-        reason = _MAGIC.get(cmd.amount % 100)
-        if reason is not None:
-            raise _Rejected(reason)
+    if reason := ctx.terms.screening.stopped_transfer(cmd.amount):
+        raise _Rejected(reason)
 
 
 # -- money ------------------------------------------------------------------------------
@@ -357,22 +350,6 @@ _TITLE = {
 }
 
 
-def _tell(payer: Book, cmd: TransferOnUs, ctx: Context, transfer_id: UUID, kind: _Kind) -> None:
-    assert cmd.to_pocket_id is not None
-    told = payloads.OnUsPayload(
-        on_us_id=transfer_id, origin_account_id=cmd.from_pocket_id,
-        destination_account_id=cmd.to_pocket_id,
-    )  # fmt: skip
-    record.event(payer, ctx, kind, told)
-
-
-def _tell_end(payer: Book, cmd: TransferOnUs, ctx: Context, transfer_id: UUID, kind: _Kind) -> None:
-    """Raise what became of the transfer; of an approved one also that it was accepted."""
-    if cmd.approved:
-        _tell(payer, cmd, ctx, transfer_id, kinds.ON_US_PROCESSING)
-    _tell(payer, cmd, ctx, transfer_id, kind)
-
-
 def _order(cmd: TransferOnUs) -> TransferOrder:
     """Return what is stored with the transfer, so that it can be carried out and shown."""
     return TransferOrder(
@@ -396,6 +373,14 @@ def _put(
     reason: str | None,
     amount: int,
 ) -> Outcome:
+    assert cmd.to_pocket_id is not None
+    told = payloads.OnUsPayload(
+        on_us_id=transfer_id, origin_account_id=cmd.from_pocket_id,
+        destination_account_id=cmd.to_pocket_id,
+    )  # fmt: skip
+    # An approved transfer was accepted, too: its customer learns of both.
+    for passed in ("PENDING", status) if cmd.approved else (status,):
+        record.event(payer, ctx, _KINDS[passed], told)
     if cmd.accepted:
         payer.drop(payer.pending, transfer_id)
         payer.change("transfer", transfer_id, status=status, reason=reason, amount=amount)
@@ -410,5 +395,4 @@ def _put(
         if status == "PENDING":
             waiting = PendingTransfer(cmd.from_pocket_id, cmd.to_pocket_id)
             payer.put(payer.pending, transfer_id, waiting)
-            _tell(payer, cmd, ctx, transfer_id, kinds.ON_US_PROCESSING)
     return {"transfer_id": str(transfer_id), "status": status, "reason": reason, "amount": amount}

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import asyncpg
 
 from billfold.adapters.file_inspection import ChildInspection
+from billfold.adapters.simulated_screening import SimulatedScreening
 from billfold.domain.business_days import load_calendars
 from billfold.domain.events import feed
 from billfold.domain.tbills import Market
@@ -30,8 +31,9 @@ from billfold.kit.db import APP_ROLE, create_pool
 from billfold.kit.paging import Pager
 from billfold.kit.settings import Settings
 from billfold.migrations import runner
+from billfold.ports.screening import NO_SCREENING
 from billfold.wiring.exchanging import files_of, linking_of, rails_of
-from billfold.wiring.scheduled_jobs import job_handlers
+from billfold.wiring.scheduled_jobs import job_runners
 
 if TYPE_CHECKING:
     from billfold.kit.db import Connection, Pool
@@ -74,7 +76,7 @@ async def open_bank(
             rails=rails_of(settings),
             files=files_of(settings),
             inspection=ChildInspection(),
-            job_handlers=job_handlers(),
+            job_runners=job_runners(),
             linking=linking_of(settings, seed),
         )
         await engine.start()
@@ -148,7 +150,7 @@ def terms_of(settings: Settings) -> Terms:
         aum_fee_bps=settings.aum_fee_bps,
         haircut_bps=settings.same_day_haircut_bps,
         ach_credit_lien_days=settings.ach_credit_lien_days,
-        sandbox=not settings.is_production,
+        screening=NO_SCREENING if settings.is_production else SimulatedScreening(),
         routing_number=settings.bank_routing_number,
         ach_review_above_cents=settings.ach_review_above_cents,
         wire_hours=Hours(settings.wires_from, settings.wires_until, settings.wires_abroad_until),

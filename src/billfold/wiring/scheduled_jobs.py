@@ -7,7 +7,7 @@ from billfold.adapters.nacha_files import NachaFiles
 from billfold.adapters.simulated_custodian import SimulatedCustodian
 from billfold.domain import requests
 from billfold.engine import approved, changing
-from billfold.engine.bank import JobHandlers
+from billfold.engine.bank import JobRunners
 from billfold.engine.expiring import expire
 from billfold.engine.unclaimed import UNCLAIMED, send_unclaimed_back
 from billfold.engine.worker import Errand
@@ -21,12 +21,12 @@ from billfold.interfaces.inbound.ach_files import FILES, AchGate
 from billfold.interfaces.inbound.wire_suspense import send_back_held
 from billfold.interfaces.outbound import ach_windows
 from billfold.interfaces.outbound.ach_micro_deposits import send_micro_deposits
-from billfold.wiring.ach_world import AchWorld
+from billfold.wiring.ach_world import WORLD, AchWorld, on_handed
 from billfold.wiring.simulated_wires import WIRE_ANSWER
 from billfold.wiring.wire_room import WireRoom
 
 
-def job_handlers() -> JobHandlers:
+def job_runners() -> JobRunners:
     """Return the function of every kind of job, the same in every process."""
     wires, nacha = WireRoom(), NachaFiles()
     gate = AchGate(nacha)
@@ -37,12 +37,12 @@ def job_handlers() -> JobHandlers:
             "wire.suspense_return": send_back_held,
             ach_windows.COLLECT: ach_windows.collect,
             ach_windows.COUNT: ach_windows.count,
-            ach_windows.WORLD: AchWorld(gate).answer,
+            WORLD: AchWorld(gate).answer,
             FILES: gate.keep,
             SUSPENSE_RETURN: answer_from_suspense,
             UNCLAIMED: send_unclaimed_back,
             DEPOSITS_DUE: send_micro_deposits,
-            WINDOW: ach_windows.AchWindows(nacha).open_window,
+            WINDOW: ach_windows.AchWindows(nacha, on_handed).open_window,
             EXPIRES: expire,
             requests.APPLY: changing.keep_change,
             requests.EXECUTE: approved.keep_execution,
