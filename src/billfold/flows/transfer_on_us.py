@@ -141,8 +141,8 @@ def _must_pay(origin: PocketBook) -> None:
 def _must_be_linked(payer: Book, cmd: TransferOnUs) -> None:
     """Refuse a counterparty that was unlinked since, or leads elsewhere by now."""
     seen = payer.seen.get(cmd.counterparty_id) if cmd.counterparty_id else None
-    is_linked = seen is not None and seen.status in {"LINKED", "VERIFIED"}
-    if not is_linked or seen.target_pocket_id != cmd.to_pocket_id:
+    linked = None if seen is None or seen.status not in {"LINKED", "VERIFIED"} else seen
+    if linked is None or linked.target_pocket_id != cmd.to_pocket_id:
         raise Refused("counterparty-not-verified", "The counterparty is not linked any more.")
 
 
