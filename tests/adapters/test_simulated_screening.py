@@ -3,7 +3,7 @@
 import pytest
 
 from billfold.adapters.simulated_screening import SimulatedScreening
-from billfold.ports.screening import NO_SCREENING
+from billfold.ports.screening import NoScreening
 
 
 @pytest.mark.parametrize(
@@ -24,4 +24,4 @@ from billfold.ports.screening import NO_SCREENING
 )
 def test_the_sandbox_rejects_by_amount_and_name_and_others_reject_nothing(question, value, answer):
     assert getattr(SimulatedScreening(), question)(value) == answer
-    assert getattr(NO_SCREENING, question)(value) is None
+    assert getattr(NoScreening(), question)(value) is None

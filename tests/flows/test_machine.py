@@ -20,6 +20,7 @@ from tests.simulation.memory_bank import MemoryBank
 
 from billfold.adapters.simulated_screening import SimulatedScreening
 from billfold.domain.tbills import Market
+from billfold.domain.transfers import TransferOrder
 from billfold.flows import FLOWS
 from billfold.flows.command import Context, Missing, Terms
 from billfold.flows.due import catch_up
@@ -31,6 +32,8 @@ from billfold.kit.calendars import Calendars
 from billfold.kit.dates import ET, et_instant
 from billfold.kit.errors import BillfoldError, NotFound, Refused
 from billfold.kit.ids import command_id, derive
+
+IN_KIND = TransferOrder(transfer_type="SECURITY_TRANSFER")
 
 CALENDARS = Calendars()
 MARKET = Market.packaged(CALENDARS)
@@ -148,7 +151,7 @@ class Books(RuleBasedStateMachine):
         own = [n for n, place in enumerate(self.places) if place[0] == self.at(origin)[0]]
         there = own[other % len(own)]
         amount = None if part is None else self.part_of(origin, part)
-        self.transfer(origin, there, amount, in_kind=True)
+        self.transfer(origin, there, amount, order=IN_KIND)
 
     @rule(origin=places, there=places, part=parts)
     def pay_in_two_steps(self, origin, there, part):

@@ -5,10 +5,13 @@ from uuid import UUID
 import pytest
 from tests.flows.conftest import Teller
 
+from billfold.domain.transfers import TransferOrder
 from billfold.flows.adjust import AdjustPocket, CorrectBooking, GiveCredit
 from billfold.flows.owing import owes
 from billfold.flows.pockets import UpdatePocket
 from billfold.kit.errors import Refused
+
+IN_KIND = TransferOrder(transfer_type="SECURITY_TRANSFER")
 
 
 @pytest.fixture
@@ -81,7 +84,7 @@ def test_bills_that_come_in_kind_are_sold_to_repay(teller, spent):
     take_back(teller, given)
     giver = teller.pocket()
     teller.deposit(giver, 2_000_00)
-    teller.move(giver, pocket, 1_000_00, in_kind=True)
+    teller.move(giver, pocket, 1_000_00, order=IN_KIND)
     assert owes(pocket) == 0
     assert pocket.lots
 

@@ -14,6 +14,7 @@ from tests.flows.test_send_wire import payee, send
 from tests.flows.test_wire_moves import IMAD, seen
 
 from billfold.domain.events import KINDS
+from billfold.domain.transfers import TransferOrder
 from billfold.flows.counterparties import AddCounterparty
 from billfold.flows.enrol import EnrolCustomer
 from billfold.flows.originate_ach import OriginateAch
@@ -25,6 +26,8 @@ from billfold.flows.send_ach import CountAchSettled, SendAch
 from billfold.flows.transfer_on_us import TransferOnUs
 from billfold.flows.wire_moves import CompleteWire, RejectWire, SubmitWire
 from billfold.kit.ids import command_id, derive
+
+IN_KIND = TransferOrder(transfer_type="SECURITY_TRANSFER")
 
 PAYEE = derive(b"teller", command_id("teller", "payee"), 0)
 PARTNER = UUID(int=1)
@@ -181,7 +184,7 @@ def test_nobody_is_paid_by_a_transfer_between_own_pockets(teller):
     pocket, other = teller.pocket(), teller.pocket()
     teller.deposit(pocket, 1_000_00)
     teller.told()
-    for fields in ({}, {"in_kind": True}):
+    for fields in ({}, {"order": IN_KIND}):
         teller.move(pocket, other, 100_00, **fields)
         assert [kind for _, kind, _ in teller.told()] == ["transfers.on-us.success"]
 

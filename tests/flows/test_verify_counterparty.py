@@ -18,7 +18,7 @@ from billfold.flows.verify_counterparty import (
     SettleLink,
 )
 from billfold.kit.errors import Refused
-from billfold.ports.screening import NO_SCREENING
+from billfold.ports.screening import NoScreening
 
 ACCOUNT = {"routing_number": "021000021", "account_number": "12345678", "account_type": "CHECKING"}
 WIRED = {"routing_number": "021000021", "identifier": "12345678"}
@@ -95,7 +95,7 @@ def test_what_was_verified_once_is_known_the_next_time(teller):
 def test_nobody_called_unverifiable_is_verified_in_a_sandbox(teller):
     name = {"type": "business", "business_name": "The unverifiable Company"}
     assert standing(teller, add(teller, name=name)) == ("UNLINKED", "micro_deposits", "REJECTED")
-    real = opened(screening=NO_SCREENING)
+    real = opened(screening=NoScreening())
     assert standing(real, add(real, name=name))[0] == "PENDING"
 
 
@@ -120,7 +120,7 @@ def test_a_counterparty_is_unlinked_when_other_amounts_are_named_three_times(tel
 
 
 def test_deposits_outside_a_sandbox_are_two_different_amounts_below_a_dollar():
-    teller = opened(screening=NO_SCREENING)
+    teller = opened(screening=NoScreening())
     for n in range(50):
         waiting = add(teller, details=ACCOUNT | {"account_number": f"{n:08}"})
         first, second = teller.book.counterparties[waiting].verification["deposits"]

@@ -13,7 +13,7 @@ from billfold.domain.agenda import Appointment
 from billfold.domain.requests import TransferRequest
 from billfold.engine.feasibility import CALLER, INSUFFICIENT_FUNDS, command_for
 from billfold.engine.pending import CALLER as PENDING_TRANSFER
-from billfold.engine.transfer_requests import expire, note_rejected
+from billfold.engine.transfer_requests import note_rejected
 from billfold.kit.clock import wall_now
 from billfold.kit.errors import NotFound, Refused
 from billfold.kit.ids import command_id
@@ -43,15 +43,6 @@ async def keep_execution(bank: Bank, appointment: Appointment) -> None:
     """Keep the appointment of an approved request. Doing it twice changes nothing."""
     assert appointment.customer_id is not None
     await _carry_out(bank, appointment.customer_id, appointment.object_id)
-
-
-async def keep_expiry(bank: Bank, appointment: Appointment) -> None:
-    """Keep the appointment of a request whose time is over."""
-    assert appointment.customer_id is not None
-    await expire(
-        bank.pool, bank.vault, appointment.customer_id, appointment.object_id,
-        now=await bank.now(), wall=wall_now(),
-    )  # fmt: skip
 
 
 def commands_of(request: TransferRequest) -> tuple[UUID, ...]:

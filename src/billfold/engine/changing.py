@@ -53,15 +53,6 @@ async def keep_change(bank: Bank, appointment: Appointment) -> None:
     await make_change(bank, appointment.customer_id, appointment.object_id)
 
 
-async def keep_change_expiry(bank: Bank, appointment: Appointment) -> None:
-    """Keep the appointment of a change whose time is over."""
-    assert appointment.customer_id is not None
-    await requests.expire_change(
-        bank.pool, bank.vault, appointment.customer_id, appointment.object_id,
-        now=await bank.now(), wall=wall_now(),
-    )  # fmt: skip
-
-
 async def _make(bank: Bank, change: ChangeRequest, now: datetime) -> UUID | None:
     """Make a change; return the id of what was made, when it had none before."""
     told: dict[str, Any] = msgspec.json.decode(change.content)["change"]

@@ -18,7 +18,6 @@ from billfold.domain.requests import (
 )
 from billfold.domain.transfers import TransferOrder
 from billfold.engine.dry_run import dry_run
-from billfold.engine.pending import order_fields
 from billfold.flows.send_wire import SendWire
 from billfold.flows.transfer_on_us import TransferOnUs
 from billfold.kit.errors import NotFound, Refused
@@ -87,7 +86,8 @@ async def command_for(
         partner_id=customer.partner_id,
         addresses=addresses,
         approved=approved,
-        **order_fields(_on_us(order, named)),
+        order=_on_us(order, named),
+        looks_at=() if named is None else (named,),
     )
 
 
@@ -98,6 +98,7 @@ def _on_us(order: OnUsOrder, counterparty_id: UUID | None) -> TransferOrder:
         transfer_type=None if isinstance(details, PeerToPeer) else details.transfer_type,
         description=order.description,
         end_to_end_identification=order.end_to_end_identification,
+        async_mode=True,
     )
 
 

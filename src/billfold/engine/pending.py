@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from billfold.domain import portals, transfers
-from billfold.domain.transfers import TransferOrder, TransferRow
+from billfold.domain.transfers import TransferRow
 from billfold.flows.transfer_on_us import TransferOnUs
 
 if TYPE_CHECKING:
@@ -15,21 +15,6 @@ if TYPE_CHECKING:
 
 AT_ONCE = 100
 CALLER = "pending-transfer"
-
-
-def order_fields(order: TransferOrder) -> dict[str, Any]:
-    """Return what an order says as fields of its command."""
-    named = order.counterparty_id
-    return {
-        "counterparty_id": named,
-        "looks_at": () if named is None else (named,),
-        "in_kind": order.in_kind,
-        "description": order.description,
-        "end_to_end_identification": order.end_to_end_identification,
-        "source": order.source,
-        "target": order.target,
-        "content_hash": order.content_hash,
-    }
 
 
 async def carry_out(bank: Bank, row: TransferRow) -> Answer:
@@ -53,7 +38,8 @@ async def carry_out(bank: Bank, row: TransferRow) -> Answer:
             partner_id=row.partner_id,
             addresses=(addresses[0], addresses[1]),
             accepted=True,
-            **order_fields(row.order),
+            order=row.order,
+            looks_at=row.order.referenced,
         )
     )
 

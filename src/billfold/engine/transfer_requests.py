@@ -66,7 +66,6 @@ _MOVE = """
 UPDATE transfer_request SET status = $3, updated_at = $4
  WHERE customer_id = $1 AND request_id = $2 AND status = 'PENDING' RETURNING *
 """
-_EXPIRE = f"{_MOVE.replace('RETURNING', 'AND expires_at <= $4 RETURNING')}"
 _REJECT = """
 UPDATE transfer_request SET reason = $3, updated_at = $4
  WHERE customer_id = $1 AND request_id = $2 AND status = 'APPROVED' AND reason IS NULL
@@ -184,20 +183,6 @@ async def decide(
         after = await hold_request(conn, by.customer_id, request_id, by.now)
         await _tell_reviewed(doing, by, after, decision)
     return after
-
-
-async def expire(
-    pool: Pool, vault: Vault, customer_id: UUID, request_id: UUID, *, now: datetime, wall: datetime
-) -> None:
-    """Write down that nobody has decided in time; what was decided stays as it is."""
-    async with audit.deed(
-        pool, vault, customer_id, Origin.system(), f"{_RESOURCE}.expired",
-        resource=(_RESOURCE, request_id), now=wall,
-    ) as doing:  # fmt: skip
-        over = await doing.conn.fetch(_EXPIRE, customer_id, request_id, "EXPIRED", now)
-        prove(doing, _RESOURCE, over)
-        if not over:
-            doing.skip()
 
 
 async def note_rejected(

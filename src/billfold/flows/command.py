@@ -18,7 +18,7 @@ from billfold.domain.audit.types import Origin
 from billfold.domain.tbills import less_spread
 from billfold.domain.wires.types import Hours
 from billfold.kit.ids import IdSource, command_id
-from billfold.ports.screening import NO_SCREENING, Screening
+from billfold.ports.screening import NoScreening, Screening
 
 if TYPE_CHECKING:
     from billfold.domain.tbills import Bill, Market
@@ -67,7 +67,7 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
     aum_fee_bps: int = 25
     haircut_bps: int = 0
     ach_credit_lien_days: int = 0
-    screening: Screening = NO_SCREENING
+    screening: Screening = NoScreening()
     routing_number: str = ""
     ach_review_above_cents: int = 1_000_000_00
     wire_hours: Hours = Hours()

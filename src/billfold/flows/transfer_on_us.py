@@ -54,14 +54,8 @@ class TransferOnUs(Command, frozen=True, kw_only=True):
     to_pocket_id: UUID | None
     amount: int | None
     partner_id: UUID
-    in_kind: bool = False
-    description: str | None = None
-    end_to_end_identification: str | None = None
-    source: str | None = None
-    target: str | None = None
-    counterparty_id: UUID | None = None
+    order: TransferOrder = TransferOrder()
     addresses: tuple[str | None, str | None] = (None, None)
-    content_hash: str = ""
     later: bool = False
     approved: bool = False
     accepted: bool = False
@@ -104,7 +98,7 @@ def transfer_on_us(books: Books, cmd: TransferOnUs, ctx: Context) -> Outcome:
     try:
         destination = _may_move(payer, origin, payee, cmd)
         _screen(cmd, ctx)
-        if cmd.in_kind:
+        if cmd.order.in_kind:
             amount = _move_bills(payer, origin, destination, cmd, ctx, transfer_id)
         else:
             amount = _move_money(payer, origin, payee, destination, cmd, ctx, transfer_id)
@@ -140,7 +134,7 @@ def _must_pay(origin: PocketBook) -> None:
 
 def _must_be_linked(payer: Book, cmd: TransferOnUs) -> None:
     """Refuse a counterparty that was unlinked since, or leads elsewhere by now."""
-    seen = payer.seen.get(cmd.counterparty_id) if cmd.counterparty_id else None
+    seen = payer.seen.get(cmd.order.counterparty_id) if cmd.order.counterparty_id else None
     linked = None if seen is None or seen.status not in {"LINKED", "VERIFIED"} else seen
     if linked is None or linked.target_pocket_id != cmd.to_pocket_id:
         raise Refused("counterparty-not-verified", "The counterparty is not linked any more.")
@@ -306,15 +300,15 @@ def _details(
     return {
         "on_us_transfer_id": transfer_id,
         "on_us_transfer_type": cmd.type,
-        "source": cmd.source,
-        "target": cmd.target,
+        "source": cmd.order.source,
+        "target": cmd.order.target,
         "counterparty": {
-            "id": cmd.counterparty_id if paid else None,
+            "id": cmd.order.counterparty_id if paid else None,
             "name": other.name,
             "network_address": cmd.addresses[paid],
             "pocket_id": other_pocket.pocket_id,
         },
-        "end_to_end_identification": cmd.end_to_end_identification,
+        "end_to_end_identification": cmd.order.end_to_end_identification,
     }
 
 
@@ -330,15 +324,15 @@ def _show(
     settles_at: datetime,
     details: dict[str, Any],
 ) -> None:
-    reference = cmd.end_to_end_identification
+    text, reference = cmd.order.description, cmd.order.end_to_end_identification
     record.activity(
         book, pocket, leg_no=leg_no, activity_id=activity_id, transaction_id=group_of(activity_id),
         type="ON_US", direction=direction, amount=amount, title=_TITLE[cmd.type],
-        description=cmd.description or _TITLE[cmd.type], settles_at=settles_at, details=details,
+        description=text or _TITLE[cmd.type], settles_at=settles_at, details=details,
         remittance={
-            "unstructured": [cmd.description] if cmd.description else [],
+            "unstructured": [text] if text else [],
             "structured": {"end_to_end_identification": reference} if reference else None,
-        } if cmd.description or reference else None,
+        } if text or reference else None,
     )  # fmt: skip
 
 
@@ -348,20 +342,6 @@ _TITLE = {
     "INTERNAL_REALLOCATION": "Internal reallocation",
     "PEER_TO_PEER": "On-us transfer",
 }
-
-
-def _order(cmd: TransferOnUs) -> TransferOrder:
-    """Return what is stored with the transfer, so that it can be carried out and shown."""
-    return TransferOrder(
-        counterparty_id=cmd.counterparty_id,
-        transfer_type="SECURITY_TRANSFER" if cmd.in_kind else None,
-        description=cmd.description,
-        end_to_end_identification=cmd.end_to_end_identification,
-        source=cmd.source,
-        target=cmd.target,
-        async_mode=cmd.later or cmd.approved,
-        content_hash=cmd.content_hash,
-    )
 
 
 def _put(
@@ -388,7 +368,7 @@ def _put(
         payer.draft.transfers.append(
             (
                 payer.customer_id, transfer_id, cmd.partner_id, cmd.type, status, reason,
-                cmd.from_pocket_id, cmd.to_pocket_id, amount, as_json(_order(cmd)), ctx.now,
+                cmd.from_pocket_id, cmd.to_pocket_id, amount, as_json(cmd.order), ctx.now,
             )
         )  # fmt: skip
         payer.draft.directory.append(("transfer", str(transfer_id), payer.customer_id, transfer_id))

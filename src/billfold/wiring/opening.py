@@ -31,7 +31,7 @@ from billfold.kit.db import APP_ROLE, create_pool
 from billfold.kit.paging import Pager
 from billfold.kit.settings import Settings
 from billfold.migrations import runner
-from billfold.ports.screening import NO_SCREENING
+from billfold.ports.screening import NoScreening
 from billfold.wiring.exchanging import files_of, linking_of, rails_of
 from billfold.wiring.scheduled_jobs import job_runners
 
@@ -150,7 +150,7 @@ def terms_of(settings: Settings) -> Terms:
         aum_fee_bps=settings.aum_fee_bps,
         haircut_bps=settings.same_day_haircut_bps,
         ach_credit_lien_days=settings.ach_credit_lien_days,
-        screening=NO_SCREENING if settings.is_production else SimulatedScreening(),
+        screening=NoScreening() if settings.is_production else SimulatedScreening(),
         routing_number=settings.bank_routing_number,
         ach_review_above_cents=settings.ach_review_above_cents,
         wire_hours=Hours(settings.wires_from, settings.wires_until, settings.wires_abroad_until),

@@ -8,7 +8,7 @@ from billfold.adapters.simulated_custodian import SimulatedCustodian
 from billfold.domain import requests
 from billfold.engine import approved, changing
 from billfold.engine.bank import JobRunners
-from billfold.engine.expiring import expire
+from billfold.engine.expiring import expire_request, expire_verification
 from billfold.engine.unclaimed import UNCLAIMED, send_unclaimed_back
 from billfold.engine.worker import Errand
 from billfold.flows.counterparties import DEPOSITS_DUE, EXPIRES
@@ -43,11 +43,11 @@ def job_runners() -> JobRunners:
             UNCLAIMED: send_unclaimed_back,
             DEPOSITS_DUE: send_micro_deposits,
             WINDOW: ach_windows.AchWindows(nacha, on_handed).open_window,
-            EXPIRES: expire,
+            EXPIRES: expire_verification,
             requests.APPLY: changing.keep_change,
             requests.EXECUTE: approved.keep_execution,
-            requests.EXPIRE: approved.keep_expiry,
-            requests.EXPIRE_CHANGE: changing.keep_change_expiry,
+            requests.EXPIRE: expire_request,
+            requests.EXPIRE_CHANGE: expire_request,
             DELIVER: partial(custody.deliver, SimulatedCustodian()),
         }
     )

@@ -78,7 +78,6 @@ _MOVE = """
 UPDATE change_request SET status = $3, updated_at = $4
  WHERE customer_id = $1 AND request_id = $2 AND status = 'PENDING' RETURNING *
 """
-_EXPIRE = _MOVE.replace("RETURNING", "AND expires_at <= $4 RETURNING")
 _APPLIED = """
 UPDATE change_request SET applied_at = $3, refused = $4, updated_at = $3, resource_id = $5
  WHERE customer_id = $1 AND request_id = $2 AND status = 'APPROVED' AND applied_at IS NULL
@@ -212,20 +211,6 @@ async def note_applied(
         resource=(_RESOURCE, change.request_id), now=wall, details=told,
     ) as doing:  # fmt: skip
         if not await _note(doing, change, now, refused, resource_id):
-            doing.skip()
-
-
-async def expire_change(
-    pool: Pool, vault: Vault, customer_id: UUID, request_id: UUID, *, now: datetime, wall: datetime
-) -> None:
-    """Write down that nobody has confirmed a change in time."""
-    async with audit.deed(
-        pool, vault, customer_id, Origin.system(), f"{_RESOURCE}.expired",
-        resource=(_RESOURCE, request_id), now=wall,
-    ) as doing:  # fmt: skip
-        over = await doing.conn.fetch(_EXPIRE, customer_id, request_id, "EXPIRED", now)
-        prove(doing, _TABLE, over)
-        if not over:
             doing.skip()
 
 

@@ -25,6 +25,11 @@ class TransferOrder(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     content_hash: str = ""
 
     @property
+    def referenced(self) -> tuple[UUID, ...]:
+        """Return the ids of what the order names beside its Pockets."""
+        return () if self.counterparty_id is None else (self.counterparty_id,)
+
+    @property
     def in_kind(self) -> bool:
         """Tell whether the bills themselves move."""
         return self.transfer_type == "SECURITY_TRANSFER"

@@ -13,7 +13,7 @@ from litestar.status_codes import HTTP_201_CREATED
 from billfold.domain import transfers
 from billfold.domain.transfers import TransferOrder
 from billfold.engine.bank import Bank
-from billfold.engine.pending import carry_out_soon, order_fields
+from billfold.engine.pending import carry_out_soon
 from billfold.flows.transfer_on_us import TransferOnUs
 from billfold.interfaces.http import ids_in
 from billfold.interfaces.http.calls import Caller
@@ -213,7 +213,8 @@ async def _command(
         partner_id=caller.partner_id,
         addresses=addresses,
         later=order.async_mode,
-        **order_fields(order),
+        order=order,
+        looks_at=order.referenced,
     )
 
 
