@@ -159,6 +159,21 @@ def test_a_transfer_for_later_is_told_when_accepted_and_when_carried_out(teller)
     assert {payload["on_us_id"] for _, _, payload in told} == {str(LATER)}
 
 
+def test_an_approved_transfer_is_carried_out_at_once_and_its_payer_learns_of_both(teller):
+    pocket, to = teller.pocket(), teller.payee()
+    teller.deposit(pocket, 1_000_00)
+    teller.told()
+    assert teller.pay(pocket, to, 10_00, transfer_id=LATER, approved=True)["status"] == "COMPLETED"
+    mine = [kind for whose, kind, _ in teller.told() if whose == teller.customer]
+    assert mine == ["transfers.on-us.processing", "transfers.on-us.success"]
+    teller.do(SetPocketState, pocket_id=pocket.pocket_id, status="FROZEN")
+    teller.told()
+    rejected = teller.pay(pocket, to, 10_00, transfer_id=UUID(int=3), approved=True)
+    assert (rejected["status"], rejected["reason"]) == ("REJECTED", "ACCOUNT_UNAVAILABLE")
+    kinds = [kind for _, kind, _ in teller.told()]
+    assert kinds == ["transfers.on-us.processing", "transfers.on-us.rejected"]
+
+
 @pytest.mark.parametrize("cents", [10_01, 10_02, 999_999_00])
 def test_a_transfer_that_is_rejected_is_told_to_its_payer_alone(teller, cents):
     pocket, to = teller.pocket(), teller.payee()
