@@ -14,7 +14,6 @@ from billfold.domain.requests import TransferRequest
 from billfold.engine.feasibility import CALLER, INSUFFICIENT_FUNDS, command_for
 from billfold.engine.pending import CALLER as PENDING_TRANSFER
 from billfold.engine.transfer_requests import note_rejected
-from billfold.kit.clock import wall_now
 from billfold.kit.errors import NotFound, Refused
 from billfold.kit.ids import command_id
 
@@ -67,7 +66,5 @@ async def _carry_out(bank: Bank, customer_id: UUID, request_id: UUID) -> None:
     except (Refused, NotFound) as refusal:
         code = refusal.code
     if code is not None:
-        await note_rejected(
-            bank.pool, bank.vault, customer_id, request_id, _REASONS.get(code, "INVALID_TRANSFER"),
-            now=await bank.now(), wall=wall_now(),
-        )  # fmt: skip
+        reason = _REASONS.get(code, "INVALID_TRANSFER")
+        await note_rejected(bank, customer_id, request_id, reason=reason)

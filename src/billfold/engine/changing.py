@@ -33,7 +33,7 @@ async def make_change(bank: Bank, customer_id: UUID, request_id: UUID) -> None:
     A rule that stands against it now is noted with the request: it is not tried again.
     """
     now = await bank.now()
-    change = await requests.get_change(bank.pool, customer_id, request_id, now)
+    change = await requests.get_change(bank.pool, customer_id, request_id, now=now)
     if change.status == "APPROVED" and change.applied_at is None:
         refused, made = None, None
         try:

@@ -36,7 +36,7 @@ _Destination = tuple[UUID, UUID, tuple[str | None, str | None]]
 
 
 async def check_feasible(
-    bank: Bank, customer_id: UUID, conn: Connection, content: RequestContent
+    bank: Bank, conn: Connection, content: RequestContent, *, customer_id: UUID
 ) -> None:
     """Find out whether a transfer could be carried out now. Raises Refused as that would.
 

@@ -32,6 +32,7 @@ from billfold.domain.requests.types import (
     TransferRequest,
 )
 from billfold.engine.feasibility import check_feasible
+from billfold.kit.clock import wall_now
 from billfold.kit.errors import Broken, FieldError, InvalidInput, Refused
 from billfold.kit.money import format_usd
 
@@ -39,8 +40,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from billfold.engine.bank import Bank
-    from billfold.kit.crypto import Vault
-    from billfold.kit.db import Connection, Pool
+    from billfold.kit.db import Connection
 
 _RESOURCE = "transfer_request"
 _NOT_PENDING = "transfer-request-not-pending"
@@ -86,7 +86,7 @@ async def create(bank: Bank, by: Principal, content: RequestContent) -> Transfer
         conn = doing.conn
         if await conn.fetchval(_TAKEN, str(content.request_id)):
             await _same_or_refuse(conn, by, content)
-        terms, status = await _required(bank, conn, by, content)
+        terms, status = await _required(bank, by, content, conn=conn)
         text = rules.text_of(msgspec.to_builtins(content))
         made = await conn.fetch(
             _INSERT, by.customer_id, content.request_id, content.type, content.pocket_id,
@@ -99,8 +99,8 @@ async def create(bank: Bank, by: Principal, content: RequestContent) -> Transfer
             doing.skip()
             return await _same_or_refuse(conn, by, content)
         prove(doing, _RESOURCE, made)
-        await _go_on(conn, by, content.request_id, status, by.now + rules.LASTS)
-        found = await hold_request(conn, by.customer_id, content.request_id, by.now)
+        await _go_on(conn, by, content.request_id, status=status, expires_at=by.now + rules.LASTS)
+        found = await hold_request(conn, by, content.request_id)
         if status == "PENDING":
             await _tell_reviewers(doing, by, found)
     return found
@@ -114,11 +114,11 @@ async def change(bank: Bank, by: Principal, content: RequestContent) -> Transfer
     """
     async with _deed(by, "updated", content.request_id, **_about(content)) as doing:
         conn = doing.conn
-        before = await hold_request(conn, by.customer_id, content.request_id, by.now)
+        before = await hold_request(conn, by, content.request_id)
         if before.member_id != by.member_id:
             raise Refused("forbidden", "Only who asked for the transfer changes it.")
         _must_wait(before)
-        terms, status = await _required(bank, conn, by, content)
+        terms, status = await _required(bank, by, content, conn=conn)
         text = rules.text_of(msgspec.to_builtins(content))
         if text == before.content:
             doing.skip()
@@ -130,8 +130,8 @@ async def change(bank: Bank, by: Principal, content: RequestContent) -> Transfer
             by.business_date, status, by.now, content.pocket_id,
         )  # fmt: skip
         prove(doing, _RESOURCE, changed)
-        await _go_on(conn, by, content.request_id, status, before.expires_at)
-        found = await hold_request(conn, by.customer_id, content.request_id, by.now)
+        await _go_on(conn, by, content.request_id, status=status, expires_at=before.expires_at)
+        found = await hold_request(conn, by, content.request_id)
         if status == "PENDING":
             await _tell_reviewers(doing, by, found)
     return found
@@ -143,12 +143,12 @@ async def cancel(by: Principal, request_id: UUID) -> None:
     Raises NotFound, Refused `forbidden`, `transfer-request-not-pending`.
     """
     async with _deed(by, "cancelled", request_id) as doing:
-        found = await hold_request(doing.conn, by.customer_id, request_id, by.now)
+        found = await hold_request(doing.conn, by, request_id)
         if by.member_id != found.member_id and by.role != "ADMIN":
             raise Refused("forbidden", "Who asked for the transfer cancels it, or an ADMIN.")
         _must_wait(found)
-        await _move(doing, by, request_id, "CANCELLED")
-        await _go_on(doing.conn, by, request_id, "CANCELLED", found.expires_at)
+        await _move(doing, by, request_id, status="CANCELLED")
+        await _go_on(doing.conn, by, request_id, status="CANCELLED", expires_at=found.expires_at)
 
 
 async def decide(
@@ -168,38 +168,30 @@ async def decide(
     """
     async with _deed(by, decision.lower(), request_id) as doing:
         conn = doing.conn
-        found = await hold_request(conn, by.customer_id, request_id, by.now)
-        status = await cast(doing, by, subject_of(found), decision, comment)
+        found = await hold_request(conn, by, request_id)
+        status = await cast(doing, by, subject_of(found), decision=decision, comment=comment)
         if content_hash is not None and content_hash != found.content_hash:
             raise Refused("content-changed", "The request was changed since you read it.")
         if decision == "APPROVED":
             await check_same_payee(conn, found)
         doing.details |= {"content_hash": found.content_hash.hex(), "status": status}
         if status == "APPROVED":
-            await check_feasible(bank, by.customer_id, conn, content_of(found))
+            await check_feasible(bank, conn, content_of(found), customer_id=by.customer_id)
         if status != "PENDING":
-            await _move(doing, by, request_id, status)
-            await _go_on(conn, by, request_id, status, found.expires_at)
-        after = await hold_request(conn, by.customer_id, request_id, by.now)
-        await _tell_reviewed(doing, by, after, decision)
+            await _move(doing, by, request_id, status=status)
+            await _go_on(conn, by, request_id, status=status, expires_at=found.expires_at)
+        after = await hold_request(conn, by, request_id)
+        await _tell_reviewed(doing, by, after, decision=decision)
     return after
 
 
-async def note_rejected(
-    pool: Pool,
-    vault: Vault,
-    customer_id: UUID,
-    request_id: UUID,
-    reason: str,
-    *,
-    now: datetime,
-    wall: datetime,
-) -> None:
-    """Note why an approved request could not be carried out, for good."""
+async def note_rejected(bank: Bank, customer_id: UUID, request_id: UUID, *, reason: str) -> None:
+    """Record why an approved request could not be carried out, for good."""
     async with audit.deed(
-        pool, vault, customer_id, Origin.system(), f"{_RESOURCE}.rejected",
-        resource=(_RESOURCE, request_id), now=wall, details={"reason": reason},
+        bank.pool, bank.vault, customer_id, Origin.system(), f"{_RESOURCE}.rejected",
+        resource=(_RESOURCE, request_id), now=wall_now(), details={"reason": reason},
     ) as doing:  # fmt: skip
+        now = await bank.now()
         noted = await doing.conn.fetch(_REJECT, customer_id, request_id, reason, now)
         prove(doing, _RESOURCE, noted)
         if not noted:
@@ -209,7 +201,7 @@ async def note_rejected(
 async def find_same(by: Principal, content: RequestContent) -> TransferRequest | None:
     """Return what the same request has made before. Raises Refused `duplicate-id` for another."""
     async with by.pool.acquire() as conn:
-        known = await find_request(conn, by.customer_id, content.request_id, by.now)
+        known = await find_request(conn, by.customer_id, content.request_id, now=by.now)
         return None if known is None else await _same_or_refuse(conn, by, content)
 
 
@@ -232,22 +224,22 @@ def subject_of(request: TransferRequest) -> Subject:
 
 
 async def _required(
-    bank: Bank, conn: Connection, by: Principal, content: RequestContent
+    bank: Bank, by: Principal, content: RequestContent, *, conn: Connection
 ) -> tuple[Terms, Status]:
     """Return the approvals that a request requires, and its status before the first."""
     terms = await terms_for(
         conn, by.customer_id, type_=content.type, amount=content.amount, day=by.business_date,
         request_id=content.request_id,
     )  # fmt: skip
-    await _check_named(conn, by, content, terms)
+    await _check_named(conn, by, content, terms=terms)
     if terms.required:
         return terms, "PENDING"
-    await check_feasible(bank, by.customer_id, conn, content)
+    await check_feasible(bank, conn, content, customer_id=by.customer_id)
     return terms, "APPROVED"
 
 
 async def _check_named(
-    conn: Connection, by: Principal, content: RequestContent, terms: Terms
+    conn: Connection, by: Principal, content: RequestContent, *, terms: Terms
 ) -> None:
     """Raise InvalidInput unless the reviewers who are named may approve, and are enough."""
     if not content.reviewers:
@@ -273,14 +265,14 @@ async def _same_or_refuse(
     conn: Connection, by: Principal, content: RequestContent
 ) -> TransferRequest:
     """Return the request that has this id when it was asked for with the same words."""
-    found = await find_request(conn, by.customer_id, content.request_id, by.now)
+    found = await find_request(conn, by.customer_id, content.request_id, now=by.now)
     if found is None or found.asked != _fingerprint(content) or found.member_id != by.member_id:
         raise Refused("duplicate-id", "Another transfer, or request, already has this id.")
     return found
 
 
 async def _go_on(
-    conn: Connection, by: Principal, request_id: UUID, status: Status, expires_at: datetime
+    conn: Connection, by: Principal, request_id: UUID, *, status: Status, expires_at: datetime
 ) -> None:
     """Make the appointment that follows: when its time is over, or at once when it is approved."""
     if status == "PENDING":
@@ -291,7 +283,7 @@ async def _go_on(
         await agenda.make(conn, [Appointment(EXECUTE, request_id, by.customer_id, by.now)])
 
 
-async def _move(doing: Deed, by: Principal, request_id: UUID, status: Status) -> None:
+async def _move(doing: Deed, by: Principal, request_id: UUID, *, status: Status) -> None:
     moved = await doing.conn.fetch(_MOVE, by.customer_id, request_id, status, by.now)
     prove(doing, _RESOURCE, moved)
 
@@ -330,7 +322,7 @@ async def _tell_reviewers(doing: Deed, by: Principal, request: TransferRequest) 
 
 
 async def _tell_reviewed(
-    doing: Deed, by: Principal, request: TransferRequest, decision: Decision
+    doing: Deed, by: Principal, request: TransferRequest, *, decision: Decision
 ) -> None:
     said = await _sentence(doing.conn, request)
     more = " More approvals are needed." if request.status == "PENDING" else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import date
+from functools import partial
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -88,12 +89,13 @@ async def terms_for(
     if not ranked:
         return USUAL
     first = ranked[0]
-    if await _has_room(conn, customer_id, first, amount, day, request_id):
+    has_room = partial(_has_room, conn, customer_id, amount=amount, day=day, request_id=request_id)
+    if await has_room(first):
         return terms_of(first)
     by_id = {each.rule_id: each for each in ranked}
     for terms in stricter(ranked, first):
         rule = None if terms.rule_id is None else by_id[terms.rule_id]
-        if rule is None or await _has_room(conn, customer_id, rule, amount, day, request_id):
+        if rule is None or await has_room(rule):
             return terms
     assert first.daily_cap is not None
     raise Refused(
@@ -128,7 +130,7 @@ async def remove_rule(doing: Deed, customer_id: UUID, rule_id: UUID) -> None:
 
 
 async def _has_room(
-    conn: Connection, customer_id: UUID, rule: Rule, amount: int, day: date, request_id: UUID
+    conn: Connection, customer_id: UUID, rule: Rule, *, amount: int, day: date, request_id: UUID
 ) -> bool:
     if rule.daily_cap is None:
         return True

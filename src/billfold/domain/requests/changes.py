@@ -89,6 +89,7 @@ async def ask(
     by: Principal,
     action: str,
     resource: tuple[str, UUID | None],
+    *,
     change: dict[str, Any],
     terms: Terms,
 ) -> ChangeRequest:
@@ -106,7 +107,7 @@ async def ask(
         prove(doing, _TABLE, made)
         await agenda.make(conn, [Appointment(EXPIRE, request_id, by.customer_id, expires_at)])
         await _tell(doing, by, f"{by.name} asks for {_WORDS[action]}: a second person confirms it.")
-        return await _held(conn, by.customer_id, request_id, by.now)
+        return await _held(conn, by.customer_id, request_id, now=by.now)
 
 
 async def ask_for_rule(
@@ -117,7 +118,7 @@ async def ask_for_rule(
         "rule": msgspec.to_builtins(rule),
         "version": None if now_is is None else now_is.version,
     }
-    return await ask(by, action, ("approval_rule", rule.rule_id), change, Terms())
+    return await ask(by, action, ("approval_rule", rule.rule_id), change=change, terms=Terms())
 
 
 async def decide_change(
@@ -135,14 +136,14 @@ async def decide_change(
     """
     async with _deed(by, decision.lower(), request_id) as doing:
         conn = doing.conn
-        found = await _held(conn, by.customer_id, request_id, by.now)
-        status = await cast(doing, by, _subject_of(found), decision, comment)
+        found = await _held(conn, by.customer_id, request_id, now=by.now)
+        status = await cast(doing, by, _subject_of(found), decision=decision, comment=comment)
         if content_hash is not None and content_hash != found.content_hash:
             raise Refused("content-changed", "The change is another than the one you read.")
         doing.details |= {"change": found.action, "status": status}
-        await _move(doing, found, status, by.now)
+        await _move(doing, found, status, now=by.now)
         await _tell(doing, by, f"{by.name} {decision.lower()} {_WORDS[found.action]}.")
-        return await _held(conn, by.customer_id, request_id, by.now)
+        return await _held(conn, by.customer_id, request_id, now=by.now)
 
 
 async def confirm_as_operator(
@@ -153,16 +154,16 @@ async def confirm_as_operator(
         pool, vault, customer_id, Origin.operator(), f"{_RESOURCE}.approved",
         resource=(_RESOURCE, request_id), now=wall,
     ) as doing:  # fmt: skip
-        found = await _held(doing.conn, customer_id, request_id, now)
+        found = await _held(doing.conn, customer_id, request_id, now=now)
         if found.status != "PENDING":
             raise Refused(_NOT_PENDING, f"The request is {found.status}.")
         doing.details["change"] = found.action
-        await _move(doing, found, "APPROVED", now)
-        return await _held(doing.conn, customer_id, request_id, now)
+        await _move(doing, found, "APPROVED", now=now)
+        return await _held(doing.conn, customer_id, request_id, now=now)
 
 
 async def get_change(
-    conn: Connection | Pool, customer_id: UUID, request_id: UUID, now: datetime
+    conn: Connection | Pool, customer_id: UUID, request_id: UUID, *, now: datetime
 ) -> ChangeRequest:
     """Return a change as it stands at the bank's `now`. Raises NotFound."""
     row = await conn.fetchrow(_ONE, customer_id, now, request_id)
@@ -210,11 +211,11 @@ async def note_applied(
         f"{_RESOURCE}.{'applied' if refused is None else 'rejected'}",
         resource=(_RESOURCE, change.request_id), now=wall, details=told,
     ) as doing:  # fmt: skip
-        if not await _note(doing, change, now, refused, resource_id):
+        if not await _note(doing, change, now, refused=refused, resource_id=resource_id):
             doing.skip()
 
 
-async def _move(doing: Deed, change: ChangeRequest, status: Status, now: datetime) -> None:
+async def _move(doing: Deed, change: ChangeRequest, status: Status, *, now: datetime) -> None:
     """Write down what was decided, and make the change or the appointment to make it."""
     if status == "PENDING":
         return
@@ -236,6 +237,7 @@ async def _note(
     doing: Deed,
     change: ChangeRequest,
     now: datetime,
+    *,
     refused: str | None = None,
     resource_id: UUID | None = None,
 ) -> bool:
@@ -261,10 +263,10 @@ async def _change_rule(doing: Deed, change: ChangeRequest, now: datetime) -> Non
 
 
 async def _held(
-    conn: Connection, customer_id: UUID, request_id: UUID, now: datetime
+    conn: Connection, customer_id: UUID, request_id: UUID, *, now: datetime
 ) -> ChangeRequest:
     await conn.execute(_HOLD, customer_id, request_id)
-    return await get_change(conn, customer_id, request_id, now)
+    return await get_change(conn, customer_id, request_id, now=now)
 
 
 def _subject_of(change: ChangeRequest) -> Subject:

@@ -81,7 +81,7 @@ async def who_is(conn: Connection | Pool, user_id: UUID | None, client_id: str) 
 
 
 async def cast(
-    doing: Deed, by: Principal, subject: Subject, decision: Decision, comment: str | None
+    doing: Deed, by: Principal, subject: Subject, *, decision: Decision, comment: str | None
 ) -> Status:
     """Write down what somebody says, and return what the request is after it.
 
@@ -92,7 +92,7 @@ async def cast(
     standing = await _hold_members(conn, by, subject)
     asked_by = await who_is(conn, subject.user_id, subject.client_id)
     rules.check_reviewer(
-        subject.terms, subject.named, by.member_id, standing.role, subject.needs,
+        subject.terms, by.member_id, standing.role, named=subject.named, needs=subject.needs,
         is_requester=standing.user_id in asked_by or by.member_id == subject.concerned,
     )  # fmt: skip
     if subject.status != "PENDING":
@@ -106,7 +106,7 @@ async def cast(
     voided = await conn.fetch(_VOID, by.customer_id, subject.request_id, stale, by.now)
     approvals = rules.approvals_in(said)
     if decision == "APPROVED":
-        rules.check_turn(subject.terms, approvals, by.member_id, standing.role)
+        rules.check_turn(subject.terms, by.member_id, standing.role, approvals=approvals)
     said_now = await conn.fetch(
         _CAST, by.customer_id, subject.request_id, by.member_id, standing.user_id, standing.role,
         standing.since, decision, comment, subject.content_hash, by.now,

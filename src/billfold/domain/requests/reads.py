@@ -13,7 +13,7 @@ from uuid import UUID
 import msgspec
 
 from billfold.domain.requests.rules import MAY_APPROVE, may_review
-from billfold.domain.requests.types import USUAL, Reviewer, Terms, TransferRequest, Voice
+from billfold.domain.requests.types import USUAL, Principal, Reviewer, Terms, TransferRequest, Voice
 from billfold.kit.errors import NotFound
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ class Filters(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def find_request(
-    conn: Connection | Pool, customer_id: UUID, request_id: UUID, now: datetime
+    conn: Connection | Pool, customer_id: UUID, request_id: UUID, *, now: datetime
 ) -> TransferRequest | None:
     """Return a transfer request of a customer as it stands at the bank's `now`, or None."""
     row = await conn.fetchrow(_ONE, customer_id, now, request_id)
@@ -114,21 +114,19 @@ async def find_request(
 
 
 async def get_request(
-    conn: Connection | Pool, customer_id: UUID, request_id: UUID, now: datetime
+    conn: Connection | Pool, customer_id: UUID, request_id: UUID, *, now: datetime
 ) -> TransferRequest:
     """Return the same. Raises NotFound."""
-    found = await find_request(conn, customer_id, request_id, now)
+    found = await find_request(conn, customer_id, request_id, now=now)
     if found is None:
         raise NotFound("There is no such transfer request.")
     return found
 
 
-async def hold_request(
-    conn: Connection, customer_id: UUID, request_id: UUID, now: datetime
-) -> TransferRequest:
+async def hold_request(conn: Connection, by: Principal, request_id: UUID) -> TransferRequest:
     """Return the same, and let nobody else decide it before the transaction ends."""
-    await conn.execute(_HOLD, customer_id, request_id)
-    return await get_request(conn, customer_id, request_id, now)
+    await conn.execute(_HOLD, by.customer_id, request_id)
+    return await get_request(conn, by.customer_id, request_id, now=by.now)
 
 
 async def list_requests(
@@ -188,7 +186,7 @@ async def possible_reviewers(
     return [
         each
         for each in people
-        if may_review(terms, each.member_id, each.role, MAY_APPROVE)
+        if may_review(terms, each.member_id, each.role, needs=MAY_APPROVE)
         and each.user_id not in apart_from
     ]
 

@@ -163,7 +163,9 @@ async def update_transfer_request(
     """Change what was asked for, as who asked. What others have said about it is void then."""
     if data.transfer is None and data.reviewers is None:
         raise InvalidInput.at("body", msg="names nothing to change")
-    found = await requests.get_request(bank.pool, member.customer_id, _id(transfer_id), member.now)
+    found = await requests.get_request(
+        bank.pool, member.customer_id, _id(transfer_id), now=member.now
+    )
     before = requests.content_of(found)
     content = _content(
         before.transfer if data.transfer is None else data.transfer,
@@ -235,7 +237,7 @@ async def _carried_out(
 
 
 async def _shown(member: Member, bank: Bank, request_id: UUID) -> ShownTransferRequest:
-    row = await requests.get_request(bank.pool, member.customer_id, request_id, member.now)
+    row = await requests.get_request(bank.pool, member.customer_id, request_id, now=member.now)
     return render_request(row, await _around(bank, member.customer_id, [row]))
 
 

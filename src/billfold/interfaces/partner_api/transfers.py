@@ -116,7 +116,7 @@ async def create_on_us_transfer(
         earlier = await _same_id(caller, bank, data.transfer_id, order)
         if earlier is not None:
             return earlier
-    command = await _command(caller, bank, peers, data, order)
+    command = await _command(caller, bank, data, peers=peers, order=order)
     answer = await bank.engine.submit(command)
     outcome = answer.outcome
     transfer_id = UUID(outcome["transfer_id"])
@@ -191,7 +191,7 @@ def _order(data: CreateTransfer) -> TransferOrder:
 
 
 async def _command(
-    caller: Caller, bank: Bank, peers: Peers, data: CreateTransfer, order: TransferOrder
+    caller: Caller, bank: Bank, data: CreateTransfer, *, peers: Peers, order: TransferOrder
 ) -> TransferOnUs:
     payer, from_pocket = await _side(caller, bank, "from_account", data.from_account)
     payee, to_pocket, addresses = await _destination(
