@@ -1,7 +1,7 @@
-"""Appointments that have come are kept: by the worker, and by the test clock as it walks.
+"""Scheduled jobs are run when they are due: by the worker, and by the test clock as it advances.
 
-What is kept leaves the agenda when its handler returns; a process that dies before that leaves
-it to the next, so a handler does its work through commands named after the object.
+A job is completed when its runner returns; of a process that dies before that the next runs it
+again, so a runner works through commands named after the object.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What was approved is carried out, once, under the id of its request.
+"""Approved transfer requests are carried out, once, under the id of their request.
 
-The door does so as soon as the approval is written down; whoever keeps the appointment that was
-written with it does it again when the door has not come that far.
+The API does so as soon as the approval is committed. The job that was scheduled in the same commit
+does it when the process of the API ended before.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ _REASONS = {
 
 
 async def carry_out_request(bank: Bank, customer_id: UUID, request_id: UUID) -> None:
-    """Carry out a request that was approved just now, before its appointment is kept."""
+    """Carry out a request that was approved just now, before its job is due."""
     await _carry_out(bank, customer_id, request_id)
     await bank.approvals.cross_off(request_id)
 
 
 async def keep_execution(bank: Bank, appointment: Appointment) -> None:
-    """Keep the appointment of an approved request. Doing it twice changes nothing."""
+    """Run the job of an approved request. Running it twice changes nothing."""
     assert appointment.customer_id is not None
     await _carry_out(bank, appointment.customer_id, appointment.object_id)
 

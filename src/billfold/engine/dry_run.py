@@ -1,4 +1,4 @@
-"""What a command would come to, found out on books that are written nowhere."""
+"""A command run on books that are not written: what its outcome would be."""
 
 from __future__ import annotations
 

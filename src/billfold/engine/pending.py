@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from billfold.domain import portals, transfers
+from billfold.domain import counterparties, transfers
 from billfold.domain.transfers import TransferRow
 from billfold.flows.transfer_on_us import TransferOnUs
 
@@ -19,24 +19,23 @@ CALLER = "pending-transfer"
 
 async def carry_out(bank: Bank, row: TransferRow) -> Answer:
     """Carry out one recorded transfer. Doing it twice changes nothing the second time."""
-    payee_id = row.payee_id or row.customer_id
-    addresses: tuple[str | None, ...] = (None, None)
-    if row.type == "PEER_TO_PEER" and row.to_pocket_id is not None:
-        addresses = await portals.network_addresses(
-            bank.pool, (row.customer_id, row.from_pocket_id), (payee_id, row.to_pocket_id)
-        )
+    addresses: tuple[str | None, str | None] = (None, None)
+    if row.order.counterparty_id is not None:
+        link = (row.customer_id, row.from_pocket_id, row.order.counterparty_id)
+        (peer,) = await counterparties.find_peers(bank.pool, [link])
+        addresses = (None, None) if peer is None else (peer.here, peer.there)
     return await bank.engine.submit(
         TransferOnUs(
             caller=CALLER,
             key=row.transfer_id,
-            customers=(row.customer_id, payee_id),
+            customers=(row.customer_id, row.payee_id or row.customer_id),
             transfer_id=row.transfer_id,
             type=row.type,
             from_pocket_id=row.from_pocket_id,
             to_pocket_id=row.to_pocket_id,
             amount=row.amount or None,
             partner_id=row.partner_id,
-            addresses=(addresses[0], addresses[1]),
+            addresses=addresses,
             accepted=True,
             order=row.order,
             looks_at=row.order.referenced,

@@ -1,7 +1,7 @@
-"""Transfer requests: asked for, changed, cancelled, decided, and expired.
+"""Transfer requests: created, changed, cancelled and decided.
 
-Each in one transaction with its audit entry, the word to the team and the appointments that follow.
-What is approved has an appointment to be carried out: nothing is lost when the bank stops here.
+Each in one transaction with its audit entry, its notifications and the jobs that follow. An
+approval schedules the job that carries the transfer out: nothing is lost when the bank stops here.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ _NAME = "SELECT name FROM pocket WHERE customer_id = $1 AND pocket_id = $2"
 
 
 async def create(bank: Bank, by: Principal, content: RequestContent) -> TransferRequest:
-    """Ask for a transfer. What needs no approval is APPROVED at once, when it is possible.
+    """Create a request. Without required approvals it is APPROVED at once, if feasible.
 
     The same request under the same id is answered with what it made before. Raises InvalidInput
     at `reviewers`, Refused `duplicate-id` for another one, `amount-not-allowed`, and as
@@ -107,7 +107,7 @@ async def create(bank: Bank, by: Principal, content: RequestContent) -> Transfer
 
 
 async def change(bank: Bank, by: Principal, content: RequestContent) -> TransferRequest:
-    """Give a request that waits another content: what was said about the one before is void.
+    """Change the content of a pending request: its reviews become void.
 
     Raises NotFound, Refused `forbidden` for everybody but who asked,
     `transfer-request-not-pending`, and as `create`.
@@ -138,7 +138,7 @@ async def change(bank: Bank, by: Principal, content: RequestContent) -> Transfer
 
 
 async def cancel(by: Principal, request_id: UUID) -> None:
-    """Take a request back: who asked does, or an administrator.
+    """Cancel a request, as its requester or as an administrator.
 
     Raises NotFound, Refused `forbidden`, `transfer-request-not-pending`.
     """
@@ -264,7 +264,7 @@ async def _check_named(
 async def _same_or_refuse(
     conn: Connection, by: Principal, content: RequestContent
 ) -> TransferRequest:
-    """Return the request that has this id when it was asked for with the same words."""
+    """Return the request that has this id, when it was created with the same content."""
     found = await find_request(conn, by.customer_id, content.request_id, now=by.now)
     if found is None or found.asked != _fingerprint(content) or found.member_id != by.member_id:
         raise Refused("duplicate-id", "Another transfer, or request, already has this id.")
@@ -274,7 +274,7 @@ async def _same_or_refuse(
 async def _go_on(
     conn: Connection, by: Principal, request_id: UUID, *, status: Status, expires_at: datetime
 ) -> None:
-    """Make the appointment that follows: when its time is over, or at once when it is approved."""
+    """Schedule the next job: at its expiry, or at once when it is approved."""
     if status == "PENDING":
         await agenda.make(conn, [Appointment(EXPIRE, request_id, by.customer_id, expires_at)])
         return

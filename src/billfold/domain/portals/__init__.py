@@ -8,7 +8,6 @@ from billfold.domain.portals.reads import (
     PortalRow,
     get_portal,
     list_portals,
-    network_addresses,
 )
 
-__all__ = ["FIRST_ADDRESS", "PortalRow", "get_portal", "list_portals", "network_addresses"]
+__all__ = ["FIRST_ADDRESS", "PortalRow", "get_portal", "list_portals"]

@@ -1,8 +1,8 @@
-"""Dual control: what one person asks for, and the others who decide about it.
+"""Dual control: what one person requests and others decide.
 
-Owns transfer requests, the rules by which they are approved, sensitive changes that wait for a
-second person, and every voice about them. Never moves money: what is approved is carried out by
-commands of the engine, under the request's id.
+Owns transfer requests, approval rules, authorization requests (sensitive changes that need a second
+person) and every review of them. Never moves money: commands of the engine carry out what was
+approved, under the request's id.
 """
 
 from billfold.domain.requests.approval_rules import (

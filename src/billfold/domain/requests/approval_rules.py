@@ -1,4 +1,4 @@
-"""The rules of a customer: read, chosen for what is asked, and changed once that is confirmed."""
+"""The approval rules of a customer: read, chosen for a request, and changed when confirmed."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ async def terms_for(
     day: date,
     request_id: UUID,
 ) -> Terms:
-    """Return what must be said before a transfer is carried out.
+    """Return the approvals that a transfer requires.
 
     The room of a rule with a daily cap is held until the transaction ends. When there is none
     left, the next rule that asks for more approvals decides. Raises Refused `amount-not-allowed`
@@ -107,7 +107,7 @@ async def terms_for(
 
 
 async def terms_for_change(conn: Connection | Pool, customer_id: UUID, action: Action) -> Terms:
-    """Return what must be said before a sensitive change is made; nothing without a rule."""
+    """Return the approvals that a sensitive change requires; none without a rule."""
     ranked = matching(await list_rules(conn, customer_id), action)
     return terms_of(ranked[0]) if ranked else Terms(required=0)
 
@@ -124,7 +124,7 @@ async def put_rule(doing: Deed, customer_id: UUID, rule: Rule) -> None:
 
 
 async def remove_rule(doing: Deed, customer_id: UUID, rule_id: UUID) -> None:
-    """Remove a rule. What was asked for under it keeps its terms."""
+    """Remove a rule. Requests made under it keep its requirement."""
     await doing.conn.execute(_REMOVE, customer_id, rule_id)
     doing.proves("approval_rule", rule_id, None)
 

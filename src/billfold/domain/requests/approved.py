@@ -1,4 +1,4 @@
-"""What was approved and is still to be carried out, read for all who ask at once."""
+"""Approved requests that are not carried out yet, read in batches."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Approvals:
         return await self._read.ask((customer_id, request_id))
 
     async def cross_off(self, request_id: UUID) -> None:
-        """Cancel the appointment of a request that was carried out."""
+        """Cancel the job of a request that was carried out."""
         await self._done.ask(request_id)
 
     async def _find(self, names: Sequence[_Name]) -> list[Approved | None]:

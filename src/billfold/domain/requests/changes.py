@@ -1,7 +1,7 @@
-"""Sensitive changes: a rule of approval, a member's role. Asked for by one, confirmed by another.
+"""Authorization requests: one member requests a sensitive change, another confirms it.
 
-A change of a rule is made in the transaction of its confirmation. What is made by others, under
-their own rules, has an appointment there.
+A change of an approval rule is applied in the transaction of its confirmation. For other changes
+that transaction schedules the job that applies them.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ async def ask(
     change: dict[str, Any],
     terms: Terms,
 ) -> ChangeRequest:
-    """Ask for a change. `change` is ready for JSON and all that will be made of it."""
+    """Request a change. `change` is ready for JSON and all that is needed to apply it."""
     kind, resource_id = resource
     request_id = ids.new()
     text = rules.text_of({"action": action, "resource_id": resource_id, "change": change})
@@ -113,7 +113,7 @@ async def ask(
 async def ask_for_rule(
     by: Principal, action: str, rule: Rule, *, now_is: Rule | None
 ) -> ChangeRequest:
-    """Ask for a rule to be made, changed or removed; `now_is` is the rule as it stands."""
+    """Request that a rule is created, changed or removed; `now_is` is the rule as it stands."""
     change = {
         "rule": msgspec.to_builtins(rule),
         "version": None if now_is is None else now_is.version,
@@ -129,7 +129,7 @@ async def decide_change(
     comment: str | None,
     content_hash: bytes | None = None,
 ) -> ChangeRequest:
-    """Confirm or refuse a change somebody else asked for.
+    """Confirm or refuse a change that somebody else requested.
 
     Raises NotFound, Refused `authorization-request-not-pending`, `content-changed` when the rule
     was changed meanwhile, and as `cast`.
@@ -204,7 +204,7 @@ async def note_applied(
     now: datetime,
     wall: datetime,
 ) -> None:
-    """Note that a change was made, or which rule stood against it, for good."""
+    """Record that a change was applied, or which rule refused it, for good."""
     told = {"change": change.action} | ({} if refused is None else {"reason": refused})
     async with audit.deed(
         pool, vault, change.customer_id, Origin.system(),
@@ -216,7 +216,7 @@ async def note_applied(
 
 
 async def _move(doing: Deed, change: ChangeRequest, status: Status, *, now: datetime) -> None:
-    """Write down what was decided, and make the change or the appointment to make it."""
+    """Record the decision, and apply the change or schedule the job that does."""
     if status == "PENDING":
         return
     conn = doing.conn
@@ -241,7 +241,7 @@ async def _note(
     refused: str | None = None,
     resource_id: UUID | None = None,
 ) -> bool:
-    """Write down what became of a confirmed change, once; tell whether this was the time."""
+    """Record the result of a confirmed change, once; tell whether this was the first time."""
     noted = await doing.conn.fetch(
         _APPLIED, change.customer_id, change.request_id, now, refused,
         resource_id or change.resource_id,

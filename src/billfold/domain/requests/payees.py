@@ -1,4 +1,4 @@
-"""Whom a request pays: whether he may be paid, and whether he is still who was approved."""
+"""Whom a request pays: whether they may be paid, and still are who was approved."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ async def get_payee(conn: Connection, customer_id: UUID, counterparty_id: UUID) 
 
 
 def snapshot_of(payee: Payee) -> dict[str, Any]:
-    """Return whom a counterparty stands for, as it goes into what is approved."""
+    """Return whom a counterparty stands for, as it is part of the approved content."""
     return {
         "counterparty_name": payee.counterparty_name,
         "details": payee.details,

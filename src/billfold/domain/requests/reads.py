@@ -1,6 +1,6 @@
-"""Reading requests, what was said about them, and who may be named. One statement each.
+"""Reads of requests, of their reviews and of possible reviewers. One statement each.
 
-A request whose time is over reads as EXPIRED, be it written down yet or not.
+A request reads as EXPIRED from `expires_at` on, whether its row says so yet or not.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ async def get_request(
 
 
 async def hold_request(conn: Connection, by: Principal, request_id: UUID) -> TransferRequest:
-    """Return the same, and let nobody else decide it before the transaction ends."""
+    """Return the same, locked until the transaction ends."""
     await conn.execute(_HOLD, by.customer_id, request_id)
     return await get_request(conn, by.customer_id, request_id, now=by.now)
 
@@ -156,7 +156,7 @@ async def list_requests(
 async def voices_about(
     conn: Connection | Pool, customer_id: UUID, contents: Mapping[UUID, bytes]
 ) -> dict[UUID, list[Voice]]:
-    """Return what was said about requests, in order; `contents` are ids and the hashes of now."""
+    """Return the reviews of requests, in order; `contents` are ids and current content hashes."""
     said: dict[UUID, list[Voice]] = {request_id: [] for request_id in contents}
     rows = await conn.fetch(_VOICES, customer_id, list(contents), list(contents.values()))
     for row in rows:
@@ -167,7 +167,7 @@ async def voices_about(
 async def people_named(
     conn: Connection | Pool, customer_id: UUID, member_ids: Iterable[UUID]
 ) -> dict[UUID, Reviewer]:
-    """Return who these members are, people and programs, active or not."""
+    """Return these members, people and service users, active or not."""
     rows = await conn.fetch(_PEOPLE, customer_id, list(set(member_ids)))
     return {row["member_id"]: msgspec.convert(dict(row), Reviewer) for row in rows}
 

@@ -1,4 +1,4 @@
-"""Which rule decides, who may review, and when enough has been said. Pure."""
+"""Which approval rule applies, who may review, and when a request is approved. Pure."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def stricter(ranked: Sequence[Rule], than: Rule) -> list[Terms]:
 
 
 def terms_of(rule: Rule) -> Terms:
-    """Return the terms of a rule, as they are kept with what is asked under it."""
+    """Return the requirement of a rule, as it is stored with requests made under it."""
     return Terms(
         rule_id=rule.rule_id,
         rule_name=rule.name,
@@ -149,7 +149,7 @@ def _too_few(rule: Rule) -> list[FieldError]:
 
 
 def may_review(terms: Terms, member_id: UUID, role: Role, *, needs: str) -> bool:
-    """Tell whether a member is one of those whom the terms ask, at any place in their order."""
+    """Tell whether a member may review under this requirement, at any place in its order."""
     if needs not in PERMISSIONS[role]:
         return False
     return not (terms.roles or terms.ids) or role in terms.roles or member_id in terms.ids
@@ -164,7 +164,7 @@ def check_reviewer(
     needs: str,
     is_requester: bool,
 ) -> None:
-    """Refuse who asked himself, and who is not asked.
+    """Refuse the requester, and members who are not reviewers of this request.
 
     `named` are the reviewers the request names; nobody named means everybody. Raises Refused
     `self-approval`, `forbidden`, `not-a-reviewer`.

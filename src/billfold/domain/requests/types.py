@@ -1,4 +1,4 @@
-"""What is asked for, by whom, under which terms, and who has said what. Instants are the bank's."""
+"""Requests, their requester, the approvals they require, and their reviews. Bank time."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ EXECUTE: Final = "request.execute"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Principal:
-    """Whoever asks or decides, and from where.
+    """Whoever requests or decides, and from where.
 
-    A person has a `user_id`; a program has none. `client_id` is the program he comes through.
+    A person has a `user_id`; a service user has none. `client_id` is the application used.
     `now` is the bank's time, `business_date` its day, `wall` wall time.
     """
 
@@ -73,7 +73,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Terms(msgspec.Struct, frozen=True, kw_only=True):
-    """What must be said before something is carried out: a rule as it was when it was asked."""
+    """The approvals that a request requires: its rule as it was when the request was made."""
 
     rule_id: UUID | None = None
     rule_name: str | None = None
@@ -84,11 +84,11 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
 
 
 USUAL = Terms()
-"""Without a rule one other person approves, whoever may."""
+"""Without a rule any one other person who may approve does."""
 
 
 class Voice(msgspec.Struct, frozen=True, kw_only=True):
-    """What a reviewer has said. It `holds` while he is who he was and the content what it was."""
+    """A review. It `holds` while its reviewer's membership and the content stay unchanged."""
 
     member_id: UUID
     user_id: UUID
@@ -102,8 +102,8 @@ class Voice(msgspec.Struct, frozen=True, kw_only=True):
 class TransferRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A transfer request as it stands. `content` is the JSON text that is approved.
 
-    `status` is EXPIRED as soon as its time is over. `execution` and `reason` tell what became of
-    it once it was approved, `fee` what a wire has cost.
+    `status` is EXPIRED as soon as `expires_at` has passed. `execution` and `reason` are those of
+    the transfer once it was approved, `fee` is what a wire cost.
     """
 
     customer_id: UUID
@@ -130,9 +130,9 @@ class TransferRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ChangeRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """A sensitive change that waits for a second person, or did. `content` is JSON text.
+    """An authorization request: a sensitive change that needs a second person. `content` is JSON.
 
-    `refused` is the code of the rule that stood against the change when it was to be made.
+    `refused` is the code of the rule that refused the change when it was to be applied.
     """
 
     customer_id: UUID
@@ -155,7 +155,7 @@ class ChangeRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Reviewer(msgspec.Struct, frozen=True, kw_only=True):
-    """Somebody of a team as requests name him; a program has neither user nor address."""
+    """A member of a team; a service user has neither user nor address."""
 
     member_id: UUID
     user_id: UUID | None
