@@ -6,6 +6,7 @@ from uuid import UUID
 import msgspec
 from tests.whole_bank import PARTNER, SEED, close_bank, open_bank
 
+from billfold.domain.transfers import TransferOrder
 from billfold.engine.due_work import house_id
 from billfold.engine.stepping import Stepping
 from billfold.flows.account_commands import (
@@ -29,6 +30,8 @@ from billfold.kit.errors import BillfoldError
 from billfold.kit.ids import command_id, derive
 
 CALLER = "small bank"
+IN_KIND = TransferOrder(transfer_type="SECURITY_TRANSFER")
+RENT, AT_NIGHT = TransferOrder(description="rent"), TransferOrder(description="at night")
 
 
 class Town:
@@ -109,9 +112,9 @@ async def live(dsn):
     await _end(town, anna, long, dora, doras, spare)
     await town.until(date(2025, 6, 6), 18)
     await town.deposit(carl, carls, 5_000_00)
-    await town.transfer(bert, berts, carl, carls, 1_500_00, description="at night")
+    await town.transfer(bert, berts, carl, carls, 1_500_00, order=AT_NIGHT)
     await town.until(date(2025, 6, 10))
-    await town.transfer(anna, long, anna, short, 20_000_00, in_kind=True)
+    await town.transfer(anna, long, anna, short, 20_000_00, order=IN_KIND)
     await _travel(town, anna, long)
     await town.until(date(2025, 7, 3))
     await town.transfer(carl, carls, anna, short, 2_222_22)
@@ -122,9 +125,9 @@ async def live(dsn):
 
 
 async def _pay(town, anna, short, long, bert, berts, carl, carls):
-    await town.transfer(anna, short, bert, berts, 10_000_00, description="rent")
+    await town.transfer(anna, short, bert, berts, 10_000_00, order=RENT)
     await town.transfer(anna, short, anna, long, 5_000_00)
-    await town.transfer(anna, long, anna, short, 3_000_00, in_kind=True)
+    await town.transfer(anna, long, anna, short, 3_000_00, order=IN_KIND)
     await town.transfer(bert, berts, carl, carls, 100_01)
     await town.transfer(bert, berts, carl, carls, 9_999_999_00)
     waiting = derive(SEED, command_id(CALLER, "waiting"), 0)

@@ -10,6 +10,7 @@ from uuid import UUID
 import pytest
 
 from billfold.adapters.file_inspection import ChildInspection
+from billfold.adapters.simulated_screening import SimulatedScreening
 from billfold.domain.business_days import load_calendars
 from billfold.domain.tbills import Market
 from billfold.domain.tbills.reads import load_market
@@ -26,9 +27,9 @@ from billfold.kit.crypto import Vault
 from billfold.kit.db import APP_ROLE, create_pool
 from billfold.kit.paging import Pager
 from billfold.kit.settings import Settings
-from billfold.wiring.appointments import appointments
 from billfold.wiring.exchanging import files_of, linking_of, rails_of
 from billfold.wiring.references import reference_readers
+from billfold.wiring.scheduled_jobs import job_runners
 
 SEED = b"a seed for tests of the engine"
 VAULT = Vault(bytes(range(32)))
@@ -52,7 +53,8 @@ async def open_bank(dsn, **changes):
         calendars = await load_calendars(conn)
         market = await _known_market(conn, calendars)
     terms = Terms(
-        aum_fee_bps=settings.aum_fee_bps, routing_number=settings.bank_routing_number, sandbox=True,
+        aum_fee_bps=settings.aum_fee_bps, routing_number=settings.bank_routing_number,
+        screening=SimulatedScreening(),
         wire_fee_cents=settings.wire_fee_cents,
         ach_review_above_cents=settings.ach_review_above_cents,
         wire_hours=Hours(settings.wires_from, settings.wires_until, settings.wires_abroad_until),
@@ -82,9 +84,9 @@ async def open_bank(dsn, **changes):
         rails=rails_of(settings),
         files=files_of(settings),
         inspection=ChildInspection(),
+        job_runners=job_runners(),
         linking=linking_of(settings, SEED),
     )
-    bank.agenda.update(appointments())
     await enrol_house(bank)
     return bank
 

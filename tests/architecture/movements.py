@@ -11,6 +11,7 @@ from tests.architecture.movements_of_house import OF_THE_HOUSE
 from tests.architecture.movements_of_wires import OF_WIRES
 from tests.architecture.world import World
 
+from billfold.domain.transfers import TransferOrder
 from billfold.flows.account_commands import (
     CloseCustomer,
     OpenPortal,
@@ -19,6 +20,8 @@ from billfold.flows.account_commands import (
     UpdatePocket,
     UpdatePortal,
 )
+
+IN_KIND = TransferOrder(transfer_type="SECURITY_TRANSFER")
 
 
 def _three_lots(world, customer, pocket):
@@ -144,7 +147,7 @@ def money_moves_between_own_pockets():
 
 
 def bills_move_between_own_pockets():
-    return _within(70_000_00, in_kind=True)
+    return _within(70_000_00, order=IN_KIND)
 
 
 # -- what is due ------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from uuid import UUID
 import msgspec
 from tests.adapters.fedwire_messages.wires import a_credit_transfer
 
+from billfold.adapters.simulated_screening import SimulatedScreening
 from billfold.domain import wires
 from billfold.domain.agenda import Appointment
 from billfold.domain.counterparties import CounterpartyStatus, Payee
@@ -68,7 +69,11 @@ class World:
     """Two customers and the house, their books in memory, and a clock that is set."""
 
     def __init__(self, *, lien_days: int = 0) -> None:
-        self.terms = Terms(ach_credit_lien_days=lien_days, routing_number="061199992")
+        self.terms = Terms(
+            ach_credit_lien_days=lien_days,
+            routing_number="061199992",
+            screening=SimulatedScreening(),
+        )
         self.now = OPENING
         self.books: dict[UUID, Book] = {}
         self._names: dict[tuple[UUID, int], str] = {}

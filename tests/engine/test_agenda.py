@@ -17,7 +17,7 @@ async def test_the_clock_stops_at_every_appointment_on_its_way(bank):
     async def meet(at_bank, appointment):
         met.append((appointment.kind, appointment.object_id, await at_bank.now()))
 
-    bank.agenda.update({"a.meeting": meet, "b.meeting": meet})
+    bank.job_runners = {"a.meeting": meet, "b.meeting": meet}
     now = await bank.now()
     first, second, third = ids.new(), ids.new(), ids.new()
     hour = timedelta(hours=1)
@@ -49,7 +49,7 @@ async def test_what_could_not_be_kept_stays_and_holds_up_no_other(bank):
         if appointment.object_id == bad and len(kept) < 4:
             raise LookupError("not now")
 
-    bank.agenda["meeting"] = keep
+    bank.job_runners = {"meeting": keep}
     now = await bank.now()
     bad, good, later = ids.new(), ids.new(), ids.new()
     await agenda.make(
@@ -73,7 +73,7 @@ async def test_an_appointment_moves_when_it_is_made_again_and_can_be_cancelled(b
         later = appointment._replace(at=appointment.at + timedelta(days=1))
         await agenda.make(at_bank.pool, [later])
 
-    bank.agenda["meeting"] = put_off
+    bank.job_runners = {"meeting": put_off}
     now, it = await bank.now(), ids.new()
     await agenda.make(bank.pool, [Appointment("meeting", it, None, now)] * 2)
     await keep_appointments(bank, now)

@@ -7,6 +7,7 @@ import pytest
 from tests.simulation.life import PARTNER
 from tests.simulation.memory_bank import MemoryBank
 
+from billfold.adapters.simulated_screening import SimulatedScreening
 from billfold.domain.tbills import Market
 from billfold.flows.account_commands import EnrolCustomer, OpenPocket
 from billfold.flows.command import Terms
@@ -23,7 +24,9 @@ class Teller:
 
     def __init__(self, calendars=None, **terms):
         calendars = calendars or Calendars()
-        agreed = Terms(routing_number="091000019", **terms)
+        agreed = Terms(
+            **{"routing_number": "091000019", "screening": SimulatedScreening(), **terms}
+        )
         self.bank = MemoryBank(Market.packaged(calendars), calendars, agreed, b"teller", START)
         self.customer = derive(b"teller", command_id("teller", "customer"), 0)
         self.count = 0

@@ -6,6 +6,7 @@ import pytest
 from tests.flows.conftest import Teller
 
 from billfold.domain.pockets.types import PocketSnapshot
+from billfold.domain.transfers import TransferOrder
 from billfold.flows.account_commands import UpdatePocket
 from billfold.flows.command import Context
 from billfold.flows.due import catch_up
@@ -14,6 +15,8 @@ from billfold.flows.treasury_commands import CatchUp
 from billfold.kit.calendars import Calendars, DayOverride
 from billfold.kit.dates import et_instant
 from billfold.kit.errors import Refused
+
+IN_KIND = TransferOrder(transfer_type="SECURITY_TRANSFER")
 
 MONDAY = date(2025, 6, 9)
 
@@ -135,9 +138,9 @@ def test_bills_come_back_into_a_lot_that_was_emptied(teller):
     teller.deposit(pocket, 10_000_00)
     (lot,) = pocket.lots
     units, tax = lot.units, lot.tax_basis
-    teller.move(pocket, other, None, in_kind=True)
+    teller.move(pocket, other, None, order=IN_KIND)
     assert not pocket.lots
-    teller.move(other, pocket, None, in_kind=True)
+    teller.move(other, pocket, None, order=IN_KIND)
     assert pocket.lots == [lot]
     assert (lot.units, lot.tax_basis) == (units, tax)
 
@@ -145,7 +148,7 @@ def test_bills_come_back_into_a_lot_that_was_emptied(teller):
 def test_a_pocket_cannot_pay_itself(teller):
     pocket = teller.pocket()
     teller.deposit(pocket, 10_000_00)
-    for fields in ({}, {"in_kind": True}, {"later": True}):
+    for fields in ({}, {"order": IN_KIND}, {"later": True}):
         with pytest.raises(Refused) as refused:
             teller.move(pocket, pocket, 100_00, **fields)
         assert refused.value.code == "same-pocket"
@@ -156,7 +159,7 @@ def test_a_lien_keeps_everything_from_leaving_and_leaves_no_trace():
     pocket, other = teller.pocket(), teller.pocket()
     teller.deposit(pocket, 10_000_00, "ACH")
     before = dict(pocket.positions()), pocket.cash.balance, pocket.fees
-    for cents, fields in ((None, {}), (1_00, {}), (1_00, {"in_kind": True})):
+    for cents, fields in ((None, {}), (1_00, {}), (1_00, {"order": IN_KIND})):
         assert teller.move(pocket, other, cents, **fields)["status"] == "REJECTED"
     assert (dict(pocket.positions()), pocket.cash.balance, pocket.fees) == before
     teller.bank.advance(et_instant(date(2025, 6, 4), 9))

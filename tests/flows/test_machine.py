@@ -18,7 +18,9 @@ from tests.simulation.invariants import check_bank, check_book, check_earnings, 
 from tests.simulation.life import PARTNER, WEEKS, Life
 from tests.simulation.memory_bank import MemoryBank
 
+from billfold.adapters.simulated_screening import SimulatedScreening
 from billfold.domain.tbills import Market
+from billfold.domain.transfers import TransferOrder
 from billfold.flows.account_commands import EnrolCustomer, OpenPocket, SetPocketState, UpdatePocket
 from billfold.flows.command import Context, Missing, Terms
 from billfold.flows.deposit_commands import ReceiveMoney
@@ -29,10 +31,12 @@ from billfold.kit.dates import ET, et_instant
 from billfold.kit.errors import BillfoldError, NotFound, Refused
 from billfold.kit.ids import command_id, derive
 
+IN_KIND = TransferOrder(transfer_type="SECURITY_TRANSFER")
+
 CALENDARS = Calendars()
 MARKET = Market.packaged(CALENDARS)
 START = datetime(2025, 6, 2, 13, tzinfo=UTC)
-TERMS = Terms(routing_number="091000019", ach_credit_lien_days=2)
+TERMS = Terms(routing_number="091000019", ach_credit_lien_days=2, screening=SimulatedScreening())
 
 cents = st.one_of(
     st.integers(1, 300), st.integers(9_000, 11_000), st.integers(1, 100_000_000),
@@ -145,7 +149,7 @@ class Books(RuleBasedStateMachine):
         own = [n for n, place in enumerate(self.places) if place[0] == self.at(origin)[0]]
         there = own[other % len(own)]
         amount = None if part is None else self.part_of(origin, part)
-        self.transfer(origin, there, amount, in_kind=True)
+        self.transfer(origin, there, amount, order=IN_KIND)
 
     @rule(origin=places, there=places, part=parts)
     def pay_in_two_steps(self, origin, there, part):

@@ -5,11 +5,14 @@ from uuid import UUID
 import pytest
 from tests.flows.conftest import Teller
 
+from billfold.domain.transfers import TransferOrder
 from billfold.flows.account_commands import UpdatePocket
 from billfold.flows.adjustment_commands import AdjustPocket, CorrectBooking, GiveCredit
 from billfold.flows.owing import owes
 from billfold.flows.rows import TransactionEntry
 from billfold.kit.errors import Refused
+
+IN_KIND = TransferOrder(transfer_type="SECURITY_TRANSFER")
 
 
 @pytest.fixture
@@ -82,7 +85,7 @@ def test_bills_that_come_in_kind_are_sold_to_repay(teller, spent):
     take_back(teller, given)
     giver = teller.pocket()
     teller.deposit(giver, 2_000_00)
-    teller.move(giver, pocket, 1_000_00, in_kind=True)
+    teller.move(giver, pocket, 1_000_00, order=IN_KIND)
     assert owes(pocket) == 0
     assert pocket.lots
 

@@ -15,6 +15,7 @@ from tests.flows.test_wire_moves import IMAD, seen
 
 from billfold.domain.events import KINDS
 from billfold.domain.ledger import Rail
+from billfold.domain.transfers import TransferOrder
 from billfold.flows.account_commands import EnrolCustomer, OpenPocket, SetPocketState, UpdatePortal
 from billfold.flows.ach_commands import CountAchSettled, OriginateAch, ReturnAch, SendAch
 from billfold.flows.counterparty_commands import AddCounterparty
@@ -23,6 +24,8 @@ from billfold.flows.rows import EventEntry, TradeEntry, TransactionEntry
 from billfold.flows.transfer_commands import TransferOnUs
 from billfold.flows.wire_commands import CompleteWire, RejectWire, SubmitWire
 from billfold.kit.ids import command_id, derive
+
+IN_KIND = TransferOrder(transfer_type="SECURITY_TRANSFER")
 
 PAYEE = derive(b"teller", command_id("teller", "payee"), 0)
 PARTNER = UUID(int=1)
@@ -155,6 +158,21 @@ def test_a_transfer_for_later_is_told_when_accepted_and_when_carried_out(teller)
     assert {payload["on_us_id"] for _, _, payload in told} == {str(LATER)}
 
 
+def test_an_approved_transfer_is_carried_out_at_once_and_its_payer_learns_of_both(teller):
+    pocket, to = teller.pocket(), teller.payee()
+    teller.deposit(pocket, 1_000_00)
+    teller.told()
+    assert teller.pay(pocket, to, 10_00, transfer_id=LATER, approved=True)["status"] == "COMPLETED"
+    mine = [kind for whose, kind, _ in teller.told() if whose == teller.customer]
+    assert mine == ["transfers.on-us.processing", "transfers.on-us.success"]
+    teller.do(SetPocketState, pocket_id=pocket.pocket_id, status="FROZEN")
+    teller.told()
+    rejected = teller.pay(pocket, to, 10_00, transfer_id=UUID(int=3), approved=True)
+    assert (rejected["status"], rejected["reason"]) == ("REJECTED", "ACCOUNT_UNAVAILABLE")
+    kinds = [kind for _, kind, _ in teller.told()]
+    assert kinds == ["transfers.on-us.processing", "transfers.on-us.rejected"]
+
+
 @pytest.mark.parametrize("cents", [10_01, 10_02, 999_999_00])
 def test_a_transfer_that_is_rejected_is_told_to_its_payer_alone(teller, cents):
     pocket, to = teller.pocket(), teller.payee()
@@ -180,7 +198,7 @@ def test_nobody_is_paid_by_a_transfer_between_own_pockets(teller):
     pocket, other = teller.pocket(), teller.pocket()
     teller.deposit(pocket, 1_000_00)
     teller.told()
-    for fields in ({}, {"in_kind": True}):
+    for fields in ({}, {"order": IN_KIND}):
         teller.move(pocket, other, 100_00, **fields)
         assert [kind for _, kind, _ in teller.told()] == ["transfers.on-us.success"]
 

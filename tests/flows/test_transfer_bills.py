@@ -92,9 +92,7 @@ def test_every_lot_comes_back_as_it_was_when_the_other_side_refuses(holder, two_
     holder.deliver(pocket, bill, 15)
     holder.end("ACCOUNT_UNAVAILABLE")
     assert lots(pocket) == before
-    reversing = [
-        row for row in holder.bank.tables[JournalEntry] if row.reverses is not None
-    ]
+    reversing = [row for row in holder.bank.tables[JournalEntry] if row.reverses is not None]
     assert len(reversing) == 2
 
 

@@ -9,7 +9,10 @@ from datetime import date
 import pytest
 from tests.flows.conftest import Teller
 
+from billfold.domain.transfers import TransferOrder
 from billfold.kit.dates import et_instant
+
+IN_KIND = TransferOrder(transfer_type="SECURITY_TRANSFER")
 
 LIENED = 500_00
 
@@ -51,9 +54,9 @@ def test_a_lien_ends_at_half_past_eight_on_the_second_banking_day(teller, pocket
 def test_bills_move_in_kind_only_when_what_is_left_covers_the_lien(teller, pocket):
     """15 bills are worth $1,496.20 and $999.89 is free, but that is 11 bills or $1,097.21."""
     there = teller.pocket()
-    refused = teller.move(pocket, there, 999_89, in_kind=True)
+    refused = teller.move(pocket, there, 999_89, order=IN_KIND)
     assert (refused["status"], refused["reason"]) == ("REJECTED", "INSUFFICIENT_FUNDS")
     assert (pocket.positions()[0][1], there.positions()) == (15, [])
-    moved = teller.move(pocket, there, 997_47, in_kind=True)
+    moved = teller.move(pocket, there, 997_47, order=IN_KIND)
     assert (moved["status"], moved["amount"]) == ("COMPLETED", 997_47)
     assert [units for _, units in pocket.positions() + there.positions()] == [5, 10]

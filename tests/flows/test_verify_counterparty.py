@@ -19,6 +19,7 @@ from billfold.flows.counterparty_commands import (
 )
 from billfold.flows.deposit_commands import ReceiveMoney
 from billfold.kit.errors import Refused
+from billfold.ports.screening import NoScreening
 
 ACCOUNT = {"routing_number": "021000021", "account_number": "12345678", "account_type": "CHECKING"}
 WIRED = {"routing_number": "021000021", "identifier": "12345678"}
@@ -95,7 +96,7 @@ def test_what_was_verified_once_is_known_the_next_time(teller):
 def test_nobody_called_unverifiable_is_verified_in_a_sandbox(teller):
     name = {"type": "business", "business_name": "The unverifiable Company"}
     assert standing(teller, add(teller, name=name)) == ("UNLINKED", "micro_deposits", "REJECTED")
-    real = opened(sandbox=False)
+    real = opened(screening=NoScreening())
     assert standing(real, add(real, name=name))[0] == "PENDING"
 
 
@@ -120,7 +121,7 @@ def test_a_counterparty_is_unlinked_when_other_amounts_are_named_three_times(tel
 
 
 def test_deposits_outside_a_sandbox_are_two_different_amounts_below_a_dollar():
-    teller = opened(sandbox=False)
+    teller = opened(screening=NoScreening())
     for n in range(50):
         waiting = add(teller, details=ACCOUNT | {"account_number": f"{n:08}"})
         first, second = teller.book.counterparties[waiting].verification["deposits"]

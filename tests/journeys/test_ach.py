@@ -77,7 +77,7 @@ class Bookkeeper:
         (self.folder / "inbox").mkdir(parents=True, exist_ok=True)
         (self.folder / "inbox" / name).write_bytes(raw)
         bank = self.town.bank
-        await bank.agenda["ach.files"](bank, None)
+        await bank.job_runners["ach.files"](bank, None)
 
     def report(self, name, folder="done"):
         return json.loads((self.folder / folder / f"{name}.report.json").read_text())

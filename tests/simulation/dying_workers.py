@@ -12,16 +12,18 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import asyncpg
 from tests.whole_bank import close_bank, open_bank
 
+from billfold.engine import claims
 from billfold.engine.pending import carry_out_pending
 from billfold.engine.worker import Worker
 from billfold.kit.logs import configure_logs
-from billfold.wiring.file_gates import file_gates
+from billfold.wiring.scheduled_jobs import file_gates
 
 PATIENCE_SECONDS = 30.0
 
@@ -103,6 +105,7 @@ async def work(dsn, folder, steps):
     """What `billfold worker` does with money, without rests, until it dies."""
     bank = await open_bank(dsn, rails_dir=Path(folder, "rails"), files_dir=Path(folder, "files"))
     if steps:
+        claims.LASTS = timedelta(seconds=0.1)  # a worker that died is followed by the next at once
         die_after(steps)
     worker = Worker(bank, carry_out_pending, *file_gates(), pause_seconds=0.005)
     await worker.run(asyncio.Event())

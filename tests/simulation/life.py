@@ -14,6 +14,7 @@ from tests.simulation import banking
 from tests.simulation.banking import BANKING
 from tests.simulation.operating import CALLER, OPERATING, learn
 
+from billfold.domain.transfers import TransferOrder
 from billfold.engine.due_work import house_id
 from billfold.flows.account_commands import (
     CloseCustomer,
@@ -209,18 +210,20 @@ class Life:
         own = [place for place in self.pockets if place[0] == origin[0]]
         return self._transfer(origin, self.random.choice(own), **fields)
 
-    def _transfer(self, origin, destination, *, amount=None, **fields):
+    def _transfer(self, origin, destination, *, amount=None, in_kind=False, **fields):
         if origin is None or destination is None:
             return None
         within = origin[0] == destination[0]
-        if not within:
-            fields.pop("in_kind", None)
         return self._make(
             TransferOnUs, (origin[0],) if within else (origin[0], destination[0]),
             transfer_id=None, type="INTERNAL_REALLOCATION" if within else "PEER_TO_PEER",
             from_pocket_id=origin[1], to_pocket_id=destination[1],
             amount=(amount or self._payable)(origin), partner_id=PARTNER,
-            description=self.random.choice(("", "rent")), **fields,
+            order=TransferOrder(
+                description=self.random.choice(("", "rent")),
+                transfer_type="SECURITY_TRANSFER" if within and in_kind else None,
+            ),
+            **fields,
         )  # fmt: skip
 
     def change_pocket(self):

@@ -167,7 +167,12 @@ class MemoryBank:
         self._ctx = None
         no_pool: Any = None  # planning asks no database
         self._engine = Engine(
-            no_pool, market=market, calendars=calendars, terms=terms, seed=seed, references={},
+            no_pool,
+            market=market,
+            calendars=calendars,
+            terms=terms,
+            seed=seed,
+            references={},
             test_clock=True,
         )
 

@@ -12,6 +12,7 @@ from tests.simulation.life import Life, WalkTo
 from tests.simulation.memory_bank import MemoryBank
 from tests.whole_bank import SEED, close_bank, open_bank
 
+from billfold.adapters.simulated_screening import SimulatedScreening
 from billfold.domain.clearing.types import RailSettlement
 from billfold.domain.pockets.types import PocketSnapshot
 from billfold.domain.tbills import Market
@@ -32,7 +33,7 @@ LOOK_EVERY = 2_500
 START = datetime(2025, 6, 2, 13, tzinfo=UTC)
 TERMS = Terms(
     aum_fee_bps=Settings().aum_fee_bps, routing_number=Settings().bank_routing_number,
-    ach_credit_lien_days=2, sandbox=True,
+    ach_credit_lien_days=2, screening=SimulatedScreening(),
 )  # fmt: skip
 
 
@@ -88,7 +89,7 @@ async def test_postgres_agrees_to_the_last_hash_when_it_lives_the_same_steps(lif
     lived = [life.step() for _ in range(THROUGH_POSTGRES)]
     bank = await open_bank(market_dsn)
     bank.engine.terms = TERMS
-    bank.agenda.clear()  # who would answer from outside speaks in this life
+    bank.job_runners = {}  # who would answer from outside speaks in this life
     # Two engines on one database, each with books that the other has made stale.
     other = Engine(
         bank.pool, market=bank.market, calendars=bank.calendars, terms=TERMS, seed=SEED,

@@ -9,8 +9,7 @@ from billfold.adapters.nacha_files import NachaFiles
 from billfold.domain.agenda import Appointment
 from billfold.engine.stepping import Stepping
 from billfold.interfaces.inbound.ach_files import AchGate
-from billfold.interfaces.outbound.ach_windows import WORLD
-from billfold.wiring.ach_world import AchWorld
+from billfold.wiring.ach_world import WORLD, AchWorld
 
 __all__ = ["bank"]
 

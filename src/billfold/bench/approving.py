@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from uuid import UUID
+
+import msgspec
 
 from billfold.bench.town import customer_of, pocket_of
 from billfold.domain import agenda, requests
 from billfold.domain.agenda import Appointment
+from billfold.domain.requests.orders import RequestContent, RequestedCents, WireOrder
 from billfold.domain.requests.rules import LASTS, hash_of, text_of
 from billfold.kit.ids import command_id
 
@@ -40,7 +43,7 @@ async def approve_wires(
     now = await bank.now()
     names = [(customer_of(nth), command_id(f"wire:{occasion}", str(nth))) for nth, _ in payees]
     contents = [
-        text_of(_content(request_id, pocket_of(nth), payee))
+        text_of(msgspec.to_builtins(_content(request_id, pocket_of(nth), payee)))
         for (nth, payee), (_, request_id) in zip(payees, names, strict=True)
     ]
     async with bank.pool.acquire() as conn, conn.transaction():
@@ -64,22 +67,20 @@ async def approve_wires(
     return names
 
 
-def _content(request_id: UUID, pocket_id: UUID, payee: UUID) -> dict[str, Any]:
-    """Return what was approved, as the Customer API writes it down."""
-    return {
-        "transfer": {
-            "type": "WIRE",
-            "id": request_id,
-            "origin_pocket_id": pocket_id,
-            "counterparty_id": payee,
-            "amount": {"amount_usdc": _CENTS},
-            "description": "Invoice",
-        },
-        "payee": {
+def _content(request_id: UUID, pocket_id: UUID, payee: UUID) -> RequestContent:
+    """Return what was approved."""
+    return RequestContent(
+        transfer=WireOrder(
+            id=request_id,
+            origin_pocket_id=pocket_id,
+            counterparty_id=payee,
+            amount=RequestedCents(type="REQUESTED_AMOUNT", amount_usdc=_CENTS),
+            description="Invoice",
+        ),
+        payee={
             "type": "wire",
             "counterparty_name": {"type": "business", "business_name": "Beta LLC"},
             "details": {"routing_number": "121182904", "identifier": "5647772655"},
             "target_pocket_id": None,
         },
-        "reviewers": [],
-    }
+    )

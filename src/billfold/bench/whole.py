@@ -25,6 +25,7 @@ from billfold.bench.town import (
     settle,
     submit_everything,
 )
+from billfold.domain.transfers import TransferOrder
 from billfold.flows.command import Command
 from billfold.flows.transfer_commands import TransferOnUs
 from billfold.kit.clock import monotonic
@@ -162,5 +163,5 @@ def transfer_of(name: str, nth: int, pair: Pair) -> TransferOnUs:
         to_pocket_id=pocket_of(payee),
         amount=cents,
         partner_id=PARTNER,
-        description="Invoice",
+        order=TransferOrder(description="Invoice"),
     )

@@ -1,7 +1,7 @@
-"""Appointments that have come are kept: by the worker, and by the test clock as it walks.
+"""Scheduled jobs are run when they are due: by the worker, and by the test clock as it advances.
 
-What is kept leaves the agenda when its handler returns; a process that dies before that leaves
-it to the next, so a handler does its work through commands named after the object.
+A job is completed when its runner returns; of a process that dies before that the next runs it
+again, so a runner works through commands named after the object.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Kept(msgspec.Struct):
 
 async def next_appointment(bank: Bank) -> datetime | None:
     """Return when the first appointment is, if there is any."""
-    at: datetime | None = await bank.pool.fetchval(_NEXT, list(bank.agenda))
+    at: datetime | None = await bank.pool.fetchval(_NEXT, list(bank.job_runners))
     return at
 
 
@@ -51,12 +51,11 @@ async def keep_appointments(bank: Bank, by: datetime) -> Kept:
     Those of one instant and kind are kept side by side.
     """
     kept = Kept(Counter(), {})
-    while bank.agenda:
+    while bank.job_runners:
         failed = list(kept.failed)
-        rows = await bank.pool.fetch(
-            _DUE, by, list(bank.agenda), [f.kind for f in failed], [f.object_id for f in failed],
-            AT_ONCE,
-        )  # fmt: skip
+        kinds, failed_kinds = list(bank.job_runners), [each.kind for each in failed]
+        failed_ids = [each.object_id for each in failed]
+        rows = await bank.pool.fetch(_DUE, by, kinds, failed_kinds, failed_ids, AT_ONCE)
         due = [Appointment(*row) for row in rows]
         if not due:
             break
@@ -65,9 +64,13 @@ async def keep_appointments(bank: Bank, by: datetime) -> Kept:
     return kept
 
 
+async def run_job(bank: Bank, job: Appointment) -> None:
+    """Run a job now, whether it was scheduled or not."""
+    await bank.job_runners[job.kind](bank, job)
+
+
 async def _keep(bank: Bank, together: Sequence[Appointment], kept: Kept) -> None:
-    handler = bank.agenda[together[0].kind]
-    ends = await asyncio.gather(*(handler(bank, each) for each in together), return_exceptions=True)
+    ends = await asyncio.gather(*(run_job(bank, each) for each in together), return_exceptions=True)
     done = []
     for each, end in zip(together, ends, strict=True):
         if isinstance(end, Exception):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from billfold.domain.agenda import Appointment
 from billfold.domain.directory import Directory
 from billfold.domain.requests import Approvals
+from billfold.kit.background import BackgroundTasks
 
 if TYPE_CHECKING:
     from billfold.domain.tbills import Market
@@ -23,10 +24,10 @@ if TYPE_CHECKING:
     from billfold.ports.files import FileStore, Inspection
     from billfold.ports.linking import LinkingProvider
 
-Handler = Callable[["Bank", Appointment], Awaitable[None]]
-"""Keeps one appointment. Doing it twice changes nothing the second time."""
-Agenda = dict[str, Handler]
-"""Who keeps which kind. Appointments of other kinds are left to other processes."""
+JobRunner = Callable[["Bank", Appointment], Awaitable[None]]
+"""Runs one scheduled job. Running it twice changes nothing the second time."""
+JobRunners = Mapping[str, JobRunner]
+"""The runner of each kind of job. Jobs of other kinds are left to other processes."""
 
 
 class Bank:
@@ -36,13 +37,14 @@ class Bank:
     """
 
     __slots__ = (
-        "agenda",
         "approvals",
+        "background",
         "calendars",
         "directory",
         "engine",
         "files",
         "inspection",
+        "job_runners",
         "linking",
         "market",
         "pager",
@@ -69,6 +71,7 @@ class Bank:
         rails: Rails,
         files: FileStore,
         inspection: Inspection,
+        job_runners: JobRunners,
         linking: LinkingProvider | None = None,
     ) -> None:
         self.pool = pool
@@ -84,10 +87,10 @@ class Bank:
         self.files = files
         self.inspection = inspection
         self.linking = linking
-        self.agenda: Agenda = {}
-        """Who keeps which kind of appointment: the wiring says so."""
+        self.job_runners = job_runners
         self.directory = Directory(pool)
         self.approvals = Approvals(pool)
+        self.background = BackgroundTasks()
 
     async def now(self, conn: Connection | None = None) -> datetime:
         """Return the business time. Costs a round trip in a sandbox: doors use `caller.now`."""

@@ -1,4 +1,4 @@
-"""Sensitive changes that were confirmed are made, in the name of who asked for them."""
+"""Confirmed authorization requests are applied in the name of their requester."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
 CALLER: Final = "authorization-request"
 """Who gives the command by which a change is made; its key is the request's id."""
 _DONE_BEFORE = "member-already-invited"
-"""What inviting says when it was done already, by a process that did not live to say so."""
+"""The refusal of a second invitation: a process sent the first and died before it recorded it."""
 
 
 async def make_change(bank: Bank, customer_id: UUID, request_id: UUID) -> None:
-    """Make a change that was confirmed. Doing it twice changes nothing the second time.
+    """Apply a confirmed change. Doing it twice changes nothing the second time.
 
-    A rule that stands against it now is noted with the request: it is not tried again.
+    A rule that refuses it now is recorded with the request: it is not tried again.
     """
     now = await bank.now()
-    change = await requests.get_change(bank.pool, customer_id, request_id, now)
+    change = await requests.get_change(bank.pool, customer_id, request_id, now=now)
     if change.status == "APPROVED" and change.applied_at is None:
         refused, made = None, None
         try:
@@ -48,22 +48,13 @@ async def make_change(bank: Bank, customer_id: UUID, request_id: UUID) -> None:
 
 
 async def keep_change(bank: Bank, appointment: Appointment) -> None:
-    """Keep the appointment of a change that was confirmed."""
+    """Run the job of a confirmed change."""
     assert appointment.customer_id is not None
     await make_change(bank, appointment.customer_id, appointment.object_id)
 
 
-async def keep_change_expiry(bank: Bank, appointment: Appointment) -> None:
-    """Keep the appointment of a change whose time is over."""
-    assert appointment.customer_id is not None
-    await requests.expire_change(
-        bank.pool, bank.vault, appointment.customer_id, appointment.object_id,
-        now=await bank.now(), wall=wall_now(),
-    )  # fmt: skip
-
-
 async def _make(bank: Bank, change: ChangeRequest, now: datetime) -> UUID | None:
-    """Make a change; return the id of what was made, when it had none before."""
+    """Apply a change; return the id of what was created, if anything."""
     told: dict[str, Any] = msgspec.json.decode(change.content)["change"]
     by = await _asker(bank, change, told["scopes"], now)
     if change.action == "counterparty.create":
@@ -84,7 +75,7 @@ def _link(change: ChangeRequest, told: dict[str, Any], origin: Origin) -> AddCou
 async def _asker(
     bank: Bank, change: ChangeRequest, scopes: list[str] | None, now: datetime
 ) -> Administrator:
-    """Return who asked, as whoever changes a team. Raises NotFound when he is gone."""
+    """Return the requester as an administrator of the team. Raises NotFound when they left."""
     customer = await find_customer(bank.pool, change.customer_id)
     if customer is None:
         raise NotFound

@@ -1,26 +1,54 @@
-"""What was waited for long enough is waited for no more."""
+"""What waited for long enough expires: verifications of counterparties, and requests."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from billfold.domain import audit, requests
+from billfold.domain.audit import Origin
+from billfold.domain.requests.proofs import prove
 from billfold.flows.counterparty_commands import ExpireVerification
-from billfold.kit.errors import Broken
+from billfold.kit.clock import wall_now
 
 if TYPE_CHECKING:
     from billfold.domain.agenda import Appointment
     from billfold.engine.bank import Bank
 
+_RESOURCES: Final = {
+    requests.EXPIRE: ("transfer_request", "transfer_request"),
+    requests.EXPIRE_CHANGE: ("authorization_request", "change_request"),
+}
+"""Kind of job -> what the audit log calls the request, and its table."""
+_EXPIRE = """
+UPDATE {table} SET status = 'EXPIRED', updated_at = $3
+ WHERE customer_id = $1 AND request_id = $2 AND status = 'PENDING' AND expires_at <= $3
+RETURNING *
+"""
 
-async def expire(bank: Bank, appointment: Appointment) -> None:
+
+async def expire_verification(bank: Bank, job: Appointment) -> None:
     """End the verification of a counterparty from whose account no wire has come."""
-    if appointment.customer_id is None:
-        raise Broken("a counterparty is somebody's")
+    assert job.customer_id is not None
     await bank.engine.submit(
         ExpireVerification(
             caller="agenda",
-            key=appointment.object_id,
-            customers=(appointment.customer_id,),
-            counterparty_id=appointment.object_id,
+            key=job.object_id,
+            customers=(job.customer_id,),
+            counterparty_id=job.object_id,
         )
     )
+
+
+async def expire_request(bank: Bank, job: Appointment) -> None:
+    """Record that nobody decided a request in time; what was decided stays as it is."""
+    assert job.customer_id is not None
+    resource, table = _RESOURCES[job.kind]
+    async with audit.deed(
+        bank.pool, bank.vault, job.customer_id, Origin.system(), f"{resource}.expired",
+        resource=(resource, job.object_id), now=wall_now(),
+    ) as deed:  # fmt: skip
+        sql, now = _EXPIRE.format(table=table), await bank.now()
+        expired = await deed.conn.fetch(sql, job.customer_id, job.object_id, now)
+        prove(deed, table, expired)
+        if not expired:
+            deed.skip()

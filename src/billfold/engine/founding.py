@@ -129,7 +129,7 @@ async def enrol_partner(bank: Bank, slug: str, name: str) -> PartnerPlaces:
             pocket_id=places.facilitation_pocket_id,
         )
     )
-    if bank.terms.sandbox:
+    if not bank.settings.is_production:
         await _enrol(
             bank,
             places.partner_id,

@@ -1,13 +1,11 @@
-"""Transfers that were accepted for later: carried out here, by the door or by a worker."""
+"""Transfers that were accepted for later: carried out after the answer, or by a worker."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-import msgspec
-
-from billfold.domain import portals, transfers
+from billfold.domain import counterparties, transfers
 from billfold.domain.transfers import TransferRow
 from billfold.flows.transfer_commands import TransferOnUs
 
@@ -21,35 +19,26 @@ CALLER = "pending-transfer"
 
 async def carry_out(bank: Bank, row: TransferRow) -> Answer:
     """Carry out one recorded transfer. Doing it twice changes nothing the second time."""
-    request = msgspec.json.decode(row.request)
-    payee = row.payee_id or row.customer_id
-    counterparty_id = request.get("counterparty_id")
-    addresses: tuple[str | None, ...] = (None, None)
-    if row.type == "PEER_TO_PEER" and row.to_pocket_id is not None:
-        addresses = await portals.network_addresses(
-            bank.pool, (row.customer_id, row.from_pocket_id), (payee, row.to_pocket_id)
-        )
+    addresses: tuple[str | None, str | None] = (None, None)
+    if row.order.counterparty_id is not None:
+        link = (row.customer_id, row.from_pocket_id, row.order.counterparty_id)
+        (peer,) = await counterparties.find_peers(bank.pool, [link])
+        addresses = (None, None) if peer is None else (peer.here, peer.there)
     return await bank.engine.submit(
         TransferOnUs(
             caller=CALLER,
             key=row.transfer_id,
-            customers=(row.customer_id, payee),
+            customers=(row.customer_id, row.payee_id or row.customer_id),
             transfer_id=row.transfer_id,
             type=row.type,
             from_pocket_id=row.from_pocket_id,
             to_pocket_id=row.to_pocket_id,
             amount=row.amount or None,
             partner_id=row.partner_id,
-            in_kind=request.get("transfer_type") == "SECURITY_TRANSFER",
-            description=request.get("description") or "",
-            end_to_end_identification=request.get("end_to_end_identification"),
-            source=request.get("source"),
-            target=request.get("target"),
-            counterparty_id=None if counterparty_id is None else UUID(counterparty_id),
-            references=() if counterparty_id is None else (UUID(counterparty_id),),
-            addresses=(addresses[0], addresses[1]),
-            request=row.request,
+            addresses=addresses,
             accepted=True,
+            order=row.order,
+            references=row.order.referenced,
         )
     )
 
@@ -60,3 +49,10 @@ async def carry_out_pending(bank: Bank) -> int:
     for row in rows:
         await carry_out(bank, row)
     return len(rows)
+
+
+async def carry_out_soon(bank: Bank, customer_id: UUID, transfer_id: UUID) -> None:
+    """Carry out a transfer that was accepted just now; a worker does it if this process dies."""
+    row = await transfers.find_transfer(bank.pool, customer_id, transfer_id)
+    if row is not None and row.status == "PENDING":
+        await carry_out(bank, row)

@@ -20,6 +20,7 @@ from billfold.domain.tbills import less_spread
 from billfold.domain.wires.types import Hours
 from billfold.kit.ids import IdSource, command_id
 from billfold.kit.rows import Row
+from billfold.ports.screening import NoScreening, Screening
 
 if TYPE_CHECKING:
     from billfold.domain.tbills import Bill, Market
@@ -127,7 +128,7 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
     aum_fee_bps: int = 25
     haircut_bps: int = 0
     ach_credit_lien_days: int = 0
-    sandbox: bool = True
+    screening: Screening = NoScreening()
     routing_number: str = ""
     ach_review_above_cents: int = 1_000_000_00
     wire_hours: Hours = Hours()

@@ -27,7 +27,6 @@ EXPIRES = "counterparty.expire"
 """The appointment at which an incoming wire is no longer waited for."""
 DEPOSITS_DUE = "ach.micro_deposits"
 """The appointment at which the two deposits are sent."""
-SANDBOX_DEPOSITS = (11, 22)
 _SAID = {
     CounterpartyStatus.LINKED: "was linked",
     CounterpartyStatus.PENDING: "was added and waits for its verification",
@@ -45,8 +44,8 @@ def add_counterparty(books: Books, cmd: AddCounterparty, ctx: Context) -> Outcom
     name = one_line(cmd.counterparty_name)
     verification = _verification(book, cmd, ctx, name)
     status = rules.first_status(verification)
-    if ctx.terms.sandbox and rules.UNUSABLE_NAME in name.upper():
-        verification = rules.ended(verification, "REJECTED", "The name cannot be verified.")
+    if reason := ctx.terms.screening.unverifiable_name(name):
+        verification = rules.ended(verification, "REJECTED", reason)
         status = CounterpartyStatus.UNLINKED
     payee = Payee(
         counterparty_id=counterparty_id,
@@ -165,8 +164,8 @@ def _is_proven(book: Book, details: dict[str, Any], name: str) -> bool:
 
 def _deposits(ctx: Context) -> list[int]:
     """Return two different amounts in cents that nobody can tell in advance."""
-    if ctx.terms.sandbox:
-        return list(SANDBOX_DEPOSITS)
+    if known := ctx.terms.screening.deposit_amounts():
+        return list(known)
     first = ctx.ids.next().int % _DEPOSIT_MOST
     second = (first + 1 + ctx.ids.next().int % (_DEPOSIT_MOST - 1)) % _DEPOSIT_MOST
     return [1 + first, 1 + second]

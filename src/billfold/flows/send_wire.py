@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 
 WIRE_SEND = "wire.send"
 """The appointment at which messages that wait are sent."""
-_SCREENED_OUT = 2
-"""The last two digits of an amount that the sandbox's sanction screen stops (contract 10)."""
 
 
 class _Name(NamedTuple):
@@ -68,10 +66,11 @@ def _send(book: Book, cmd: SendWire, ctx: Context) -> Outcome:
     payee = _may_be_paid(book, cmd)
     wire_id = cmd.wire_id or ctx.ids.next()
     name = _Name(wire_id, wires.reference_of(ctx.seed, wire_id))
-    if ctx.terms.sandbox and cmd.amount is not None and cmd.amount % 100 == _SCREENED_OUT:
-        _draft(book, pocket, cmd, ctx, payee, name, amount=cmd.amount, booked=None)
+    if reason := ctx.terms.screening.stopped_wire(cmd.amount):
+        stopped = cmd.amount or 0
+        _draft(book, pocket, cmd, ctx, payee, name, amount=stopped, reason=reason)
         _tell(book, ctx, kinds.WIRE_OUT_REJECTED, wire_id, cmd.pocket_id)
-        return _outcome(wire_id, WireStatus.REJECTED, "SANCTION_SCREEN_FAILED", cmd.amount)
+        return _outcome(wire_id, WireStatus.REJECTED, reason, stopped)
     international = payee.type == "international_wire"
     send_at = wires.leaves_at(
         ctx.now, ctx.calendars, ctx.terms.wire_hours, international=international
@@ -198,7 +197,8 @@ def _draft(
     name: _Name,
     *,
     amount: int,
-    booked: tuple[UUID, datetime] | None,
+    booked: tuple[UUID, datetime] | None = None,
+    reason: str | None = None,
 ) -> wires.WireRow:
     """Write the wire down; `booked` is its transaction and when its message leaves."""
     group, send_at = booked or (None, None)
@@ -210,7 +210,7 @@ def _draft(
         direction=wires.WireDirection.OUTGOING,
         wire_type=wires.WireType.PAYMENT,
         status=WireStatus.PENDING if booked else WireStatus.REJECTED,
-        reason=None if booked else "SANCTION_SCREEN_FAILED",
+        reason=reason,
         amount=amount,
         fee=ctx.terms.wire_fee_cents if booked else 0,
         counterparty_id=cmd.counterparty_id,

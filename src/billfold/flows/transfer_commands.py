@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
+from billfold.domain.transfers.types import TransferOrder
 from billfold.flows.command import Command, Reference
 from billfold.flows.transfer_on_us import transfer_on_us
 
@@ -13,8 +14,7 @@ class TransferOnUs(Command, frozen=True, kw_only=True):
 
     `customers` is (payer,) or (payer, payee). With `later` the transfer is only recorded,
     and a second command with `accepted` carries it out. `addresses` are the two pockets' on the
-    network. One that was `approved` is recorded
-    whatever the state of its pocket: carrying it out tells what came of it.
+    network. One that was `approved` is carried out at once; what would refuse another rejects it.
     """
 
     rule = transfer_on_us
@@ -27,14 +27,8 @@ class TransferOnUs(Command, frozen=True, kw_only=True):
     to_pocket_id: UUID | None
     amount: int | None
     partner_id: UUID
-    in_kind: bool = False
-    description: str = ""
-    end_to_end_identification: str | None = None
-    source: str | None = None
-    target: str | None = None
-    counterparty_id: UUID | None = None
+    order: TransferOrder = TransferOrder()
     addresses: tuple[str | None, str | None] = (None, None)
-    request: str = "{}"
     later: bool = False
     approved: bool = False
     accepted: bool = False

@@ -25,6 +25,7 @@ from billfold.domain.transfers.types import OnUsTransferRow, TransferStatus
 from billfold.flows import record
 from billfold.flows.command import Books, Context, Outcome, book_of
 from billfold.flows.day_end import start_moving
+from billfold.flows.draft import as_json
 from billfold.flows.liquidate import liquidation_value
 from billfold.flows.owing import repay_by_selling
 from billfold.flows.receive import take_in
@@ -39,7 +40,11 @@ if TYPE_CHECKING:
     from billfold.flows.holdings import Lot, PocketBook
     from billfold.flows.transfer_commands import TransferOnUs
 
-_Kind = kinds.EventKind[payloads.OnUsPayload]
+_KINDS = {
+    TransferStatus.PENDING: kinds.ON_US_PROCESSING,
+    TransferStatus.REJECTED: kinds.ON_US_REJECTED,
+    TransferStatus.COMPLETED: kinds.ON_US_SUCCESS,
+}
 
 
 class PendingTransfer(NamedTuple):
@@ -74,24 +79,21 @@ def transfer_on_us(books: Books, cmd: TransferOnUs, ctx: Context) -> Outcome:
         raise Refused("same-pocket", "Money does not move from a pocket into itself.")
     transfer_id = cmd.transfer_id or ctx.ids.next()
     if cmd.later and not cmd.accepted:
-        if not cmd.approved:
-            _must_pay(origin)
+        _must_pay(origin)
         return _put(payer, cmd, ctx, transfer_id, TransferStatus.PENDING, None, cmd.amount or 0)
     try:
         destination = _may_move(payer, origin, payee, cmd)
         _screen(cmd, ctx)
-        if cmd.in_kind:
+        if cmd.order.in_kind:
             amount = _move_bills(payer, origin, destination, cmd, ctx, transfer_id)
         else:
             amount = _move_money(payer, origin, payee, destination, cmd, ctx, transfer_id)
     except _Rejected as rejected:
         payer.undo()
         payee.undo()
-        _tell(payer, cmd, ctx, transfer_id, kinds.ON_US_REJECTED)
         return _put(
             payer, cmd, ctx, transfer_id, TransferStatus.REJECTED, rejected.reason, cmd.amount or 0
         )
-    _tell(payer, cmd, ctx, transfer_id, kinds.ON_US_SUCCESS)
     return _put(payer, cmd, ctx, transfer_id, TransferStatus.COMPLETED, None, amount)
 
 
@@ -99,14 +101,14 @@ def transfer_on_us(books: Books, cmd: TransferOnUs, ctx: Context) -> Outcome:
 
 
 def _may_move(payer: Book, origin: PocketBook, payee: Book, cmd: TransferOnUs) -> PocketBook:
-    """The destination, when both ends may take part. What was accepted earlier is rejected now."""
+    """The destination, when both ends may take part. What was accepted or approved is rejected."""
     try:
         _must_pay(origin)
         if cmd.references:
             _must_be_linked(payer, cmd)
         return _destination(payee, cmd, payer)
     except Refused:
-        if not cmd.accepted:
+        if not (cmd.accepted or cmd.approved):
             raise
         raise _Rejected("ACCOUNT_UNAVAILABLE") from None
 
@@ -120,12 +122,10 @@ def _must_pay(origin: PocketBook) -> None:
 
 def _must_be_linked(payer: Book, cmd: TransferOnUs) -> None:
     """Refuse a counterparty that was unlinked since, or leads elsewhere by now."""
-    seen = payer.referenced.get(cmd.counterparty_id) if cmd.counterparty_id else None
-    if (
-        seen is None
-        or seen.status not in {"LINKED", "VERIFIED"}
-        or seen.target_pocket_id != cmd.to_pocket_id
-    ):
+    named = cmd.order.counterparty_id
+    seen = payer.referenced.get(named) if named else None
+    linked = None if seen is None or seen.status not in {"LINKED", "VERIFIED"} else seen
+    if linked is None or linked.target_pocket_id != cmd.to_pocket_id:
         raise Refused("counterparty-not-verified", "The counterparty is not linked any more.")
 
 
@@ -140,15 +140,9 @@ def _destination(payee: Book, cmd: TransferOnUs, payer: Book) -> PocketBook:
     return destination
 
 
-_MAGIC = {1: "ACCOUNT_UNAVAILABLE", 2: "SANCTION_SCREEN_FAILED"}
-
-
 def _screen(cmd: TransferOnUs, ctx: Context) -> None:
-    """In the sandbox the last two digits of the amount can ask for a rejection (contract 10)."""
-    if ctx.terms.sandbox and cmd.amount is not None:
-        reason = _MAGIC.get(cmd.amount % 100)
-        if reason is not None:
-            raise _Rejected(reason)
+    if reason := ctx.terms.screening.stopped_transfer(cmd.amount):
+        raise _Rejected(reason)
 
 
 # -- money ------------------------------------------------------------------------------
@@ -301,15 +295,15 @@ def _details(
     return {
         "on_us_transfer_id": transfer_id,
         "on_us_transfer_type": cmd.type,
-        "source": cmd.source,
-        "target": cmd.target,
+        "source": cmd.order.source,
+        "target": cmd.order.target,
         "counterparty": {
-            "id": cmd.counterparty_id if paid else None,
+            "id": cmd.order.counterparty_id if paid else None,
             "name": other.name,
             "network_address": cmd.addresses[paid],
             "pocket_id": other_pocket.pocket_id,
         },
-        "end_to_end_identification": cmd.end_to_end_identification,
+        "end_to_end_identification": cmd.order.end_to_end_identification,
     }
 
 
@@ -326,15 +320,15 @@ def _show(
     settles_at: datetime,
     details: dict[str, Any],
 ) -> None:
-    reference = cmd.end_to_end_identification
+    text, reference = cmd.order.description, cmd.order.end_to_end_identification
     record.activity(
         book, pocket, leg_no=leg_no, group=group, place=place,
         type=TransactionType.ON_US, direction=direction, amount=amount, title=_TITLE[cmd.type],
-        description=cmd.description or _TITLE[cmd.type], settles_at=settles_at, details=details,
+        description=text or _TITLE[cmd.type], settles_at=settles_at, details=details,
         remittance={
-            "unstructured": [cmd.description] if cmd.description else [],
+            "unstructured": [text] if text else [],
             "structured": {"end_to_end_identification": reference} if reference else None,
-        } if cmd.description or reference else None,
+        } if text or reference else None,
     )  # fmt: skip
 
 
@@ -346,15 +340,6 @@ _TITLE = {
 }
 
 
-def _tell(payer: Book, cmd: TransferOnUs, ctx: Context, transfer_id: UUID, kind: _Kind) -> None:
-    assert cmd.to_pocket_id is not None
-    told = payloads.OnUsPayload(
-        on_us_id=transfer_id, origin_account_id=cmd.from_pocket_id,
-        destination_account_id=cmd.to_pocket_id,
-    )  # fmt: skip
-    record.event(payer, ctx, kind, told)
-
-
 def _put(
     payer: Book,
     cmd: TransferOnUs,
@@ -364,6 +349,14 @@ def _put(
     reason: str | None,
     amount: int,
 ) -> Outcome:
+    assert cmd.to_pocket_id is not None
+    told = payloads.OnUsPayload(
+        on_us_id=transfer_id, origin_account_id=cmd.from_pocket_id,
+        destination_account_id=cmd.to_pocket_id,
+    )  # fmt: skip
+    # An approved transfer was accepted, too: its customer learns of both.
+    for passed in (TransferStatus.PENDING, status) if cmd.approved else (status,):
+        record.event(payer, ctx, _KINDS[passed], told)
     if cmd.accepted:
         payer.drop(payer.pending, transfer_id)
         payer.change(OnUsTransferRow, transfer_id, status=status, reason=reason, amount=amount)
@@ -379,7 +372,7 @@ def _put(
                 from_pocket_id=cmd.from_pocket_id,
                 to_pocket_id=cmd.to_pocket_id,
                 amount=amount,
-                request=cmd.request,
+                request=as_json(cmd.order),
                 created_at=ctx.now,
             )
         )
@@ -387,5 +380,4 @@ def _put(
         if status == TransferStatus.PENDING:
             waiting = PendingTransfer(cmd.from_pocket_id, cmd.to_pocket_id)
             payer.put(payer.pending, transfer_id, waiting)
-            _tell(payer, cmd, ctx, transfer_id, kinds.ON_US_PROCESSING)
     return {"transfer_id": str(transfer_id), "status": status, "reason": reason, "amount": amount}

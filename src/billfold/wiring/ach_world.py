@@ -9,7 +9,7 @@ from billfold.adapters import simulated_ach
 from billfold.adapters.exchange_folders import ExchangeFolders
 from billfold.adapters.nacha_files import as_text, read_file, write_file
 from billfold.adapters.simulated_ach import Order, Sent
-from billfold.domain import ach, rails
+from billfold.domain import ach, agenda, rails
 from billfold.domain.ach import AchWay
 from billfold.kit.dates import ET
 from billfold.kit.errors import Refused
@@ -18,11 +18,23 @@ from billfold.kit.ids import digits
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from billfold.domain.ach.files import Numbered
     from billfold.domain.agenda import Appointment
     from billfold.engine.bank import Bank
     from billfold.interfaces.inbound.ach_files import AchGate
     from billfold.interfaces.sandbox.simulation import AchOrder
     from billfold.ports.ach_network import AchFile
+
+
+WORLD = "sandbox.ach"
+"""The appointment at which the simulated banks answer a file."""
+
+
+async def on_handed(bank: Bank, file: Numbered) -> None:
+    """Let the simulated banks answer a file before business opens after it settled."""
+    if not bank.settings.is_production:
+        at = ach.answered_at(file.settles_at or file.made_at, bank.calendars)
+        await agenda.make(bank.pool, [agenda.Appointment(WORLD, file.file_id, None, at)])
 
 
 class AchWorld:

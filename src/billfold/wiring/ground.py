@@ -37,10 +37,10 @@ from billfold.kit.tls import TlsFiles, ensure_certificates
 from billfold.migrations import runner
 from billfold.wiring.archiving import SEALS, archive_of
 from billfold.wiring.calling import messenger_of
-from billfold.wiring.file_gates import file_gates
 from billfold.wiring.mailing import mail_of
 from billfold.wiring.opening import found, open_bank, vault_of
 from billfold.wiring.outside import Caller, call_sandbox
+from billfold.wiring.scheduled_jobs import file_gates
 
 if TYPE_CHECKING:
     from billfold.engine.bank import Bank

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING
 import asyncpg
 
 from billfold.adapters.file_inspection import ChildInspection
+from billfold.adapters.simulated_screening import SimulatedScreening
 from billfold.domain.business_days import load_calendars
 from billfold.domain.events import feed
+from billfold.domain.tbills import Market
 from billfold.domain.tbills.reads import load_market
 from billfold.domain.wires import Hours
 from billfold.engine.bank import Bank
@@ -29,12 +31,12 @@ from billfold.kit.db import APP_ROLE, create_pool
 from billfold.kit.paging import Pager
 from billfold.kit.settings import Settings
 from billfold.migrations import runner
-from billfold.wiring.appointments import appointments
+from billfold.ports.screening import NoScreening
 from billfold.wiring.exchanging import files_of, linking_of, rails_of
 from billfold.wiring.references import reference_readers
+from billfold.wiring.scheduled_jobs import job_runners
 
 if TYPE_CHECKING:
-    from billfold.domain.tbills import Market
     from billfold.kit.db import Connection, Pool
 
 POOL_MAX = 12
@@ -55,9 +57,7 @@ async def open_bank(
     """
     async with await _pool(dsn, pool_max) as pool:
         async with pool.acquire() as conn:
-            seed = await _foundation(conn)
-            async with conn.transaction(isolation="repeatable_read", readonly=True):
-                market = await load_market(conn, await load_calendars(conn))
+            seed, market = await _foundation(conn), await _market(conn)
         vault = vault_of(settings)
         engine = engine_of(pool, market, seed, settings=settings, vault=vault)
         bank = Bank(
@@ -73,14 +73,15 @@ async def open_bank(
             rails=rails_of(settings),
             files=files_of(settings),
             inspection=ChildInspection(),
+            job_runners=job_runners(),
             linking=linking_of(settings, seed),
         )
-        bank.agenda.update(appointments())
         await engine.start()
         try:
             async with watched(pool, market):
                 yield bank
         finally:
+            await bank.background.close()
             await engine.stop()
 
 
@@ -139,6 +140,11 @@ async def _pool(dsn: str, most: int) -> Pool:
         raise CannotGoOn(f"The database has no role {APP_ROLE}.", _MIGRATE) from error
 
 
+async def _market(conn: Connection) -> Market:
+    async with conn.transaction(isolation="repeatable_read", readonly=True):
+        return await load_market(conn, await load_calendars(conn))
+
+
 async def _foundation(conn: Connection) -> bytes:
     """Return the seed of the bank. Raises CannotGoOn when there is none to be opened."""
     try:
@@ -160,7 +166,7 @@ def terms_of(settings: Settings) -> Terms:
         aum_fee_bps=settings.aum_fee_bps,
         haircut_bps=settings.same_day_haircut_bps,
         ach_credit_lien_days=settings.ach_credit_lien_days,
-        sandbox=not settings.is_production,
+        screening=NoScreening() if settings.is_production else SimulatedScreening(),
         routing_number=settings.bank_routing_number,
         ach_review_above_cents=settings.ach_review_above_cents,
         wire_hours=Hours(settings.wires_from, settings.wires_until, settings.wires_abroad_until),

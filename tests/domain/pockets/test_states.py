@@ -7,10 +7,13 @@ import pytest
 from tests.whole_bank import PARTNER
 
 from billfold.domain import pockets
+from billfold.domain.transfers import TransferOrder
 from billfold.engine.stepping import Stepping
 from billfold.flows.account_commands import OpenPocket
 from billfold.flows.transfer_commands import TransferOnUs
 from billfold.kit import ids
+
+IN_KIND = TransferOrder(transfer_type="SECURITY_TRANSFER")
 
 NONE = UUID(int=0)
 
@@ -71,7 +74,7 @@ async def diary(bank, new_holder):
     await holder.deposit(9_999_99, rail="ACH")
     await written.note("2025-06-02T21:00:00-04:00")
     await written.note("2025-06-03T09:00:00-04:00")
-    await transfer(bank, holder, other, 20_000_00, in_kind=True)
+    await transfer(bank, holder, other, 20_000_00, order=IN_KIND)
     await written.note("2025-06-06T18:00:00-04:00")
     await holder.deposit(5_000_00)
     await written.note("2025-06-07T12:00:00-04:00")

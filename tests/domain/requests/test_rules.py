@@ -62,13 +62,13 @@ def test_only_what_asks_for_more_takes_the_place_of_a_rule_without_room():
 
 def test_nobody_speaks_before_his_turn():
     by_role = Terms(required=2, roles=("MANAGER", "ADMIN"), ordered=True)
-    rules.check_turn(by_role, 0, ANNA, "MANAGER")
-    rules.check_turn(by_role, 1, BEN, "ADMIN")
+    rules.check_turn(by_role, ANNA, "MANAGER", approvals=0)
+    rules.check_turn(by_role, BEN, "ADMIN", approvals=1)
     by_id = Terms(required=2, ids=(ANNA, BEN), ordered=True)
-    rules.check_turn(by_id, 1, BEN, "APPROVER")
+    rules.check_turn(by_id, BEN, "APPROVER", approvals=1)
     for terms in (by_role, by_id):
         with pytest.raises(Refused) as refusal:
-            rules.check_turn(terms, 0, BEN, "ADMIN")
+            rules.check_turn(terms, BEN, "ADMIN", approvals=0)
         assert refusal.value.code == "approval-out-of-order"
 
 

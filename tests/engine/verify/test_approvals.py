@@ -22,11 +22,10 @@ from tests.interfaces.customer_api.approving import (
 from tests.interfaces.customer_api.conftest import app, desk, desks, world
 from tests.whole_bank import bank
 
-from billfold.domain import requests
 from billfold.domain.requests.proofs import KEYS
+from billfold.engine.transfer_requests import note_rejected
 from billfold.engine.verify import verify_bank
 from billfold.engine.verify.proofs import TABLES, check_proofs
-from billfold.kit.clock import wall_now
 
 __all__ = ["app", "bank", "desk", "desks", "funded", "manager", "other", "world"]
 
@@ -105,10 +104,8 @@ async def asked_for(desk, desks, manager, funded, other):
     (_, done), (_, failed) = await transfer(), await transfer()
     for each in (done, failed):
         await decide(manager, each)
-    await requests.note_rejected(
-        desk.bank.pool, desk.bank.vault, UUID(desk.team.customer), UUID(failed["id"]),
-        "ACCOUNT_UNAVAILABLE", now=await desk.bank.now(), wall=wall_now(),
-    )  # fmt: skip
+    customer_id, failed_id = UUID(desk.team.customer), UUID(failed["id"])
+    await note_rejected(desk.bank, customer_id, failed_id, reason="ACCOUNT_UNAVAILABLE")
     asker, cancelled = await transfer()
     await asker.ask("DELETE", path_of(cancelled), status=204)
     asker, changed = await transfer()

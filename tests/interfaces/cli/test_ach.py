@@ -68,7 +68,7 @@ class Originator:
 
     async def send(self):
         at = await self.bank.now() + timedelta(days=9)
-        await self.bank.agenda[WINDOW](self.bank, Appointment(WINDOW, ids.new(), None, at))
+        await self.bank.job_runners[WINDOW](self.bank, Appointment(WINDOW, ids.new(), None, at))
 
     async def receive(self, ach_id, cents):
         account = await self.bank.pool.fetchval(

@@ -11,10 +11,11 @@ import pytest
 from billfold.adapters.nacha_files import NachaFiles, read_file, write_file
 from billfold.domain import rails
 from billfold.engine.agenda import keep_appointments
+from billfold.engine.claims import claimed
 from billfold.engine.stepping import Stepping
 from billfold.engine.verify import verify_bank
 from billfold.flows.account_commands import UpdatePortal
-from billfold.interfaces.inbound import ach_booking, ach_files
+from billfold.interfaces.inbound import ach_booking
 from billfold.interfaces.inbound.ach_files import AchGate
 from billfold.kit import ids
 from billfold.ports.ach_network import AchFile, Batch, Change, Entry, Return
@@ -233,7 +234,7 @@ async def test_a_file_that_another_process_is_at_is_left_to_it(bank, new_holder,
     raw = write_file(file_of(entry(1, await account_of(bank, holder))))
     await room.other.hand_over("one.ach", raw)
     kept = await room.gate.admit(bank, "one.ach")
-    async with ach_files._turn(bank, kept, wait=False) as is_ours:
+    async with claimed(bank.pool, f"ach file {kept.file_id}") as is_ours:
         assert is_ours
         other = AchGate(NachaFiles())
         assert await other.take(bank) == 0

@@ -3,7 +3,6 @@
 import asyncio
 from uuid import UUID
 
-import msgspec
 import pytest
 from tests.interfaces.partner_api.desk import UNKNOWN
 
@@ -372,7 +371,7 @@ async def test_what_was_accepted_is_carried_out_by_a_worker_when_the_door_is_gon
     made = await desk.post(PATH, body)
     row = await transfers.get_transfer(desk.bank.pool, UUID(pocket.customer), UUID(made["id"]))
     assert row.payee_id == UUID(target.customer)
-    assert msgspec.json.decode(row.request)["description"] == "late"
+    assert row.order.description == "late"
     await carry_out_pending(desk.bank)
     await carry_out_pending(desk.bank)
     assert (await done(desk, made["id"]))["status"] == "COMPLETED"

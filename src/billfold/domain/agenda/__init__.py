@@ -1,6 +1,6 @@
-"""Appointments: things to do at an instant of the business clock, besides what holdings ask for.
+"""Scheduled jobs: work to do at an instant of the business clock, besides what holdings require.
 
-Owns the table `agenda`. Never knows what is to be done: `engine/agenda.py` asks whoever does.
+Owns the table `agenda`. Never knows what is to be done: `engine/agenda.py` runs the jobs.
 """
 
 from billfold.domain.agenda.types import Appointment

@@ -16,8 +16,6 @@ TRIES: Final = 3
 """How often micro-deposits may be confirmed with other amounts before it is over."""
 WIRE_AWAITED: Final = timedelta(days=90)
 """How long an incoming wire is waited for."""
-UNUSABLE_NAME: Final = "UNVERIFIABLE"
-"""In the sandbox nobody of this name can be verified (contract 10)."""
 
 RAILS: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
     {

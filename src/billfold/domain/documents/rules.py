@@ -27,8 +27,6 @@ TYPES: Final = frozenset({
     "INDEPENDENT_AML_AUDIT_REPORT", "BSA_AML_OFAC_INTERNAL_RISK_ASSESSMENT",
     PROOF_OF_ACCOUNT, "OTHER",
 })  # fmt: skip
-SANDBOX_REASON: Final = "IMAGE_QUALITY_ERROR_CUTOFF"
-"""Why a file whose name has `invalid` in it is not accepted in the sandbox (contract 10)."""
 
 _MEGABYTE: Final = 1024 * 1024
 _PDF_BYTES_MAX: Final = 52_428_799
@@ -102,8 +100,3 @@ def check_file(content: bytes, kind: FileKind, type_: str, name: str | None) -> 
         raise BillfoldError(
             "unsupported-media-type", f"The file is declared as {kind} and called .{ending}."
         )
-
-
-def verdict_at_once(name: str | None, *, sandbox: bool) -> str | None:
-    """Return why a file is invalid by its name alone, as the sandbox has it; None for others."""
-    return SANDBOX_REASON if sandbox and name and "invalid" in name.lower() else None

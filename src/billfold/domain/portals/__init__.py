@@ -7,8 +7,7 @@ from billfold.domain.portals.reads import (
     FIRST_ADDRESS,
     get_portal,
     list_portals,
-    network_addresses,
 )
 from billfold.domain.portals.types import PortalRow
 
-__all__ = ["FIRST_ADDRESS", "PortalRow", "get_portal", "list_portals", "network_addresses"]
+__all__ = ["FIRST_ADDRESS", "PortalRow", "get_portal", "list_portals"]

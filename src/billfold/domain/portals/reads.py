@@ -24,11 +24,6 @@ FIRST_ADDRESS = """
   ORDER BY p.created_at, p.portal_id LIMIT 1)
 """
 """The first open address of a Pocket on the network, in a statement that names both."""
-_ADDRESSES = f"""
-SELECT {FIRST_ADDRESS.format(customer="k.customer_id", pocket="k.pocket_id")}
-  FROM unnest($1::uuid[], $2::uuid[]) WITH ORDINALITY AS k(customer_id, pocket_id, nth)
- ORDER BY k.nth
-"""  # noqa: S608 - ours
 _LIST = """{columns}
  WHERE customer_id = $1 AND ($2::uuid IS NULL OR pocket_id = $2)
    AND ($3::text[] IS NULL OR type = ANY($3))
@@ -46,14 +41,6 @@ async def get_portal(
     if row is None or (pocket_id is not None and row["pocket_id"] != pocket_id):
         raise NotFound("There is no such portal.")
     return PortalRow(*row.values())
-
-
-async def network_addresses(
-    conn: Connection | Pool, *places: tuple[UUID, UUID]
-) -> tuple[str | None, ...]:
-    """Return the first open address of each (customer_id, pocket_id) on the network, or None."""
-    rows = await conn.fetch(_ADDRESSES, [c for c, _ in places], [p for _, p in places])
-    return tuple(row[0] for row in rows)
 
 
 async def list_portals(

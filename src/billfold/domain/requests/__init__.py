@@ -1,8 +1,8 @@
-"""Dual control: what one person asks for, and the others who decide about it.
+"""Dual control: what one person requests and others decide.
 
-Owns transfer requests, the rules by which they are approved, sensitive changes that wait for a
-second person, and every voice about them. Never moves money: what is approved is carried out by
-commands of the engine, under the request's id.
+Owns transfer requests, approval rules, authorization requests (sensitive changes that need a second
+person) and every review of them. Never moves money: commands of the engine carry out what was
+approved, under the request's id.
 """
 
 from billfold.domain.requests.approval_rules import (
@@ -17,14 +17,23 @@ from billfold.domain.requests.changes import (
     ask_for_rule,
     confirm_as_operator,
     decide_change,
-    expire_change,
     get_change,
     list_changes,
     note_applied,
 )
 from billfold.domain.requests.changes import EXPIRE as EXPIRE_CHANGE
 from billfold.domain.requests.deciding import who_is
-from billfold.domain.requests.payees import get_payee, takes_unverified, told_of
+from billfold.domain.requests.orders import (
+    MOST_CENTS,
+    InternalReallocation,
+    OnUsOrder,
+    Order,
+    PeerToPeer,
+    RequestContent,
+    WireOrder,
+    content_of,
+)
+from billfold.domain.requests.payees import get_payee, snapshot_of, takes_unverified
 from billfold.domain.requests.reads import (
     Filters,
     find_request,
@@ -37,22 +46,10 @@ from billfold.domain.requests.reads import (
 )
 from billfold.domain.requests.rules import approvals_in, check_rule, may_review
 from billfold.domain.requests.step_up import asks_step_up, set_step_up
-from billfold.domain.requests.transfers import (
+from billfold.domain.requests.types import (
     EXECUTE,
     EXPIRE,
-    asked_of,
-    cancel,
-    change,
-    create,
-    decide,
-    expire,
-    find_same,
-    note_rejected,
-    subject_of,
-)
-from billfold.domain.requests.types import (
     Action,
-    Asked,
     ChangeRequest,
     Decision,
     Principal,
@@ -69,36 +66,35 @@ __all__ = [
     "EXECUTE",
     "EXPIRE",
     "EXPIRE_CHANGE",
+    "MOST_CENTS",
     "Action",
     "Approvals",
     "Approved",
-    "Asked",
     "ChangeRequest",
     "Decision",
     "Filters",
+    "InternalReallocation",
+    "OnUsOrder",
+    "Order",
+    "PeerToPeer",
     "Principal",
+    "RequestContent",
     "Reviewer",
     "Rule",
     "Terms",
     "TransferRequest",
     "TransferType",
     "Voice",
+    "WireOrder",
     "approvals_in",
     "ask",
     "ask_for_rule",
-    "asked_of",
     "asks_step_up",
-    "cancel",
-    "change",
     "check_rule",
     "confirm_as_operator",
-    "create",
-    "decide",
+    "content_of",
     "decide_change",
-    "expire",
-    "expire_change",
     "find_request",
-    "find_same",
     "get_change",
     "get_payee",
     "get_request",
@@ -108,14 +104,12 @@ __all__ = [
     "list_rules",
     "may_review",
     "note_applied",
-    "note_rejected",
     "people_named",
     "possible_reviewers",
     "set_step_up",
-    "subject_of",
+    "snapshot_of",
     "takes_unverified",
     "terms_for_change",
-    "told_of",
     "transactions_of",
     "voices_about",
     "who_is",

@@ -1,8 +1,9 @@
-"""The rules of a customer: read, chosen for what is asked, and changed once that is confirmed."""
+"""The approval rules of a customer: read, chosen for a request, and changed when confirmed."""
 
 from __future__ import annotations
 
 from datetime import date
+from functools import partial
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -77,7 +78,7 @@ async def terms_for(
     day: date,
     request_id: UUID,
 ) -> Terms:
-    """Return what must be said before a transfer is carried out.
+    """Return the approvals that a transfer requires.
 
     The room of a rule with a daily cap is held until the transaction ends. When there is none
     left, the next rule that asks for more approvals decides. Raises Refused `amount-not-allowed`
@@ -88,12 +89,13 @@ async def terms_for(
     if not ranked:
         return USUAL
     first = ranked[0]
-    if await _has_room(conn, customer_id, first, amount, day, request_id):
+    has_room = partial(_has_room, conn, customer_id, amount=amount, day=day, request_id=request_id)
+    if await has_room(first):
         return terms_of(first)
     by_id = {each.rule_id: each for each in ranked}
     for terms in stricter(ranked, first):
         rule = None if terms.rule_id is None else by_id[terms.rule_id]
-        if rule is None or await _has_room(conn, customer_id, rule, amount, day, request_id):
+        if rule is None or await has_room(rule):
             return terms
     assert first.daily_cap is not None
     raise Refused(
@@ -105,7 +107,7 @@ async def terms_for(
 
 
 async def terms_for_change(conn: Connection | Pool, customer_id: UUID, action: Action) -> Terms:
-    """Return what must be said before a sensitive change is made; nothing without a rule."""
+    """Return the approvals that a sensitive change requires; none without a rule."""
     ranked = matching(await list_rules(conn, customer_id), action)
     return terms_of(ranked[0]) if ranked else Terms(required=0)
 
@@ -122,13 +124,13 @@ async def put_rule(doing: Deed, customer_id: UUID, rule: Rule) -> None:
 
 
 async def remove_rule(doing: Deed, customer_id: UUID, rule_id: UUID) -> None:
-    """Remove a rule. What was asked for under it keeps its terms."""
+    """Remove a rule. Requests made under it keep its requirement."""
     await doing.conn.execute(_REMOVE, customer_id, rule_id)
     doing.proves("approval_rule", rule_id, None)
 
 
 async def _has_room(
-    conn: Connection, customer_id: UUID, rule: Rule, amount: int, day: date, request_id: UUID
+    conn: Connection, customer_id: UUID, rule: Rule, *, amount: int, day: date, request_id: UUID
 ) -> bool:
     if rule.daily_cap is None:
         return True

@@ -1,4 +1,4 @@
-"""What was approved and is still to be carried out, read for all who ask at once."""
+"""Approved requests that are not carried out yet, read in batches."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
 from billfold.domain import agenda
-from billfold.domain.requests.transfers import EXECUTE, told_in
-from billfold.domain.requests.types import Asked
+from billfold.domain.requests.orders import RequestContent, decode_content
+from billfold.domain.requests.types import EXECUTE
 from billfold.kit.db import listed
 from billfold.kit.gather import Gatherer
 
@@ -18,17 +18,16 @@ if TYPE_CHECKING:
 _Name = tuple[UUID, UUID]
 """A customer and a request of his."""
 
-# A wire is out with the commit that books it; a transfer is written down first, then carried out.
+# A wire or a transfer is there with the commit that carries it out.
 # One look into an index per request and table, however long the tables have grown.
 _READY = """
-SELECT q.customer_id, q.request_id, q.type, q.pocket_id, q.counterparty_id, q.amount, q.content,
-       q.reviewers,
+SELECT q.customer_id, q.request_id, q.content,
        coalesce((SELECT 'unverified_wires' = ANY(p.features) FROM customer c JOIN partner p
                   USING (partner_id) WHERE c.customer_id = q.customer_id), false),
        CASE q.type
        WHEN 'WIRE' THEN (SELECT true FROM wire w
                           WHERE w.customer_id = q.customer_id AND w.wire_id = q.request_id)
-       ELSE (SELECT t.status <> 'PENDING' FROM transfer t
+       ELSE (SELECT true FROM transfer t
               WHERE t.customer_id = q.customer_id AND t.transfer_id = q.request_id)
         END
   FROM unnest($1::text::uuid[], $2::text::uuid[]) AS k(customer_id, request_id)
@@ -42,7 +41,7 @@ SELECT q.customer_id, q.request_id, q.type, q.pocket_id, q.counterparty_id, q.am
 class Approved(NamedTuple):
     """What is to be carried out; `unverified_wires` may go to whom nobody has verified."""
 
-    asked: Asked
+    content: RequestContent
     unverified_wires: bool
 
 
@@ -61,17 +60,17 @@ class Approvals:
         return await self._read.ask((customer_id, request_id))
 
     async def cross_off(self, request_id: UUID) -> None:
-        """Cancel the appointment of a request that was carried out."""
+        """Cancel the job of a request that was carried out."""
         await self._done.ask(request_id)
 
     async def _find(self, names: Sequence[_Name]) -> list[Approved | None]:
         customers, requests = zip(*names, strict=True)
         ready = {}
         for row in await self._pool.fetch(_READY, listed(customers), listed(requests)):
-            customer_id, *about, content, reviewers, unverified_wires, done = row
-            asked = Asked._make((*about, *told_in(content), tuple(reviewers)))
+            customer_id, request_id, content, unverified_wires, done = row
             if not done:
-                ready[customer_id, asked.request_id] = Approved(asked, unverified_wires)
+                found = Approved(decode_content(content), unverified_wires)
+                ready[customer_id, request_id] = found
         return [ready.get(name) for name in names]
 
     async def _cross_off(self, requests: Sequence[UUID]) -> list[None]:

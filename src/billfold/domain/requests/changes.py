@@ -1,7 +1,7 @@
-"""Sensitive changes: a rule of approval, a member's role. Asked for by one, confirmed by another.
+"""Authorization requests: one member requests a sensitive change, another confirms it.
 
-A change of a rule is made in the transaction of its confirmation. What is made by others, under
-their own rules, has an appointment there.
+A change of an approval rule is applied in the transaction of its confirmation. For other changes
+that transaction schedules the job that applies them.
 """
 
 from __future__ import annotations
@@ -78,7 +78,6 @@ _MOVE = """
 UPDATE change_request SET status = $3, updated_at = $4
  WHERE customer_id = $1 AND request_id = $2 AND status = 'PENDING' RETURNING *
 """
-_EXPIRE = _MOVE.replace("RETURNING", "AND expires_at <= $4 RETURNING")
 _APPLIED = """
 UPDATE change_request SET applied_at = $3, refused = $4, updated_at = $3, resource_id = $5
  WHERE customer_id = $1 AND request_id = $2 AND status = 'APPROVED' AND applied_at IS NULL
@@ -90,10 +89,11 @@ async def ask(
     by: Principal,
     action: str,
     resource: tuple[str, UUID | None],
+    *,
     change: dict[str, Any],
     terms: Terms,
 ) -> ChangeRequest:
-    """Ask for a change. `change` is ready for JSON and all that will be made of it."""
+    """Request a change. `change` is ready for JSON and all that is needed to apply it."""
     kind, resource_id = resource
     request_id = ids.new()
     text = rules.text_of({"action": action, "resource_id": resource_id, "change": change})
@@ -107,18 +107,18 @@ async def ask(
         prove(doing, _TABLE, made)
         await agenda.make(conn, [Appointment(EXPIRE, request_id, by.customer_id, expires_at)])
         await _tell(doing, by, f"{by.name} asks for {_WORDS[action]}: a second person confirms it.")
-        return await _held(conn, by.customer_id, request_id, by.now)
+        return await _held(conn, by.customer_id, request_id, now=by.now)
 
 
 async def ask_for_rule(
     by: Principal, action: str, rule: Rule, *, now_is: Rule | None
 ) -> ChangeRequest:
-    """Ask for a rule to be made, changed or removed; `now_is` is the rule as it stands."""
+    """Request that a rule is created, changed or removed; `now_is` is the rule as it stands."""
     change = {
         "rule": msgspec.to_builtins(rule),
         "version": None if now_is is None else now_is.version,
     }
-    return await ask(by, action, ("approval_rule", rule.rule_id), change, Terms())
+    return await ask(by, action, ("approval_rule", rule.rule_id), change=change, terms=Terms())
 
 
 async def decide_change(
@@ -129,21 +129,21 @@ async def decide_change(
     comment: str | None,
     content_hash: bytes | None = None,
 ) -> ChangeRequest:
-    """Confirm or refuse a change somebody else asked for.
+    """Confirm or refuse a change that somebody else requested.
 
     Raises NotFound, Refused `authorization-request-not-pending`, `content-changed` when the rule
     was changed meanwhile, and as `cast`.
     """
     async with _deed(by, decision.lower(), request_id) as doing:
         conn = doing.conn
-        found = await _held(conn, by.customer_id, request_id, by.now)
-        status = await cast(doing, by, _subject_of(found), decision, comment)
+        found = await _held(conn, by.customer_id, request_id, now=by.now)
+        status = await cast(doing, by, _subject_of(found), decision=decision, comment=comment)
         if content_hash is not None and content_hash != found.content_hash:
             raise Refused("content-changed", "The change is another than the one you read.")
         doing.details |= {"change": found.action, "status": status}
-        await _move(doing, found, status, by.now)
+        await _move(doing, found, status, now=by.now)
         await _tell(doing, by, f"{by.name} {decision.lower()} {_WORDS[found.action]}.")
-        return await _held(conn, by.customer_id, request_id, by.now)
+        return await _held(conn, by.customer_id, request_id, now=by.now)
 
 
 async def confirm_as_operator(
@@ -154,16 +154,16 @@ async def confirm_as_operator(
         pool, vault, customer_id, Origin.operator(), f"{_RESOURCE}.approved",
         resource=(_RESOURCE, request_id), now=wall,
     ) as doing:  # fmt: skip
-        found = await _held(doing.conn, customer_id, request_id, now)
+        found = await _held(doing.conn, customer_id, request_id, now=now)
         if found.status != "PENDING":
             raise Refused(_NOT_PENDING, f"The request is {found.status}.")
         doing.details["change"] = found.action
-        await _move(doing, found, "APPROVED", now)
-        return await _held(doing.conn, customer_id, request_id, now)
+        await _move(doing, found, "APPROVED", now=now)
+        return await _held(doing.conn, customer_id, request_id, now=now)
 
 
 async def get_change(
-    conn: Connection | Pool, customer_id: UUID, request_id: UUID, now: datetime
+    conn: Connection | Pool, customer_id: UUID, request_id: UUID, *, now: datetime
 ) -> ChangeRequest:
     """Return a change as it stands at the bank's `now`. Raises NotFound."""
     row = await conn.fetchrow(_ONE, customer_id, now, request_id)
@@ -204,33 +204,19 @@ async def note_applied(
     now: datetime,
     wall: datetime,
 ) -> None:
-    """Note that a change was made, or which rule stood against it, for good."""
+    """Record that a change was applied, or which rule refused it, for good."""
     told = {"change": change.action} | ({} if refused is None else {"reason": refused})
     async with audit.deed(
         pool, vault, change.customer_id, Origin.system(),
         f"{_RESOURCE}.{'applied' if refused is None else 'rejected'}",
         resource=(_RESOURCE, change.request_id), now=wall, details=told,
     ) as doing:  # fmt: skip
-        if not await _note(doing, change, now, refused, resource_id):
+        if not await _note(doing, change, now, refused=refused, resource_id=resource_id):
             doing.skip()
 
 
-async def expire_change(
-    pool: Pool, vault: Vault, customer_id: UUID, request_id: UUID, *, now: datetime, wall: datetime
-) -> None:
-    """Write down that nobody has confirmed a change in time."""
-    async with audit.deed(
-        pool, vault, customer_id, Origin.system(), f"{_RESOURCE}.expired",
-        resource=(_RESOURCE, request_id), now=wall,
-    ) as doing:  # fmt: skip
-        over = await doing.conn.fetch(_EXPIRE, customer_id, request_id, "EXPIRED", now)
-        prove(doing, _TABLE, over)
-        if not over:
-            doing.skip()
-
-
-async def _move(doing: Deed, change: ChangeRequest, status: Status, now: datetime) -> None:
-    """Write down what was decided, and make the change or the appointment to make it."""
+async def _move(doing: Deed, change: ChangeRequest, status: Status, *, now: datetime) -> None:
+    """Record the decision, and apply the change or schedule the job that does."""
     if status == "PENDING":
         return
     conn = doing.conn
@@ -251,10 +237,11 @@ async def _note(
     doing: Deed,
     change: ChangeRequest,
     now: datetime,
+    *,
     refused: str | None = None,
     resource_id: UUID | None = None,
 ) -> bool:
-    """Write down what became of a confirmed change, once; tell whether this was the time."""
+    """Record the result of a confirmed change, once; tell whether this was the first time."""
     noted = await doing.conn.fetch(
         _APPLIED, change.customer_id, change.request_id, now, refused,
         resource_id or change.resource_id,
@@ -276,10 +263,10 @@ async def _change_rule(doing: Deed, change: ChangeRequest, now: datetime) -> Non
 
 
 async def _held(
-    conn: Connection, customer_id: UUID, request_id: UUID, now: datetime
+    conn: Connection, customer_id: UUID, request_id: UUID, *, now: datetime
 ) -> ChangeRequest:
     await conn.execute(_HOLD, customer_id, request_id)
-    return await get_change(conn, customer_id, request_id, now)
+    return await get_change(conn, customer_id, request_id, now=now)
 
 
 def _subject_of(change: ChangeRequest) -> Subject:

@@ -1,8 +1,8 @@
-"""One person's voice about what another asked for: cast once, for one content, by who may.
+"""Reviews: one per person and content, recorded by members who may review.
 
-Everybody holds the same rows in the same order: the request, then memberships. So of two that come
-at once the second sees what the first has said, and a reviewer who is given another role at this
-moment either still had the old one or is refused.
+Every review locks the same rows in the same order: the request, then memberships. So the second of
+two concurrent reviews sees the first, and a reviewer whose role changes at this moment either still
+has the old one or is refused.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ UPDATE review SET voided_at = $3
 
 
 class Subject(NamedTuple):
-    """What is decided about: a request that is held, and what its reviewers must be allowed."""
+    """A locked request that is decided, and the permission that its reviewers need."""
 
     request_id: UUID
     status: Status
@@ -64,7 +64,7 @@ class Subject(NamedTuple):
     needs: str
     not_pending: str
     concerned: UUID | None = None
-    """The member whose own role is decided about: he has no voice in it."""
+    """The member whose own role is decided: they may not review it."""
 
 
 class _Standing(NamedTuple):
@@ -74,16 +74,16 @@ class _Standing(NamedTuple):
 
 
 async def who_is(conn: Connection | Pool, user_id: UUID | None, client_id: str) -> frozenset[UUID]:
-    """Return the users who are whoever asks: the person, or who gave a program its keys."""
+    """Return the users behind a requester: the person, or whoever gave a service user its keys."""
     if user_id is not None:
         return frozenset({user_id})
     return await team.programs.keepers_of(conn, client_id)
 
 
 async def cast(
-    doing: Deed, by: Principal, subject: Subject, decision: Decision, comment: str | None
+    doing: Deed, by: Principal, subject: Subject, *, decision: Decision, comment: str | None
 ) -> Status:
-    """Write down what somebody says, and return what the request is after it.
+    """Record a review, and return the status of the request after it.
 
     Raises Refused `self-approval`, `not-a-reviewer`, `forbidden`, `already-reviewed`,
     `approval-out-of-order`, and what the subject calls a request that is decided.
@@ -92,7 +92,7 @@ async def cast(
     standing = await _hold_members(conn, by, subject)
     asked_by = await who_is(conn, subject.user_id, subject.client_id)
     rules.check_reviewer(
-        subject.terms, subject.named, by.member_id, standing.role, subject.needs,
+        subject.terms, by.member_id, standing.role, named=subject.named, needs=subject.needs,
         is_requester=standing.user_id in asked_by or by.member_id == subject.concerned,
     )  # fmt: skip
     if subject.status != "PENDING":
@@ -106,7 +106,7 @@ async def cast(
     voided = await conn.fetch(_VOID, by.customer_id, subject.request_id, stale, by.now)
     approvals = rules.approvals_in(said)
     if decision == "APPROVED":
-        rules.check_turn(subject.terms, approvals, by.member_id, standing.role)
+        rules.check_turn(subject.terms, by.member_id, standing.role, approvals=approvals)
     said_now = await conn.fetch(
         _CAST, by.customer_id, subject.request_id, by.member_id, standing.user_id, standing.role,
         standing.since, decision, comment, subject.content_hash, by.now,
@@ -116,12 +116,12 @@ async def cast(
 
 
 async def void_all(doing: Deed, by: Principal, request_id: UUID) -> None:
-    """Void whatever was said about a request: its content is another now."""
+    """Void every review of a request: its content has changed."""
     prove(doing, "review", await doing.conn.fetch(_VOID_ALL, by.customer_id, request_id, by.now))
 
 
 async def _hold_members(conn: Connection, by: Principal, subject: Subject) -> _Standing:
-    """Let neither the reviewer nor those before him change before the transaction ends."""
+    """Lock the memberships of the reviewer and of earlier reviewers until the transaction ends."""
     rows = await conn.fetch(_MEMBERS, by.customer_id, by.member_id, subject.request_id)
     for row in rows:
         if row["member_id"] == by.member_id and row["active"]:

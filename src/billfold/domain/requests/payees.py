@@ -1,4 +1,4 @@
-"""Whom a request pays: whether he may be paid, and whether he is still who was approved."""
+"""Whom a request pays: whether they may be paid, and still are who was approved."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import msgspec
 
 from billfold.domain import counterparties
 from billfold.domain.counterparties import Payee
+from billfold.domain.requests.orders import content_of
 from billfold.domain.requests.types import TransferRequest
 from billfold.kit.errors import NotFound, Refused
 
@@ -30,8 +31,8 @@ async def get_payee(conn: Connection, customer_id: UUID, counterparty_id: UUID) 
     return payee
 
 
-def told_of(payee: Payee) -> dict[str, Any]:
-    """Return whom a counterparty stands for, as it goes into what is approved."""
+def snapshot_of(payee: Payee) -> dict[str, Any]:
+    """Return whom a counterparty stands for, as it is part of the approved content."""
     return {
         "counterparty_name": payee.counterparty_name,
         "details": payee.details,
@@ -55,8 +56,7 @@ async def check_same_payee(conn: Connection, request: TransferRequest) -> None:
     payee = await get_payee(conn, request.customer_id, request.counterparty_id)
     unverified_wires = await takes_unverified(conn, request.customer_id)
     counterparties.must_be_payable(payee, request.type, unverified_wires=unverified_wires)
-    approved = msgspec.json.decode(request.content)["payee"]
-    if msgspec.to_builtins(told_of(payee)) != approved:
+    if msgspec.to_builtins(snapshot_of(payee)) != content_of(request).payee:
         raise Refused(
             "content-changed",
             "The counterparty was changed since the transfer was asked for. Ask for it anew.",

@@ -1,6 +1,6 @@
-"""What the audit log says of the rows of dual control, so that none can be changed behind its back.
+"""Fingerprints of the rows of dual control, kept in the audit log: an edited row is found.
 
-Whoever writes such a row does so in a deed, and the deed's entry keeps the row's fingerprint.
+Such a row is written within an audited action, whose entry keeps the row's fingerprint.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ KEYS = {
 
 
 def prove(doing: Deed, table: str, rows: Iterable[Record]) -> None:
-    """Note in a deed what these rows come to, as it leaves them; all columns are there."""
+    """Record the fingerprints of these rows, with all columns, in an audited action."""
     for row in rows:
         doing.proves(table, key_of(table, row), proof_of(row, row.keys()))
 

@@ -1,6 +1,6 @@
-"""Reading requests, what was said about them, and who may be named. One statement each.
+"""Reads of requests, of their reviews and of possible reviewers. One statement each.
 
-A request whose time is over reads as EXPIRED, be it written down yet or not.
+A request reads as EXPIRED from `expires_at` on, whether its row says so yet or not.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from uuid import UUID
 import msgspec
 
 from billfold.domain.requests.rules import MAY_APPROVE, may_review
-from billfold.domain.requests.types import USUAL, Reviewer, Terms, TransferRequest, Voice
+from billfold.domain.requests.types import USUAL, Principal, Reviewer, Terms, TransferRequest, Voice
 from billfold.kit.errors import NotFound
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ class Filters(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def find_request(
-    conn: Connection | Pool, customer_id: UUID, request_id: UUID, now: datetime
+    conn: Connection | Pool, customer_id: UUID, request_id: UUID, *, now: datetime
 ) -> TransferRequest | None:
     """Return a transfer request of a customer as it stands at the bank's `now`, or None."""
     row = await conn.fetchrow(_ONE, customer_id, now, request_id)
@@ -114,21 +114,19 @@ async def find_request(
 
 
 async def get_request(
-    conn: Connection | Pool, customer_id: UUID, request_id: UUID, now: datetime
+    conn: Connection | Pool, customer_id: UUID, request_id: UUID, *, now: datetime
 ) -> TransferRequest:
     """Return the same. Raises NotFound."""
-    found = await find_request(conn, customer_id, request_id, now)
+    found = await find_request(conn, customer_id, request_id, now=now)
     if found is None:
         raise NotFound("There is no such transfer request.")
     return found
 
 
-async def hold_request(
-    conn: Connection, customer_id: UUID, request_id: UUID, now: datetime
-) -> TransferRequest:
-    """Return the same, and let nobody else decide it before the transaction ends."""
-    await conn.execute(_HOLD, customer_id, request_id)
-    return await get_request(conn, customer_id, request_id, now)
+async def hold_request(conn: Connection, by: Principal, request_id: UUID) -> TransferRequest:
+    """Return the same, locked until the transaction ends."""
+    await conn.execute(_HOLD, by.customer_id, request_id)
+    return await get_request(conn, by.customer_id, request_id, now=by.now)
 
 
 async def list_requests(
@@ -158,7 +156,7 @@ async def list_requests(
 async def voices_about(
     conn: Connection | Pool, customer_id: UUID, contents: Mapping[UUID, bytes]
 ) -> dict[UUID, list[Voice]]:
-    """Return what was said about requests, in order; `contents` are ids and the hashes of now."""
+    """Return the reviews of requests, in order; `contents` are ids and current content hashes."""
     said: dict[UUID, list[Voice]] = {request_id: [] for request_id in contents}
     rows = await conn.fetch(_VOICES, customer_id, list(contents), list(contents.values()))
     for row in rows:
@@ -169,7 +167,7 @@ async def voices_about(
 async def people_named(
     conn: Connection | Pool, customer_id: UUID, member_ids: Iterable[UUID]
 ) -> dict[UUID, Reviewer]:
-    """Return who these members are, people and programs, active or not."""
+    """Return these members, people and service users, active or not."""
     rows = await conn.fetch(_PEOPLE, customer_id, list(set(member_ids)))
     return {row["member_id"]: msgspec.convert(dict(row), Reviewer) for row in rows}
 
@@ -188,7 +186,7 @@ async def possible_reviewers(
     return [
         each
         for each in people
-        if may_review(terms, each.member_id, each.role, MAY_APPROVE)
+        if may_review(terms, each.member_id, each.role, needs=MAY_APPROVE)
         and each.user_id not in apart_from
     ]
 
@@ -196,13 +194,17 @@ async def possible_reviewers(
 async def transactions_of(
     conn: Connection | Pool,
     customer_id: UUID,
-    requests: Sequence[TransferRequest],
-    commands: Sequence[UUID],
+    commands: Iterable[tuple[TransferRequest, UUID]],
 ) -> dict[UUID, list[UUID]]:
-    """Return the transactions by which requests were carried out; `commands` stand beside them."""
-    moved: dict[UUID, list[UUID]] = {each.request_id: [] for each in requests}
+    """Return the transactions of requests, each with a command that can have moved its money."""
+    pairs = list(commands)
+    moved: dict[UUID, list[UUID]] = {request.request_id: [] for request, _ in pairs}
     rows = await conn.fetch(
-        _MOVED, customer_id, list(moved), list(commands), [each.pocket_id for each in requests]
+        _MOVED,
+        customer_id,
+        [request.request_id for request, _ in pairs],
+        [command_id for _, command_id in pairs],
+        [request.pocket_id for request, _ in pairs],
     )
     for row in rows:
         moved[row["request_id"]].append(row["transaction_id"])

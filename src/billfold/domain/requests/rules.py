@@ -1,4 +1,4 @@
-"""Which rule decides, who may review, and when enough has been said. Pure."""
+"""Which approval rule applies, who may review, and when a request is approved. Pure."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def matching(
     The most specific decides. One that is more specific in the type and another in the amount
     do not outdo each other: then the stricter decides.
     """
-    about = [each for each in rules if _is_about(each, action, type_, amount)]
+    about = [each for each in rules if _is_about(each, action, type_=type_, amount=amount)]
     ranked: list[Rule] = []
     while about:
         best = [each for each in about if not any(_outdoes(other, each) for other in about)]
@@ -65,7 +65,7 @@ def stricter(ranked: Sequence[Rule], than: Rule) -> list[Terms]:
 
 
 def terms_of(rule: Rule) -> Terms:
-    """Return the terms of a rule, as they are kept with what is asked under it."""
+    """Return the requirement of a rule, as it is stored with requests made under it."""
     return Terms(
         rule_id=rule.rule_id,
         rule_name=rule.name,
@@ -76,7 +76,7 @@ def terms_of(rule: Rule) -> Terms:
     )
 
 
-def _is_about(rule: Rule, action: Action, type_: str | None, amount: int | None) -> bool:
+def _is_about(rule: Rule, action: Action, *, type_: str | None, amount: int | None) -> bool:
     if not rule.enabled or action not in rule.actions:
         return False
     if action != "TRANSFER":
@@ -148,8 +148,8 @@ def _too_few(rule: Rule) -> list[FieldError]:
 # -- who may review --------------------------------------------------------------------
 
 
-def may_review(terms: Terms, member_id: UUID, role: Role, needs: str) -> bool:
-    """Tell whether a member is one of those whom the terms ask, at any place in their order."""
+def may_review(terms: Terms, member_id: UUID, role: Role, *, needs: str) -> bool:
+    """Tell whether a member may review under this requirement, at any place in its order."""
     if needs not in PERMISSIONS[role]:
         return False
     return not (terms.roles or terms.ids) or role in terms.roles or member_id in terms.ids
@@ -157,14 +157,14 @@ def may_review(terms: Terms, member_id: UUID, role: Role, needs: str) -> bool:
 
 def check_reviewer(
     terms: Terms,
-    named: Collection[UUID],
     member_id: UUID,
     role: Role,
-    needs: str,
     *,
+    named: Collection[UUID],
+    needs: str,
     is_requester: bool,
 ) -> None:
-    """Refuse who asked himself, and who is not asked.
+    """Refuse the requester, and members who are not reviewers of this request.
 
     `named` are the reviewers the request names; nobody named means everybody. Raises Refused
     `self-approval`, `forbidden`, `not-a-reviewer`.
@@ -175,12 +175,12 @@ def check_reviewer(
         raise Refused("forbidden", f"The role {role} does not include {needs}.")
     if named and member_id not in named:
         raise Refused("not-a-reviewer", "The request names its reviewers, and you are not one.")
-    if not may_review(terms, member_id, role, needs):
+    if not may_review(terms, member_id, role, needs=needs):
         rule = f"the rule {terms.rule_name!r}" if terms.rule_name else "what it is decided by"
         raise Refused("not-a-reviewer", f"You are not among those whom {rule} asks.")
 
 
-def check_turn(terms: Terms, approvals: int, member_id: UUID, role: Role) -> None:
+def check_turn(terms: Terms, member_id: UUID, role: Role, *, approvals: int) -> None:
     """Refuse an approval that is given before its turn; `approvals` hold already.
 
     Raises Refused `approval-out-of-order`.

@@ -1,4 +1,4 @@
-"""Whether every approval asks for a fresh proof: what a customer has agreed with the operator."""
+"""Whether every approval requires a recent sign-in, as a customer agreed with the operator."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ RETURNING *
 
 
 async def asks_step_up(conn: Connection | Pool, customer_id: UUID) -> bool:
-    """Tell whether approvals through any program need a fresh proof; without a word they do not."""
+    """Tell whether approvals through any application require a recent sign-in; by default not."""
     return await conn.fetchval(_ASKS, customer_id) is True
 
 
 async def set_step_up(doing: Deed, customer_id: UUID, *, asked: bool) -> None:
-    """Ask for a fresh proof of everybody who approves for a customer, or leave it to programs."""
+    """Require a recent sign-in for every approval of a customer, or leave it to applications."""
     prove(doing, "dual_control", await doing.conn.fetch(_SET, customer_id, asked))

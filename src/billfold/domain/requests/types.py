@@ -1,10 +1,10 @@
-"""What is asked for, by whom, under which terms, and who has said what. Instants are the bank's."""
+"""Requests, their requester, the approvals they require, and their reviews. Bank time."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal
 from uuid import UUID
 
 import msgspec
@@ -22,13 +22,16 @@ Decision = Literal["APPROVED", "DENIED"]
 Execution = Literal["NOT_STARTED", "PROCESSING", "COMPLETED", "REJECTED"]
 Action = Literal["TRANSFER", "NEW_COUNTERPARTY", "MEMBER_ROLE"]
 """What a rule can be about. Changes of the rules themselves need no rule: they always wait."""
+EXPIRE: Final = "request.expire"
+EXECUTE: Final = "request.execute"
+"""Kinds of appointments of transfer requests; the object is the request."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Principal:
-    """Whoever asks or decides, and from where.
+    """Whoever requests or decides, and from where.
 
-    A person has a `user_id`; a program has none. `client_id` is the program he comes through.
+    A person has a `user_id`; a service user has none. `client_id` is the application used.
     `now` is the bank's time, `business_date` its day, `wall` wall time.
     """
 
@@ -70,7 +73,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Terms(msgspec.Struct, frozen=True, kw_only=True):
-    """What must be said before something is carried out: a rule as it was when it was asked."""
+    """The approvals that a request requires: its rule as it was when the request was made."""
 
     rule_id: UUID | None = None
     rule_name: str | None = None
@@ -81,11 +84,11 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
 
 
 USUAL = Terms()
-"""Without a rule one other person approves, whoever may."""
+"""Without a rule any one other person who may approve does."""
 
 
 class Voice(msgspec.Struct, frozen=True, kw_only=True):
-    """What a reviewer has said. It `holds` while he is who he was and the content what it was."""
+    """A review. It `holds` while its reviewer's membership and the content stay unchanged."""
 
     member_id: UUID
     user_id: UUID
@@ -96,28 +99,11 @@ class Voice(msgspec.Struct, frozen=True, kw_only=True):
     holds: bool
 
 
-class Asked(NamedTuple):
-    """A transfer as somebody asks for it: `transfer` is what he sent, ready for JSON.
-
-    `amount` is in cents. `payee` tells whom a counterparty stands for, so that approvals are void
-    when it stands for somebody else.
-    """
-
-    request_id: UUID
-    type: TransferType
-    pocket_id: UUID
-    counterparty_id: UUID | None
-    amount: int
-    transfer: dict[str, Any]
-    payee: dict[str, Any] | None
-    reviewers: tuple[UUID, ...]
-
-
 class TransferRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A transfer request as it stands. `content` is the JSON text that is approved.
 
-    `status` is EXPIRED as soon as its time is over. `execution` and `reason` tell what became of
-    it once it was approved, `fee` what a wire has cost.
+    `status` is EXPIRED as soon as `expires_at` has passed. `execution` and `reason` are those of
+    the transfer once it was approved, `fee` is what a wire cost.
     """
 
     customer_id: UUID
@@ -142,17 +128,11 @@ class TransferRequest(msgspec.Struct, frozen=True, kw_only=True):
     updated_at: datetime
     expires_at: datetime
 
-    @property
-    def transfer(self) -> dict[str, Any]:
-        """What was asked for, as it was sent."""
-        told: dict[str, Any] = msgspec.json.decode(self.content)["transfer"]
-        return told
-
 
 class ChangeRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """A sensitive change that waits for a second person, or did. `content` is JSON text.
+    """An authorization request: a sensitive change that needs a second person. `content` is JSON.
 
-    `refused` is the code of the rule that stood against the change when it was to be made.
+    `refused` is the code of the rule that refused the change when it was to be applied.
     """
 
     customer_id: UUID
@@ -175,7 +155,7 @@ class ChangeRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Reviewer(msgspec.Struct, frozen=True, kw_only=True):
-    """Somebody of a team as requests name him; a program has neither user nor address."""
+    """A member of a team; a service user has neither user nor address."""
 
     member_id: UUID
     user_id: UUID | None

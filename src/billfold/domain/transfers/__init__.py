@@ -4,6 +4,6 @@ Owns every read of a transfer, waiting ones included. Never carries one out: tha
 """
 
 from billfold.domain.transfers.reads import find_transfer, get_transfer, list_pending
-from billfold.domain.transfers.types import TransferRow
+from billfold.domain.transfers.types import TransferOrder, TransferRow
 
-__all__ = ["TransferRow", "find_transfer", "get_transfer", "list_pending"]
+__all__ = ["TransferOrder", "TransferRow", "find_transfer", "get_transfer", "list_pending"]

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from billfold.domain.transfers.types import TransferRow
+import msgspec
+
+from billfold.domain.transfers.types import TransferOrder, TransferRow
 from billfold.kit.errors import NotFound
 
 if TYPE_CHECKING:
+    from asyncpg import Record
+
     from billfold.kit.db import Connection, Pool
 
 _COLUMNS = """
@@ -25,7 +30,7 @@ async def find_transfer(
 ) -> TransferRow | None:
     """The customer's transfer, or None."""
     row = await conn.fetchrow(_GET, customer_id, transfer_id)
-    return None if row is None else TransferRow(*row)
+    return None if row is None else _read(row)
 
 
 async def get_transfer(
@@ -40,4 +45,12 @@ async def get_transfer(
 
 async def list_pending(conn: Connection | Pool, *, limit: int = 100) -> list[TransferRow]:
     """Transfers recorded and not yet carried out, oldest first."""
-    return [TransferRow(*row) for row in await conn.fetch(_PENDING, limit)]
+    return [_read(row) for row in await conn.fetch(_PENDING, limit)]
+
+
+def _read(row: Record) -> TransferRow:
+    text = row["request"]
+    order = msgspec.json.decode(text, type=TransferOrder)
+    if not order.content_hash:  # a row of a release that stored the request itself
+        order = msgspec.structs.replace(order, content_hash=sha256(text.encode()).hexdigest())
+    return msgspec.convert(dict(row) | {"order": order}, TransferRow)

@@ -76,7 +76,7 @@ def confirm(
         )
         if confirmed.applied_at is None:
             await make_change(bank, customer, request)
-        return await requests.get_change(bank.pool, customer, request, now)
+        return await requests.get_change(bank.pool, customer, request, now=now)
 
     try:
         made = with_bank(ground_of(ctx), work)

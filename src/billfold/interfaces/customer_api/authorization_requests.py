@@ -132,7 +132,7 @@ async def shown_changes(bank: Bank, rows: Sequence[ChangeRequest]) -> list[Autho
 
 
 async def _shown(member: Member, bank: Bank, request_id: UUID) -> AuthorizationRequest:
-    row = await requests.get_change(bank.pool, member.customer_id, request_id, member.now)
+    row = await requests.get_change(bank.pool, member.customer_id, request_id, now=member.now)
     return (await shown_changes(bank, [row]))[0]
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from functools import partial
 from typing import Annotated
 from uuid import UUID
 
@@ -13,8 +12,9 @@ from litestar.params import QueryParameter
 from litestar.status_codes import HTTP_201_CREATED, HTTP_204_NO_CONTENT
 
 from billfold.domain import people, requests
-from billfold.domain.requests import Filters, TransferRequest
-from billfold.engine.approved import carry_out_request, check_possible, command_of
+from billfold.domain.requests import Filters, Order, RequestContent, TransferRequest
+from billfold.engine import transfer_requests
+from billfold.engine.approved import carry_out_request, commands_of
 from billfold.engine.bank import Bank
 from billfold.interfaces.customer_api.groups import (
     CREATIONS_PER_SECOND,
@@ -22,7 +22,7 @@ from billfold.interfaces.customer_api.groups import (
     TRANSFERS,
 )
 from billfold.interfaces.customer_api.member import Member
-from billfold.interfaces.customer_api.orders import asked_for, checked
+from billfold.interfaces.customer_api.orders import with_payee
 from billfold.interfaces.customer_api.principal import check_fresh, principal_of
 from billfold.interfaces.http import ids_in
 from billfold.interfaces.http.bodies import in_body
@@ -78,12 +78,12 @@ async def create_transfer_request(
         wall=member.wall,
     )  # fmt: skip
     by = await principal_of(member, bank)
-    asked = asked_for(data.transfer, data.reviewers)
-    found = await requests.find_same(by, asked)
+    content = _content(data.transfer, data.reviewers)
+    found = await transfer_requests.find_same(by, content)
     if found is None:
-        asked = await checked(member, bank, asked)
+        content = await with_payee(member, bank, content)
         with in_body():
-            found = await requests.create(by, asked, partial(check_possible, bank, by.customer_id))
+            found = await transfer_requests.create(bank, by, content)
     return await _carried_out(member, bank, found)
 
 
@@ -109,9 +109,9 @@ async def list_transfer_requests(
     time_created_to: Until = None,
 ) -> CursorList[ShownTransferRequest]:
     """List transfer requests, newest first. `reviewer` is a member named as such, or who was."""
-    asked = [*(status or []), *(status_bare or [])]
+    statuses = [*(status or []), *(status_bare or [])]
     filters = Filters(
-        statuses=among("status[]", asked or None, STATUSES),
+        statuses=among("status[]", statuses or None, STATUSES),
         types=among("type", types, TYPES),
         pockets=None
         if pocket is None
@@ -163,19 +163,20 @@ async def update_transfer_request(
     """Change what was asked for, as who asked. What others have said about it is void then."""
     if data.transfer is None and data.reviewers is None:
         raise InvalidInput.at("body", msg="names nothing to change")
-    asked_id = _id(transfer_id)
-    found = await requests.get_request(bank.pool, member.customer_id, asked_id, member.now)
-    asked = requests.asked_of(found)
-    if data.transfer is not None:
-        asked = asked_for(data.transfer, list(asked.reviewers))
-        if (asked.request_id, asked.type) != (found.request_id, found.type):
-            raise InvalidInput.at("body", "transfer", msg="keeps its id and its type")
-    if data.reviewers is not None:
-        asked = asked._replace(reviewers=tuple(dict.fromkeys(data.reviewers)))
-    asked = await checked(member, bank, asked)
+    found = await requests.get_request(
+        bank.pool, member.customer_id, _id(transfer_id), now=member.now
+    )
+    before = requests.content_of(found)
+    content = _content(
+        before.transfer if data.transfer is None else data.transfer,
+        before.reviewers if data.reviewers is None else data.reviewers,
+    )
+    if (content.request_id, content.type) != (found.request_id, found.type):
+        raise InvalidInput.at("body", "transfer", msg="keeps its id and its type")
+    content = await with_payee(member, bank, content)
     by = await principal_of(member, bank)
     with in_body():
-        changed = await requests.change(by, asked, partial(check_possible, bank, by.customer_id))
+        changed = await transfer_requests.change(bank, by, content)
     return await _carried_out(member, bank, changed)
 
 
@@ -188,8 +189,8 @@ async def update_transfer_request(
 )
 async def cancel_transfer_request(member: Member, bank: Bank, transfer_id: str) -> None:
     """Take a request back before it is decided: who asked for it does, or an administrator."""
-    asked = _id(transfer_id)
-    await requests.cancel(await principal_of(member, bank), asked)
+    request_id = _id(transfer_id)
+    await transfer_requests.cancel(await principal_of(member, bank), request_id)
 
 
 @patch(
@@ -211,15 +212,15 @@ async def decide_transfer_request(
 
     What cannot be carried out now is refused, and the approval does not count.
     """
-    asked = _id(transfer_id)
+    request_id = _id(transfer_id)
     if data.status == "APPROVED":
         await check_fresh(member, bank)
     by = await principal_of(member, bank)
-    decided = await requests.decide(
+    decided = await transfer_requests.decide(
+        bank,
         by,
-        asked,
-        data.status,
-        partial(check_possible, bank, by.customer_id),
+        request_id,
+        decision=data.status,
         comment=data.comment,
         content_hash=bytes.fromhex(data.content_hash) if data.content_hash else None,
     )
@@ -236,7 +237,7 @@ async def _carried_out(
 
 
 async def _shown(member: Member, bank: Bank, request_id: UUID) -> ShownTransferRequest:
-    row = await requests.get_request(bank.pool, member.customer_id, request_id, member.now)
+    row = await requests.get_request(bank.pool, member.customer_id, request_id, now=member.now)
     return render_request(row, await _around(bank, member.customer_id, [row]))
 
 
@@ -278,7 +279,7 @@ async def _around(bank: Bank, customer_id: UUID, rows: Sequence[TransferRequest]
     people = await requests.people_named(pool, customer_id, named)
     done = [row for row in rows if row.execution != "NOT_STARTED"]
     moved = await requests.transactions_of(
-        pool, customer_id, done, [command_of(row) for row in done]
+        pool, customer_id, ((row, each) for row in done for each in commands_of(row))
     )
     return Around(people, voices, {row.request_id: moved.get(row.request_id, ()) for row in rows})
 
@@ -291,6 +292,11 @@ async def _member_named(member: Member, bank: Bank, name: str, text: str | None)
     if not await people.is_member(bank.pool, member.customer_id, member_id):
         raise NotFound("There is no such member.")
     return member_id
+
+
+def _content(order: Order, reviewers: Sequence[UUID]) -> RequestContent:
+    """Return what is ordered, each reviewer once; nothing is looked up yet."""
+    return RequestContent(transfer=order, reviewers=tuple(dict.fromkeys(reviewers)))
 
 
 def _id(text: str) -> UUID:

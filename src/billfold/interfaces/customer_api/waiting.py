@@ -45,5 +45,7 @@ async def ask_first(
         return None
     scopes = sorted(member.access.scopes) if member.access.user_id is None else None
     by = await principal_of(member, bank)
-    asked = await requests.ask(by, named, resource, {**change, "scopes": scopes}, terms)
+    asked = await requests.ask(
+        by, named, resource, change={**change, "scopes": scopes}, terms=terms
+    )
     return Response((await shown_changes(bank, [asked]))[0], status_code=HTTP_202_ACCEPTED)

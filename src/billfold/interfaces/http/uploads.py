@@ -9,7 +9,6 @@ from uuid import UUID
 from billfold.domain import audit, documents
 from billfold.domain.audit import Deed
 from billfold.domain.documents import DocumentRow
-from billfold.domain.documents.rules import verdict_at_once
 from billfold.engine.bank import Bank
 from billfold.interfaces.http.arrivals import ArrivedRequest, arrival_of, kind_in
 from billfold.interfaces.http.calls import Call
@@ -82,7 +81,7 @@ async def _put(
     name: str | None,
     call: Call,
 ) -> DocumentRow:
-    invalid = verdict_at_once(name, sandbox=not bank.settings.is_production)
+    invalid = bank.terms.screening.invalid_file(name)
     return await documents.put_file(
         deed.conn, document, file, kind=kind, name=name, invalid=invalid, at=call.now
     )

@@ -9,7 +9,7 @@ time, and hold up nothing else.
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager
+from datetime import timedelta
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ import msgspec
 import structlog
 
 from billfold.domain import rails
+from billfold.engine.claims import claimed
 from billfold.interfaces.inbound.ach_booking import Booking
 from billfold.interfaces.inbound.ach_checks import check
 from billfold.interfaces.inbound.waiting import AWAY, let_wait, said
@@ -25,7 +26,7 @@ from billfold.kit.ids import command_id
 from billfold.ports.ach_network import AchFile, AchFormat, FileRefused, Mistake
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import Sequence
 
     from billfold.domain.agenda import Appointment
     from billfold.domain.rails import RailFile
@@ -35,7 +36,7 @@ log = structlog.get_logger(__name__)
 
 FILES = "ach.files"
 """The kind of appointment at which what has arrived is taken. The worker also looks by itself."""
-_WAIT_SECONDS = 30.0
+_WAIT = timedelta(seconds=30)
 
 
 class AchGate:
@@ -58,14 +59,14 @@ class AchGate:
         for name in await bank.rails.ach.waiting():
             done += await self.admit(bank, name) is None
         for file in await rails.list_to_take(bank.pool, "ACH", wall_now()):
-            done += await self._work_on(bank, file, wait=False)
+            done += await self._work_on(bank, file)
         return done
 
     async def take_file(self, bank: Bank, name: str) -> None:
         """Take one file that has arrived, or wait until whoever is at it is done."""
         file = await self.admit(bank, name)
         if file is not None:
-            await self._work_on(bank, file, wait=True)
+            await self._work_on(bank, file, wait=_WAIT)
 
     async def admit(self, bank: Bank, name: str) -> RailFile | None:
         """Keep a file and return it; one whose content was there before is put away."""
@@ -98,9 +99,9 @@ class AchGate:
         ours = bank.settings.bank_routing_number
         return await asyncio.to_thread(check, self._spelling, content, ours)
 
-    async def _work_on(self, bank: Bank, file: RailFile, *, wait: bool) -> bool:
+    async def _work_on(self, bank: Bank, file: RailFile, *, wait: timedelta | None = None) -> bool:
         """Check and book a file, one process at a time; False when another is at it."""
-        async with _turn(bank, file, wait=wait) as is_ours:
+        async with claimed(bank.pool, f"ach file {file.file_id}", wait=wait) as is_ours:
             if not is_ours:
                 return False
             file = await rails.find_file(bank.pool, file.file_id)
@@ -145,22 +146,6 @@ class AchGate:
         now = await bank.now()
         await rails.finish(bank.pool, file.file_id, state, now=now, report=report)
         log.info("ach_file_arrived", name=file.name, state=state)
-
-
-@asynccontextmanager
-async def _turn(bank: Bank, file: RailFile, *, wait: bool) -> AsyncIterator[bool]:
-    """Have a file to oneself; a process that dies lets go of it. False when another has it."""
-    key = int.from_bytes(file.file_id.bytes[:8], "big", signed=True)
-    async with bank.pool.acquire() as conn:
-        if wait:
-            await conn.execute("SELECT pg_advisory_lock($1)", key, timeout=_WAIT_SECONDS)
-        elif not await conn.fetchval("SELECT pg_try_advisory_lock($1)", key):
-            yield False
-            return
-        try:
-            yield True
-        finally:
-            await conn.execute("SELECT pg_advisory_unlock($1)", key)
 
 
 async def _refuse(bank: Bank, name: str, mistakes: Sequence[Mistake]) -> dict[str, Any]:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 
-async def deliver(bank: Bank, custodian: Custodian, appointment: Appointment) -> None:
+async def deliver(custodian: Custodian, bank: Bank, appointment: Appointment) -> None:
     """Have these bills delivered, and book what became of it. Safe to repeat."""
     assert appointment.customer_id is not None
     transfer = await get_transfer(bank.pool, appointment.customer_id, appointment.object_id)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from datetime import timedelta
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -18,6 +19,7 @@ import structlog
 
 from billfold.domain import rails, suspense
 from billfold.domain.wires import arrivals, cases, queue
+from billfold.engine.claims import claimed
 from billfold.engine.wire_messages import environment_of
 from billfold.interfaces.inbound.waiting import AWAY, let_wait, said
 from billfold.interfaces.inbound.wire_booking import Booked, book
@@ -42,8 +44,9 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-_GATE = 0x77676174  # "wgat": the advisory lock under which files are taken
-_WAIT_SECONDS = 30.0
+_CLAIM = "wire files"
+"""One process takes files at a time: a message may be about one in the file before it."""
+_WAIT = timedelta(seconds=30)
 
 
 class WireGate:
@@ -61,12 +64,8 @@ class WireGate:
 
     async def take(self, bank: Bank) -> int:
         """Take every file that has arrived, by name; return how many were looked at."""
-        async with self._turn, bank.pool.acquire() as conn:
-            await conn.execute("SELECT pg_advisory_lock($1)", _GATE, timeout=_WAIT_SECONDS)
-            try:
-                return await self._take_all(bank)
-            finally:
-                await conn.execute("SELECT pg_advisory_unlock($1)", _GATE)
+        async with self._turn, claimed(bank.pool, _CLAIM, wait=_WAIT):
+            return await self._take_all(bank)
 
     async def _is_waiting(self, bank: Bank) -> bool:
         if await bank.rails.wire.arrived():

@@ -8,7 +8,7 @@ of them leaves nothing undone and sends nothing twice.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -16,7 +16,7 @@ from uuid import UUID
 import structlog
 
 from billfold.domain import agenda, rails
-from billfold.domain.ach import answered_at, files, next_deadline
+from billfold.domain.ach import files, next_deadline
 from billfold.domain.ach.files import Numbered
 from billfold.domain.agenda import Appointment
 from billfold.domain.ledger import Direction
@@ -34,9 +34,10 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-COLLECT, COUNT, WORLD = "ach.collect", "ach.count", "sandbox.ach"
-"""Appointments of a file: its debits are booked, its entries count as settled, the simulated
-banks answer it."""
+COLLECT, COUNT = "ach.collect", "ach.count"
+"""Appointments of a file: its debits are booked, its entries count as settled."""
+OnHanded = Callable[["Bank", Numbered], Awaitable[None]]
+"""What is done once a file is handed over, as the sandbox's world does."""
 TOLD_AT_ONCE = 500
 """Entries of one customer that one command tells of."""
 
@@ -44,8 +45,9 @@ TOLD_AT_ONCE = 500
 class AchWindows:
     """Keeps the appointments of windows and of the files that went out in them."""
 
-    def __init__(self, spelling: AchFormat) -> None:
+    def __init__(self, spelling: AchFormat, on_handed: OnHanded | None = None) -> None:
         self._spelling = spelling
+        self._on_handed = on_handed
 
     async def open_window(self, bank: Bank, at: Appointment) -> None:
         """Send everything that is due, and finish what another process began."""
@@ -94,7 +96,9 @@ class AchWindows:
         async for _ in submit_many(bank, commands):
             pass
         now = await bank.now()
-        await agenda.make(bank.pool, _appointments(bank, file))
+        await agenda.make(bank.pool, _appointments(file))
+        if self._on_handed is not None:
+            await self._on_handed(bank, file)
         await rails.finish(bank.pool, file.file_id, "HANDED", now=now)
         await files.everybody_told(bank.pool, file.file_id, now)
 
@@ -160,22 +164,14 @@ async def count(bank: Bank, at: Appointment) -> None:
 _IS_KEPT = "SELECT EXISTS (SELECT 1 FROM rail_file WHERE file_id = $1)"
 
 
-def _appointments(bank: Bank, file: Numbered) -> list[Appointment]:
+def _appointments(file: Numbered) -> list[Appointment]:
     """Return what is to be done with a file that has gone."""
-    made = []
-    if file.settles_at is not None and file.settled_at is not None:
-        made = [
-            Appointment(COLLECT, file.file_id, None, file.settles_at),
-            Appointment(COUNT, file.file_id, None, file.settled_at),
-        ]
-    if bank.terms.sandbox:
-        made.append(Appointment(WORLD, file.file_id, None, _answers_at(bank, file)))
-    return made
-
-
-def _answers_at(bank: Bank, file: Numbered) -> datetime:
-    """Return when banks answer a file: before business opens on the day after it settled."""
-    return answered_at(file.settles_at or file.made_at, bank.calendars)
+    if file.settles_at is None or file.settled_at is None:
+        return []
+    return [
+        Appointment(COLLECT, file.file_id, None, file.settles_at),
+        Appointment(COUNT, file.file_id, None, file.settled_at),
+    ]
 
 
 def _in_lots(ach_ids: Sequence[UUID]) -> Iterator[tuple[UUID, ...]]:

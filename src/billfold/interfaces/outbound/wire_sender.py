@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 IN_ONE_FILE = 1_000
-_COMPOSING = 0x77697265  # "wire": the advisory lock under which a file is made
 _TOLD_TO_CUSTOMERS = frozenset({"pacs.008", "pacs.004"})
 
 OnHanded = Callable[["Bank", UUID], Awaitable[None]]
@@ -67,7 +66,6 @@ class WireSender:
         """Put the messages that may go into a file and keep it; None when there are none."""
         now = await bank.now()
         async with bank.pool.acquire() as conn, conn.transaction():
-            await conn.execute("SELECT pg_advisory_xact_lock($1)", _COMPOSING)
             waiting = await queue.take_waiting(conn, now, IN_ONE_FILE)
             if not waiting:
                 return None

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-from typing import Annotated, Any, Literal
+from hashlib import sha256
+from typing import Annotated, Literal
 from uuid import UUID
 
 import msgspec
@@ -11,16 +11,17 @@ from litestar import get, post
 from litestar.status_codes import HTTP_201_CREATED
 
 from billfold.domain import transfers
+from billfold.domain.transfers import TransferOrder
 from billfold.engine.bank import Bank
-from billfold.engine.pending import carry_out
+from billfold.engine.pending import carry_out_soon
 from billfold.flows.transfer_commands import TransferOnUs
 from billfold.interfaces.http import ids_in
 from billfold.interfaces.http.calls import Caller
 from billfold.interfaces.http.marks import MOVES_MONEY, refuses
 from billfold.interfaces.http.shapes.transfer import (
     OnUsTransfer,
+    render_ordered,
     render_transfer,
-    render_transfer_row,
 )
 from billfold.interfaces.partner_api.peers import Peer, Peers
 from billfold.kit.errors import InvalidInput, NotFound, Refused
@@ -110,20 +111,19 @@ async def create_on_us_transfer(
 ) -> OnUsTransfer:
     """Move money or bills. What the bank cannot do is REJECTED with a reason, and nothing moved."""
     check_shape(data)
-    request = msgspec.json.encode(data).decode()
+    order = _order(data)
     if data.transfer_id is not None:
-        earlier = await _same_id(caller, bank, data.transfer_id, request)
+        earlier = await _same_id(caller, bank, data.transfer_id, order)
         if earlier is not None:
             return earlier
-    command = await _command(caller, bank, peers, data, request)
+    command = await _command(caller, bank, data, peers=peers, order=order)
     answer = await bank.engine.submit(command)
     outcome = answer.outcome
     transfer_id = UUID(outcome["transfer_id"])
     if outcome["status"] == "PENDING":
-        _soon(bank, command.customers[0], transfer_id)
-    return render_transfer(
-        transfer_id, outcome["status"], outcome["reason"], outcome["amount"], request
-    )
+        bank.background.start(carry_out_soon(bank, command.customers[0], transfer_id))
+    pockets = (command.from_pocket_id, command.to_pocket_id)
+    return render_ordered(order, outcome, transfer_id=transfer_id, kind=data.type, pockets=pockets)
 
 
 @get(
@@ -135,7 +135,7 @@ async def create_on_us_transfer(
 async def get_on_us_transfer(caller: Caller, bank: Bank, transfer_id: str) -> OnUsTransfer:
     """Read a transfer and what became of it."""
     owner, own_id = await caller.transfer(bank, ids_in.path_uuid("transfer_id", transfer_id))
-    return render_transfer_row(await transfers.get_transfer(bank.pool, owner, own_id))
+    return render_transfer(await transfers.get_transfer(bank.pool, owner, own_id))
 
 
 def check_shape(data: CreateTransfer) -> None:
@@ -165,20 +165,33 @@ def _needs(data: CreateTransfer, name: str, needed: bool) -> None:  # noqa: FBT0
 
 
 async def _same_id(
-    caller: Caller, bank: Bank, transfer_id: UUID, request: str
+    caller: Caller, bank: Bank, transfer_id: UUID, order: TransferOrder
 ) -> OnUsTransfer | None:
-    """The transfer that already has this id, when it was asked for with the same words."""
+    """The transfer that already has this id, when the same request created it."""
     entry = await bank.directory.find("transfer", transfer_id)
     if entry is None:
         return None
     row = await transfers.get_transfer(bank.pool, entry.customer_id, transfer_id)
-    if entry.partner_id != caller.partner_id or row.request != request:
+    if entry.partner_id != caller.partner_id or row.order.content_hash != order.content_hash:
         raise Refused("duplicate-id", "Another transfer already has this transfer_id.")
-    return render_transfer_row(row)
+    return render_transfer(row)
+
+
+def _order(data: CreateTransfer) -> TransferOrder:
+    return TransferOrder(
+        counterparty_id=data.counterparty_id,
+        transfer_type=data.transfer_type,
+        description=data.description,
+        end_to_end_identification=data.end_to_end_identification,
+        source=data.source,
+        target=data.target,
+        async_mode=data.async_mode,
+        content_hash=sha256(msgspec.json.encode(data)).hexdigest(),
+    )
 
 
 async def _command(
-    caller: Caller, bank: Bank, peers: Peers, data: CreateTransfer, request: str
+    caller: Caller, bank: Bank, data: CreateTransfer, *, peers: Peers, order: TransferOrder
 ) -> TransferOnUs:
     payer, from_pocket = await _side(caller, bank, "from_account", data.from_account)
     payee, to_pocket, addresses = await _destination(
@@ -198,16 +211,10 @@ async def _command(
         to_pocket_id=to_pocket,
         amount=amount,
         partner_id=caller.partner_id,
-        in_kind=data.transfer_type == "SECURITY_TRANSFER",
-        description=data.description or "",
-        end_to_end_identification=data.end_to_end_identification,
-        source=data.source,
-        target=data.target,
-        counterparty_id=data.counterparty_id,
-        references=() if data.counterparty_id is None else (data.counterparty_id,),
         addresses=addresses,
-        request=request,
-        later=data.async_mode,
+        later=order.async_mode,
+        order=order,
+        references=order.referenced,
     )
 
 
@@ -240,22 +247,6 @@ def _check_sides(caller: Caller, data: CreateTransfer, payer: UUID, payee: UUID)
     }
     if not right[data.type]:
         raise Refused("transfer-type-not-allowed", f"{data.type} {_SIDES[data.type]}.")
-
-
-_running: set[asyncio.Task[Any]] = set()
-
-
-def _soon(bank: Bank, customer_id: UUID, transfer_id: UUID) -> None:
-    """Carry an accepted transfer out after the answer; a worker does it if this process dies."""
-
-    async def later() -> None:
-        row = await transfers.find_transfer(bank.pool, customer_id, transfer_id)
-        if row is not None and row.status == "PENDING":
-            await carry_out(bank, row)
-
-    task = asyncio.create_task(later())
-    _running.add(task)
-    task.add_done_callback(_running.discard)
 
 
 ROUTES = [create_on_us_transfer, get_on_us_transfer]

@@ -12,6 +12,7 @@ from litestar.status_codes import HTTP_202_ACCEPTED
 
 from billfold.domain.ach import CHANGE_CODES, MOST_CENTS, RETURN_REASONS, AchStatus, correction_of
 from billfold.domain.agenda import Appointment
+from billfold.engine.agenda import run_job
 from billfold.engine.bank import Bank
 from billfold.flows.ach_commands import GiveBackAch, RetryAch, ReverseAch, ReviewAch
 from billfold.flows.originate_ach import WINDOW
@@ -99,7 +100,7 @@ async def send_entry(
 async def submit(caller: Caller, bank: Bank) -> Response[None]:
     """Send what waits for a window now, in a file of its own."""
     at = caller.now + _FAR
-    await bank.agenda[WINDOW](bank, Appointment(WINDOW, _key(caller), None, at))
+    await run_job(bank, Appointment(WINDOW, _key(caller), None, at))
     return nothing()
 
 

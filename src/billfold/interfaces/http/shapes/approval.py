@@ -10,10 +10,9 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from billfold.domain.requests import ChangeRequest, Reviewer, Rule, Voice
+from billfold.domain.requests import MOST_CENTS, ChangeRequest, Reviewer, Rule, Voice
 from billfold.interfaces.http.shapes.texts import NOT_BLANK
 from billfold.interfaces.http.shapes.transfer_request import (
-    MOST_CENTS,
     DualAuthUser,
     Review,
     render_person,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal
 from uuid import UUID
 
 import msgspec
 
-from billfold.domain.transfers import TransferRow
+from billfold.domain.transfers import TransferOrder, TransferRow
 from billfold.interfaces.http.shapes.amounts import Amount, usd
 from billfold.interfaces.http.shapes.pocket import Fee
 
@@ -39,29 +40,47 @@ class OnUsTransfer(msgspec.Struct, kw_only=True):
     object_type: Literal["OnUsTransfer"] = "OnUsTransfer"
 
 
-def render_transfer(
-    transfer_id: UUID, status: str, reason: str | None, amount: int, request: str
+def render_transfer(row: TransferRow) -> OnUsTransfer:
+    """A transfer as stored."""
+    outcome = {"status": row.status, "reason": row.reason, "amount": row.amount}
+    pockets = (row.from_pocket_id, row.to_pocket_id)
+    return render_ordered(
+        row.order, outcome, transfer_id=row.transfer_id, kind=row.type, pockets=pockets
+    )
+
+
+def render_ordered(
+    order: TransferOrder,
+    outcome: Mapping[str, Any],
+    *,
+    transfer_id: UUID,
+    kind: str,
+    pockets: tuple[UUID, UUID | None],
 ) -> OnUsTransfer:
-    """A transfer from its parts; `request` is the JSON text it was asked for with."""
-    asked = msgspec.json.decode(request)
-    asked.pop("amount", None)
-    asked.pop("amount_usdc", None)
-    asked.pop("transfer_id", None)
-    if asked["type"] == "INTERNAL_REALLOCATION" and not asked.get("transfer_type"):
-        asked["transfer_type"] = "BANK_TRANSFER"
+    """A transfer from what was ordered and what the command came to."""
+    origin, destination = pockets
+    to = None if order.counterparty_id else destination
+    within = kind == "INTERNAL_REALLOCATION"
     return OnUsTransfer(
         id=transfer_id,
-        status=status,
-        reason=reason,
-        transfer=msgspec.convert({**asked, "amount": None}, AskedTransfer)
-        if not amount
-        else msgspec.structs.replace(
-            msgspec.convert({**asked, "amount": None}, AskedTransfer), amount=usd(amount)
+        status=outcome["status"],
+        reason=outcome["reason"],
+        transfer=AskedTransfer(
+            type=kind,
+            description=order.description,
+            end_to_end_identification=order.end_to_end_identification,
+            from_account=_account(origin),
+            to_account=None if to is None else _account(to),
+            counterparty_id=order.counterparty_id,
+            source=order.source,
+            target=order.target,
+            transfer_type=(order.transfer_type or "BANK_TRANSFER") if within else None,
+            async_mode=order.async_mode,
+            amount=usd(outcome["amount"]) if outcome["amount"] else None,
         ),
         fees=[],
     )
 
 
-def render_transfer_row(row: TransferRow) -> OnUsTransfer:
-    """A transfer as stored."""
-    return render_transfer(row.transfer_id, row.status, row.reason, row.amount, row.request)
+def _account(pocket_id: UUID) -> dict[str, Any]:
+    return {"id": str(pocket_id), "type": "SERVICE_ACCOUNT"}

@@ -10,90 +10,11 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from billfold.domain.requests import Reviewer, TransferRequest, Voice
+from billfold.domain.requests import Order, Reviewer, TransferRequest, Voice, content_of
 from billfold.interfaces.http.shapes.amounts import Amount, usd
 from billfold.interfaces.http.shapes.pocket import Fee
 
-MOST_CENTS = 999_999_999_999
-"""No single transfer is larger than a Fedwire payment: $9,999,999,999.99."""
-Cents = Annotated[int, msgspec.Meta(ge=1, le=MOST_CENTS)]
-Description = Annotated[str, msgspec.Meta(max_length=100)]
-Reference = Annotated[str, msgspec.Meta(min_length=1, max_length=35)]
-Instructions = Annotated[str, msgspec.Meta(min_length=1, max_length=140)]
 Reviewers = Annotated[list[UUID], msgspec.Meta(max_length=50)]
-
-
-class RequestedCents(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """So many cents."""
-
-    type: Literal["REQUESTED_AMOUNT"]
-    amount_usdc: Cents
-
-
-class PeerToPeer(
-    msgspec.Struct,
-    forbid_unknown_fields=True,
-    kw_only=True,
-    tag_field="type",
-    tag="PEER_TO_PEER",
-):
-    """To an `on_us` counterparty."""
-
-    destination_counterparty_id: UUID
-
-
-class InternalReallocation(
-    msgspec.Struct,
-    forbid_unknown_fields=True,
-    kw_only=True,
-    tag_field="type",
-    tag="INTERNAL_REALLOCATION",
-):
-    """To another Pocket of the same customer. `SECURITY_TRANSFER` moves the bills themselves."""
-
-    destination_pocket_id: UUID
-    transfer_type: Literal["BANK_TRANSFER", "SECURITY_TRANSFER"] = "BANK_TRANSFER"
-
-
-class OnUsOrder(
-    msgspec.Struct, forbid_unknown_fields=True, kw_only=True, tag_field="type", tag="ON_US"
-):
-    """A transfer within this bank."""
-
-    id: UUID
-    origin_pocket_id: UUID
-    amount: RequestedCents
-    details: PeerToPeer | InternalReallocation
-    description: Description | None = None
-    end_to_end_identification: Reference | None = None
-
-
-class WireOrder(
-    msgspec.Struct, forbid_unknown_fields=True, kw_only=True, tag_field="type", tag="WIRE"
-):
-    """A wire to a `wire` or `international_wire` counterparty."""
-
-    id: UUID
-    origin_pocket_id: UUID
-    amount: RequestedCents
-    counterparty_id: UUID
-    description: Description | None = None
-    wire_instructions: Instructions | None = None
-    end_to_end_identification: Reference | None = None
-
-
-class UsdcOrder(
-    msgspec.Struct, forbid_unknown_fields=True, kw_only=True, tag_field="type", tag="USDC"
-):
-    """USDC to a `crypto_wallet_address` counterparty."""
-
-    id: UUID
-    origin_pocket_id: UUID
-    amount: RequestedCents
-    counterparty_id: UUID
-
-
-Order = OnUsOrder | WireOrder | UsdcOrder
 
 
 class CreateTransferRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -234,13 +155,13 @@ def render_request(row: TransferRequest, around: Around) -> ShownTransferRequest
 
 
 def _transfer_of(row: TransferRequest, around: Around) -> RequestedTransfer:
-    content = msgspec.json.decode(row.content)
-    told, payee = content["transfer"], content["payee"]
+    content = content_of(row)
+    order = msgspec.to_builtins(content.transfer)
     kept = ("details", "counterparty_id", "description", "wire_instructions",
             "end_to_end_identification")  # fmt: skip
-    shown = {name: told[name] for name in kept if name in told}
-    if payee is not None:
-        shown["counterparty_name"] = _name_of(payee["counterparty_name"])
+    shown = {name: order[name] for name in kept if name in order}
+    if content.payee is not None:
+        shown["counterparty_name"] = _name_of(content.payee["counterparty_name"])
     return msgspec.convert(
         {
             **shown,

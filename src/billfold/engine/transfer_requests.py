@@ -1,14 +1,13 @@
-"""Transfer requests: asked for, changed, cancelled, decided, and expired.
+"""Transfer requests: created, changed, cancelled and decided.
 
-Each in one transaction with its audit entry, the word to the team and the appointments that follow.
-What is approved has an appointment to be carried out: nothing is lost when the bank stops here.
+Each in one transaction with its audit entry, its notifications and the jobs that follow. An
+approval schedules the job that carries the transfer out: nothing is lost when the bank stops here.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import msgspec
@@ -19,31 +18,30 @@ from billfold.domain.audit import Deed, Origin
 from billfold.domain.requests import rules
 from billfold.domain.requests.approval_rules import terms_for
 from billfold.domain.requests.deciding import Subject, cast, void_all, who_is
+from billfold.domain.requests.orders import RequestContent, content_of
 from billfold.domain.requests.payees import check_same_payee
 from billfold.domain.requests.proofs import prove
 from billfold.domain.requests.reads import find_request, hold_request, possible_reviewers
 from billfold.domain.requests.types import (
-    Asked,
+    EXECUTE,
+    EXPIRE,
     Decision,
     Principal,
     Status,
     Terms,
     TransferRequest,
 )
+from billfold.engine.feasibility import check_feasible
+from billfold.kit.clock import wall_now
 from billfold.kit.errors import Broken, FieldError, InvalidInput, Refused
 from billfold.kit.money import format_usd
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from billfold.kit.crypto import Vault
-    from billfold.kit.db import Connection, Pool
+    from billfold.engine.bank import Bank
+    from billfold.kit.db import Connection
 
-Probe = Callable[["Connection", Asked], Awaitable[None]]
-"""Finds out, in the transaction of an approval, whether the transfer is possible; raises if not."""
-EXPIRE: Final = "request.expire"
-EXECUTE: Final = "request.execute"
-"""Kinds of appointments; the object is the request."""
 _RESOURCE = "transfer_request"
 _NOT_PENDING = "transfer-request-not-pending"
 _NOUNS = {"ON_US": "transfer", "WIRE": "wire", "USDC": "transfer of USDC"}
@@ -68,7 +66,6 @@ _MOVE = """
 UPDATE transfer_request SET status = $3, updated_at = $4
  WHERE customer_id = $1 AND request_id = $2 AND status = 'PENDING' RETURNING *
 """
-_EXPIRE = f"{_MOVE.replace('RETURNING', 'AND expires_at <= $4 RETURNING')}"
 _REJECT = """
 UPDATE transfer_request SET reason = $3, updated_at = $4
  WHERE customer_id = $1 AND request_id = $2 AND status = 'APPROVED' AND reason IS NULL
@@ -77,176 +74,135 @@ RETURNING *
 _NAME = "SELECT name FROM pocket WHERE customer_id = $1 AND pocket_id = $2"
 
 
-async def create(by: Principal, asked: Asked, probe: Probe) -> TransferRequest:
-    """Ask for a transfer. What needs no approval is APPROVED at once, when it is possible.
+async def create(bank: Bank, by: Principal, content: RequestContent) -> TransferRequest:
+    """Create a request. Without required approvals it is APPROVED at once, if feasible.
 
     The same request under the same id is answered with what it made before. Raises InvalidInput
-    at `reviewers`, Refused `duplicate-id` for another one, `amount-not-allowed`, and as `probe`.
+    at `reviewers`, Refused `duplicate-id` for another one, `amount-not-allowed`, and as
+    `check_feasible`.
     """
-    about = _about(asked)
-    async with _deed(by, "created", asked.request_id, **about) as doing:
+    about = _about(content)
+    async with _deed(by, "created", content.request_id, **about) as doing:
         conn = doing.conn
-        if await conn.fetchval(_TAKEN, str(asked.request_id)):
-            await _same_or_refuse(conn, by, asked)
-        terms, status = await _weighed(conn, by, asked, probe)
-        text = _content_of(asked)
+        if await conn.fetchval(_TAKEN, str(content.request_id)):
+            await _same_or_refuse(conn, by, content)
+        terms, status = await _required(bank, by, content, conn=conn)
+        text = rules.text_of(msgspec.to_builtins(content))
         made = await conn.fetch(
-            _INSERT, by.customer_id, asked.request_id, asked.type, asked.pocket_id,
-            asked.counterparty_id, asked.amount, text, rules.hash_of(text), _fingerprint(asked),
-            by.member_id, by.user_id, by.client_id, asked.reviewers, terms.rule_id,
-            rules.text_of(terms), by.business_date, status, by.now, by.now + rules.LASTS,
+            _INSERT, by.customer_id, content.request_id, content.type, content.pocket_id,
+            content.counterparty_id, content.amount, text, rules.hash_of(text),
+            _fingerprint(content), by.member_id, by.user_id, by.client_id, content.reviewers,
+            terms.rule_id, rules.text_of(terms), by.business_date, status, by.now,
+            by.now + rules.LASTS,
         )  # fmt: skip
         if not made:
             doing.skip()
-            return await _same_or_refuse(conn, by, asked)
+            return await _same_or_refuse(conn, by, content)
         prove(doing, _RESOURCE, made)
-        await _go_on(conn, by, asked.request_id, status, by.now + rules.LASTS)
-        found = await hold_request(conn, by.customer_id, asked.request_id, by.now)
+        await _go_on(conn, by, content.request_id, status=status, expires_at=by.now + rules.LASTS)
+        found = await hold_request(conn, by, content.request_id)
         if status == "PENDING":
             await _tell_reviewers(doing, by, found)
     return found
 
 
-async def change(by: Principal, asked: Asked, probe: Probe) -> TransferRequest:
-    """Give a request that waits another content: what was said about the one before is void.
+async def change(bank: Bank, by: Principal, content: RequestContent) -> TransferRequest:
+    """Change the content of a pending request: its reviews become void.
 
     Raises NotFound, Refused `forbidden` for everybody but who asked,
     `transfer-request-not-pending`, and as `create`.
     """
-    async with _deed(by, "updated", asked.request_id, **_about(asked)) as doing:
+    async with _deed(by, "updated", content.request_id, **_about(content)) as doing:
         conn = doing.conn
-        before = await hold_request(conn, by.customer_id, asked.request_id, by.now)
+        before = await hold_request(conn, by, content.request_id)
         if before.member_id != by.member_id:
             raise Refused("forbidden", "Only who asked for the transfer changes it.")
         _must_wait(before)
-        terms, status = await _weighed(conn, by, asked, probe)
-        text = _content_of(asked)
+        terms, status = await _required(bank, by, content, conn=conn)
+        text = rules.text_of(msgspec.to_builtins(content))
         if text == before.content:
             doing.skip()
             return before
-        await void_all(doing, by, asked.request_id)
+        await void_all(doing, by, content.request_id)
         changed = await conn.fetch(
-            _CHANGE, by.customer_id, asked.request_id, asked.counterparty_id, asked.amount, text,
-            rules.hash_of(text), asked.reviewers, terms.rule_id, rules.text_of(terms),
-            by.business_date, status, by.now, asked.pocket_id,
+            _CHANGE, by.customer_id, content.request_id, content.counterparty_id, content.amount,
+            text, rules.hash_of(text), content.reviewers, terms.rule_id, rules.text_of(terms),
+            by.business_date, status, by.now, content.pocket_id,
         )  # fmt: skip
         prove(doing, _RESOURCE, changed)
-        await _go_on(conn, by, asked.request_id, status, before.expires_at)
-        found = await hold_request(conn, by.customer_id, asked.request_id, by.now)
+        await _go_on(conn, by, content.request_id, status=status, expires_at=before.expires_at)
+        found = await hold_request(conn, by, content.request_id)
         if status == "PENDING":
             await _tell_reviewers(doing, by, found)
     return found
 
 
 async def cancel(by: Principal, request_id: UUID) -> None:
-    """Take a request back: who asked does, or an administrator.
+    """Cancel a request, as its requester or as an administrator.
 
     Raises NotFound, Refused `forbidden`, `transfer-request-not-pending`.
     """
     async with _deed(by, "cancelled", request_id) as doing:
-        found = await hold_request(doing.conn, by.customer_id, request_id, by.now)
+        found = await hold_request(doing.conn, by, request_id)
         if by.member_id != found.member_id and by.role != "ADMIN":
             raise Refused("forbidden", "Who asked for the transfer cancels it, or an ADMIN.")
         _must_wait(found)
-        await _move(doing, by, request_id, "CANCELLED")
-        await _go_on(doing.conn, by, request_id, "CANCELLED", found.expires_at)
+        await _move(doing, by, request_id, status="CANCELLED")
+        await _go_on(doing.conn, by, request_id, status="CANCELLED", expires_at=found.expires_at)
 
 
 async def decide(
+    bank: Bank,
     by: Principal,
     request_id: UUID,
-    decision: Decision,
-    probe: Probe,
     *,
+    decision: Decision,
     comment: str | None,
     content_hash: bytes | None = None,
 ) -> TransferRequest:
     """Approve or deny a request, as one of those who may.
 
     `content_hash` is of the content the reviewer has seen, when he says so. Raises NotFound,
-    Refused `content-changed`, and as `cast`; as `probe` when its voice would be the last, which
-    is then not heard.
+    Refused `content-changed`, and as `cast`; as `check_feasible` when it would be the
+    last approval, which then does not count.
     """
     async with _deed(by, decision.lower(), request_id) as doing:
         conn = doing.conn
-        found = await hold_request(conn, by.customer_id, request_id, by.now)
-        status = await cast(doing, by, subject_of(found), decision, comment)
+        found = await hold_request(conn, by, request_id)
+        status = await cast(doing, by, subject_of(found), decision=decision, comment=comment)
         if content_hash is not None and content_hash != found.content_hash:
             raise Refused("content-changed", "The request was changed since you read it.")
         if decision == "APPROVED":
             await check_same_payee(conn, found)
         doing.details |= {"content_hash": found.content_hash.hex(), "status": status}
         if status == "APPROVED":
-            await probe(conn, asked_of(found))
+            await check_feasible(bank, conn, content_of(found), customer_id=by.customer_id)
         if status != "PENDING":
-            await _move(doing, by, request_id, status)
-            await _go_on(conn, by, request_id, status, found.expires_at)
-        after = await hold_request(conn, by.customer_id, request_id, by.now)
-        await _tell_reviewed(doing, by, after, decision)
+            await _move(doing, by, request_id, status=status)
+            await _go_on(conn, by, request_id, status=status, expires_at=found.expires_at)
+        after = await hold_request(conn, by, request_id)
+        await _tell_reviewed(doing, by, after, decision=decision)
     return after
 
 
-async def expire(
-    pool: Pool, vault: Vault, customer_id: UUID, request_id: UUID, *, now: datetime, wall: datetime
-) -> None:
-    """Write down that nobody has decided in time; what was decided stays as it is."""
+async def note_rejected(bank: Bank, customer_id: UUID, request_id: UUID, *, reason: str) -> None:
+    """Record why an approved request could not be carried out, for good."""
     async with audit.deed(
-        pool, vault, customer_id, Origin.system(), f"{_RESOURCE}.expired",
-        resource=(_RESOURCE, request_id), now=wall,
+        bank.pool, bank.vault, customer_id, Origin.system(), f"{_RESOURCE}.rejected",
+        resource=(_RESOURCE, request_id), now=wall_now(), details={"reason": reason},
     ) as doing:  # fmt: skip
-        over = await doing.conn.fetch(_EXPIRE, customer_id, request_id, "EXPIRED", now)
-        prove(doing, _RESOURCE, over)
-        if not over:
-            doing.skip()
-
-
-async def note_rejected(
-    pool: Pool,
-    vault: Vault,
-    customer_id: UUID,
-    request_id: UUID,
-    reason: str,
-    *,
-    now: datetime,
-    wall: datetime,
-) -> None:
-    """Note why an approved request could not be carried out, for good."""
-    async with audit.deed(
-        pool, vault, customer_id, Origin.system(), f"{_RESOURCE}.rejected",
-        resource=(_RESOURCE, request_id), now=wall, details={"reason": reason},
-    ) as doing:  # fmt: skip
+        now = await bank.now()
         noted = await doing.conn.fetch(_REJECT, customer_id, request_id, reason, now)
         prove(doing, _RESOURCE, noted)
         if not noted:
             doing.skip()
 
 
-async def find_same(by: Principal, asked: Asked) -> TransferRequest | None:
+async def find_same(by: Principal, content: RequestContent) -> TransferRequest | None:
     """Return what the same request has made before. Raises Refused `duplicate-id` for another."""
     async with by.pool.acquire() as conn:
-        known = await find_request(conn, by.customer_id, asked.request_id, by.now)
-        return None if known is None else await _same_or_refuse(conn, by, asked)
-
-
-def asked_of(request: TransferRequest) -> Asked:
-    """Return what a request asks for."""
-    transfer, payee = told_in(request.content)
-    return Asked(
-        request_id=request.request_id,
-        type=request.type,
-        pocket_id=request.pocket_id,
-        counterparty_id=request.counterparty_id,
-        amount=request.amount,
-        transfer=transfer,
-        payee=payee,
-        reviewers=request.reviewers,
-    )
-
-
-def told_in(content: str) -> tuple[dict[str, Any], dict[str, Any] | None]:
-    """Return what was sent, and whom the counterparty stood for, out of what is approved."""
-    told = msgspec.json.decode(content)
-    return told["transfer"], told["payee"]
+        known = await find_request(conn, by.customer_id, content.request_id, now=by.now)
+        return None if known is None else await _same_or_refuse(conn, by, content)
 
 
 def subject_of(request: TransferRequest) -> Subject:
@@ -267,24 +223,26 @@ def subject_of(request: TransferRequest) -> Subject:
 # -- of each -----------------------------------------------------------------------------
 
 
-async def _weighed(
-    conn: Connection, by: Principal, asked: Asked, probe: Probe
+async def _required(
+    bank: Bank, by: Principal, content: RequestContent, *, conn: Connection
 ) -> tuple[Terms, Status]:
-    """Return the terms of a request, and what it is when nobody has said anything yet."""
+    """Return the approvals that a request requires, and its status before the first."""
     terms = await terms_for(
-        conn, by.customer_id, type_=asked.type, amount=asked.amount, day=by.business_date,
-        request_id=asked.request_id,
+        conn, by.customer_id, type_=content.type, amount=content.amount, day=by.business_date,
+        request_id=content.request_id,
     )  # fmt: skip
-    await _check_named(conn, by, asked, terms)
+    await _check_named(conn, by, content, terms=terms)
     if terms.required:
         return terms, "PENDING"
-    await probe(conn, asked)
+    await check_feasible(bank, conn, content, customer_id=by.customer_id)
     return terms, "APPROVED"
 
 
-async def _check_named(conn: Connection, by: Principal, asked: Asked, terms: Terms) -> None:
+async def _check_named(
+    conn: Connection, by: Principal, content: RequestContent, *, terms: Terms
+) -> None:
     """Raise InvalidInput unless the reviewers who are named may approve, and are enough."""
-    if not asked.reviewers:
+    if not content.reviewers:
         return
     itself = await who_is(conn, by.user_id, by.client_id)
     able = await possible_reviewers(conn, by.customer_id, apart_from=itself, terms=terms)
@@ -293,28 +251,30 @@ async def _check_named(conn: Connection, by: Principal, asked: Asked, terms: Ter
         FieldError(
             ("reviewers", place), "must be an active member who may approve this", "value_error"
         )
-        for place, member_id in enumerate(asked.reviewers)
+        for place, member_id in enumerate(content.reviewers)
         if member_id not in known
     ]
-    if not wrong and len(asked.reviewers) < terms.required:
+    if not wrong and len(content.reviewers) < terms.required:
         needed = f"must name {terms.required} members or more, or none: so many approve this"
         wrong = [FieldError(("reviewers",), needed, "too_short")]
     if wrong:
         raise InvalidInput(wrong)
 
 
-async def _same_or_refuse(conn: Connection, by: Principal, asked: Asked) -> TransferRequest:
-    """Return the request that has this id when it was asked for with the same words."""
-    found = await find_request(conn, by.customer_id, asked.request_id, by.now)
-    if found is None or found.asked != _fingerprint(asked) or found.member_id != by.member_id:
+async def _same_or_refuse(
+    conn: Connection, by: Principal, content: RequestContent
+) -> TransferRequest:
+    """Return the request that has this id, when it was created with the same content."""
+    found = await find_request(conn, by.customer_id, content.request_id, now=by.now)
+    if found is None or found.asked != _fingerprint(content) or found.member_id != by.member_id:
         raise Refused("duplicate-id", "Another transfer, or request, already has this id.")
     return found
 
 
 async def _go_on(
-    conn: Connection, by: Principal, request_id: UUID, status: Status, expires_at: datetime
+    conn: Connection, by: Principal, request_id: UUID, *, status: Status, expires_at: datetime
 ) -> None:
-    """Make the appointment that follows: when its time is over, or at once when it is approved."""
+    """Schedule the next job: at its expiry, or at once when it is approved."""
     if status == "PENDING":
         await agenda.make(conn, [Appointment(EXPIRE, request_id, by.customer_id, expires_at)])
         return
@@ -323,7 +283,7 @@ async def _go_on(
         await agenda.make(conn, [Appointment(EXECUTE, request_id, by.customer_id, by.now)])
 
 
-async def _move(doing: Deed, by: Principal, request_id: UUID, status: Status) -> None:
+async def _move(doing: Deed, by: Principal, request_id: UUID, *, status: Status) -> None:
     moved = await doing.conn.fetch(_MOVE, by.customer_id, request_id, status, by.now)
     prove(doing, _RESOURCE, moved)
 
@@ -333,21 +293,15 @@ def _must_wait(request: TransferRequest) -> None:
         raise Refused(_NOT_PENDING, f"The request is {request.status}.")
 
 
-def _content_of(asked: Asked) -> str:
-    return rules.text_of(
-        {"transfer": asked.transfer, "payee": asked.payee, "reviewers": asked.reviewers}
-    )
-
-
-def _fingerprint(asked: Asked) -> bytes:
+def _fingerprint(content: RequestContent) -> bytes:
     """Return the hash of what was sent, whatever the request is changed to later."""
-    sent = rules.text_of([asked.transfer, asked.reviewers])
+    sent = rules.text_of(msgspec.to_builtins([content.transfer, content.reviewers]))
     return hashlib.sha256(sent.encode()).digest()
 
 
-def _about(asked: Asked) -> dict[str, Any]:
-    told = {"type": asked.type, "pocket_id": asked.pocket_id, "amount_usdc": asked.amount}
-    return told if asked.counterparty_id is None else told | {"to": asked.counterparty_id}
+def _about(content: RequestContent) -> dict[str, Any]:
+    told = {"type": content.type, "pocket_id": content.pocket_id, "amount_usdc": content.amount}
+    return told if content.counterparty_id is None else told | {"to": content.counterparty_id}
 
 
 def _deed(by: Principal, verb: str, request_id: UUID, **details: Any) -> Any:  # noqa: ANN401
@@ -368,7 +322,7 @@ async def _tell_reviewers(doing: Deed, by: Principal, request: TransferRequest) 
 
 
 async def _tell_reviewed(
-    doing: Deed, by: Principal, request: TransferRequest, decision: Decision
+    doing: Deed, by: Principal, request: TransferRequest, *, decision: Decision
 ) -> None:
     said = await _sentence(doing.conn, request)
     more = " More approvals are needed." if request.status == "PENDING" else ""

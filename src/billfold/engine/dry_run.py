@@ -1,4 +1,4 @@
-"""What a command would come to, found out on books that are written nowhere."""
+"""A command run on books that are not written: what its outcome would be."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _HEADS = LOCK_HEADS.replace("FOR UPDATE", "")
 
 
-async def rehearse(conn: Connection, bank: Bank, command: Command) -> Outcome:
+async def dry_run(conn: Connection, bank: Bank, command: Command) -> Outcome:
     """Return the outcome the command would have now. Raises Refused and NotFound as its flow.
 
     The command must name every customer it touches. Who submits it afterwards may still be told

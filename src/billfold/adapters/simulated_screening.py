@@ -1,0 +1,35 @@
+"""Screening that exists only in the sandbox: amounts and names decide (contract 10)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+_STOPPED_TRANSFERS: Final = {1: "ACCOUNT_UNAVAILABLE", 2: "SANCTION_SCREEN_FAILED"}
+_STOPPED_WIRES: Final = {2: "SANCTION_SCREEN_FAILED"}
+"""The last two digits of an amount -> why it is rejected."""
+_UNVERIFIABLE: Final = "UNVERIFIABLE"
+_DEPOSITS: Final = (11, 22)
+
+
+class SimulatedScreening:
+    """Lets everybody try what a rejection looks like."""
+
+    def stopped_transfer(self, amount: int | None) -> str | None:
+        """Stop amounts that end in 01 and 02."""
+        return None if amount is None else _STOPPED_TRANSFERS.get(amount % 100)
+
+    def stopped_wire(self, amount: int | None) -> str | None:
+        """Stop amounts that end in 02."""
+        return None if amount is None else _STOPPED_WIRES.get(amount % 100)
+
+    def unverifiable_name(self, name: str) -> str | None:
+        """Verify no name with UNVERIFIABLE in it."""
+        return "The name cannot be verified." if _UNVERIFIABLE in name.upper() else None
+
+    def invalid_file(self, name: str | None) -> str | None:
+        """Accept no file with `invalid` in its name."""
+        return "IMAGE_QUALITY_ERROR_CUTOFF" if name and "invalid" in name.lower() else None
+
+    def deposit_amounts(self) -> tuple[int, int]:
+        """Return 11 and 22 cents."""
+        return _DEPOSITS
