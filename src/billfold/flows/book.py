@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 USD = "USD"
 
+_BANK = AccountKind.BANK  # Python 3.11 is slow to find a member, and each posting asks twice
 _NUMBERS = (
     "journal_no",
     "event_no",
@@ -257,13 +258,14 @@ class Book:
             raise Broken(msg)
         saved, draft = self._savepoint, self.draft
         if saved is not None:
-            saved.keep_account(debit)
-            saved.keep_account(credit)
+            for account in (debit, credit):
+                if account.no not in saved.accounts:
+                    saved.keep_account(account)
         debit.balance -= amount
         credit.balance += amount
-        if debit.kind == AccountKind.BANK:
+        if debit.kind == _BANK:
             draft.banks.append(debit)
-        if credit.kind == AccountKind.BANK:
+        if credit.kind == _BANK:
             draft.banks.append(credit)
         self._leg_no += 1
         draft.add(

@@ -54,11 +54,10 @@ class Draft:
 
     def add(self, row: object) -> None:
         """Write down one more row."""
-        kind = type(row)
-        if kind in self._rows:
-            self._rows[kind].append(row)
-        else:
-            self._rows[kind] = [row]
+        try:
+            self._rows[type(row)].append(row)
+        except KeyError:
+            self._rows[type(row)] = [row]
 
     def rows_of(self, kind: type[Kind]) -> Sequence[Kind]:
         """The rows of a class, none where none were made."""

@@ -20,26 +20,25 @@ _restored: Callable[[PocketBook], tuple[Any, ...]] = attrgetter(*_RESTORED)
 class Savepoint:
     """The accounts and pockets that were touched since, as they were."""
 
-    __slots__ = ("_accounts", "_pockets", "entries", "lengths", "numbers")
+    __slots__ = ("_pockets", "accounts", "entries", "lengths", "numbers")
 
     def __init__(self, lengths: Mapping[type[Any], int], numbers: tuple[Any, ...]) -> None:
         self.lengths = lengths
         self.numbers = numbers
         # Of mappings: (mapping, key, value before).
         self.entries: list[tuple[dict[Any, Any], Any, Any]] = []
-        self._accounts: dict[int, tuple[Account, int, int, int, int]] = {}
+        self.accounts: dict[int, tuple[Account, int, int, int, int]] = {}
         self._pockets: dict[UUID, tuple[PocketBook, Any, Any, Any, tuple[Any, ...]]] = {}
 
     def keep_account(self, account: Account) -> None:
         """Remember an account before it moves for the first time."""
-        if account.no not in self._accounts:
-            self._accounts[account.no] = (
-                account,
-                account.balance,
-                account.reserved,
-                account.tax_basis,
-                account.earnings_basis,
-            )
+        self.accounts[account.no] = (
+            account,
+            account.balance,
+            account.reserved,
+            account.tax_basis,
+            account.earnings_basis,
+        )
 
     def keep_pocket(self, pocket: PocketBook) -> None:
         """Remember a pocket before it changes for the first time."""
@@ -49,7 +48,7 @@ class Savepoint:
 
     def restore(self) -> None:
         """Make accounts, pockets and mappings what they were."""
-        for account, balance, reserved, tax, earnings in self._accounts.values():
+        for account, balance, reserved, tax, earnings in self.accounts.values():
             account.balance, account.reserved = balance, reserved
             account.tax_basis, account.earnings_basis = tax, earnings
         for mapping, key, before in reversed(self.entries):
@@ -62,5 +61,5 @@ class Savepoint:
             for name, value in zip(_RESTORED, columns, strict=True):
                 setattr(pocket, name, value)
         self.entries.clear()
-        self._accounts.clear()
+        self.accounts.clear()
         self._pockets.clear()
