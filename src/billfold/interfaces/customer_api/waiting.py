@@ -5,18 +5,15 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
-from litestar import Response
-from litestar.status_codes import HTTP_202_ACCEPTED
-
 from billfold.domain import requests
 from billfold.domain.requests import Action
 from billfold.engine.bank import Bank
 from billfold.interfaces.customer_api.authorization_requests import shown_changes
 from billfold.interfaces.customer_api.member import Member
 from billfold.interfaces.customer_api.principal import principal_of
-from billfold.interfaces.http.marks import documented
+from billfold.interfaces.http.responses import HttpResponse, json_response
 
-MAY_WAIT = documented(
+MAY_WAIT: dict[str, Any] = dict(
     responses={
         "202": {
             "description": "A rule of the team asks for a second person: nothing is changed before "
@@ -38,7 +35,7 @@ async def ask_first(
     named: str,
     resource: tuple[str, UUID | None],
     **change: Any,  # noqa: ANN401 - ready for JSON
-) -> Response[Any] | None:
+) -> HttpResponse | None:
     """Ask for a change and return the answer that says so; None when no rule asks for it."""
     terms = await requests.terms_for_change(bank.pool, member.customer_id, action)
     if not terms.required:
@@ -46,4 +43,4 @@ async def ask_first(
     scopes = sorted(member.access.scopes) if member.access.user_id is None else None
     by = await principal_of(member, bank)
     asked = await requests.ask(by, named, resource, {**change, "scopes": scopes}, terms)
-    return Response((await shown_changes(bank, [asked]))[0], status_code=HTTP_202_ACCEPTED)
+    return json_response((await shown_changes(bank, [asked]))[0], 202)
