@@ -4,6 +4,7 @@ Building one costs as much as a whole journey through it; a bank is opened and c
 """
 
 from collections import defaultdict
+from typing import Any
 
 from billfold.domain.oauth import signing
 from billfold.interfaces.auth.app import AuthApi
@@ -12,7 +13,7 @@ from billfold.interfaces.partner_api.app import PartnerApi
 from billfold.kit.clock import wall_now
 from billfold.wiring.serving import build_sandbox_app, open_sandbox
 
-_free: dict[type, list[object]] = defaultdict(list)
+_free: dict[type, list[Any]] = defaultdict(list)
 _keys: list[tuple[object, ...]] = []
 
 

@@ -122,7 +122,7 @@ async def test_another_process_replays_what_was_kept(two):
     assert (await two[0].admit(request)).verdict == "run"
     assert (await two[1].admit(request)).verdict == "running"
     two[0].store_response(request, ANSWER)
-    await two[0]._shelved.settle()
+    await two[0]._stored.settle()
     for one in two:
         again = await one.admit(request)
         assert (again.verdict, again.stored) == ("replay", ANSWER)
@@ -142,7 +142,7 @@ async def test_a_read_is_kept_though_it_was_never_claimed(two, pools):
     assert await pools[0].fetchval("SELECT count(*) FROM request_key") == 0
     two[0].store_response(request, ANSWER)
     two[1].store_response(request, StoredResponse(200, "text/plain", b"another"))
-    await two[0]._shelved.settle()
+    await two[0]._stored.settle()
     assert (await two[0].admit(request)).stored is not None
     assert await pools[0].fetchval("SELECT count(*) FROM request_key") == 1
 
@@ -171,7 +171,7 @@ async def test_a_key_is_forgotten_after_a_day(two, pools, monkeypatch):
     request = asked(caller())
     await two[0].admit(request)
     two[0].store_response(request, ANSWER)
-    await two[0]._shelved.settle()
+    await two[0]._stored.settle()
     later = wall_now() + timedelta(hours=24, seconds=1)
     monkeypatch.setattr(admissions, "wall_now", lambda: later)
     other = again(request, b"two")

@@ -16,7 +16,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
 from litestar import Litestar, Request, Response
-from litestar.handlers import asgi
+from litestar.handlers import HTTPRouteHandler
+from litestar.middleware import DefineMiddleware
 
 from billfold.engine.bank import Bank
 from billfold.interfaces.http.calls import Call
@@ -33,13 +34,11 @@ from billfold.interfaces.http.idempotency import (
 from billfold.interfaces.http.operations import Access, Operation, Proof
 from billfold.interfaces.http.raw_request import RawRequest, raw_request_of, read_body, read_file
 from billfold.interfaces.http.responses import (
-    TEXT,
     Headers,
     HttpResponse,
     ProblemWithHeaders,
     StreamedResponse,
     as_response,
-    method_not_allowed,
     response_to,
 )
 from billfold.kit import ids
@@ -47,8 +46,7 @@ from billfold.kit.clock import business_now, wall_now
 from billfold.kit.errors import BillfoldError
 
 if TYPE_CHECKING:
-    from litestar.handlers import ASGIRouteHandler
-    from litestar.types import Receive, Scope, Send
+    from litestar.types import ASGIApp, HTTPScope, Receive, Send
 
 FILES_AT_ONCE = 2
 """How many files are in memory at a time, from their first byte to the response."""
@@ -89,13 +87,9 @@ class Api:
     def __init__(self, operations: Sequence[Operation], proofs: frozenset[Proof]) -> None:
         self.operations = operations
         self._proofs = proofs
-        paths: dict[str, dict[str, Operation]] = {}
-        for each in operations:
-            if each.access_by(proofs) is None:
-                continue
-            paths.setdefault(each.path.rstrip("/"), {})[each.method] = each
         self._router = Litestar(
-            route_handlers=[self._route(path, methods) for path, methods in paths.items()],
+            route_handlers=[_route(each) for each in operations if each.access_by(proofs)],
+            middleware=[DefineMiddleware(_Dispatch, api=self)],
             exception_handlers={Exception: _on_router_error},
             openapi_config=None,
             logging_config=None,
@@ -139,21 +133,15 @@ class Api:
         """Return the response to an error of a request that was not counted."""
         return response_to(error, request)
 
-    def _route(self, path: str, methods: Mapping[str, Operation]) -> ASGIRouteHandler:
-        @asgi(path.replace("}", ":str}") or "/", copy_scope=False)
-        async def serve(scope: Scope, receive: Receive, send: Send) -> None:
-            request = raw_request_of(scope)
-            operation = methods.get(request.method)
-            if operation is None:
-                await _without_operation(request, methods).send(send)
-                return
-            request.path_params = scope["path_params"]
-            try:
-                await self.serve(operation, request, receive, send)
-            except Exception as error:  # noqa: BLE001 - each has its response
-                await self.error_response(error, request).send(send)
-
-        return serve
+    async def respond(self, scope: HTTPScope, receive: Receive, send: Send) -> None:
+        """Serve a request of the operation that the router has found."""
+        operation: Operation = scope["route_handler"].opt["operation"]
+        request = raw_request_of(scope)
+        request.path_params = scope["path_params"]
+        try:
+            await self.serve(operation, request, receive, send)
+        except Exception as error:  # noqa: BLE001 - each has its response
+            await self.error_response(error, request).send(send)
 
     async def serve(
         self, operation: Operation, request: RawRequest, receive: Receive, send: Send
@@ -310,12 +298,29 @@ def _not_run(admission: Admission, request: RawRequest, wall: datetime) -> HttpR
     return response_to(refusal, request)
 
 
-def _without_operation(request: RawRequest, methods: Mapping[str, Operation]) -> HttpResponse:
-    """Return the response to a method that a path does not have."""
-    if request.method == "OPTIONS":
-        allow = ", ".join(sorted({*methods, "OPTIONS"}))
-        return HttpResponse(204, TEXT, b"", [(b"allow", allow.encode())])
-    return method_not_allowed(request, sorted(methods))
+def _route(operation: Operation) -> HTTPRouteHandler:
+    """Return the entry of an operation in the router."""
+    path = operation.path.replace("}", ":str}")
+    return HTTPRouteHandler(path, http_method=operation.method, opt={"operation": operation})(
+        _never
+    )
+
+
+async def _never() -> None:
+    """Stand for the handler of every operation: requests are served before they get here."""
+
+
+class _Dispatch:
+    """The ASGI layer behind the router: serves what belongs to an operation."""
+
+    def __init__(self, app: ASGIApp, api: Api) -> None:
+        self._app = app
+        self._api = api
+
+    async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:  # noqa: ANN401
+        """Serve a request. The router itself answers OPTIONS."""
+        served = "operation" in scope["route_handler"].opt
+        await (self._api.respond if served else self._app)(scope, receive, send)
 
 
 def _on_router_error(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:

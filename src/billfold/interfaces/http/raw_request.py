@@ -97,7 +97,7 @@ class RawRequest:
 
 def attach(scope: HTTPScope, request: RawRequest) -> None:
     """Make a request known to whoever handles it later."""
-    scope["state"][_RAW_REQUEST] = request
+    scope.setdefault("state", {})[_RAW_REQUEST] = request
 
 
 def raw_request_of(scope: Any) -> RawRequest:  # noqa: ANN401 - any scope of the framework

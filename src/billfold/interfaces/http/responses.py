@@ -194,18 +194,13 @@ def _refusal(error: BillfoldError, request: RawRequest) -> HttpResponse:
     return problem(error.code, error.detail, request, *headers, **error.facts)
 
 
-def method_not_allowed(request: RawRequest, methods: Sequence[str]) -> HttpResponse:
-    """Return the refusal of a method where there are only others."""
-    detail = f"{request.method} is not offered here; {' and '.join(methods)} may be."
-    return problem("method-not-allowed", detail, request, (b"allow", ", ".join(methods).encode()))
-
-
 def _framework_refusal(error: HTTPException, request: RawRequest) -> HttpResponse:
     code = _BY_STATUS[error.status_code]
     if error.status_code == 405:  # noqa: PLR2004 - the framework has no name for it
         allow = str((error.headers or {}).get("allow", ""))
         methods = sorted({each.strip() for each in allow.split(",")} - {"OPTIONS", ""})
-        return method_not_allowed(request, methods)
+        detail = f"{request.method} is not offered here; {' and '.join(methods)} may be."
+        return problem(code, detail, request, (b"allow", ", ".join(methods).encode()))
     if error.status_code == 404:  # noqa: PLR2004 - as above
         return problem(code, "There is nothing at this path. /docs/ lists what there is.", request)
     return problem(code, error.detail or "The request cannot be read.", request)
