@@ -98,7 +98,9 @@ async def list_transfer_requests(
     bank: Bank,
     wanted: OrderedQuery,
     status: Annotated[list[str] | None, texts_among("status[]", STATUSES)] = None,
-    status_bare: Annotated[list[str] | None, texts_among("status", STATUSES)] = None,
+    status_bare: Annotated[
+        list[str] | None, texts_among("status", STATUSES, place="status[]")
+    ] = None,
     types: Annotated[list[str] | None, texts_among("type", TYPES)] = None,
     pocket: Annotated[list[UUID] | None, Query(name="pocket[]")] = None,
     reviewer: str | None = None,

@@ -43,9 +43,11 @@ class CounterpartyQuery(msgspec.Struct, frozen=True, kw_only=True):
     """Which counterparties; each filter has two spellings."""
 
     status: Annotated[list[str] | None, texts_among("status", STATUSES)] = None
-    status_list: Annotated[list[str] | None, texts_among("status[]", STATUSES)] = None
+    status_list: Annotated[list[str] | None, texts_among("status[]", STATUSES, place="status")] = (
+        None
+    )
     type: Annotated[list[str] | None, texts_among("type", TYPES)] = None
-    type_list: Annotated[list[str] | None, texts_among("type[]", TYPES)] = None
+    type_list: Annotated[list[str] | None, texts_among("type[]", TYPES, place="type")] = None
 
     @property
     def statuses(self) -> list[str] | None:

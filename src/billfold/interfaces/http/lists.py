@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, timedelta
-from functools import partial
 from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
@@ -104,12 +103,15 @@ def parse_among(known: frozenset[str], name: str, text: str) -> str:
     return text
 
 
-def texts_among(name: str, known: frozenset[str], description: str | None = None) -> Query:
-    """Return what is declared of a list of texts that must be known ones."""
-    return Query(
-        name=name, parse=partial(parse_among, known), schema={"type": "string"},
-        description=description,
-    )  # fmt: skip
+def texts_among(
+    name: str, known: frozenset[str], *, place: str | None = None, description: str | None = None
+) -> Query:
+    """Return what is declared of texts that must be known ones; mistakes are told at `place`."""
+
+    def parse(_: str, text: str) -> str:
+        return parse_among(known, place or name, text)
+
+    return Query(name=name, parse=parse, schema={"type": "string"}, description=description)
 
 
 Since = Annotated[

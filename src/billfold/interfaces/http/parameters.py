@@ -56,6 +56,8 @@ class Parameter:
     default: Any
     schema: Document
     description: str | None
+    indexed: bool
+    """Whether the place of a mistake says which of several values it is."""
 
     @property
     def fields(self) -> Sequence[Parameter]:
@@ -74,11 +76,12 @@ class Parameter:
             try:
                 values.append(self.parse(self.name, text))
             except InvalidInput as error:
+                place = (index,) if self.indexed else ()
                 wrong += [
-                    FieldError((*each.loc, index), each.msg, each.type) for each in error.errors
+                    FieldError((*each.loc, *place), each.msg, each.type) for each in error.errors
                 ]
         if wrong:
-            raise InvalidInput(wrong)
+            raise InvalidInput(dict.fromkeys(wrong))
         return values
 
 
@@ -137,7 +140,7 @@ def parameter_of(attribute: str, hint: Any, default: Any) -> Parameter:  # noqa:
         schema["default"] = default
     return Parameter(
         attribute, query.name or attribute, query.parse or parse, many, default, schema,
-        query.description,
+        query.description, kind is UUID,
     )  # fmt: skip
 
 

@@ -28,7 +28,7 @@ NewName = Annotated[str, msgspec.Meta(min_length=1, max_length=128, pattern=NOT_
 OtherName = Annotated[str, msgspec.Meta(min_length=1, max_length=50, pattern=NOT_BLANK)]
 Types = Annotated[
     list[str] | None,
-    texts_among("type[]", frozenset({BANK_TYPE, CRYPTO_TYPE}), "Portal types."),
+    texts_among("type[]", frozenset({BANK_TYPE, CRYPTO_TYPE}), description="Portal types."),
 ]
 
 
