@@ -1,6 +1,6 @@
 """Applications that are built once per process and lent to one test after the other.
 
-Building one costs as much as a whole journey through it; a bank is opened and closed behind it in no time.
+Building one costs as much as a whole journey through it; opening a bank behind it costs nothing.
 """
 
 from collections import defaultdict

@@ -12,7 +12,7 @@ from tests.interfaces.customer_api.desk import EVERYTHING, Team, Token, token_fo
 from tests.interfaces.customer_api.desk import new_key as idempotency_key
 
 from billfold.domain import oauth, people
-from billfold.interfaces.customer_api import groups
+from billfold.interfaces.http import rate_groups as groups
 from billfold.kit.clock import wall_now
 
 PATH = "/api/v1/customer/"

@@ -103,20 +103,20 @@ REVOKE_TOLD["responses"]["200"] = {
     "headers": {},
     "content": {"application/json": {"schema": _TEXT}},
 }
-ASK_TOLD: dict[str, Any] = dict(
-    parameters=[
+ASK_TOLD: dict[str, Any] = {
+    "parameters": [
         {"name": name, "in": "query", "required": name == "client_id", "schema": schema}
         for name, schema in {"client_id": _TEXT, "request_uri": _TEXT, **_ASKED}.items()
     ],
-    responses={
+    "responses": {
         "303": {"description": "To the page that asks, or back to the client with an error."},
         "400": {"description": "A page: the client or its address is not known here."},
     },
-)
-LOGOUT_TOLD: dict[str, Any] = dict(
-    parameters=[
+}
+LOGOUT_TOLD: dict[str, Any] = {
+    "parameters": [
         {"name": name, "in": "query", "required": False, "schema": _TEXT}
         for name in ("id_token_hint", "client_id", "post_logout_redirect_uri", "state")
     ],
-    responses={"303": {"description": "To the registered address, or to the page to sign out."}},
-)
+    "responses": {"303": {"description": "To the registered address, or to the page to sign out."}},
+}

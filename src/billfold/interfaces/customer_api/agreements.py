@@ -9,9 +9,9 @@ import msgspec
 
 from billfold.domain.agreements import current_agreement
 from billfold.engine.bank import Bank
-from billfold.interfaces.customer_api.groups import AGREEMENTS
 from billfold.interfaces.customer_api.member import Member
 from billfold.interfaces.http.operations import OPEN, get, with_scope
+from billfold.interfaces.http.rate_groups import AGREEMENTS
 from billfold.interfaces.http.responses import HttpResponse
 from billfold.kit.errors import NotFound
 from billfold.kit.pdf import text_pdf

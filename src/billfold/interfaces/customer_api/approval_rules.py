@@ -11,11 +11,11 @@ from billfold.domain import requests
 from billfold.domain.requests import Rule
 from billfold.engine.bank import Bank
 from billfold.interfaces.customer_api.authorization_requests import shown_changes
-from billfold.interfaces.customer_api.groups import APPROVALS
 from billfold.interfaces.customer_api.member import Member
 from billfold.interfaces.customer_api.principal import principal_of
 from billfold.interfaces.http.bodies import in_body
 from billfold.interfaces.http.operations import delete, get, patch, post, with_scope
+from billfold.interfaces.http.rate_groups import APPROVALS
 from billfold.interfaces.http.shapes.approval import (
     ApprovalRule,
     ApprovalRules,

@@ -11,12 +11,12 @@ import msgspec
 from billfold.domain import audit, people
 from billfold.domain.audit import Recorded, Wanted
 from billfold.engine.bank import Bank
-from billfold.interfaces.customer_api.groups import TEAM
 from billfold.interfaces.customer_api.member import Member
 from billfold.interfaces.customer_api.told import CSV_ANSWER
 from billfold.interfaces.http.csv_table import ROWS_A_PAGE, csv_stream
 from billfold.interfaces.http.lists import ListQuery, Since, Until, page_of
 from billfold.interfaces.http.operations import get, with_scope
+from billfold.interfaces.http.rate_groups import TEAM
 from billfold.interfaces.http.responses import StreamedResponse
 from billfold.interfaces.http.shapes.audit import (
     COLUMNS,

@@ -11,12 +11,12 @@ from billfold.domain import requests
 from billfold.domain.requests import ChangeRequest
 from billfold.engine.bank import Bank
 from billfold.engine.changing import make_change
-from billfold.interfaces.customer_api.groups import APPROVALS
 from billfold.interfaces.customer_api.member import Member
 from billfold.interfaces.customer_api.principal import check_fresh, principal_of
 from billfold.interfaces.http.lists import OrderedQuery, page_of, texts_among
 from billfold.interfaces.http.operations import get, patch, with_scope
 from billfold.interfaces.http.parameters import Query
+from billfold.interfaces.http.rate_groups import APPROVALS
 from billfold.interfaces.http.shapes.approval import (
     AuthorizationRequest,
     DecideAuthorization,
@@ -49,9 +49,15 @@ async def list_authorization_requests(
         place = datetime.fromisoformat(str(at)), UUID(str(own_id))
     backwards = position is not None and position.direction == "prev"
     rows = await requests.list_changes(
-        bank.pool, member.customer_id, place, statuses=status or None, actions=action, now=member.now,
-        descending=wanted.descending != backwards, limit=wanted.limit + 1,
-    )  # fmt: skip
+        bank.pool,
+        member.customer_id,
+        place,
+        statuses=status or None,
+        actions=action,
+        now=member.now,
+        descending=wanted.descending != backwards,
+        limit=wanted.limit + 1,
+    )
     page = bank.pager.page(
         scope,
         filters,
@@ -71,11 +77,24 @@ async def get_authorization_request(
     return await _shown(member, bank, request_id)
 
 
-@patch(f"{_ONE}status/", WRITES, tag="approvals", refuses=("self-approval", "not-a-reviewer", "insufficient-user-authentication", "authorization-request-not-pending", "already-reviewed", "approval-out-of-order", "content-changed",))  # fmt: skip
+@patch(
+    f"{_ONE}status/",
+    WRITES,
+    tag="approvals",
+    refuses=(
+        "self-approval",
+        "not-a-reviewer",
+        "insufficient-user-authentication",
+        "authorization-request-not-pending",
+        "already-reviewed",
+        "approval-out-of-order",
+        "content-changed",
+    ),
+)
 async def decide_authorization_request(
     member: Member, bank: Bank, request_id: UUID, data: DecideAuthorization
 ) -> AuthorizationRequest:
-    """Confirm or refuse a change that somebody else request_id for. Confirmed, it is made at once."""
+    """Confirm or refuse a change that somebody else asked for. Confirmed, it is made at once."""
     if data.status == "APPROVED":
         await check_fresh(member, bank)
     decided = await requests.decide_change(

@@ -8,7 +8,6 @@ from uuid import UUID
 import msgspec
 
 from billfold.engine.bank import Bank
-from billfold.interfaces.customer_api.groups import COUNTERPARTIES
 from billfold.interfaces.customer_api.member import Member
 from billfold.interfaces.customer_api.waiting import MAY_WAIT, ask_first
 from billfold.interfaces.http.counterparty_forms import (
@@ -24,6 +23,7 @@ from billfold.interfaces.http.counterparty_forms import (
 )
 from billfold.interfaces.http.lists import ListQuery
 from billfold.interfaces.http.operations import get, patch, post, with_scope
+from billfold.interfaces.http.rate_groups import COUNTERPARTIES
 from billfold.interfaces.http.responses import HttpResponse
 from billfold.interfaces.http.shapes.counterparty import (
     AchForm,
@@ -99,11 +99,7 @@ CreateCounterparty = (
 
 @get("/api/v2/counterparties/", READS)
 async def list_counterparties(
-    *,
-    member: Member,
-    bank: Bank,
-    wanted: ListQuery,
-    asked: CounterpartyQuery,
+    *, member: Member, bank: Bank, wanted: ListQuery, asked: CounterpartyQuery
 ) -> CursorList[Counterparty]:
     """List the counterparties, newest first."""
     return await counterparty_page(bank, member.customer_id, wanted, asked)
@@ -125,8 +121,7 @@ async def create_counterparty(
     if waits is not None:
         return waits
     answer = await bank.engine.submit(order)
-    made = await shown(bank, member.customer_id, UUID(answer.outcome["counterparty_id"]))
-    return made
+    return await shown(bank, member.customer_id, UUID(answer.outcome["counterparty_id"]))
 
 
 @get("/api/v2/counterparties/{counterparty_id}/", READS)
@@ -147,10 +142,7 @@ async def update_counterparty(
     "/api/v2/counterparties/{counterparty_id}/verify-micro-deposits/",
     WRITES,
     status=200,
-    refuses=(
-        "micro-deposits-not-pending",
-        "micro-deposits-mismatch",
-    ),
+    refuses=("micro-deposits-not-pending", "micro-deposits-mismatch"),
 )
 async def verify_micro_deposits(
     member: Member, bank: Bank, counterparty_id: UUID, data: Deposits

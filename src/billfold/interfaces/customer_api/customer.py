@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from billfold.engine.bank import Bank
-from billfold.interfaces.customer_api.groups import CUSTOMER
 from billfold.interfaces.customer_api.member import Member
 from billfold.interfaces.http.operations import get, with_scope
+from billfold.interfaces.http.rate_groups import CUSTOMER
 from billfold.interfaces.http.shapes.customer import Customer, render_customer
 
 

@@ -6,9 +6,9 @@ from uuid import UUID
 
 from billfold.domain import documents
 from billfold.engine.bank import Bank
-from billfold.interfaces.customer_api.groups import DOCUMENTS
 from billfold.interfaces.customer_api.member import Member
 from billfold.interfaces.http.operations import get, post, with_scope
+from billfold.interfaces.http.rate_groups import DOCUMENTS
 from billfold.interfaces.http.raw_request import RawRequest
 from billfold.interfaces.http.shapes.document import Document, UploadedDocument, render_document
 from billfold.interfaces.http.uploads import FILE_REFUSALS, take_into, take_new

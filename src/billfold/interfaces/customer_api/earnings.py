@@ -8,7 +8,6 @@ from uuid import UUID
 from billfold.domain import pockets
 from billfold.domain.pockets import PocketRow
 from billfold.engine.bank import Bank
-from billfold.interfaces.customer_api.groups import EARNINGS
 from billfold.interfaces.customer_api.member import Member
 from billfold.interfaces.http.earned import (
     POCKETS_MAX,
@@ -18,6 +17,7 @@ from billfold.interfaces.http.earned import (
 )
 from billfold.interfaces.http.operations import get, with_scope
 from billfold.interfaces.http.parameters import Query
+from billfold.interfaces.http.rate_groups import EARNINGS
 from billfold.interfaces.http.shapes.earnings import (
     Earnings,
     EarningsList,
@@ -31,10 +31,7 @@ READS = with_scope("pockets.read", EARNINGS)
 
 @get("/api/v2/pockets/{pocket_id}/earnings/", READS)
 async def get_pocket_earnings(
-    member: Member,
-    bank: Bank,
-    pocket_id: UUID,
-    asked: EarningsQuery,
+    member: Member, bank: Bank, pocket_id: UUID, asked: EarningsQuery
 ) -> Earnings:
     """Read what one Pocket earned over a period."""
     own_id = await member.own_pocket(bank, pocket_id)
@@ -43,14 +40,7 @@ async def get_pocket_earnings(
     return render_earned(earned, named=False)
 
 
-@get(
-    "/api/v2/earnings/",
-    READS,
-    refuses=(
-        "not-found",
-        "too-many-pockets",
-    ),
-)
+@get("/api/v2/earnings/", READS, refuses=("not-found", "too-many-pockets"))
 async def list_earnings(
     *,
     member: Member,

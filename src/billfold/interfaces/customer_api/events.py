@@ -10,7 +10,6 @@ from billfold.domain.events import CUSTOMER_KINDS
 from billfold.domain.people import PERMISSIONS
 from billfold.domain.webhooks import Owner
 from billfold.engine.bank import Bank
-from billfold.interfaces.customer_api.groups import EVENTS
 from billfold.interfaces.customer_api.member import Member
 from billfold.interfaces.http import event_lists, event_stream
 from billfold.interfaces.http.event_lists import EventQuery, Subscriber
@@ -18,6 +17,7 @@ from billfold.interfaces.http.event_stream import STREAMED, StreamQuery
 from billfold.interfaces.http.lists import Limit, Offset, OrderedQuery
 from billfold.interfaces.http.newsroom import Newsroom
 from billfold.interfaces.http.operations import get, with_scope
+from billfold.interfaces.http.rate_groups import EVENTS
 from billfold.interfaces.http.raw_request import RawRequest
 from billfold.interfaces.http.responses import StreamedResponse
 from billfold.interfaces.http.shapes.event import Event, EventType
@@ -57,11 +57,7 @@ async def list_events(
 
 @get("/api/v1/events/stream/", READS, **STREAMED)
 async def stream_events(
-    member: Member,
-    bank: Bank,
-    newsroom: Newsroom,
-    request: RawRequest,
-    asked: StreamQuery,
+    member: Member, bank: Bank, newsroom: Newsroom, request: RawRequest, asked: StreamQuery
 ) -> StreamedResponse:
     """Follow events as server-sent events.
 

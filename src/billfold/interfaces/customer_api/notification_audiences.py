@@ -12,9 +12,9 @@ from billfold.domain import audit, notifications
 from billfold.domain.notifications import PEOPLE_MAX
 from billfold.domain.people import PERMISSIONS
 from billfold.engine.bank import Bank
-from billfold.interfaces.customer_api.groups import NOTIFICATIONS
 from billfold.interfaces.customer_api.member import Member
 from billfold.interfaces.http.operations import delete, get, put, with_scope
+from billfold.interfaces.http.rate_groups import NOTIFICATIONS
 from billfold.interfaces.http.shapes.notification import (
     NotificationAudience,
     NotificationAudiences,
@@ -60,10 +60,7 @@ async def get_notification_audience(
     refuses=("notification-type-not-configurable",),
 )
 async def set_notification_audience(
-    member: Member,
-    bank: Bank,
-    notification_type: str,
-    data: SetCustomerNotificationAudienceRequest,
+    member: Member, bank: Bank, notification_type: str, data: SetCustomerNotificationAudienceRequest
 ) -> NotificationAudience:
     """Choose who hears of a type, in place of whom was chosen before. Needs the role ADMIN."""
     notifications.get_kind(notification_type)

@@ -11,10 +11,10 @@ import msgspec
 from billfold.domain import audit, notifications
 from billfold.domain.notifications import Reader
 from billfold.engine.bank import Bank
-from billfold.interfaces.customer_api.groups import NOTIFICATIONS
 from billfold.interfaces.customer_api.member import Member
 from billfold.interfaces.http.lists import ListQuery, page_of
 from billfold.interfaces.http.operations import get, patch, with_scope
+from billfold.interfaces.http.rate_groups import NOTIFICATIONS
 from billfold.interfaces.http.shapes.notification import (
     CustomerNotification,
     render_notification,
@@ -85,7 +85,8 @@ async def update_notification(
         raise Refused("forbidden", "The client acts by itself: nobody reads what it is told.")
     async with audit.deed(
         bank.pool, bank.vault, reader.customer_id, member.origin, "notification.updated",
-        resource=("notification", notification_id), details={"status": data.status}, now=member.wall,
+        resource=("notification", notification_id), details={"status": data.status},
+        now=member.wall,
     ) as deed:  # fmt: skip
         if not await notifications.set_status(
             deed.conn, reader.customer_id, reader.user_id, notification_id,

@@ -10,7 +10,6 @@ from msgspec import UNSET, UnsetType
 from billfold.domain import pockets
 from billfold.engine.bank import Bank
 from billfold.flows.pockets import OpenPocket
-from billfold.interfaces.customer_api.groups import POCKETS
 from billfold.interfaces.customer_api.member import Member
 from billfold.interfaces.http.lists import Limit, Offset
 from billfold.interfaces.http.operations import get, patch, post, with_scope
@@ -22,6 +21,7 @@ from billfold.interfaces.http.pocket_forms import (
     change_of,
     strategies_of,
 )
+from billfold.interfaces.http.rate_groups import POCKETS
 from billfold.interfaces.http.shapes.pages import OffsetList
 from billfold.interfaces.http.shapes.pocket import Pocket, render_pocket
 from billfold.kit.paging import LIMIT_DEFAULT, parse_limit
@@ -87,12 +87,7 @@ async def get_pocket(member: Member, bank: Bank, pocket_id: UUID, asked: OmitQue
 @patch(
     "/api/v2/pockets/{pocket_id}/",
     WRITES,
-    refuses=(
-        "pocket-not-open",
-        "pocket-not-empty",
-        "last-open-pocket",
-        "pocket-strategy-locked",
-    ),
+    refuses=("pocket-not-open", "pocket-not-empty", "last-open-pocket", "pocket-strategy-locked"),
 )
 async def update_pocket(member: Member, bank: Bank, pocket_id: UUID, data: ChangePocket) -> Pocket:
     """Rename a Pocket, change its strategies, or close it when it is empty and not the last."""

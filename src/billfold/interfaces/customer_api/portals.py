@@ -11,7 +11,6 @@ from billfold.domain import portals
 from billfold.domain.portals import PortalRow
 from billfold.engine.bank import Bank
 from billfold.flows.portals import UpdatePortal
-from billfold.interfaces.customer_api.groups import PORTALS
 from billfold.interfaces.customer_api.member import Member
 from billfold.interfaces.http.lists import ListQuery
 from billfold.interfaces.http.operations import get, patch, post, with_scope
@@ -24,6 +23,7 @@ from billfold.interfaces.http.portal_forms import (
     open_portal,
     portal_page,
 )
+from billfold.interfaces.http.rate_groups import PORTALS
 from billfold.interfaces.http.shapes.pages import CursorList
 from billfold.interfaces.http.shapes.portal import (
     FundingInstructions,
@@ -63,10 +63,7 @@ async def list_portals(
 @post(
     "/api/v2/pockets/{pocket_id}/portals/",
     WRITES,
-    refuses=(
-        "pocket-not-open",
-        "rail-not-available",
-    ),
+    refuses=("pocket-not-open", "rail-not-available"),
 )
 async def create_portal(member: Member, bank: Bank, pocket_id: UUID, data: CreatePortal) -> Portal:
     """Open a portal: a bank virtual account with its own network address."""

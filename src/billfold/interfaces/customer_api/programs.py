@@ -10,10 +10,10 @@ import msgspec
 from billfold.domain.team import programs
 from billfold.engine.bank import Bank
 from billfold.interfaces.customer_api.administrator import administrator_of
-from billfold.interfaces.customer_api.groups import TEAM
 from billfold.interfaces.customer_api.member import Member
 from billfold.interfaces.http.bodies import in_body
 from billfold.interfaces.http.operations import delete, get, post, with_scope
+from billfold.interfaces.http.rate_groups import TEAM
 from billfold.interfaces.http.shapes.team import (
     ProgramKey,
     ProgramKeys,
@@ -94,10 +94,7 @@ async def list_program_keys(member: Member, bank: Bank, member_id: UUID) -> Prog
     WRITES,
     name="add_service_user_key",
     tag="team",
-    refuses=(
-        "duplicate-id",
-        "member-not-active",
-    ),
+    refuses=("duplicate-id", "member-not-active"),
 )
 async def add_program_key(member: Member, bank: Bank, member_id: UUID, data: AddKey) -> ProgramKey:
     """Register a public key beside those there are."""
@@ -112,10 +109,7 @@ async def add_program_key(member: Member, bank: Bank, member_id: UUID, data: Add
     WRITES,
     name="rotate_service_user_keys",
     tag="team",
-    refuses=(
-        "duplicate-id",
-        "member-not-active",
-    ),
+    refuses=("duplicate-id", "member-not-active"),
 )
 async def rotate_program_keys(
     member: Member, bank: Bank, member_id: UUID, data: AddKey

@@ -8,11 +8,11 @@ from msgspec import UNSET, UnsetType
 
 from billfold.engine.bank import Bank
 from billfold.interfaces.customer_api.events import subscriber_of
-from billfold.interfaces.customer_api.groups import SUBSCRIPTIONS
 from billfold.interfaces.customer_api.member import Member
 from billfold.interfaces.http import subscription_forms as forms
 from billfold.interfaces.http.lists import ListQuery
 from billfold.interfaces.http.operations import delete, get, patch, post, with_scope
+from billfold.interfaces.http.rate_groups import SUBSCRIPTIONS
 from billfold.interfaces.http.shapes.event import DeliveryAttempt, Redelivery, Subscription
 from billfold.interfaces.http.shapes.pages import CursorList
 from billfold.interfaces.http.subscription_forms import (

@@ -11,11 +11,11 @@ import msgspec
 from billfold.domain import team
 from billfold.engine.bank import Bank
 from billfold.interfaces.customer_api.administrator import administrator_of
-from billfold.interfaces.customer_api.groups import TEAM
 from billfold.interfaces.customer_api.member import Member
 from billfold.interfaces.customer_api.waiting import MAY_WAIT, ask_first
 from billfold.interfaces.http.bodies import in_body
 from billfold.interfaces.http.operations import delete, get, post, put, with_scope
+from billfold.interfaces.http.rate_groups import TEAM
 from billfold.interfaces.http.responses import HttpResponse
 from billfold.interfaces.http.shapes.team import (
     Role,
@@ -68,11 +68,7 @@ async def get_team_member(member: Member, bank: Bank, member_id: UUID) -> TeamMe
     "/api/v1/team/{member_id}/",
     WRITES,
     documented=MAY_WAIT,
-    refuses=(
-        "last-administrator",
-        "member-not-active",
-        "member-shut-out",
-    ),
+    refuses=("last-administrator", "member-not-active", "member-shut-out"),
 )
 async def update_team_member(
     member: Member, bank: Bank, member_id: UUID, data: EditTeamMember
@@ -104,10 +100,7 @@ async def update_team_member(
     "/api/v1/team/{member_id}/",
     WRITES,
     status=200,
-    refuses=(
-        "last-administrator",
-        "member-not-active",
-    ),
+    refuses=("last-administrator", "member-not-active"),
 )
 async def deactivate_team_member(member: Member, bank: Bank, member_id: UUID) -> TeamMember:
     """Deactivate a member, a person or a service user; nothing of his works any longer."""

@@ -20,14 +20,14 @@ DESCRIPTION = (
     "same key gets the same answer for 24 hours and does not run twice. Errors are problem "
     "documents whose `type` is a page that explains them."
 )
-CSV_ANSWER: dict[str, Any] = dict(
-    responses={
+CSV_ANSWER: dict[str, Any] = {
+    "responses": {
         "200": {
             "description": "The file.",
             "content": {"text/csv": {"schema": {"type": "string"}}},
         }
     }
-)
+}
 
 
 def components(settings: Settings) -> dict[str, Any]:

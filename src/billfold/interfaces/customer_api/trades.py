@@ -11,13 +11,13 @@ import msgspec
 from billfold.domain import trades
 from billfold.domain.trades import TradeRow, WantedTrades
 from billfold.engine.bank import Bank
-from billfold.interfaces.customer_api.groups import TRADES
 from billfold.interfaces.customer_api.member import Member
 from billfold.interfaces.customer_api.told import CSV_ANSWER
 from billfold.interfaces.http.csv_table import ROWS_A_PAGE, csv_stream
 from billfold.interfaces.http.lists import OrderedQuery, page_of
 from billfold.interfaces.http.operations import get, with_scope
 from billfold.interfaces.http.parameters import Query
+from billfold.interfaces.http.rate_groups import TRADES
 from billfold.interfaces.http.responses import StreamedResponse
 from billfold.interfaces.http.shapes.pages import CursorList
 from billfold.interfaces.http.shapes.trade import Trade, V1Trade, render_trade, render_v1_trade

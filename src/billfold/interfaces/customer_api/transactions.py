@@ -8,12 +8,12 @@ from uuid import UUID
 from billfold.domain import activity
 from billfold.domain.activity import ActivityRow
 from billfold.engine.bank import Bank
-from billfold.interfaces.customer_api.groups import TRANSACTIONS
 from billfold.interfaces.customer_api.member import Member
 from billfold.interfaces.customer_api.told import CSV_ANSWER
 from billfold.interfaces.http.csv_table import ROWS_A_PAGE, csv_stream
 from billfold.interfaces.http.lists import OrderedQuery, page_of
 from billfold.interfaces.http.operations import get, with_scope
+from billfold.interfaces.http.rate_groups import TRANSACTIONS
 from billfold.interfaces.http.responses import StreamedResponse
 from billfold.interfaces.http.shapes.pages import CursorList
 from billfold.interfaces.http.shapes.transaction import Transaction, render_transaction

@@ -12,11 +12,6 @@ from billfold.domain import people, requests
 from billfold.domain.requests import Filters, TransferRequest
 from billfold.engine.approved import carry_out_request, check_possible, command_of
 from billfold.engine.bank import Bank
-from billfold.interfaces.customer_api.groups import (
-    CREATIONS_PER_SECOND,
-    TRANSFER_CREATIONS,
-    TRANSFERS,
-)
 from billfold.interfaces.customer_api.member import Member
 from billfold.interfaces.customer_api.orders import asked_for, checked
 from billfold.interfaces.customer_api.principal import check_fresh, principal_of
@@ -33,6 +28,11 @@ from billfold.interfaces.http.lists import (
 from billfold.interfaces.http.operations import delete, get, patch, post, with_scope
 from billfold.interfaces.http.pace import count_second
 from billfold.interfaces.http.parameters import PathId, Query
+from billfold.interfaces.http.rate_groups import (
+    CREATIONS_PER_SECOND,
+    TRANSFER_CREATIONS,
+    TRANSFERS,
+)
 from billfold.interfaces.http.shapes.pages import CursorList
 from billfold.interfaces.http.shapes.transfer_request import (
     Around,
@@ -63,10 +63,7 @@ TYPES = frozenset({"ON_US", "WIRE", "USDC"})
 @post(
     _ALL,
     with_scope("transfers.write", TRANSFER_CREATIONS),
-    refuses=(
-        *_WHAT_IS_WRONG,
-        "rate-limited",
-    ),
+    refuses=(*_WHAT_IS_WRONG, "rate-limited"),
 )
 async def create_transfer_request(
     member: Member, bank: Bank, data: CreateTransferRequest
@@ -139,14 +136,7 @@ async def get_transfer_request(
     return await _shown(member, bank, _id(transfer_id))
 
 
-@patch(
-    _ONE,
-    WRITES,
-    refuses=(
-        *_WHAT_IS_WRONG,
-        "transfer-request-not-pending",
-    ),
-)
+@patch(_ONE, WRITES, refuses=(*_WHAT_IS_WRONG, "transfer-request-not-pending"))
 async def update_transfer_request(
     member: Member, bank: Bank, transfer_id: PathId, data: ChangeTransferRequest
 ) -> ShownTransferRequest:
@@ -176,7 +166,23 @@ async def cancel_transfer_request(member: Member, bank: Bank, transfer_id: PathI
     await requests.cancel(await principal_of(member, bank), asked)
 
 
-@patch(f"{_ONE}status/", DECIDES, refuses=("self-approval", "not-a-reviewer", "insufficient-user-authentication", "transfer-request-not-pending", "already-reviewed", "approval-out-of-order", "content-changed", "insufficient-funds", "counterparty-not-verified", "pocket-not-open", "pocket-frozen",))  # fmt: skip
+@patch(
+    f"{_ONE}status/",
+    DECIDES,
+    refuses=(
+        "self-approval",
+        "not-a-reviewer",
+        "insufficient-user-authentication",
+        "transfer-request-not-pending",
+        "already-reviewed",
+        "approval-out-of-order",
+        "content-changed",
+        "insufficient-funds",
+        "counterparty-not-verified",
+        "pocket-not-open",
+        "pocket-frozen",
+    ),
+)
 async def decide_transfer_request(
     member: Member, bank: Bank, transfer_id: PathId, data: DecideTransferRequest
 ) -> ShownTransferRequest:

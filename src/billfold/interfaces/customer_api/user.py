@@ -10,9 +10,9 @@ from msgspec import UNSET, UnsetType
 
 from billfold.domain import oauth, people
 from billfold.engine.bank import Bank
-from billfold.interfaces.customer_api.groups import USER
 from billfold.interfaces.customer_api.member import Member
 from billfold.interfaces.http.operations import get, with_scope
+from billfold.interfaces.http.rate_groups import USER
 from billfold.kit.errors import Refused
 
 

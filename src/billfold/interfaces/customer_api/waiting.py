@@ -13,8 +13,8 @@ from billfold.interfaces.customer_api.member import Member
 from billfold.interfaces.customer_api.principal import principal_of
 from billfold.interfaces.http.responses import HttpResponse, json_response
 
-MAY_WAIT: dict[str, Any] = dict(
-    responses={
+MAY_WAIT: dict[str, Any] = {
+    "responses": {
         "202": {
             "description": "A rule of the team asks for a second person: nothing is changed before "
             "he confirms.",
@@ -25,7 +25,7 @@ MAY_WAIT: dict[str, Any] = dict(
             },
         }
     }
-)
+}
 
 
 async def ask_first(

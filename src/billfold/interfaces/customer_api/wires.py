@@ -6,10 +6,10 @@ from uuid import UUID
 
 from billfold.domain.wires.reads import get_wire
 from billfold.engine.bank import Bank
-from billfold.interfaces.customer_api.groups import WIRES
 from billfold.interfaces.customer_api.member import Member
 from billfold.interfaces.http.lists import OrderedQuery, page_of
 from billfold.interfaces.http.operations import get, with_scope
+from billfold.interfaces.http.rate_groups import WIRES
 from billfold.interfaces.http.shapes.pages import CursorList
 from billfold.interfaces.http.shapes.wire import Wire, render_wire
 from billfold.interfaces.http.wire_lists import WireQuery, wire_page

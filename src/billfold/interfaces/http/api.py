@@ -204,7 +204,7 @@ class Api:
             if identity.refusal is not None:
                 if operation.changes:
                     await self.authenticator.note_refused(call, operation)
-                raise identity.refusal
+                return response_to(identity.refusal, request)
             request.caller = call
             operation.read(request)
             return await operation.respond(request, self.services)

@@ -61,25 +61,27 @@ class Schemas:
 
     def response(self, kind: Any) -> Document:  # noqa: ANN401 - any type
         """Return the schema of a type."""
-        origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+        struct = typing.get_origin(kind) or kind
+        if isinstance(struct, type) and issubclass(struct, msgspec.Struct):
+            return {"$ref": f"#/components/schemas/{self._component(kind, struct)}"}
+        if typing.get_origin(kind) is not None:
+            return self._generic(typing.get_origin(kind), typing.get_args(kind))
+        if isinstance(kind, type) and issubclass(kind, StrEnum):
+            return {"type": "string", "enum": [str(each) for each in kind]}
+        return dict(_SIMPLE[kind])
+
+    def _generic(self, origin: Any, arguments: tuple[Any, ...]) -> Document:  # noqa: ANN401
         if origin is typing.Annotated:
             return self.response(arguments[0]) | _constraints(arguments)
         if origin in {UnionType, typing.Union}:
             return self._union([each for each in arguments if each is not UnsetType])
         if origin is Literal:
-            if len(arguments) == 1:
-                return {"type": "string", "const": arguments[0]}
-            return {"type": "string", "enum": list(arguments)}
-        struct = origin or kind
-        if isinstance(struct, type) and issubclass(struct, msgspec.Struct):
-            return {"$ref": f"#/components/schemas/{self._component(kind, struct)}"}
+            single = len(arguments) == 1
+            choice = {"const": arguments[0]} if single else {"enum": list(arguments)}
+            return {"type": "string", **choice}
         if origin in {list, tuple, frozenset}:
             return {"items": self.response(_bare(arguments[0])), "type": "array"}
-        if origin is not None:
-            return {"additionalProperties": self.response(arguments[1]), "type": "object"}
-        if isinstance(kind, type) and issubclass(kind, StrEnum):
-            return {"type": "string", "enum": [str(each) for each in kind]}
-        return dict(_SIMPLE[kind])
+        return {"additionalProperties": self.response(arguments[1]), "type": "object"}
 
     def _union(self, kinds: list[Any]) -> Document:
         first, *more = kinds

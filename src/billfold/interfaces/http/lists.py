@@ -80,7 +80,7 @@ def parse_timestamp(name: str, text: str) -> datetime:
 
 
 def parse_range_end(name: str, text: str) -> datetime | None:
-    """The instant at which a range ends: a date is in it with all its hours. Raises InvalidInput."""
+    """The instant at which a range ends: a date is in it with all its hours."""
     at = parse_timestamp(name, text)
     if not is_day(text):
         return at

@@ -38,8 +38,11 @@ Document = dict[str, Any]
 Value = Callable[[RawRequest, Mapping[str, Any]], Any]
 """The value of a handler's parameter, from the request and the services of the API."""
 _USUAL_STATUS: Final = {"POST": 201, "DELETE": 204}
-_CALLER: Final = frozenset({"caller", "member"})
-_GIVEN: Final = _CALLER | {"data"}
+_GIVEN: Final[Mapping[str, Value]] = {
+    "caller": lambda request, _: request.caller,
+    "member": lambda request, _: request.caller,
+    "data": lambda request, _: request.data,
+}
 _COMPLETE: Final = (HttpResponse, StreamedResponse)
 
 
@@ -178,19 +181,16 @@ class Operation:
         return tuple((name, self._value(name)) for name in names)
 
     def _value(self, name: str) -> Value:
-        if name in _CALLER:
-            return lambda request, _: request.caller
-        if name == "data":
-            return lambda request, _: request.data
+        if (given := _GIVEN.get(name)) is not None:
+            return given
         if (source := self.query_sources.get(name)) is not None:
             return lambda request, _: source.read(request.query_values)
-        if self.hints[name] is RawRequest:
-            return lambda request, _: request
-        if name not in self.path_names:
-            return lambda _, services: services[name]
-        if self.hints[name] is UUID:
-            return lambda request, _: ids_in.path_uuid(name, request.path_params[name])
-        return lambda request, _: request.path_params[name]
+        if name in self.path_names:
+            if self.hints[name] is UUID:
+                return lambda request, _: ids_in.path_uuid(name, request.path_params[name])
+            return lambda request, _: request.path_params[name]
+        is_request = self.hints[name] is RawRequest
+        return lambda request, services: request if is_request else services[name]
 
     def read(self, request: RawRequest) -> None:
         """Check the names of the query and decode the body. Raises InvalidInput and its kin."""

@@ -74,7 +74,7 @@ class RawRequest:
         return self._query_values
 
     def check_query(self, known: Mapping[str, bool]) -> None:
-        """Raise InvalidInput for names that are not `known`; True are those that may be repeated."""
+        """Raise InvalidInput for names that are not `known`; True ones may be repeated."""
         sent = self.query_values
         wrong = [
             FieldError(("query", name), "is not a parameter of this operation", "extra_forbidden")

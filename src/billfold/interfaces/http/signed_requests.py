@@ -152,7 +152,7 @@ def _caller(credential: Credential, fields: Mapping[str, Any]) -> Caller:
 class CredentialCache:
     """The tokens one process has seen lately."""
 
-    __slots__ = ("_lookups", "_known", "_pool", "_vault")
+    __slots__ = ("_known", "_lookups", "_pool", "_vault")
 
     def __init__(self, pool: Pool, vault: Vault) -> None:
         self._pool = pool

@@ -94,12 +94,7 @@ async def create_counterparty(
 
 @get("/api/v2/customers/{customer_id}/counterparties/")
 async def list_counterparties(
-    *,
-    caller: Caller,
-    bank: Bank,
-    customer_id: UUID,
-    wanted: ListQuery,
-    asked: CounterpartyQuery,
+    *, caller: Caller, bank: Bank, customer_id: UUID, wanted: ListQuery, asked: CounterpartyQuery
 ) -> CursorList[Counterparty]:
     """List the counterparties of a customer, newest first."""
     owner = await caller.customer_id(bank, customer_id)
@@ -130,10 +125,7 @@ async def update_counterparty(
 @post(
     "/api/v2/customers/{customer_id}/counterparties/{counterparty_id}/verify-micro-deposits/",
     status=200,
-    refuses=(
-        "micro-deposits-not-pending",
-        "micro-deposits-mismatch",
-    ),
+    refuses=("micro-deposits-not-pending", "micro-deposits-mismatch"),
 )
 async def verify_micro_deposits(
     caller: Caller, bank: Bank, customer_id: UUID, counterparty_id: UUID, data: Deposits

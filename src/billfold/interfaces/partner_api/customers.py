@@ -88,11 +88,7 @@ async def get_customer(caller: Caller, bank: Bank, customer_id: UUID) -> Custome
 
 @patch(
     "/api/v1/customers/{customer_id}/",
-    refuses=(
-        "customer-not-open",
-        "customer-has-balance",
-        "feature-not-enabled",
-    ),
+    refuses=("customer-not-open", "customer-has-balance", "feature-not-enabled"),
 )
 async def update_customer(
     caller: Caller, bank: Bank, customer_id: UUID, data: ChangeCustomer

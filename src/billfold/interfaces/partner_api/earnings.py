@@ -28,10 +28,7 @@ from billfold.kit.dates import et_date
 
 @get("/api/v2/pockets/{pocket_id}/earnings/")
 async def get_pocket_earnings(
-    caller: Caller,
-    bank: Bank,
-    pocket_id: UUID,
-    asked: EarningsQuery,
+    caller: Caller, bank: Bank, pocket_id: UUID, asked: EarningsQuery
 ) -> Earnings:
     """Read what one Pocket earned over a period."""
     owner, own_id = await caller.pocket(bank, pocket_id)
@@ -40,13 +37,7 @@ async def get_pocket_earnings(
     return render_earned(earned, named=False)
 
 
-@get(
-    "/api/v2/earnings/",
-    refuses=(
-        "not-found",
-        "too-many-pockets",
-    ),
-)
+@get("/api/v2/earnings/", refuses=("not-found", "too-many-pockets"))
 async def list_earnings(
     caller: Caller,
     bank: Bank,

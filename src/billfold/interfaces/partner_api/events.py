@@ -53,11 +53,7 @@ async def list_events(
 
 @get("/api/v1/events/stream/", **STREAMED)
 async def stream_events(
-    caller: Caller,
-    bank: Bank,
-    newsroom: Newsroom,
-    request: RawRequest,
-    asked: StreamQuery,
+    caller: Caller, bank: Bank, newsroom: Newsroom, request: RawRequest, asked: StreamQuery
 ) -> StreamedResponse:
     """Follow events as server-sent events.
 

@@ -30,10 +30,7 @@ _MOST = 1000
     "/api/v1/customers/{customer_id}/counterparties/linking-provider/link-token/",
     tag="counterparties",
     status=200,
-    refuses=(
-        "rail-not-available",
-        "counterparty-type-mismatch",
-    ),
+    refuses=("rail-not-available", "counterparty-type-mismatch"),
 )
 async def create_link_token(
     caller: Caller, bank: Bank, customer_id: UUID, data: LinkTokenRequest
@@ -46,10 +43,7 @@ async def create_link_token(
 @post(
     "/api/v1/customers/{customer_id}/counterparties/linking-provider/",
     tag="counterparties",
-    refuses=(
-        "rail-not-available",
-        "customer-not-open",
-    ),
+    refuses=("rail-not-available", "customer-not-open"),
 )
 async def link_accounts(
     caller: Caller, bank: Bank, customer_id: UUID, data: LinkRequest
@@ -63,10 +57,7 @@ async def link_accounts(
     "/api/v1/customers/{customer_id}/counterparties/{counterparty_id}/linking-provider/verify/",
     tag="counterparties",
     status=204,
-    refuses=(
-        "rail-not-available",
-        "counterparty-type-mismatch",
-    ),
+    refuses=("rail-not-available", "counterparty-type-mismatch"),
 )
 async def verify_linked_account(
     caller: Caller, bank: Bank, customer_id: UUID, counterparty_id: UUID

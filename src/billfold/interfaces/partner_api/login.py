@@ -99,10 +99,7 @@ class LoginDesk:
     OPEN,
     tag="authentication",
     status=200,
-    refuses=(
-        "invalid-credentials",
-        "login-locked",
-    ),
+    refuses=("invalid-credentials", "login-locked"),
 )
 async def log_in(data: LoginRequest, request: RawRequest, desk: LoginDesk) -> Login:
     """Log in with user name and password. The token is valid for one hour."""

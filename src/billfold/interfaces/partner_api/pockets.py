@@ -97,11 +97,7 @@ async def list_pockets(
 
 @get("/api/v2/customers/{customer_id}/pockets/{pocket_id}/")
 async def get_customer_pocket(
-    caller: Caller,
-    bank: Bank,
-    customer_id: UUID,
-    pocket_id: UUID,
-    asked: OmitQuery,
+    caller: Caller, bank: Bank, customer_id: UUID, pocket_id: UUID, asked: OmitQuery
 ) -> Pocket:
     """Read one Pocket of a customer with its portfolio."""
     owner, own_id = await _customers_pocket(caller, bank, customer_id, pocket_id)
@@ -110,12 +106,7 @@ async def get_customer_pocket(
 
 
 @get("/api/v2/pockets/{pocket_id}/")
-async def get_pocket(
-    caller: Caller,
-    bank: Bank,
-    pocket_id: UUID,
-    asked: OmitQuery,
-) -> Pocket:
+async def get_pocket(caller: Caller, bank: Bank, pocket_id: UUID, asked: OmitQuery) -> Pocket:
     """Read one Pocket with its portfolio."""
     owner, own_id = await caller.pocket(bank, pocket_id)
     row = await pockets.get_pocket(bank.pool, owner, own_id)
@@ -124,12 +115,7 @@ async def get_pocket(
 
 @patch(
     "/api/v2/customers/{customer_id}/pockets/{pocket_id}/",
-    refuses=(
-        "pocket-not-open",
-        "pocket-not-empty",
-        "last-open-pocket",
-        "pocket-strategy-locked",
-    ),
+    refuses=("pocket-not-open", "pocket-not-empty", "last-open-pocket", "pocket-strategy-locked"),
 )
 async def update_pocket(
     caller: Caller, bank: Bank, customer_id: UUID, pocket_id: UUID, data: ChangePocket

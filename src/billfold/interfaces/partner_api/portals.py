@@ -125,13 +125,7 @@ async def list_customer_portals(
     return await portal_page(bank, wanted, owner, None, types)
 
 
-@post(
-    "/api/v2/pockets/{pocket_id}/portals/",
-    refuses=(
-        "pocket-not-open",
-        "rail-not-available",
-    ),
-)
+@post("/api/v2/pockets/{pocket_id}/portals/", refuses=("pocket-not-open", "rail-not-available"))
 async def create_portal(caller: Caller, bank: Bank, pocket_id: UUID, data: CreatePortal) -> Portal:
     """Open a portal: a bank virtual account with its own network address."""
     check_kind(data)

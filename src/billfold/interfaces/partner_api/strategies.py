@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from billfold.domain.tbills import StrategyUse
-from billfold.interfaces.customer_api.groups import STRATEGIES
 from billfold.interfaces.http.lists import Limit
 from billfold.interfaces.http.operations import SIGNED, get, with_scope
+from billfold.interfaces.http.rate_groups import STRATEGIES
 from billfold.interfaces.http.shapes.pages import OffsetList
 from billfold.interfaces.http.shapes.strategy import TradingStrategy
 from billfold.interfaces.http.strategy_lists import Offset, strategies

@@ -67,8 +67,8 @@ _ERROR = {
         }
     }
 }
-_TOLD: dict[str, Any] = dict(
-    requestBody={
+_TOLD: dict[str, Any] = {
+    "requestBody": {
         "required": True,
         "content": {
             _FORM: {
@@ -88,14 +88,14 @@ _TOLD: dict[str, Any] = dict(
             }
         },
     },
-    responses={
+    "responses": {
         "400": {
             "description": "invalid_grant, invalid_request, unsupported_grant_type (RFC 6749)",
             **_ERROR,
         },
         "401": {"description": "invalid_client (RFC 6749)", **_ERROR},
     },
-)
+}
 
 
 @post("/token/", OPEN, tag="authentication", status=200, any_query=True, documented=_TOLD)

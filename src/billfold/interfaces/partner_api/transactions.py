@@ -124,12 +124,7 @@ async def list_v1_customer_transactions(
 
 @get("/api/v1/service-accounts/{account_id}/transactions/", tag="accounts", deprecated=V1_READS)
 async def list_v1_transactions(
-    *,
-    caller: Caller,
-    bank: Bank,
-    account_id: UUID,
-    wanted: OrderedQuery,
-    filters: V1Query,
+    *, caller: Caller, bank: Bank, account_id: UUID, wanted: OrderedQuery, filters: V1Query
 ) -> CursorList[V1Transaction]:
     """List an account's transactions as v1 shows them. Use v2 instead."""
     key = await caller.pocket(bank, account_id)
@@ -186,11 +181,7 @@ async def _customer_page(
 
 
 async def _pocket_page(
-    caller: Caller,
-    bank: Bank,
-    key: tuple[UUID, UUID],
-    wanted: ListQuery,
-    asked: TransactionQuery,
+    caller: Caller, bank: Bank, key: tuple[UUID, UUID], wanted: ListQuery, asked: TransactionQuery
 ) -> Page[ActivityRow]:
     own = [key[1]]
     if asked.pockets is not None:

@@ -65,10 +65,7 @@ class AchEntryRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     tag="sandbox",
     status=202,
     moves_money=True,
-    refuses=(
-        "not-found",
-        "no-open-portal",
-    ),
+    refuses=("not-found", "no-open-portal"),
 )
 async def send_entry(
     caller: Caller, bank: Bank, simulation: Simulation, data: AchEntryRequest

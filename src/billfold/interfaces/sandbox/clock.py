@@ -68,10 +68,7 @@ async def show(stepping: Stepping) -> Clock:
     name="sandbox_clock_advance",
     tag="sandbox",
     status=200,
-    refuses=(
-        "clock-would-go-back",
-        "clock-too-far",
-    ),
+    refuses=("clock-would-go-back", "clock-too-far"),
 )
 async def advance(stepping: Stepping, data: AdvanceRequest) -> Clock:
     """Move the clock forward; maturities, fees and day ends on the way happen in order."""
@@ -95,10 +92,7 @@ async def advance(stepping: Stepping, data: AdvanceRequest) -> Clock:
     name="sandbox_clock_set",
     tag="sandbox",
     status=200,
-    refuses=(
-        "clock-would-go-back",
-        "clock-too-far",
-    ),
+    refuses=("clock-would-go-back", "clock-too-far"),
 )
 async def set_clock(stepping: Stepping, data: SetRequest) -> Clock:
     """Set the clock to an instant that has not been yet."""
@@ -111,10 +105,7 @@ async def set_clock(stepping: Stepping, data: SetRequest) -> Clock:
     name="sandbox_clock_run_to_next_event",
     tag="sandbox",
     status=200,
-    refuses=(
-        "clock-would-go-back",
-        "clock-too-far",
-    ),
+    refuses=("clock-would-go-back", "clock-too-far"),
 )
 async def run_to_next_event(stepping: Stepping) -> Clock:
     """Move the clock to the next instant at which anything in the bank is due."""

@@ -31,11 +31,7 @@ class VerificationRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=Tr
     name="sandbox_counterparty_verification",
     tag="sandbox",
     status=202,
-    refuses=(
-        "not-found",
-        "counterparty-not-pending",
-        "document-not-in-review",
-    ),
+    refuses=("not-found", "counterparty-not-pending", "document-not-in-review"),
 )
 async def end_verification(caller: Caller, bank: Bank, data: VerificationRequest) -> None:
     """Approve or reject what a counterparty waits with, or let its time run out."""

@@ -66,10 +66,7 @@ class WireRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     tag="sandbox",
     status=202,
     moves_money=True,
-    refuses=(
-        "not-found",
-        "no-open-portal",
-    ),
+    refuses=("not-found", "no-open-portal"),
 )
 async def fund(caller: Caller, bank: Bank, simulation: Simulation, data: FundRequest) -> None:
     """Let up to nine ACH credits arrive at the first open portal of a Pocket."""
@@ -87,10 +84,7 @@ async def fund(caller: Caller, bank: Bank, simulation: Simulation, data: FundReq
     tag="sandbox",
     status=202,
     moves_money=True,
-    refuses=(
-        "not-found",
-        "no-open-portal",
-    ),
+    refuses=("not-found", "no-open-portal"),
 )
 async def wire(caller: Caller, bank: Bank, simulation: Simulation, data: WireRequest) -> None:
     """Let a wire arrive. What cannot be booked goes back to its sender."""

@@ -44,10 +44,7 @@ class SimulatedEvent(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     name="sandbox_webhook",
     tag="sandbox",
     status=202,
-    refuses=(
-        "not-found",
-        "duplicate-id",
-    ),
+    refuses=("not-found", "duplicate-id"),
 )
 async def simulate(caller: Caller, bank: Bank, data: SimulatedEvent) -> None:
     """Tell the subscriptions of a kind that something happened, though nothing did.

@@ -100,10 +100,7 @@ async def reject(
     name="sandbox_return_wire",
     tag="sandbox",
     status=202,
-    refuses=(
-        "wire-not-completed",
-        "wire-already-returned",
-    ),
+    refuses=("wire-not-completed", "wire-already-returned"),
 )
 async def give_back(
     caller: Caller, bank: Bank, simulation: Simulation, wire_id: UUID, data: Returned

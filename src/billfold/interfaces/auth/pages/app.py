@@ -5,9 +5,10 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import warnings
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from litestar import Litestar, Request, Response
 from litestar.di import Provide
@@ -26,6 +27,9 @@ from billfold.kit.clock import wall_now
 from billfold.kit.errors import BillfoldError, InvalidInput
 from billfold.kit.problems import PROBLEMS
 
+if TYPE_CHECKING:
+    from litestar.types import Receive, Send
+
 _HEADINGS = {400: "This cannot be read", 403: "This is not allowed", 404: "There is nothing here",
              429: "Too many tries", 503: "Not now"}  # fmt: skip
 
@@ -39,31 +43,53 @@ def page_routes() -> list[HTTPRouteHandler]:
     ]
 
 
-def create_pages_app(bank: Bank, *, clock: Callable[[], datetime] = wall_now) -> Litestar:
+class PagesApp:
+    """The pages of one process as an ASGI application."""
+
+    def __init__(self, bank: Bank, desk: Desk) -> None:
+        self._clock = clock_face_of(bank)
+
+        def the_desk() -> Desk:
+            return desk
+
+        with warnings.catch_warnings():
+            # Litestar 3 will want a marker around what a page function asks for by name.
+            warnings.simplefilter("ignore", LitestarDeprecationWarning)
+            self.router = Litestar(
+                route_handlers=page_routes(),
+                middleware=[DefineMiddleware(Entrance, desk=desk)],
+                dependencies={
+                    "desk": Provide(the_desk, sync_to_thread=False),
+                    "visit": Provide(_the_visit, sync_to_thread=False),
+                },
+                exception_handlers={Exception: _on_error},
+                openapi_config=None,
+                logging_config=None,
+            )
+        self.router.state.desk = desk
+        self._edge = EdgeMiddleware(self.router, bank.settings, self._clock)
+
+    async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:  # noqa: ANN401
+        """Serve one request."""
+        await self._edge(scope, receive, send)
+
+    @asynccontextmanager
+    async def lifespan(self) -> AsyncIterator[None]:
+        """Close the pages at the end."""
+        try:
+            yield
+        finally:
+            await self.close()
+
+    async def close(self) -> None:
+        """Give the connection back."""
+        if self._clock is not None:
+            await self._clock.close()
+
+
+def create_pages_app(bank: Bank, *, clock: Callable[[], datetime] = wall_now) -> PagesApp:
     """Return the ASGI application of the pages for one worker. `clock` is wall time."""
-    desk, clock_face = Desk(bank, clock), clock_face_of(bank)
-
-    def the_desk() -> Desk:
-        return desk
-
-    with warnings.catch_warnings():
-        # Litestar 3 will want a marker around what a page function asks for by name.
-        warnings.simplefilter("ignore", LitestarDeprecationWarning)
-        app = Litestar(
-            route_handlers=page_routes(),
-            middleware=[DefineMiddleware(Entrance, desk=desk)],
-            dependencies={
-                "desk": Provide(the_desk, sync_to_thread=False),
-                "visit": Provide(_the_visit, sync_to_thread=False),
-            },
-            exception_handlers={Exception: _on_error},
-            openapi_config=None,
-            logging_config=None,
-            on_shutdown=[clock_face.close] if clock_face else [],
-        )
-    app.state.desk = desk
-    app.asgi_handler = EdgeMiddleware(app.asgi_handler, bank.settings, clock_face)
-    return app
+    return PagesApp(bank, Desk(bank, clock))
 
 
 def _the_visit(request: Request[Any, Any, Any]) -> Visit:
