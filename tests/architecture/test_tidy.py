@@ -23,7 +23,6 @@ NAMED_BY_OTHERS = frozenset(
     {
         "bench/listeners.py data_received",  # what asyncio calls on a protocol
         "bench/load.py data_received",  # as above
-        "interfaces/http/openapi.py _handlers",  # the framework's word for what it returns
     }
 )
 LONG_FILES = {

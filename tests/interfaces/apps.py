@@ -1,37 +1,34 @@
 """Applications that are built once per process and lent to one test after the other.
 
-Building one costs as much as a whole journey through it; a bank moves in and out in no time.
+Building one costs as much as a whole journey through it; opening a bank behind it costs nothing.
 """
 
 from collections import defaultdict
-
-from litestar import Litestar
+from typing import Any
 
 from billfold.domain.oauth import signing
-from billfold.interfaces.auth import app as auth
-from billfold.interfaces.customer_api import app as customer_api
-from billfold.interfaces.partner_api import app as partner_api
+from billfold.interfaces.auth.app import AuthApi
+from billfold.interfaces.customer_api.app import CustomerApi
+from billfold.interfaces.partner_api.app import PartnerApi
 from billfold.kit.clock import wall_now
-from billfold.wiring.serving import build_sandbox_app, move_into_sandbox
+from billfold.wiring.serving import build_sandbox_app, open_sandbox
 
-_free: dict[type, list[Litestar]] = defaultdict(list)
+_free: dict[type, list[Any]] = defaultdict(list)
 _keys: list[tuple[object, ...]] = []
 
 
 def lend_partner_app(bank):
     """Return the Partner API of a sandbox with this bank behind it, for this test alone."""
-    free = _free[partner_api.Tenant]
-    app = free.pop() if free else build_sandbox_app()
-    move_into_sandbox(app, bank)
-    return app
+    api = _free[PartnerApi].pop() if _free[PartnerApi] else build_sandbox_app()
+    open_sandbox(api, bank)
+    return api
 
 
 def lend_customer_app(bank):
     """Return the Customer API with this bank behind it, for this test alone."""
-    free = _free[customer_api.Tenant]
-    app = free.pop() if free else customer_api.build_customer_app()
-    customer_api.move_in(app, bank)
-    return app
+    api = _free[CustomerApi].pop() if _free[CustomerApi] else CustomerApi()
+    api.open_bank(bank)
+    return api
 
 
 async def lend_auth_app(bank):
@@ -45,13 +42,12 @@ async def lend_auth_app(bank):
         async with bank.pool.acquire() as conn:
             await signing.ensure_signing_keys(conn, bank.vault, wall_now())
             _keys.extend(await conn.fetch("SELECT * FROM signing_key"))
-    free = _free[auth.Tenant]
-    app = free.pop() if free else auth.build_auth_app()
-    auth.move_in(app, bank)
-    return app
+    api = _free[AuthApi].pop() if _free[AuthApi] else AuthApi()
+    api.open_bank(bank)
+    return api
 
 
-async def take_back(app):
-    """Let the bank move out; the next test may have the application."""
-    await app.state.tenant.move_out()
-    _free[type(app.state.tenant)].append(app)
+async def take_back(api):
+    """Close the bank behind it; the next test may have the application."""
+    await api.close()
+    _free[type(api)].append(api)

@@ -56,8 +56,7 @@ async def new_partner(bank, slug="acme", *, rate=10_000, money=10_000, features=
 
 async def close_app(app):
     """Do what the worker does when it stops."""
-    for hook in app.on_shutdown:
-        await hook()
+    await app.close()
 
 
 def json_of(body):

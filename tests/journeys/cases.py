@@ -6,7 +6,6 @@ A route that is not in these tables makes `test_every_door.py` fail.
 import re
 from typing import Any
 
-from litestar.routes import HTTPRoute
 from tests.interfaces import payees
 
 PARTNER_OPEN = {
@@ -281,11 +280,8 @@ PARTNER = {
 def routes_of(app):
     """Return every (method, path) an application answers."""
     return {
-        (method, (route.path_format or "/").replace("{notification_type}", "FUNDS_RECEIVED"))
-        for route in app.routes
-        if isinstance(route, HTTPRoute)
-        for method in route.route_handler_map
-        if method not in {"OPTIONS", "HEAD"}
+        (each.method, each.path.replace("{notification_type}", "FUNDS_RECEIVED"))
+        for each in app.operations
     }
 
 

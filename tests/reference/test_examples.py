@@ -5,8 +5,8 @@ import json
 from tests.reference.recorder import EXAMPLES, record
 from tests.whole_bank import bank
 
-from billfold.interfaces.partner_api.app import partner_document, partner_routes
-from billfold.interfaces.sandbox import routes
+from billfold.interfaces.partner_api.app import partner_document, partner_operations
+from billfold.interfaces.sandbox.routes import sandbox_operations
 from billfold.kit.settings import Settings
 
 __all__ = ["bank"]
@@ -19,7 +19,7 @@ async def test_examples_are_what_is_answered(bank):
 
 def test_every_operation_has_an_example():
     document = partner_document(
-        Settings(), tuple(partner_routes(routes.ROUTES)), include_deprecated=True
+        Settings(), tuple(partner_operations(sandbox_operations())), include_deprecated=True
     )
     named = {each["operationId"] for path in document["paths"].values() for each in path.values()}
     assert named == set(json.loads(EXAMPLES.read_text()))

@@ -29,8 +29,8 @@ from billfold.interfaces.outbound.courier import Courier
 from billfold.interfaces.outbound.crier import Crier, tell_failing
 from billfold.interfaces.outbound.notary import Notary
 from billfold.interfaces.outbound.post import Post
-from billfold.interfaces.partner_api.app import partner_document, partner_routes
-from billfold.interfaces.sandbox import routes as sandbox_routes
+from billfold.interfaces.partner_api.app import partner_document, partner_operations
+from billfold.interfaces.sandbox.routes import sandbox_operations
 from billfold.kit.clock import wall_now
 from billfold.kit.settings import Settings, variable_of
 from billfold.kit.tls import TlsFiles, ensure_certificates
@@ -174,9 +174,9 @@ class Wiring:
 
     def openapi(self, settings: Settings, *, everything: bool) -> bytes:
         """Return the OpenAPI document of the Partner API."""
-        sandbox = () if settings.is_production else sandbox_routes.ROUTES
+        sandbox = () if settings.is_production else sandbox_operations()
         document = partner_document(
-            settings, partner_routes(sandbox), include_deprecated=everything
+            settings, partner_operations(sandbox), include_deprecated=everything
         )
         return msgspec.json.format(msgspec.json.encode(document))
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from billfold.interfaces.http.hosts import name_of
+from billfold.interfaces.http.late import Living
 
 if TYPE_CHECKING:
-    from litestar import Litestar
     from litestar.types import Receive, Scope, Send
 
     from billfold.kit.settings import Settings
@@ -28,10 +28,10 @@ class Houses:
         self,
         settings: Settings,
         *,
-        partner: Litestar,
-        auth: Litestar,
-        pages: Litestar | None = None,
-        customer: Litestar | None = None,
+        partner: Living,
+        auth: Living,
+        pages: Living | None = None,
+        customer: Living | None = None,
     ) -> None:
         self._auth_host = urlsplit(settings.auth_origin).hostname
         self._customer_host = urlsplit(settings.customer_origin).hostname
@@ -51,7 +51,7 @@ class Houses:
                 await stack.enter_async_context(app.lifespan())
             yield
 
-    def _house(self, scope: Any) -> Litestar:  # noqa: ANN401 - any scope of a server
+    def _house(self, scope: Any) -> Living:  # noqa: ANN401 - any scope of a server
         sent = next((value for name, value in scope["headers"] if name == b"host"), b"")
         host = name_of(sent.decode("latin-1").lower()).removesuffix(".")
         if host == self._auth_host:

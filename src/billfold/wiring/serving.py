@@ -9,12 +9,12 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 from types import FrameType
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 from billfold.adapters.nacha_files import NachaFiles
 from billfold.adapters.simulated_bank import SimulatedBank
 from billfold.engine.bank import Bank
+from billfold.engine.stepping import Stepping
 from billfold.interfaces.auth.app import create_auth_app
 from billfold.interfaces.auth.pages.app import create_pages_app
 from billfold.interfaces.cli.supervision import end_with_parent
@@ -23,13 +23,8 @@ from billfold.interfaces.http.late import LateApp
 from billfold.interfaces.http.newsroom import Newsroom, newsroom_of
 from billfold.interfaces.inbound.ach_files import AchGate
 from billfold.interfaces.inbound.receive import receive
-from billfold.interfaces.partner_api.app import (
-    build_partner_app,
-    create_partner_app,
-    move_in,
-    partner_routes,
-)
-from billfold.interfaces.sandbox import routes as sandbox_routes
+from billfold.interfaces.partner_api.app import PartnerApi, create_partner_app, partner_operations
+from billfold.interfaces.sandbox.routes import sandbox_operations
 from billfold.interfaces.sandbox.simulation import AchOrder, Address, Sender
 from billfold.kit.collector import calm_collector
 from billfold.kit.logs import configure_logs
@@ -38,9 +33,6 @@ from billfold.wiring.ach_world import AchWorld
 from billfold.wiring.houses import Houses
 from billfold.wiring.opening import open_bank
 from billfold.wiring.wire_room import WireRoom
-
-if TYPE_CHECKING:
-    from litestar import Litestar
 
 
 def partner_app() -> LateApp:
@@ -98,24 +90,24 @@ def make_houses(bank: Bank, newsroom: Newsroom | None = None) -> Houses:
     )
 
 
-def make_partner_app(bank: Bank, newsroom: Newsroom | None = None) -> Litestar:
+def make_partner_app(bank: Bank, newsroom: Newsroom | None = None) -> PartnerApi:
     """Return the Partner API of a bank; in a sandbox with the sandbox's operations."""
     if bank.settings.is_production:
-        return create_partner_app(bank, routes=partner_routes(), newsroom=newsroom)
-    app = build_sandbox_app()
-    move_into_sandbox(app, bank, newsroom)
-    return app
+        return create_partner_app(bank, operations=partner_operations(), newsroom=newsroom)
+    api = build_sandbox_app()
+    open_sandbox(api, bank, newsroom)
+    return api
 
 
-def build_sandbox_app() -> Litestar:
+def build_sandbox_app() -> PartnerApi:
     """Return the Partner API with the sandbox's operations, and no bank behind it yet."""
-    return build_partner_app(partner_routes(sandbox_routes.ROUTES))
+    return PartnerApi(partner_operations(sandbox_operations()))
 
 
-def move_into_sandbox(app: Litestar, bank: Bank, newsroom: Newsroom | None = None) -> None:
-    """Put a bank and its simulated world behind such an application."""
-    move_in(app, bank, newsroom)
-    sandbox_routes.set_up(app, bank, Simulated(SimulatedBank(bank.seed)))
+def open_sandbox(api: PartnerApi, bank: Bank, newsroom: Newsroom | None = None) -> None:
+    """Let such an API serve a bank and its simulated world."""
+    simulation = Simulated(SimulatedBank(bank.seed))
+    api.open_bank(bank, newsroom, stepping=Stepping(bank), simulation=simulation)
 
 
 class Simulated:

@@ -6,6 +6,8 @@ from billfold.domain.oauth import SCOPES
 from billfold.interfaces.customer_api.app import customer_document
 from billfold.kit.settings import Settings
 
+STRATEGIES = "/api/v2/trading-strategies/"
+
 
 def test_the_document_names_the_scope_of_every_operation():
     document = customer_document(Settings())
@@ -45,3 +47,12 @@ async def test_every_answer_carries_its_trace_and_what_a_careful_server_says(des
 async def test_cookies_open_nothing(desk):
     headers = {"cookie": f"token={desk.token.text}; __Host-session={desk.token.text}"}
     await desk.ask("GET", "/api/v1/customer/", status=401, token=None, headers=headers)
+
+
+async def test_trading_strategies_are_those_the_partner_sees(desk, world):
+    for filters in ({}, {"enabled_for": "DEPOSIT"}, {"offset": 1, "limit": 2}):
+        assert await desk.get(STRATEGIES, filters) == await world.get(STRATEGIES, filters)
+
+
+async def test_a_use_of_strategies_that_is_not_known_is_refused(desk):
+    await desk.invalid("GET", STRATEGIES, filters={"enabled_for": "LUNCH"}, loc="query.enabled_for")

@@ -7,15 +7,15 @@ from typing import Annotated
 
 import msgspec
 import pytest
-from litestar import Response, delete, get, post
-from litestar.params import QueryParameter
 from tests.interfaces.partner_client import PartnerClient, close_app, new_partner
 from tests.whole_bank import bank, new_holder
 
 from billfold.engine.bank import Bank
 from billfold.flows.account_commands import EnrolCustomer
 from billfold.interfaces.http.calls import Caller
-from billfold.interfaces.http.marks import MOVES_MONEY, deprecated
+from billfold.interfaces.http.operations import TOKEN, Deprecation, delete, get, post
+from billfold.interfaces.http.parameters import Query
+from billfold.interfaces.http.responses import HttpResponse
 from billfold.interfaces.partner_api import login, token
 from billfold.interfaces.partner_api.app import create_partner_app
 from billfold.kit import ids
@@ -37,7 +37,7 @@ class Thing(msgspec.Struct, forbid_unknown_fields=True):
     size: Size | None = None
 
 
-@post(THING, opt=MOVES_MONEY)
+@post(THING, moves_money=True)
 async def make_thing(data: Thing, caller: Caller, bank: Bank) -> dict[str, object]:
     """Make a thing. Enrols a customer, so that there is an effect to count."""
     RUNS["make"] += 1
@@ -54,31 +54,31 @@ async def make_thing(data: Thing, caller: Caller, bank: Bank) -> dict[str, objec
     return {"run": RUNS["make"], "customer_id": answer.outcome["customer_id"]}
 
 
-@get(THING + "{thing_id:str}/")
+@get(THING + "{thing_id}/")
 async def get_thing(
     thing_id: str,
     caller: Caller,
     limit: int = 30,
-    omit: Annotated[list[str] | None, QueryParameter(name="omit[]")] = None,
+    omit: Annotated[list[str] | None, Query(name="omit[]")] = None,
 ) -> dict[str, object]:
     """Show a thing."""
     RUNS["get"] += 1
     return {"id": thing_id, "run": RUNS["get"], "limit": limit, "omit": omit, "now": caller.now}
 
 
-@delete(THING + "{thing_id:str}/", status_code=204)
+@delete(THING + "{thing_id}/")
 async def delete_thing(thing_id: str, caller: Caller) -> None:
     """Delete a thing."""
     RUNS["delete"] += 1
 
 
-@get("/api/v1/old-things/", opt=deprecated(since=date(2025, 1, 1), sunset=date(2027, 1, 1)))
+@get("/api/v1/old-things/", deprecated=Deprecation(since=date(2025, 1, 1), sunset=date(2027, 1, 1)))
 async def list_old_things(caller: Caller) -> list[str]:
     """List things as before."""
     return [caller.operation]
 
 
-@post("/api/v1/sandbox/thing/", status_code=202)
+@post("/api/v1/sandbox/thing/", TOKEN, status=202)
 async def make_simulated_thing(data: Thing, caller: Caller) -> None:
     """Make a thing in the sandbox."""
     RUNS["sandbox"] += 1
@@ -92,8 +92,8 @@ async def do_slowly(caller: Caller) -> dict[str, int]:
     return {"run": RUNS["slow"]}
 
 
-@post("/api/v2/errors/{kind:str}/")
-async def raise_error(kind: str, caller: Caller) -> Response[bytes]:
+@post("/api/v2/errors/{kind}/")
+async def raise_error(kind: str, caller: Caller) -> HttpResponse:
     """Go wrong in the way that is asked for."""
     RUNS[kind] += 1
     raise {
@@ -105,8 +105,8 @@ async def raise_error(kind: str, caller: Caller) -> Response[bytes]:
     }[kind]
 
 
-ROUTES = [
-    *login.ROUTES, *token.ROUTES, make_thing, get_thing, delete_thing, list_old_things,
+OPERATIONS = [
+    login.log_in, token.exchange_assertion, make_thing, get_thing, delete_thing, list_old_things,
     make_simulated_thing, do_slowly, raise_error,
 ]  # fmt: skip
 
@@ -118,7 +118,7 @@ def no_runs():
 
 @pytest.fixture
 async def app(bank):
-    made = create_partner_app(bank, routes=ROUTES)
+    made = create_partner_app(bank, operations=OPERATIONS)
     yield made
     await close_app(made)
 

@@ -3,11 +3,11 @@
 import os
 from contextlib import asynccontextmanager
 
-from litestar import get
 from tests.whole_bank import close_bank, open_bank
 
 from billfold.interfaces.http.calls import Caller
 from billfold.interfaces.http.late import LateApp
+from billfold.interfaces.http.operations import get
 from billfold.interfaces.partner_api.app import create_partner_app
 
 
@@ -21,7 +21,7 @@ async def show_worker(caller: Caller) -> dict[str, int]:
 async def opened():
     bank = await open_bank(os.environ["DOORS_DSN"])
     try:
-        yield create_partner_app(bank, routes=[show_worker])
+        yield create_partner_app(bank, operations=[show_worker])
     finally:
         await close_bank(bank)
 

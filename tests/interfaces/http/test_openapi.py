@@ -9,12 +9,11 @@ from typing_extensions import override
 
 from billfold.interfaces.http.openapi import spelled
 from billfold.interfaces.http.reference import as_page
-from billfold.interfaces.partner_api.app import partner_openapi
 
 
 @pytest.fixture
 async def document(app):
-    return partner_openapi(app)
+    return app.document()
 
 
 async def test_paths_are_spelled_with_the_closing_slash(document):
@@ -75,7 +74,7 @@ async def test_an_answer_without_a_body_has_no_content(document):
 
 async def test_deprecated_operations_are_only_in_the_whole_document(app, document):
     assert "/api/v1/old-things/" not in document["paths"]
-    whole = partner_openapi(app, include_deprecated=True)
+    whole = app.document(include_deprecated=True)
     old = whole["paths"]["/api/v1/old-things/"]["get"]
     assert old["deprecated"] is True
     assert old["x-sunset"] == "2027-01-01"

@@ -19,7 +19,7 @@ LOGIN = "/api/v1/login/"
 
 @pytest.fixture
 async def app(bank):
-    made = create_partner_app(bank, routes=[*login.ROUTES, *token.ROUTES])
+    made = create_partner_app(bank, operations=[login.log_in, token.exchange_assertion])
     yield made
     await close_app(made)
 

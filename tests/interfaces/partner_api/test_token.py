@@ -42,7 +42,7 @@ def private_pem(key):
 
 @pytest.fixture
 async def client(bank):
-    made = create_partner_app(bank, routes=[*login.ROUTES, *token.ROUTES])
+    made = create_partner_app(bank, operations=[login.log_in, token.exchange_assertion])
     client = PartnerClient(made, await new_partner(bank))
     yield client
     await client.close()

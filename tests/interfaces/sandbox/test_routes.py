@@ -9,9 +9,10 @@ from tests.interfaces.partner_client import PartnerClient, close_app, new_partne
 from tests.whole_bank import SEED
 
 from billfold.adapters.simulated_bank import SimulatedBank
+from billfold.engine.stepping import Stepping
 from billfold.flows.account_commands import OpenPocket, UpdatePortal
-from billfold.interfaces.partner_api.app import create_partner_app
-from billfold.interfaces.sandbox import routes
+from billfold.interfaces.partner_api.app import PartnerApi
+from billfold.interfaces.sandbox.routes import sandbox_operations
 from billfold.kit import ids
 from billfold.wiring.serving import Simulated
 
@@ -19,8 +20,9 @@ from billfold.wiring.serving import Simulated
 @pytest.fixture
 async def client(bank):
     """A partner's client of an application that has the sandbox's operations only."""
-    app = create_partner_app(bank, routes=routes.ROUTES)
-    routes.set_up(app, bank, Simulated(SimulatedBank(SEED)))
+    app = PartnerApi(sandbox_operations())
+    simulation = Simulated(SimulatedBank(SEED))
+    app.open_bank(bank, stepping=Stepping(bank), simulation=simulation)
     caller = PartnerClient(app, await new_partner(bank))
     yield caller
     await caller.close()

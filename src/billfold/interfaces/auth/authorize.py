@@ -9,11 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 from html import escape
-from typing import Any
 from uuid import UUID
-
-from litestar import Response, get, post
-from litestar.handlers import HTTPRouteHandler
 
 from billfold.domain import oauth
 from billfold.domain.oauth import Client, OAuthError, asking
@@ -21,10 +17,10 @@ from billfold.interfaces.auth.desk import Desk
 from billfold.interfaces.auth.forms import Fields, fields_of, form_of
 from billfold.interfaces.auth.refused import HTML, as_page
 from billfold.interfaces.auth.told import ASK_TOLD
-from billfold.interfaces.http.answers import Answer
-from billfold.interfaces.http.arrivals import ArrivedRequest, arrival_of
 from billfold.interfaces.http.ids_in import path_uuid
-from billfold.interfaces.http.marks import ANY_QUERY, OPEN
+from billfold.interfaces.http.operations import OPEN, get, post
+from billfold.interfaces.http.raw_request import RawRequest
+from billfold.interfaces.http.responses import HttpResponse, redirect
 from billfold.kit.clock import wall_now
 
 PATH = "/api/oauth2/authorize"
@@ -43,24 +39,24 @@ _FORM = """<!doctype html>
 """
 
 
-@get(PATH, opt=OPEN | ANY_QUERY | ASK_TOLD, status_code=303, tags=["authorization"])
-async def authorize(request: ArrivedRequest, desk: Desk) -> Response[Any]:
+@get(PATH, OPEN, tag="authorization", status=303, any_query=True, documented=ASK_TOLD)
+async def authorize(request: RawRequest, desk: Desk) -> HttpResponse:
     """Begin to ask a person, with parameters in the query or a `request_uri`."""
     return await _begin(desk, request, posted=False)
 
 
-@post(PATH, opt=OPEN | ANY_QUERY, status_code=303, include_in_schema=False)
-async def authorize_by_form(request: ArrivedRequest, desk: Desk) -> Response[Any]:
+@post(PATH, OPEN, status=303, hidden=True, any_query=True)
+async def authorize_by_form(request: RawRequest, desk: Desk) -> HttpResponse:
     """Begin to ask a person, with parameters in a form."""
     return await _begin(desk, request, posted=True)
 
 
-@get("/api/oauth2/form-post/{request_id:str}", opt=OPEN | ANY_QUERY, include_in_schema=False)
-async def carry_answer(request_id: str, request: ArrivedRequest, desk: Desk) -> Response[Any]:
+@get("/api/oauth2/form-post/{request_id}", OPEN, hidden=True, any_query=True)
+async def carry_answer(request_id: str, request: RawRequest, desk: Desk) -> HttpResponse:
     """Let the browser carry an answer in a form, for clients that want it so."""
     async with desk.bank.pool.acquire() as conn:
         action = await oauth.form_target(conn, path_uuid("request_id", request_id), wall_now())
-    sent = fields_of(request.scope["query_string"])
+    sent = fields_of(request.query)
     hidden = "\n".join(
         f'<input type="hidden" name="{name}" value="{escape(sent[name])}">'
         for name in _CARRIED
@@ -71,20 +67,20 @@ async def carry_answer(request_id: str, request: ArrivedRequest, desk: Desk) -> 
         "default-src 'none'; script-src 'self'; base-uri 'none'; frame-ancestors 'none'; "
         f"form-action {_origin(action)}"
     )
-    headers = {"content-security-policy": policy, "x-frame-options": "DENY"}
-    return Response(page, media_type=HTML, headers=headers)
+    headers = [(b"content-security-policy", policy.encode()), (b"x-frame-options", b"DENY")]
+    return HttpResponse(200, HTML, page.encode(), headers)
 
 
-@get(_SCRIPT_PATH, opt=OPEN, include_in_schema=False)
-async def show_script() -> Response[str]:
+@get(_SCRIPT_PATH, OPEN, hidden=True)
+async def show_script() -> HttpResponse:
     """Return the one line that presses the button of that form."""
-    return Response(_SCRIPT, media_type="text/javascript; charset=utf-8")
+    return HttpResponse(200, "text/javascript; charset=utf-8", _SCRIPT.encode())
 
 
-async def _begin(desk: Desk, request: ArrivedRequest, *, posted: bool) -> Response[Any]:
-    arrival, now = arrival_of(request.scope), wall_now()
+async def _begin(desk: Desk, request: RawRequest, *, posted: bool) -> HttpResponse:
+    now = wall_now()
     try:
-        sent = form_of(arrival) if posted else fields_of(request.scope["query_string"])
+        sent = form_of(request) if posted else fields_of(request.query)
         client = await _client(desk, sent)
         if "request_uri" in sent:
             request_id = await oauth.resume_request(
@@ -93,7 +89,7 @@ async def _begin(desk: Desk, request: ArrivedRequest, *, posted: bool) -> Respon
             return _to_consent(desk, request_id)
         redirect_uri = asking.redirect_in(client, sent)
     except OAuthError as error:
-        return _response(as_page(error))
+        return as_page(error)
     try:
         return _to_consent(desk, await _opened(desk, client, sent, now))
     except OAuthError as error:
@@ -124,25 +120,15 @@ def _told(desk: Desk, sent: Fields, error: OAuthError) -> Mapping[str, str | Non
     }
 
 
-def _to_consent(desk: Desk, request_id: UUID) -> Response[Any]:
+def _to_consent(desk: Desk, request_id: UUID) -> HttpResponse:
     return _send(desk.issuer + CONSENT_PATH, {"request": str(request_id)})
 
 
-def _send(uri: str, fields: Mapping[str, str | None]) -> Response[Any]:
+def _send(uri: str, fields: Mapping[str, str | None]) -> HttpResponse:
     """Send the browser somewhere by 303: what was posted here is not posted there (RFC 9700)."""
-    return Response(b"", status_code=303, headers={"location": oauth.redirect_with(uri, fields)})
-
-
-def _response(answer: Answer) -> Response[bytes]:
-    headers = {name.decode(): value.decode("latin-1") for name, value in answer.headers}
-    return Response(
-        answer.body, status_code=answer.status, media_type=answer.content_type, headers=headers
-    )
+    return redirect(oauth.redirect_with(uri, fields))
 
 
 def _origin(uri: str) -> str:
     """Return scheme and authority of a registered address; nothing else can be in them."""
     return "/".join(uri.split("/", 3)[:3]).partition("?")[0]
-
-
-ROUTES: list[HTTPRouteHandler] = [authorize, authorize_by_form, carry_answer, show_script]

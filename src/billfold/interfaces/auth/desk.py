@@ -10,7 +10,7 @@ from billfold.domain import identity, oauth
 from billfold.domain.oauth import Access, Client, OAuthError, assertions, dpop, signing
 from billfold.engine.bank import Bank
 from billfold.interfaces.auth.forms import Fields
-from billfold.interfaces.http.arrivals import Arrival
+from billfold.interfaces.http.raw_request import RawRequest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,7 +39,7 @@ class Desk:
         self._keys: tuple[datetime, Sequence[SigningKey]] | None = None
 
     async def prove(
-        self, arrival: Arrival, form: Fields, now: datetime, *, must_bind: bool = False
+        self, arrival: RawRequest, form: Fields, now: datetime, *, must_bind: bool = False
     ) -> Proven:
         """Return the client that sent a form, proven by its assertion and its DPoP proof.
 
@@ -82,7 +82,7 @@ class Desk:
         return keys
 
     async def _asserted(
-        self, arrival: Arrival, form: Fields, now: datetime
+        self, arrival: RawRequest, form: Fields, now: datetime
     ) -> tuple[Client, assertions.Assertion]:
         if arrival.header(b"authorization") is not None or "client_secret" in form:
             raise OAuthError("invalid_client", "Clients prove themselves by private_key_jwt only.")
@@ -104,7 +104,7 @@ class Desk:
         )
 
     def _proof(
-        self, arrival: Arrival, client: Client, now: datetime, *, must_bind: bool
+        self, arrival: RawRequest, client: Client, now: datetime, *, must_bind: bool
     ) -> dpop.Proof | None:
         sent = arrival.header(b"dpop")
         if sent is None and not (must_bind and client.dpop_bound):

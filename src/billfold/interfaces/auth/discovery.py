@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from litestar import Response, get
-from litestar.handlers import HTTPRouteHandler
-
 from billfold.domain.oauth import GRANT_TYPES, SCOPES, asking, keys, signing
 from billfold.interfaces.auth.desk import TOKEN_PATH, Desk
-from billfold.interfaces.http.marks import ANY_QUERY, OPEN
+from billfold.interfaces.http.operations import OPEN, get
 from billfold.kit.clock import wall_now
 
 _CLAIMS = (
@@ -19,16 +16,16 @@ _CLAIMS = (
 )  # fmt: skip
 
 
-@get("/.well-known/openid-configuration", opt=OPEN | ANY_QUERY, tags=["discovery"])
-async def show_configuration(desk: Desk) -> Response[dict[str, Any]]:
+@get("/.well-known/openid-configuration", OPEN, any_query=True)
+async def show_configuration(desk: Desk) -> dict[str, Any]:
     """Describe the authorization server (OpenID Connect Discovery, RFC 8414)."""
-    return Response(metadata(desk.issuer))
+    return metadata(desk.issuer)
 
 
-@get("/.well-known/jwks.json", opt=OPEN | ANY_QUERY, tags=["discovery"])
-async def show_keys(desk: Desk) -> Response[dict[str, Any]]:
+@get("/.well-known/jwks.json", OPEN, any_query=True)
+async def show_keys(desk: Desk) -> dict[str, Any]:
     """Return the public keys of ID tokens. A key is here before it signs, and a day after."""
-    return Response(dict(signing.key_set(await desk.signing_keys(wall_now()))))
+    return dict(signing.key_set(await desk.signing_keys(wall_now())))
 
 
 def metadata(issuer: str) -> dict[str, Any]:
@@ -66,6 +63,3 @@ def metadata(issuer: str) -> dict[str, Any]:
         "claims_parameter_supported": False,
         **proven,
     }
-
-
-ROUTES: list[HTTPRouteHandler] = [show_configuration, show_keys]

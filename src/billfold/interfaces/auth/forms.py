@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from urllib.parse import parse_qsl
 
 from billfold.domain.oauth import OAuthError
-from billfold.interfaces.http.arrivals import Arrival
+from billfold.interfaces.http.raw_request import RawRequest
 
 FORM = "application/x-www-form-urlencoded"
 _FIELDS_MAX = 40
@@ -15,7 +15,7 @@ _VALUE_CHARS_MAX = 16_384
 Fields = Mapping[str, str]
 
 
-def form_of(arrival: Arrival) -> Fields:
+def form_of(arrival: RawRequest) -> Fields:
     """Return the fields of a posted form. Raises OAuthError `invalid_request`."""
     kind = (arrival.header(b"content-type") or "").partition(";")[0].strip().lower()
     if kind != FORM:

@@ -5,18 +5,16 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
-from litestar import Response, get, post
-from litestar.handlers import HTTPRouteHandler
-
 from billfold.domain import oauth, people
 from billfold.domain.oauth import Client, OAuthError, signing
 from billfold.interfaces.auth.desk import Desk
 from billfold.interfaces.auth.forms import Fields, fields_of, form_of
 from billfold.interfaces.auth.pages.visits import COOKIE, cookies_of
 from billfold.interfaces.auth.told import LOGOUT_TOLD
-from billfold.interfaces.http.arrivals import Arrival, ArrivedRequest, arrival_of
 from billfold.interfaces.http.ids_in import is_uuid
-from billfold.interfaces.http.marks import ANY_QUERY, OPEN
+from billfold.interfaces.http.operations import OPEN, get, post
+from billfold.interfaces.http.raw_request import RawRequest
+from billfold.interfaces.http.responses import HttpResponse, redirect
 from billfold.kit.clock import wall_now
 from billfold.kit.crypto import hash_token
 
@@ -24,24 +22,23 @@ PATH = "/api/oauth2/logout"
 SIGN_OUT_PATH = "/sign-out"
 
 
-@get(PATH, opt=OPEN | ANY_QUERY | LOGOUT_TOLD, status_code=303, tags=["authorization"])
-async def log_out(request: ArrivedRequest, desk: Desk) -> Response[Any]:
+@get(PATH, OPEN, tag="authorization", status=303, any_query=True, documented=LOGOUT_TOLD)
+async def log_out(request: RawRequest, desk: Desk) -> HttpResponse:
     """Sign a person out of the session his ID token was made in, and send him on.
 
     With the session end the tokens that came of it, and the client's refresh tokens. Without an
     `id_token_hint`, or where the browser is signed in to another session, the person is asked.
     """
-    return await _leave(desk, arrival_of(request.scope), fields_of(request.scope["query_string"]))
+    return await _leave(desk, request, fields_of(request.query))
 
 
-@post(PATH, opt=OPEN | ANY_QUERY, status_code=303, include_in_schema=False)
-async def log_out_by_form(request: ArrivedRequest, desk: Desk) -> Response[Any]:
+@post(PATH, OPEN, status=303, hidden=True, any_query=True)
+async def log_out_by_form(request: RawRequest, desk: Desk) -> HttpResponse:
     """Do the same for parameters in a form."""
-    arrival = arrival_of(request.scope)
-    return await _leave(desk, arrival, form_of(arrival))
+    return await _leave(desk, request, form_of(request))
 
 
-async def _leave(desk: Desk, arrival: Arrival, sent: Fields) -> Response[Any]:
+async def _leave(desk: Desk, arrival: RawRequest, sent: Fields) -> HttpResponse:
     hint = sent.get("id_token_hint")
     keys = await desk.signing_keys(wall_now())
     claims = None if hint is None else signing.verified(keys, hint, issuer=desk.issuer)
@@ -56,11 +53,11 @@ async def _leave(desk: Desk, arrival: Arrival, sent: Fields) -> Response[Any]:
     if client is not None and claims is not None:
         await _end(desk, client, claims)
     if claims is None or target is None or await _is_signed_in(desk, arrival):
-        return _send(oauth.redirect_with(desk.issuer + SIGN_OUT_PATH, _carried(client, sent)))
-    return _send(oauth.redirect_with(target, {"state": sent.get("state")}))
+        return redirect(oauth.redirect_with(desk.issuer + SIGN_OUT_PATH, _carried(client, sent)))
+    return redirect(oauth.redirect_with(target, {"state": sent.get("state")}))
 
 
-async def _is_signed_in(desk: Desk, arrival: Arrival) -> bool:
+async def _is_signed_in(desk: Desk, arrival: RawRequest) -> bool:
     """Tell whether this browser is signed in still: not in the session the token was made in."""
     cookie_hash = hash_token(cookies_of(arrival).get(COOKIE, ""))
     return await people.find_session(desk.bank.pool, cookie_hash, wall_now()) is not None
@@ -92,10 +89,3 @@ async def _end(desk: Desk, client: Client, claims: dict[str, Any]) -> None:
         await oauth.leave_session(conn, client.client_id, ended)
         await people.sessions.end_one_session(conn, user_id, ended)
         await oauth.revoke_session(conn, ended)
-
-
-def _send(address: str) -> Response[Any]:
-    return Response(b"", status_code=303, headers={"location": address})
-
-
-ROUTES: list[HTTPRouteHandler] = [log_out, log_out_by_form]

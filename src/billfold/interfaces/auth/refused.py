@@ -7,7 +7,7 @@ from html import escape
 import msgspec
 
 from billfold.domain.oauth import OAuthError
-from billfold.interfaces.http.answers import JSON, Answer
+from billfold.interfaces.http.responses import JSON, HttpResponse
 
 STATUS = {"invalid_client": 401, "invalid_token": 401}
 """What is not here is 400."""
@@ -36,14 +36,16 @@ small {{ opacity: .7; }}
 """
 
 
-def as_json(error: OAuthError, *headers: tuple[bytes, bytes]) -> Answer:
+def as_json(error: OAuthError, *headers: tuple[bytes, bytes]) -> HttpResponse:
     """Return the answer to a program."""
     body = {"error": error.error, "error_description": error.description}
     status = STATUS.get(error.error, 400)
-    return Answer(status, JSON, msgspec.json.encode(body), [(b"pragma", b"no-cache"), *headers])
+    return HttpResponse(
+        status, JSON, msgspec.json.encode(body), [(b"pragma", b"no-cache"), *headers]
+    )
 
 
-def as_page(error: OAuthError) -> Answer:
+def as_page(error: OAuthError) -> HttpResponse:
     """Return the page for a person who was sent here by a request that cannot be answered.
 
     He is not sent on: there is no address that could be trusted.
@@ -55,4 +57,4 @@ def as_page(error: OAuthError) -> Answer:
         "granted to it.",
         code=escape(error.error),
     )
-    return Answer(400, HTML, page.encode(), PAGE_HEADERS)
+    return HttpResponse(400, HTML, page.encode(), PAGE_HEADERS)

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
-from litestar import Response, post
-from litestar.handlers import HTTPRouteHandler
 
 from billfold.domain import oauth
 from billfold.domain.oauth import (
@@ -25,8 +23,9 @@ from billfold.domain.oauth import (
 from billfold.interfaces.auth.desk import TOKEN_PATH, Desk, Proven
 from billfold.interfaces.auth.forms import Fields, form_of, required
 from billfold.interfaces.auth.told import TOKEN_TOLD
-from billfold.interfaces.http.arrivals import ArrivedRequest, arrival_of
-from billfold.interfaces.http.marks import ANY_QUERY, OPEN
+from billfold.interfaces.http.operations import OPEN, post
+from billfold.interfaces.http.raw_request import RawRequest
+from billfold.interfaces.http.responses import HttpResponse, json_response
 from billfold.kit import ids
 from billfold.kit.clock import wall_now
 
@@ -47,13 +46,13 @@ class TokenAnswer(msgspec.Struct, frozen=True, omit_defaults=True):
     id_token: str | None = None
 
 
-@post(TOKEN_PATH, opt=OPEN | ANY_QUERY | TOKEN_TOLD, status_code=200, tags=["tokens"])
-async def issue_token(request: ArrivedRequest, desk: Desk) -> Response[Any]:
+@post(TOKEN_PATH, OPEN, tag="tokens", status=200, any_query=True, documented=TOKEN_TOLD)
+async def issue_token(request: RawRequest, desk: Desk) -> HttpResponse:
     """Issue an access token for 900 seconds."""
-    arrival, now = arrival_of(request.scope), wall_now()
-    form = form_of(arrival)
+    now = wall_now()
+    form = form_of(request)
     grant_type = required(form, "grant_type")
-    proven = await desk.prove(arrival, form, now, must_bind=True)
+    proven = await desk.prove(request, form, now, must_bind=True)
     exchange = _EXCHANGES.get(grant_type)
     if exchange is None:
         raise OAuthError("unsupported_grant_type", f"grant_type is one of {', '.join(_EXCHANGES)}.")
@@ -70,8 +69,8 @@ async def issue_token(request: ArrivedRequest, desk: Desk) -> Response[Any]:
         refresh_token=exchanged.refresh_token,
         id_token=id_token,
     )
-    headers = {name.decode(): value.decode() for name, value in desk.nonce_for(proven.client, now)}
-    return Response(answer, headers={"pragma": "no-cache", **headers})
+    headers = desk.nonce_for(proven.client, now)
+    return json_response(answer, 200, (b"pragma", b"no-cache"), *headers)
 
 
 async def _redeem(conn: Connection, proven: Proven, form: Fields, now: datetime) -> Exchanged:
@@ -122,5 +121,3 @@ async def _id_token(
 
 
 _EXCHANGES: dict[str, Exchange] = {CODE: _redeem, REFRESH: _refresh, BY_ITSELF: _by_itself}
-
-ROUTES: list[HTTPRouteHandler] = [issue_token]

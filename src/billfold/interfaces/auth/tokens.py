@@ -4,45 +4,38 @@ from __future__ import annotations
 
 from typing import Any
 
-from litestar import Response, post
-from litestar.handlers import HTTPRouteHandler
-
 from billfold.domain import oauth
 from billfold.interfaces.auth.desk import Desk
 from billfold.interfaces.auth.forms import form_of, required
 from billfold.interfaces.auth.told import INTROSPECT_TOLD, REVOKE_TOLD
-from billfold.interfaces.http.arrivals import ArrivedRequest, arrival_of
-from billfold.interfaces.http.marks import ANY_QUERY, OPEN
+from billfold.interfaces.http.operations import OPEN, post
+from billfold.interfaces.http.raw_request import RawRequest
+from billfold.interfaces.http.responses import TEXT, HttpResponse
 from billfold.kit.clock import wall_now
 
 
-@post(
-    "/api/oauth2/introspect",
-    opt=OPEN | ANY_QUERY | INTROSPECT_TOLD,
-    status_code=200,
-    tags=["tokens"],
-)
-async def introspect_token(request: ArrivedRequest, desk: Desk) -> Response[dict[str, Any]]:
+@post("/api/oauth2/introspect", OPEN, status=200, any_query=True, documented=INTROSPECT_TOLD)
+async def introspect_token(request: RawRequest, desk: Desk) -> dict[str, Any]:
     """Tell a client what its own token stands for. Any other text is not active."""
-    arrival, now = arrival_of(request.scope), wall_now()
-    form = form_of(arrival)
-    proven = await desk.prove(arrival, form, now)
+    now = wall_now()
+    form = form_of(request)
+    proven = await desk.prove(request, form, now)
     found = await oauth.tell_of(desk.bank.pool, proven.client, required(form, "token"), now)
-    return Response({"active": False} if found is None else _told(desk.issuer, found))
+    return {"active": False} if found is None else _told(desk.issuer, found)
 
 
-@post("/api/oauth2/revoke", opt=OPEN | ANY_QUERY | REVOKE_TOLD, status_code=200, tags=["tokens"])
-async def revoke_token(request: ArrivedRequest, desk: Desk) -> Response[bytes]:
+@post("/api/oauth2/revoke", OPEN, status=200, any_query=True, documented=REVOKE_TOLD)
+async def revoke_token(request: RawRequest, desk: Desk) -> HttpResponse:
     """End a token of the client; with a refresh token everything that came of it.
 
     What is no token of the client is answered the same, and changes nothing.
     """
-    arrival, now = arrival_of(request.scope), wall_now()
-    form = form_of(arrival)
-    proven = await desk.prove(arrival, form, now)
+    now = wall_now()
+    form = form_of(request)
+    proven = await desk.prove(request, form, now)
     async with desk.bank.pool.acquire() as conn:
         await oauth.revoke_token(conn, proven.client, required(form, "token"))
-    return Response(b"", media_type="text/plain")
+    return HttpResponse(200, TEXT)
 
 
 def _told(issuer: str, found: oauth.Told) -> dict[str, Any]:
@@ -62,6 +55,3 @@ def _told(issuer: str, found: oauth.Told) -> dict[str, Any]:
     if found.jkt is not None:
         told["cnf"] = {"jkt": found.jkt}
     return told
-
-
-ROUTES: list[HTTPRouteHandler] = [introspect_token, revoke_token]

@@ -7,7 +7,6 @@ from typing import Any
 
 from billfold.domain.oauth.assertions import ASSERTION_TYPE
 from billfold.interfaces.auth.forms import FORM
-from billfold.interfaces.http.marks import Marks, documented
 
 _TEXT: Mapping[str, Any] = {"type": "string"}
 _ERROR: Mapping[str, Any] = {
@@ -66,8 +65,8 @@ def _proven_by(
     required: Iterable[str],
     *errors: str,
     parameters: Sequence[Mapping[str, Any]] = (),
-) -> Marks:
-    return documented(
+) -> dict[str, Any]:
+    return dict[str, Any](
         requestBody=_form(
             {**fields, **_CLIENT}, [*required, "client_assertion_type", "client_assertion"]
         ),
@@ -99,20 +98,25 @@ PUSH_TOLD = _proven_by(
 )  # fmt: skip
 INTROSPECT_TOLD = _proven_by(_TOKEN, ["token"], "invalid_request")
 REVOKE_TOLD = _proven_by(_TOKEN, ["token"], "invalid_request")
-ASK_TOLD = documented(
-    parameters=[
+REVOKE_TOLD["responses"]["200"] = {
+    "description": "The token is worth nothing any more.",
+    "headers": {},
+    "content": {"application/json": {"schema": _TEXT}},
+}
+ASK_TOLD: dict[str, Any] = {
+    "parameters": [
         {"name": name, "in": "query", "required": name == "client_id", "schema": schema}
         for name, schema in {"client_id": _TEXT, "request_uri": _TEXT, **_ASKED}.items()
     ],
-    responses={
+    "responses": {
         "303": {"description": "To the page that asks, or back to the client with an error."},
         "400": {"description": "A page: the client or its address is not known here."},
     },
-)
-LOGOUT_TOLD = documented(
-    parameters=[
+}
+LOGOUT_TOLD: dict[str, Any] = {
+    "parameters": [
         {"name": name, "in": "query", "required": False, "schema": _TEXT}
         for name in ("id_token_hint", "client_id", "post_logout_redirect_uri", "state")
     ],
-    responses={"303": {"description": "To the registered address, or to the page to sign out."}},
-)
+    "responses": {"303": {"description": "To the registered address, or to the page to sign out."}},
+}

@@ -6,13 +6,13 @@ from datetime import date
 from typing import Literal
 
 import msgspec
-from litestar import Response, get
 
 from billfold.domain.agreements import current_agreement
 from billfold.engine.bank import Bank
-from billfold.interfaces.customer_api.groups import AGREEMENTS
 from billfold.interfaces.customer_api.member import Member
-from billfold.interfaces.http.marks import OPEN, granted
+from billfold.interfaces.http.operations import OPEN, get, with_scope
+from billfold.interfaces.http.rate_groups import AGREEMENTS
+from billfold.interfaces.http.responses import HttpResponse
 from billfold.kit.errors import NotFound
 from billfold.kit.pdf import text_pdf
 
@@ -35,12 +35,7 @@ class Agreement(msgspec.Struct, kw_only=True):
     object_type: Literal["Agreement"] = "Agreement"
 
 
-@get(
-    "/api/v1/agreements/",
-    operation_id="get_agreements",
-    opt=granted("agreements.read", AGREEMENTS),
-    tags=["agreements"],
-)
+@get("/api/v1/agreements/", with_scope("agreements.read", AGREEMENTS))
 async def get_agreements(member: Member, bank: Bank) -> Agreement:
     """Read the agreements in force."""
     del member
@@ -61,18 +56,17 @@ async def get_agreements(member: Member, bank: Bank) -> Agreement:
     )
 
 
-@get("/agreements/{version:str}/{file:str}", opt=OPEN, include_in_schema=False)
-async def show_agreement(version: str, file: str) -> Response[bytes]:
+@get("/agreements/{version}/{file}", OPEN, hidden=True)
+async def show_agreement(version: str, file: str) -> HttpResponse:
     """Show one text as a PDF."""
     agreement = current_agreement()
     for each in agreement.documents:
         if version == agreement.version and file == f"{each.slug}.pdf":
-            return Response(
+            disposition = f'attachment; filename="{file}"'
+            return HttpResponse(
+                200,
+                "application/pdf",
                 text_pdf(each.title, each.paragraphs),
-                media_type="application/pdf",
-                headers={"content-disposition": f'attachment; filename="{file}"'},
+                [(b"content-disposition", disposition.encode())],
             )
     raise NotFound("There is no such agreement.")
-
-
-ROUTES = [get_agreements, show_agreement]

@@ -6,19 +6,16 @@ from typing import Any
 from uuid import UUID
 
 import msgspec
-from litestar import delete, get, patch, post
-from litestar.status_codes import HTTP_202_ACCEPTED
 
 from billfold.domain import requests
 from billfold.domain.requests import Rule
 from billfold.engine.bank import Bank
 from billfold.interfaces.customer_api.authorization_requests import shown_changes
-from billfold.interfaces.customer_api.groups import APPROVALS
 from billfold.interfaces.customer_api.member import Member
 from billfold.interfaces.customer_api.principal import principal_of
-from billfold.interfaces.http import ids_in
 from billfold.interfaces.http.bodies import in_body
-from billfold.interfaces.http.marks import granted, refuses
+from billfold.interfaces.http.operations import delete, get, patch, post, with_scope
+from billfold.interfaces.http.rate_groups import APPROVALS
 from billfold.interfaces.http.shapes.approval import (
     ApprovalRule,
     ApprovalRules,
@@ -31,26 +28,20 @@ from billfold.interfaces.http.shapes.approval import (
 from billfold.kit import ids
 from billfold.kit.errors import InvalidInput
 
-READS = granted("approval_rules.read", APPROVALS)
-WRITES = granted("approval_rules.write", APPROVALS)
+READS = with_scope("approval_rules.read", APPROVALS)
+WRITES = with_scope("approval_rules.write", APPROVALS)
 _ALL = "/api/v1/approval-rules/"
-_ONE = f"{_ALL}{{rule_id:str}}/"
+_ONE = f"{_ALL}{{rule_id}}/"
 
 
-@get(_ALL, operation_id="list_approval_rules", opt=READS, tags=["approvals"])
+@get(_ALL, READS, tag="approvals")
 async def list_approval_rules(member: Member, bank: Bank) -> ApprovalRules:
     """List the rules by which transfers and sensitive changes are approved, the oldest first."""
     rules = await requests.list_rules(bank.pool, member.customer_id)
     return ApprovalRules(items=[render_rule(each) for each in rules])
 
 
-@post(
-    _ALL,
-    status_code=HTTP_202_ACCEPTED,
-    operation_id="create_approval_rule",
-    opt=WRITES,
-    tags=["approvals"],
-)
+@post(_ALL, WRITES, tag="approvals", status=202)
 async def create_approval_rule(
     member: Member, bank: Bank, data: CreateApprovalRule
 ) -> AuthorizationRequest:
@@ -60,41 +51,29 @@ async def create_approval_rule(
     return await _asked(member, bank, "approval_rule.create", rule, None)
 
 
-@get(_ONE, operation_id="get_approval_rule", opt=READS | refuses("not-found"), tags=["approvals"])
-async def get_approval_rule(member: Member, bank: Bank, rule_id: str) -> ApprovalRule:
+@get(_ONE, READS, tag="approvals")
+async def get_approval_rule(member: Member, bank: Bank, rule_id: UUID) -> ApprovalRule:
     """Read a rule."""
-    return render_rule(await requests.get_rule(bank.pool, member.customer_id, _id(rule_id)))
+    return render_rule(await requests.get_rule(bank.pool, member.customer_id, rule_id))
 
 
-@patch(
-    _ONE,
-    status_code=HTTP_202_ACCEPTED,
-    operation_id="update_approval_rule",
-    opt=WRITES | refuses("not-found"),
-    tags=["approvals"],
-)
+@patch(_ONE, WRITES, tag="approvals", status=202)
 async def update_approval_rule(
-    member: Member, bank: Bank, rule_id: str, data: UpdateApprovalRule
+    member: Member, bank: Bank, rule_id: UUID, data: UpdateApprovalRule
 ) -> AuthorizationRequest:
     """Ask for a change of a rule. What was asked for under the rule before keeps its terms."""
     to: dict[str, Any] = rule_fields(data)
     if not to:
         raise InvalidInput.at("body", msg="names nothing to change")
-    found = await requests.get_rule(bank.pool, member.customer_id, _id(rule_id))
+    found = await requests.get_rule(bank.pool, member.customer_id, rule_id)
     rule = msgspec.structs.replace(found, **to, version=found.version + 1)
     return await _asked(member, bank, "approval_rule.update", rule, found)
 
 
-@delete(
-    _ONE,
-    status_code=HTTP_202_ACCEPTED,
-    operation_id="delete_approval_rule",
-    opt=WRITES | refuses("not-found"),
-    tags=["approvals"],
-)
-async def delete_approval_rule(member: Member, bank: Bank, rule_id: str) -> AuthorizationRequest:
+@delete(_ONE, WRITES, tag="approvals", status=202)
+async def delete_approval_rule(member: Member, bank: Bank, rule_id: UUID) -> AuthorizationRequest:
     """Ask for the end of a rule."""
-    found = await requests.get_rule(bank.pool, member.customer_id, _id(rule_id))
+    found = await requests.get_rule(bank.pool, member.customer_id, rule_id)
     return await _asked(member, bank, "approval_rule.delete", found, found)
 
 
@@ -108,16 +87,3 @@ async def _asked(
     by = await principal_of(member, bank)
     asked = await requests.ask_for_rule(by, action, rule, now_is=now_is)
     return (await shown_changes(bank, [asked]))[0]
-
-
-def _id(text: str) -> UUID:
-    return ids_in.path_uuid("rule_id", text)
-
-
-ROUTES = [
-    list_approval_rules,
-    create_approval_rule,
-    get_approval_rule,
-    update_approval_rule,
-    delete_approval_rule,
-]

@@ -7,52 +7,41 @@ from datetime import datetime
 from typing import Annotated
 from uuid import UUID
 
-from litestar import get, patch
-from litestar.params import QueryParameter
-
 from billfold.domain import requests
 from billfold.domain.requests import ChangeRequest
 from billfold.engine.bank import Bank
 from billfold.engine.changing import make_change
-from billfold.interfaces.customer_api.groups import APPROVALS
 from billfold.interfaces.customer_api.member import Member
 from billfold.interfaces.customer_api.principal import check_fresh, principal_of
-from billfold.interfaces.http import ids_in
-from billfold.interfaces.http.lists import ListQuery, list_query, page_of
-from billfold.interfaces.http.marks import granted, refuses
+from billfold.interfaces.http.lists import OrderedQuery, page_of, texts_among
+from billfold.interfaces.http.operations import get, patch, with_scope
+from billfold.interfaces.http.parameters import Query
+from billfold.interfaces.http.rate_groups import APPROVALS
 from billfold.interfaces.http.shapes.approval import (
     AuthorizationRequest,
     DecideAuthorization,
     render_change,
 )
 from billfold.interfaces.http.shapes.pages import CursorList
-from billfold.interfaces.http.transaction_lists import among
 
-READS = granted("authorization_requests.read", APPROVALS)
-WRITES = granted("authorization_requests.write", APPROVALS)
+READS = with_scope("authorization_requests.read", APPROVALS)
+WRITES = with_scope("authorization_requests.write", APPROVALS)
 _ALL = "/api/v1/authorization-requests/"
-_ONE = f"{_ALL}{{request_id:str}}/"
+_ONE = f"{_ALL}{{request_id}}/"
 _STATUSES = frozenset({"PENDING", "APPROVED", "DENIED", "EXPIRED"})
 
 
-@get(
-    _ALL,
-    dependencies=list_query(ordered=True),
-    operation_id="list_authorization_requests",
-    opt=READS,
-    tags=["approvals"],
-)
+@get(_ALL, READS, tag="approvals")
 async def list_authorization_requests(
     member: Member,
     bank: Bank,
-    wanted: ListQuery,
-    status: Annotated[list[str] | None, QueryParameter(name="status[]")] = None,
-    action: Annotated[list[str] | None, QueryParameter(name="action[]")] = None,
+    wanted: OrderedQuery,
+    status: Annotated[list[str] | None, texts_among("status[]", _STATUSES)] = None,
+    action: Annotated[list[str] | None, Query(name="action[]")] = None,
 ) -> CursorList[AuthorizationRequest]:
     """List sensitive changes that were asked for, newest first."""
-    statuses = among("status[]", status, _STATUSES)
     scope = f"authorization-requests:{member.customer_id}"
-    filters = {"status": statuses, "action": action, "descending": wanted.descending}
+    filters = {"status": status, "action": action, "descending": wanted.descending}
     position = wanted.position(bank.pager, scope, filters)
     place = None
     if position is not None:
@@ -60,9 +49,15 @@ async def list_authorization_requests(
         place = datetime.fromisoformat(str(at)), UUID(str(own_id))
     backwards = position is not None and position.direction == "prev"
     rows = await requests.list_changes(
-        bank.pool, member.customer_id, place, statuses=statuses, actions=action, now=member.now,
-        descending=wanted.descending != backwards, limit=wanted.limit + 1,
-    )  # fmt: skip
+        bank.pool,
+        member.customer_id,
+        place,
+        statuses=status or None,
+        actions=action,
+        now=member.now,
+        descending=wanted.descending != backwards,
+        limit=wanted.limit + 1,
+    )
     page = bank.pager.page(
         scope,
         filters,
@@ -74,47 +69,44 @@ async def list_authorization_requests(
     return page_of(page, await shown_changes(bank, page.items))
 
 
-@get(
-    _ONE,
-    operation_id="get_authorization_request",
-    opt=READS | refuses("not-found"),
-    tags=["approvals"],
-)
+@get(_ONE, READS, tag="approvals")
 async def get_authorization_request(
-    member: Member, bank: Bank, request_id: str
+    member: Member, bank: Bank, request_id: UUID
 ) -> AuthorizationRequest:
     """Read a sensitive change, and what was said about it."""
-    return await _shown(member, bank, ids_in.path_uuid("request_id", request_id))
+    return await _shown(member, bank, request_id)
 
 
 @patch(
     f"{_ONE}status/",
-    operation_id="decide_authorization_request",
-    opt=WRITES
-    | refuses(
-        "not-found", "self-approval", "not-a-reviewer", "insufficient-user-authentication",
-        "authorization-request-not-pending", "already-reviewed", "approval-out-of-order",
+    WRITES,
+    tag="approvals",
+    refuses=(
+        "self-approval",
+        "not-a-reviewer",
+        "insufficient-user-authentication",
+        "authorization-request-not-pending",
+        "already-reviewed",
+        "approval-out-of-order",
         "content-changed",
     ),
-    tags=["approvals"],
-)  # fmt: skip
+)
 async def decide_authorization_request(
-    member: Member, bank: Bank, request_id: str, data: DecideAuthorization
+    member: Member, bank: Bank, request_id: UUID, data: DecideAuthorization
 ) -> AuthorizationRequest:
     """Confirm or refuse a change that somebody else asked for. Confirmed, it is made at once."""
-    asked = ids_in.path_uuid("request_id", request_id)
     if data.status == "APPROVED":
         await check_fresh(member, bank)
     decided = await requests.decide_change(
         await principal_of(member, bank),
-        asked,
+        request_id,
         data.status,
         comment=data.comment,
         content_hash=bytes.fromhex(data.content_hash) if data.content_hash else None,
     )
     if decided.status == "APPROVED" and decided.applied_at is None:
-        await make_change(bank, member.customer_id, asked)
-    return await _shown(member, bank, asked)
+        await make_change(bank, member.customer_id, request_id)
+    return await _shown(member, bank, request_id)
 
 
 async def shown_changes(bank: Bank, rows: Sequence[ChangeRequest]) -> list[AuthorizationRequest]:
@@ -134,10 +126,3 @@ async def shown_changes(bank: Bank, rows: Sequence[ChangeRequest]) -> list[Autho
 async def _shown(member: Member, bank: Bank, request_id: UUID) -> AuthorizationRequest:
     row = await requests.get_change(bank.pool, member.customer_id, request_id, now=member.now)
     return (await shown_changes(bank, [row]))[0]
-
-
-ROUTES = [
-    list_authorization_requests,
-    get_authorization_request,
-    decide_authorization_request,
-]

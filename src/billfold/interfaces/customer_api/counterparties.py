@@ -6,21 +6,14 @@ from typing import Literal
 from uuid import UUID
 
 import msgspec
-from litestar import Response, get, patch, post
-from litestar.status_codes import HTTP_200_OK, HTTP_201_CREATED
 
 from billfold.engine.bank import Bank
-from billfold.interfaces.customer_api.groups import COUNTERPARTIES
 from billfold.interfaces.customer_api.member import Member
 from billfold.interfaces.customer_api.waiting import MAY_WAIT, ask_first
-from billfold.interfaces.http import ids_in
 from billfold.interfaces.http.counterparty_forms import (
     ChangeCounterparty,
+    CounterpartyQuery,
     Deposits,
-    StatusBare,
-    StatusList,
-    TypeBare,
-    TypeList,
     change_counterparty,
     confirm_deposits,
     counterparty_page,
@@ -28,8 +21,10 @@ from billfold.interfaces.http.counterparty_forms import (
     shown,
     told_by,
 )
-from billfold.interfaces.http.lists import ListQuery, list_query
-from billfold.interfaces.http.marks import granted, refuses
+from billfold.interfaces.http.lists import ListQuery
+from billfold.interfaces.http.operations import get, patch, post, with_scope
+from billfold.interfaces.http.rate_groups import COUNTERPARTIES
+from billfold.interfaces.http.responses import HttpResponse
 from billfold.interfaces.http.shapes.counterparty import (
     AchForm,
     Counterparty,
@@ -41,8 +36,8 @@ from billfold.interfaces.http.shapes.counterparty import (
 )
 from billfold.interfaces.http.shapes.pages import CursorList
 
-READS = granted("transfers.read", COUNTERPARTIES)
-WRITES = granted("transfers.write", COUNTERPARTIES)
+READS = with_scope("transfers.read", COUNTERPARTIES)
+WRITES = with_scope("transfers.write", COUNTERPARTIES)
 
 
 class WireVerification(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -102,39 +97,18 @@ CreateCounterparty = (
 )
 
 
-@get(
-    "/api/v2/counterparties/",
-    dependencies=list_query(),
-    operation_id="list_counterparties",
-    opt=READS,
-    tags=["counterparties"],
-)
+@get("/api/v2/counterparties/", READS)
 async def list_counterparties(
-    *,
-    member: Member,
-    bank: Bank,
-    wanted: ListQuery,
-    status: StatusBare = None,
-    statuses: StatusList = None,
-    type_: TypeBare = None,
-    types: TypeList = None,
+    *, member: Member, bank: Bank, wanted: ListQuery, asked: CounterpartyQuery
 ) -> CursorList[Counterparty]:
     """List the counterparties, newest first."""
-    return await counterparty_page(
-        bank, member.customer_id, wanted, types=(type_, types), statuses=(status, statuses)
-    )
+    return await counterparty_page(bank, member.customer_id, wanted, asked)
 
 
-@post(
-    "/api/v2/counterparties/",
-    status_code=HTTP_201_CREATED,
-    operation_id="create_counterparty",
-    opt=WRITES | refuses("customer-not-open") | MAY_WAIT,
-    tags=["counterparties"],
-)
+@post("/api/v2/counterparties/", WRITES, documented=MAY_WAIT, refuses=("customer-not-open",))
 async def create_counterparty(
     member: Member, bank: Bank, data: CreateCounterparty
-) -> Response[Counterparty]:
+) -> Counterparty | HttpResponse:
     """Add an account as payee. It is PENDING until it is shown whose account it is.
 
     It may wait for a second person, where a rule of the team says so.
@@ -147,55 +121,31 @@ async def create_counterparty(
     if waits is not None:
         return waits
     answer = await bank.engine.submit(order)
-    made = await shown(bank, member.customer_id, UUID(answer.outcome["counterparty_id"]))
-    return Response(made, status_code=HTTP_201_CREATED)
+    return await shown(bank, member.customer_id, UUID(answer.outcome["counterparty_id"]))
 
 
-@get(
-    "/api/v2/counterparties/{counterparty_id:str}/",
-    operation_id="get_counterparty",
-    opt=READS | refuses("not-found"),
-    tags=["counterparties"],
-)
-async def get_counterparty(member: Member, bank: Bank, counterparty_id: str) -> Counterparty:
+@get("/api/v2/counterparties/{counterparty_id}/", READS)
+async def get_counterparty(member: Member, bank: Bank, counterparty_id: UUID) -> Counterparty:
     """Read one counterparty."""
-    asked = ids_in.path_uuid("counterparty_id", counterparty_id)
-    return await shown(bank, member.customer_id, asked)
+    return await shown(bank, member.customer_id, counterparty_id)
 
 
-@patch(
-    "/api/v2/counterparties/{counterparty_id:str}/",
-    operation_id="update_counterparty",
-    opt=WRITES | refuses("not-found", "counterparty-not-linked"),
-    tags=["counterparties"],
-)
+@patch("/api/v2/counterparties/{counterparty_id}/", WRITES, refuses=("counterparty-not-linked",))
 async def update_counterparty(
-    member: Member, bank: Bank, counterparty_id: str, data: ChangeCounterparty
+    member: Member, bank: Bank, counterparty_id: UUID, data: ChangeCounterparty
 ) -> Counterparty:
     """Give a counterparty another display name, or unlink it for ever."""
-    asked = ids_in.path_uuid("counterparty_id", counterparty_id)
-    return await change_counterparty(member, bank, member.customer_id, asked, data)
+    return await change_counterparty(member, bank, member.customer_id, counterparty_id, data)
 
 
 @post(
-    "/api/v2/counterparties/{counterparty_id:str}/verify-micro-deposits/",
-    status_code=HTTP_200_OK,
-    operation_id="verify_micro_deposits",
-    opt=WRITES | refuses("not-found", "micro-deposits-not-pending", "micro-deposits-mismatch"),
-    tags=["counterparties"],
+    "/api/v2/counterparties/{counterparty_id}/verify-micro-deposits/",
+    WRITES,
+    status=200,
+    refuses=("micro-deposits-not-pending", "micro-deposits-mismatch"),
 )
 async def verify_micro_deposits(
-    member: Member, bank: Bank, counterparty_id: str, data: Deposits
+    member: Member, bank: Bank, counterparty_id: UUID, data: Deposits
 ) -> Counterparty:
     """Name the amounts of the two deposits, in any order; there are three tries."""
-    asked = ids_in.path_uuid("counterparty_id", counterparty_id)
-    return await confirm_deposits(member, bank, member.customer_id, asked, data)
-
-
-ROUTES = [
-    list_counterparties,
-    create_counterparty,
-    get_counterparty,
-    update_counterparty,
-    verify_micro_deposits,
-]
+    return await confirm_deposits(member, bank, member.customer_id, counterparty_id, data)

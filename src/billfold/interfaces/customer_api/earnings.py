@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 from typing import Annotated
-
-from litestar import get
-from litestar.params import QueryParameter
+from uuid import UUID
 
 from billfold.domain import pockets
 from billfold.domain.pockets import PocketRow
 from billfold.engine.bank import Bank
-from billfold.interfaces.customer_api.groups import EARNINGS
 from billfold.interfaces.customer_api.member import Member
-from billfold.interfaces.http import ids_in
 from billfold.interfaces.http.earned import (
     POCKETS_MAX,
-    Bound,
-    Period,
-    bound,
+    EarningsQuery,
     earned_by,
     too_many,
 )
-from billfold.interfaces.http.marks import granted, refuses
+from billfold.interfaces.http.operations import get, with_scope
+from billfold.interfaces.http.parameters import Query
+from billfold.interfaces.http.rate_groups import EARNINGS
 from billfold.interfaces.http.shapes.earnings import (
     Earnings,
     EarningsList,
@@ -30,65 +26,43 @@ from billfold.interfaces.http.shapes.earnings import (
 )
 from billfold.kit.dates import et_date
 
-READS = granted("pockets.read", EARNINGS)
+READS = with_scope("pockets.read", EARNINGS)
 
 
-@get(
-    "/api/v2/pockets/{pocket_id:str}/earnings/",
-    operation_id="get_pocket_earnings",
-    opt=READS | refuses("not-found"),
-    tags=["earnings"],
-)
+@get("/api/v2/pockets/{pocket_id}/earnings/", READS)
 async def get_pocket_earnings(
-    member: Member,
-    bank: Bank,
-    pocket_id: str,
-    period: Period = "all-time",
-    date_from: Bound = None,
-    date_to: Bound = None,
+    member: Member, bank: Bank, pocket_id: UUID, asked: EarningsQuery
 ) -> Earnings:
     """Read what one Pocket earned over a period."""
-    own_id = await member.pocket(bank, pocket_id)
+    own_id = await member.own_pocket(bank, pocket_id)
     row = await pockets.get_pocket(bank.pool, member.customer_id, own_id)
-    bounds = bound("date_from", date_from), bound("date_to", date_to)
-    (earned,) = await earned_by(bank, [row], period, member.now, bounds)
+    (earned,) = await earned_by(bank, [row], asked, member.now)
     return render_earned(earned, named=False)
 
 
-@get(
-    "/api/v2/earnings/",
-    operation_id="list_earnings",
-    opt=READS | refuses("not-found", "too-many-pockets"),
-    tags=["earnings"],
-)
+@get("/api/v2/earnings/", READS, refuses=("not-found", "too-many-pockets"))
 async def list_earnings(
     *,
     member: Member,
     bank: Bank,
-    period: Period = "all-time",
-    date_from: Bound = None,
-    date_to: Bound = None,
-    pocket_id: Annotated[list[str] | None, QueryParameter(name="pocket_id[]")] = None,
+    asked: EarningsQuery,
+    pocket_id: Annotated[list[UUID] | None, Query(name="pocket_id[]")] = None,
 ) -> EarningsList:
     """Read what up to 30 Pockets earned, and the exact sum. Default: all that are not closed."""
     rows = await _asked_for(member, bank, pocket_id)
-    bounds = bound("date_from", date_from), bound("date_to", date_to)
-    earned = await earned_by(bank, rows, period, member.now, bounds)
+    earned = await earned_by(bank, rows, asked, member.now)
     return render_all(earned, et_date(member.now))
 
 
-async def _asked_for(member: Member, bank: Bank, pocket_id: list[str] | None) -> list[PocketRow]:
+async def _asked_for(member: Member, bank: Bank, pocket_id: list[UUID] | None) -> list[PocketRow]:
     owner = member.customer_id
     if pocket_id is None:
         rows = await pockets.list_open(bank.pool, member.partner_id, owner, limit=POCKETS_MAX + 1)
         if len(rows) > POCKETS_MAX:
             raise too_many()
         return rows
-    ids = list(dict.fromkeys(ids_in.query_uuids("pocket_id[]", pocket_id)))
+    ids = list(dict.fromkeys(pocket_id))
     if len(ids) > POCKETS_MAX:
         raise too_many()
     own = await member.pockets(bank, ids)
     return await pockets.list_by_id(bank.pool, [(owner, each) for each in own])
-
-
-ROUTES = [get_pocket_earnings, list_earnings]

@@ -3,30 +3,30 @@
 from __future__ import annotations
 
 from datetime import datetime
-
-from litestar import get
-from litestar.response import Stream
+from uuid import UUID
 
 from billfold.domain import oauth
 from billfold.domain.events import CUSTOMER_KINDS
 from billfold.domain.people import PERMISSIONS
 from billfold.domain.webhooks import Owner
 from billfold.engine.bank import Bank
-from billfold.interfaces.customer_api.groups import EVENTS
 from billfold.interfaces.customer_api.member import Member
 from billfold.interfaces.http import event_lists, event_stream
-from billfold.interfaces.http.arrivals import ArrivedRequest
-from billfold.interfaces.http.event_lists import EventQuery, Limit, Subscriber
+from billfold.interfaces.http.event_lists import EventQuery, Subscriber
 from billfold.interfaces.http.event_stream import STREAMED, StreamQuery
-from billfold.interfaces.http.lists import ListQuery, Offset, list_query
-from billfold.interfaces.http.marks import granted, refuses
+from billfold.interfaces.http.lists import Limit, Offset, OrderedQuery
 from billfold.interfaces.http.newsroom import Newsroom
+from billfold.interfaces.http.operations import get, with_scope
+from billfold.interfaces.http.rate_groups import EVENTS
+from billfold.interfaces.http.raw_request import RawRequest
+from billfold.interfaces.http.responses import StreamedResponse
 from billfold.interfaces.http.shapes.event import Event, EventType
 from billfold.interfaces.http.shapes.pages import CursorList, OffsetList
 from billfold.kit.clock import wall_now
+from billfold.kit.paging import LIMIT_MAX
 
 SCOPE = "subscriptions.read"
-READS = granted(SCOPE, EVENTS)
+READS = with_scope(SCOPE, EVENTS)
 
 
 def subscriber_of(member: Member) -> Subscriber:
@@ -35,28 +35,17 @@ def subscriber_of(member: Member) -> Subscriber:
     return Subscriber(owner, CUSTOMER_KINDS, audited_id=member.customer_id)
 
 
-@get(
-    "/api/v1/events/types/",
-    operation_id="list_event_types",
-    opt=READS,
-    tags=["events"],
-)
+@get("/api/v1/events/types/", READS)
 async def list_event_types(
-    member: Member, offset: Offset = 0, limit: Limit = None
+    member: Member, offset: Offset = 0, limit: Limit = LIMIT_MAX
 ) -> OffsetList[EventType]:
     """List the kinds of events, each with the JSON Schema of its payload."""
     return event_lists.event_types(subscriber_of(member), offset, limit)
 
 
-@get(
-    "/api/v1/events/",
-    dependencies={**list_query(ordered=True), **event_lists.ASKED},
-    operation_id="list_events",
-    opt=READS | refuses("not-found"),
-    tags=["events"],
-)
+@get("/api/v1/events/", READS, refuses=("not-found",))
 async def list_events(
-    member: Member, bank: Bank, wanted: ListQuery, asked: EventQuery
+    member: Member, bank: Bank, wanted: OrderedQuery, asked: EventQuery
 ) -> CursorList[Event]:
     """List events with what was attempted to deliver them, the newest first.
 
@@ -66,26 +55,16 @@ async def list_events(
     return await event_lists.event_page(member, bank, subscriber_of(member), wanted, asked)
 
 
-@get(
-    "/api/v1/events/stream/",
-    dependencies=event_stream.ASKED,
-    operation_id="stream_events",
-    opt=READS | STREAMED,
-    tags=["events"],
-)
+@get("/api/v1/events/stream/", READS, **STREAMED)
 async def stream_events(
-    member: Member,
-    bank: Bank,
-    newsroom: Newsroom,
-    request: ArrivedRequest,
-    asked: StreamQuery,
-) -> Stream:
+    member: Member, bank: Bank, newsroom: Newsroom, request: RawRequest, asked: StreamQuery
+) -> StreamedResponse:
     """Follow events as server-sent events.
 
     A stream begins now, or after the sequence in `Last-Event-ID` or `after_sequence`. It ends when
     the access token does: connect again with a new one and the last id.
     """
-    token = request.headers["authorization"].partition(" ")[2].strip()
+    token = (request.header(b"authorization") or "").partition(" ")[2].strip()
 
     async def standing() -> datetime | None:
         access = await oauth.find_access(bank.pool, token, wall_now())
@@ -94,18 +73,12 @@ async def stream_events(
         may = PERMISSIONS.get(access.role, frozenset())
         return access.expires_at if SCOPE in may else None
 
-    return await event_stream.event_stream(newsroom, subscriber_of(member), asked, standing)
+    return await event_stream.event_stream(
+        newsroom, subscriber_of(member), asked.resumed(request), standing
+    )
 
 
-@get(
-    "/api/v1/events/{event_id:str}/",
-    operation_id="get_event",
-    opt=READS | refuses("not-found"),
-    tags=["events"],
-)
-async def get_event(member: Member, bank: Bank, event_id: str) -> Event:
+@get("/api/v1/events/{event_id}/", READS)
+async def get_event(member: Member, bank: Bank, event_id: UUID) -> Event:
     """Read one event with what was attempted to deliver it."""
     return await event_lists.read_event(member, bank, subscriber_of(member), event_id)
-
-
-ROUTES = [list_event_types, list_events, stream_events, get_event]

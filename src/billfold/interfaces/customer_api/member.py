@@ -16,7 +16,6 @@ from billfold.domain.audit import Origin
 from billfold.domain.directory import CustomerRow, find_customer
 from billfold.domain.oauth import Access
 from billfold.engine.bank import Bank
-from billfold.interfaces.http import ids_in
 from billfold.interfaces.http.calls import Call
 from billfold.kit.errors import NotFound
 
@@ -52,19 +51,15 @@ class Member(Call, frozen=True, kw_only=True):
             raise NotFound("There is no such customer.")
         return row
 
-    async def pocket(self, bank: Bank, text: str) -> UUID:
-        """Return the id in a path when it is a pocket of the customer. Raises NotFound."""
-        return await self.own_pocket(bank, ids_in.path_uuid("pocket_id", text))
-
-    async def pockets(self, bank: Bank, asked: Sequence[UUID] | None) -> list[UUID]:
-        """Return the pockets asked for, each once, or all of the customer. Raises NotFound."""
-        if asked is None:
-            return await pockets.list_ids(bank.pool, self.customer_id)
-        return [await self.own_pocket(bank, each) for each in dict.fromkeys(asked)]
-
     async def own_pocket(self, bank: Bank, pocket_id: UUID) -> UUID:
         """Return the id when it is a pocket of the customer. Raises NotFound."""
         entry = await bank.directory.find("pocket", pocket_id)
         if entry is None or entry.customer_id != self.customer_id:
             raise NotFound("There is no such pocket.")
         return entry.object_id
+
+    async def pockets(self, bank: Bank, asked: Sequence[UUID] | None) -> list[UUID]:
+        """Return the pockets asked for, each once, or all of the customer. Raises NotFound."""
+        if asked is None:
+            return await pockets.list_ids(bank.pool, self.customer_id)
+        return [await self.own_pocket(bank, each) for each in dict.fromkeys(asked)]

@@ -6,17 +6,15 @@ from typing import Annotated
 from uuid import UUID
 
 import msgspec
-from litestar import delete, get, put
-from litestar.status_codes import HTTP_204_NO_CONTENT
 from msgspec import UNSET, Meta, UnsetType
 
 from billfold.domain import audit, notifications
 from billfold.domain.notifications import PEOPLE_MAX
 from billfold.domain.people import PERMISSIONS
 from billfold.engine.bank import Bank
-from billfold.interfaces.customer_api.groups import NOTIFICATIONS
 from billfold.interfaces.customer_api.member import Member
-from billfold.interfaces.http.marks import granted, refuses
+from billfold.interfaces.http.operations import delete, get, put, with_scope
+from billfold.interfaces.http.rate_groups import NOTIFICATIONS
 from billfold.interfaces.http.shapes.notification import (
     NotificationAudience,
     NotificationAudiences,
@@ -24,8 +22,8 @@ from billfold.interfaces.http.shapes.notification import (
 )
 from billfold.kit.errors import InvalidInput, Refused
 
-READS = granted("notifications.read", NOTIFICATIONS)
-WRITES = granted("notifications.write", NOTIFICATIONS)
+READS = with_scope("notifications.read", NOTIFICATIONS)
+WRITES = with_scope("notifications.write", NOTIFICATIONS)
 _NEEDED = "team.write"
 
 
@@ -38,24 +36,14 @@ class SetCustomerNotificationAudienceRequest(
     user_ids: Annotated[list[UUID], Meta(max_length=PEOPLE_MAX)] | UnsetType = UNSET
 
 
-@get(
-    "/api/v1/notification-audiences/",
-    operation_id="list_notification_audiences",
-    opt=READS,
-    tags=["notifications"],
-)
+@get("/api/v1/notification-audiences/", READS, tag="notifications")
 async def list_notification_audiences(member: Member, bank: Bank) -> NotificationAudiences:
     """List the audience of every type for which the team may choose one, chosen or not."""
     found = await notifications.list_audiences(bank.pool, member.customer_id)
     return NotificationAudiences(items=[render_audience(each) for each in found])
 
 
-@get(
-    "/api/v1/notification-audiences/{notification_type:str}/",
-    operation_id="get_notification_audience",
-    opt=READS | refuses("not-found"),
-    tags=["notifications"],
-)
+@get("/api/v1/notification-audiences/{notification_type}/", READS, tag="notifications")
 async def get_notification_audience(
     member: Member, bank: Bank, notification_type: str
 ) -> NotificationAudience:
@@ -66,16 +54,13 @@ async def get_notification_audience(
 
 
 @put(
-    "/api/v1/notification-audiences/{notification_type:str}/",
-    operation_id="set_notification_audience",
-    opt=WRITES | refuses("not-found", "notification-type-not-configurable"),
-    tags=["notifications"],
+    "/api/v1/notification-audiences/{notification_type}/",
+    WRITES,
+    tag="notifications",
+    refuses=("notification-type-not-configurable",),
 )
 async def set_notification_audience(
-    member: Member,
-    bank: Bank,
-    notification_type: str,
-    data: SetCustomerNotificationAudienceRequest,
+    member: Member, bank: Bank, notification_type: str, data: SetCustomerNotificationAudienceRequest
 ) -> NotificationAudience:
     """Choose who hears of a type, in place of whom was chosen before. Needs the role ADMIN."""
     notifications.get_kind(notification_type)
@@ -96,11 +81,10 @@ async def set_notification_audience(
 
 
 @delete(
-    "/api/v1/notification-audiences/{notification_type:str}/",
-    status_code=HTTP_204_NO_CONTENT,
-    operation_id="clear_notification_audience",
-    opt=WRITES | refuses("not-found", "notification-type-not-configurable"),
-    tags=["notifications"],
+    "/api/v1/notification-audiences/{notification_type}/",
+    WRITES,
+    tag="notifications",
+    refuses=("notification-type-not-configurable",),
 )
 async def clear_notification_audience(member: Member, bank: Bank, notification_type: str) -> None:
     """Go back to the platform's default, which is another thing than nobody. Needs ADMIN."""
@@ -118,11 +102,3 @@ def _must_be_allowed(member: Member) -> None:
     """Raise Refused `forbidden` unless the role may say what others hear of."""
     if _NEEDED not in PERMISSIONS.get(member.access.role, frozenset()):
         raise Refused("forbidden", f"The role {member.access.role} does not include {_NEEDED}.")
-
-
-ROUTES = [
-    list_notification_audiences,
-    get_notification_audience,
-    set_notification_audience,
-    clear_notification_audience,
-]

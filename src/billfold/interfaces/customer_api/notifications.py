@@ -3,33 +3,29 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Literal
 from uuid import UUID
 
 import msgspec
-from litestar import get, patch
-from litestar.params import QueryParameter
 
 from billfold.domain import audit, notifications
 from billfold.domain.notifications import Reader
 from billfold.engine.bank import Bank
-from billfold.interfaces.customer_api.groups import NOTIFICATIONS
 from billfold.interfaces.customer_api.member import Member
-from billfold.interfaces.http import ids_in
-from billfold.interfaces.http.lists import ListQuery, list_query, page_of
-from billfold.interfaces.http.marks import granted, refuses
+from billfold.interfaces.http.lists import ListQuery, page_of
+from billfold.interfaces.http.operations import get, patch, with_scope
+from billfold.interfaces.http.rate_groups import NOTIFICATIONS
 from billfold.interfaces.http.shapes.notification import (
     CustomerNotification,
     render_notification,
 )
 from billfold.interfaces.http.shapes.pages import CursorList
-from billfold.interfaces.http.transaction_lists import one_of
 from billfold.kit.dates import iso_z
 from billfold.kit.errors import Refused
 
-READS = granted("notifications.read", NOTIFICATIONS)
-WRITES = granted("notifications.write", NOTIFICATIONS)
-ReadOrNot = Annotated[str | None, QueryParameter(name="status", description="READ or UNREAD.")]
+READS = with_scope("notifications.read", NOTIFICATIONS)
+WRITES = with_scope("notifications.write", NOTIFICATIONS)
+ReadOrNot = Literal["READ", "UNREAD"]
 
 
 class UpdateCustomerNotificationStatus(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -38,35 +34,28 @@ class UpdateCustomerNotificationStatus(msgspec.Struct, forbid_unknown_fields=Tru
     status: Literal["READ", "UNREAD"]
 
 
-@get(
-    "/api/v1/notifications/",
-    dependencies=list_query(),
-    operation_id="list_notifications",
-    opt=READS,
-    tags=["notifications"],
-)
+@get("/api/v1/notifications/", READS)
 async def list_notifications(
-    member: Member, bank: Bank, wanted: ListQuery, status: ReadOrNot = None
+    member: Member, bank: Bank, wanted: ListQuery, status: ReadOrNot | None = None
 ) -> CursorList[CustomerNotification]:
     """List what the member was told, newest first. Times are of the wall clock."""
     reader = _reader(member)
     await notifications.tell_of_money(bank.pool, bank.vault, now=member.wall)
-    chosen: Any = one_of("status", status, ("READ", "UNREAD"))
     scope = f"notifications:{reader.customer_id}:{reader.user_id}"
-    position = wanted.position(bank.pager, scope, {"status": chosen})
+    position = wanted.position(bank.pager, scope, {"status": status})
     backwards = position is not None and position.direction == "prev"
     place = position.place if position else None
     rows = await notifications.list_notifications(
         bank.pool,
         reader,
         (datetime.fromisoformat(str(place[0])), UUID(str(place[1]))) if place else None,
-        status=chosen,
+        status=status,
         descending=not backwards,
         limit=wanted.limit + 1,
     )
     page = bank.pager.page(
         scope,
-        {"status": chosen},
+        {"status": status},
         rows,
         limit=wanted.limit,
         came_from=position,
@@ -75,51 +64,39 @@ async def list_notifications(
     return page_of(page, [render_notification(row) for row in page.items])
 
 
-@get(
-    "/api/v1/notifications/{notification_id:str}/",
-    operation_id="get_notification",
-    opt=READS | refuses("not-found"),
-    tags=["notifications"],
-)
+@get("/api/v1/notifications/{notification_id}/", READS)
 async def get_notification(
-    member: Member, bank: Bank, notification_id: str
+    member: Member, bank: Bank, notification_id: UUID
 ) -> CustomerNotification:
     """Read one notification. That alone does not mark it as read."""
-    asked = ids_in.path_uuid("notification_id", notification_id)
     return render_notification(
-        await notifications.get_notification(bank.pool, _reader(member), asked)
+        await notifications.get_notification(bank.pool, _reader(member), notification_id)
     )
 
 
-@patch(
-    "/api/v1/notifications/{notification_id:str}/",
-    operation_id="update_notification",
-    opt=WRITES | refuses("not-found"),
-    tags=["notifications"],
-)
+@patch("/api/v1/notifications/{notification_id}/", WRITES)
 async def update_notification(
-    member: Member, bank: Bank, notification_id: str, data: UpdateCustomerNotificationStatus
+    member: Member, bank: Bank, notification_id: UUID, data: UpdateCustomerNotificationStatus
 ) -> CustomerNotification:
     """Mark a notification as read, or as unread again, for this member alone."""
-    asked = ids_in.path_uuid("notification_id", notification_id)
     reader = _reader(member)
-    await notifications.get_notification(bank.pool, reader, asked)
+    await notifications.get_notification(bank.pool, reader, notification_id)
     if reader.user_id is None:
         raise Refused("forbidden", "The client acts by itself: nobody reads what it is told.")
     async with audit.deed(
         bank.pool, bank.vault, reader.customer_id, member.origin, "notification.updated",
-        resource=("notification", asked), details={"status": data.status}, now=member.wall,
+        resource=("notification", notification_id), details={"status": data.status},
+        now=member.wall,
     ) as deed:  # fmt: skip
         if not await notifications.set_status(
-            deed.conn, reader.customer_id, reader.user_id, asked,
+            deed.conn, reader.customer_id, reader.user_id, notification_id,
             status=data.status, now=member.wall,
         ):  # fmt: skip
             deed.skip()
-    return render_notification(await notifications.get_notification(bank.pool, reader, asked))
+    return render_notification(
+        await notifications.get_notification(bank.pool, reader, notification_id)
+    )
 
 
 def _reader(member: Member) -> Reader:
     return Reader(customer_id=member.customer_id, user_id=member.access.user_id)
-
-
-ROUTES = [list_notifications, get_notification, update_notification]

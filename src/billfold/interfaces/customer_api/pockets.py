@@ -2,38 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Annotated
 from uuid import UUID
 
 import msgspec
-from litestar import get, patch, post
-from litestar.params import QueryParameter
-from litestar.status_codes import HTTP_201_CREATED
 from msgspec import UNSET, UnsetType
 
 from billfold.domain import pockets
 from billfold.engine.bank import Bank
 from billfold.flows.account_commands import OpenPocket
-from billfold.interfaces.customer_api.groups import POCKETS
 from billfold.interfaces.customer_api.member import Member
-from billfold.interfaces.http.lists import Offset
-from billfold.interfaces.http.marks import granted, refuses
+from billfold.interfaces.http.lists import Limit, Offset
+from billfold.interfaces.http.operations import get, patch, post, with_scope
 from billfold.interfaces.http.pocket_forms import (
     ChangePocket,
-    OmitBare,
-    OmitList,
+    OmitQuery,
     PocketName,
+    Statuses,
     change_of,
-    check_statuses,
-    omitted,
     strategies_of,
 )
+from billfold.interfaces.http.rate_groups import POCKETS
 from billfold.interfaces.http.shapes.pages import OffsetList
 from billfold.interfaces.http.shapes.pocket import Pocket, render_pocket
-from billfold.kit.paging import parse_limit
+from billfold.kit.paging import LIMIT_DEFAULT, parse_limit
 
-Limit = Annotated[str | None, QueryParameter(name="limit", description="1 to 100, default 30.")]
-READS, WRITES = granted("pockets.read", POCKETS), granted("pockets.write", POCKETS)
+READS, WRITES = with_scope("pockets.read", POCKETS), with_scope("pockets.write", POCKETS)
 
 
 class NewPocket(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -45,20 +38,18 @@ class NewPocket(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     trading_strategy_id: str | None = None
 
 
-@get("/api/v2/pockets/", operation_id="list_pockets", opt=READS, tags=["pockets"])
+@get("/api/v2/pockets/", READS)
 async def list_pockets(
     *,
     member: Member,
     bank: Bank,
     offset: Offset = 0,
-    limit: Limit = None,
-    omit: OmitBare = None,
-    omit_list: OmitList = None,
-    status: Annotated[list[str] | None, QueryParameter(name="filter[status]")] = None,
+    limit: Limit = LIMIT_DEFAULT,
+    asked: OmitQuery,
+    status: Statuses = None,
 ) -> OffsetList[Pocket]:
     """List the Pockets, newest first; `count` is of all of them."""
-    check_statuses(status)
-    parts, rows_max = omitted(omit, omit_list), parse_limit(limit)
+    parts, rows_max = asked.omitted, parse_limit(limit)
     count, rows = await pockets.list_part(
         bank.pool, member.customer_id, statuses=status, offset=offset, limit=rows_max
     )
@@ -66,13 +57,7 @@ async def list_pockets(
     return OffsetList(offset=offset, count=count, items=items)
 
 
-@post(
-    "/api/v2/pockets/",
-    status_code=HTTP_201_CREATED,
-    operation_id="create_pocket",
-    opt=WRITES | refuses("customer-not-open"),
-    tags=["pockets"],
-)
+@post("/api/v2/pockets/", WRITES, refuses=("customer-not-open",))
 async def create_pocket(member: Member, bank: Bank, data: NewPocket) -> Pocket:
     """Open a Pocket with its first portal. What arrives there becomes T-bills at once."""
     deposit, reinvestment = strategies_of(
@@ -92,36 +77,21 @@ async def create_pocket(member: Member, bank: Bank, data: NewPocket) -> Pocket:
     return await _shown(member, bank, UUID(answer.outcome["pocket_id"]))
 
 
-@get(
-    "/api/v2/pockets/{pocket_id:str}/",
-    operation_id="get_pocket",
-    opt=READS | refuses("not-found"),
-    tags=["pockets"],
-)
-async def get_pocket(
-    member: Member, bank: Bank, pocket_id: str, omit: OmitBare = None, omit_list: OmitList = None
-) -> Pocket:
+@get("/api/v2/pockets/{pocket_id}/", READS)
+async def get_pocket(member: Member, bank: Bank, pocket_id: UUID, asked: OmitQuery) -> Pocket:
     """Read one Pocket with its portfolio."""
-    own_id = await member.pocket(bank, pocket_id)
-    return await _shown(member, bank, own_id, omitted(omit, omit_list))
+    own_id = await member.own_pocket(bank, pocket_id)
+    return await _shown(member, bank, own_id, asked.omitted)
 
 
 @patch(
-    "/api/v2/pockets/{pocket_id:str}/",
-    operation_id="update_pocket",
-    opt=WRITES
-    | refuses(
-        "not-found",
-        "pocket-not-open",
-        "pocket-not-empty",
-        "last-open-pocket",
-        "pocket-strategy-locked",
-    ),
-    tags=["pockets"],
+    "/api/v2/pockets/{pocket_id}/",
+    WRITES,
+    refuses=("pocket-not-open", "pocket-not-empty", "last-open-pocket", "pocket-strategy-locked"),
 )
-async def update_pocket(member: Member, bank: Bank, pocket_id: str, data: ChangePocket) -> Pocket:
+async def update_pocket(member: Member, bank: Bank, pocket_id: UUID, data: ChangePocket) -> Pocket:
     """Rename a Pocket, change its strategies, or close it when it is empty and not the last."""
-    own_id = await member.pocket(bank, pocket_id)
+    own_id = await member.own_pocket(bank, pocket_id)
     await bank.engine.submit(change_of(member, member.customer_id, own_id, data))
     row = await pockets.get_pocket(bank.pool, member.customer_id, own_id)
     return render_pocket(row, bank, member.now, named=False)
@@ -132,6 +102,3 @@ async def _shown(
 ) -> Pocket:
     row = await pockets.get_pocket(bank.pool, member.customer_id, pocket_id)
     return render_pocket(row, bank, member.now, omit=omit)
-
-
-ROUTES = [list_pockets, create_pocket, get_pocket, update_pocket]

@@ -7,7 +7,7 @@ from billfold.domain.people import FRESH_LASTS
 from billfold.domain.requests import Principal
 from billfold.engine.bank import Bank
 from billfold.interfaces.customer_api.member import Member
-from billfold.interfaces.http.answers import Turned
+from billfold.interfaces.http.responses import ProblemWithHeaders
 from billfold.kit.errors import Refused
 
 
@@ -50,7 +50,7 @@ async def check_fresh(member: Member, bank: Bank) -> None:
         f'{scheme} error="insufficient_user_authentication", '
         f'error_description="A more recent authentication is required", max_age="{seconds}"'
     )
-    raise Turned(
+    raise ProblemWithHeaders(
         "insufficient-user-authentication",
         f"An approval needs a user who has proved who he is in the last {seconds // 60} minutes.",
         (b"www-authenticate", value.encode()),

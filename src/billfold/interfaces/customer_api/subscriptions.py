@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from litestar import Response, delete, get, patch, post
-from litestar.status_codes import HTTP_201_CREATED, HTTP_202_ACCEPTED
+from uuid import UUID
+
 from msgspec import UNSET, UnsetType
 
 from billfold.engine.bank import Bank
 from billfold.interfaces.customer_api.events import subscriber_of
-from billfold.interfaces.customer_api.groups import SUBSCRIPTIONS
 from billfold.interfaces.customer_api.member import Member
 from billfold.interfaces.http import subscription_forms as forms
-from billfold.interfaces.http.answers import nothing
-from billfold.interfaces.http.lists import ListQuery, list_query
-from billfold.interfaces.http.marks import granted, refuses
+from billfold.interfaces.http.lists import ListQuery
+from billfold.interfaces.http.operations import delete, get, patch, post, with_scope
+from billfold.interfaces.http.rate_groups import SUBSCRIPTIONS
 from billfold.interfaces.http.shapes.event import DeliveryAttempt, Redelivery, Subscription
 from billfold.interfaces.http.shapes.pages import CursorList
 from billfold.interfaces.http.subscription_forms import (
@@ -25,10 +24,9 @@ from billfold.interfaces.http.subscription_forms import (
     Since,
 )
 
-READS = granted("subscriptions.read", SUBSCRIPTIONS)
-WRITES = granted("subscriptions.write", SUBSCRIPTIONS)
-MENDS = WRITES | refuses("not-found", "subscription-disabled")
-_ONE = "/api/v1/subscriptions/{subscription_id:str}/"
+READS = with_scope("subscriptions.read", SUBSCRIPTIONS)
+WRITES = with_scope("subscriptions.write", SUBSCRIPTIONS)
+_ONE = "/api/v1/subscriptions/{subscription_id}/"
 
 
 class CreateSubscription(NewSubscription, forbid_unknown_fields=True, kw_only=True):
@@ -43,25 +41,13 @@ class UpdateSubscription(ChangedSubscription, forbid_unknown_fields=True, kw_onl
     events: CustomerKinds | UnsetType = UNSET
 
 
-@post(
-    "/api/v1/subscriptions/",
-    status_code=HTTP_201_CREATED,
-    operation_id="create_subscription",
-    opt=WRITES,
-    tags=["subscriptions"],
-)
+@post("/api/v1/subscriptions/", WRITES)
 async def create_subscription(member: Member, bank: Bank, data: CreateSubscription) -> Subscription:
     """Subscribe a url to kinds of events that are raised from now on."""
     return await forms.create(member, bank, subscriber_of(member), data)
 
 
-@get(
-    "/api/v1/subscriptions/",
-    dependencies=list_query(),
-    operation_id="list_subscriptions",
-    opt=READS,
-    tags=["subscriptions"],
-)
+@get("/api/v1/subscriptions/", READS)
 async def list_subscriptions(
     member: Member, bank: Bank, wanted: ListQuery
 ) -> CursorList[Subscription]:
@@ -69,26 +55,15 @@ async def list_subscriptions(
     return await forms.subscription_page(bank, subscriber_of(member), wanted)
 
 
-@get(
-    _ONE,
-    operation_id="get_subscription",
-    opt=READS | refuses("not-found"),
-    tags=["subscriptions"],
-)
-async def get_subscription(member: Member, bank: Bank, subscription_id: str) -> Subscription:
+@get(_ONE, READS)
+async def get_subscription(member: Member, bank: Bank, subscription_id: UUID) -> Subscription:
     """Read a subscription. Its shared secret is never shown."""
     return await forms.read(bank, subscriber_of(member), subscription_id)
 
 
-@patch(
-    _ONE,
-    status_code=HTTP_202_ACCEPTED,
-    operation_id="update_subscription",
-    opt=WRITES | refuses("not-found"),
-    tags=["subscriptions"],
-)
+@patch(_ONE, WRITES, status=202)
 async def update_subscription(
-    member: Member, bank: Bank, subscription_id: str, data: UpdateSubscription
+    member: Member, bank: Bank, subscription_id: UUID, data: UpdateSubscription
 ) -> Subscription:
     """Change a subscription, switch it off and on again, or give it another secret.
 
@@ -98,75 +73,44 @@ async def update_subscription(
     return await forms.change(member, bank, subscriber_of(member), subscription_id, data)
 
 
-@delete(
-    _ONE,
-    status_code=HTTP_202_ACCEPTED,
-    operation_id="delete_subscription",
-    opt=WRITES | refuses("not-found"),
-    tags=["subscriptions"],
-)
-async def delete_subscription(member: Member, bank: Bank, subscription_id: str) -> Response[None]:
+@delete(_ONE, WRITES, status=202)
+async def delete_subscription(member: Member, bank: Bank, subscription_id: UUID) -> None:
     """Delete a subscription: nothing is delivered to it any more."""
     await forms.end(member, bank, subscriber_of(member), subscription_id)
-    return nothing()
 
 
-@get(
-    f"{_ONE}attempts/",
-    dependencies=list_query(),
-    operation_id="list_delivery_attempts",
-    opt=READS | refuses("not-found"),
-    tags=["subscriptions"],
-)
+@get(f"{_ONE}attempts/", READS)
 async def list_delivery_attempts(
     member: Member,
     bank: Bank,
-    subscription_id: str,
+    subscription_id: UUID,
     wanted: ListQuery,
-    event_id: str | None = None,
+    event_id: UUID | None = None,
 ) -> CursorList[DeliveryAttempt]:
     """List what was attempted to deliver, newest first; of one event with `event_id`."""
     subscriber = subscriber_of(member)
     return await forms.attempt_page(bank, subscriber, subscription_id, wanted, event_id)
 
 
-@post(
-    f"{_ONE}resend/",
-    status_code=HTTP_202_ACCEPTED,
-    operation_id="resend_event",
-    opt=MENDS,
-    tags=["subscriptions"],
-)
+@post(f"{_ONE}resend/", WRITES, status=202, refuses=("subscription-disabled",))
 async def resend_event(
-    member: Member, bank: Bank, subscription_id: str, data: Resend
+    member: Member, bank: Bank, subscription_id: UUID, data: Resend
 ) -> Redelivery:
     """Deliver one event once more, whatever came of it before."""
     return await forms.resend(member, bank, subscriber_of(member), subscription_id, data)
 
 
-@post(
-    f"{_ONE}recover/",
-    status_code=HTTP_202_ACCEPTED,
-    operation_id="recover_events",
-    opt=MENDS,
-    tags=["subscriptions"],
-)
+@post(f"{_ONE}recover/", WRITES, status=202, refuses=("subscription-disabled",))
 async def recover_events(
-    member: Member, bank: Bank, subscription_id: str, data: Since
+    member: Member, bank: Bank, subscription_id: UUID, data: Since
 ) -> Redelivery:
     """Deliver once more every event whose delivery failed since a time of the wall clock."""
     return await forms.recover(member, bank, subscriber_of(member), subscription_id, data)
 
 
-@post(
-    f"{_ONE}replay-missing/",
-    status_code=HTTP_202_ACCEPTED,
-    operation_id="replay_missing_events",
-    opt=MENDS,
-    tags=["subscriptions"],
-)
+@post(f"{_ONE}replay-missing/", WRITES, status=202, refuses=("subscription-disabled",))
 async def replay_missing_events(
-    member: Member, bank: Bank, subscription_id: str, data: Since
+    member: Member, bank: Bank, subscription_id: UUID, data: Since
 ) -> Redelivery:
     """Deliver every event with a later `timestamp` that this subscription was never to be told of.
 
@@ -175,29 +119,9 @@ async def replay_missing_events(
     return await forms.replay_missing(member, bank, subscriber_of(member), subscription_id, data)
 
 
-@post(
-    f"{_ONE}send-example/",
-    status_code=HTTP_202_ACCEPTED,
-    operation_id="send_example_event",
-    opt=MENDS,
-    tags=["subscriptions"],
-)
+@post(f"{_ONE}send-example/", WRITES, status=202, refuses=("subscription-disabled",))
 async def send_example_event(
-    member: Member, bank: Bank, subscription_id: str, data: Example
+    member: Member, bank: Bank, subscription_id: UUID, data: Example
 ) -> Redelivery:
     """Deliver an example of a kind, to see whether the receiver takes it. Nothing has happened."""
     return await forms.send_example(member, bank, subscriber_of(member), subscription_id, data)
-
-
-ROUTES = [
-    create_subscription,
-    list_subscriptions,
-    get_subscription,
-    update_subscription,
-    delete_subscription,
-    list_delivery_attempts,
-    resend_event,
-    recover_events,
-    replay_missing_events,
-    send_example_event,
-]

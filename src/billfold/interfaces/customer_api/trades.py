@@ -7,27 +7,25 @@ from typing import Annotated
 from uuid import UUID
 
 import msgspec
-from litestar import get
-from litestar.params import QueryParameter
-from litestar.response import Stream
 
 from billfold.domain import trades
 from billfold.domain.trades import TradeRow, WantedTrades
 from billfold.engine.bank import Bank
-from billfold.interfaces.customer_api.groups import TRADES
 from billfold.interfaces.customer_api.member import Member
 from billfold.interfaces.customer_api.told import CSV_ANSWER
-from billfold.interfaces.http import ids_in
 from billfold.interfaces.http.csv_table import ROWS_A_PAGE, csv_stream
-from billfold.interfaces.http.lists import ListQuery, page_of
-from billfold.interfaces.http.marks import granted, refuses
+from billfold.interfaces.http.lists import OrderedQuery, page_of
+from billfold.interfaces.http.operations import get, with_scope
+from billfold.interfaces.http.parameters import Query
+from billfold.interfaces.http.rate_groups import TRADES
+from billfold.interfaces.http.responses import StreamedResponse
 from billfold.interfaces.http.shapes.pages import CursorList
 from billfold.interfaces.http.shapes.trade import Trade, V1Trade, render_trade, render_v1_trade
-from billfold.interfaces.http.trade_lists import DATES, LISTED, V1_ACTIVITIES, trade_page
+from billfold.interfaces.http.trade_lists import V1_ACTIVITIES, TradeQuery, trade_page
 
-READS = granted("pockets.read", TRADES)
-Accounts = Annotated[list[str] | None, QueryParameter(name="account[]")]
-Pockets = Annotated[list[str] | None, QueryParameter(name="pocket_id[]")]
+READS = with_scope("pockets.read", TRADES)
+Accounts = Annotated[list[UUID] | None, Query(name="account[]")]
+Pockets = Annotated[list[UUID] | None, Query(name="pocket_id[]")]
 _COLUMNS = (
     "id", "service_account_id", "activity", "cusip", "description", "quantity", "price",
     "notional", "currency", "trade_datetime", "settled_date", "is_settled", "maturity_date",
@@ -35,60 +33,38 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-@get(
-    "/api/v1/trades/",
-    dependencies=LISTED,
-    operation_id="list_v1_trades",
-    opt=READS | refuses("not-found"),
-    tags=["trades"],
-)
+@get("/api/v1/trades/", READS, refuses=("not-found",))
 async def list_v1_trades(
-    member: Member, bank: Bank, wanted: ListQuery, asked: WantedTrades, account: Accounts = None
+    member: Member, bank: Bank, wanted: OrderedQuery, asked: TradeQuery, account: Accounts = None
 ) -> CursorList[V1Trade]:
     """List purchases, sales and maturities."""
-    of = member.customer_id, await _named(member, bank, "account[]", account)
+    of = member.customer_id, await member.pockets(bank, account)
     asked = msgspec.structs.replace(asked, activities=V1_ACTIVITIES)
     scope = f"trades:v1:{member.customer_id}:{sorted(account or [])}"
     page = await trade_page(bank, scope, of, wanted, asked)
     return page_of(page, [render_v1_trade(row, bank, member.now) for row in page.items])
 
 
-@get(
-    "/api/v1/trades.csv",
-    dependencies=DATES,
-    operation_id="get_trades_csv",
-    opt=READS | refuses("not-found") | CSV_ANSWER,
-    tags=["trades"],
-)
+@get("/api/v1/trades.csv", READS, documented=CSV_ANSWER, refuses=("not-found",))
 async def get_trades_csv(
-    member: Member, bank: Bank, asked: WantedTrades, account: Accounts = None
-) -> Stream:
+    member: Member, bank: Bank, asked: TradeQuery, account: Accounts = None
+) -> StreamedResponse:
     """Read the same trades as one CSV file, newest first; `notional` in cents."""
-    own = await _named(member, bank, "account[]", account)
+    own = await member.pockets(bank, account)
     asked = msgspec.structs.replace(asked, activities=V1_ACTIVITIES)
     rows = partial(_rows, member, bank, own, asked)
     return csv_stream("trades.csv", _COLUMNS, rows, partial(_cells, member, bank))
 
 
-@get(
-    "/api/v2/trades/",
-    dependencies=LISTED,
-    operation_id="list_trades",
-    opt=READS | refuses("not-found"),
-    tags=["trades"],
-)
+@get("/api/v2/trades/", READS, refuses=("not-found",))
 async def list_trades(
-    member: Member, bank: Bank, wanted: ListQuery, asked: WantedTrades, pocket_id: Pockets = None
+    member: Member, bank: Bank, wanted: OrderedQuery, asked: TradeQuery, pocket_id: Pockets = None
 ) -> CursorList[Trade]:
     """List trades, transfers of bills included."""
-    of = member.customer_id, await _named(member, bank, "pocket_id[]", pocket_id)
+    of = member.customer_id, await member.pockets(bank, pocket_id)
     scope = f"trades:v2:{member.customer_id}:{sorted(pocket_id or [])}"
     page = await trade_page(bank, scope, of, wanted, asked)
     return page_of(page, [render_trade(row, bank, member.now) for row in page.items])
-
-
-async def _named(member: Member, bank: Bank, name: str, asked: list[str] | None) -> list[UUID]:
-    return await member.pockets(bank, None if asked is None else ids_in.query_uuids(name, asked))
 
 
 async def _rows(
@@ -113,6 +89,3 @@ def _cells(member: Member, bank: Bank, row: TradeRow) -> tuple[object, ...]:
         shown.trade_datetime, shown.settled_date, shown.is_settled, shown.maturity_date,
         shown.yield_to_maturity, shown.tradable_id,
     )  # fmt: skip
-
-
-ROUTES = [list_v1_trades, get_trades_csv, list_trades]

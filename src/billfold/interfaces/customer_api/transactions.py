@@ -5,44 +5,34 @@ from __future__ import annotations
 from functools import partial
 from uuid import UUID
 
-from litestar import get
-from litestar.response import Stream
-
 from billfold.domain import activity
 from billfold.domain.activity import ActivityRow
 from billfold.engine.bank import Bank
-from billfold.interfaces.customer_api.groups import TRANSACTIONS
 from billfold.interfaces.customer_api.member import Member
 from billfold.interfaces.customer_api.told import CSV_ANSWER
-from billfold.interfaces.http import ids_in
 from billfold.interfaces.http.csv_table import ROWS_A_PAGE, csv_stream
-from billfold.interfaces.http.lists import ListQuery, list_query, page_of
-from billfold.interfaces.http.marks import granted, refuses
+from billfold.interfaces.http.lists import OrderedQuery, page_of
+from billfold.interfaces.http.operations import get, with_scope
+from billfold.interfaces.http.rate_groups import TRANSACTIONS
+from billfold.interfaces.http.responses import StreamedResponse
 from billfold.interfaces.http.shapes.pages import CursorList
 from billfold.interfaces.http.shapes.transaction import Transaction, render_transaction
 from billfold.interfaces.http.transaction_lists import (
-    WITHOUT_SWEEPS,
     TransactionQuery,
     numbered_page,
     numbered_rows,
 )
 
-READS = granted("pockets.read", TRANSACTIONS)
+READS = with_scope("pockets.read", TRANSACTIONS)
 _COLUMNS = (
     "id", "transaction_id", "pocket_id", "type", "direction", "status", "amount", "currency",
     "description", "title", "time_booked", "time_settled",
 )  # fmt: skip
 
 
-@get(
-    "/api/v2/transactions/",
-    dependencies={**list_query(ordered=True), **WITHOUT_SWEEPS},
-    operation_id="list_transactions",
-    opt=READS | refuses("not-found"),
-    tags=["transactions"],
-)
+@get("/api/v2/transactions/", READS, refuses=("not-found",))
 async def list_transactions(
-    member: Member, bank: Bank, wanted: ListQuery, asked: TransactionQuery
+    member: Member, bank: Bank, wanted: OrderedQuery, asked: TransactionQuery
 ) -> CursorList[Transaction]:
     """List the transactions of all Pockets, or of those named."""
     of = member.customer_id, await member.pockets(bank, asked.pockets)
@@ -51,27 +41,17 @@ async def list_transactions(
     return page_of(page, [render_transaction(row, member.now) for row in page.items])
 
 
-@get(
-    "/api/v2/transactions/{transaction_id:str}/",
-    operation_id="get_transaction",
-    opt=READS | refuses("not-found"),
-    tags=["transactions"],
-)
-async def get_transaction(member: Member, bank: Bank, transaction_id: str) -> Transaction:
+@get("/api/v2/transactions/{transaction_id}/", READS)
+async def get_transaction(member: Member, bank: Bank, transaction_id: UUID) -> Transaction:
     """Read one transaction by its `id` or its `transaction_id`."""
-    asked = ids_in.path_uuid("transaction_id", transaction_id)
-    row = await activity.find_activity(bank.pool, member.customer_id, None, asked)
+    row = await activity.find_activity(bank.pool, member.customer_id, None, transaction_id)
     return render_transaction(row, member.now)
 
 
-@get(
-    "/api/v2/transactions.csv",
-    dependencies=WITHOUT_SWEEPS,
-    operation_id="get_transactions_csv",
-    opt=READS | refuses("not-found") | CSV_ANSWER,
-    tags=["transactions"],
-)
-async def get_transactions_csv(member: Member, bank: Bank, asked: TransactionQuery) -> Stream:
+@get("/api/v2/transactions.csv", READS, documented=CSV_ANSWER, refuses=("not-found",))
+async def get_transactions_csv(
+    member: Member, bank: Bank, asked: TransactionQuery
+) -> StreamedResponse:
     """Read the same transactions as one CSV file, newest first; amounts in cents."""
     own = await member.pockets(bank, asked.pockets)
     rows = partial(_rows, member, bank, own, asked)
@@ -95,6 +75,3 @@ def _cells(member: Member, row: ActivityRow) -> tuple[object, ...]:
         shown.amount.value, shown.amount.currency, shown.description, shown.title,
         shown.time_booked, shown.time_settled,
     )  # fmt: skip
-
-
-ROUTES = [list_transactions, get_transactions_csv, get_transaction]

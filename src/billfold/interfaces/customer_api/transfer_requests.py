@@ -7,28 +7,32 @@ from datetime import datetime
 from typing import Annotated
 from uuid import UUID
 
-from litestar import delete, get, patch, post
-from litestar.params import QueryParameter
-from litestar.status_codes import HTTP_201_CREATED, HTTP_204_NO_CONTENT
-
 from billfold.domain import people, requests
 from billfold.domain.requests import Filters, Order, RequestContent, TransferRequest
 from billfold.engine import transfer_requests
 from billfold.engine.approved import carry_out_request, commands_of
 from billfold.engine.bank import Bank
-from billfold.interfaces.customer_api.groups import (
-    CREATIONS_PER_SECOND,
-    TRANSFER_CREATIONS,
-    TRANSFERS,
-)
 from billfold.interfaces.customer_api.member import Member
 from billfold.interfaces.customer_api.orders import with_payee
 from billfold.interfaces.customer_api.principal import check_fresh, principal_of
 from billfold.interfaces.http import ids_in
 from billfold.interfaces.http.bodies import in_body
-from billfold.interfaces.http.lists import ListQuery, Since, Until, list_query, page_of
-from billfold.interfaces.http.marks import granted, refuses
+from billfold.interfaces.http.lists import (
+    ListQuery,
+    OrderedQuery,
+    Since,
+    Until,
+    page_of,
+    texts_among,
+)
+from billfold.interfaces.http.operations import delete, get, patch, post, with_scope
 from billfold.interfaces.http.pace import count_second
+from billfold.interfaces.http.parameters import PathId, Query
+from billfold.interfaces.http.rate_groups import (
+    CREATIONS_PER_SECOND,
+    TRANSFER_CREATIONS,
+    TRANSFERS,
+)
 from billfold.interfaces.http.shapes.pages import CursorList
 from billfold.interfaces.http.shapes.transfer_request import (
     Around,
@@ -40,14 +44,13 @@ from billfold.interfaces.http.shapes.transfer_request import (
     render_person,
     render_request,
 )
-from billfold.interfaces.http.transaction_lists import among, instant, through
 from billfold.kit.errors import InvalidInput, NotFound
 from billfold.kit.ids import command_id
 
-READS = granted("transfers.read", TRANSFERS)
-WRITES = granted("transfers.write", TRANSFERS)
-DECIDES = granted("transfers.write", TRANSFERS, needs="transfers.approve")
-_ALL, _ONE = "/api/v1/transfer-requests/", "/api/v1/transfer-requests/{transfer_id:str}/"
+READS = with_scope("transfers.read", TRANSFERS)
+WRITES = with_scope("transfers.write", TRANSFERS)
+DECIDES = with_scope("transfers.write", TRANSFERS, needs="transfers.approve")
+_ALL, _ONE = "/api/v1/transfer-requests/", "/api/v1/transfer-requests/{transfer_id}/"
 _WHAT_IS_WRONG = (
     "not-found", "duplicate-id", "pocket-not-open", "pocket-frozen", "same-pocket",
     "counterparty-not-verified", "counterparty-type-mismatch", "insufficient-funds",
@@ -59,10 +62,8 @@ TYPES = frozenset({"ON_US", "WIRE", "USDC"})
 
 @post(
     _ALL,
-    status_code=HTTP_201_CREATED,
-    operation_id="create_transfer_request",
-    opt=granted("transfers.write", TRANSFER_CREATIONS) | refuses(*_WHAT_IS_WRONG, "rate-limited"),
-    tags=["transfer-requests"],
+    with_scope("transfers.write", TRANSFER_CREATIONS),
+    refuses=(*_WHAT_IS_WRONG, "rate-limited"),
 )
 async def create_transfer_request(
     member: Member, bank: Bank, data: CreateTransferRequest
@@ -87,22 +88,18 @@ async def create_transfer_request(
     return await _carried_out(member, bank, found)
 
 
-@get(
-    _ALL,
-    dependencies=list_query(ordered=True),
-    operation_id="list_transfer_requests",
-    opt=READS | refuses("not-found"),
-    tags=["transfer-requests"],
-)
+@get(_ALL, READS, refuses=("not-found",))
 async def list_transfer_requests(
     *,
     member: Member,
     bank: Bank,
-    wanted: ListQuery,
-    status: Annotated[list[str] | None, QueryParameter(name="status[]")] = None,
-    status_bare: Annotated[list[str] | None, QueryParameter(name="status")] = None,
-    types: Annotated[list[str] | None, QueryParameter(name="type")] = None,
-    pocket: Annotated[list[str] | None, QueryParameter(name="pocket[]")] = None,
+    wanted: OrderedQuery,
+    status: Annotated[list[str] | None, texts_among("status[]", STATUSES)] = None,
+    status_bare: Annotated[
+        list[str] | None, texts_among("status", STATUSES, place="status[]")
+    ] = None,
+    types: Annotated[list[str] | None, texts_among("type", TYPES)] = None,
+    pocket: Annotated[list[UUID] | None, Query(name="pocket[]")] = None,
     reviewer: str | None = None,
     requested_by: str | None = None,
     time_created_from: Since = None,
@@ -111,25 +108,18 @@ async def list_transfer_requests(
     """List transfer requests, newest first. `reviewer` is a member named as such, or who was."""
     statuses = [*(status or []), *(status_bare or [])]
     filters = Filters(
-        statuses=among("status[]", statuses or None, STATUSES),
-        types=among("type", types, TYPES),
-        pockets=None
-        if pocket is None
-        else await member.pockets(bank, ids_in.query_uuids("pocket[]", pocket)),
+        statuses=statuses or None,
+        types=types,
+        pockets=None if pocket is None else await member.pockets(bank, pocket),
         requested_by=await _member_named(member, bank, "requested_by", requested_by),
         reviewer=await _member_named(member, bank, "reviewer", reviewer),
-        since=instant("time_created_from", time_created_from),
-        until=through("time_created_to", time_created_to),
+        since=time_created_from,
+        until=time_created_to,
     )
     return await _page(member, bank, wanted, filters)
 
 
-@get(
-    f"{_ALL}reviewers/",
-    operation_id="list_transfer_reviewers",
-    opt=READS,
-    tags=["transfer-requests"],
-)
+@get(f"{_ALL}reviewers/", READS)
 async def list_transfer_reviewers(member: Member, bank: Bank) -> DualAuthUsers:
     """List who may be named as a reviewer of the caller's requests: he himself may not."""
     access = member.access
@@ -138,27 +128,17 @@ async def list_transfer_reviewers(member: Member, bank: Bank) -> DualAuthUsers:
     return DualAuthUsers(items=[render_person(each) for each in able])
 
 
-@get(
-    _ONE,
-    operation_id="get_transfer_request",
-    opt=READS | refuses("not-found"),
-    tags=["transfer-requests"],
-)
+@get(_ONE, READS)
 async def get_transfer_request(
-    member: Member, bank: Bank, transfer_id: str
+    member: Member, bank: Bank, transfer_id: PathId
 ) -> ShownTransferRequest:
     """Read a transfer request, what was said about it, and what became of it."""
     return await _shown(member, bank, _id(transfer_id))
 
 
-@patch(
-    _ONE,
-    operation_id="update_transfer_request",
-    opt=WRITES | refuses(*_WHAT_IS_WRONG, "transfer-request-not-pending"),
-    tags=["transfer-requests"],
-)
+@patch(_ONE, WRITES, refuses=(*_WHAT_IS_WRONG, "transfer-request-not-pending"))
 async def update_transfer_request(
-    member: Member, bank: Bank, transfer_id: str, data: ChangeTransferRequest
+    member: Member, bank: Bank, transfer_id: PathId, data: ChangeTransferRequest
 ) -> ShownTransferRequest:
     """Change what was asked for, as who asked. What others have said about it is void then."""
     if data.transfer is None and data.reviewers is None:
@@ -180,14 +160,8 @@ async def update_transfer_request(
     return await _carried_out(member, bank, changed)
 
 
-@delete(
-    _ONE,
-    status_code=HTTP_204_NO_CONTENT,
-    operation_id="cancel_transfer_request",
-    opt=WRITES | refuses("not-found", "transfer-request-not-pending"),
-    tags=["transfer-requests"],
-)
-async def cancel_transfer_request(member: Member, bank: Bank, transfer_id: str) -> None:
+@delete(_ONE, WRITES, refuses=("transfer-request-not-pending",))
+async def cancel_transfer_request(member: Member, bank: Bank, transfer_id: PathId) -> None:
     """Take a request back before it is decided: who asked for it does, or an administrator."""
     request_id = _id(transfer_id)
     await transfer_requests.cancel(await principal_of(member, bank), request_id)
@@ -195,18 +169,23 @@ async def cancel_transfer_request(member: Member, bank: Bank, transfer_id: str) 
 
 @patch(
     f"{_ONE}status/",
-    operation_id="decide_transfer_request",
-    opt=DECIDES
-    | refuses(
-        "not-found", "self-approval", "not-a-reviewer", "insufficient-user-authentication",
-        "transfer-request-not-pending", "already-reviewed", "approval-out-of-order",
-        "content-changed", "insufficient-funds", "counterparty-not-verified", "pocket-not-open",
+    DECIDES,
+    refuses=(
+        "self-approval",
+        "not-a-reviewer",
+        "insufficient-user-authentication",
+        "transfer-request-not-pending",
+        "already-reviewed",
+        "approval-out-of-order",
+        "content-changed",
+        "insufficient-funds",
+        "counterparty-not-verified",
+        "pocket-not-open",
         "pocket-frozen",
     ),
-    tags=["transfer-requests"],
-)  # fmt: skip
+)
 async def decide_transfer_request(
-    member: Member, bank: Bank, transfer_id: str, data: DecideTransferRequest
+    member: Member, bank: Bank, transfer_id: PathId, data: DecideTransferRequest
 ) -> ShownTransferRequest:
     """Approve or deny a request of somebody else. With the last approval it is carried out.
 
@@ -301,14 +280,3 @@ def _content(order: Order, reviewers: Sequence[UUID]) -> RequestContent:
 
 def _id(text: str) -> UUID:
     return ids_in.path_uuid("transfer_id", text)
-
-
-ROUTES = [
-    create_transfer_request,
-    list_transfer_requests,
-    list_transfer_reviewers,
-    get_transfer_request,
-    update_transfer_request,
-    cancel_transfer_request,
-    decide_transfer_request,
-]

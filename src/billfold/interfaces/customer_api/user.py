@@ -6,14 +6,13 @@ from typing import Literal
 from uuid import UUID
 
 import msgspec
-from litestar import get
 from msgspec import UNSET, UnsetType
 
 from billfold.domain import oauth, people
 from billfold.engine.bank import Bank
-from billfold.interfaces.customer_api.groups import USER
 from billfold.interfaces.customer_api.member import Member
-from billfold.interfaces.http.marks import granted
+from billfold.interfaces.http.operations import get, with_scope
+from billfold.interfaces.http.rate_groups import USER
 from billfold.kit.errors import Refused
 
 
@@ -51,7 +50,7 @@ class Memberships(msgspec.Struct, kw_only=True):
     object_type: Literal["List"] = "List"
 
 
-@get("/api/v1/user/", operation_id="get_user", opt=granted("profile", USER), tags=["user"])
+@get("/api/v1/user/", with_scope("profile", USER))
 async def get_user(member: Member, bank: Bank) -> User:
     """Read who the user is."""
     access = member.access
@@ -61,12 +60,7 @@ async def get_user(member: Member, bank: Bank) -> User:
     return msgspec.convert(told, User)
 
 
-@get(
-    "/api/v1/user/memberships/",
-    operation_id="list_memberships",
-    opt=granted("profile", USER),
-    tags=["user"],
-)
+@get("/api/v1/user/memberships/", with_scope("profile", USER))
 async def list_memberships(member: Member, bank: Bank) -> Memberships:
     """List the customers whose team the user belongs to."""
     found = await people.memberships_of(bank.pool, _user_of(member))
@@ -88,6 +82,3 @@ def _user_of(member: Member) -> UUID:
     if member.access.user_id is None:
         raise Refused("forbidden", "The client acts by itself: there is no user.")
     return member.access.user_id
-
-
-ROUTES = [get_user, list_memberships]

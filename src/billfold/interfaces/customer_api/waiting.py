@@ -5,19 +5,16 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
-from litestar import Response
-from litestar.status_codes import HTTP_202_ACCEPTED
-
 from billfold.domain import requests
 from billfold.domain.requests import Action
 from billfold.engine.bank import Bank
 from billfold.interfaces.customer_api.authorization_requests import shown_changes
 from billfold.interfaces.customer_api.member import Member
 from billfold.interfaces.customer_api.principal import principal_of
-from billfold.interfaces.http.marks import documented
+from billfold.interfaces.http.responses import HttpResponse, json_response
 
-MAY_WAIT = documented(
-    responses={
+MAY_WAIT: dict[str, Any] = {
+    "responses": {
         "202": {
             "description": "A rule of the team asks for a second person: nothing is changed before "
             "he confirms.",
@@ -28,7 +25,7 @@ MAY_WAIT = documented(
             },
         }
     }
-)
+}
 
 
 async def ask_first(
@@ -38,7 +35,7 @@ async def ask_first(
     named: str,
     resource: tuple[str, UUID | None],
     **change: Any,  # noqa: ANN401 - ready for JSON
-) -> Response[Any] | None:
+) -> HttpResponse | None:
     """Ask for a change and return the answer that says so; None when no rule asks for it."""
     terms = await requests.terms_for_change(bank.pool, member.customer_id, action)
     if not terms.required:
@@ -48,4 +45,4 @@ async def ask_first(
     asked = await requests.ask(
         by, named, resource, change={**change, "scopes": scopes}, terms=terms
     )
-    return Response((await shown_changes(bank, [asked]))[0], status_code=HTTP_202_ACCEPTED)
+    return json_response((await shown_changes(bank, [asked]))[0], 202)

@@ -2,32 +2,25 @@
 
 from __future__ import annotations
 
-from litestar import get
+from uuid import UUID
 
 from billfold.domain.wires.reads import get_wire
 from billfold.engine.bank import Bank
-from billfold.interfaces.customer_api.groups import WIRES
 from billfold.interfaces.customer_api.member import Member
-from billfold.interfaces.http import ids_in
-from billfold.interfaces.http.lists import ListQuery, page_of
-from billfold.interfaces.http.marks import granted, refuses
+from billfold.interfaces.http.lists import OrderedQuery, page_of
+from billfold.interfaces.http.operations import get, with_scope
+from billfold.interfaces.http.rate_groups import WIRES
 from billfold.interfaces.http.shapes.pages import CursorList
 from billfold.interfaces.http.shapes.wire import Wire, render_wire
-from billfold.interfaces.http.wire_lists import LISTED, AskedWires, customer_in, wire_page
+from billfold.interfaces.http.wire_lists import WireQuery, wire_page
 from billfold.kit.errors import NotFound
 
-READS = granted("transfers.read", WIRES)
+READS = with_scope("transfers.read", WIRES)
 
 
-@get(
-    "/api/v1/wires/",
-    dependencies=LISTED,
-    operation_id="list_wires",
-    opt=READS | refuses("not-found"),
-    tags=["wires"],
-)
+@get("/api/v1/wires/", READS, refuses=("not-found",))
 async def list_wires(
-    member: Member, bank: Bank, wanted: ListQuery, asked: AskedWires
+    member: Member, bank: Bank, wanted: OrderedQuery, asked: WireQuery
 ) -> CursorList[Wire]:
     """List wires in both directions, newest first."""
     if asked.customer_id not in {None, member.customer_id}:
@@ -38,20 +31,11 @@ async def list_wires(
     return page_of(page, [render_wire(row) for row in page.items])
 
 
-@get(
-    "/api/v1/wires/{wire_id:str}/",
-    operation_id="get_wire",
-    opt=READS | refuses("not-found"),
-    tags=["wires"],
-)
+@get("/api/v1/wires/{wire_id}/", READS, name="get_wire")
 async def read_wire(
-    member: Member, bank: Bank, wire_id: str, customer_id: str | None = None
+    member: Member, bank: Bank, wire_id: UUID, customer_id: UUID | None = None
 ) -> Wire:
     """Read a wire and what has become of it."""
-    if customer_in(customer_id) not in {None, member.customer_id}:
+    if customer_id not in {None, member.customer_id}:
         raise NotFound("There is no such wire.")
-    named = ids_in.path_uuid("wire_id", wire_id)
-    return render_wire(await get_wire(bank.pool, member.customer_id, named))
-
-
-ROUTES = [list_wires, read_wire]
+    return render_wire(await get_wire(bank.pool, member.customer_id, wire_id))

@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 from ipaddress import IPv6Address, ip_address, ip_network
 from typing import TYPE_CHECKING
 
-from billfold.interfaces.http.admission import WINDOW_SECONDS, pace_headers
-from billfold.interfaces.http.answers import Turned
+from billfold.interfaces.http.idempotency import WINDOW_SECONDS, rate_limit_headers
+from billfold.interfaces.http.responses import ProblemWithHeaders
 from billfold.kit.ids import command_id
 
 if TYPE_CHECKING:
@@ -32,10 +32,10 @@ async def count_address(
     used: int = await conn.fetchval(
         _COUNT, command_id("address", _site(address)), datetime.fromtimestamp(starts, UTC)
     )
-    headers = pace_headers(limit, max(0, limit - used), starts + WINDOW_SECONDS)
+    headers = rate_limit_headers(limit, max(0, limit - used), starts + WINDOW_SECONDS)
     if used > limit:
         seconds = max(1, starts + WINDOW_SECONDS - int(now.timestamp()))
-        raise Turned(
+        raise ProblemWithHeaders(
             "rate-limited",
             f"{limit} requests per minute are let in from one address.",
             (b"retry-after", str(seconds).encode()),

@@ -8,7 +8,6 @@ from typing import Annotated, Any, Literal
 from uuid import UUID
 
 import msgspec
-from litestar.params import QueryParameter
 from msgspec import UNSET, UnsetType
 
 from billfold.domain import counterparties, documents, portals
@@ -25,7 +24,7 @@ from billfold.flows.counterparty_commands import (
 )
 from billfold.flows.portals import NETWORK_DIGITS
 from billfold.interfaces.http.calls import Call
-from billfold.interfaces.http.lists import ListQuery, page_of
+from billfold.interfaces.http.lists import ListQuery, page_of, texts_among
 from billfold.interfaces.http.shapes.counterparty import (
     Counterparty,
     DisplayName,
@@ -41,11 +40,27 @@ from billfold.kit.errors import FieldError, InvalidInput, Refused
 
 TYPES = frozenset({"ach", "wire", "on_us", "international_wire", "crypto_wallet_address"})
 STATUSES = frozenset({"PENDING", "LINKED", "UNLINKED", "VERIFIED"})
-Repeated = list[str] | None
-StatusBare = Annotated[Repeated, QueryParameter(name="status")]
-StatusList = Annotated[Repeated, QueryParameter(name="status[]")]
-TypeBare = Annotated[Repeated, QueryParameter(name="type")]
-TypeList = Annotated[Repeated, QueryParameter(name="type[]")]
+
+
+class CounterpartyQuery(msgspec.Struct, frozen=True, kw_only=True):
+    """Which counterparties; each filter has two spellings."""
+
+    status: Annotated[list[str] | None, texts_among("status", STATUSES)] = None
+    status_list: Annotated[list[str] | None, texts_among("status[]", STATUSES, place="status")] = (
+        None
+    )
+    type: Annotated[list[str] | None, texts_among("type", TYPES)] = None
+    type_list: Annotated[list[str] | None, texts_among("type[]", TYPES, place="type")] = None
+
+    @property
+    def statuses(self) -> list[str] | None:
+        """The statuses in either spelling."""
+        return [*(self.status or ()), *(self.status_list or ())] or None
+
+    @property
+    def types(self) -> list[str] | None:
+        """The types in either spelling."""
+        return [*(self.type or ()), *(self.type_list or ())] or None
 
 
 Cents = Annotated[int, msgspec.Meta(ge=1, le=99_999)]
@@ -143,13 +158,10 @@ async def counterparty_page(
     bank: Bank,
     owner: UUID,
     wanted: ListQuery,
-    *,
-    types: Sequence[Repeated],
-    statuses: Sequence[Repeated],
+    asked: CounterpartyQuery,
 ) -> CursorList[Counterparty]:
     """One page of a customer's counterparties, newest first; filters in both spellings."""
-    kinds = _among("type", types, TYPES)
-    states = _among("status", statuses, STATUSES)
+    kinds, states = asked.types, asked.statuses
     scope, filters = f"counterparties:{owner}", {"types": kinds, "statuses": states}
     position = wanted.position(bank.pager, scope, filters)
     place = position.place if position else None
@@ -272,10 +284,3 @@ async def _portal(bank: Bank, kind: str, value: str) -> PortalRow | None:
 
 def _is_address(number: str) -> bool:
     return len(number) == NETWORK_DIGITS and number.isascii() and number.isdigit()
-
-
-def _among(name: str, asked: Sequence[Repeated], known: frozenset[str]) -> list[str] | None:
-    wanted = [each for spelling in asked for each in spelling or ()]
-    if not known.issuperset(wanted):
-        raise InvalidInput.at("query", name, msg=f"must be among {', '.join(sorted(known))}")
-    return wanted or None

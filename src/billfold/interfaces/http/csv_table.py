@@ -12,8 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequen
 from datetime import datetime
 from typing import TypeVar
 
-from litestar.response import Stream
-
+from billfold.interfaces.http.responses import StreamedResponse
 from billfold.kit.dates import iso_z
 
 Row = TypeVar("Row")
@@ -40,7 +39,7 @@ def csv_stream(
     columns: Sequence[str],
     fetch: Callable[[Row | None], Awaitable[list[Row]]],
     cells_of: Callable[[Row], Iterable[Cell]],
-) -> Stream:
+) -> StreamedResponse:
     """Return a file of `name`. `fetch` gives up to ROWS_A_PAGE rows on from a row, or the first."""
 
     async def lines() -> AsyncIterator[bytes]:
@@ -52,10 +51,9 @@ def csv_stream(
                 return
             last = rows[-1]
 
-    return Stream(
-        lines,
-        media_type="text/csv",
-        headers={"content-disposition": f'attachment; filename="{name}"'},
+    disposition = f'attachment; filename="{name}"'
+    return StreamedResponse(
+        "text/csv; charset=utf-8", lines(), [(b"content-disposition", disposition.encode())]
     )
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import date, datetime
-from typing import Annotated
+from typing import Annotated, Literal
 
-from litestar.params import QueryParameter
+import msgspec
 
 from billfold.domain import pockets, tbills
 from billfold.domain.pockets import Boundary, PocketRow
 from billfold.engine.bank import Bank
+from billfold.interfaces.http.parameters import Query
 from billfold.interfaces.http.shapes.earnings import Earned
 from billfold.interfaces.http.shapes.pocket import valuation
 from billfold.kit.dates import is_day, parse_day
@@ -18,30 +19,54 @@ from billfold.kit.errors import InvalidInput, Refused
 
 POCKETS_MAX = 30
 
-Period = Annotated[
-    str, QueryParameter(name="period", description="wtd, mtd, ytd, all-time or range.")
-]
+PeriodName = Literal["wtd", "mtd", "ytd", "all-time", "range"]
+
+
+def _parse_bound(name: str, text: str) -> date:
+    """Return a date, or a date-time with its offset."""
+    try:
+        # A `+` in a query that was not escaped arrives as a space.
+        return parse_day(text) if is_day(text) else datetime.fromisoformat(text.replace(" ", "+"))
+    except ValueError:
+        raise InvalidInput.at(
+            "query", name, msg="must be a date or a date-time with its offset", kind="date_parsing"
+        ) from None
+
+
 Bound = Annotated[
-    str | None, QueryParameter(description="With period=range: a date or a date-time.")
+    date | None,
+    Query(
+        parse=_parse_bound,
+        schema={"type": "string"},
+        description="With period=range: a date or a date-time.",
+    ),
 ]
+
+
+class EarningsQuery(msgspec.Struct, frozen=True, kw_only=True):
+    """The period whose earnings a caller asks for."""
+
+    period: Annotated[PeriodName, Query()] = "all-time"
+    date_from: Bound = None
+    date_to: Bound = None
 
 
 async def earned_by(
     bank: Bank,
     rows: list[PocketRow],
-    period: str,
+    asked: EarningsQuery,
     now: datetime,
-    bounds: tuple[date | None, date | None],
 ) -> list[Earned]:
     """Every pocket's entry: its states at both ends are read for all of them at once."""
+    period, bounds = asked.period, (asked.date_from, asked.date_to)
     tbills.period_bounds(period, now, now, *bounds)  # a wrong one is refused without pockets too
     found = [tbills.period_bounds(period, now, row.opened_at, *bounds) for row in rows]
-    asked = [
+    ends = [
         boundary
         for row, each in zip(rows, found, strict=True)
         for boundary in _boundaries(bank, row, each)
     ]
-    states = dict(zip(asked, await pockets.states_before(bank.pool, asked), strict=True))
+    states = dict(zip(ends, await pockets.states_before(bank.pool, ends), strict=True))
     return [_entry(bank, row, each, states, now) for row, each in zip(rows, found, strict=True)]
 
 
@@ -79,19 +104,6 @@ def _entry(
         priced_at=valued.pricing_timestamp if valued else None,
         slope=valued.appreciation_per_second if valued else None,
     )
-
-
-def bound(name: str, text: str | None) -> date | None:
-    """A date, or a date-time with its offset."""
-    if text is None:
-        return None
-    try:
-        # A `+` in a query that was not escaped arrives as a space.
-        return parse_day(text) if is_day(text) else datetime.fromisoformat(text.replace(" ", "+"))
-    except ValueError:
-        raise InvalidInput.at(
-            "query", name, msg="must be a date or a date-time with its offset", kind="date_parsing"
-        ) from None
 
 
 def too_many() -> Refused:

@@ -6,21 +6,17 @@ from typing import Annotated, Any
 from uuid import UUID
 
 import msgspec
-from litestar.di import Provide
-from litestar.params import QueryParameter
 
 from billfold.domain import events, webhooks
 from billfold.domain.events import log
 from billfold.domain.events.log import LoggedEvent, Reader
 from billfold.domain.webhooks import Owner
 from billfold.engine.bank import Bank
-from billfold.interfaces.http import ids_in
 from billfold.interfaces.http.calls import Call
-from billfold.interfaces.http.lists import ListQuery, page_of
+from billfold.interfaces.http.lists import ListQuery, Since, page_of
+from billfold.interfaces.http.parameters import Query
 from billfold.interfaces.http.shapes.event import Event, EventType, render_event, render_type
 from billfold.interfaces.http.shapes.pages import CursorList, OffsetList
-from billfold.interfaces.http.transaction_lists import instant
-from billfold.kit.paging import LIMIT_MAX, parse_limit
 
 
 class Subscriber(msgspec.Struct, frozen=True):
@@ -44,32 +40,18 @@ class Subscriber(msgspec.Struct, frozen=True):
         return f"{self.owner.partner_id}:{self.owner.customer_id}"
 
 
-class EventQuery(msgspec.Struct, frozen=True):
-    """Which events a caller asks for, as it was sent."""
+class EventQuery(msgspec.Struct, frozen=True, kw_only=True):
+    """Which events a caller asks for."""
 
-    subscription_id: str | None
-    after: str | None
-
-
-def _query(
     subscription_id: Annotated[
-        str | None, QueryParameter(description="Those this subscription was to be told of.")
-    ] = None,
-    after: Annotated[
-        str | None, QueryParameter(description="Those with a later `timestamp`.")
-    ] = None,
-) -> EventQuery:
-    return EventQuery(subscription_id, after)
+        UUID | None, Query(description="Those this subscription was to be told of.")
+    ] = None
+    after: Annotated[Since, Query(description="Those with a later `timestamp`.")] = None
 
 
-Limit = Annotated[str | None, QueryParameter(name="limit", description="1 to 100, default 100.")]
-ASKED = {"asked": Provide(_query, sync_to_thread=False)}
-
-
-def event_types(subscriber: Subscriber, offset: int, limit: str | None) -> OffsetList[EventType]:
+def event_types(subscriber: Subscriber, offset: int, limit: int) -> OffsetList[EventType]:
     """Return the kinds that can be subscribed to; `count` is of all of them."""
-    rows = parse_limit(limit, default=LIMIT_MAX)
-    kinds = subscriber.kinds[offset : offset + rows]
+    kinds = subscriber.kinds[offset : offset + limit]
     items = [render_type(events.KINDS[name]) for name in kinds]
     return OffsetList(offset=offset, count=len(subscriber.kinds), items=items)
 
@@ -81,9 +63,7 @@ async def event_page(
 
     Raises NotFound for a subscription that is somebody else's.
     """
-    wanted_id = asked.subscription_id
-    one = None if wanted_id is None else ids_in.query_uuid("subscription_id", wanted_id)
-    after = instant("after", asked.after)
+    one = asked.subscription_id
     if one is not None:
         await webhooks.get_subscription(bank.pool, subscriber.owner, one)
     await webhooks.sequence(bank.pool, now=call.wall)
@@ -92,7 +72,7 @@ async def event_page(
     position = wanted.position(bank.pager, scope, filters)
     backwards = position is not None and position.direction == "prev"
     how: dict[str, Any] = {
-        "after": after,
+        "after": asked.after,
         "place": position.place if position else None,
         "descending": wanted.descending != backwards,
         "limit": wanted.limit + 1,
@@ -109,11 +89,10 @@ async def event_page(
     return page_of(page, await _rendered(bank, subscriber, page.items, one))
 
 
-async def read_event(call: Call, bank: Bank, subscriber: Subscriber, event_id: str) -> Event:
+async def read_event(call: Call, bank: Bank, subscriber: Subscriber, event_id: UUID) -> Event:
     """Return one event. Raises NotFound for one that he cannot see."""
-    asked = ids_in.path_uuid("event_id", event_id)
     await webhooks.sequence(bank.pool, now=call.wall)
-    found = await log.get_event(bank.pool, subscriber.reader, asked)
+    found = await log.get_event(bank.pool, subscriber.reader, event_id)
     return (await _rendered(bank, subscriber, [found], None))[0]
 
 

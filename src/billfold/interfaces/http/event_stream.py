@@ -8,19 +8,19 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import datetime
+from functools import partial
 from typing import Annotated, Any
 
 import msgspec
-from litestar.di import Provide
-from litestar.params import HeaderParameter, QueryParameter
-from litestar.response import Stream
 
 from billfold.domain.events.log import LoggedEvent, envelope_of
 from billfold.interfaces.http.event_lists import Subscriber
-from billfold.interfaces.http.marks import documented, refuses
 from billfold.interfaces.http.newsroom import Newsroom
+from billfold.interfaces.http.operations import Options
+from billfold.interfaces.http.parameters import Query
+from billfold.interfaces.http.raw_request import RawRequest
+from billfold.interfaces.http.responses import StreamedResponse
 from billfold.interfaces.http.subscription_forms import unknown_kind
-from billfold.interfaces.http.transaction_lists import one_of
 from billfold.kit.clock import monotonic, wall_now
 from billfold.kit.errors import InvalidInput
 
@@ -33,65 +33,77 @@ Standing = Callable[[], Awaitable[datetime | None]]
 """When what the caller's token stands for ends; None when it has."""
 
 _json = msgspec.json.Encoder().encode
-STREAMED = refuses("too-many-streams") | documented(
-    responses={
-        "200": {
-            "description": "Messages (https://html.spec.whatwg.org/multipage/"
-            "server-sent-events.html) whose data is the JSON of an event and whose id is its "
-            "sequence. Besides there are `heartbeat` and `end`.",
-            "content": {MEDIA_TYPE: {"schema": {"type": "string"}}},
-        }
-    }
-)
+STREAMED: Options = {
+    "refuses": ("too-many-streams",),
+    "documented": {
+        "parameters": [
+            {
+                "name": "Last-Event-ID",
+                "in": "header",
+                "schema": {"oneOf": [{"type": "string"}, {"type": "null"}]},
+                "description": "As `after_sequence`.",
+                "required": False,
+                "deprecated": False,
+            }
+        ],
+        "responses": {
+            "200": {
+                "description": "Messages (https://html.spec.whatwg.org/multipage/"
+                "server-sent-events.html) whose data is the JSON of an event and whose id is its "
+                "sequence. Besides there are `heartbeat` and `end`.",
+                "content": {MEDIA_TYPE: {"schema": {"type": "string"}}},
+            }
+        },
+    },
+}
 """What is declared of an operation that streams."""
 
 
-class StreamQuery(msgspec.Struct, frozen=True):
+def _sequence(source: str, name: str, text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= SEQUENCE_DIGITS_MAX):
+        raise InvalidInput.at(source, name, msg="must be a sequence: a whole number from 0")
+    return int(text)
+
+
+class StreamQuery(msgspec.Struct, frozen=True, kw_only=True):
     """From where on, which kinds, and whether to wait for more."""
 
-    after: int | None
-    kinds: frozenset[str] | None
-    follows: bool
-
-
-def _query(
-    last_event_id: Annotated[
-        str | None, HeaderParameter(name="Last-Event-ID", description="As `after_sequence`.")
-    ] = None,
-    after_sequence: Annotated[
-        str | None,
-        QueryParameter(description="Tell what came after this sequence first; 0 is everything."),
-    ] = None,
-    event_type: Annotated[
-        list[str] | None, QueryParameter(name="event_type[]", description="Only these kinds.")
-    ] = None,
+    after: Annotated[
+        int | None,
+        Query(
+            name="after_sequence",
+            parse=partial(_sequence, "query"),
+            schema={"type": "string"},
+            description="Send what came after this sequence first; 0 is everything.",
+        ),
+    ] = None
+    kinds: Annotated[
+        list[str] | None, Query(name="event_type[]", description="Only these kinds.")
+    ] = None
     follow: Annotated[
-        str | None, QueryParameter(description="false ends when everything so far is told.")
-    ] = None,
-) -> StreamQuery:
-    header = None if last_event_id is None else _whole("header", "last-event-id", last_event_id)
-    query = None if after_sequence is None else _whole("query", "after_sequence", after_sequence)
-    return StreamQuery(
-        after=query if header is None else header,
-        kinds=None if event_type is None else frozenset(event_type),
-        follows=one_of("follow", follow, ("true", "false")) != "false",
-    )
+        bool,
+        Query(schema={"type": "string"}, description="false ends when everything so far is sent."),
+    ] = True
 
-
-ASKED = {"asked": Provide(_query, sync_to_thread=False)}
+    def resumed(self, request: RawRequest) -> StreamQuery:
+        """Return the query with the sequence of the header `Last-Event-ID`, which comes first."""
+        sent = request.header(b"last-event-id")
+        if sent is None:
+            return self
+        return msgspec.structs.replace(self, after=_sequence("header", "last-event-id", sent))
 
 
 async def event_stream(
     newsroom: Newsroom, subscriber: Subscriber, asked: StreamQuery, standing: Standing
-) -> Stream:
+) -> StreamedResponse:
     """Return the stream of a subscriber's events. Raises `too-many-streams`, InvalidInput."""
-    if asked.kinds is not None and not asked.kinds <= set(subscriber.kinds):
+    if not set(asked.kinds or ()) <= set(subscriber.kinds):
         raise InvalidInput([unknown_kind("query", "event_type[]")])
     newsroom.check_room(subscriber.reader)
     newest = await newsroom.position(subscriber.reader)
     after = newest if asked.after is None else min(asked.after, newest)
     messages = _messages(newsroom, subscriber, asked, standing, after)
-    return Stream(messages, media_type=MEDIA_TYPE, headers={"x-accel-buffering": "no"})
+    return StreamedResponse(MEDIA_TYPE, messages, [(b"x-accel-buffering", b"no")])
 
 
 async def _messages(
@@ -105,7 +117,7 @@ async def _messages(
     watch = _Watch(standing)
     await watch.look()
     yield f"retry: {RETRY_MILLISECONDS}\n\n".encode() + told.heartbeat()
-    if not asked.follows:
+    if not asked.follow:
         async for event in newsroom.past(subscriber.reader, after):
             if message := told.message(event):
                 yield message
@@ -125,7 +137,7 @@ async def _messages(
 class _Told:
     """What a listener was told: messages, and the sequences they link to."""
 
-    def __init__(self, subscriber: Subscriber, kinds: frozenset[str] | None, after: int) -> None:
+    def __init__(self, subscriber: Subscriber, kinds: list[str] | None, after: int) -> None:
         self._reader = subscriber.reader
         self._kinds = kinds
         self._previous = self._seen = after
@@ -173,9 +185,3 @@ class _Watch:
         if self._ends_at is None:
             return -1.0
         return min(HEARTBEAT_SECONDS, (self._ends_at - wall_now()).total_seconds())
-
-
-def _whole(source: str, name: str, text: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) <= SEQUENCE_DIGITS_MAX):
-        raise InvalidInput.at(source, name, msg="must be a sequence: a whole number from 0")
-    return int(text)

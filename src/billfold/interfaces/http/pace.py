@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from billfold.interfaces.http.answers import Turned
+from billfold.interfaces.http.responses import ProblemWithHeaders
 
 if TYPE_CHECKING:
     from billfold.kit.db import Pool
@@ -25,4 +25,4 @@ async def count_second(
     used = await pool.fetchval(_COUNT, caller, f"{kind}:second", starts_at)
     if used > per_second:
         limit = f"{per_second} request{'s are' if per_second > 1 else ' is'} let in per second."
-        raise Turned("rate-limited", limit, (b"retry-after", b"1"))
+        raise ProblemWithHeaders("rate-limited", limit, (b"retry-after", b"1"))

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import msgspec
-from litestar import Response, get
-from litestar.enums import MediaType
-from litestar.handlers import HTTPRouteHandler
 
 from billfold.engine.bank import Bank
-from billfold.interfaces.http.marks import OPEN
+from billfold.interfaces.http.operations import OPEN, Operation, get
 from billfold.interfaces.http.reference import as_page
+from billfold.interfaces.http.responses import JSON, TEXT, HttpResponse
 from billfold.kit.errors import NotFound, Unavailable
 from billfold.kit.problems import (
     PROBLEMS,
@@ -23,61 +22,84 @@ from billfold.kit.problems import (
 )
 
 MARKDOWN = "text/markdown; charset=utf-8"
-_POLICY = {
-    "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; "
-    "frame-ancestors 'none'"
-}
+HTML = "text/html; charset=utf-8"
+_POLICY = (
+    b"content-security-policy",
+    b"default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'",
+)
 
 
-@get("/health", opt=OPEN, include_in_schema=False, media_type=MediaType.TEXT)
-async def show_health(bank: Bank) -> str:
+class Reference:
+    """The reference of an API, made when it is first read."""
+
+    def __init__(self, document: Callable[[], dict[str, Any]]) -> None:
+        self._document = document
+
+    @cached_property
+    def as_json(self) -> bytes:
+        """The OpenAPI document."""
+        return msgspec.json.format(msgspec.json.encode(self._document()), indent=2)
+
+    @cached_property
+    def as_html(self) -> str:
+        """The document as a page."""
+        return as_page(self._document())
+
+
+@get("/health", OPEN, hidden=True)
+async def show_health(bank: Bank) -> HttpResponse:
     """Tell whether the bank is open: its database answers."""
     try:
         await bank.pool.fetchval("SELECT 1")
     except Exception as error:
         raise Unavailable("The database does not answer.", retry_after_seconds=1) from error
-    return "OK"
+    return HttpResponse(200, TEXT, b"OK")
 
 
-@get(["/docs/errors/", "/docs/errors.md"], opt=OPEN, include_in_schema=False)
-async def list_errors(request: Any) -> Response[str]:  # noqa: ANN401 - the framework's
+@get("/docs/errors/", OPEN, hidden=True)
+async def list_errors() -> HttpResponse:
     """List every error the APIs can answer."""
-    if request.scope["path"].endswith(".md"):
-        return Response(index_as_markdown(PROBLEMS.values()), media_type=MARKDOWN)
-    page = index_as_html(PROBLEMS.values())
-    return Response(page, media_type=MediaType.HTML, headers=_POLICY)
+    return _page(index_as_html(PROBLEMS.values()))
 
 
-@get("/docs/errors/{page:str}", opt=OPEN, include_in_schema=False)
-async def show_error(page: str) -> Response[str]:
+@get("/docs/errors.md", OPEN, hidden=True)
+async def list_errors_as_markdown() -> HttpResponse:
+    """List every error the APIs can answer, as Markdown."""
+    return HttpResponse(200, MARKDOWN, index_as_markdown(PROBLEMS.values()).encode())
+
+
+@get("/docs/errors/{page}", OPEN, hidden=True)
+async def show_error(page: str) -> HttpResponse:
     """Explain one error; with `.md` behind its code as Markdown."""
     known = PROBLEMS.get(page.removesuffix(".md"))
     if known is None:
         raise NotFound("There is no such error.")
     if page.endswith(".md"):
-        return Response(as_markdown(known), media_type=MARKDOWN)
-    return Response(as_html(known), media_type=MediaType.HTML, headers=_POLICY)
+        return HttpResponse(200, MARKDOWN, as_markdown(known).encode())
+    return _page(as_html(known))
 
 
-def reference_pages(document: Callable[[], dict[str, Any]]) -> list[HTTPRouteHandler]:
-    """Return the routes of the reference: `/openapi.json` and `/docs/`, made when first asked."""
-    kept: dict[str, bytes] = {}
-
-    @get("/openapi.json", opt=OPEN, include_in_schema=False)
-    async def show_openapi() -> Response[bytes]:
-        """Show the OpenAPI document."""
-        if "json" not in kept:
-            kept["json"] = msgspec.json.format(msgspec.json.encode(document()), indent=2)
-        return Response(kept["json"], media_type=MediaType.JSON)
-
-    @get("/docs/", opt=OPEN, include_in_schema=False)
-    async def show_reference() -> Response[bytes]:
-        """Show the reference."""
-        if "html" not in kept:
-            kept["html"] = as_page(document()).encode()
-        return Response(kept["html"], media_type=MediaType.HTML, headers=_POLICY)
-
-    return [show_openapi, show_reference]
+@get("/openapi.json", OPEN, hidden=True)
+async def show_openapi(reference: Reference) -> HttpResponse:
+    """Show the OpenAPI document."""
+    return HttpResponse(200, JSON, reference.as_json)
 
 
-PAGES: list[HTTPRouteHandler] = [show_health, list_errors, show_error]
+@get("/docs/", OPEN, hidden=True)
+async def show_reference(reference: Reference) -> HttpResponse:
+    """Show the reference."""
+    return _page(reference.as_html)
+
+
+def _page(html: str) -> HttpResponse:
+    return HttpResponse(200, HTML, html.encode(), [_POLICY])
+
+
+PAGES: list[Operation] = [
+    show_health,
+    list_errors,
+    list_errors_as_markdown,
+    show_error,
+    show_openapi,
+    show_reference,
+]

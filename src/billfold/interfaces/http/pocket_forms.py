@@ -6,14 +6,15 @@ from typing import Annotated, Literal
 from uuid import UUID
 
 import msgspec
-from litestar.params import QueryParameter
 from msgspec import UNSET, UnsetType
 
 from billfold.domain import tbills
 from billfold.flows.account_commands import UpdatePocket
 from billfold.interfaces.http.calls import Call
+from billfold.interfaces.http.lists import texts_among
+from billfold.interfaces.http.parameters import Query
 from billfold.interfaces.http.shapes.texts import NOT_BLANK
-from billfold.kit.errors import FieldError, InvalidInput, NotFound
+from billfold.kit.errors import InvalidInput, NotFound
 
 PocketName = Annotated[str, msgspec.Meta(min_length=1, max_length=128, pattern=NOT_BLANK)]
 ClosureReason = Literal[
@@ -22,12 +23,30 @@ ClosureReason = Literal[
 _OMITTABLE = frozenset({"ALL_TIME_EARNINGS", "PORTFOLIO"})
 _STATUSES = frozenset({"PENDING", "OPEN", "FROZEN", "CLOSED"})
 
-OmitBare = Annotated[
-    list[str] | None, QueryParameter(name="omit", description="Parts to leave out.")
-]
-OmitList = Annotated[
-    list[str] | None, QueryParameter(name="omit[]", description="Parts to leave out.")
-]
+
+def _parse_part(_: str, text: str) -> str:
+    if text not in _OMITTABLE:
+        names = ", ".join(sorted(_OMITTABLE))
+        raise InvalidInput.at("query", "omit[]", msg=f"{text} is not one of {names}", kind="enum")
+    return text
+
+
+_OMIT = Query(parse=_parse_part, schema={"type": "string"}, description="Parts to leave out.")
+
+
+class OmitQuery(msgspec.Struct, frozen=True, kw_only=True):
+    """The parts of a Pocket to leave out, in both spellings."""
+
+    omit: Annotated[list[str] | None, _OMIT] = None
+    omit_list: Annotated[list[str] | None, _OMIT, Query(name="omit[]")] = None
+
+    @property
+    def omitted(self) -> frozenset[str]:
+        """The parts to leave out, from both spellings."""
+        return frozenset([*(self.omit or ()), *(self.omit_list or ())])
+
+
+Statuses = Annotated[list[str] | None, texts_among("filter[status]", _STATUSES)]
 
 
 class ChangePocket(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -101,23 +120,3 @@ def weeks_of(name: str, strategy_id: str) -> int:
     except NotFound:
         known = ", ".join(strategy.id for strategy in tbills.STRATEGIES)
         raise InvalidInput.at("body", name, msg=f"must be one of {known}") from None
-
-
-def omitted(*given: list[str] | None) -> frozenset[str]:
-    """The parts to leave out, from both spellings."""
-    asked = frozenset(part for each in given if each for part in each)
-    unknown = asked - _OMITTABLE
-    if unknown:
-        names = ", ".join(sorted(_OMITTABLE))
-        raise InvalidInput(
-            FieldError(("query", "omit[]"), f"{part} is not one of {names}", "enum")
-            for part in sorted(unknown)
-        )
-    return asked
-
-
-def check_statuses(statuses: list[str] | None) -> None:
-    """Raise InvalidInput unless these are statuses of pockets."""
-    if statuses and not _STATUSES.issuperset(statuses):
-        names = ", ".join(sorted(_STATUSES))
-        raise InvalidInput.at("query", "filter[status]", msg=f"must be among {names}")

@@ -7,7 +7,6 @@ from typing import Annotated, Final, Literal
 from uuid import UUID
 
 import msgspec
-from litestar.params import QueryParameter
 
 from billfold.domain import portals
 from billfold.domain.directory import CustomerRow
@@ -16,7 +15,7 @@ from billfold.engine.bank import Bank
 from billfold.flows.account_commands import OpenPortal
 from billfold.flows.portals import BANK_RAILS
 from billfold.interfaces.http.calls import Call
-from billfold.interfaces.http.lists import ListQuery, page_of
+from billfold.interfaces.http.lists import ListQuery, page_of, texts_among
 from billfold.interfaces.http.shapes.customer import address_of, one_line
 from billfold.interfaces.http.shapes.pages import CursorList
 from billfold.interfaces.http.shapes.portal import Beneficiary, Portal, render_portal
@@ -28,7 +27,10 @@ CRYPTO_TYPE: Final = "CRYPTO_DEPOSIT_ADDRESS_PORTAL"
 Rail = Literal["ACH", "WIRE", "INTERNATIONAL_WIRE", "ON_US"]
 NewName = Annotated[str, msgspec.Meta(min_length=1, max_length=128, pattern=NOT_BLANK)]
 OtherName = Annotated[str, msgspec.Meta(min_length=1, max_length=50, pattern=NOT_BLANK)]
-Types = Annotated[list[str] | None, QueryParameter(name="type[]", description="Portal types.")]
+Types = Annotated[
+    list[str] | None,
+    texts_among("type[]", frozenset({BANK_TYPE, CRYPTO_TYPE}), description="Portal types."),
+]
 
 
 class CreatePortal(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -78,8 +80,6 @@ async def portal_page(
     bank: Bank, wanted: ListQuery, owner: UUID, pocket_id: UUID | None, types: list[str] | None
 ) -> CursorList[Portal]:
     """One page of portals of a pocket, or of all pockets of a customer, newest first."""
-    if types and not {BANK_TYPE, CRYPTO_TYPE}.issuperset(types):
-        raise InvalidInput.at("query", "type[]", msg=f"must be among {BANK_TYPE}, {CRYPTO_TYPE}")
     scope, filters = f"portals:{owner}:{pocket_id}", {"types": types}
     position = wanted.position(bank.pager, scope, filters)
     place = position.place if position else None

@@ -14,7 +14,7 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
-from billfold.interfaces.http.door import KEY_HEADER, SIGNATURE_HEADER
+from billfold.interfaces.http.signed_requests import KEY_HEADER, SIGNATURE_HEADER
 
 Node = Mapping[str, Any]
 _METHODS = ("get", "post", "put", "patch", "delete")

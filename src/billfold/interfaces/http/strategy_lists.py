@@ -4,31 +4,22 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from litestar.params import QueryParameter
+import msgspec
 
 from billfold.domain import tbills
+from billfold.interfaces.http.parameters import Query
 from billfold.interfaces.http.shapes.pages import OffsetList
 from billfold.interfaces.http.shapes.strategy import TradingStrategy
-from billfold.kit.errors import InvalidInput
-from billfold.kit.paging import parse_limit
 
-Use = Annotated[
-    str | None, QueryParameter(name="enabled_for", description="DEPOSIT or REINVESTMENT.")
-]
 Offset = Annotated[
-    int, QueryParameter(name="offset", ge=0, description="How many to leave out at the front.")
+    int, msgspec.Meta(ge=0), Query(description="How many to leave out at the front.")
 ]
-Limit = Annotated[str | None, QueryParameter(name="limit", description="1 to 100, default 30.")]
 
 
 def strategies(
-    enabled_for: str | None, offset: int, limit: str | None
+    use: tbills.StrategyUse | None, offset: int, limit: int
 ) -> OffsetList[TradingStrategy]:
-    """Return a part of the strategies that are for a use. Raises InvalidInput."""
-    wanted = parse_limit(limit)
-    if enabled_for is not None and enabled_for not in set(tbills.StrategyUse):
-        raise InvalidInput.at("query", "enabled_for", msg="must be DEPOSIT or REINVESTMENT")
-    use = tbills.StrategyUse(enabled_for) if enabled_for else None
+    """Return a part of the strategies that are for a use."""
     items = [
         TradingStrategy(
             id=strategy.id,
@@ -38,4 +29,4 @@ def strategies(
         )
         for strategy in tbills.list_strategies(use)
     ]
-    return OffsetList(offset=offset, count=len(items), items=items[offset : offset + wanted])
+    return OffsetList(offset=offset, count=len(items), items=items[offset : offset + limit])

@@ -16,7 +16,6 @@ from billfold.domain import audit, webhooks
 from billfold.domain.events import CUSTOMER_KINDS, KINDS, PARTNER_KINDS
 from billfold.domain.webhooks import Changes, Simulated
 from billfold.engine.bank import Bank
-from billfold.interfaces.http import ids_in
 from billfold.interfaces.http.bodies import instant_in_body
 from billfold.interfaces.http.calls import Call
 from billfold.interfaces.http.event_lists import Subscriber
@@ -158,36 +157,37 @@ async def create(
 
 
 async def change(
-    call: Call, bank: Bank, subscriber: Subscriber, subscription_id: str, data: ChangedSubscription
+    call: Call, bank: Bank, subscriber: Subscriber, subscription_id: UUID, data: ChangedSubscription
 ) -> Subscription:
     """Change a subscription. Raises NotFound, and InvalidInput as `create` does."""
-    own_id = ids_in.path_uuid("subscription_id", subscription_id)
-    await webhooks.get_subscription(bank.pool, subscriber.owner, own_id)
+    await webhooks.get_subscription(bank.pool, subscriber.owner, subscription_id)
     await check(bank, data)
     changes = _changes(data)
     told = {
         name: value if name != "shared_secret" else "changed"
         for name, value in msgspec.to_builtins(data).items()
     }
-    async with _deed(call, bank, subscriber, "updated", own_id, told) as deed:
+    async with _deed(call, bank, subscriber, "updated", subscription_id, told) as deed:
         changed = await webhooks.update_subscription(
-            deed.conn, bank.vault, subscriber.owner, own_id, changes, now=call.wall
+            deed.conn, bank.vault, subscriber.owner, subscription_id, changes, now=call.wall
         )
     return render_subscription(changed, warnings_about(data.shared_secret))
 
 
-async def end(call: Call, bank: Bank, subscriber: Subscriber, subscription_id: str) -> None:
+async def end(call: Call, bank: Bank, subscriber: Subscriber, subscription_id: UUID) -> None:
     """Delete a subscription. Raises NotFound."""
-    own_id = ids_in.path_uuid("subscription_id", subscription_id)
-    await webhooks.get_subscription(bank.pool, subscriber.owner, own_id)
-    async with _deed(call, bank, subscriber, "deleted", own_id, {}) as deed:
-        await webhooks.delete_subscription(deed.conn, subscriber.owner, own_id, now=call.wall)
+    await webhooks.get_subscription(bank.pool, subscriber.owner, subscription_id)
+    async with _deed(call, bank, subscriber, "deleted", subscription_id, {}) as deed:
+        await webhooks.delete_subscription(
+            deed.conn, subscriber.owner, subscription_id, now=call.wall
+        )
 
 
-async def read(bank: Bank, subscriber: Subscriber, subscription_id: str) -> Subscription:
+async def read(bank: Bank, subscriber: Subscriber, subscription_id: UUID) -> Subscription:
     """Return a subscription. Raises NotFound."""
-    own_id = ids_in.path_uuid("subscription_id", subscription_id)
-    return render_subscription(await webhooks.get_subscription(bank.pool, subscriber.owner, own_id))
+    return render_subscription(
+        await webhooks.get_subscription(bank.pool, subscriber.owner, subscription_id)
+    )
 
 
 async def subscription_page(
@@ -208,17 +208,20 @@ async def subscription_page(
 async def attempt_page(
     bank: Bank,
     subscriber: Subscriber,
-    subscription_id: str,
+    subscription_id: UUID,
     wanted: ListQuery,
-    event_id: str | None,
+    event_id: UUID | None,
 ) -> CursorList[DeliveryAttempt]:
     """Return one page of what was attempted for a subscription, newest first. Raises NotFound."""
-    own_id = ids_in.path_uuid("subscription_id", subscription_id)
-    of = None if event_id is None else ids_in.query_uuid("event_id", event_id)
-    scope, filters = f"attempts:{own_id}", {"of": str(of)}
+    scope, filters = f"attempts:{subscription_id}", {"of": str(event_id)}
     position = wanted.position(bank.pager, scope, filters)
     rows = await webhooks.list_attempts(
-        bank.pool, subscriber.owner, own_id, limit=wanted.limit, event_id=of, position=position
+        bank.pool,
+        subscriber.owner,
+        subscription_id,
+        limit=wanted.limit,
+        event_id=event_id,
+        position=position,
     )
     page = bank.pager.page(
         scope, filters, rows, limit=wanted.limit, came_from=position, place_of=webhooks.place_of
@@ -227,43 +230,41 @@ async def attempt_page(
 
 
 async def resend(
-    call: Call, bank: Bank, subscriber: Subscriber, subscription_id: str, data: Resend
+    call: Call, bank: Bank, subscriber: Subscriber, subscription_id: UUID, data: Resend
 ) -> Redelivery:
     """Deliver one event once more. Raises NotFound, `subscription-disabled`."""
-    own_id = ids_in.path_uuid("subscription_id", subscription_id)
-    await webhooks.resend(bank.pool, subscriber.owner, own_id, data.event_id, now=call.wall)
+    await webhooks.resend(
+        bank.pool, subscriber.owner, subscription_id, data.event_id, now=call.wall
+    )
     return Redelivery(count=1)
 
 
 async def recover(
-    call: Call, bank: Bank, subscriber: Subscriber, subscription_id: str, data: Since
+    call: Call, bank: Bank, subscriber: Subscriber, subscription_id: UUID, data: Since
 ) -> Redelivery:
     """Deliver once more what failed since then. Raises NotFound, `subscription-disabled`."""
-    own_id = ids_in.path_uuid("subscription_id", subscription_id)
     count = await webhooks.recover(
-        bank.pool, subscriber.owner, own_id, data.instant(), now=call.wall
+        bank.pool, subscriber.owner, subscription_id, data.instant(), now=call.wall
     )
     return Redelivery(count=count)
 
 
 async def replay_missing(
-    call: Call, bank: Bank, subscriber: Subscriber, subscription_id: str, data: Since
+    call: Call, bank: Bank, subscriber: Subscriber, subscription_id: UUID, data: Since
 ) -> Redelivery:
     """Deliver what was raised since then and never queued. Raises as `recover` does."""
-    own_id = ids_in.path_uuid("subscription_id", subscription_id)
     await webhooks.sequence(bank.pool, now=call.wall)
     count = await webhooks.replay_missing(
-        bank.pool, subscriber.owner, own_id, data.instant(), now=call.wall
+        bank.pool, subscriber.owner, subscription_id, data.instant(), now=call.wall
     )
     return Redelivery(count=count)
 
 
 async def send_example(
-    call: Call, bank: Bank, subscriber: Subscriber, subscription_id: str, data: Example | None
+    call: Call, bank: Bank, subscriber: Subscriber, subscription_id: UUID, data: Example | None
 ) -> Redelivery:
     """Deliver an example of a kind. Raises NotFound, `subscription-disabled`, InvalidInput."""
-    own_id = ids_in.path_uuid("subscription_id", subscription_id)
-    row = await webhooks.get_subscription(bank.pool, subscriber.owner, own_id)
+    row = await webhooks.get_subscription(bank.pool, subscriber.owner, subscription_id)
     kind = row.events[0] if data is None or data.event_type is None else data.event_type
     if kind not in subscriber.kinds:
         raise InvalidInput([unknown_kind("body", "event_type")])
@@ -273,7 +274,9 @@ async def send_example(
         raised_at=call.now,
         payload=msgspec.json.encode(KINDS[kind].example).decode(),
     )
-    await webhooks.send_example(bank.pool, subscriber.owner, own_id, example, now=call.wall)
+    await webhooks.send_example(
+        bank.pool, subscriber.owner, subscription_id, example, now=call.wall
+    )
     return Redelivery(count=1)
 
 

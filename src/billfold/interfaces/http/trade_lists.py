@@ -2,41 +2,30 @@
 
 from __future__ import annotations
 
+from typing import Annotated
 from uuid import UUID
 
 import msgspec
-from litestar.di import Provide
 
 from billfold.domain import trades
 from billfold.domain.trades import TradeRow, WantedTrades
 from billfold.engine.bank import Bank
-from billfold.interfaces.http.lists import DayText, ListQuery, Since, Until, list_query
-from billfold.interfaces.http.transaction_lists import day, instant, through
+from billfold.interfaces.http.lists import DayQuery, ListQuery, Since, Until
+from billfold.interfaces.http.parameters import Query
 from billfold.kit.paging import Page
 
 V1_ACTIVITIES = ["BUY", "SELL", "MATURITY"]
 
 
-def _dates(
-    trade_datetime_from: Since = None,
-    trade_datetime_to: Until = None,
-    book_date_from: DayText = None,
-    book_date_to: DayText = None,
-    settlement_date_from: DayText = None,
-    settlement_date_to: DayText = None,
-) -> WantedTrades:
-    return WantedTrades(
-        traded_from=instant("trade_datetime_from", trade_datetime_from),
-        traded_to=through("trade_datetime_to", trade_datetime_to),
-        booked_from=day("book_date_from", book_date_from),
-        booked_to=day("book_date_to", book_date_to),
-        settled_from=day("settlement_date_from", settlement_date_from),
-        settled_to=day("settlement_date_to", settlement_date_to),
-    )
+class TradeQuery(WantedTrades, frozen=True, kw_only=True):
+    """Which trades: every filter None lets all through."""
 
-
-DATES = {"asked": Provide(_dates, sync_to_thread=False)}
-LISTED = {**list_query(ordered=True), **DATES}
+    traded_from: Annotated[Since, Query(name="trade_datetime_from")] = None
+    traded_to: Annotated[Until, Query(name="trade_datetime_to")] = None
+    booked_from: Annotated[DayQuery, Query(name="book_date_from")] = None
+    booked_to: Annotated[DayQuery, Query(name="book_date_to")] = None
+    settled_from: Annotated[DayQuery, Query(name="settlement_date_from")] = None
+    settled_to: Annotated[DayQuery, Query(name="settlement_date_to")] = None
 
 
 async def trade_page(

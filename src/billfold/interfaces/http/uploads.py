@@ -10,8 +10,8 @@ from billfold.domain import audit, documents
 from billfold.domain.audit import Deed
 from billfold.domain.documents import DocumentRow
 from billfold.engine.bank import Bank
-from billfold.interfaces.http.arrivals import ArrivedRequest, arrival_of, kind_in
 from billfold.interfaces.http.calls import Call
+from billfold.interfaces.http.raw_request import RawRequest, kind_in
 from billfold.interfaces.http.shapes.document import UploadedDocument
 from billfold.kit.errors import BillfoldError, InvalidInput
 from billfold.ports.files import FileKind, FileRefused, StoredFile
@@ -21,7 +21,7 @@ FILE_REFUSALS: Final = ("not-found", "already-approved", "document-in-review")
 
 
 async def take_new(
-    call: Call, bank: Bank, owner: UUID, document_type: str, request: ArrivedRequest
+    call: Call, bank: Bank, owner: UUID, document_type: str, request: RawRequest
 ) -> UploadedDocument:
     """Make a document of a type out of the file that is the body."""
     if document_type not in documents.TYPES:
@@ -30,7 +30,7 @@ async def take_new(
         )
     kind, name = await _look_into(bank, document_type, request)
     document_id = call.made_id(bank.seed)
-    file = await bank.files.keep(arrival_of(request.scope).body)
+    file = await bank.files.keep(request.body)
     async with _deed(call, bank, owner, document_id, document_type) as deed:
         await documents.add(deed.conn, owner, document_id, document_type, at=call.now)
         row = await documents.get_document(deed.conn, document_id, owner)
@@ -42,30 +42,29 @@ async def take_new(
 
 
 async def take_into(
-    call: Call, bank: Bank, document: DocumentRow, request: ArrivedRequest
+    call: Call, bank: Bank, document: DocumentRow, request: RawRequest
 ) -> DocumentRow:
     """Give a document that waits for one the file that is the body."""
     if document.status == "APPROVED":
         raise BillfoldError("already-approved", "The document is approved.")
     kind, name = await _look_into(bank, document.type, request)
-    file = await bank.files.keep(arrival_of(request.scope).body)
+    file = await bank.files.keep(request.body)
     async with _deed(call, bank, document.customer_id, document.document_id, document.type) as deed:
         return await _put(deed, bank, document, file, kind=kind, name=name, call=call)
 
 
 async def _look_into(
-    bank: Bank, document_type: str, request: ArrivedRequest
+    bank: Bank, document_type: str, request: RawRequest
 ) -> tuple[FileKind, str | None]:
     """Return what a file is and how it is called, when it may be taken.
 
     Raises InvalidInput, `payload-too-large`, `unsupported-media-type`, `document-not-readable`.
     """
-    arrival = arrival_of(request.scope)
-    kind = kind_in(arrival)
-    name = documents.file_name_in(arrival.header(b"content-disposition"))
-    documents.check_file(arrival.body, kind, document_type, name)
+    kind = kind_in(request)
+    name = documents.file_name_in(request.header(b"content-disposition"))
+    documents.check_file(request.body, kind, document_type, name)
     try:
-        await bank.inspection.inspect(arrival.body, kind)
+        await bank.inspection.inspect(request.body, kind)
     except FileRefused as refused:
         raise BillfoldError("document-not-readable", str(refused)) from None
     return kind, name

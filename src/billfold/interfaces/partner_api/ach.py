@@ -3,41 +3,35 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Literal
 from uuid import UUID
 
 import msgspec
-from litestar import get, post
-from litestar.params import QueryParameter
-from litestar.status_codes import HTTP_200_OK
 
 from billfold.domain import ach, ledger
 from billfold.engine.bank import Bank
 from billfold.flows.ach_commands import OriginateAch
-from billfold.interfaces.http import ids_in
 from billfold.interfaces.http.calls import Caller
-from billfold.interfaces.http.lists import ListQuery, list_query, page_of
-from billfold.interfaces.http.marks import MOVES_MONEY, refuses
+from billfold.interfaces.http.lists import ListQuery, page_of, texts_among
+from billfold.interfaces.http.operations import get, post
 from billfold.interfaces.http.shapes.ach import AchOrigination, CreateAch, render_origination
 from billfold.interfaces.http.shapes.pages import CursorList
-from billfold.kit.errors import InvalidInput, NotFound, Refused
+from billfold.kit.errors import NotFound, Refused
 
 CCD = "ccd"
 """The feature with which a partner may originate CCD entries."""
 STATUSES = frozenset(
     {"PENDING", "APPROVED", "IN_TRANSIT", "PROCESSED", "REJECTED", "FAILED", "CANCELLED"}
 )
-Statuses = Annotated[list[str] | None, QueryParameter(name="filter[status]")]
-Direction = Annotated[str | None, QueryParameter(name="direction", description="CREDIT or DEBIT.")]
+Statuses = Annotated[list[str] | None, texts_among("filter[status]", STATUSES)]
+Direction = Literal["CREDIT", "DEBIT"] | None
 
 
 @post(
-    "/api/v1/service-accounts/{account_id:str}/ach-originating/",
-    status_code=HTTP_200_OK,
-    operation_id="create_ach_origination",
-    opt=MOVES_MONEY
-    | refuses(
-        "not-found",
+    "/api/v1/service-accounts/{account_id}/ach-originating/",
+    status=200,
+    moves_money=True,
+    refuses=(
         "sec-code-not-enabled",
         "pocket-not-open",
         "pocket-frozen",
@@ -45,13 +39,12 @@ Direction = Annotated[str | None, QueryParameter(name="direction", description="
         "counterparty-not-verified",
         "insufficient-funds",
     ),
-    tags=["ach"],
 )
 async def create_ach_origination(
-    caller: Caller, bank: Bank, account_id: str, data: CreateAch
+    caller: Caller, bank: Bank, account_id: UUID, data: CreateAch
 ) -> AchOrigination:
     """Originate an ACH entry. What pays for a CREDIT is sold at once; it leaves in its window."""
-    owner, pocket_id = await caller.pocket(bank, ids_in.path_uuid("account_id", account_id))
+    owner, pocket_id = await caller.pocket(bank, account_id)
     description = data.description
     if data.sec_code == "CCD" and CCD not in caller.features:
         raise Refused("sec-code-not-enabled", "CCD entries are not switched on for this account.")
@@ -75,61 +68,43 @@ async def create_ach_origination(
     return render_origination(await ach.get_origination(bank.pool, owner, ach_id))
 
 
-@get(
-    "/api/v1/service-accounts/{account_id:str}/ach-originating/",
-    dependencies=list_query(),
-    operation_id="list_account_ach_originations",
-    opt=refuses("not-found"),
-    tags=["ach"],
-)
+@get("/api/v1/service-accounts/{account_id}/ach-originating/")
 async def list_account_ach_originations(
     caller: Caller,
     bank: Bank,
-    account_id: str,
+    account_id: UUID,
     wanted: ListQuery,
     statuses: Statuses = None,
     direction: Direction = None,
 ) -> CursorList[AchOrigination]:
     """List the ACH originations of an account, newest first."""
-    owner, pocket_id = await caller.pocket(bank, ids_in.path_uuid("account_id", account_id))
+    owner, pocket_id = await caller.pocket(bank, account_id)
     return await _page(bank, owner, pocket_id, wanted, statuses, direction)
 
 
-@get(
-    "/api/v1/service-accounts/{account_id:str}/ach-originating/{transfer_id:str}/",
-    operation_id="get_ach_origination",
-    opt=refuses("not-found"),
-    tags=["ach"],
-)
+@get("/api/v1/service-accounts/{account_id}/ach-originating/{transfer_id}/")
 async def get_ach_origination(
-    caller: Caller, bank: Bank, account_id: str, transfer_id: str
+    caller: Caller, bank: Bank, account_id: UUID, transfer_id: UUID
 ) -> AchOrigination:
     """Read an ACH origination and what became of it."""
-    owner, pocket_id = await caller.pocket(bank, ids_in.path_uuid("account_id", account_id))
-    asked = ids_in.path_uuid("transfer_id", transfer_id)
-    entry = await ach.get_origination(bank.pool, owner, asked)
+    owner, pocket_id = await caller.pocket(bank, account_id)
+    entry = await ach.get_origination(bank.pool, owner, transfer_id)
     if entry.pocket_id != pocket_id:
         raise NotFound("There is no such ACH origination.")
     return render_origination(entry)
 
 
-@get(
-    "/api/v1/customers/{customer_id:str}/ach-originating/",
-    dependencies=list_query(),
-    operation_id="list_customer_ach_originations",
-    opt=refuses("not-found"),
-    tags=["ach"],
-)
+@get("/api/v1/customers/{customer_id}/ach-originating/")
 async def list_customer_ach_originations(
     caller: Caller,
     bank: Bank,
-    customer_id: str,
+    customer_id: UUID,
     wanted: ListQuery,
     statuses: Statuses = None,
     direction: Direction = None,
 ) -> CursorList[AchOrigination]:
     """List the ACH originations of all accounts of a customer, newest first."""
-    owner = await caller.customer_id(bank, ids_in.path_uuid("customer_id", customer_id))
+    owner = await caller.customer_id(bank, customer_id)
     return await _page(bank, owner, None, wanted, statuses, direction)
 
 
@@ -141,11 +116,6 @@ async def _page(
     statuses: list[str] | None,
     direction: str | None,
 ) -> CursorList[AchOrigination]:
-    if not STATUSES.issuperset(statuses or ()):
-        known = ", ".join(sorted(STATUSES))
-        raise InvalidInput.at("query", "filter[status]", msg=f"must be among {known}")
-    if direction not in {None, ledger.Direction.CREDIT, ledger.Direction.DEBIT}:
-        raise InvalidInput.at("query", "direction", msg="must be CREDIT or DEBIT")
     scope = f"ach:{owner}:{pocket_id}"
     filters = {"statuses": sorted(statuses or ()), "direction": direction}
     position = wanted.position(bank.pager, scope, filters)
@@ -169,11 +139,3 @@ async def _page(
         place_of=lambda row: (row.created_at.isoformat(), str(row.ach_id)),
     )
     return page_of(page, [render_origination(row) for row in page.items])
-
-
-ROUTES = [
-    create_ach_origination,
-    list_account_ach_originations,
-    get_ach_origination,
-    list_customer_ach_originations,
-]

@@ -3,29 +3,24 @@
 from __future__ import annotations
 
 from typing import Literal
+from uuid import UUID
 
 import msgspec
-from litestar import get, patch, post
-from litestar.status_codes import HTTP_200_OK, HTTP_201_CREATED
 
 from billfold.engine.bank import Bank
-from billfold.interfaces.http import ids_in
 from billfold.interfaces.http.calls import Caller
 from billfold.interfaces.http.counterparty_forms import (
     ChangeCounterparty,
+    CounterpartyQuery,
     Deposits,
-    StatusBare,
-    StatusList,
-    TypeBare,
-    TypeList,
     add_counterparty,
     change_counterparty,
     confirm_deposits,
     counterparty_page,
     shown,
 )
-from billfold.interfaces.http.lists import ListQuery, list_query
-from billfold.interfaces.http.marks import refuses
+from billfold.interfaces.http.lists import ListQuery
+from billfold.interfaces.http.operations import get, patch, post
 from billfold.interfaces.http.shapes.counterparty import (
     AchForm,
     Counterparty,
@@ -88,95 +83,53 @@ CreateCounterparty = (
 )
 
 
-@post(
-    "/api/v2/customers/{customer_id:str}/counterparties/",
-    status_code=HTTP_201_CREATED,
-    operation_id="create_counterparty",
-    opt=refuses("not-found", "customer-not-open"),
-    tags=["counterparties"],
-)
+@post("/api/v2/customers/{customer_id}/counterparties/", refuses=("customer-not-open",))
 async def create_counterparty(
-    caller: Caller, bank: Bank, customer_id: str, data: CreateCounterparty
+    caller: Caller, bank: Bank, customer_id: UUID, data: CreateCounterparty
 ) -> Counterparty:
     """Add an account as payee. It is PENDING until it is shown whose account it is."""
-    owner = await caller.customer_id(bank, ids_in.path_uuid("customer_id", customer_id))
+    owner = await caller.customer_id(bank, customer_id)
     return await add_counterparty(caller, bank, owner, data)
 
 
-@get(
-    "/api/v2/customers/{customer_id:str}/counterparties/",
-    dependencies=list_query(),
-    operation_id="list_counterparties",
-    opt=refuses("not-found"),
-    tags=["counterparties"],
-)
+@get("/api/v2/customers/{customer_id}/counterparties/")
 async def list_counterparties(
-    *,
-    caller: Caller,
-    bank: Bank,
-    customer_id: str,
-    wanted: ListQuery,
-    status: StatusBare = None,
-    statuses: StatusList = None,
-    type_: TypeBare = None,
-    types: TypeList = None,
+    *, caller: Caller, bank: Bank, customer_id: UUID, wanted: ListQuery, asked: CounterpartyQuery
 ) -> CursorList[Counterparty]:
     """List the counterparties of a customer, newest first."""
-    owner = await caller.customer_id(bank, ids_in.path_uuid("customer_id", customer_id))
-    return await counterparty_page(
-        bank, owner, wanted, types=(type_, types), statuses=(status, statuses)
-    )
+    owner = await caller.customer_id(bank, customer_id)
+    return await counterparty_page(bank, owner, wanted, asked)
 
 
-@get(
-    "/api/v2/customers/{customer_id:str}/counterparties/{counterparty_id:str}/",
-    operation_id="get_counterparty",
-    opt=refuses("not-found"),
-    tags=["counterparties"],
-)
+@get("/api/v2/customers/{customer_id}/counterparties/{counterparty_id}/")
 async def get_counterparty(
-    caller: Caller, bank: Bank, customer_id: str, counterparty_id: str
+    caller: Caller, bank: Bank, customer_id: UUID, counterparty_id: UUID
 ) -> Counterparty:
     """Read one counterparty."""
-    owner = await caller.customer_id(bank, ids_in.path_uuid("customer_id", customer_id))
-    return await shown(bank, owner, ids_in.path_uuid("counterparty_id", counterparty_id))
+    owner = await caller.customer_id(bank, customer_id)
+    return await shown(bank, owner, counterparty_id)
 
 
 @patch(
-    "/api/v2/customers/{customer_id:str}/counterparties/{counterparty_id:str}/",
-    operation_id="update_counterparty",
-    opt=refuses("not-found", "counterparty-not-linked"),
-    tags=["counterparties"],
+    "/api/v2/customers/{customer_id}/counterparties/{counterparty_id}/",
+    refuses=("counterparty-not-linked",),
 )
 async def update_counterparty(
-    caller: Caller, bank: Bank, customer_id: str, counterparty_id: str, data: ChangeCounterparty
+    caller: Caller, bank: Bank, customer_id: UUID, counterparty_id: UUID, data: ChangeCounterparty
 ) -> Counterparty:
     """Give a counterparty another display name, or unlink it for ever."""
-    owner = await caller.customer_id(bank, ids_in.path_uuid("customer_id", customer_id))
-    asked = ids_in.path_uuid("counterparty_id", counterparty_id)
-    return await change_counterparty(caller, bank, owner, asked, data)
+    owner = await caller.customer_id(bank, customer_id)
+    return await change_counterparty(caller, bank, owner, counterparty_id, data)
 
 
 @post(
-    "/api/v2/customers/{customer_id:str}/counterparties/{counterparty_id:str}/verify-micro-deposits/",
-    status_code=HTTP_200_OK,
-    operation_id="verify_micro_deposits",
-    opt=refuses("not-found", "micro-deposits-not-pending", "micro-deposits-mismatch"),
-    tags=["counterparties"],
+    "/api/v2/customers/{customer_id}/counterparties/{counterparty_id}/verify-micro-deposits/",
+    status=200,
+    refuses=("micro-deposits-not-pending", "micro-deposits-mismatch"),
 )
 async def verify_micro_deposits(
-    caller: Caller, bank: Bank, customer_id: str, counterparty_id: str, data: Deposits
+    caller: Caller, bank: Bank, customer_id: UUID, counterparty_id: UUID, data: Deposits
 ) -> Counterparty:
     """Name the amounts of the two deposits, in any order; there are three tries."""
-    owner = await caller.customer_id(bank, ids_in.path_uuid("customer_id", customer_id))
-    asked = ids_in.path_uuid("counterparty_id", counterparty_id)
-    return await confirm_deposits(caller, bank, owner, asked, data)
-
-
-ROUTES = [
-    create_counterparty,
-    list_counterparties,
-    get_counterparty,
-    update_counterparty,
-    verify_micro_deposits,
-]
+    owner = await caller.customer_id(bank, customer_id)
+    return await confirm_deposits(caller, bank, owner, counterparty_id, data)

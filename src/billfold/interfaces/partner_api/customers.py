@@ -7,18 +7,16 @@ from typing import Annotated, Any, Literal
 from uuid import UUID
 
 import msgspec
-from litestar import get, patch
-from litestar.params import QueryParameter
 from msgspec import UNSET, UnsetType
 
 from billfold.domain import customers
 from billfold.domain.directory import CustomerRow
 from billfold.engine.bank import Bank
 from billfold.flows.account_commands import CloseCustomer, UpdateCustomer
-from billfold.interfaces.http import ids_in
 from billfold.interfaces.http.calls import Caller
-from billfold.interfaces.http.lists import ListQuery, list_query, page_of
-from billfold.interfaces.http.marks import refuses
+from billfold.interfaces.http.lists import ListQuery, page_of
+from billfold.interfaces.http.operations import get, patch
+from billfold.interfaces.http.parameters import Query
 from billfold.interfaces.http.shapes.customer import (
     Address,
     Customer,
@@ -52,16 +50,13 @@ class ChangeCustomer(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     closure_description: Annotated[str, msgspec.Meta(max_length=500)] | None = None
 
 
-@get(
-    "/api/v1/customers/", dependencies=list_query(), operation_id="list_customers",
-    tags=["customers"],
-)  # fmt: skip
+@get("/api/v1/customers/")  # fmt: skip
 async def list_customers(
     caller: Caller,
     bank: Bank,
     wanted: ListQuery,
-    account_status: Annotated[str | None, QueryParameter(name="account_status")] = None,
-    type_: Annotated[str | None, QueryParameter(name="type")] = None,
+    account_status: Annotated[str | None, Query(name="account_status")] = None,
+    type_: Annotated[str | None, Query(name="type")] = None,
 ) -> CursorList[Customer]:
     """List the partner's customers, newest first."""
     _one_of("account_status", account_status, STATUSES)
@@ -85,30 +80,21 @@ async def list_customers(
     return page_of(page, [render_customer(row) for row in page.items])
 
 
-@get(
-    "/api/v1/customers/{customer_id:str}/",
-    operation_id="get_customer",
-    opt=refuses("not-found"),
-    tags=["customers"],
-)
-async def get_customer(caller: Caller, bank: Bank, customer_id: str) -> Customer:
+@get("/api/v1/customers/{customer_id}/")
+async def get_customer(caller: Caller, bank: Bank, customer_id: UUID) -> Customer:
     """Read one customer."""
-    return render_customer(
-        await caller.customer(bank, ids_in.path_uuid("customer_id", customer_id))
-    )
+    return render_customer(await caller.customer(bank, customer_id))
 
 
 @patch(
-    "/api/v1/customers/{customer_id:str}/",
-    operation_id="update_customer",
-    opt=refuses("not-found", "customer-not-open", "customer-has-balance", "feature-not-enabled"),
-    tags=["customers"],
+    "/api/v1/customers/{customer_id}/",
+    refuses=("customer-not-open", "customer-has-balance", "feature-not-enabled"),
 )
 async def update_customer(
-    caller: Caller, bank: Bank, customer_id: str, data: ChangeCustomer
+    caller: Caller, bank: Bank, customer_id: UUID, data: ChangeCustomer
 ) -> Customer:
     """Replace contact details, or close the customer's account when every Pocket is empty."""
-    row = await caller.customer(bank, ids_in.path_uuid("customer_id", customer_id))
+    row = await caller.customer(bank, customer_id)
     fields = caller.command_fields(row.customer_id)
     changes = _changes(data)
     if data.status is not None:
@@ -166,6 +152,3 @@ def _one_of(name: str, value: str | None, known: tuple[str, ...]) -> None:
 
 def _place(row: CustomerRow) -> tuple[str, str]:
     return row.opened_at.isoformat(), str(row.customer_id)
-
-
-ROUTES = [list_customers, get_customer, update_customer]

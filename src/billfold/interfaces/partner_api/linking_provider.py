@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from litestar import get, post
-from litestar.status_codes import HTTP_200_OK, HTTP_201_CREATED, HTTP_204_NO_CONTENT
+from uuid import UUID
 
 from billfold.domain import counterparties
 from billfold.engine.bank import Bank
-from billfold.interfaces.http import ids_in, linking
+from billfold.interfaces.http import linking
 from billfold.interfaces.http.calls import Caller
-from billfold.interfaces.http.marks import refuses
+from billfold.interfaces.http.operations import get, post
 from billfold.interfaces.http.shapes.older_counterparty import (
     OLDER_TYPES,
     LinkedCounterparties,
@@ -28,62 +27,52 @@ _MOST = 1000
 
 
 @post(
-    "/api/v1/customers/{customer_id:str}/counterparties/linking-provider/link-token/",
-    status_code=HTTP_200_OK,
-    operation_id="create_link_token",
-    opt=refuses("not-found", "rail-not-available", "counterparty-type-mismatch"),
-    tags=["counterparties"],
+    "/api/v1/customers/{customer_id}/counterparties/linking-provider/link-token/",
+    tag="counterparties",
+    status=200,
+    refuses=("rail-not-available", "counterparty-type-mismatch"),
 )
 async def create_link_token(
-    caller: Caller, bank: Bank, customer_id: str, data: LinkTokenRequest
+    caller: Caller, bank: Bank, customer_id: UUID, data: LinkTokenRequest
 ) -> LinkTokenAnswer:
     """Begin to link accounts: the token opens the provider's pages once."""
-    owner = await caller.customer_id(bank, ids_in.path_uuid("customer_id", customer_id))
+    owner = await caller.customer_id(bank, customer_id)
     return await linking.open_link(caller, bank, owner, data)
 
 
 @post(
-    "/api/v1/customers/{customer_id:str}/counterparties/linking-provider/",
-    status_code=HTTP_201_CREATED,
-    operation_id="link_accounts",
-    opt=refuses("not-found", "rail-not-available", "customer-not-open"),
-    tags=["counterparties"],
+    "/api/v1/customers/{customer_id}/counterparties/linking-provider/",
+    tag="counterparties",
+    refuses=("rail-not-available", "customer-not-open"),
 )
 async def link_accounts(
-    caller: Caller, bank: Bank, customer_id: str, data: LinkRequest
+    caller: Caller, bank: Bank, customer_id: UUID, data: LinkRequest
 ) -> LinkedCounterparties:
     """Make counterparties of the accounts that a customer chose on the provider's pages."""
-    owner = await caller.customer_id(bank, ids_in.path_uuid("customer_id", customer_id))
+    owner = await caller.customer_id(bank, customer_id)
     return LinkedCounterparties(items=await linking.link(caller, bank, owner, data))
 
 
 @post(
-    "/api/v1/customers/{customer_id:str}/counterparties/{counterparty_id:str}/linking-provider/verify/",
-    status_code=HTTP_204_NO_CONTENT,
-    operation_id="verify_linked_account",
-    opt=refuses("not-found", "rail-not-available", "counterparty-type-mismatch"),
-    tags=["counterparties"],
+    "/api/v1/customers/{customer_id}/counterparties/{counterparty_id}/linking-provider/verify/",
+    tag="counterparties",
+    status=204,
+    refuses=("rail-not-available", "counterparty-type-mismatch"),
 )
 async def verify_linked_account(
-    caller: Caller, bank: Bank, customer_id: str, counterparty_id: str
+    caller: Caller, bank: Bank, customer_id: UUID, counterparty_id: UUID
 ) -> None:
     """Ask the provider whether the verification of a linked account has come to its end."""
-    owner = await caller.customer_id(bank, ids_in.path_uuid("customer_id", customer_id))
-    asked = ids_in.path_uuid("counterparty_id", counterparty_id)
-    await linking.settle(caller, bank, owner, asked)
+    owner = await caller.customer_id(bank, customer_id)
+    await linking.settle(caller, bank, owner, counterparty_id)
 
 
-@get(
-    "/api/v1/customers/{customer_id:str}/counterparties/",
-    operation_id="list_v1_counterparties",
-    opt=V1_READS | refuses("not-found"),
-    tags=["counterparties"],
-)
+@get("/api/v1/customers/{customer_id}/counterparties/", tag="counterparties", deprecated=V1_READS)
 async def list_v1_counterparties(
-    caller: Caller, bank: Bank, customer_id: str
+    caller: Caller, bank: Bank, customer_id: UUID
 ) -> OlderCounterparties:
     """List the accounts that ACH entries and domestic wires reach, newest first."""
-    owner = await caller.customer_id(bank, ids_in.path_uuid("customer_id", customer_id))
+    owner = await caller.customer_id(bank, customer_id)
     rows = await counterparties.list_counterparties(
         bank.pool, owner, types=list(OLDER_TYPES), statuses=None, after=None, backwards=False,
         limit=_MOST,
@@ -93,27 +82,16 @@ async def list_v1_counterparties(
 
 
 @get(
-    "/api/v1/customers/{customer_id:str}/counterparties/{counterparty_id:str}/",
-    operation_id="get_v1_counterparty",
-    opt=V1_READS | refuses("not-found"),
-    tags=["counterparties"],
+    "/api/v1/customers/{customer_id}/counterparties/{counterparty_id}/",
+    tag="counterparties",
+    deprecated=V1_READS,
 )
 async def get_v1_counterparty(
-    caller: Caller, bank: Bank, customer_id: str, counterparty_id: str
+    caller: Caller, bank: Bank, customer_id: UUID, counterparty_id: UUID
 ) -> OlderCounterparty:
     """Read one of them."""
-    owner = await caller.customer_id(bank, ids_in.path_uuid("customer_id", customer_id))
-    asked = ids_in.path_uuid("counterparty_id", counterparty_id)
-    row = await counterparties.get_counterparty(bank.pool, owner, asked)
+    owner = await caller.customer_id(bank, customer_id)
+    row = await counterparties.get_counterparty(bank.pool, owner, counterparty_id)
     if not is_older(row):
         raise NotFound("There is no such counterparty.")
     return render_older(row)
-
-
-ROUTES = [
-    create_link_token,
-    link_accounts,
-    verify_linked_account,
-    list_v1_counterparties,
-    get_v1_counterparty,
-]

@@ -6,19 +6,17 @@ from datetime import datetime
 from typing import Annotated
 
 import msgspec
-from litestar import post
-from litestar.handlers import HTTPRouteHandler
 from typing_extensions import override
 
 from billfold.domain import identity
 from billfold.domain.identity import UserRow
 from billfold.engine.bank import Bank
 from billfold.interfaces.http.addresses import count_address
-from billfold.interfaces.http.answers import Turned
-from billfold.interfaces.http.arrivals import Arrival, ArrivedRequest, arrival_of
 from billfold.interfaces.http.hosts import is_bare, slug_of
-from billfold.interfaces.http.marks import OPEN, refuses
+from billfold.interfaces.http.operations import OPEN, post
 from billfold.interfaces.http.passwords import PasswordGate
+from billfold.interfaces.http.raw_request import RawRequest
+from billfold.interfaces.http.responses import ProblemWithHeaders
 from billfold.kit.clock import wall_now
 
 Word = Annotated[str, msgspec.Meta(min_length=1, max_length=128)]
@@ -52,7 +50,7 @@ class LoginDesk:
         self._bank = bank
         self._gate = PasswordGate()
 
-    async def log_in(self, body: LoginRequest, arrival: Arrival, now: datetime) -> Login:
+    async def log_in(self, body: LoginRequest, arrival: RawRequest, now: datetime) -> Login:
         """Return a token. Raises `invalid-credentials`, `login-locked`, `rate-limited`."""
         pool = self._bank.pool
         await count_address(pool, arrival.client, now)
@@ -61,13 +59,13 @@ class LoginDesk:
         strange = await identity.stranger_locked_for(pool, body.username, now)
         locked = strange if user is None else identity.locked_for(user.locked_until, now)
         if locked:
-            raise Turned(
+            raise ProblemWithHeaders(
                 "login-locked", "Too many logins failed.", (b"retry-after", str(locked).encode())
             )
         password_hash = None if user is None else user.password_hash
         if not await self._gate.verify(password_hash, body.password) or user is None:
             await self._record_failure(user, body.username, now)
-            raise Turned(
+            raise ProblemWithHeaders(
                 "invalid-credentials",
                 "The user name and the password do not belong together.",
                 (b"www-authenticate", b'Bearer realm="billfold"'),
@@ -98,13 +96,11 @@ class LoginDesk:
 
 @post(
     "/api/v1/login/",
-    opt=OPEN | refuses("invalid-credentials", "login-locked"),
-    status_code=200,
-    tags=["authentication"],
+    OPEN,
+    tag="authentication",
+    status=200,
+    refuses=("invalid-credentials", "login-locked"),
 )
-async def log_in(data: LoginRequest, request: ArrivedRequest, desk: LoginDesk) -> Login:
+async def log_in(data: LoginRequest, request: RawRequest, desk: LoginDesk) -> Login:
     """Log in with user name and password. The token is valid for one hour."""
-    return await desk.log_in(data, arrival_of(request.scope), wall_now())
-
-
-ROUTES: list[HTTPRouteHandler] = [log_in]
+    return await desk.log_in(data, request, wall_now())

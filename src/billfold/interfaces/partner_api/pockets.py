@@ -3,35 +3,29 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
 import msgspec
-from litestar import get, patch, post
-from litestar.params import QueryParameter
-from litestar.status_codes import HTTP_201_CREATED
 from msgspec import UNSET, UnsetType
 
 from billfold.domain import pockets
 from billfold.engine.bank import Bank
 from billfold.flows.account_commands import OpenPocket
-from billfold.interfaces.http import ids_in
 from billfold.interfaces.http.calls import Caller
-from billfold.interfaces.http.lists import ListQuery, list_query, page_of
-from billfold.interfaces.http.marks import refuses
+from billfold.interfaces.http.lists import ListQuery, page_of
+from billfold.interfaces.http.operations import get, patch, post
+from billfold.interfaces.http.parameters import Query
 from billfold.interfaces.http.pocket_forms import (
     ChangePocket,
-    OmitBare,
-    OmitList,
+    OmitQuery,
     PocketName,
+    Statuses,
     change_of,
-    check_statuses,
-    omitted,
     strategies_of,
 )
 from billfold.interfaces.http.shapes.pages import CursorList
 from billfold.interfaces.http.shapes.pocket import Pocket, render_pocket
-from billfold.kit.errors import InvalidInput
 
 
 class CreatePocket(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -44,16 +38,12 @@ class CreatePocket(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     reinvestment_strategy_id: str | UnsetType | None = UNSET
 
 
-@post(
-    "/api/v2/customers/{customer_id:str}/pockets/",
-    status_code=HTTP_201_CREATED,
-    opt=refuses("not-found", "customer-not-open"),
-    operation_id="create_pocket",
-    tags=["pockets"],
-)
-async def create_pocket(caller: Caller, bank: Bank, customer_id: str, data: CreatePocket) -> Pocket:
+@post("/api/v2/customers/{customer_id}/pockets/", refuses=("customer-not-open",))
+async def create_pocket(
+    caller: Caller, bank: Bank, customer_id: UUID, data: CreatePocket
+) -> Pocket:
     """Open a Pocket with its first portal. What arrives there becomes T-bills at once."""
-    owner = await caller.customer_id(bank, ids_in.path_uuid("customer_id", customer_id))
+    owner = await caller.customer_id(bank, customer_id)
     deposit, reinvestment = strategies_of(
         data.deposit_strategy_id,
         data.reinvestment_strategy_id,
@@ -73,108 +63,62 @@ async def create_pocket(caller: Caller, bank: Bank, customer_id: str, data: Crea
     return render_pocket(row, bank, caller.now)
 
 
-@get(
-    "/api/v2/customers/{customer_id:str}/pockets/",
-    dependencies=list_query(),
-    operation_id="list_customer_pockets",
-    opt=refuses("not-found"),
-    tags=["pockets"],
-)
+@get("/api/v2/customers/{customer_id}/pockets/")
 async def list_customer_pockets(
     caller: Caller,
     bank: Bank,
-    customer_id: str,
+    customer_id: UUID,
     wanted: ListQuery,
-    omit: OmitBare = None,
-    omit_list: OmitList = None,
-    status: Annotated[list[str] | None, QueryParameter(name="filter[status]")] = None,
+    asked: OmitQuery,
+    status: Statuses = None,
 ) -> CursorList[Pocket]:
     """List the Pockets of one customer, newest first."""
-    owner = await caller.customer_id(bank, ids_in.path_uuid("customer_id", customer_id))
-    return await _list(caller, bank, wanted, [owner], status, omitted(omit, omit_list))
+    owner = await caller.customer_id(bank, customer_id)
+    return await _list(caller, bank, wanted, [owner], status, asked.omitted)
 
 
-@get(
-    "/api/v2/pockets/",
-    dependencies=list_query(),
-    operation_id="list_pockets",
-    tags=["pockets"],
-)
+@get("/api/v2/pockets/")
 async def list_pockets(
     caller: Caller,
     bank: Bank,
     wanted: ListQuery,
-    omit: OmitBare = None,
-    omit_list: OmitList = None,
-    status: Annotated[list[str] | None, QueryParameter(name="filter[status]")] = None,
-    customer_id: Annotated[list[str] | None, QueryParameter(name="customer_id[]")] = None,
-    valuation_type: Annotated[
-        str | None, QueryParameter(name="valuation_type", description="MARK or REAL_TIME.")
-    ] = None,
+    asked: OmitQuery,
+    status: Statuses = None,
+    customer_id: Annotated[list[UUID] | None, Query(name="customer_id[]")] = None,
+    valuation_type: Literal["MARK", "REAL_TIME"] | None = None,
 ) -> CursorList[Pocket]:
     """List the Pockets of many customers, newest first."""
-    if valuation_type not in {None, "MARK", "REAL_TIME"}:
-        raise InvalidInput.at("query", "valuation_type", msg="must be MARK or REAL_TIME")
+    del valuation_type
     owners = None
     if customer_id is not None:
-        asked = dict.fromkeys(ids_in.query_uuids("customer_id[]", customer_id))
-        owners = [await caller.customer_id(bank, each) for each in asked]
-    return await _list(caller, bank, wanted, owners, status, omitted(omit, omit_list))
+        owners = [await caller.customer_id(bank, each) for each in dict.fromkeys(customer_id)]
+    return await _list(caller, bank, wanted, owners, status, asked.omitted)
 
 
-@get(
-    "/api/v2/customers/{customer_id:str}/pockets/{pocket_id:str}/",
-    operation_id="get_customer_pocket",
-    opt=refuses("not-found"),
-    tags=["pockets"],
-)
+@get("/api/v2/customers/{customer_id}/pockets/{pocket_id}/")
 async def get_customer_pocket(
-    caller: Caller,
-    bank: Bank,
-    customer_id: str,
-    pocket_id: str,
-    omit: OmitBare = None,
-    omit_list: OmitList = None,
+    caller: Caller, bank: Bank, customer_id: UUID, pocket_id: UUID, asked: OmitQuery
 ) -> Pocket:
     """Read one Pocket of a customer with its portfolio."""
     owner, own_id = await _customers_pocket(caller, bank, customer_id, pocket_id)
     row = await pockets.get_pocket(bank.pool, owner, own_id)
-    return render_pocket(row, bank, caller.now, omit=omitted(omit, omit_list))
+    return render_pocket(row, bank, caller.now, omit=asked.omitted)
 
 
-@get(
-    "/api/v2/pockets/{pocket_id:str}/",
-    operation_id="get_pocket",
-    opt=refuses("not-found"),
-    tags=["pockets"],
-)
-async def get_pocket(
-    caller: Caller,
-    bank: Bank,
-    pocket_id: str,
-    omit: OmitBare = None,
-    omit_list: OmitList = None,
-) -> Pocket:
+@get("/api/v2/pockets/{pocket_id}/")
+async def get_pocket(caller: Caller, bank: Bank, pocket_id: UUID, asked: OmitQuery) -> Pocket:
     """Read one Pocket with its portfolio."""
-    owner, own_id = await caller.pocket(bank, ids_in.path_uuid("pocket_id", pocket_id))
+    owner, own_id = await caller.pocket(bank, pocket_id)
     row = await pockets.get_pocket(bank.pool, owner, own_id)
-    return render_pocket(row, bank, caller.now, omit=omitted(omit, omit_list))
+    return render_pocket(row, bank, caller.now, omit=asked.omitted)
 
 
 @patch(
-    "/api/v2/customers/{customer_id:str}/pockets/{pocket_id:str}/",
-    operation_id="update_pocket",
-    opt=refuses(
-        "not-found",
-        "pocket-not-open",
-        "pocket-not-empty",
-        "last-open-pocket",
-        "pocket-strategy-locked",
-    ),
-    tags=["pockets"],
+    "/api/v2/customers/{customer_id}/pockets/{pocket_id}/",
+    refuses=("pocket-not-open", "pocket-not-empty", "last-open-pocket", "pocket-strategy-locked"),
 )
 async def update_pocket(
-    caller: Caller, bank: Bank, customer_id: str, pocket_id: str, data: ChangePocket
+    caller: Caller, bank: Bank, customer_id: UUID, pocket_id: UUID, data: ChangePocket
 ) -> Pocket:
     """Rename a Pocket, change its strategies, or close it when it is empty."""
     owner, own_id = await _customers_pocket(caller, bank, customer_id, pocket_id)
@@ -184,11 +128,10 @@ async def update_pocket(
 
 
 async def _customers_pocket(
-    caller: Caller, bank: Bank, customer_id: str, pocket_id: str
+    caller: Caller, bank: Bank, customer_id: UUID, pocket_id: UUID
 ) -> tuple[UUID, UUID]:
-    owner = await caller.customer_id(bank, ids_in.path_uuid("customer_id", customer_id))
-    own_id = ids_in.path_uuid("pocket_id", pocket_id)
-    return owner, await caller.pocket_of(bank, owner, own_id)
+    owner = await caller.customer_id(bank, customer_id)
+    return owner, await caller.pocket_of(bank, owner, pocket_id)
 
 
 async def _list(
@@ -199,7 +142,6 @@ async def _list(
     statuses: list[str] | None,
     omit: frozenset[str],
 ) -> CursorList[Pocket]:
-    check_statuses(statuses)
     scope = f"pockets:{caller.partner_id}"
     filters = {"owners": owners, "status": statuses}
     position = wanted.position(bank.pager, scope, filters)
@@ -227,13 +169,3 @@ async def _list(
 
 def _after(place: tuple[str | int, ...]) -> tuple[datetime, UUID]:
     return datetime.fromisoformat(str(place[0])), UUID(str(place[1]))
-
-
-ROUTES = [
-    create_pocket,
-    list_customer_pockets,
-    list_pockets,
-    get_customer_pocket,
-    get_pocket,
-    update_pocket,
-]

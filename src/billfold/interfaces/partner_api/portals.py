@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+from uuid import UUID
+
 import msgspec
-from litestar import get, patch, post
-from litestar.status_codes import HTTP_201_CREATED, HTTP_204_NO_CONTENT
 
 from billfold.domain import portals
 from billfold.domain.directory import find_customer
 from billfold.domain.portals import PortalRow
 from billfold.engine.bank import Bank
 from billfold.flows.account_commands import UpdatePortal
-from billfold.interfaces.http import ids_in
 from billfold.interfaces.http.calls import Caller
-from billfold.interfaces.http.lists import ListQuery, list_query
-from billfold.interfaces.http.marks import refuses
+from billfold.interfaces.http.lists import ListQuery
+from billfold.interfaces.http.operations import get, patch, post
 from billfold.interfaces.http.portal_forms import (
     CreatePortal,
     NewName,
@@ -49,70 +48,49 @@ class RenamePortal(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     name: OtherName
 
 
-@get(
-    "/api/v1/service-accounts/{account_id:str}/portals/",
-    operation_id="list_account_portals",
-    opt=refuses("not-found"),
-    tags=["portals"],
-)
-async def list_account_portals(caller: Caller, bank: Bank, account_id: str) -> AccountPortals:
+@get("/api/v1/service-accounts/{account_id}/portals/")
+async def list_account_portals(caller: Caller, bank: Bank, account_id: UUID) -> AccountPortals:
     """List the portals of an account."""
-    owner, pocket_id = await caller.pocket(bank, ids_in.path_uuid("account_id", account_id))
+    owner, pocket_id = await caller.pocket(bank, account_id)
     return _v1_list(await portals.list_portals(bank.pool, owner, pocket_id))
 
 
-@post(
-    "/api/v1/service-accounts/{account_id:str}/portals/",
-    status_code=HTTP_201_CREATED,
-    operation_id="create_account_portal",
-    opt=refuses("not-found", "pocket-not-open"),
-    tags=["portals"],
-)
+@post("/api/v1/service-accounts/{account_id}/portals/", refuses=("pocket-not-open",))
 async def create_account_portal(
-    caller: Caller, bank: Bank, account_id: str, data: NewPortal
+    caller: Caller, bank: Bank, account_id: UUID, data: NewPortal
 ) -> AccountPortal:
     """Open a portal of an account."""
-    pocket = await caller.pocket(bank, ids_in.path_uuid("account_id", account_id))
+    pocket = await caller.pocket(bank, account_id)
     return render_account_portal(await open_portal(caller, bank, pocket, data.name, None))
 
 
-@get(
-    "/api/v1/service-accounts/{account_id:str}/portals/{portal_id:str}/",
-    operation_id="get_account_portal",
-    opt=refuses("not-found"),
-    tags=["portals"],
-)
+@get("/api/v1/service-accounts/{account_id}/portals/{portal_id}/")
 async def get_account_portal(
-    caller: Caller, bank: Bank, account_id: str, portal_id: str
+    caller: Caller, bank: Bank, account_id: UUID, portal_id: UUID
 ) -> AccountPortal:
     """Read a portal of an account."""
-    return render_account_portal(await _find(caller, bank, "account_id", account_id, portal_id))
+    return render_account_portal(await _find(caller, bank, account_id, portal_id))
 
 
-@patch(
-    "/api/v1/service-accounts/{account_id:str}/portals/{portal_id:str}/",
-    operation_id="rename_account_portal",
-    opt=refuses("not-found", "already-closed"),
-    tags=["portals"],
-)
+@patch("/api/v1/service-accounts/{account_id}/portals/{portal_id}/", refuses=("already-closed",))
 async def rename_account_portal(
-    caller: Caller, bank: Bank, account_id: str, portal_id: str, data: RenamePortal
+    caller: Caller, bank: Bank, account_id: UUID, portal_id: UUID, data: RenamePortal
 ) -> AccountPortal:
     """Give a portal of an account another name."""
-    found = await _find(caller, bank, "account_id", account_id, portal_id)
+    found = await _find(caller, bank, account_id, portal_id)
     return render_account_portal(await _rename(caller, bank, found, data.name))
 
 
 @post(
-    "/api/v1/service-accounts/{account_id:str}/portals/{portal_id:str}/close/",
-    status_code=HTTP_204_NO_CONTENT,
-    operation_id="close_account_portal",
-    opt=refuses("not-found", "already-closed"),
-    tags=["portals"],
+    "/api/v1/service-accounts/{account_id}/portals/{portal_id}/close/",
+    status=204,
+    refuses=("already-closed",),
 )
-async def close_account_portal(caller: Caller, bank: Bank, account_id: str, portal_id: str) -> None:
+async def close_account_portal(
+    caller: Caller, bank: Bank, account_id: UUID, portal_id: UUID
+) -> None:
     """Close a portal for ever. A second close is 412."""
-    found = await _find(caller, bank, "account_id", account_id, portal_id)
+    found = await _find(caller, bank, account_id, portal_id)
     await bank.engine.submit(
         UpdatePortal(
             **caller.command_fields(found.customer_id), portal_id=found.portal_id, close=True
@@ -120,108 +98,69 @@ async def close_account_portal(caller: Caller, bank: Bank, account_id: str, port
     )
 
 
-@get(
-    "/api/v1/customers/{customer_id:str}/portals/",
-    operation_id="list_customer_account_portals",
-    opt=refuses("not-found"),
-    tags=["portals"],
-)
+@get("/api/v1/customers/{customer_id}/portals/")
 async def list_customer_account_portals(
-    caller: Caller, bank: Bank, customer_id: str
+    caller: Caller, bank: Bank, customer_id: UUID
 ) -> AccountPortals:
     """List the portals of all accounts of a customer."""
-    owner = await caller.customer_id(bank, ids_in.path_uuid("customer_id", customer_id))
+    owner = await caller.customer_id(bank, customer_id)
     return _v1_list(await portals.list_portals(bank.pool, owner, None))
 
 
-@get(
-    "/api/v2/pockets/{pocket_id:str}/portals/",
-    dependencies=list_query(),
-    operation_id="list_portals",
-    opt=refuses("not-found"),
-    tags=["portals"],
-)
+@get("/api/v2/pockets/{pocket_id}/portals/")
 async def list_portals(
-    caller: Caller, bank: Bank, pocket_id: str, wanted: ListQuery, types: Types = None
+    caller: Caller, bank: Bank, pocket_id: UUID, wanted: ListQuery, types: Types = None
 ) -> CursorList[Portal]:
     """List the portals of a Pocket, newest first."""
-    owner, own_id = await caller.pocket(bank, ids_in.path_uuid("pocket_id", pocket_id))
+    owner, own_id = await caller.pocket(bank, pocket_id)
     return await portal_page(bank, wanted, owner, own_id, types)
 
 
-@get(
-    "/api/v2/customers/{customer_id:str}/portals/",
-    dependencies=list_query(),
-    operation_id="list_customer_portals",
-    opt=refuses("not-found"),
-    tags=["portals"],
-)
+@get("/api/v2/customers/{customer_id}/portals/")
 async def list_customer_portals(
-    caller: Caller, bank: Bank, customer_id: str, wanted: ListQuery, types: Types = None
+    caller: Caller, bank: Bank, customer_id: UUID, wanted: ListQuery, types: Types = None
 ) -> CursorList[Portal]:
     """List the portals of a customer's Pockets, newest first."""
-    owner = await caller.customer_id(bank, ids_in.path_uuid("customer_id", customer_id))
+    owner = await caller.customer_id(bank, customer_id)
     return await portal_page(bank, wanted, owner, None, types)
 
 
-@post(
-    "/api/v2/pockets/{pocket_id:str}/portals/",
-    status_code=HTTP_201_CREATED,
-    operation_id="create_portal",
-    opt=refuses("not-found", "pocket-not-open", "rail-not-available"),
-    tags=["portals"],
-)
-async def create_portal(caller: Caller, bank: Bank, pocket_id: str, data: CreatePortal) -> Portal:
+@post("/api/v2/pockets/{pocket_id}/portals/", refuses=("pocket-not-open", "rail-not-available"))
+async def create_portal(caller: Caller, bank: Bank, pocket_id: UUID, data: CreatePortal) -> Portal:
     """Open a portal: a bank virtual account with its own network address."""
     check_kind(data)
-    pocket = await caller.pocket(bank, ids_in.path_uuid("pocket_id", pocket_id))
+    pocket = await caller.pocket(bank, pocket_id)
     return render_portal(await open_portal(caller, bank, pocket, data.name, data.payment_rails))
 
 
-@get(
-    "/api/v2/pockets/{pocket_id:str}/portals/{portal_id:str}/",
-    operation_id="get_portal",
-    opt=refuses("not-found"),
-    tags=["portals"],
-)
-async def get_portal(caller: Caller, bank: Bank, pocket_id: str, portal_id: str) -> Portal:
+@get("/api/v2/pockets/{pocket_id}/portals/{portal_id}/")
+async def get_portal(caller: Caller, bank: Bank, pocket_id: UUID, portal_id: UUID) -> Portal:
     """Read a portal."""
-    return render_portal(await _find(caller, bank, "pocket_id", pocket_id, portal_id))
+    return render_portal(await _find(caller, bank, pocket_id, portal_id))
 
 
-@patch(
-    "/api/v2/pockets/{pocket_id:str}/portals/{portal_id:str}/",
-    operation_id="rename_portal",
-    opt=refuses("not-found", "already-closed"),
-    tags=["portals"],
-)
+@patch("/api/v2/pockets/{pocket_id}/portals/{portal_id}/", refuses=("already-closed",))
 async def rename_portal(
-    caller: Caller, bank: Bank, pocket_id: str, portal_id: str, data: RenamePortal
+    caller: Caller, bank: Bank, pocket_id: UUID, portal_id: UUID, data: RenamePortal
 ) -> Portal:
     """Give a portal another name."""
-    found = await _find(caller, bank, "pocket_id", pocket_id, portal_id)
+    found = await _find(caller, bank, pocket_id, portal_id)
     return render_portal(await _rename(caller, bank, found, data.name))
 
 
-@get(
-    "/api/v2/pockets/{pocket_id:str}/portals/{portal_id:str}/funding-instructions/",
-    operation_id="get_funding_instructions",
-    opt=refuses("not-found"),
-    tags=["portals"],
-)
+@get("/api/v2/pockets/{pocket_id}/portals/{portal_id}/funding-instructions/")
 async def get_funding_instructions(
-    caller: Caller, bank: Bank, pocket_id: str, portal_id: str
+    caller: Caller, bank: Bank, pocket_id: UUID, portal_id: UUID
 ) -> FundingInstructions:
     """Read how to pay into a portal by each of its rails."""
-    found = await _find(caller, bank, "pocket_id", pocket_id, portal_id)
+    found = await _find(caller, bank, pocket_id, portal_id)
     customer = await find_customer(bank.pool, found.customer_id)
     return render_instructions(found, beneficiary_of(customer), bank.settings)
 
 
-async def _find(caller: Caller, bank: Bank, name: str, pocket_id: str, portal_id: str) -> PortalRow:
-    owner, own_id = await caller.pocket(bank, ids_in.path_uuid(name, pocket_id))
-    asked = ids_in.path_uuid("portal_id", portal_id)
-    return await portals.get_portal(bank.pool, owner, asked, pocket_id=own_id)
+async def _find(caller: Caller, bank: Bank, pocket_id: UUID, portal_id: UUID) -> PortalRow:
+    owner, own_id = await caller.pocket(bank, pocket_id)
+    return await portals.get_portal(bank.pool, owner, portal_id, pocket_id=own_id)
 
 
 async def _rename(caller: Caller, bank: Bank, found: PortalRow, name: str) -> PortalRow:
@@ -235,19 +174,3 @@ async def _rename(caller: Caller, bank: Bank, found: PortalRow, name: str) -> Po
 
 def _v1_list(rows: list[PortalRow]) -> AccountPortals:
     return AccountPortals(count=len(rows), portals=[render_account_portal(row) for row in rows])
-
-
-ROUTES = [
-    list_account_portals,
-    create_account_portal,
-    get_account_portal,
-    rename_account_portal,
-    close_account_portal,
-    list_customer_account_portals,
-    list_portals,
-    list_customer_portals,
-    create_portal,
-    get_portal,
-    rename_portal,
-    get_funding_instructions,
-]

@@ -2,32 +2,27 @@
 
 from __future__ import annotations
 
-from litestar import get
-
-from billfold.interfaces.http.calls import Caller
+from billfold.domain.tbills import StrategyUse
+from billfold.interfaces.http.lists import Limit
+from billfold.interfaces.http.operations import SIGNED, get, with_scope
+from billfold.interfaces.http.rate_groups import STRATEGIES
 from billfold.interfaces.http.shapes.pages import OffsetList
 from billfold.interfaces.http.shapes.strategy import TradingStrategy
-from billfold.interfaces.http.strategy_lists import Limit, Offset, Use, strategies
+from billfold.interfaces.http.strategy_lists import Offset, strategies
+from billfold.kit.paging import LIMIT_DEFAULT
 
 
-@get("/api/v2/trading-strategies/", operation_id="list_trading_strategies", tags=["strategies"])
+@get("/api/v2/trading-strategies/", SIGNED, with_scope("pockets.read", STRATEGIES))
 async def list_trading_strategies(
-    caller: Caller, enabled_for: Use = None, offset: Offset = 0, limit: Limit = None
+    enabled_for: StrategyUse | None = None, offset: Offset = 0, limit: Limit = LIMIT_DEFAULT
 ) -> OffsetList[TradingStrategy]:
     """List the strategies a Pocket can follow."""
-    del caller
     return strategies(enabled_for, offset, limit)
 
 
-@get(
-    "/api/v2/pocket-configurations/", operation_id="list_pocket_configurations", tags=["strategies"]
-)
+@get("/api/v2/pocket-configurations/")
 async def list_pocket_configurations(
-    caller: Caller, enabled_for: Use = None, offset: Offset = 0, limit: Limit = None
+    enabled_for: StrategyUse | None = None, offset: Offset = 0, limit: Limit = LIMIT_DEFAULT
 ) -> OffsetList[TradingStrategy]:
     """List the configurations a Pocket can be opened with."""
-    del caller
     return strategies(enabled_for, offset, limit)
-
-
-ROUTES = [list_trading_strategies, list_pocket_configurations]

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from litestar import Response, delete, get, patch, post
-from litestar.status_codes import HTTP_201_CREATED, HTTP_202_ACCEPTED
+from uuid import UUID
+
 from msgspec import UNSET, UnsetType
 
 from billfold.engine.bank import Bank
 from billfold.interfaces.http import subscription_forms as forms
-from billfold.interfaces.http.answers import nothing
 from billfold.interfaces.http.calls import Caller
-from billfold.interfaces.http.lists import ListQuery, list_query
-from billfold.interfaces.http.marks import refuses
+from billfold.interfaces.http.lists import ListQuery
+from billfold.interfaces.http.operations import delete, get, patch, post
 from billfold.interfaces.http.shapes.event import DeliveryAttempt, Redelivery, Subscription
 from billfold.interfaces.http.shapes.pages import CursorList
 from billfold.interfaces.http.subscription_forms import (
@@ -24,8 +23,7 @@ from billfold.interfaces.http.subscription_forms import (
 )
 from billfold.interfaces.partner_api.events import subscriber_of
 
-MENDS = refuses("not-found", "subscription-disabled")
-_ONE = "/api/v1/subscriptions/{subscription_id:str}/"
+_ONE = "/api/v1/subscriptions/{subscription_id}/"
 
 
 class CreateSubscription(NewSubscription, forbid_unknown_fields=True, kw_only=True):
@@ -40,23 +38,13 @@ class UpdateSubscription(ChangedSubscription, forbid_unknown_fields=True, kw_onl
     events: PartnerKinds | UnsetType = UNSET
 
 
-@post(
-    "/api/v1/subscriptions/",
-    status_code=HTTP_201_CREATED,
-    operation_id="create_subscription",
-    tags=["subscriptions"],
-)
+@post("/api/v1/subscriptions/")
 async def create_subscription(caller: Caller, bank: Bank, data: CreateSubscription) -> Subscription:
     """Subscribe a url to kinds of events that are raised from now on."""
     return await forms.create(caller, bank, subscriber_of(caller), data)
 
 
-@get(
-    "/api/v1/subscriptions/",
-    dependencies=list_query(),
-    operation_id="list_subscriptions",
-    tags=["subscriptions"],
-)
+@get("/api/v1/subscriptions/")
 async def list_subscriptions(
     caller: Caller, bank: Bank, wanted: ListQuery
 ) -> CursorList[Subscription]:
@@ -64,25 +52,15 @@ async def list_subscriptions(
     return await forms.subscription_page(bank, subscriber_of(caller), wanted)
 
 
-@get(
-    _ONE,
-    operation_id="get_subscription",
-    opt=refuses("not-found"),
-    tags=["subscriptions"],
-)
-async def get_subscription(caller: Caller, bank: Bank, subscription_id: str) -> Subscription:
+@get(_ONE)
+async def get_subscription(caller: Caller, bank: Bank, subscription_id: UUID) -> Subscription:
     """Read a subscription. Its shared secret is never shown."""
     return await forms.read(bank, subscriber_of(caller), subscription_id)
 
 
-@patch(
-    _ONE,
-    operation_id="update_subscription",
-    opt=refuses("not-found"),
-    tags=["subscriptions"],
-)
+@patch(_ONE)
 async def update_subscription(
-    caller: Caller, bank: Bank, subscription_id: str, data: UpdateSubscription
+    caller: Caller, bank: Bank, subscription_id: UUID, data: UpdateSubscription
 ) -> Subscription:
     """Change a subscription, switch it off and on again, or give it another secret.
 
@@ -92,75 +70,44 @@ async def update_subscription(
     return await forms.change(caller, bank, subscriber_of(caller), subscription_id, data)
 
 
-@delete(
-    _ONE,
-    status_code=HTTP_202_ACCEPTED,
-    operation_id="delete_subscription",
-    opt=refuses("not-found"),
-    tags=["subscriptions"],
-)
-async def delete_subscription(caller: Caller, bank: Bank, subscription_id: str) -> Response[None]:
+@delete(_ONE, status=202)
+async def delete_subscription(caller: Caller, bank: Bank, subscription_id: UUID) -> None:
     """Delete a subscription: nothing is delivered to it any more."""
     await forms.end(caller, bank, subscriber_of(caller), subscription_id)
-    return nothing()
 
 
-@get(
-    f"{_ONE}attempts/",
-    dependencies=list_query(),
-    operation_id="list_delivery_attempts",
-    opt=refuses("not-found"),
-    tags=["subscriptions"],
-)
+@get(f"{_ONE}attempts/")
 async def list_delivery_attempts(
     caller: Caller,
     bank: Bank,
-    subscription_id: str,
+    subscription_id: UUID,
     wanted: ListQuery,
-    event_id: str | None = None,
+    event_id: UUID | None = None,
 ) -> CursorList[DeliveryAttempt]:
     """List what was attempted to deliver, newest first; of one event with `event_id`."""
     subscriber = subscriber_of(caller)
     return await forms.attempt_page(bank, subscriber, subscription_id, wanted, event_id)
 
 
-@post(
-    f"{_ONE}resend/",
-    status_code=HTTP_202_ACCEPTED,
-    operation_id="resend_event",
-    opt=MENDS,
-    tags=["subscriptions"],
-)
+@post(f"{_ONE}resend/", status=202, refuses=("subscription-disabled",))
 async def resend_event(
-    caller: Caller, bank: Bank, subscription_id: str, data: Resend
+    caller: Caller, bank: Bank, subscription_id: UUID, data: Resend
 ) -> Redelivery:
     """Deliver one event once more, whatever came of it before."""
     return await forms.resend(caller, bank, subscriber_of(caller), subscription_id, data)
 
 
-@post(
-    f"{_ONE}recover/",
-    status_code=HTTP_202_ACCEPTED,
-    operation_id="recover_events",
-    opt=MENDS,
-    tags=["subscriptions"],
-)
+@post(f"{_ONE}recover/", status=202, refuses=("subscription-disabled",))
 async def recover_events(
-    caller: Caller, bank: Bank, subscription_id: str, data: Since
+    caller: Caller, bank: Bank, subscription_id: UUID, data: Since
 ) -> Redelivery:
     """Deliver once more every event whose delivery failed since a time of the wall clock."""
     return await forms.recover(caller, bank, subscriber_of(caller), subscription_id, data)
 
 
-@post(
-    f"{_ONE}replay-missing/",
-    status_code=HTTP_202_ACCEPTED,
-    operation_id="replay_missing_events",
-    opt=MENDS,
-    tags=["subscriptions"],
-)
+@post(f"{_ONE}replay-missing/", status=202, refuses=("subscription-disabled",))
 async def replay_missing_events(
-    caller: Caller, bank: Bank, subscription_id: str, data: Since
+    caller: Caller, bank: Bank, subscription_id: UUID, data: Since
 ) -> Redelivery:
     """Deliver every event with a later `timestamp` that this subscription was never to be told of.
 
@@ -169,29 +116,9 @@ async def replay_missing_events(
     return await forms.replay_missing(caller, bank, subscriber_of(caller), subscription_id, data)
 
 
-@post(
-    f"{_ONE}send-example/",
-    status_code=HTTP_202_ACCEPTED,
-    operation_id="send_example_event",
-    opt=MENDS,
-    tags=["subscriptions"],
-)
+@post(f"{_ONE}send-example/", status=202, refuses=("subscription-disabled",))
 async def send_example_event(
-    caller: Caller, bank: Bank, subscription_id: str, data: Example
+    caller: Caller, bank: Bank, subscription_id: UUID, data: Example
 ) -> Redelivery:
     """Deliver an example of a kind, to see whether the receiver takes it. Nothing has happened."""
     return await forms.send_example(caller, bank, subscriber_of(caller), subscription_id, data)
-
-
-ROUTES = [
-    create_subscription,
-    list_subscriptions,
-    get_subscription,
-    update_subscription,
-    delete_subscription,
-    list_delivery_attempts,
-    resend_event,
-    recover_events,
-    replay_missing_events,
-    send_example_event,
-]

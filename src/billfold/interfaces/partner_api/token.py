@@ -13,17 +13,16 @@ from urllib.parse import parse_qsl
 
 import jwt
 import msgspec
-from litestar import Response, post
-from litestar.handlers import HTTPRouteHandler
 
 from billfold.domain import identity
 from billfold.domain.identity import KeyRow
 from billfold.engine.bank import Bank
 from billfold.interfaces.http.addresses import count_address
-from billfold.interfaces.http.arrivals import Arrival, ArrivedRequest, arrival_of
 from billfold.interfaces.http.hosts import is_bare, slug_of
 from billfold.interfaces.http.ids_in import is_token
-from billfold.interfaces.http.marks import ANY_QUERY, OPEN, documented
+from billfold.interfaces.http.operations import OPEN, post
+from billfold.interfaces.http.raw_request import RawRequest
+from billfold.interfaces.http.responses import HttpResponse, json_response
 from billfold.kit.clock import wall_now
 
 GRANT = "urn:ietf:params:oauth:grant-type:jwt-bearer"
@@ -32,6 +31,7 @@ LASTS_MAX = timedelta(minutes=5)
 _FORM = "application/x-www-form-urlencoded"
 _FIELDS_MAX = 20
 _JTI_CHARS_MAX = 255
+_NOT_CACHED = (b"pragma", b"no-cache")
 _CLAIMS = ("iss", "sub", "aud", "exp", "iat", "jti")
 
 
@@ -67,8 +67,8 @@ _ERROR = {
         }
     }
 }
-_TOLD = documented(
-    requestBody={
+_TOLD: dict[str, Any] = {
+    "requestBody": {
         "required": True,
         "content": {
             _FORM: {
@@ -88,24 +88,24 @@ _TOLD = documented(
             }
         },
     },
-    responses={
+    "responses": {
         "400": {
             "description": "invalid_grant, invalid_request, unsupported_grant_type (RFC 6749)",
             **_ERROR,
         },
         "401": {"description": "invalid_client (RFC 6749)", **_ERROR},
     },
-)
+}
 
 
-@post("/token/", opt=OPEN | ANY_QUERY | _TOLD, status_code=200, tags=["authentication"])
-async def exchange_assertion(request: ArrivedRequest, bank: Bank) -> Response[Any]:
+@post("/token/", OPEN, tag="authentication", status=200, any_query=True, documented=_TOLD)
+async def exchange_assertion(request: RawRequest, bank: Bank) -> HttpResponse:
     """Exchange a signed JWT assertion for a bearer token of one hour."""
-    arrival, now = arrival_of(request.scope), wall_now()
-    await count_address(bank.pool, arrival.client, now)
+    now = wall_now()
+    await count_address(bank.pool, request.client, now)
     try:
-        form = _form(arrival)
-        key, claims = await _proven(bank, arrival, form, now)
+        form = _form(request)
+        key, claims = await _proven(bank, request, form, now)
         await _use_up(bank, key, claims)
     except _Wrong as wrong:
         return _refusal(wrong)
@@ -113,18 +113,18 @@ async def exchange_assertion(request: ArrivedRequest, bank: Bank) -> Response[An
         bank.pool, partner_id=key.partner_id, user_id=key.user_id, now=now
     )
     seconds = int((expires - now).total_seconds())
-    return Response(TokenAnswer(token, "Bearer", seconds), headers={"pragma": "no-cache"})
+    return json_response(TokenAnswer(token, "Bearer", seconds), 200, _NOT_CACHED)
 
 
-def _refusal(wrong: _Wrong) -> Response[Any]:
-    headers = {"pragma": "no-cache"}
+def _refusal(wrong: _Wrong) -> HttpResponse:
+    headers = [_NOT_CACHED]
     if wrong.status == 401:  # noqa: PLR2004 - RFC 6749 asks for the header with this one
-        headers["www-authenticate"] = 'Bearer realm="billfold"'
+        headers.append((b"www-authenticate", b'Bearer realm="billfold"'))
     body = {"error": wrong.error, "error_description": wrong.description}
-    return Response(body, status_code=wrong.status, headers=headers)
+    return json_response(body, wrong.status, *headers)
 
 
-def _form(arrival: Arrival) -> Mapping[str, str]:
+def _form(arrival: RawRequest) -> Mapping[str, str]:
     """Return the fields of the form. Raises _Wrong: each may be sent once."""
     kind = (arrival.header(b"content-type") or "").partition(";")[0].strip().lower()
     if kind != _FORM:
@@ -149,7 +149,7 @@ def _form(arrival: Arrival) -> Mapping[str, str]:
 
 
 async def _proven(
-    bank: Bank, arrival: Arrival, form: Mapping[str, str], now: datetime
+    bank: Bank, arrival: RawRequest, form: Mapping[str, str], now: datetime
 ) -> tuple[KeyRow, dict[str, Any]]:
     """Return whose key signed the assertion, and its claims, all of them checked."""
     if arrival.header(b"authorization") is not None or "client_assertion" in form:
@@ -178,7 +178,7 @@ async def _proven(
     return key, claims
 
 
-async def _registered(bank: Bank, arrival: Arrival, assertion: str) -> KeyRow:
+async def _registered(bank: Bank, arrival: RawRequest, assertion: str) -> KeyRow:
     """Return the key the assertion names, if it belongs to the partner of this host."""
     try:
         key_id = jwt.get_unverified_header(assertion).get("kid")
@@ -234,6 +234,3 @@ async def _use_up(bank: Bank, key: KeyRow, claims: Mapping[str, Any]) -> None:
     )
     if not fresh:
         raise _Wrong("invalid_grant", "The assertion was used before.")
-
-
-ROUTES: list[HTTPRouteHandler] = [exchange_assertion]

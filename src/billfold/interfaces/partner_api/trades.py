@@ -6,115 +6,80 @@ from typing import Annotated
 from uuid import UUID
 
 import msgspec
-from litestar import get
-from litestar.params import QueryParameter
 
 from billfold.domain import pockets
-from billfold.domain.trades import WantedTrades
 from billfold.engine.bank import Bank
-from billfold.interfaces.http import ids_in
 from billfold.interfaces.http.calls import Caller
-from billfold.interfaces.http.lists import ListQuery, page_of
-from billfold.interfaces.http.marks import refuses
+from billfold.interfaces.http.lists import OrderedQuery, page_of
+from billfold.interfaces.http.operations import get
+from billfold.interfaces.http.parameters import Query
 from billfold.interfaces.http.shapes.pages import CursorList
 from billfold.interfaces.http.shapes.trade import Trade, V1Trade, render_trade, render_v1_trade
-from billfold.interfaces.http.trade_lists import LISTED, V1_ACTIVITIES, trade_page
+from billfold.interfaces.http.trade_lists import V1_ACTIVITIES, TradeQuery, trade_page
 
-Accounts = Annotated[list[str] | None, QueryParameter(name="account[]")]
-Pockets = Annotated[list[str] | None, QueryParameter(name="pocket_id[]")]
+Accounts = Annotated[list[UUID] | None, Query(name="account[]")]
+Pockets = Annotated[list[UUID] | None, Query(name="pocket_id[]")]
 
 
-@get(
-    "/api/v1/customers/{customer_id:str}/trades/",
-    dependencies=LISTED,
-    operation_id="list_v1_customer_trades",
-    opt=refuses("not-found"),
-    tags=["trades"],
-)
+@get("/api/v1/customers/{customer_id}/trades/")
 async def list_v1_customer_trades(
     caller: Caller,
     bank: Bank,
-    customer_id: str,
-    wanted: ListQuery,
-    asked: WantedTrades,
+    customer_id: UUID,
+    wanted: OrderedQuery,
+    asked: TradeQuery,
     account: Accounts = None,
 ) -> CursorList[V1Trade]:
     """List a customer's purchases, sales and maturities."""
-    owner, own = await _of_customer(caller, bank, customer_id, "account[]", account)
+    owner, own = await _of_customer(caller, bank, customer_id, account)
     asked = msgspec.structs.replace(asked, activities=V1_ACTIVITIES)
     scope = f"trades:customer:{owner}:{sorted(account or [])}"
     page = await trade_page(bank, scope, (owner, own), wanted, asked)
     return page_of(page, [render_v1_trade(row, bank, caller.now) for row in page.items])
 
 
-@get(
-    "/api/v1/service-accounts/{account_id:str}/trades/",
-    dependencies=LISTED,
-    operation_id="list_v1_trades",
-    opt=refuses("not-found"),
-    tags=["trades"],
-)
+@get("/api/v1/service-accounts/{account_id}/trades/")
 async def list_v1_trades(
-    caller: Caller, bank: Bank, account_id: str, wanted: ListQuery, asked: WantedTrades
+    caller: Caller, bank: Bank, account_id: UUID, wanted: OrderedQuery, asked: TradeQuery
 ) -> CursorList[V1Trade]:
     """List an account's purchases, sales and maturities."""
-    owner, own_id = await caller.pocket(bank, ids_in.path_uuid("account_id", account_id))
+    owner, own_id = await caller.pocket(bank, account_id)
     asked = msgspec.structs.replace(asked, activities=V1_ACTIVITIES)
     page = await trade_page(bank, f"trades:pocket:{own_id}", (owner, [own_id]), wanted, asked)
     return page_of(page, [render_v1_trade(row, bank, caller.now) for row in page.items])
 
 
-@get(
-    "/api/v2/customers/{customer_id:str}/trades/",
-    dependencies=LISTED,
-    operation_id="list_customer_trades",
-    opt=refuses("not-found"),
-    tags=["trades"],
-)
+@get("/api/v2/customers/{customer_id}/trades/")
 async def list_customer_trades(
     caller: Caller,
     bank: Bank,
-    customer_id: str,
-    wanted: ListQuery,
-    asked: WantedTrades,
+    customer_id: UUID,
+    wanted: OrderedQuery,
+    asked: TradeQuery,
     pocket_id: Pockets = None,
 ) -> CursorList[Trade]:
     """List a customer's trades, transfers of bills included."""
-    owner, own = await _of_customer(caller, bank, customer_id, "pocket_id[]", pocket_id)
+    owner, own = await _of_customer(caller, bank, customer_id, pocket_id)
     scope = f"trades:customer:{owner}:{sorted(pocket_id or [])}"
     page = await trade_page(bank, scope, (owner, own), wanted, asked)
     return page_of(page, [render_trade(row, bank, caller.now) for row in page.items])
 
 
-@get(
-    "/api/v2/pockets/{pocket_id:str}/trades/",
-    dependencies=LISTED,
-    operation_id="list_pocket_trades",
-    opt=refuses("not-found"),
-    tags=["trades"],
-)
+@get("/api/v2/pockets/{pocket_id}/trades/")
 async def list_pocket_trades(
-    caller: Caller, bank: Bank, pocket_id: str, wanted: ListQuery, asked: WantedTrades
+    caller: Caller, bank: Bank, pocket_id: UUID, wanted: OrderedQuery, asked: TradeQuery
 ) -> CursorList[Trade]:
     """List a Pocket's trades, transfers of bills included."""
-    owner, own_id = await caller.pocket(bank, ids_in.path_uuid("pocket_id", pocket_id))
+    owner, own_id = await caller.pocket(bank, pocket_id)
     page = await trade_page(bank, f"trades:pocket:{own_id}", (owner, [own_id]), wanted, asked)
     return page_of(page, [render_trade(row, bank, caller.now) for row in page.items])
 
 
 async def _of_customer(
-    caller: Caller, bank: Bank, customer_id: str, name: str, asked: list[str] | None
+    caller: Caller, bank: Bank, customer_id: UUID, asked: list[UUID] | None
 ) -> tuple[UUID, list[UUID]]:
-    owner = await caller.customer_id(bank, ids_in.path_uuid("customer_id", customer_id))
+    owner = await caller.customer_id(bank, customer_id)
     if asked is None:
         return owner, await pockets.list_ids(bank.pool, owner)
-    ids = dict.fromkeys(ids_in.query_uuids(name, asked))
+    ids = dict.fromkeys(asked)
     return owner, [await caller.pocket_of(bank, owner, each) for each in ids]
-
-
-ROUTES = [
-    list_v1_customer_trades,
-    list_v1_trades,
-    list_customer_trades,
-    list_pocket_trades,
-]

@@ -7,16 +7,22 @@ from functools import partial
 from typing import Annotated
 from uuid import UUID
 
-from litestar import get
-from litestar.params import QueryParameter
+import msgspec
 
 from billfold.domain import activity, pockets
 from billfold.domain.activity import ActivityRow, Wanted
 from billfold.engine.bank import Bank
-from billfold.interfaces.http import ids_in
 from billfold.interfaces.http.calls import Caller
-from billfold.interfaces.http.lists import ListQuery, Since, Until, list_query, page_of
-from billfold.interfaces.http.marks import refuses
+from billfold.interfaces.http.lists import (
+    ListQuery,
+    OrderedQuery,
+    Since,
+    Until,
+    page_of,
+    texts_among,
+)
+from billfold.interfaces.http.operations import get
+from billfold.interfaces.http.parameters import Query
 from billfold.interfaces.http.shapes.pages import CursorList
 from billfold.interfaces.http.shapes.transaction import (
     V1_TYPES,
@@ -26,186 +32,119 @@ from billfold.interfaces.http.shapes.transaction import (
     render_v1_transaction,
 )
 from billfold.interfaces.http.transaction_lists import (
-    FILTERS,
+    SweepQuery,
     TransactionQuery,
-    among,
-    instant,
-    named,
     numbered_page,
-    through,
     transaction_page,
 )
 from billfold.interfaces.partner_api.accounts import V1_READS
 from billfold.kit.paging import Page, Place
 
-LISTED = {**list_query(ordered=True), **FILTERS}
 
-
-@get(
-    "/api/v2/transactions/",
-    dependencies=LISTED,
-    operation_id="list_transactions",
-    tags=["transactions"],
-)
+@get("/api/v2/transactions/")
 async def list_transactions(
-    caller: Caller, bank: Bank, wanted: ListQuery, asked: TransactionQuery
+    caller: Caller, bank: Bank, wanted: OrderedQuery, asked: SweepQuery
 ) -> CursorList[Transaction]:
     """List the transactions of all customers."""
     page = await _partner_page(caller, bank, wanted, asked)
     return page_of(page, [render_transaction(row, caller.now) for row in page.items])
 
 
-@get(
-    "/api/v2/customers/{customer_id:str}/transactions/",
-    dependencies=LISTED,
-    operation_id="list_customer_transactions",
-    opt=refuses("not-found"),
-    tags=["transactions"],
-)
+@get("/api/v2/customers/{customer_id}/transactions/")
 async def list_customer_transactions(
-    caller: Caller, bank: Bank, customer_id: str, wanted: ListQuery, asked: TransactionQuery
+    caller: Caller, bank: Bank, customer_id: UUID, wanted: OrderedQuery, asked: SweepQuery
 ) -> CursorList[Transaction]:
     """List the transactions of a customer's Pockets."""
-    owner = await caller.customer_id(bank, ids_in.path_uuid("customer_id", customer_id))
+    owner = await caller.customer_id(bank, customer_id)
     page = await _customer_page(caller, bank, owner, wanted, asked)
     return page_of(page, [render_transaction(row, caller.now) for row in page.items])
 
 
-@get(
-    "/api/v2/pockets/{pocket_id:str}/transactions/",
-    dependencies=LISTED,
-    operation_id="list_pocket_transactions",
-    opt=refuses("not-found"),
-    tags=["transactions"],
-)
+@get("/api/v2/pockets/{pocket_id}/transactions/")
 async def list_pocket_transactions(
-    caller: Caller, bank: Bank, pocket_id: str, wanted: ListQuery, asked: TransactionQuery
+    caller: Caller, bank: Bank, pocket_id: UUID, wanted: OrderedQuery, asked: SweepQuery
 ) -> CursorList[Transaction]:
     """List the transactions of one Pocket."""
-    key = await caller.pocket(bank, ids_in.path_uuid("pocket_id", pocket_id))
+    key = await caller.pocket(bank, pocket_id)
     page = await _pocket_page(caller, bank, key, wanted, asked)
     return page_of(page, [render_transaction(row, caller.now) for row in page.items])
 
 
-@get(
-    "/api/v2/pockets/{pocket_id:str}/transactions/{transaction_id:str}/",
-    operation_id="get_transaction",
-    opt=refuses("not-found"),
-    tags=["transactions"],
-)
+@get("/api/v2/pockets/{pocket_id}/transactions/{transaction_id}/")
 async def get_transaction(
-    caller: Caller, bank: Bank, pocket_id: str, transaction_id: str
+    caller: Caller, bank: Bank, pocket_id: UUID, transaction_id: UUID
 ) -> Transaction:
     """Read one transaction by its `id` or its `transaction_id`."""
-    key = await caller.pocket(bank, ids_in.path_uuid("pocket_id", pocket_id))
-    asked = ids_in.path_uuid("transaction_id", transaction_id)
-    return render_transaction(await activity.find_activity(bank.pool, *key, asked), caller.now)
+    key = await caller.pocket(bank, pocket_id)
+    return render_transaction(
+        await activity.find_activity(bank.pool, *key, transaction_id), caller.now
+    )
 
 
-Order = Annotated[list[str] | None, QueryParameter(name="account[]")]
-PortalFilter = Annotated[list[str] | None, QueryParameter(name="filter[portal]")]
-CardFilter = Annotated[list[str] | None, QueryParameter(name="filter[card]")]
-TypeFilter = Annotated[list[str] | None, QueryParameter(name="filter[types]")]
+class V1Query(msgspec.Struct, frozen=True, kw_only=True):
+    """Which transactions, in the words of v1."""
+
+    portal: Annotated[list[UUID] | None, Query(name="filter[portal]")] = None
+    card: Annotated[list[UUID] | None, Query(name="filter[card]")] = None
+    types: Annotated[list[str] | None, texts_among("filter[types]", frozenset(V1_TYPES))] = None
+    timestamp_from: Since = None
+    timestamp_to: Until = None
+
+    def now(self, account: list[UUID] | None = None) -> TransactionQuery:
+        """Return the same filters in the words of v2."""
+        newer = [each for kind in self.types or () for each in V1_TYPES[kind]]
+        return TransactionQuery(
+            pockets=account,
+            types=newer or None,
+            time_booked_from=self.timestamp_from,
+            time_booked_to=self.timestamp_to,
+            portals=self.portal,
+            cards=self.card,
+        )
 
 
-@get(
-    "/api/v1/customers/{customer_id:str}/transactions/",
-    dependencies=list_query(ordered=True),
-    operation_id="list_v1_customer_transactions",
-    opt=V1_READS | refuses("not-found"),
-    tags=["accounts"],
-)
+Accounts = Annotated[list[UUID] | None, Query(name="account[]")]
+
+
+@get("/api/v1/customers/{customer_id}/transactions/", tag="accounts", deprecated=V1_READS)
 async def list_v1_customer_transactions(
     *,
     caller: Caller,
     bank: Bank,
-    customer_id: str,
-    wanted: ListQuery,
-    account: Order = None,
-    portal: PortalFilter = None,
-    card: CardFilter = None,
-    types: TypeFilter = None,
-    timestamp_from: Since = None,
-    timestamp_to: Until = None,
+    customer_id: UUID,
+    wanted: OrderedQuery,
+    account: Accounts = None,
+    filters: V1Query,
 ) -> CursorList[V1Transaction]:
     """List a customer's transactions as v1 shows them. Use v2 instead."""
-    owner = await caller.customer_id(bank, ids_in.path_uuid("customer_id", customer_id))
-    asked = _older(account, portal, card, types, timestamp_from, timestamp_to)
-    page = await _customer_page(caller, bank, owner, wanted, asked)
+    owner = await caller.customer_id(bank, customer_id)
+    page = await _customer_page(caller, bank, owner, wanted, filters.now(account))
     return page_of(page, [render_v1_transaction(row, caller.now) for row in page.items])
 
 
-@get(
-    "/api/v1/service-accounts/{account_id:str}/transactions/",
-    dependencies=list_query(ordered=True),
-    operation_id="list_v1_transactions",
-    opt=V1_READS | refuses("not-found"),
-    tags=["accounts"],
-)
+@get("/api/v1/service-accounts/{account_id}/transactions/", tag="accounts", deprecated=V1_READS)
 async def list_v1_transactions(
-    *,
-    caller: Caller,
-    bank: Bank,
-    account_id: str,
-    wanted: ListQuery,
-    portal: PortalFilter = None,
-    card: CardFilter = None,
-    types: TypeFilter = None,
-    timestamp_from: Since = None,
-    timestamp_to: Until = None,
+    *, caller: Caller, bank: Bank, account_id: UUID, wanted: OrderedQuery, filters: V1Query
 ) -> CursorList[V1Transaction]:
     """List an account's transactions as v1 shows them. Use v2 instead."""
-    key = await caller.pocket(bank, ids_in.path_uuid("account_id", account_id))
-    asked = _older(None, portal, card, types, timestamp_from, timestamp_to)
-    page = await _pocket_page(caller, bank, key, wanted, asked)
+    key = await caller.pocket(bank, account_id)
+    page = await _pocket_page(caller, bank, key, wanted, filters.now())
     return page_of(page, [render_v1_transaction(row, caller.now) for row in page.items])
 
 
 @get(
-    "/api/v1/service-accounts/{account_id:str}/transactions/{transaction_id:str}/",
-    operation_id="get_v1_transaction",
-    opt=V1_READS | refuses("not-found"),
-    tags=["accounts"],
+    "/api/v1/service-accounts/{account_id}/transactions/{transaction_id}/",
+    tag="accounts",
+    deprecated=V1_READS,
 )
 async def get_v1_transaction(
-    caller: Caller, bank: Bank, account_id: str, transaction_id: str
+    caller: Caller, bank: Bank, account_id: UUID, transaction_id: UUID
 ) -> V1Transaction:
     """Read one transaction as v1 shows it. Use v2 instead."""
-    key = await caller.pocket(bank, ids_in.path_uuid("account_id", account_id))
-    asked = ids_in.path_uuid("transaction_id", transaction_id)
-    return render_v1_transaction(await activity.find_activity(bank.pool, *key, asked), caller.now)
-
-
-def _older(
-    account: list[str] | None,
-    portal: list[str] | None,
-    card: list[str] | None,
-    types: list[str] | None,
-    timestamp_from: str | None,
-    timestamp_to: str | None,
-) -> TransactionQuery:
-    return TransactionQuery(
-        pockets=None if account is None else ids_in.query_uuids("account[]", account),
-        types=_types_now(types),
-        direction=None,
-        booked=(
-            instant("timestamp_from", timestamp_from),
-            through("timestamp_to", timestamp_to),
-        ),
-        settled=(None, None),
-        amounts=(None, None),
-        transfers=None,
-        wires=None,
-        portals=named("filter[portal]", portal),
-        cards=named("filter[card]", card),
-        sweeps=False,
+    key = await caller.pocket(bank, account_id)
+    return render_v1_transaction(
+        await activity.find_activity(bank.pool, *key, transaction_id), caller.now
     )
-
-
-def _types_now(older: list[str] | None) -> list[str] | None:
-    """What the types of v1 are now."""
-    asked = among("filter[types]", older, frozenset(V1_TYPES))
-    return None if asked is None else [newer for kind in asked for newer in V1_TYPES[kind]]
 
 
 async def _partner_page(
@@ -242,11 +181,7 @@ async def _customer_page(
 
 
 async def _pocket_page(
-    caller: Caller,
-    bank: Bank,
-    key: tuple[UUID, UUID],
-    wanted: ListQuery,
-    asked: TransactionQuery,
+    caller: Caller, bank: Bank, key: tuple[UUID, UUID], wanted: ListQuery, asked: TransactionQuery
 ) -> Page[ActivityRow]:
     own = [key[1]]
     if asked.pockets is not None:
@@ -275,14 +210,3 @@ async def _of_partner(
     return await activity.list_of_partner(
         bank.pool, partner_id, own, wanted, after=after, descending=descending, limit=limit
     )
-
-
-ROUTES = [
-    list_transactions,
-    list_customer_transactions,
-    list_pocket_transactions,
-    get_transaction,
-    list_v1_customer_transactions,
-    list_v1_transactions,
-    get_v1_transaction,
-]

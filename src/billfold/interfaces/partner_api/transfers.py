@@ -7,8 +7,6 @@ from typing import Annotated, Literal
 from uuid import UUID
 
 import msgspec
-from litestar import get, post
-from litestar.status_codes import HTTP_201_CREATED
 
 from billfold.domain import transfers
 from billfold.domain.transfers import TransferOrder
@@ -17,7 +15,8 @@ from billfold.engine.pending import carry_out_soon
 from billfold.flows.transfer_commands import TransferOnUs
 from billfold.interfaces.http import ids_in
 from billfold.interfaces.http.calls import Caller
-from billfold.interfaces.http.marks import MOVES_MONEY, refuses
+from billfold.interfaces.http.operations import get, post
+from billfold.interfaces.http.parameters import PathId
 from billfold.interfaces.http.shapes.transfer import (
     OnUsTransfer,
     render_ordered,
@@ -92,10 +91,8 @@ class CreateTransfer(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 @post(
     "/api/v1/transfers/on-us/",
-    status_code=HTTP_201_CREATED,
-    operation_id="create_on_us_transfer",
-    opt=MOVES_MONEY
-    | refuses(
+    moves_money=True,
+    refuses=(
         "not-found",
         "pocket-not-open",
         "pocket-frozen",
@@ -104,7 +101,6 @@ class CreateTransfer(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
         "same-pocket",
         "transfer-type-not-allowed",
     ),
-    tags=["transfers"],
 )
 async def create_on_us_transfer(
     caller: Caller, bank: Bank, peers: Peers, data: CreateTransfer
@@ -126,13 +122,8 @@ async def create_on_us_transfer(
     return render_ordered(order, outcome, transfer_id=transfer_id, kind=data.type, pockets=pockets)
 
 
-@get(
-    "/api/v1/transfers/on-us/{transfer_id:str}/",
-    operation_id="get_on_us_transfer",
-    opt=refuses("not-found"),
-    tags=["transfers"],
-)
-async def get_on_us_transfer(caller: Caller, bank: Bank, transfer_id: str) -> OnUsTransfer:
+@get("/api/v1/transfers/on-us/{transfer_id}/")
+async def get_on_us_transfer(caller: Caller, bank: Bank, transfer_id: PathId) -> OnUsTransfer:
     """Read a transfer and what became of it."""
     owner, own_id = await caller.transfer(bank, ids_in.path_uuid("transfer_id", transfer_id))
     return render_transfer(await transfers.get_transfer(bank.pool, owner, own_id))
@@ -247,6 +238,3 @@ def _check_sides(caller: Caller, data: CreateTransfer, payer: UUID, payee: UUID)
     }
     if not right[data.type]:
         raise Refused("transfer-type-not-allowed", f"{data.type} {_SIDES[data.type]}.")
-
-
-ROUTES = [create_on_us_transfer, get_on_us_transfer]

@@ -6,19 +6,16 @@ from typing import Annotated
 from uuid import UUID
 
 import msgspec
-from litestar import get, post
-from litestar.status_codes import HTTP_201_CREATED
 
 from billfold.domain.wires.reads import get_wire
 from billfold.engine.bank import Bank
 from billfold.flows.wire_commands import SendWire
-from billfold.interfaces.http import ids_in
 from billfold.interfaces.http.calls import Caller
-from billfold.interfaces.http.lists import ListQuery, page_of
-from billfold.interfaces.http.marks import MOVES_MONEY, refuses
+from billfold.interfaces.http.lists import OrderedQuery, page_of
+from billfold.interfaces.http.operations import get, post
 from billfold.interfaces.http.shapes.pages import CursorList
 from billfold.interfaces.http.shapes.wire import Wire, render_wire
-from billfold.interfaces.http.wire_lists import LISTED, AskedWires, customer_in, wire_page
+from billfold.interfaces.http.wire_lists import WireQuery, wire_page
 from billfold.interfaces.partner_api.transfers import Cents, FullWithdrawal, RequestedAmount
 from billfold.kit.errors import InvalidInput, NotFound, Refused
 
@@ -44,12 +41,9 @@ class CreateWire(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 @post(
-    "/api/v1/service-accounts/{account_id:str}/wires/",
-    status_code=HTTP_201_CREATED,
-    operation_id="create_wire",
-    opt=MOVES_MONEY
-    | refuses(
-        "not-found",
+    "/api/v1/service-accounts/{account_id}/wires/",
+    moves_money=True,
+    refuses=(
         "feature-not-enabled",
         "customer-not-open",
         "pocket-not-open",
@@ -59,13 +53,12 @@ class CreateWire(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
         "insufficient-funds",
         "duplicate-id",
     ),
-    tags=["wires"],
 )
-async def create_wire(caller: Caller, bank: Bank, account_id: str, data: CreateWire) -> Wire:
+async def create_wire(caller: Caller, bank: Bank, account_id: UUID, data: CreateWire) -> Wire:
     """Send a wire. It is booked at once and leaves at the next hour at which wires leave."""
     if (data.amount is None) == (data.amount_usdc is None):
         raise InvalidInput.at("body", "amount_usdc", msg="exactly one of amount and amount_usdc")
-    owner, pocket_id = await caller.pocket(bank, ids_in.path_uuid("account_id", account_id))
+    owner, pocket_id = await caller.pocket(bank, account_id)
     caller.must_have(FEATURE)
     request = msgspec.json.encode({"account_id": pocket_id, **msgspec.to_builtins(data)}).decode()
     if data.wire_id is not None:
@@ -91,15 +84,9 @@ async def create_wire(caller: Caller, bank: Bank, account_id: str, data: CreateW
     return render_wire(await get_wire(bank.pool, owner, UUID(answer.outcome["wire_id"])))
 
 
-@get(
-    "/api/v1/wires/",
-    dependencies=LISTED,
-    operation_id="list_wires",
-    opt=refuses("not-found"),
-    tags=["wires"],
-)
+@get("/api/v1/wires/", refuses=("not-found",))
 async def list_wires(
-    caller: Caller, bank: Bank, wanted: ListQuery, asked: AskedWires
+    caller: Caller, bank: Bank, wanted: OrderedQuery, asked: WireQuery
 ) -> CursorList[Wire]:
     """List wires in both directions, newest first."""
     if asked.customer_id is not None:
@@ -110,19 +97,13 @@ async def list_wires(
     return page_of(page, [render_wire(row) for row in page.items])
 
 
-@get(
-    "/api/v1/wires/{wire_id:str}/",
-    operation_id="get_wire",
-    opt=refuses("not-found"),
-    tags=["wires"],
-)
+@get("/api/v1/wires/{wire_id}/", name="get_wire")
 async def read_wire(
-    caller: Caller, bank: Bank, wire_id: str, customer_id: str | None = None
+    caller: Caller, bank: Bank, wire_id: UUID, customer_id: UUID | None = None
 ) -> Wire:
     """Read a wire and what has become of it."""
-    of = customer_in(customer_id)
-    owner, own_id = await caller.wire(bank, ids_in.path_uuid("wire_id", wire_id))
-    if of not in {None, owner}:
+    owner, own_id = await caller.wire(bank, wire_id)
+    if customer_id not in {None, owner}:
         raise NotFound("There is no such wire.")
     return render_wire(await get_wire(bank.pool, owner, own_id))
 
@@ -142,6 +123,3 @@ async def _same_id(caller: Caller, bank: Bank, wire_id: UUID, request: str) -> W
     if entry.partner_id != caller.partner_id or row.request != request:
         raise Refused("duplicate-id", "Another wire already has this wire_id.")
     return render_wire(row)
-
-
-ROUTES = [create_wire, list_wires, read_wire]

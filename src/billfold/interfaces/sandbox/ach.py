@@ -7,8 +7,6 @@ from typing import Annotated, Literal
 from uuid import UUID
 
 import msgspec
-from litestar import Response, post
-from litestar.status_codes import HTTP_202_ACCEPTED
 
 from billfold.domain.ach import CHANGE_CODES, MOST_CENTS, RETURN_REASONS, AchStatus, correction_of
 from billfold.domain.agenda import Appointment
@@ -16,11 +14,9 @@ from billfold.engine.agenda import run_job
 from billfold.engine.bank import Bank
 from billfold.flows.ach_commands import GiveBackAch, RetryAch, ReverseAch, ReviewAch
 from billfold.flows.originate_ach import WINDOW
-from billfold.interfaces.http import ids_in
-from billfold.interfaces.http.answers import nothing
 from billfold.interfaces.http.calls import Caller
-from billfold.interfaces.http.marks import BEARER, MOVES_MONEY, refuses
-from billfold.interfaces.sandbox.simulation import SIMULATED, AchOrder, TheSimulation
+from billfold.interfaces.http.operations import TOKEN, post
+from billfold.interfaces.sandbox.simulation import AchOrder, Simulation
 from billfold.kit.errors import InvalidInput, NotFound, Refused
 from billfold.kit.ids import command_id
 
@@ -63,15 +59,16 @@ class AchEntryRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 @post(
     "/api/v1/sandbox/ach/entries/",
-    status_code=HTTP_202_ACCEPTED,
-    opt=BEARER | MOVES_MONEY | refuses("not-found", "no-open-portal"),
-    operation_id="sandbox_ach_entry",
-    tags=["sandbox"],
-    dependencies=SIMULATED,
+    TOKEN,
+    name="sandbox_ach_entry",
+    tag="sandbox",
+    status=202,
+    moves_money=True,
+    refuses=("not-found", "no-open-portal"),
 )
 async def send_entry(
-    caller: Caller, bank: Bank, simulation: TheSimulation, data: AchEntryRequest
-) -> Response[None]:
+    caller: Caller, bank: Bank, simulation: Simulation, data: AchEntryRequest
+) -> None:
     """Let an ACH file with one entry arrive for a portal, open or closed."""
     customer_id, portal_id = await caller.portal(bank, data.portal_id)
     row = await bank.pool.fetchrow(_PORTAL, customer_id, portal_id)
@@ -87,30 +84,30 @@ async def send_entry(
         description=data.company_entry_description,
     )
     await simulation.send_ach_entry(bank, _key(caller), order)
-    return nothing()
 
 
 @post(
     "/api/v1/sandbox/ach/submit/",
-    status_code=HTTP_202_ACCEPTED,
-    opt=BEARER | MOVES_MONEY,
-    operation_id="sandbox_ach_submit",
-    tags=["sandbox"],
+    TOKEN,
+    name="sandbox_ach_submit",
+    tag="sandbox",
+    status=202,
+    moves_money=True,
 )
-async def submit(caller: Caller, bank: Bank) -> Response[None]:
+async def submit(caller: Caller, bank: Bank) -> None:
     """Send what waits for a window now, in a file of its own."""
     at = caller.now + _FAR
     await run_job(bank, Appointment(WINDOW, _key(caller), None, at))
-    return nothing()
 
 
 @post(
-    "/api/v1/sandbox/ach/{transfer_id:str}/",
-    status_code=HTTP_202_ACCEPTED,
-    opt=BEARER
-    | MOVES_MONEY
-    | refuses(
-        "not-found",
+    "/api/v1/sandbox/ach/{transfer_id}/",
+    TOKEN,
+    name="sandbox_ach_move",
+    tag="sandbox",
+    status=202,
+    moves_money=True,
+    refuses=(
         "ach-origination-not-pending",
         "ach-origination-not-sent",
         "ach-origination-not-reversible",
@@ -118,15 +115,12 @@ async def submit(caller: Caller, bank: Bank) -> Response[None]:
         "ach-entry-not-returnable",
         "insufficient-funds",
     ),
-    operation_id="sandbox_ach_move",
-    tags=["sandbox"],
-    dependencies=SIMULATED,
 )
 async def move(
-    caller: Caller, bank: Bank, transfer_id: str, simulation: TheSimulation, data: AchMove
-) -> Response[None]:
+    caller: Caller, bank: Bank, transfer_id: UUID, simulation: Simulation, data: AchMove
+) -> None:
     """Decide about an entry, let it come back or be corrected, reverse it, send it once more."""
-    ach_id = ids_in.path_uuid("transfer_id", transfer_id)
+    ach_id = transfer_id
     owner = await bank.pool.fetchrow(_ENTRY, ach_id)
     if owner is None or owner["partner_id"] != caller.partner_id:
         raise NotFound("There is no such ACH entry.")
@@ -145,7 +139,6 @@ async def move(
         await bank.engine.submit(GiveBackAch(**fields, code=_return_code(data)))
     else:
         await bank.engine.submit(ReviewAch(**fields, decision=_DECISIONS[data.move]))
-    return nothing()
 
 
 _DECISIONS = {

@@ -9,28 +9,15 @@ from datetime import date, datetime, timedelta
 from typing import Annotated, Literal
 
 import msgspec
-from litestar import get, post
-from litestar.datastructures import State
-from litestar.di import Provide
-from litestar.status_codes import HTTP_200_OK
 
 from billfold.engine.stepping import ClockFace, Stepping
-from billfold.interfaces.http.marks import BEARER, refuses
+from billfold.interfaces.http.operations import TOKEN, get, post
 from billfold.kit.dates import aware, iso_z
 from billfold.kit.errors import FieldError, InvalidInput
 
 ADVANCE_MOST_SECONDS = 10 * 366 * 86_400
 ADVANCE_MOST_DAYS = 2_600
 _WAYS = ("seconds", "business_days", "until")
-_MOVES = BEARER | refuses("clock-would-go-back", "clock-too-far")
-
-
-def _the_stepping(state: State) -> Stepping:
-    stepping: Stepping = state.stepping
-    return stepping
-
-
-_STEPPING = {"stepping": Provide(_the_stepping, sync_to_thread=False)}
 
 
 class AdvanceRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -69,13 +56,7 @@ def render_clock(face: ClockFace) -> Clock:
     )
 
 
-@get(
-    "/api/v1/sandbox/clock/",
-    opt=BEARER,
-    operation_id="sandbox_clock",
-    tags=["sandbox"],
-    dependencies=_STEPPING,
-)
+@get("/api/v1/sandbox/clock/", TOKEN, name="sandbox_clock", tag="sandbox")
 async def show(stepping: Stepping) -> Clock:
     """Show the bank's time, its business date and the next instant at which something is due."""
     return render_clock(await stepping.show())
@@ -83,11 +64,11 @@ async def show(stepping: Stepping) -> Clock:
 
 @post(
     "/api/v1/sandbox/clock/advance/",
-    status_code=HTTP_200_OK,
-    opt=_MOVES,
-    operation_id="sandbox_clock_advance",
-    tags=["sandbox"],
-    dependencies=_STEPPING,
+    TOKEN,
+    name="sandbox_clock_advance",
+    tag="sandbox",
+    status=200,
+    refuses=("clock-would-go-back", "clock-too-far"),
 )
 async def advance(stepping: Stepping, data: AdvanceRequest) -> Clock:
     """Move the clock forward; maturities, fees and day ends on the way happen in order."""
@@ -107,11 +88,11 @@ async def advance(stepping: Stepping, data: AdvanceRequest) -> Clock:
 
 @post(
     "/api/v1/sandbox/clock/set/",
-    status_code=HTTP_200_OK,
-    opt=_MOVES,
-    operation_id="sandbox_clock_set",
-    tags=["sandbox"],
-    dependencies=_STEPPING,
+    TOKEN,
+    name="sandbox_clock_set",
+    tag="sandbox",
+    status=200,
+    refuses=("clock-would-go-back", "clock-too-far"),
 )
 async def set_clock(stepping: Stepping, data: SetRequest) -> Clock:
     """Set the clock to an instant that has not been yet."""
@@ -120,11 +101,11 @@ async def set_clock(stepping: Stepping, data: SetRequest) -> Clock:
 
 @post(
     "/api/v1/sandbox/clock/run-to-next-event/",
-    status_code=HTTP_200_OK,
-    opt=_MOVES,
-    operation_id="sandbox_clock_run_to_next_event",
-    tags=["sandbox"],
-    dependencies=_STEPPING,
+    TOKEN,
+    name="sandbox_clock_run_to_next_event",
+    tag="sandbox",
+    status=200,
+    refuses=("clock-would-go-back", "clock-too-far"),
 )
 async def run_to_next_event(stepping: Stepping) -> Clock:
     """Move the clock to the next instant at which anything in the bank is due."""
@@ -132,12 +113,7 @@ async def run_to_next_event(stepping: Stepping) -> Clock:
 
 
 @post(
-    "/api/v1/sandbox/clock/freeze/",
-    status_code=HTTP_200_OK,
-    opt=BEARER,
-    operation_id="sandbox_clock_freeze",
-    tags=["sandbox"],
-    dependencies=_STEPPING,
+    "/api/v1/sandbox/clock/freeze/", TOKEN, name="sandbox_clock_freeze", tag="sandbox", status=200
 )
 async def freeze(stepping: Stepping) -> Clock:
     """Let the clock stand still at what it shows."""
@@ -145,12 +121,7 @@ async def freeze(stepping: Stepping) -> Clock:
 
 
 @post(
-    "/api/v1/sandbox/clock/resume/",
-    status_code=HTTP_200_OK,
-    opt=BEARER,
-    operation_id="sandbox_clock_resume",
-    tags=["sandbox"],
-    dependencies=_STEPPING,
+    "/api/v1/sandbox/clock/resume/", TOKEN, name="sandbox_clock_resume", tag="sandbox", status=200
 )
 async def resume(stepping: Stepping) -> Clock:
     """Let the clock run on, a second per second."""

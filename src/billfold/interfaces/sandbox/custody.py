@@ -7,14 +7,11 @@ from typing import Annotated, Literal
 from uuid import UUID
 
 import msgspec
-from litestar import Response, post
-from litestar.status_codes import HTTP_202_ACCEPTED
 
 from billfold.engine.bank import Bank
 from billfold.flows.custody_commands import DeliverBills, ReceiveBills
-from billfold.interfaces.http.answers import nothing
 from billfold.interfaces.http.calls import Caller
-from billfold.interfaces.http.marks import BEARER, MOVES_MONEY, refuses
+from billfold.interfaces.http.operations import TOKEN, post
 from billfold.interfaces.sandbox.money import payment_id
 from billfold.kit.errors import InvalidInput
 
@@ -40,22 +37,20 @@ class SecurityTransferRequest(msgspec.Struct, forbid_unknown_fields=True, kw_onl
 
 @post(
     "/api/v1/sandbox/security-transfer/",
-    status_code=HTTP_202_ACCEPTED,
-    opt=BEARER
-    | MOVES_MONEY
-    | refuses(
+    TOKEN,
+    name="sandbox_security_transfer",
+    tag="sandbox",
+    status=202,
+    moves_money=True,
+    refuses=(
         "not-found",
         "pocket-not-open",
         "pocket-frozen",
         "bill-not-deliverable",
         "insufficient-funds",
     ),
-    operation_id="sandbox_security_transfer",
-    tags=["sandbox"],
 )
-async def security_transfer(
-    caller: Caller, bank: Bank, data: SecurityTransferRequest
-) -> Response[None]:
+async def security_transfer(caller: Caller, bank: Bank, data: SecurityTransferRequest) -> None:
     """Let bills arrive from another custodian, or leave for one.
 
     A `counterparty_name` with REFUSE in it takes none: they come back.
@@ -74,9 +69,8 @@ async def security_transfer(
         await bank.engine.submit(
             ReceiveBills(**common, acquired_on=data.acquired_on, cost_cents=data.cost_usdc)
         )
-        return nothing()
+        return
     for name in ("acquired_on", "cost_usdc"):
         if getattr(data, name) is not None:
             raise InvalidInput.at("body", name, msg="is only taken with IN")
     await bank.engine.submit(DeliverBills(**common))
-    return nothing()

@@ -6,18 +6,14 @@ from typing import TYPE_CHECKING, Annotated
 from uuid import UUID
 
 import msgspec
-from litestar import Response, post
-from litestar.status_codes import HTTP_202_ACCEPTED
 
 from billfold.engine.bank import Bank
-from billfold.interfaces.http.answers import nothing
 from billfold.interfaces.http.calls import Caller
-from billfold.interfaces.http.marks import BEARER, MOVES_MONEY, refuses
+from billfold.interfaces.http.operations import TOKEN, post
 from billfold.interfaces.sandbox.simulation import (
-    SIMULATED,
     Address,
     Sender,
-    TheSimulation,
+    Simulation,
 )
 from billfold.kit.errors import InvalidInput, Refused
 from billfold.kit.ids import command_id, derive
@@ -65,40 +61,36 @@ class WireRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 @post(
     "/api/v1/sandbox/fund/",
-    status_code=HTTP_202_ACCEPTED,
-    opt=BEARER | MOVES_MONEY | refuses("not-found", "no-open-portal"),
-    operation_id="sandbox_fund",
-    tags=["sandbox"],
-    dependencies=SIMULATED,
+    TOKEN,
+    name="sandbox_fund",
+    tag="sandbox",
+    status=202,
+    moves_money=True,
+    refuses=("not-found", "no-open-portal"),
 )
-async def fund(
-    caller: Caller, bank: Bank, simulation: TheSimulation, data: FundRequest
-) -> Response[None]:
+async def fund(caller: Caller, bank: Bank, simulation: Simulation, data: FundRequest) -> None:
     """Let up to nine ACH credits arrive at the first open portal of a Pocket."""
     customer_id, pocket_id = await caller.pocket(bank, data.account_id)
     to = await _address(bank.pool, _OPEN_PORTAL, customer_id, pocket_id)
     for nth in range(data.count):
         ach_id = payment_id(bank, caller, nth)
         await simulation.send_ach_credit(bank, ach_id, to, data.amount_usdc, data.company_name)
-    return nothing()
 
 
 @post(
     "/api/v1/sandbox/wire/",
-    status_code=HTTP_202_ACCEPTED,
-    opt=BEARER | MOVES_MONEY | refuses("not-found", "no-open-portal"),
-    operation_id="sandbox_wire",
-    tags=["sandbox"],
-    dependencies=SIMULATED,
+    TOKEN,
+    name="sandbox_wire",
+    tag="sandbox",
+    status=202,
+    moves_money=True,
+    refuses=("not-found", "no-open-portal"),
 )
-async def wire(
-    caller: Caller, bank: Bank, simulation: TheSimulation, data: WireRequest
-) -> Response[None]:
+async def wire(caller: Caller, bank: Bank, simulation: Simulation, data: WireRequest) -> None:
     """Let a wire arrive. What cannot be booked goes back to its sender."""
     to = await _wire_to(bank, caller, data)
     sender = Sender(data.sender_name, data.sender_account_number, data.sender_routing_number)
     await simulation.send_wire(bank, payment_id(bank, caller, 0), to, data.amount_usdc, sender)
-    return nothing()
 
 
 async def _wire_to(bank: Bank, caller: Caller, data: WireRequest) -> Address:

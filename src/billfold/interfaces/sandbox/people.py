@@ -6,15 +6,12 @@ from typing import Annotated, Any, Literal
 from uuid import UUID
 
 import msgspec
-from litestar import post
-from litestar.status_codes import HTTP_200_OK, HTTP_201_CREATED
 
 from billfold.domain.pockets import PocketStatus
 from billfold.engine.bank import Bank
 from billfold.flows.account_commands import EnrolCustomer, SetPocketState
-from billfold.interfaces.http import ids_in
 from billfold.interfaces.http.calls import Caller
-from billfold.interfaces.http.marks import BEARER, refuses
+from billfold.interfaces.http.operations import TOKEN, post
 from billfold.interfaces.http.shapes.customer import Name, name_in
 from billfold.kit.errors import FieldError, InvalidInput
 from billfold.kit.ids import command_id, derive
@@ -56,13 +53,7 @@ class ChangedPocket(msgspec.Struct, kw_only=True):
     object_type: Literal["PocketState"] = "PocketState"
 
 
-@post(
-    "/api/v1/sandbox/customers/",
-    status_code=HTTP_201_CREATED,
-    opt=BEARER,
-    operation_id="sandbox_customer",
-    tags=["sandbox"],
-)
+@post("/api/v1/sandbox/customers/", TOKEN, name="sandbox_customer", tag="sandbox")
 async def enrol(caller: Caller, bank: Bank, data: NewCustomer) -> EnrolledCustomer:
     """Make a customer without an application. An idempotency key makes the call repeatable."""
     name, profile = _named(data)
@@ -92,21 +83,22 @@ def _named(data: NewCustomer) -> tuple[Name | str, dict[str, Any]]:
 
 
 @post(
-    "/api/v1/sandbox/pockets/{pocket_id:str}/",
-    status_code=HTTP_200_OK,
-    opt=BEARER | refuses("not-found", "pocket-not-open"),
-    operation_id="sandbox_pocket",
-    tags=["sandbox"],
+    "/api/v1/sandbox/pockets/{pocket_id}/",
+    TOKEN,
+    name="sandbox_pocket",
+    tag="sandbox",
+    status=200,
+    refuses=("pocket-not-open",),
 )
 async def set_pocket(
-    caller: Caller, bank: Bank, pocket_id: str, data: PocketState
+    caller: Caller, bank: Bank, pocket_id: UUID, data: PocketState
 ) -> ChangedPocket:
     """Do what only the operator does: freeze, unfreeze, switch `real_time_yield`."""
     if data.status is None and data.real_time_yield is None:
         raise InvalidInput(
             [FieldError(("body",), "needs status or real_time_yield", "value_error")]
         )
-    customer_id, own_id = await caller.pocket(bank, ids_in.path_uuid("pocket_id", pocket_id))
+    customer_id, own_id = await caller.pocket(bank, pocket_id)
     answer = await bank.engine.submit(
         SetPocketState(
             **caller.command_fields(customer_id),

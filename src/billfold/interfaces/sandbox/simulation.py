@@ -6,9 +6,6 @@ from typing import TYPE_CHECKING, Protocol
 from uuid import UUID
 
 import msgspec
-from litestar.datastructures import State
-from litestar.di import NamedDependency, Provide
-from litestar.params import SkipValidation
 
 if TYPE_CHECKING:
     from billfold.engine.bank import Bank
@@ -96,16 +93,3 @@ class Simulation(Protocol):
         self, bank: Bank, key: UUID, ach_id: UUID, code: str, corrected: str
     ) -> None:
         """Let the other bank correct an entry that we sent. Raises Refused when it has not gone."""
-
-
-TheSimulation = NamedDependency[SkipValidation[Simulation]]
-"""The simulated world as a parameter of a route, which declares `SIMULATED`."""
-
-
-def _the_simulation(state: State) -> Simulation:
-    simulation: Simulation = state.simulation
-    return simulation
-
-
-SIMULATED = {"simulation": Provide(_the_simulation, sync_to_thread=False)}
-"""What a route declares to be given the simulated world."""

@@ -7,18 +7,15 @@ from typing import Annotated, Any
 from uuid import UUID
 
 import msgspec
-from litestar import Response, post
-from litestar.status_codes import HTTP_202_ACCEPTED
 
 from billfold.domain import webhooks
 from billfold.domain.events import CUSTOMER_KINDS, KINDS, PARTNER_KINDS
 from billfold.domain.webhooks import Owner, Simulated
 from billfold.engine.bank import Bank
-from billfold.interfaces.http.answers import nothing
 from billfold.interfaces.http.bodies import instant_in_body
 from billfold.interfaces.http.calls import Caller
-from billfold.interfaces.http.marks import BEARER, refuses
 from billfold.interfaces.http.mistakes import mistakes_in
+from billfold.interfaces.http.operations import TOKEN, post
 from billfold.interfaces.http.subscription_forms import unknown_kind
 from billfold.kit.errors import FieldError, InvalidInput
 
@@ -43,12 +40,13 @@ class SimulatedEvent(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 @post(
     "/api/v1/sandbox/webhook/",
-    status_code=HTTP_202_ACCEPTED,
-    opt=BEARER | refuses("not-found", "duplicate-id"),
-    operation_id="sandbox_webhook",
-    tags=["sandbox"],
+    TOKEN,
+    name="sandbox_webhook",
+    tag="sandbox",
+    status=202,
+    refuses=("not-found", "duplicate-id"),
 )
-async def simulate(caller: Caller, bank: Bank, data: SimulatedEvent) -> Response[None]:
+async def simulate(caller: Caller, bank: Bank, data: SimulatedEvent) -> None:
     """Tell the subscriptions of a kind that something happened, though nothing did.
 
     The partner's subscriptions are told, and with `customer_id` those of that customer. It is in
@@ -59,7 +57,6 @@ async def simulate(caller: Caller, bank: Bank, data: SimulatedEvent) -> Response
         await caller.customer_id(bank, data.customer_id)
     for owner in _owners(caller, data):
         await webhooks.simulate(bank.pool, owner, event, now=caller.wall)
-    return nothing()
 
 
 def _owners(caller: Caller, data: SimulatedEvent) -> list[Owner]:

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from typing import Annotated
+from uuid import UUID
 
 import msgspec
-from litestar import Response, post
-from litestar.status_codes import HTTP_202_ACCEPTED
 
 from billfold.engine.bank import Bank
-from billfold.interfaces.http import ids_in
-from billfold.interfaces.http.answers import nothing
 from billfold.interfaces.http.calls import Caller
-from billfold.interfaces.http.marks import BEARER, refuses
-from billfold.interfaces.sandbox.simulation import SIMULATED, TheSimulation
+from billfold.interfaces.http.operations import TOKEN, post
+from billfold.interfaces.sandbox.simulation import Simulation
 
 Code = Annotated[
     str,
@@ -48,89 +45,84 @@ class Request(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 @post(
-    "/api/v1/sandbox/wires/{wire_id:str}/submit/",
-    status_code=HTTP_202_ACCEPTED,
-    opt=BEARER | refuses("not-found", "wire-not-pending"),
-    operation_id="sandbox_submit_wire",
-    tags=["sandbox"],
-    dependencies=SIMULATED,
+    "/api/v1/sandbox/wires/{wire_id}/submit/",
+    TOKEN,
+    name="sandbox_submit_wire",
+    tag="sandbox",
+    status=202,
+    refuses=("wire-not-pending",),
 )
 async def submit(
-    caller: Caller, bank: Bank, simulation: TheSimulation, wire_id: str, data: Nothing
-) -> Response[None]:
+    caller: Caller, bank: Bank, simulation: Simulation, wire_id: UUID, data: Nothing
+) -> None:
     """Hand the message of a PENDING wire over before its hour: it is PROCESSING then."""
     del data
-    owner, own_id = await caller.wire(bank, ids_in.path_uuid("wire_id", wire_id))
+    owner, own_id = await caller.wire(bank, wire_id)
     await simulation.wires.submit(bank, owner, own_id)
-    return nothing()
 
 
 @post(
-    "/api/v1/sandbox/wires/{wire_id:str}/acknowledge/",
-    status_code=HTTP_202_ACCEPTED,
-    opt=BEARER | refuses("not-found", "wire-not-processing"),
-    operation_id="sandbox_acknowledge_wire",
-    tags=["sandbox"],
-    dependencies=SIMULATED,
+    "/api/v1/sandbox/wires/{wire_id}/acknowledge/",
+    TOKEN,
+    name="sandbox_acknowledge_wire",
+    tag="sandbox",
+    status=202,
+    refuses=("wire-not-processing",),
 )
 async def acknowledge(
-    caller: Caller, bank: Bank, simulation: TheSimulation, wire_id: str, data: Nothing
-) -> Response[None]:
+    caller: Caller, bank: Bank, simulation: Simulation, wire_id: UUID, data: Nothing
+) -> None:
     """Let a PROCESSING wire settle (pacs.002, ACSC): it is COMPLETED then."""
     del data
-    owner, own_id = await caller.wire(bank, ids_in.path_uuid("wire_id", wire_id))
+    owner, own_id = await caller.wire(bank, wire_id)
     await simulation.wires.settle(bank, owner, own_id, None)
-    return nothing()
 
 
 @post(
-    "/api/v1/sandbox/wires/{wire_id:str}/reject/",
-    status_code=HTTP_202_ACCEPTED,
-    opt=BEARER | refuses("not-found", "wire-not-processing"),
-    operation_id="sandbox_reject_wire",
-    tags=["sandbox"],
-    dependencies=SIMULATED,
+    "/api/v1/sandbox/wires/{wire_id}/reject/",
+    TOKEN,
+    name="sandbox_reject_wire",
+    tag="sandbox",
+    status=202,
+    refuses=("wire-not-processing",),
 )
 async def reject(
-    caller: Caller, bank: Bank, simulation: TheSimulation, wire_id: str, data: Rejection
-) -> Response[None]:
+    caller: Caller, bank: Bank, simulation: Simulation, wire_id: UUID, data: Rejection
+) -> None:
     """Let a PROCESSING wire be rejected (pacs.002, RJCT): the money is back then."""
-    owner, own_id = await caller.wire(bank, ids_in.path_uuid("wire_id", wire_id))
+    owner, own_id = await caller.wire(bank, wire_id)
     await simulation.wires.settle(bank, owner, own_id, data.reason)
-    return nothing()
 
 
 @post(
-    "/api/v1/sandbox/wires/{wire_id:str}/return/",
-    status_code=HTTP_202_ACCEPTED,
-    opt=BEARER | refuses("not-found", "wire-not-completed", "wire-already-returned"),
-    operation_id="sandbox_return_wire",
-    tags=["sandbox"],
-    dependencies=SIMULATED,
+    "/api/v1/sandbox/wires/{wire_id}/return/",
+    TOKEN,
+    name="sandbox_return_wire",
+    tag="sandbox",
+    status=202,
+    refuses=("wire-not-completed", "wire-already-returned"),
 )
 async def give_back(
-    caller: Caller, bank: Bank, simulation: TheSimulation, wire_id: str, data: Returned
-) -> Response[None]:
+    caller: Caller, bank: Bank, simulation: Simulation, wire_id: UUID, data: Returned
+) -> None:
     """Let a COMPLETED wire of ours come back (pacs.004), as a wire of the type RETURN."""
-    owner, own_id = await caller.wire(bank, ids_in.path_uuid("wire_id", wire_id))
+    owner, own_id = await caller.wire(bank, wire_id)
     await simulation.wires.give_back(
         bank, owner, own_id, data.reason, data.information, data.charges_usdc
     )
-    return nothing()
 
 
 @post(
-    "/api/v1/sandbox/wires/{wire_id:str}/request-return/",
-    status_code=HTTP_202_ACCEPTED,
-    opt=BEARER | refuses("not-found", "wire-not-completed"),
-    operation_id="sandbox_request_wire_return",
-    tags=["sandbox"],
-    dependencies=SIMULATED,
+    "/api/v1/sandbox/wires/{wire_id}/request-return/",
+    TOKEN,
+    name="sandbox_request_wire_return",
+    tag="sandbox",
+    status=202,
+    refuses=("wire-not-completed",),
 )
 async def ask_for(
-    caller: Caller, bank: Bank, simulation: TheSimulation, wire_id: str, data: Request
-) -> Response[None]:
+    caller: Caller, bank: Bank, simulation: Simulation, wire_id: UUID, data: Request
+) -> None:
     """Let the sender of a wire that arrived ask for it (camt.056); the operator decides."""
-    owner, own_id = await caller.wire(bank, ids_in.path_uuid("wire_id", wire_id))
+    owner, own_id = await caller.wire(bank, wire_id)
     await simulation.wires.ask_for(bank, owner, own_id, data.reason)
-    return nothing()

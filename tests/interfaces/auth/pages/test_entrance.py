@@ -11,7 +11,7 @@ SIGN_IN = "/sign-in"
 def routes(app, method):
     return sorted(
         route.path
-        for route in app.routes
+        for route in app.router.routes
         if isinstance(route, HTTPRoute) and method in route.methods
     )
 

@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import quote
 from uuid import UUID
 
-from litestar import Response, get, post
+from litestar import Request, Response, get, post
 from litestar.handlers import HTTPRouteHandler
 
 from billfold.domain import oauth
@@ -18,14 +18,13 @@ from billfold.interfaces.auth.pages.entrance import Desk
 from billfold.interfaces.auth.pages.looks import go
 from billfold.interfaces.auth.pages.recorded import record
 from billfold.interfaces.auth.pages.visits import Visit, query_of
-from billfold.interfaces.http.arrivals import ArrivedRequest
 from billfold.kit.errors import NotFound
 
 _GONE = "This request is unknown, too old, or was answered already. Go back to the application."
 
 
 @get("/consent")
-async def ask_consent(request: ArrivedRequest, desk: Desk, visit: Visit) -> Response[Any]:
+async def ask_consent(request: Request[Any, Any, Any], desk: Desk, visit: Visit) -> Response[Any]:
     """Show what an application asks for."""
     wanted = await _pending(desk, visit, query_of(request.scope).get("request", ""))
     if _must_prove_again(wanted, visit):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from billfold.domain import people
@@ -18,13 +18,13 @@ from billfold.engine.bank import Bank
 from billfold.interfaces.auth.pages.looks import Looks, page_headers
 from billfold.interfaces.auth.pages.visits import HOME, Visit, form_of
 from billfold.interfaces.http.addresses import count_address
-from billfold.interfaces.http.answers import Answer
-from billfold.interfaces.http.arrivals import arrival_of, read_body
 from billfold.interfaces.http.passwords import PasswordGate
+from billfold.interfaces.http.raw_request import raw_request_of, read_body
+from billfold.interfaces.http.responses import HttpResponse
 from billfold.kit.clock import wall_now
 
 if TYPE_CHECKING:
-    from litestar.types import ASGIApp, HTTPScope, Receive, Scope, Send
+    from litestar.types import ASGIApp, Receive, Scope, Send
 
 BODY_BYTES_MAX = 64 * 1024
 _VISIT = "visit"
@@ -61,8 +61,8 @@ class Entrance:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let the request in, or send it where it has to go first."""
-        desk, arrival = self._desk, arrival_of(scope)
-        arrival.body = await read_body(cast("HTTPScope", scope), receive, BODY_BYTES_MAX)
+        desk, arrival = self._desk, raw_request_of(scope)
+        arrival.body = await read_body(arrival, receive, BODY_BYTES_MAX)
         visit = Visit(arrival, desk.csrf_key, desk.clock())
         scope["state"][_VISIT] = visit
         visit.session = await people.find_session(desk.bank.pool, visit.cookie_hash, visit.now)
@@ -121,7 +121,7 @@ def _wanted(visit: Visit, scope: Any) -> str:  # noqa: ANN401 - a scope of the f
     return quote(f"{visit.arrival.path}?{query}" if query else visit.arrival.path, safe="")
 
 
-def _way_to(page: str) -> Answer:
+def _way_to(page: str) -> HttpResponse:
     headers = {"location": page, **page_headers()}
     named = [(name.encode(), value.encode()) for name, value in headers.items()]
-    return Answer(303, "text/plain", b"", named)
+    return HttpResponse(303, "text/plain", b"", named)

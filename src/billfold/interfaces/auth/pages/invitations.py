@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import quote
 
-from litestar import Response, get, post
+from litestar import Request, Response, get, post
 from litestar.handlers import HTTPRouteHandler
 
 from billfold.domain import people, team
@@ -15,7 +15,6 @@ from billfold.interfaces.auth.pages.entrance import ANYBODY, Desk
 from billfold.interfaces.auth.pages.links import check_typed_password
 from billfold.interfaces.auth.pages.looks import go, session_cookie
 from billfold.interfaces.auth.pages.visits import Visit, query_of
-from billfold.interfaces.http.arrivals import ArrivedRequest
 from billfold.kit.errors import InvalidInput
 
 _LINK_CHARS_MAX = 100
@@ -24,7 +23,9 @@ _FIELDS = {"password": "password", "again": "password", "first_name": "first nam
 
 
 @get("/invitation", opt=ANYBODY)
-async def show_invitation(request: ArrivedRequest, desk: Desk, visit: Visit) -> Response[Any]:
+async def show_invitation(
+    request: Request[Any, Any, Any], desk: Desk, visit: Visit
+) -> Response[Any]:
     """Show what the link invites to. Looking does not use it up."""
     link = query_of(request.scope).get("link", "")[:_LINK_CHARS_MAX]
     found = await _find(desk, visit, link)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from litestar import Response, get, post
+from litestar import Request, Response, get, post
 from litestar.background_tasks import BackgroundTask
 from litestar.handlers import HTTPRouteHandler
 
@@ -15,14 +15,15 @@ from billfold.interfaces.auth.pages.entrance import ANYBODY, Desk
 from billfold.interfaces.auth.pages.looks import go, session_cookie
 from billfold.interfaces.auth.pages.recorded import PASSWORD_CHANGED, note_change
 from billfold.interfaces.auth.pages.visits import Visit, query_of
-from billfold.interfaces.http.arrivals import ArrivedRequest
 from billfold.kit.errors import InvalidInput
 
 _LINK_CHARS_MAX = 100
 
 
 @get("/password", opt=ANYBODY)
-async def ask_for_new_password(request: ArrivedRequest, desk: Desk, visit: Visit) -> Response[Any]:
+async def ask_for_new_password(
+    request: Request[Any, Any, Any], desk: Desk, visit: Visit
+) -> Response[Any]:
     """Ask for a password. Looking at the page does not use the link up: mail programs do that."""
     link = query_of(request.scope).get("link", "")[:_LINK_CHARS_MAX]
     person = await links.person_of_link(desk.bank.pool, link, visit.now)

@@ -33,7 +33,7 @@ _ADDED = "a passkey was added"
 _REFUSED = "This passkey was not accepted. Try again, or sign in another way."
 
 
-class Answer(msgspec.Struct, frozen=True):
+class HttpResponse(msgspec.Struct, frozen=True):
     """What the script sends back: the browser's answer, and where the page wants to go next."""
 
     credential: msgspec.Raw
@@ -142,9 +142,9 @@ async def _taken(desk: Desk, visit: Visit, credential: str) -> bytes | None:
     return challenge
 
 
-def _read(visit: Visit) -> Answer:
+def _read(visit: Visit) -> HttpResponse:
     try:
-        return msgspec.json.decode(visit.arrival.body, type=Answer)
+        return msgspec.json.decode(visit.arrival.body, type=HttpResponse)
     except msgspec.MsgspecError:
         raise BillfoldError("bad-request", "The answer of the browser cannot be read.") from None
 

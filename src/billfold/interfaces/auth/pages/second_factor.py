@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import quote
 
-from litestar import Response, get, post
+from litestar import Request, Response, get, post
 from litestar.handlers import HTTPRouteHandler
 
 from billfold.domain import people
@@ -14,13 +14,12 @@ from billfold.interfaces.auth.pages.entrance import HALFWAY, Desk
 from billfold.interfaces.auth.pages.looks import go, session_cookie
 from billfold.interfaces.auth.pages.recorded import complete_login, note_failure
 from billfold.interfaces.auth.pages.visits import Visit, query_of
-from billfold.interfaces.http.arrivals import ArrivedRequest
 
 _WRONG = "This code is wrong, or was used already. Wait for the next one."
 
 
 @get("/second-factor", opt=HALFWAY)
-async def ask_for_code(request: ArrivedRequest, desk: Desk, visit: Visit) -> Response[Any]:
+async def ask_for_code(request: Request[Any, Any, Any], desk: Desk, visit: Visit) -> Response[Any]:
     """Ask for a code or a passkey; who has neither sets one up."""
     to = visit.own_path(query_of(request.scope).get("next"))
     if visit.is_signed_in:
@@ -44,7 +43,7 @@ async def give_code(desk: Desk, visit: Visit) -> Response[Any]:
 
 
 @get("/confirm")
-async def ask_again(request: ArrivedRequest, desk: Desk, visit: Visit) -> Response[Any]:
+async def ask_again(request: Request[Any, Any, Any], desk: Desk, visit: Visit) -> Response[Any]:
     """Ask somebody who is signed in to prove once more that it is he."""
     to = visit.own_path(query_of(request.scope).get("next"))
     return await _ask(desk, visit, "/confirm", to)

@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import quote
 
 import segno
-from litestar import Response, get, post
+from litestar import Request, Response, get, post
 from litestar.handlers import HTTPRouteHandler
 from markupsafe import Markup
 
@@ -21,14 +21,13 @@ from billfold.interfaces.auth.pages.recorded import (
     note_change,
 )
 from billfold.interfaces.auth.pages.visits import Visit, query_of
-from billfold.interfaces.http.arrivals import ArrivedRequest
 
 _ADDED = "an authenticator app was added"
 _WRONG = "This code is not the one your app shows for this key. Try the next one."
 
 
 @get("/set-up", opt=HALFWAY)
-async def show_secret(request: ArrivedRequest, desk: Desk, visit: Visit) -> Response[Any]:
+async def show_secret(request: Request[Any, Any, Any], desk: Desk, visit: Visit) -> Response[Any]:
     """Show a key to be read by an app, and ask for the first code."""
     to = visit.own_path(query_of(request.scope).get("next"))
     return await turned_from_set_up(desk, visit, to) or await _show(desk, visit, to)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from litestar import Response, get, post
+from litestar import Request, Response, get, post
 from litestar.handlers import HTTPRouteHandler
 
 from billfold.domain import oauth, people
@@ -15,7 +15,6 @@ from billfold.interfaces.auth.pages.entrance import ANYBODY, Desk
 from billfold.interfaces.auth.pages.looks import go, session_cookie
 from billfold.interfaces.auth.pages.recorded import note_failure
 from billfold.interfaces.auth.pages.visits import Visit, query_of
-from billfold.interfaces.http.arrivals import ArrivedRequest
 from billfold.kit.crypto import token
 from billfold.kit.errors import BillfoldError
 from billfold.kit.ids import command_id
@@ -31,7 +30,7 @@ async def go_home() -> Response[bytes]:
 
 
 @get("/sign-in", opt=ANYBODY)
-async def ask_who(request: ArrivedRequest, desk: Desk, visit: Visit) -> Response[Any]:
+async def ask_who(request: Request[Any, Any, Any], desk: Desk, visit: Visit) -> Response[Any]:
     """Ask for address and password."""
     query = query_of(request.scope)
     to = visit.own_path(query.get("next"))
@@ -71,7 +70,7 @@ async def sign_in(desk: Desk, visit: Visit) -> Response[Any]:
 
 
 @get("/sign-out", opt=ANYBODY)
-async def ask_to_leave(request: ArrivedRequest, desk: Desk, visit: Visit) -> Response[Any]:
+async def ask_to_leave(request: Request[Any, Any, Any], desk: Desk, visit: Visit) -> Response[Any]:
     """Ask whether to sign out: a link alone does not do it."""
     leaving = await _leaving(desk, query_of(request.scope))
     if visit.session is None:

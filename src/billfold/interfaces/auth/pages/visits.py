@@ -16,7 +16,7 @@ from urllib.parse import parse_qsl
 
 from billfold.domain.people import FRESH_LASTS, Person, Session, Visitor
 from billfold.domain.people.passkeys import Site
-from billfold.interfaces.http.arrivals import Arrival
+from billfold.interfaces.http.raw_request import RawRequest
 from billfold.kit.crypto import hash_token
 from billfold.kit.errors import BillfoldError
 
@@ -40,7 +40,7 @@ class Visit:
 
     __slots__ = ("arrival", "cookie", "csrf", "device", "form", "is_new", "now", "session")
 
-    def __init__(self, arrival: Arrival, key: bytes, now: datetime) -> None:
+    def __init__(self, arrival: RawRequest, key: bytes, now: datetime) -> None:
         cookies = cookies_of(arrival)
         given = cookies.get(COOKIE, "")
         self.arrival = arrival
@@ -115,7 +115,7 @@ def csrf_of(cookie: str, key: bytes) -> str:
     return base64.urlsafe_b64encode(digest).decode().rstrip("=")
 
 
-def form_of(arrival: Arrival) -> dict[str, str]:
+def form_of(arrival: RawRequest) -> dict[str, str]:
     """Return the fields of a form. Raises `bad-request`: unreadable, no text, or one twice."""
     try:
         pairs = parse_qsl(
@@ -152,7 +152,7 @@ def _each_once(pairs: list[tuple[str, str]]) -> dict[str, str]:
     return found
 
 
-def cookies_of(arrival: Arrival) -> dict[str, str]:
+def cookies_of(arrival: RawRequest) -> dict[str, str]:
     """Return the cookies of a request: the first of a name counts, being the most specific."""
     found: dict[str, str] = {}
     for part in (arrival.header(b"cookie") or "").split(";"):

@@ -12,8 +12,8 @@ from urllib.parse import unquote_plus
 
 from billfold.domain.oauth import Access, OAuthError, client_keys, dpop, message_signatures
 from billfold.domain.oauth.keys import ALGORITHMS
-from billfold.interfaces.http.answers import Turned
-from billfold.interfaces.http.arrivals import Arrival
+from billfold.interfaces.http.raw_request import RawRequest
+from billfold.interfaces.http.responses import ProblemWithHeaders
 from billfold.kit.errors import BillfoldError
 
 if TYPE_CHECKING:
@@ -25,8 +25,7 @@ _ALGORITHMS = " ".join(ALGORITHMS)
 
 
 async def prove_access(
-    arrival: Arrival,
-    query: bytes,
+    request: RawRequest,
     *,
     find: Find,
     pool: Pool,
@@ -40,30 +39,30 @@ async def prove_access(
     ask for, `bad-request` when the token is in the query, `invalid-signature` when the request is
     signed (RFC 9421) and the signature does not hold, or is not where its client has to sign.
     """
-    scheme, token, access = await know_token(arrival, query, find=find, now=now)
+    scheme, token, access = await know_token(request, find=find, now=now)
     if access.jkt is None and scheme != "bearer":
         raise challenge("bearer", "invalid_token", "The access token is a bearer's.")
     if access.jkt is not None and scheme != "dpop":
         raise challenge("dpop", "invalid_token", "The access token is bound to a key.")
-    if access.requires_signature or b"signature-input" in arrival.headers:
-        await _check_signature(arrival, query, access, pool=pool, base=base, now=now)
+    if access.requires_signature or b"signature-input" in request.headers:
+        await _check_signature(request, access, pool=pool, base=base, now=now)
     if access.jkt is not None:
-        await _prove(arrival, access, token, pool=pool, nonces=nonces, base=base, now=now)
+        await _prove(request, access, token, pool=pool, nonces=nonces, base=base, now=now)
     return access
 
 
-async def know_token(
-    arrival: Arrival, query: bytes, *, find: Find, now: datetime
-) -> tuple[str, str, Access]:
+async def know_token(request: RawRequest, *, find: Find, now: datetime) -> tuple[str, str, Access]:
     """Return scheme and token of a request, and what the token stands for if it is proven."""
-    scheme, token = _token_in(arrival, query)
+    scheme, token = _token_in(request)
     access = await find(token, now)
     if access is None:
         raise challenge(scheme, "invalid_token", "The access token is unknown or has expired.")
     return scheme, token, access
 
 
-def challenge(scheme: str, error: str | None, detail: str, *headers: tuple[bytes, bytes]) -> Turned:
+def challenge(
+    scheme: str, error: str | None, detail: str, *headers: tuple[bytes, bytes]
+) -> ProblemWithHeaders:
     """Return the 401 that says how to do better; `error` None when nothing was sent."""
     name = "DPoP" if scheme == "dpop" else "Bearer"
     parts = ['realm="billfold"']
@@ -74,17 +73,19 @@ def challenge(scheme: str, error: str | None, detail: str, *headers: tuple[bytes
     value = f"{name} {', '.join(parts)}".encode()
     proof_failed = error in {"invalid_dpop_proof", "use_dpop_nonce"}
     code = "invalid-dpop-proof" if proof_failed else "unauthorized"
-    return Turned(code, detail, (b"www-authenticate", value), *headers)
+    return ProblemWithHeaders(code, detail, (b"www-authenticate", value), *headers)
 
 
-def _token_in(arrival: Arrival, query: bytes) -> tuple[str, str]:
+def _token_in(request: RawRequest) -> tuple[str, str]:
     """Return scheme and token of the one header that may carry them."""
-    names = {unquote_plus(each.partition("=")[0]) for each in query.decode("latin-1").split("&")}
+    names = {
+        unquote_plus(each.partition("=")[0]) for each in request.query.decode("latin-1").split("&")
+    }
     if "access_token" in names:
         raise BillfoldError(
             "bad-request", "An access token in the address counts as seen by others; revoke it."
         )
-    sent = arrival.header(b"authorization")
+    sent = request.header(b"authorization")
     if sent is None:
         raise challenge("dpop", None, "There is no access token in the request.")
     scheme, _, token = sent.partition(" ")
@@ -97,7 +98,7 @@ def _token_in(arrival: Arrival, query: bytes) -> tuple[str, str]:
 
 
 async def _prove(
-    arrival: Arrival,
+    request: RawRequest,
     access: Access,
     token: str,
     *,
@@ -106,14 +107,14 @@ async def _prove(
     base: str,
     now: datetime,
 ) -> None:
-    sent = arrival.header(b"dpop")
+    sent = request.header(b"dpop")
     if sent is None:
         raise challenge("dpop", "invalid_token", "The request lacks the proof (DPoP header).")
     try:
         proof = dpop.check(
             sent,
-            method=arrival.method,
-            url=base + arrival.path,
+            method=request.method,
+            url=base + request.path,
             now=now,
             nonces=nonces,
             requires_nonce=access.requires_nonce,
@@ -130,17 +131,17 @@ async def _prove(
 
 
 async def _check_signature(
-    arrival: Arrival, query: bytes, access: Access, *, pool: Pool, base: str, now: datetime
+    request: RawRequest, access: Access, *, pool: Pool, base: str, now: datetime
 ) -> None:
-    address = base + arrival.path + (f"?{query.decode('latin-1')}" if query else "")
+    address = base + request.path + (f"?{request.query.decode('latin-1')}" if request.query else "")
     message = message_signatures.Message(
-        method=arrival.method,
+        method=request.method,
         url=address,
-        body=arrival.body,
-        header=lambda name: arrival.header(name.encode()),
+        body=request.body,
+        header=lambda name: request.header(name.encode()),
     )
     keys = await client_keys(pool, access.client_id, now)
     try:
         message_signatures.check_message(message, keys, now)
     except message_signatures.NotSigned as why:
-        raise Turned("invalid-signature", str(why)) from None
+        raise ProblemWithHeaders("invalid-signature", str(why)) from None

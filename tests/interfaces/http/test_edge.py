@@ -16,7 +16,7 @@ PROXIES = (ip_network("10.0.0.0/8"), ip_network("127.0.0.1/32"))
 @pytest.fixture
 async def proxied(market_dsn):
     bank = await open_bank(market_dsn, behind_proxy=True, trusted_proxies=PROXIES)
-    app = create_partner_app(bank, routes=[])
+    app = create_partner_app(bank, operations=[])
     yield app
     await close_app(app)
     await close_bank(bank)

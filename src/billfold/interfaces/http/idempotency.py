@@ -7,6 +7,7 @@ on the shelf behind the caller's back, in batches; until they are there, memory 
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,10 +15,11 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Literal
 from uuid import UUID
 
+import asyncpg
 import structlog
 
-from billfold.interfaces.http.line import Line
 from billfold.kit.clock import ClockState, wall_now
+from billfold.kit.errors import Unavailable
 from billfold.kit.gather import Gatherer
 
 if TYPE_CHECKING:
@@ -26,6 +28,21 @@ if TYPE_CHECKING:
     from billfold.kit.db import Pool
 
 log = structlog.get_logger(__name__)
+
+# The keys and counters of requests may lag behind a crash: what money does, the engine remembers.
+# Plans made while a table was small must not scan it when it has grown.
+_SET_UP = "SET synchronous_commit = off; SET enable_seqscan = off"
+_LOST = (
+    asyncpg.PostgresConnectionError,
+    asyncpg.InterfaceError,
+    asyncpg.CannotConnectNowError,
+    asyncpg.AdminShutdownError,
+    asyncpg.CrashShutdownError,
+    # What the driver says when the server's last words came between two statements.
+    asyncpg.InternalClientError,
+    asyncio.TimeoutError,
+    OSError,
+)
 
 WINDOW_SECONDS = 60
 LEASE = timedelta(seconds=10)
@@ -77,7 +94,7 @@ SELECT a.used, a.money_used, c.key IS NOT NULL AS claimed, k.fingerprint, k.stat
   LEFT JOIN clock t ON true
  ORDER BY a.n
 """
-_SHELVE = """
+_STORE = """
 INSERT INTO request_key AS k (caller, key, fingerprint, claimed_at, lease_until, status,
                               content_type, answer)
 SELECT r.caller, r.key, r.fingerprint, $1, $1, r.status, r.content_type, r.answer
@@ -96,7 +113,7 @@ DELETE FROM request_key k USING unnest($1::uuid[], $2::uuid[]) AS r(caller, key)
 
 
 @dataclass(frozen=True, slots=True)
-class StoredAnswer:
+class StoredResponse:
     """An answer as it was given, for whoever asks the same again."""
 
     status: int
@@ -105,7 +122,7 @@ class StoredAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class AdmissionRequest:
     """What is asked of the admission. `claims` when running it twice would matter.
 
     Keys and counts belong to the `caller`, whose requests of its kind per minute are limited.
@@ -123,7 +140,7 @@ class Request:
 
 
 @dataclass(slots=True)
-class Admittance:
+class Admission:
     """What became of a request at the door, and how much room its caller has left."""
 
     verdict: Verdict
@@ -131,7 +148,7 @@ class Admittance:
     remaining: int
     resets_at: int
     clock: ClockState | None
-    stored: StoredAnswer | None = None
+    stored: StoredResponse | None = None
 
 
 @dataclass(slots=True)
@@ -139,25 +156,68 @@ class _Open:
     """A key this process is working on, or whose answer is on its way to the shelf."""
 
     fingerprint: bytes
-    answer: StoredAnswer | None = None
+    answer: StoredResponse | None = None
 
 
 Slot = tuple[UUID, UUID]
-_Shelved = tuple[Slot, bytes, StoredAnswer]
+_Stored = tuple[Slot, bytes, StoredResponse]
 
 
-class Admission:
+class PinnedConnection:
+    """One connection of the pool, held; another is taken when it breaks."""
+
+    __slots__ = ("_conn", "_free", "_pool")
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+        self._free = asyncio.Lock()
+        self._conn: asyncpg.pool.PoolConnectionProxy[asyncpg.Record] | None = None
+
+    async def fetch(self, query: str, *args: object) -> Sequence[asyncpg.Record]:
+        """Return the rows, one statement after the other.
+
+        Tries a second connection; raises Unavailable when that fails too.
+        """
+        async with self._free:
+            try:
+                return await self._fetch(query, *args)
+            except _LOST as error:
+                log.warning("db_connection_lost", error=repr(error))
+                await self.close()
+            try:
+                return await self._fetch(query, *args)
+            except _LOST as error:
+                await self.close()
+                raise Unavailable("The database does not answer.", retry_after_seconds=1) from error
+
+    async def close(self) -> None:
+        """Give the connection back."""
+        conn, self._conn = self._conn, None
+        if conn is not None:
+            try:
+                await self._pool.release(conn)
+            except _LOST as error:
+                log.warning("db_connection_not_released", error=repr(error))
+
+    async def _fetch(self, query: str, *args: object) -> Sequence[asyncpg.Record]:
+        if self._conn is None:
+            self._conn = await self._pool.acquire()
+            await self._conn.execute(_SET_UP)
+        return await self._conn.fetch(query, *args)
+
+
+class IdempotencyStore:
     """The admission of one process. Several share their counters and keys in the database."""
 
     def __init__(self, pool: Pool, *, lease: timedelta = LEASE) -> None:
         self._lease = lease
-        self._lines = (Line(pool), Line(pool))
-        self._asked: Gatherer[tuple[Request, bool], Admittance] = Gatherer(self._admit_all)
-        self._shelved: Gatherer[_Shelved, None] = Gatherer(self._shelve_all)
+        self._connections = (PinnedConnection(pool), PinnedConnection(pool))
+        self._asked: Gatherer[tuple[AdmissionRequest, bool], Admission] = Gatherer(self._admit_all)
+        self._stored: Gatherer[_Stored, None] = Gatherer(self._store_all)
         self._released: Gatherer[Slot, None] = Gatherer(self._release_all)
         self._open: dict[Slot, _Open] = {}
 
-    async def admit(self, request: Request) -> Admittance:
+    async def admit(self, request: AdmissionRequest) -> Admission:
         """Count a request and look up its key. Raises Unavailable without a database."""
         slot = None if request.key is None else (request.caller, request.key)
         known = None if slot is None else self._open.get(slot)
@@ -176,16 +236,16 @@ class Admission:
             self._open.pop(slot, None)
         return answer
 
-    def keep(self, request: Request, answer: StoredAnswer) -> None:
+    def store_response(self, request: AdmissionRequest, answer: StoredResponse) -> None:
         """Remember the answer of an admitted request; it is written down with the next batch."""
         if request.key is None:
             return
         slot = (request.caller, request.key)
         self._open[slot] = _Open(request.fingerprint, answer)
-        future = self._shelved.ask((slot, request.fingerprint, answer))
+        future = self._stored.ask((slot, request.fingerprint, answer))
         future.add_done_callback(lambda done: self._forget(slot, done.exception()))
 
-    async def release(self, request: Request) -> None:
+    async def release(self, request: AdmissionRequest) -> None:
         """Free the key of an admitted request that shall be possible again."""
         if request.key is None:
             return
@@ -198,17 +258,19 @@ class Admission:
 
     async def close(self) -> None:
         """Write down what is under way and give the connections back."""
-        for gatherer in (self._asked, self._shelved, self._released):
+        for gatherer in (self._asked, self._stored, self._released):
             await gatherer.settle()
-        for line in self._lines:
-            await line.close()
+        for each in self._connections:
+            await each.close()
 
     def _forget(self, slot: Slot, error: BaseException | None) -> None:
         self._open.pop(slot, None)
         if error is not None:
             log.warning("answer_not_stored", error=repr(error))
 
-    async def _admit_all(self, batch: Sequence[tuple[Request, bool]]) -> Sequence[Admittance]:
+    async def _admit_all(
+        self, batch: Sequence[tuple[AdmissionRequest, bool]]
+    ) -> Sequence[Admission]:
         now = wall_now()
         starts = int(now.timestamp()) // WINDOW_SECONDS * WINDOW_SECONDS
         counts: Counter[tuple[UUID, str]] = Counter()
@@ -217,8 +279,8 @@ class Admission:
             counts[request.caller, "money"] += request.moves_money
         counts = +counts
         left = counts.copy()
-        asked = [_asked_row(request, left, with_key=with_key) for request, with_key in batch]
-        rows = await self._lines[0].fetch(
+        asked = [_request_row(request, left, with_key=with_key) for request, with_key in batch]
+        rows = await self._connections[0].fetch(
             _ADMIT,
             *map(list, zip(*asked, strict=True)),
             datetime.fromtimestamp(starts, UTC),
@@ -232,15 +294,15 @@ class Admission:
         )
         resets_at = starts + WINDOW_SECONDS
         return [
-            _admittance(request, row, resets_at, with_key=with_key)
+            _admission(request, row, resets_at, with_key=with_key)
             for (request, with_key), row in zip(batch, rows, strict=True)
         ]
 
-    async def _shelve_all(self, batch: Sequence[_Shelved]) -> Sequence[None]:
+    async def _store_all(self, batch: Sequence[_Stored]) -> Sequence[None]:
         slots, fingerprints, answers = zip(*batch, strict=True)
         now = wall_now()
-        await self._lines[1].fetch(
-            _SHELVE,
+        await self._connections[1].fetch(
+            _STORE,
             now,
             [caller for caller, _ in slots],
             [key for _, key in slots],
@@ -254,18 +316,18 @@ class Admission:
 
     async def _release_all(self, batch: Sequence[Slot]) -> Sequence[None]:
         callers, keys = zip(*batch, strict=True)
-        await self._lines[0].fetch(_RELEASE, list(callers), list(keys))
+        await self._connections[0].fetch(_RELEASE, list(callers), list(keys))
         return [None] * len(batch)
 
 
-def _recalled(known: _Open, fingerprint: bytes) -> tuple[Verdict, StoredAnswer | None]:
+def _recalled(known: _Open, fingerprint: bytes) -> tuple[Verdict, StoredResponse | None]:
     if known.fingerprint != fingerprint:
         return "reused", None
     return ("replay", known.answer) if known.answer is not None else ("running", None)
 
 
-def _asked_row(
-    request: Request, left: Counter[tuple[UUID, str]], *, with_key: bool
+def _request_row(
+    request: AdmissionRequest, left: Counter[tuple[UUID, str]], *, with_key: bool
 ) -> tuple[object, ...]:
     """Return a request as arrays take it. `behind` says how many of its caller come after it."""
     caller = request.caller
@@ -286,7 +348,7 @@ def _asked_row(
     )
 
 
-def pace_headers(limit: int, remaining: int, resets_at: int) -> list[tuple[bytes, bytes]]:
+def rate_limit_headers(limit: int, remaining: int, resets_at: int) -> list[tuple[bytes, bytes]]:
     """Return the headers that say how many requests are left, until when in Unix seconds."""
     return [
         (b"x-ratelimit-limit", str(limit).encode()),
@@ -295,7 +357,9 @@ def pace_headers(limit: int, remaining: int, resets_at: int) -> list[tuple[bytes
     ]
 
 
-def _admittance(request: Request, row: Record, resets_at: int, *, with_key: bool) -> Admittance:
+def _admission(
+    request: AdmissionRequest, row: Record, resets_at: int, *, with_key: bool
+) -> Admission:
     limit, remaining = request.per_minute, request.per_minute - row["used"]
     if row["money_used"] is not None:
         money_left = request.money_per_minute - row["money_used"]
@@ -304,7 +368,7 @@ def _admittance(request: Request, row: Record, resets_at: int, *, with_key: bool
     clock = None
     if row["frozen"] is not None:
         clock = ClockState(row["business_anchor"], row["wall_anchor"], row["frozen"])
-    answer = Admittance("run", limit, max(remaining, 0), resets_at, clock)
+    answer = Admission("run", limit, max(remaining, 0), resets_at, clock)
     if remaining < 0:
         answer.verdict = "limited"
     elif with_key and not row["claimed"]:
@@ -312,7 +376,7 @@ def _admittance(request: Request, row: Record, resets_at: int, *, with_key: bool
     return answer
 
 
-def _looked_up(request: Request, row: Record) -> tuple[Verdict, StoredAnswer | None]:
+def _looked_up(request: AdmissionRequest, row: Record) -> tuple[Verdict, StoredResponse | None]:
     """Judge a key that was not claimed: it is somebody's, or it need not be claimed."""
     if row["fingerprint"] is None:
         # Nobody's, or claimed by another process a moment ago.
@@ -321,4 +385,4 @@ def _looked_up(request: Request, row: Record) -> tuple[Verdict, StoredAnswer | N
         return "reused", None
     if row["status"] is None:
         return "running", None
-    return "replay", StoredAnswer(row["status"], row["content_type"], row["answer"])
+    return "replay", StoredResponse(row["status"], row["content_type"], row["answer"])

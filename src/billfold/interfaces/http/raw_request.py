@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import re
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
-
-import litestar
-from typing_extensions import override
+from urllib.parse import parse_qs
 
 from billfold.domain import documents
 from billfold.interfaces.http.calls import Call
-from billfold.kit.errors import BillfoldError
+from billfold.kit.errors import BillfoldError, FieldError, InvalidInput
 from billfold.ports.files import FileKind
 
 if TYPE_CHECKING:
@@ -18,21 +18,25 @@ if TYPE_CHECKING:
 
 BODY_BYTES_MAX = 1024 * 1024
 FILE_SECONDS = 120
-_ARRIVAL = "arrival"
+_RAW_REQUEST = "raw_request"
+_JSON_TYPE = re.compile(r"application/json\s*(;.*)?", re.IGNORECASE)
 
 
-class Arrival:
+class RawRequest:
     """What is known of one request from its first byte to its last."""
 
     __slots__ = (
+        "_query_values",
         "body",
         "caller",
         "client",
-        "decoded",
+        "data",
         "headers",
         "host",
         "method",
         "path",
+        "path_params",
+        "query",
         "trace_id",
     )
 
@@ -43,49 +47,68 @@ class Arrival:
         self.method: str = scope["method"]
         self.path: str = (scope.get("raw_path") or scope["path"].encode()).decode("latin-1")
         """The path as sent, still escaped."""
+        self.query = scope["query_string"]
+        self.path_params: Mapping[str, str] = {}
         self.headers: dict[bytes, bytes] = {}
         for name, value in scope["headers"]:
             # Two of a kind would be read by one part of the way and signed by another.
             self.headers[name] = b",".join((*filter(None, [self.headers.get(name)]), value))
         self.host = self.headers.get(b"host", b"").decode("latin-1").lower()
         self.body = b""
-        self.decoded: Any = None
+        self.data: Any = None
+        """The body as the operation declares it."""
         self.caller: Call | None = None
+        self._query_values: dict[str, list[str]] | None = None
 
     def header(self, name: bytes) -> str | None:
         """Return a header by its lower-case name, as text, or None."""
         value = self.headers.get(name)
         return None if value is None else value.decode("latin-1").strip()
 
+    @property
+    def query_values(self) -> Mapping[str, Sequence[str]]:
+        """The parameters of the query by name, in the order they were sent."""
+        if self._query_values is None:
+            text = self.query.decode("latin-1")
+            self._query_values = parse_qs(text, keep_blank_values=True) if text else {}
+        return self._query_values
 
-class ArrivedRequest(litestar.Request[Any, Any, Any]):
-    """The framework's request, fed with what the door has read already."""
+    def check_query(self, known: Mapping[str, bool]) -> None:
+        """Raise InvalidInput for names that are not `known`; True ones may be repeated."""
+        sent = self.query_values
+        wrong = [
+            FieldError(("query", name), "is not a parameter of this operation", "extra_forbidden")
+            for name in sorted(sent.keys() - known.keys())
+        ]
+        wrong += [
+            FieldError(("query", name), "may be there only once", "value_error")
+            for name, many in sorted(known.items())
+            if not many and len(sent.get(name, ())) > 1
+        ]
+        if wrong:
+            raise InvalidInput(wrong)
 
-    @override
-    async def body(self) -> bytes:
-        """Return the bytes of the body."""
-        return arrival_of(self.scope).body
-
-    @override
-    async def json(self) -> Any:
-        """Return the body as the operation declares it, decoded at the door."""
-        return arrival_of(self.scope).decoded
+    def check_content_type(self) -> None:
+        """Raise `unsupported-media-type` when the body says that it is not JSON."""
+        sent = self.header(b"content-type")
+        if sent is not None and not _JSON_TYPE.fullmatch(sent):
+            raise BillfoldError("unsupported-media-type", "Send the body as application/json.")
 
 
-def attach(scope: HTTPScope, arrival: Arrival) -> None:
-    """Make an arrival known to whoever handles the request later."""
-    scope["state"][_ARRIVAL] = arrival
+def attach(scope: HTTPScope, request: RawRequest) -> None:
+    """Make a request known to whoever handles it later."""
+    scope.setdefault("state", {})[_RAW_REQUEST] = request
 
 
-def arrival_of(scope: Any) -> Arrival:  # noqa: ANN401 - any scope of the framework
-    """Return the arrival of a request that came through the frame."""
-    found: Arrival = scope["state"][_ARRIVAL]
+def raw_request_of(scope: Any) -> RawRequest:  # noqa: ANN401 - any scope of the framework
+    """Return the request that came through the edge."""
+    found: RawRequest = scope["state"][_RAW_REQUEST]
     return found
 
 
-async def read_body(scope: HTTPScope, receive: Receive, limit: int = BODY_BYTES_MAX) -> bytes:
+async def read_body(request: RawRequest, receive: Receive, limit: int = BODY_BYTES_MAX) -> bytes:
     """Return the whole body. Raises `payload-too-large` before more than `limit` is in memory."""
-    declared = next((v for name, v in scope["headers"] if name == b"content-length"), b"")
+    declared = request.headers.get(b"content-length", b"")
     if declared.isdigit() and int(declared) > limit:
         raise too_large(limit)
     parts: list[bytes] = []
@@ -103,24 +126,24 @@ async def read_body(scope: HTTPScope, receive: Receive, limit: int = BODY_BYTES_
             return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
-async def read_file(scope: HTTPScope, receive: Receive, arrival: Arrival) -> bytes:
+async def read_file(request: RawRequest, receive: Receive) -> bytes:
     """Return the file that is the body. Raises `unsupported-media-type` before it is read.
 
     Raises as `read_body` besides, and `bad-request` when it takes too long.
     """
-    limit = documents.largest_bytes(kind_in(arrival))
+    limit = documents.largest_bytes(kind_in(request))
     try:
         async with asyncio.timeout(FILE_SECONDS):
-            return await read_body(scope, receive, limit)
+            return await read_body(request, receive, limit)
     except TimeoutError:
         raise BillfoldError(
             "bad-request", f"The file took longer than {FILE_SECONDS} seconds."
         ) from None
 
 
-def kind_in(arrival: Arrival) -> FileKind:
+def kind_in(request: RawRequest) -> FileKind:
     """Return what an upload is declared to be. Raises `unsupported-media-type`."""
-    declared = (arrival.header(b"content-type") or "").partition(";")[0].strip().lower()
+    declared = (request.header(b"content-type") or "").partition(";")[0].strip().lower()
     try:
         return FileKind(declared)
     except ValueError:

@@ -193,7 +193,7 @@ async def test_strangers_are_refused_without_the_time_when_the_database_is_away(
 
 async def test_production_tells_no_time_of_its_own(market_dsn):
     bank = await open_bank(market_dsn, environment="production")
-    app = create_partner_app(bank, routes=[])
+    app = create_partner_app(bank, operations=[])
     caller = PartnerClient(app, await new_partner(bank))
     answer = await caller.get("/health")
     assert answer.status_code == 200

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, cast
 
-from billfold.interfaces.http.answers import answer_to, problem
-from billfold.interfaces.http.arrivals import Arrival, attach
 from billfold.interfaces.http.hosts import client_of, is_trusted
+from billfold.interfaces.http.raw_request import RawRequest, attach
+from billfold.interfaces.http.responses import problem, response_to
 from billfold.kit import ids
 
 if TYPE_CHECKING:
@@ -28,8 +28,8 @@ DROPPED_SECONDS = 5.0
 HTTPS_REQUIRED = "Only https is accepted. What this request carried counts as seen by others."
 
 
-class Frame:
-    """The outermost layer. Nothing gets out of it as an exception.
+class EdgeMiddleware:
+    """The outermost middleware: no exception leaves it.
 
     With a `clock_face` every answer says the bank's time. Only a sandbox has one: its clock need
     not show what the caller's does.
@@ -46,17 +46,17 @@ class Frame:
         """Serve one request."""
         http = cast("HTTPScope", scope)
         peer = (scope.get("client") or ("", 0))[0]
-        arrival = self._arrival(http, peer)
+        request = self._request(http, peer)
         started = False
         clock_face = self._clock_face
-        body = _Incoming(receive, arrival)
+        body = _Incoming(receive, request)
 
         async def framed(message: Any) -> None:  # noqa: ANN401 - a message of ASGI
             nonlocal started
             if message["type"] == "http.response.start":
                 started = True
                 await body.finish()
-                trace = (TRACE_HEADER, arrival.trace_id.encode())
+                trace = (TRACE_HEADER, request.trace_id.encode())
                 headers = [*message["headers"], *CAREFUL, trace]
                 message["headers"] = (
                     headers if clock_face is None else await clock_face.told_with(headers)
@@ -64,32 +64,32 @@ class Frame:
             await send(message)
 
         try:
-            if self._is_plain(http, arrival, peer):
+            if self._is_plain(http, request, peer):
                 clock_face = None
                 refusal = problem(
-                    "https-required", HTTPS_REQUIRED, arrival, (b"connection", b"close")
+                    "https-required", HTTPS_REQUIRED, request, (b"connection", b"close")
                 )
                 await refusal.send(framed)
             else:
                 await self._app(scope, body.receive, framed)
         except Exception as error:
-            answer = answer_to(error, arrival)
+            answer = response_to(error, request)
             if started:
                 raise
             await answer.send(framed)
 
-    def _arrival(self, scope: HTTPScope, peer: str) -> Arrival:
-        arrival = Arrival(scope, ids.new().hex, peer)
+    def _request(self, scope: HTTPScope, peer: str) -> RawRequest:
+        request = RawRequest(scope, ids.new().hex, peer)
         if self._proxies:
-            arrival.client = client_of(peer, arrival.header(b"x-forwarded-for"), self._proxies)
-        attach(scope, arrival)
-        return arrival
+            request.client = client_of(peer, request.header(b"x-forwarded-for"), self._proxies)
+        attach(scope, request)
+        return request
 
-    def _is_plain(self, scope: HTTPScope, arrival: Arrival, peer: str) -> bool:
+    def _is_plain(self, scope: HTTPScope, request: RawRequest, peer: str) -> bool:
         """Tell whether the request came over plain http, on its last way or before a proxy."""
         forwarded = None
         if self._proxies and is_trusted(peer, self._proxies):
-            forwarded = arrival.header(b"x-forwarded-proto")
+            forwarded = request.header(b"x-forwarded-proto")
         return (forwarded or scope["scheme"]) != "https"
 
 
@@ -102,9 +102,9 @@ class _Incoming:
 
     __slots__ = ("_ended", "_receive")
 
-    def __init__(self, receive: Receive, arrival: Arrival) -> None:
+    def __init__(self, receive: Receive, request: RawRequest) -> None:
         self._receive = receive
-        headers = arrival.headers
+        headers = request.headers
         self._ended = b"transfer-encoding" not in headers and (
             headers.get(b"content-length", b"0") == b"0"
         )

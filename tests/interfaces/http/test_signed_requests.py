@@ -10,7 +10,7 @@ from tests.interfaces.http.conftest import RUNS, THING
 from tests.interfaces.partner_client import PartnerClient, new_partner
 
 from billfold.domain import identity
-from billfold.interfaces.http.credentials import FRESH_SECONDS
+from billfold.interfaces.http.signed_requests import FRESH_SECONDS
 from billfold.kit import ids
 from billfold.kit.clock import wall_now
 from billfold.kit.crypto import sign_request

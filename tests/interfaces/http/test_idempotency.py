@@ -7,13 +7,13 @@ from datetime import timedelta
 
 import pytest
 
-from billfold.interfaces.http import admission as admissions
-from billfold.interfaces.http.admission import Admission, Request, StoredAnswer
+from billfold.interfaces.http import idempotency as admissions
+from billfold.interfaces.http.idempotency import AdmissionRequest, IdempotencyStore, StoredResponse
 from billfold.kit import ids
 from billfold.kit.clock import wall_now
 from billfold.kit.db import create_pool
 
-ANSWER = StoredAnswer(201, "application/json", b'{"run":1}')
+ANSWER = StoredResponse(201, "application/json", b'{"run":1}')
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ async def pools(database_dsn):
 @pytest.fixture
 async def two(pools):
     """The admissions of two processes."""
-    made = [Admission(pool, lease=timedelta(seconds=1)) for pool in pools]
+    made = [IdempotencyStore(pool, lease=timedelta(seconds=1)) for pool in pools]
     yield made
     for each in made:
         await each.close()
@@ -46,7 +46,7 @@ def caller(*, rate=100, money=100):
 
 
 def asked(who, *, key=None, fingerprint=b"one", claims=True, money=False, kind="all"):
-    return Request(
+    return AdmissionRequest(
         **who, key=key or ids.new(), fingerprint=fingerprint, claims=claims, moves_money=money,
         kind=kind,
     )  # fmt: skip
@@ -121,8 +121,8 @@ async def test_another_process_replays_what_was_kept(two):
     request = asked(who, key=key)
     assert (await two[0].admit(request)).verdict == "run"
     assert (await two[1].admit(request)).verdict == "running"
-    two[0].keep(request, ANSWER)
-    await two[0]._shelved.settle()
+    two[0].store_response(request, ANSWER)
+    await two[0]._stored.settle()
     for one in two:
         again = await one.admit(request)
         assert (again.verdict, again.stored) == ("replay", ANSWER)
@@ -132,7 +132,7 @@ async def test_another_process_replays_what_was_kept(two):
 async def test_an_answer_is_known_at_once_where_it_was_given(two):
     request = asked(caller())
     await two[0].admit(request)
-    two[0].keep(request, ANSWER)
+    two[0].store_response(request, ANSWER)
     assert (await two[0].admit(request)).stored == ANSWER
 
 
@@ -140,9 +140,9 @@ async def test_a_read_is_kept_though_it_was_never_claimed(two, pools):
     request = asked(caller(), claims=False)
     assert await verdicts([(two[0], request), (two[1], request)]) == {"run": 2}
     assert await pools[0].fetchval("SELECT count(*) FROM request_key") == 0
-    two[0].keep(request, ANSWER)
-    two[1].keep(request, StoredAnswer(200, "text/plain", b"another"))
-    await two[0]._shelved.settle()
+    two[0].store_response(request, ANSWER)
+    two[1].store_response(request, StoredResponse(200, "text/plain", b"another"))
+    await two[0]._stored.settle()
     assert (await two[0].admit(request)).stored is not None
     assert await pools[0].fetchval("SELECT count(*) FROM request_key") == 1
 
@@ -156,7 +156,7 @@ async def test_a_released_key_runs_again(two):
 
 async def test_a_key_runs_again_when_its_lease_is_over_without_an_answer(two, pools):
     request = asked(caller())
-    gone = Admission(pools[0], lease=timedelta(seconds=1))
+    gone = IdempotencyStore(pools[0], lease=timedelta(seconds=1))
     await gone.admit(request)
     await gone.close()
     assert (await two[1].admit(request)).verdict == "running"
@@ -170,8 +170,8 @@ async def test_a_key_runs_again_when_its_lease_is_over_without_an_answer(two, po
 async def test_a_key_is_forgotten_after_a_day(two, pools, monkeypatch):
     request = asked(caller())
     await two[0].admit(request)
-    two[0].keep(request, ANSWER)
-    await two[0]._shelved.settle()
+    two[0].store_response(request, ANSWER)
+    await two[0]._stored.settle()
     later = wall_now() + timedelta(hours=24, seconds=1)
     monkeypatch.setattr(admissions, "wall_now", lambda: later)
     other = again(request, b"two")

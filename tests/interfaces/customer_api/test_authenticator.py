@@ -12,7 +12,7 @@ from tests.interfaces.customer_api.desk import EVERYTHING, Team, Token, token_fo
 from tests.interfaces.customer_api.desk import new_key as idempotency_key
 
 from billfold.domain import oauth, people
-from billfold.interfaces.customer_api import groups
+from billfold.interfaces.http import rate_groups as groups
 from billfold.kit.clock import wall_now
 
 PATH = "/api/v1/customer/"
@@ -249,7 +249,7 @@ async def test_an_answer_is_not_repeated_to_a_token_that_may_not_ask(desk):
 
 async def test_each_group_of_operations_has_its_own_pace(desk, monkeypatch):
     now = wall_now().replace(second=30)
-    monkeypatch.setattr("billfold.interfaces.http.admission.wall_now", lambda: now)
+    monkeypatch.setattr("billfold.interfaces.http.idempotency.wall_now", lambda: now)
     answer = await desk.ask("GET", POCKETS, status=200)
     assert answer.headers["x-ratelimit-limit"] == "120"
     assert answer.headers["x-ratelimit-remaining"] == "119"
