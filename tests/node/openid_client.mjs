@@ -1,4 +1,4 @@
-// A whole life with openid-client: discovery, PAR, PKCE, DPoP with nonces, refresh, the end.
+// The authorization code grant with openid-client: discovery, PAR, PKCE, DPoP nonces, refresh, revocation.
 import * as client from 'openid-client'
 import { approve, done, given, key, proofKeys } from './browser.mjs'
 

@@ -1,4 +1,4 @@
-// The person and his browser: whoever runs the script answers for them, line by line.
+// The user agent: the Python test answers for it, line by line.
 import { createInterface } from 'node:readline'
 
 const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]()

@@ -1,4 +1,4 @@
-// A program without a person: client credentials with openid-client, an Ed25519 or RSA key.
+// The client credentials grant with openid-client, signed with an Ed25519 or RSA key.
 import * as client from 'openid-client'
 import { done, given, key, proofKeys } from './browser.mjs'
 

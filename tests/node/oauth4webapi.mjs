@@ -1,4 +1,4 @@
-// The same life with oauth4webapi, where each request and each check is made one by one.
+// The authorization code grant with oauth4webapi, one request and one check at a time.
 import * as oauth from 'oauth4webapi'
 import { approve, done, given, key, proofKeys } from './browser.mjs'
 
