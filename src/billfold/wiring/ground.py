@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import asyncpg
+import httpx
 import msgspec
 import psutil
 
@@ -40,7 +41,7 @@ from billfold.wiring.calling import messenger_of
 from billfold.wiring.file_gates import file_gates
 from billfold.wiring.mailing import mail_of
 from billfold.wiring.opening import found, open_bank, vault_of
-from billfold.wiring.outside import Caller, call_sandbox
+from billfold.wiring.outside import Caller, call_sandbox, partner_http
 
 if TYPE_CHECKING:
     from billfold.engine.bank import Bank
@@ -236,6 +237,10 @@ class Wiring:
     def outside(self, settings: Settings, *, customer: bool) -> AbstractContextManager[Caller]:
         """Call a running sandbox with the credentials it wrote down."""
         return call_sandbox(sandbox_of(settings.state_dir), customer=customer)
+
+    def partner_http(self, settings: Settings) -> httpx.Client:
+        """Return a client that signs as the sandbox's partner."""
+        return partner_http(sandbox_of(settings.state_dir))
 
     def program(self) -> Sequence[str]:
         """Return the words that start this program, for a child process."""
