@@ -31,7 +31,7 @@ class CounterpartySetup:
         self._opened = opened
         self._bank = opened.bank
 
-    async def prepare(self, task: tuple[str, int]) -> Any:  # noqa: ANN401 - per verb
+    async def prepare(self, task: tuple[str, int]) -> Any:
         """Settle a number, make the partner, let a day pass, or count."""
         verb, number = task
         if verb == "create":

@@ -55,7 +55,7 @@ class Location(msgspec.Struct, frozen=True):
     dsn: str
     state_dir: Path
 
-    def settings(self, **changes: Any) -> Settings:  # noqa: ANN401 - values of many settings
+    def settings(self, **changes: Any) -> Settings:
         """Return the settings of a default installation with some replaced."""
         return replace(
             Settings(), state_dir=self.state_dir, database_url=self.dsn, seed=SEED, **changes
@@ -73,13 +73,13 @@ class OpenBank(NamedTuple):
         await self.stack.aclose()
 
 
-async def create_bank(location: Location, **changes: Any) -> OpenBank:  # noqa: ANN401 - settings
+async def create_bank(location: Location, **changes: Any) -> OpenBank:
     """Found the bank of a migrated database and open it."""
     await wiring.found(location.settings(), location.dsn)
     return await open_bank(location, **changes)
 
 
-async def open_bank(location: Location, **changes: Any) -> OpenBank:  # noqa: ANN401 - settings
+async def open_bank(location: Location, **changes: Any) -> OpenBank:
     """Open a founded bank under the settings of a default installation, some replaced."""
     stack = AsyncExitStack()
     bank = await stack.enter_async_context(

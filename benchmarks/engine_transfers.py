@@ -94,7 +94,7 @@ class BankSetup:
         self._opened = opened
         self._bank = opened.bank
 
-    async def prepare(self, task: tuple[str, Any]) -> Any:  # noqa: ANN401 - per verb
+    async def prepare(self, task: tuple[str, Any]) -> Any:
         """Do what is asked: settle, morning or count."""
         verb, argument = task
         if verb == "create":

@@ -63,7 +63,7 @@ class HistoryWorkload:
         self._opened = opened
         self._bank = opened.bank
 
-    async def prepare(self, task: tuple[str, int]) -> Any:  # noqa: ANN401 - per verb
+    async def prepare(self, task: tuple[str, int]) -> Any:
         """Live (rows of the long past), tell both pasts, or make the partner."""
         verb, number = task
         if verb == "create":

@@ -56,7 +56,7 @@ class WireWorkload:
         self._bank = opened.bank
         self._approved: list[Name] = []
 
-    async def prepare(self, task: tuple[str, Any]) -> Any:  # noqa: ANN401 - per verb
+    async def prepare(self, task: tuple[str, Any]) -> Any:
         """Settle customers, begin the next morning, approve wires, count them, fill ACH."""
         verb, argument = task
         if verb == "create":

@@ -24,7 +24,7 @@ class WebhookReceivers:
         self._server: asyncio.Server | None = None
         self._called: Counter[str] = Counter()
 
-    async def prepare(self, task: str) -> Any:  # noqa: ANN401 - per verb
+    async def prepare(self, task: str) -> Any:
         """Open a port and return it, or return how often each path was called."""
         if task == "count":
             return dict(self._called)

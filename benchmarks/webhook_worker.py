@@ -58,7 +58,7 @@ class WebhookWorkload:
         self._occasions = 0
         self._work: tuple[asyncio.Event, asyncio.Task[None]] | None = None
 
-    async def prepare(self, task: tuple[str, Any]) -> Any:  # noqa: ANN401 - per verb
+    async def prepare(self, task: tuple[str, Any]) -> Any:
         """Do what is asked: one of the verbs below."""
         verb, argument = task
         done: Any = await getattr(self, f"_{verb}")(argument)

@@ -28,10 +28,10 @@ class WorkloadError(RuntimeError):
 class Workload(Protocol):
     """What a process can do."""
 
-    async def prepare(self, task: Any) -> Any:  # noqa: ANN401 - each workload knows its tasks
+    async def prepare(self, task: Any) -> Any:
         """Do what is not timed and answer."""
 
-    async def run(self) -> Any:  # noqa: ANN401 - as above
+    async def run(self) -> Any:
         """Run what was prepared and answer with its timings."""
 
     async def close(self) -> None:
@@ -46,7 +46,7 @@ class Worker:
         opener: Callable[..., Awaitable[Workload]],
         *,
         fast: bool = False,
-        **arguments: Any,  # noqa: ANN401 - the opener's
+        **arguments: Any,
     ) -> None:
         ours, theirs = multiprocessing.Pipe()
         self._pipe = ours
@@ -57,7 +57,7 @@ class Worker:
         theirs.close()
         self._receive(_OPEN_SECONDS)
 
-    def prepare(self, task: Any) -> Any:  # noqa: ANN401 - the workload's
+    def prepare(self, task: Any) -> Any:
         """Have it do something that is not timed, and return its answer."""
         self._pipe.send(("prepare", task))
         return self._receive()
@@ -66,11 +66,11 @@ class Worker:
         """Tell it to run what it prepared."""
         self._pipe.send(("run", None))
 
-    def finish(self) -> Any:  # noqa: ANN401 - the workload's
+    def finish(self) -> Any:
         """Wait until it has run, and return what it answers."""
         return self._receive()
 
-    def run(self, task: Any) -> Any:  # noqa: ANN401 - the workload's
+    def run(self, task: Any) -> Any:
         """Prepare, run, and return the answer."""
         self.prepare(task)
         self.start()
@@ -91,7 +91,7 @@ class Worker:
             self._process.join()
         self._pipe.close()
 
-    def _receive(self, seconds: float | None = None) -> Any:  # noqa: ANN401 - the workload's
+    def _receive(self, seconds: float | None = None) -> Any:
         try:
             if not self._pipe.poll(seconds):
                 raise WorkloadError("a worker did not open in time")
@@ -143,7 +143,7 @@ async def _serve(
         await workload.close()
 
 
-async def _execute(workload: Workload, verb: str, task: Any) -> tuple[bool, Any]:  # noqa: ANN401 - the workload's
+async def _execute(workload: Workload, verb: str, task: Any) -> tuple[bool, Any]:
     try:
         return False, await (workload.run() if verb == "run" else workload.prepare(task))
     except Exception:  # noqa: BLE001 - sent to the parent

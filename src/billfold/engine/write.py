@@ -116,7 +116,7 @@ _POCKET_TYPES = (
     "date", "date", "date", "timestamptz",
 )  # fmt: skip
 _UPSERT_POCKETS = (
-    f"INSERT INTO pocket (customer_id, {', '.join(_POCKET_COLUMNS)}) SELECT * FROM unnest("  # noqa: S608
+    f"INSERT INTO pocket (customer_id, {', '.join(_POCKET_COLUMNS)}) SELECT * FROM unnest("
     + ", ".join(["$1::uuid[]", *(f"${i}::{t}[]" for i, t in enumerate(_POCKET_TYPES, start=2))])
     + ") ON CONFLICT (customer_id, pocket_id) DO UPDATE SET "
     + ", ".join(f"{c} = excluded.{c}" for c in _POCKET_COLUMNS[1:])
@@ -280,7 +280,7 @@ async def _update(
     sets = ", ".join(f"{name} = ${n}" for n, name in enumerate(changed, start=3))
     where = f" AND {key_column} = ANY($2::uuid[])" if key_column else " AND $2::uuid[] IS NOT NULL"
     await conn.execute(
-        f"UPDATE {table} SET {sets} WHERE customer_id = $1{where}",  # noqa: S608 - names are ours
+        f"UPDATE {table} SET {sets} WHERE customer_id = $1{where}",
         customer_id,
         keys,
         *changed.values(),

@@ -52,7 +52,7 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
         return command_id(self.caller, self.key)
 
 
-class Missing(Exception):  # noqa: N818 - a question to the engine, not an error
+class Missing(Exception):
     """A flow met a customer whose book is not loaded."""
 
     def __init__(self, customer_id: UUID) -> None:

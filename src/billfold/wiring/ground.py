@@ -115,7 +115,7 @@ class Wiring:
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._environ = environ
 
-    def settings(self, **changes: Any) -> Settings:  # noqa: ANN401 - values of many settings
+    def settings(self, **changes: Any) -> Settings:
         """Return the settings of the environment with some replaced."""
         return replace(Settings.from_env(self._environ), **changes)
 

@@ -29,7 +29,7 @@ _ADDRESSES = f"""
 SELECT {FIRST_ADDRESS.format(customer="k.customer_id", pocket="k.pocket_id")}
   FROM unnest($1::uuid[], $2::uuid[]) WITH ORDINALITY AS k(customer_id, pocket_id, nth)
  ORDER BY k.nth
-"""  # noqa: S608 - ours
+"""
 _LIST = """{columns}
  WHERE customer_id = $1 AND ($2::uuid IS NULL OR pocket_id = $2)
    AND ($3::text[] IS NULL OR type = ANY($3))

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Report = Callable[[str], None]
 
 
-class CannotGoOn(Exception):  # noqa: N818 - a sentence for a person
+class CannotGoOn(Exception):
     """A command cannot do its work: what is wrong, and what to do next."""
 
     def __init__(self, wrong: str, next_step: str) -> None:

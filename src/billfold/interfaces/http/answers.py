@@ -75,7 +75,7 @@ def nothing() -> Response[None]:
     return Response(cast("None", b""), media_type=MediaType.TEXT)
 
 
-class Turned(BillfoldError):  # noqa: N818
+class Turned(BillfoldError):
     """A refusal at the door that carries headers of its own, such as Retry-After."""
 
     def __init__(self, code: str, detail: str, *headers: tuple[bytes, bytes]) -> None:

@@ -50,7 +50,7 @@ def takes_query(*names: str) -> Marks:
     return {"query_names": frozenset(names)}
 
 
-def documented(**extra: Any) -> Marks:  # noqa: ANN401 - parts of an OpenAPI operation
+def documented(**extra: Any) -> Marks:
     """Put parts into the description of an operation that its signature does not tell."""
     return {"documented": extra}
 
