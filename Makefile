@@ -37,5 +37,5 @@ bench: setup ## measure whole transfers per second; options in ARGS="..."
 	@$(BIN)/billfold bench $(ARGS)
 
 clean: ## remove what setup and the tools made; the sandbox's .billfold stays
-	rm -rf .venv .uv .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist
-	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	rm -rf .venv .uv .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist tests/node/node_modules
+	find src benchmarks tests -name __pycache__ -type d -prune -exec rm -rf {} +

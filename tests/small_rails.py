@@ -179,7 +179,7 @@ async def _receive(bank, anna, bert):
     )  # fmt: skip
     file = AchFile(
         destination=OURS, origin="061000146", modifier="A", batches=(batch,),
-        created_at=datetime(2025, 6, 2, 9),  # noqa: DTZ001 - as the network writes it
+        created_at=datetime(2025, 6, 2, 9),
     )  # fmt: skip
     await bank.rails.ach.other_side().hand_over("ENTRIES.ach", write_file(file))
     await AchGate(NachaFiles()).take(bank)

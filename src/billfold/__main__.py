@@ -10,11 +10,10 @@ _INTERRUPTED = 130
 def main() -> None:
     """Run the command line. It is imported here so that importing this module costs nothing."""
     try:
-        from billfold.bench.app import bench  # noqa: PLC0415
-        from billfold.interfaces.cli.app import run  # noqa: PLC0415
-        from billfold.wiring import Wiring  # noqa: PLC0415
+        from billfold.interfaces.cli.app import run  # noqa: PLC0415 - importing this module stays cheap
+        from billfold.wiring import Wiring  # noqa: PLC0415 - importing this module stays cheap
 
-        sys.exit(run(Wiring(os.environ), bench))
+        sys.exit(run(Wiring(os.environ)))
     except KeyboardInterrupt:  # while it was still being imported
         sys.exit(_INTERRUPTED)
 

@@ -21,20 +21,20 @@ FILE_LINES, FUNCTION_LINES, FLOW_LINES, DOCSTRING_LINES = 400, 40, 60, 8
 
 NAMED_BY_OTHERS = frozenset(
     {
-        "bench/listeners.py data_received",  # what asyncio calls on a protocol
-        "bench/load.py data_received",  # as above
+        "benchmarks/webhook_receivers.py data_received",  # what asyncio calls on a protocol
+        "benchmarks/load_generator.py data_received",  # as above
     }
 )
 LONG_FILES = {
     "tests/interfaces/partner_api/test_transfers.py": 421,  # one operation, all of its refusals
 }
 LONG_FUNCTIONS = {
-    "bench/reads.py bench_reads": 41,  # one measurement, told in order
+    "benchmarks/reads.py bench_reads": 41,  # one measurement, told in order
     "domain/tbills/valuation.py value": 41,  # the hot path of every read: no calls in its loop
     "tests/reference/recorder.py _play_all": 54,  # a story, told in order
 }
 
-SOURCES = sorted(SOURCE.rglob("*.py"))
+SOURCES = sorted([*SOURCE.rglob("*.py"), *(ROOT / "benchmarks").rglob("*.py")])
 TESTS = sorted((ROOT / "tests").rglob("*.py"))
 DEFINED = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 

@@ -1,11 +1,12 @@
 """The house closes its day: what customers traded is settled, once, and the street is explained."""
 
+import asyncio
 from datetime import date, timedelta
 
 import pytest
 
 from billfold.domain.clearing import DUSK, Span, list_open
-from billfold.engine.due_work import house_id
+from billfold.engine.due_work import catch_up_due, house_id
 from billfold.engine.house_day import close_house_days, find_unsettled
 from billfold.engine.stepping import Stepping
 from billfold.engine.verify import verify_bank
@@ -103,11 +104,7 @@ async def test_blocks_differ_from_their_parts_by_the_roundings_only(bank, traded
 async def test_a_day_is_closed_once_when_two_workers_close_it(bank, traded):
     await Stepping(bank).set_to(et_instant(MONDAY, 16, 59))
     await set_clock(bank, et_instant(MONDAY, 17))
-    from billfold.engine.due_work import catch_up_due  # noqa: PLC0415
-
     await catch_up_due(bank, et_instant(MONDAY, 17))
-    import asyncio  # noqa: PLC0415
-
     await asyncio.gather(*(close_house_days(bank, et_instant(MONDAY, 17)) for _ in range(3)))
     assert await open_day(bank) == TUESDAY
     per_group = await bank.pool.fetchval(

@@ -14,8 +14,8 @@ _ONE_DAY = timedelta(days=1)
 _FIRST, _LAST = date(2023, 1, 1), date(2027, 12, 31)
 _DAYS = st.dates(_FIRST, _LAST)
 _INSTANTS = st.datetimes(
-    datetime(2023, 1, 2),  # noqa: DTZ001
-    datetime(2027, 12, 30),  # noqa: DTZ001
+    datetime(2023, 1, 2),
+    datetime(2027, 12, 30),
     timezones=st.just(UTC),
 )
 # Instants at which answers change, and their neighbours: where an off-by-one would hide.
@@ -264,7 +264,7 @@ def test_hours_out_of_order_are_refused(hours):
 
 def test_a_naive_instant_is_refused():
     with pytest.raises(ValueError, match="time zone"):
-        CALENDARS.business_date(datetime(2025, 6, 2, 9))  # noqa: DTZ001
+        CALENDARS.business_date(datetime(2025, 6, 2, 9))
 
 
 def test_an_early_close_is_refused_when_its_hour_is_not_told():

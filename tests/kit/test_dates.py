@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from billfold.kit import dates
 
 _INSTANTS = st.datetimes(
-    datetime(1990, 1, 1),  # noqa: DTZ001
-    datetime(2090, 1, 1),  # noqa: DTZ001
+    datetime(1990, 1, 1),
+    datetime(2090, 1, 1),
     timezones=st.just(UTC),
 )
 
@@ -55,7 +55,7 @@ def test_text_is_in_utc_when_the_instant_has_another_zone():
 @pytest.mark.parametrize("read", [dates.et_date, dates.iso_z, dates.aware])
 def test_a_naive_instant_is_refused(read):
     with pytest.raises(ValueError, match="time zone"):
-        read(datetime(2025, 6, 2, 9))  # noqa: DTZ001
+        read(datetime(2025, 6, 2, 9))
 
 
 def test_a_day_is_read_in_one_spelling_only():

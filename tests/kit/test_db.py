@@ -40,7 +40,7 @@ async def test_instants_come_back_as_they_went(pool, instant):
 
 async def test_a_time_without_a_zone_is_refused(pool):
     with pytest.raises(asyncpg.DataError):
-        await pool.fetchval("SELECT $1::timestamptz", datetime(2025, 6, 2, 13))  # noqa: DTZ001
+        await pool.fetchval("SELECT $1::timestamptz", datetime(2025, 6, 2, 13))
 
 
 async def test_ids_of_ours_are_the_drivers_and_equal_to_anybodys(pool):

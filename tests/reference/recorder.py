@@ -368,7 +368,15 @@ async def write(examples, record):
             await close_bank(bank)
         finally:
             embedded_postgres.stop(server)
-    examples.write_text(json.dumps(notes, indent=1, sort_keys=True) + "\n")
+    examples.write_text(text_of(notes))
+
+
+def text_of(notes):
+    """The examples as JSON, one operation a line."""
+    lines = [
+        f"{json.dumps(name)}: {json.dumps(notes[name], sort_keys=True)}" for name in sorted(notes)
+    ]
+    return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
 if __name__ == "__main__":

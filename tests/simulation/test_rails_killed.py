@@ -119,7 +119,7 @@ class Street:
         )  # fmt: skip
         file = AchFile(
             destination=OURS, origin="061000146", modifier="A", batches=(batch,),
-            created_at=datetime(2025, 6, 2, 9),  # noqa: DTZ001 - as the network writes it
+            created_at=datetime(2025, 6, 2, 9),
         )  # fmt: skip
         await self.bank.rails.ach.other_side().hand_over(f"in-{self.nth}.ach", write_file(file))
 

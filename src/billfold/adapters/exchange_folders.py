@@ -59,7 +59,7 @@ class ExchangeFolders:
         files = ((name, _content(self._inbox / name)) for name in self._names())
         return [Arrived(name=name, content=raw) for name, raw in files if raw is not None]
 
-    def _put_away(self, name: str, report: bytes, refused: bool) -> None:  # noqa: FBT001
+    def _put_away(self, name: str, report: bytes, refused: bool) -> None:  # noqa: FBT001 - which of two folders
         mine = self._inbox.name == "inbox"
         away = self._folder / ("refused" if refused else "done" if mine else "sent")
         if mine:

@@ -33,7 +33,7 @@ class ApprovalApi(Api):
         body = {"transfer": transfer, "reviewers": list(reviewers)}
         return self._change("POST", _ASKED, body, ShownTransferRequest, key=key)
 
-    def transfer_requests(self, **filters: Any) -> Iterator[ShownTransferRequest]:  # noqa: ANN401 - as the API
+    def transfer_requests(self, **filters: Any) -> Iterator[ShownTransferRequest]:
         """Go through transfer requests, newest first; `status="PENDING"`."""
         return self._each(_ASKED, ShownTransferRequest, filters)
 
@@ -46,7 +46,7 @@ class ApprovalApi(Api):
         return self._get(f"{_ASKED}reviewers/", DualAuthUsers).items
 
     def change_transfer_request(
-        self, request_id: UUID, *, key: str | None = None, **changes: Any  # noqa: ANN401 - as the API
+        self, request_id: UUID, *, key: str | None = None, **changes: Any
     ) -> ShownTransferRequest:  # fmt: skip
         """Change a request: `transfer`, `reviewers`. What was said about it is void."""
         path = f"{_ASKED}{request_id}/"
@@ -72,12 +72,12 @@ class ApprovalApi(Api):
         """Return one rule."""
         return self._get(f"{_RULES}{rule_id}/", ApprovalRule)
 
-    def request_rule(self, *, key: str | None = None, **fields: Any) -> AuthorizationRequest:  # noqa: ANN401 - as the API
+    def request_rule(self, *, key: str | None = None, **fields: Any) -> AuthorizationRequest:
         """Ask for a new rule; another member confirms it."""
         return self._change("POST", _RULES, fields, AuthorizationRequest, key=key)
 
     def request_rule_change(
-        self, rule_id: UUID, *, key: str | None = None, **fields: Any  # noqa: ANN401 - as the API
+        self, rule_id: UUID, *, key: str | None = None, **fields: Any
     ) -> AuthorizationRequest:  # fmt: skip
         """Ask for a change of a rule; another member confirms it."""
         path = f"{_RULES}{rule_id}/"
@@ -87,7 +87,7 @@ class ApprovalApi(Api):
         """Ask for the end of a rule; another member confirms it."""
         return self._change("DELETE", f"{_RULES}{rule_id}/", {}, AuthorizationRequest, key=key)
 
-    def authorization_requests(self, **filters: Any) -> Iterator[AuthorizationRequest]:  # noqa: ANN401 - as the API
+    def authorization_requests(self, **filters: Any) -> Iterator[AuthorizationRequest]:
         """Go through sensitive changes, newest first."""
         return self._each(_CHANGES, AuthorizationRequest, filters)
 

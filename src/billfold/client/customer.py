@@ -57,7 +57,7 @@ class CustomerApi(TeamApi, ApprovalApi, EventCalls):
         """Return the strategies a Pocket can follow."""
         return self._get("/api/v2/trading-strategies/", OffsetList[TradingStrategy])
 
-    def notifications(self, **filters: Any) -> Iterator[CustomerNotification]:  # noqa: ANN401 - as the API
+    def notifications(self, **filters: Any) -> Iterator[CustomerNotification]:
         """Go through what the member was told; `status="UNREAD"`."""
         return self._each("/api/v1/notifications/", CustomerNotification, filters)
 
@@ -96,11 +96,11 @@ class CustomerApi(TeamApi, ApprovalApi, EventCalls):
         """Return the whole log as CSV."""
         return self._text("/api/v1/team/audit-logs.csv")
 
-    def counterparties(self, **filters: Any) -> Iterator[Counterparty]:  # noqa: ANN401 - as the API
+    def counterparties(self, **filters: Any) -> Iterator[Counterparty]:
         """Go through the counterparties; `status="VERIFIED"`, `type="ach"`."""
         return self._each(_PAYEES, Counterparty, filters)
 
-    def add_counterparty(self, *, key: str | None = None, **said: Any) -> Counterparty:  # noqa: ANN401
+    def add_counterparty(self, *, key: str | None = None, **said: Any) -> Counterparty:
         """Add an account as payee; fields as in the API."""
         return self._change("POST", _PAYEES, said, Counterparty, key=key)
 
@@ -109,7 +109,7 @@ class CustomerApi(TeamApi, ApprovalApi, EventCalls):
         counterparty_id: UUID,
         *,
         key: str | None = None,
-        **said: Any,  # noqa: ANN401
+        **said: Any,
     ) -> Counterparty:
         """Give a counterparty another `display_name`, or unlink it: `status="UNLINKED"`."""
         return self._change("PATCH", f"{_PAYEES}{counterparty_id}/", said, Counterparty, key=key)
@@ -134,7 +134,7 @@ class CustomerApi(TeamApi, ApprovalApi, EventCalls):
         body = {"pocket_name": name, "trading_strategy_id": strategy_id}
         return self._change("POST", _POCKETS, body, Pocket, key=key)
 
-    def change_pocket(self, pocket_id: UUID, *, key: str | None = None, **changes: Any) -> Pocket:  # noqa: ANN401
+    def change_pocket(self, pocket_id: UUID, *, key: str | None = None, **changes: Any) -> Pocket:
         """Change a Pocket; fields as in the API."""
         return self._change("PATCH", f"{_POCKETS}{pocket_id}/", changes, Pocket, key=key)
 
@@ -168,11 +168,11 @@ class CustomerApi(TeamApi, ApprovalApi, EventCalls):
         """Return what all Pockets earned, and the sum."""
         return self._get("/api/v2/earnings/", EarningsList, period)
 
-    def transactions(self, **filters: Any) -> Iterator[Transaction]:  # noqa: ANN401 - as the API
+    def transactions(self, **filters: Any) -> Iterator[Transaction]:
         """Go through transactions."""
         return self._each("/api/v2/transactions/", Transaction, filters)  # type: ignore[arg-type]
 
-    def wires(self, **filters: Any) -> Iterator[Wire]:  # noqa: ANN401 - as the API
+    def wires(self, **filters: Any) -> Iterator[Wire]:
         """Go through wires, newest first."""
         return self._each("/api/v1/wires/", Wire, filters)
 
@@ -184,11 +184,11 @@ class CustomerApi(TeamApi, ApprovalApi, EventCalls):
         """Return all transactions as CSV."""
         return self._text("/api/v2/transactions.csv")
 
-    def trades(self, **filters: Any) -> Iterator[Trade]:  # noqa: ANN401 - as the API
+    def trades(self, **filters: Any) -> Iterator[Trade]:
         """Go through trades, transfers of bills included."""
         return self._each("/api/v2/trades/", Trade, filters)  # type: ignore[arg-type]
 
-    def v1_trades(self, **filters: Any) -> Iterator[V1Trade]:  # noqa: ANN401 - as the API
+    def v1_trades(self, **filters: Any) -> Iterator[V1Trade]:
         """Go through purchases, sales and maturities."""
         return self._each("/api/v1/trades/", V1Trade, filters)
 

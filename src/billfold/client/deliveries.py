@@ -14,7 +14,7 @@ from billfold.kit.crypto import sign_webhook
 TOLERANCE_SECONDS = 300
 
 
-class NotGenuine(ValueError):  # noqa: N818 - says what it is
+class NotGenuine(ValueError):
     """A delivery that nobody who knows the shared secret has signed lately."""
 
 

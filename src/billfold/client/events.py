@@ -30,7 +30,7 @@ class EventCalls(Api):
         """Return the kinds of events, with the JSON Schema of each payload."""
         return self._get(f"{_EVENTS}types/", OffsetList[EventType]).items
 
-    def events(self, **filters: Any) -> Iterator[Event]:  # noqa: ANN401 - as the API
+    def events(self, **filters: Any) -> Iterator[Event]:
         """Go through events: `subscription_id=`, `after=`, `order="asc"`."""
         return self._each(_EVENTS, Event, filters)
 
@@ -57,13 +57,13 @@ class EventCalls(Api):
         *,
         shared_secret: str,
         key: str | None = None,
-        **fields: Any,  # noqa: ANN401 - as the API
+        **fields: Any,
     ) -> Subscription:
         """Subscribe a url to kinds of events; `retry_policy=`, `description=` as in the API."""
         body = {"url": url, "events": list(kinds), "shared_secret": shared_secret, **fields}
         return self._change("POST", _SUBSCRIPTIONS, body, Subscription, key=key)
 
-    def change_subscription(self, subscription_id: UUID, **changes: Any) -> Subscription:  # noqa: ANN401
+    def change_subscription(self, subscription_id: UUID, **changes: Any) -> Subscription:
         """Change a subscription: `status="disabled"`, `shared_secret=`, `events=`, ..."""
         path = f"{_SUBSCRIPTIONS}{subscription_id}/"
         return self._change("PATCH", path, changes, Subscription)

@@ -8,20 +8,28 @@ from pathlib import Path
 import httpx
 from typing_extensions import override
 
+TIMEOUT_SECONDS = 120
+"""The clock of a sandbox takes its time over many days."""
+
 
 def local_client(
-    base_url: str, ca_file: Path | str, auth: httpx.Auth | None = None
+    base_url: str,
+    ca_file: Path | str,
+    auth: httpx.Auth | None = None,
+    *,
+    address: str = "127.0.0.1",
 ) -> httpx.Client:
-    """Return a client that finds `https://api.localhost:8443` on this machine."""
-    context = ssl.create_default_context(cafile=str(ca_file))
-    return httpx.Client(base_url=base_url, auth=auth, transport=_ThisMachine(context), timeout=30)
+    """Return a client that finds `https://api.localhost:8443` at an address of this machine."""
+    transport = _AtAddress(ssl.create_default_context(cafile=str(ca_file)), address)
+    return httpx.Client(base_url=base_url, auth=auth, transport=transport, timeout=TIMEOUT_SECONDS)
 
 
-class _ThisMachine(httpx.HTTPTransport):
-    """Connects to this machine under whatever name the request is for."""
+class _AtAddress(httpx.HTTPTransport):
+    """Connects to one address under whatever name the request is for."""
 
-    def __init__(self, context: ssl.SSLContext) -> None:
+    def __init__(self, context: ssl.SSLContext, address: str) -> None:
         super().__init__(verify=context)
+        self._address = address
 
     @override
     def handle_request(self, request: httpx.Request) -> httpx.Response:
@@ -31,7 +39,7 @@ class _ThisMachine(httpx.HTTPTransport):
         """
         here = httpx.Request(
             request.method,
-            request.url.copy_with(host="127.0.0.1"),
+            request.url.copy_with(host=self._address),
             headers=request.headers,
             stream=request.stream,
             extensions={**request.extensions, "sni_hostname": request.url.host},

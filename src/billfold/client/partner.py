@@ -75,7 +75,7 @@ class PartnerApi(EventCalls):
         customer_id: UUID,
         *,
         key: str | None = None,
-        **said: Any,  # noqa: ANN401
+        **said: Any,
     ) -> Counterparty:
         """Add an account as payee of a customer; fields as in the API."""
         path = f"/api/v2/customers/{customer_id}/counterparties/"
@@ -87,23 +87,23 @@ class PartnerApi(EventCalls):
         counterparty_id: UUID,
         *,
         key: str | None = None,
-        **said: Any,  # noqa: ANN401
+        **said: Any,
     ) -> Counterparty:
         """Give a counterparty another `display_name`, or unlink it: `status="UNLINKED"`."""
         path = f"/api/v2/customers/{customer_id}/counterparties/{counterparty_id}/"
         return self._change("PATCH", path, said, Counterparty, key=key)
 
-    def transfer(self, *, key: str | None = None, **asked: Any) -> OnUsTransfer:  # noqa: ANN401
+    def transfer(self, *, key: str | None = None, **asked: Any) -> OnUsTransfer:
         """Move money between Pockets; fields as in the API."""
         path = "/api/v1/transfers/on-us/"
         return self._change("POST", path, asked, OnUsTransfer, key=key)
 
-    def send_wire(self, pocket_id: UUID, *, key: str | None = None, **asked: Any) -> Wire:  # noqa: ANN401
+    def send_wire(self, pocket_id: UUID, *, key: str | None = None, **asked: Any) -> Wire:
         """Send a wire from a Pocket; fields as in the API."""
         path = f"/api/v1/service-accounts/{pocket_id}/wires/"
         return self._change("POST", path, asked, Wire, key=key)
 
-    def wires(self, **filters: Any) -> Iterator[Wire]:  # noqa: ANN401 - as the API
+    def wires(self, **filters: Any) -> Iterator[Wire]:
         """Go through the wires of all customers, newest first."""
         return self._each("/api/v1/wires/", Wire, filters)
 
@@ -116,7 +116,7 @@ class PartnerApi(EventCalls):
         pocket_id: UUID,
         *,
         key: str | None = None,
-        **asked: Any,  # noqa: ANN401 - as the API
+        **asked: Any,
     ) -> AchOrigination:
         """Pay a counterparty by ACH, or collect from it; fields as in the API."""
         path = f"/api/v1/service-accounts/{pocket_id}/ach-originating/"
@@ -130,7 +130,7 @@ class PartnerApi(EventCalls):
     def ach_originations(
         self,
         customer_id: UUID,
-        **filters: Any,  # noqa: ANN401 - as the API
+        **filters: Any,
     ) -> Iterator[AchOrigination]:
         """Go through the ACH originations of a customer."""
         path = f"/api/v1/customers/{customer_id}/ach-originating/"
@@ -144,7 +144,7 @@ class PartnerApi(EventCalls):
         """Return what up to 30 Pockets earned, and the sum."""
         return self._get("/api/v2/earnings/", EarningsList, period)
 
-    def transactions(self, **filters: Any) -> Iterator[Transaction]:  # noqa: ANN401 - as the API
+    def transactions(self, **filters: Any) -> Iterator[Transaction]:
         """Go through the transactions of all customers."""
         return self._each("/api/v2/transactions/", Transaction, filters)  # type: ignore[arg-type]
 
@@ -152,7 +152,7 @@ class PartnerApi(EventCalls):
         """Go through the trades of a Pocket."""
         return self._each(f"/api/v2/pockets/{pocket_id}/trades/", Trade)  # type: ignore[arg-type]
 
-    def simulate(self, what: str, **asked: Any) -> None:  # noqa: ANN401 - as the API
+    def simulate(self, what: str, **asked: Any) -> None:
         """Let something happen in a sandbox: `simulate("wire", portal_id=..., ...)`."""
         self._change("POST", f"/api/v1/sandbox/{what}/", asked, object)
 

@@ -48,7 +48,7 @@ ON CONFLICT DO NOTHING
 """
 
 
-class AnotherBank(BillfoldError):  # noqa: N818 - says what was found
+class AnotherBank(BillfoldError):
     """The database belongs to a bank with another seed, or of another environment."""
 
     def __init__(self, detail: str) -> None:

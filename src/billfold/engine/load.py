@@ -39,7 +39,7 @@ SELECT customer_id, account_no, kind, pocket_id, asset, acquired_on, credits - d
 _POCKETS = f"""
 SELECT customer_id, {", ".join(PocketColumns.__struct_fields__)}
   FROM pocket WHERE customer_id = ANY($1::uuid[])
-"""  # noqa: S608 - our columns
+"""
 _LIENS = """
 SELECT customer_id, l.pocket_id, l.amount, l.until FROM lien l JOIN head h USING (customer_id)
  WHERE customer_id = ANY($1::uuid[]) AND l.until > h.booked_at
@@ -47,7 +47,7 @@ SELECT customer_id, l.pocket_id, l.amount, l.until FROM lien l JOIN head h USING
 _PORTALS = f"""
 SELECT {", ".join(PortalRow.__struct_fields__)}
   FROM portal WHERE customer_id = ANY($1::uuid[])
-"""  # noqa: S608 - our columns
+"""
 _COUNTERPARTIES = """
 SELECT customer_id, counterparty_id, type, status, counterparty_name, verification, details,
        target_customer_id, target_pocket_id

@@ -304,7 +304,7 @@ def _about(content: RequestContent) -> dict[str, Any]:
     return told if content.counterparty_id is None else told | {"to": content.counterparty_id}
 
 
-def _deed(by: Principal, verb: str, request_id: UUID, **details: Any) -> Any:  # noqa: ANN401
+def _deed(by: Principal, verb: str, request_id: UUID, **details: Any) -> Any:  # noqa: ANN401 - a context of the audit log
     return audit.deed(
         by.pool, by.vault, by.customer_id, by.origin, f"{_RESOURCE}.{verb}",
         resource=(_RESOURCE, request_id), now=by.wall, details=details,

@@ -54,7 +54,7 @@ _BOOK = "SELECT ledger_book($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $
 
 _POCKET = PocketColumns.__struct_fields__
 _UPSERT_POCKET = (
-    f"INSERT INTO pocket (customer_id, {', '.join(_POCKET)})"  # noqa: S608 - names are ours
+    f"INSERT INTO pocket (customer_id, {', '.join(_POCKET)})"
     f" VALUES ({', '.join(f'${n}' for n in range(1, len(_POCKET) + 2))})"
     " ON CONFLICT (customer_id, pocket_id) DO UPDATE SET "
     + ", ".join(f"{name} = excluded.{name}" for name in _POCKET)
@@ -193,7 +193,7 @@ async def _update(
     sets = ", ".join(f"{name} = ${n}" for n, name in enumerate(changed, start=3))
     which = f"{row.key_column} = ANY($2::uuid[])" if row.key_column else "$2::uuid[] IS NOT NULL"
     await conn.execute(
-        f"UPDATE {row.table} SET {sets} WHERE customer_id = $1 AND {which}",  # noqa: S608 - names are ours
+        f"UPDATE {row.table} SET {sets} WHERE customer_id = $1 AND {which}",
         customer_id,
         keys,
         *changed.values(),

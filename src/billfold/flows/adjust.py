@@ -158,7 +158,7 @@ def _tell(
     pocket: PocketBook,
     ctx: Context,
     leg_no: int,
-    **told: Any,  # noqa: ANN401
+    **told: Any,
 ) -> Outcome:
     group = ctx.ids.next_group()
     record.activity(

@@ -114,7 +114,7 @@ def commands() -> Iterator[type[Command]]:
         yield kind
 
 
-class Missing(Exception):  # noqa: N818 - a question to the engine, not an error
+class Missing(Exception):
     """A flow met a customer whose book is not loaded."""
 
     def __init__(self, customer_id: UUID) -> None:

@@ -58,7 +58,7 @@ class PendingTransfer(NamedTuple):
         return pocket_id in self
 
 
-class _Rejected(Exception):  # noqa: N818 - an answer, not an error
+class _Rejected(Exception):
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
         self.reason = reason

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from billfold.flows.holdings import Account, PocketBook
 
 
-class Short(Exception):  # noqa: N818 - an answer, not an error
+class Short(Exception):
     """What the pocket can raise does not reach. Whoever began the journal takes it back."""
 
 

@@ -25,18 +25,18 @@ class BillfoldError(Exception):
         self.facts = facts
 
 
-class Refused(BillfoldError):  # noqa: N818
+class Refused(BillfoldError):
     """A rule of the bank said no. Nothing was changed; the code names the rule."""
 
 
-class NotFound(BillfoldError):  # noqa: N818
+class NotFound(BillfoldError):
     """Nothing is there, or it belongs to someone else: the caller cannot tell which."""
 
     def __init__(self, detail: str = "There is nothing under this id.", **facts: object) -> None:
         super().__init__("not-found", detail, **facts)
 
 
-class Unavailable(BillfoldError):  # noqa: N818
+class Unavailable(BillfoldError):
     """Something the request needs does not answer. The same request may be sent again."""
 
     def __init__(
@@ -46,7 +46,7 @@ class Unavailable(BillfoldError):  # noqa: N818
         self.retry_after_seconds = retry_after_seconds
 
 
-class Broken(BillfoldError):  # noqa: N818
+class Broken(BillfoldError):
     """An invariant does not hold. The transaction is rolled back and somebody is called.
 
     The caller learns only that something went wrong: detail and facts are for the log.
@@ -65,7 +65,7 @@ class FieldError:
     type: str
 
 
-class InvalidInput(BillfoldError):  # noqa: N818
+class InvalidInput(BillfoldError):
     """The request does not have the declared shape. Holds every mistake found, never none."""
 
     def __init__(self, errors: Iterable[FieldError]) -> None:

@@ -36,11 +36,11 @@ _NOT_OUTSIDE_4 = tuple(
 )
 
 
-class NotOutside(ValueError):  # noqa: N818 - says what it is
+class NotOutside(ValueError):
     """An address that is not to be called; the text says why, to whoever gave it."""
 
 
-class NoSuchHost(OSError):  # noqa: N818 - says what it is
+class NoSuchHost(OSError):
     """The name has no address now. It may have one later."""
 
 

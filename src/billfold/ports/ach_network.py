@@ -128,7 +128,7 @@ class Mistake(NamedTuple):
         return f"{where}: {self.reason}"
 
 
-class FileRefused(ValueError):  # noqa: N818 - says what happened
+class FileRefused(ValueError):
     """Nothing of the file is taken. `mistakes` names lines and reasons, the first hundred."""
 
     def __init__(self, mistakes: Sequence[Mistake]) -> None:

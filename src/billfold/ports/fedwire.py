@@ -217,7 +217,7 @@ class Mistake(NamedTuple):
         return f"line {self.line}, {self.element}: {self.reason}"
 
 
-class FedwireRefused(ValueError):  # noqa: N818 - says what happened
+class FedwireRefused(ValueError):
     """Nothing of the file is taken. `mistakes` names lines and reasons, the first hundred."""
 
     def __init__(self, mistakes: Sequence[Mistake]) -> None:

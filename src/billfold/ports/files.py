@@ -27,7 +27,7 @@ class StoredFile(msgspec.Struct, frozen=True, kw_only=True):
     sha256: str  # 64 hexadecimal digits
 
 
-class FileLost(Exception):  # noqa: N818 - says what happened
+class FileLost(Exception):
     """The store has no such file, or not as it was put there."""
 
 
@@ -47,7 +47,7 @@ class FileStore(Protocol):
         """Keep it no longer. A file that is gone already is no error."""
 
 
-class FileRefused(Exception):  # noqa: N818 - says what happened
+class FileRefused(Exception):
     """The file is not taken; the sentence says why to the person who sent it."""
 
 

@@ -41,7 +41,7 @@ class Linked(msgspec.Struct, frozen=True, kw_only=True):
     accounts: tuple[LinkedAccount, ...]
 
 
-class LinkRefused(Exception):  # noqa: N818 - says what happened
+class LinkRefused(Exception):
     """The provider does not know the token or the account; `field` says which of them."""
 
     def __init__(self, field: Literal["public_token", "accounts"], sentence: str) -> None:

@@ -15,7 +15,7 @@ class Letter(msgspec.Struct, frozen=True, kw_only=True):
     text: str
 
 
-class MailRefused(Exception):  # noqa: N818 - says what happened
+class MailRefused(Exception):
     """The letter was not taken. It may be later."""
 
 

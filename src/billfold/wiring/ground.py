@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import asyncpg
+import httpx
 import msgspec
 import psutil
 
@@ -39,7 +40,7 @@ from billfold.wiring.archiving import SEALS, archive_of
 from billfold.wiring.calling import messenger_of
 from billfold.wiring.mailing import mail_of
 from billfold.wiring.opening import found, open_bank, vault_of
-from billfold.wiring.outside import Caller, call_sandbox
+from billfold.wiring.outside import Caller, call_sandbox, partner_http
 from billfold.wiring.scheduled_jobs import file_gates
 
 if TYPE_CHECKING:
@@ -114,7 +115,7 @@ class Wiring:
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._environ = environ
 
-    def settings(self, **changes: Any) -> Settings:  # noqa: ANN401 - values of many settings
+    def settings(self, **changes: Any) -> Settings:
         """Return the settings of the environment with some replaced."""
         return replace(Settings.from_env(self._environ), **changes)
 
@@ -236,6 +237,10 @@ class Wiring:
     def outside(self, settings: Settings, *, customer: bool) -> AbstractContextManager[Caller]:
         """Call a running sandbox with the credentials it wrote down."""
         return call_sandbox(sandbox_of(settings.state_dir), customer=customer)
+
+    def partner_http(self, settings: Settings) -> httpx.Client:
+        """Return a client that signs as the sandbox's partner."""
+        return partner_http(sandbox_of(settings.state_dir))
 
     def program(self) -> Sequence[str]:
         """Return the words that start this program, for a child process."""

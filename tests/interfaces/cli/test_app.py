@@ -1,6 +1,7 @@
 """The command line: every command teaches, every failure says what to do next."""
 
 import os
+import sys
 from socket import socket
 
 import pytest
@@ -8,7 +9,6 @@ import typer
 from typer.testing import CliRunner
 
 from billfold.__main__ import main
-from billfold.bench.app import bench
 from billfold.interfaces.cli.app import build_app, run
 from billfold.wiring import Wiring
 
@@ -28,7 +28,7 @@ def _below(group, words):
             yield from _below(command, (*words, name))
 
 
-ALL = sorted(commands(build_app(Wiring({}), bench)))
+ALL = sorted(commands(build_app(Wiring({}))))
 
 
 def test_every_command_of_the_house_is_there():
@@ -49,7 +49,7 @@ def test_every_command_of_the_house_is_there():
 
 @pytest.mark.parametrize("words", ALL, ids=" ".join)
 def test_the_help_of_a_command_says_what_it_does_and_shows_an_example(words):
-    result = CliRunner().invoke(build_app(Wiring({}), bench), [*words, "--help"])
+    result = CliRunner().invoke(build_app(Wiring({})), [*words, "--help"])
     assert result.exit_code == 0
     assert "Example" in result.output
     shown = " ".join(result.output.split())
@@ -96,6 +96,12 @@ def test_a_state_directory_that_cannot_be_made_ends_with_what_to_do(capsys, tmp_
         said = " ".join(capsys.readouterr().err.split())
         assert "Not a directory" in said
         assert "BILLFOLD_STATE_DIR" in said
+
+
+def test_benchmarks_come_with_the_checkout_only(capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "benchmarks.cli", None)
+    assert run(Wiring({}), arguments=["bench", "--quick"]) == 1
+    assert "The benchmarks come with the source checkout." in capsys.readouterr().err
 
 
 def test_nobody_sees_a_traceback_when_a_command_is_interrupted(monkeypatch):

@@ -26,13 +26,13 @@ import billfold
 from billfold.client import unwrap
 from billfold.domain.tbills import Market
 from billfold.interfaces.cli import story as stories
+from billfold.interfaces.cli.recording_client import RecordingClient
 from billfold.interfaces.cli.sandbox_file import SandboxFile
 from billfold.interfaces.cli.story import Story
-from billfold.interfaces.cli.story_client import PartnerClient
 from billfold.kit.calendars import Calendars
-from billfold.kit.clock import wall_now
 from billfold.kit.dates import ET
 from billfold.kit.money import cents_for, format_usd
+from billfold.wiring.outside import partner_http
 
 SEED = 7
 START_SECONDS = 90
@@ -110,11 +110,9 @@ def sandbox(tmp_path_factory):
 def told(sandbox):
     """The story told to a listener in this process: what was printed, and what it rests on."""
     console = Console(record=True, width=200, file=io.StringIO(), highlight=False)
-    home = sandbox.home()
-    with PartnerClient(
-        home.access(), seed=seed_of(sandbox), transcript=sandbox.state / "listened.jsonl"
-    ) as client:
-        client.get_token(wall_now())
+    transcript = sandbox.state / "listened.jsonl"
+    http = partner_http(sandbox.home())
+    with RecordingClient(http, seed=seed_of(sandbox), transcript=transcript) as client:
         story = Story(client, console)
         story.play()
     return story, console.export_text()
@@ -388,8 +386,7 @@ def test_a_second_start_keeps_the_data_and_tells_nothing_twice(tmp_path):
         assert home.colleague is not None
         assert all(getattr(kept, name) == getattr(home, name) for name in same)
         assert not any(word in second.said.read_text() for word in ("Portfolio", "[info"))
-        with PartnerClient(kept.access(), seed=b"another") as client:
-            client.get_token(wall_now())
+        with RecordingClient(partner_http(kept), seed=b"another") as client:
             clock = client.get("/api/v1/sandbox/clock/").body
             assert clock["now"] == "2025-06-24T13:00:00.000000Z"
     finally:

@@ -21,7 +21,7 @@ from billfold.kit import ids
 from billfold.ports.ach_network import AchFile, Batch, Change, Entry, Return
 
 OURS, THEIRS = "061199992", "09100001"
-MONDAY = datetime(2025, 6, 2, 9)  # noqa: DTZ001 - as the network writes it
+MONDAY = datetime(2025, 6, 2, 9)
 
 
 def entry(number, account="100000000001", **changes):

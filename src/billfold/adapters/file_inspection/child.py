@@ -33,7 +33,7 @@ _END = b"%%EOF"
 _AFTER_END_MOST = 64
 
 
-class Bad(Exception):  # noqa: N818 - says what the file is
+class Bad(Exception):
     """The file is not to be taken; the sentence says why."""
 
 

@@ -64,7 +64,7 @@ class Record:
         return "".join(parts)
 
 
-class Unreadable(ValueError):  # noqa: N818 - says what happened
+class Unreadable(ValueError):
     """A field does not hold what it should."""
 
     def __init__(self, name: str, columns: slice, reason: str) -> None:

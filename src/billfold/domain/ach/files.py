@@ -30,11 +30,11 @@ _HEADS = f"""
 SELECT customer_id FROM head
  WHERE customer_id IN (SELECT customer_id FROM ach_entry WHERE {_WAITS})
  ORDER BY customer_id FOR UPDATE
-"""  # noqa: S608 - a condition of ours
+"""
 _COUNT = f"""
 SELECT (SELECT count(*) FROM ach_entry WHERE {_WAITS}),
        (SELECT count(*) FROM ach_answer WHERE file_id IS NULL AND due_at <= $1)
-"""  # noqa: S608
+"""
 _LATE = """
 SELECT customer_id, array_agg(ach_id ORDER BY ach_id) AS ach_ids
   FROM ach_entry
@@ -59,7 +59,7 @@ WITH waiting AS (
 UPDATE ach_entry e
    SET file_id = $2, trace_number = $3 || lpad((($4::bigint + nth - 1) % $5)::text, 7, '0')
   FROM waiting w WHERE e.customer_id = w.customer_id AND e.ach_id = w.ach_id
-"""  # noqa: S608
+"""
 _NUMBER_ANSWERS = """
 WITH waiting AS (
   SELECT answer_id, row_number() OVER (ORDER BY told->>'company', told->>'company_id',

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from billfold.kit.db import Connection, Pool
 
 COLUMNS = AchEntry.__struct_fields__
-_SELECT = f"SELECT {', '.join(COLUMNS)} FROM ach_entry"  # noqa: S608 - columns are ours
+_SELECT = f"SELECT {', '.join(COLUMNS)} FROM ach_entry"
 _LOOK = f"""
 {_SELECT} WHERE customer_id = ANY($1::uuid[]) AND ach_id = ANY($2::uuid[])
 UNION ALL
@@ -29,7 +29,7 @@ SELECT DISTINCT ON (customer_id, pocket_id) {", ".join(COLUMNS)} FROM ach_entry
    AND (status IN ('PENDING', 'APPROVED')
         OR (status = 'IN_TRANSIT' AND direction = 'DEBIT' AND journal_no IS NULL))
  ORDER BY customer_id, pocket_id
-"""  # noqa: S608
+"""
 _GET = f"{_SELECT} WHERE customer_id = $1 AND ach_id = $2 AND way = 'ORIGINATION'"
 _BY_TRACES = f"""{_SELECT}
  WHERE trace_number = ANY($1::text[]) AND way = 'ORIGINATION' ORDER BY created_at"""

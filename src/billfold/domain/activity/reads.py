@@ -36,11 +36,11 @@ _SETTLES_AT = f"""(CASE WHEN a.type = 'ACH' AND a.direction = 'DEBIT' THEN coale
      SELECT {_GOES_AT} FROM ach_entry e
       WHERE e.customer_id = a.customer_id AND e.ach_id = (a.details ->> 'ach_id')::uuid
         AND e.journal_no = a.journal_no AND e.way = 'ORIGINATION'), a.settles_at)
-     ELSE a.settles_at END)"""  # noqa: S608 - our columns
+     ELSE a.settles_at END)"""
 _ENTRIES = f"""
 SELECT e.customer_id, e.journal_no, {_GOES_AT} FROM ach_entry e
  WHERE e.customer_id = ANY($1::uuid[]) AND e.ach_id = ANY($2::uuid[]) AND e.way = 'ORIGINATION'
-"""  # noqa: S608
+"""
 _FILTER = """
    AND ((({type}::text[] IS NULL OR a.type = ANY({type}) OR a.type || ':'
         || coalesce(a.details ->> 'fee_type', a.details ->> 'credit_type', '') = ANY({type}))
@@ -135,7 +135,7 @@ SELECT {_PREFIXED} FROM activity a
  WHERE a.customer_id = $1 AND a.pocket_id = $2
    AND ($3::bigint IS NULL OR (a.journal_no, a.leg_no) {{than}} ($3, $4::smallint)) {_filter(6)}
  ORDER BY a.journal_no {{way}}, a.leg_no {{way}} LIMIT $5
-"""  # noqa: S608 - our columns
+"""
 _CUSTOMER = f"""
 SELECT {_PREFIXED} FROM unnest($2::uuid[]) AS p(pocket_id) CROSS JOIN LATERAL (
   SELECT * FROM activity a
@@ -143,21 +143,21 @@ SELECT {_PREFIXED} FROM unnest($2::uuid[]) AS p(pocket_id) CROSS JOIN LATERAL (
      AND ($3::bigint IS NULL OR (a.journal_no, a.leg_no) {{than}} ($3, $4::smallint)) {_filter(6)}
    ORDER BY a.journal_no {{way}}, a.leg_no {{way}} LIMIT $5) a
  ORDER BY a.journal_no {{way}}, a.leg_no {{way}} LIMIT $5
-"""  # noqa: S608 - our columns
+"""
 _PARTNER = f"""
 SELECT {_PREFIXED} FROM activity a
  WHERE a.partner_id = $1 AND ($2::uuid[] IS NULL OR a.pocket_id = ANY($2))
    AND ($3::timestamptz IS NULL OR (a.booked_at, a.activity_id) {{than}} ($3, $4::uuid))
    {_filter(6)}
  ORDER BY a.booked_at {{way}}, a.activity_id {{way}} LIMIT $5
-"""  # noqa: S608 - our columns
+"""
 _ONE = f"""
 SELECT {_PREFIXED} FROM activity a
  WHERE a.customer_id = $1 AND a.activity_id BETWEEN $3 AND $4
    AND ($2::uuid IS NULL OR a.pocket_id = $2)
    AND (a.swept OR NOT $5::boolean)
  ORDER BY a.activity_id LIMIT 1
-"""  # noqa: S608 - our columns
+"""
 
 
 def _statements(sql: str) -> dict[tuple[bool, bool], str]:

@@ -52,7 +52,7 @@ async def list_entries(
     way = "DESC" if descending else "ASC"
     values.append(limit)
     rows = await conn.fetch(
-        f"SELECT {COLUMNS} FROM audit_entry WHERE {' AND '.join(where)}"  # noqa: S608 - our words
+        f"SELECT {COLUMNS} FROM audit_entry WHERE {' AND '.join(where)}"
         f" ORDER BY recorded_at {way}, entry_no {way} LIMIT ${len(values)}",
         *values,
     )
@@ -61,7 +61,7 @@ async def list_entries(
 
 async def all_chains(conn: Connection, *, timeout_seconds: float) -> AsyncIterator[Recorded]:
     """Yield the entries of all customers, each customer's in their order; in a transaction."""
-    statement = f"SELECT {COLUMNS} FROM audit_entry ORDER BY customer_id, entry_no"  # noqa: S608 - as above
+    statement = f"SELECT {COLUMNS} FROM audit_entry ORDER BY customer_id, entry_no"
     async for row in conn.cursor(statement, prefetch=_AT_ONCE, timeout=timeout_seconds):
         yield _entry(row)
 

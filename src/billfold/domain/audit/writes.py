@@ -52,7 +52,7 @@ WITH entry AS (
    WHERE h.customer_id = l.customer_id
 )
 INSERT INTO audit_entry ({_NAMED}) SELECT {_KEPT} FROM entry
-"""  # noqa: S608 - our columns
+"""
 
 
 async def record(conn: Connection, vault: Vault, entry: Entry, *, now: datetime) -> None:

@@ -22,7 +22,7 @@ SELECT type AS rail, {_EASTERN} AS settles_on, settles_at, direction, amount, cu
        journal_no, activity_id
   FROM activity
  WHERE type IN ('ACH', 'WIRE') AND settles_at >= $3 AND settles_at <= $5
-"""  # noqa: S608 - our columns
+"""
 _OF_THE_HOUSE = """
 SELECT upper(substr(a.kind, 6)) AS rail, j.settles_on,
        j.settles_on::timestamp AT TIME ZONE 'America/New_York' AS settles_at,
@@ -49,11 +49,11 @@ SELECT rail, settles_on, coalesce(payments, 0)::bigint AS payments,
  WHERE $6 OR (coalesce(m.came_in, 0), coalesce(m.went_out, 0))
              IS DISTINCT FROM (coalesce(c.came_in, 0), coalesce(c.went_out, 0))
  ORDER BY rail, settles_on
-"""  # noqa: S608 - our queries
+"""
 _OPEN = f"""
 SELECT rail, settles_at, direction, amount, customer_id, journal_no, activity_id
   FROM ({_MOVED}) each ORDER BY settles_at, rail, customer_id, journal_no LIMIT $6
-"""  # noqa: S608 - our queries
+"""
 _BALANCES = """
 SELECT kind, sum(credits - debits)::bigint AS balance FROM account
  WHERE kind IN ('rail:ach', 'rail:wire', 'suspense') GROUP BY kind

@@ -25,7 +25,7 @@ SELECT k.nth - 1, c.type, c.status, c.target_customer_id, c.target_pocket_id, {_
  CROSS JOIN LATERAL (
        SELECT * FROM counterparty o
         WHERE o.customer_id = k.customer_id AND o.counterparty_id = k.counterparty_id LIMIT 1) c
-"""  # noqa: S608 - the parts are ours
+"""
 
 
 class LinkedPeer(NamedTuple):

@@ -39,7 +39,7 @@ _IN_REVIEW = f"""{_COLUMNS} c
                     WHERE d.customer_id = c.customer_id
                       AND c.verification::jsonb->'document_ids' ? d.document_id::text
                       AND d.status IN ('PENDING_UPLOAD', 'INVALID'))
- ORDER BY created_at, counterparty_id LIMIT $1"""  # noqa: S608 - our columns
+ ORDER BY created_at, counterparty_id LIMIT $1"""
 _LIST = """{columns}
  WHERE customer_id = $1
    AND ($2::text[] IS NULL OR type = ANY($2)) AND ($3::text[] IS NULL OR status = ANY($3))

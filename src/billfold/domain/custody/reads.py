@@ -16,10 +16,10 @@ _COLUMNS = ", ".join(SecurityTransfer.__struct_fields__)
 _SOME = f"""
 SELECT {_COLUMNS} FROM security_transfer
  WHERE customer_id = ANY($1::uuid[]) AND transfer_id = ANY($2::uuid[])
-"""  # noqa: S608 - our columns
+"""
 _LIST = f"""
 SELECT {_COLUMNS} FROM security_transfer ORDER BY created_at DESC, transfer_id LIMIT $1
-"""  # noqa: S608 - our columns
+"""
 
 
 async def get_transfer(

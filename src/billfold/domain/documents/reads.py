@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 COLUMNS = """customer_id, document_id, type, status, exception_reason, name, media_type, file_key,
        size_bytes, sha256, created_at, uploaded_at"""
-_SOME = f"SELECT {COLUMNS} FROM document WHERE customer_id = $1 AND document_id = ANY($2::uuid[])"  # noqa: S608
-_ANY = f"SELECT {COLUMNS} FROM document WHERE document_id = $1"  # noqa: S608
+_SOME = f"SELECT {COLUMNS} FROM document WHERE customer_id = $1 AND document_id = ANY($2::uuid[])"
+_ANY = f"SELECT {COLUMNS} FROM document WHERE document_id = $1"
 _LOOK_UP = f"""SELECT {COLUMNS} FROM document
- WHERE customer_id = ANY($1::uuid[]) AND document_id = ANY($2::uuid[])"""  # noqa: S608
+ WHERE customer_id = ANY($1::uuid[]) AND document_id = ANY($2::uuid[])"""
 _UNNAMED = """
 SELECT key FROM unnest($1::text[]) AS key
  WHERE NOT EXISTS (SELECT 1 FROM document d WHERE d.file_key = key)
@@ -29,7 +29,7 @@ SELECT {COLUMNS} FROM document d
    SELECT 1 FROM counterparty c
     WHERE c.customer_id = d.customer_id AND c.status = 'PENDING'
       AND c.verification::jsonb->'document_ids' ? d.document_id::text)
- ORDER BY uploaded_at, document_id LIMIT $1"""  # noqa: S608
+ ORDER BY uploaded_at, document_id LIMIT $1"""
 
 
 async def get_document(

@@ -24,12 +24,12 @@ UPDATE document
        size_bytes = $8, sha256 = $9, uploaded_at = $10
  WHERE customer_id = $1 AND document_id = $2 AND status IN ('PENDING_UPLOAD', 'INVALID')
 RETURNING {COLUMNS}
-"""  # noqa: S608 - our columns
+"""
 _DECIDE = f"""
 UPDATE document SET status = $2, exception_reason = $3
  WHERE document_id = $1 AND status = 'PENDING_REVIEW'
 RETURNING {COLUMNS}
-"""  # noqa: S608 - our columns
+"""
 
 
 async def add(

@@ -50,7 +50,7 @@ SELECT n.customer_id, n.event_no, n.event_id, n.kind, n.payload, n.raised_at,
   FROM news n
  ORDER BY max(n.raised_at) OVER (PARTITION BY n.customer_id ORDER BY n.event_no),
           n.customer_id, n.event_no
-"""  # noqa: S608 - our statements
+"""
 # A dump takes the numbers of transactions along to a server that may count from one again.
 _IS_YOUNGER = """
 SELECT coalesce(bool_or(pg_snapshot_xmax(position) > pg_snapshot_xmax(pg_current_snapshot())),

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 _PARTNER = """p.partner_id, p.slug, p.name, p.own_customer_id, p.features, p.rate_per_minute,
        p.money_per_minute"""
-_FIND_PARTNER = f"SELECT {_PARTNER} FROM partner p WHERE p.slug = $1"  # noqa: S608 - our columns
-_LIST_PARTNERS = f"SELECT {_PARTNER} FROM partner p ORDER BY p.slug"  # noqa: S608 - our columns
+_FIND_PARTNER = f"SELECT {_PARTNER} FROM partner p WHERE p.slug = $1"
+_LIST_PARTNERS = f"SELECT {_PARTNER} FROM partner p ORDER BY p.slug"
 _CREDENTIAL = f"""
 SELECT {_PARTNER}, t.user_id, t.expires_at,
        array(SELECT s.secret_no FROM partner_secret s
@@ -26,7 +26,7 @@ SELECT {_PARTNER}, t.user_id, t.expires_at,
               ORDER BY s.secret_no) AS sealed
   FROM partner_token t JOIN partner p USING (partner_id)
  WHERE t.token_hash = $1 AND t.expires_at > $2
-"""  # noqa: S608 - our columns
+"""
 _USER = """
 SELECT u.user_id, u.partner_id, p.slug, u.username, u.password_hash, u.failures, u.locked_until
   FROM partner_user u JOIN partner p USING (partner_id) WHERE u.username = $1

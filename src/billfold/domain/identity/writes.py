@@ -279,7 +279,7 @@ async def _set_features(
     conn: Connection | Pool, partner_id: UUID, expression: str, feature: str
 ) -> None:
     done = await conn.fetchval(
-        f"UPDATE partner SET features = {expression}, version = version + 1 "  # noqa: S608 - ours
+        f"UPDATE partner SET features = {expression}, version = version + 1 "
         "WHERE partner_id = $1 RETURNING partner_id",
         partner_id, feature,
     )  # fmt: skip

@@ -22,11 +22,11 @@ _OWN = f"""
 SELECT {_COLUMNS}, CASE WHEN r.read_at IS NULL THEN 'UNREAD' ELSE 'READ' END AS status
   FROM notification_recipient r JOIN notification n USING (customer_id, notification_id, created_at)
  WHERE r.customer_id = $1 AND r.user_id = $2
-"""  # noqa: S608 - our columns
+"""
 _ALL = f"""
 SELECT {_COLUMNS}, NULL AS status FROM notification n
  WHERE n.customer_id = $1 AND $2::uuid IS NULL
-"""  # noqa: S608 - as above
+"""
 _STATUS = {"READ": " AND r.read_at IS NOT NULL", "UNREAD": " AND r.read_at IS NULL"}
 
 

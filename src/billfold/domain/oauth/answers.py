@@ -118,7 +118,7 @@ def _way_back(asked: Any, issuer: str, fields: Mapping[str, str]) -> str:  # noq
     return redirect_with(asked["redirect_uri"], told)
 
 
-async def _take(conn: Connection, request_id: UUID, now: datetime) -> Any:  # noqa: ANN401
+async def _take(conn: Connection, request_id: UUID, now: datetime) -> Any:  # noqa: ANN401 - a record of asyncpg
     asked = await conn.fetchrow(_ANSWER, request_id, now)
     if asked is None:
         raise NotFound("The request is unknown, too old, or answered.")

@@ -74,7 +74,7 @@ def client_of(
 
 
 def _mistakes(new: NewClient) -> Iterator[tuple[str, str]]:
-    if not (1 <= len(new.name.strip()) <= 200 and new.name.isprintable()):  # noqa: PLR2004
+    if not (1 <= len(new.name.strip()) <= 200 and new.name.isprintable()):  # noqa: PLR2004 - the longest name
         yield "name", "must be 1 to 200 printable characters"
     if len(new.description) > 500 or not new.description.isprintable():  # noqa: PLR2004 - as above
         yield "description", "may have at most 500 printable characters"

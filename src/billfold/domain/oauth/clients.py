@@ -26,13 +26,13 @@ OVERLAP = timedelta(hours=24)
 _COLUMNS = """client_id, name, description, profile, redirect_uris, post_logout_redirect_uris,
        scopes, grant_types, customer_id, member_id, owner_id, dpop_bound, requires_nonce,
        requires_signature, created_at, revoked_at"""
-_NEW = f"INSERT INTO oauth_client ({_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, NULL)"  # noqa: E501, S608 - our columns
-_FIND = f"SELECT {_COLUMNS} FROM oauth_client WHERE client_id = $1"  # noqa: S608 - our columns
-_LIST = f"SELECT {_COLUMNS} FROM oauth_client ORDER BY created_at, client_id"  # noqa: S608 - ours
+_NEW = f"INSERT INTO oauth_client ({_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, NULL)"  # noqa: E501 - our columns
+_FIND = f"SELECT {_COLUMNS} FROM oauth_client WHERE client_id = $1"
+_LIST = f"SELECT {_COLUMNS} FROM oauth_client ORDER BY created_at, client_id"
 _OWN = f"""
 SELECT {_COLUMNS} FROM oauth_client WHERE owner_id = $1
  ORDER BY revoked_at IS NOT NULL, created_at DESC, client_id
-"""  # noqa: S608 - our columns
+"""
 _KEYS = """
 SELECT client_id, key_id, algorithm, public_pem, created_at, expires_at FROM client_key
  WHERE client_id = $1 AND (expires_at IS NULL OR expires_at > $2)

@@ -28,7 +28,7 @@ _RSA_BITS_MIN, _RSA_BITS_MAX = 2048, 4096
 _EXPONENT_MIN, _EXPONENT_MAX = 65_537, 2**32
 
 
-class WrongKey(ValueError):  # noqa: N818 - a judgement, said on by whoever asked
+class WrongKey(ValueError):
     """It is no public key that may be used here; the text says why."""
 
 

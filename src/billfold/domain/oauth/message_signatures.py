@@ -30,7 +30,7 @@ _DIGEST = re.compile(r"(sha-256|sha-512)=:([A-Za-z0-9+/]+=*):")
 _HASHES = {"sha-256": "sha256", "sha-512": "sha512"}
 
 
-class NotSigned(Exception):  # noqa: N818 - an answer, not an accident
+class NotSigned(Exception):
     """A signature is missing or does not hold; the text says why."""
 
 

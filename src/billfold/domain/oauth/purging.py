@@ -26,7 +26,7 @@ async def purge_oauth(conn: Connection | Pool, now: datetime) -> None:
     for table, key in _KEYS.items():
         late = now - (CODES_LAST if table.startswith("authorization") else timedelta(0))
         await conn.execute(
-            f"DELETE FROM {table} WHERE ({key}) IN "  # noqa: S608 - our tables
+            f"DELETE FROM {table} WHERE ({key}) IN "
             f"(SELECT {key} FROM {table} WHERE expires_at < $1 LIMIT $2)",
             late,
             AT_ONCE,

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 _LASTS = {"welcome": rules.WELCOME_LASTS, "reset": rules.RESET_LASTS}
 _OPENS = "link_hash = $1 AND used_at IS NULL AND expires_at > $2"
-_FIND = f"SELECT user_id FROM mailed_link WHERE {_OPENS}"  # noqa: S608 - our condition
-_USE = f"UPDATE mailed_link SET used_at = $2 WHERE {_OPENS} RETURNING user_id, purpose"  # noqa: S608 - as above
+_FIND = f"SELECT user_id FROM mailed_link WHERE {_OPENS}"
+_USE = f"UPDATE mailed_link SET used_at = $2 WHERE {_OPENS} RETURNING user_id, purpose"
 _RECENT = """
 SELECT 1 FROM mailed_link WHERE user_id = $1 AND purpose = $2 AND created_at > $3 LIMIT 1
 """

@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 
 _PERSON = """p.user_id, p.email, p.email_verified_at, p.first_name, p.last_name, p.phone_number,
        p.phone_verified_at, p.time_zone, p.created_at, p.last_login_at"""
-_BY_ID = f"SELECT {_PERSON} FROM person p WHERE user_id = $1 AND status = 'ACTIVE'"  # noqa: S608 - our columns
-_BY_EMAIL = f"SELECT {_PERSON} FROM person p WHERE email = $1 AND status = 'ACTIVE'"  # noqa: S608 - as above
-_ALL = f"SELECT {_PERSON} FROM person p WHERE status = 'ACTIVE' ORDER BY email"  # noqa: S608 - as above
+_BY_ID = f"SELECT {_PERSON} FROM person p WHERE user_id = $1 AND status = 'ACTIVE'"
+_BY_EMAIL = f"SELECT {_PERSON} FROM person p WHERE email = $1 AND status = 'ACTIVE'"
+_ALL = f"SELECT {_PERSON} FROM person p WHERE status = 'ACTIVE' ORDER BY email"
 _SESSION = f"""
 SELECT {_PERSON}, s.session_id, s.proved, s.complete, s.proved_at, s.started_at, s.seen_at,
        s.ends_at, s.address, s.device
   FROM session s JOIN person p USING (user_id)
  WHERE p.status = 'ACTIVE' AND s.ends_at > $2 AND s.seen_at > $3 AND
-"""  # noqa: S608 - as above
+"""
 _ONE_SESSION = f"{_SESSION} s.session_hash = $1"
 _SESSIONS_OF = f"{_SESSION} s.user_id = $1 AND s.complete ORDER BY s.seen_at DESC"
 _MEMBERSHIPS = """

@@ -70,7 +70,7 @@ def _both(found: str) -> tuple[str, str]:
 _PART = f"""{_ROW}
   FROM (SELECT * FROM pocket WHERE customer_id = $1 AND ($2::text[] IS NULL OR status = ANY($2))
          ORDER BY opened_at DESC, pocket_id DESC OFFSET $3 LIMIT $4) p {_HOLDINGS}
- ORDER BY p.opened_at DESC, p.pocket_id DESC"""  # noqa: S608 - our columns
+ ORDER BY p.opened_at DESC, p.pocket_id DESC"""
 _COUNT = """
 SELECT count(*) FROM pocket WHERE customer_id = $1 AND ($2::text[] IS NULL OR status = ANY($2))
 """

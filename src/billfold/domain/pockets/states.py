@@ -56,7 +56,7 @@ SELECT e.cash, e.positions, e.earnings_basis, e.inflow, e.outflow, e.fees, e.rea
        AND (SELECT booked_at FROM activity WHERE {_THAT_DAY} ORDER BY journal_no LIMIT 1) < k.at
   ) a
  ORDER BY k.nth
-"""  # noqa: S608 - conditions of ours
+"""
 
 
 class Boundary(NamedTuple):

@@ -28,8 +28,8 @@ COLUMNS = """file_id, rail, direction, name, encode(sha256, 'hex') AS sha256, st
 _KEEP = f"""
 INSERT INTO rail_file (file_id, rail, direction, name, content, sha256, state, created_at)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING RETURNING {COLUMNS}
-"""  # noqa: S608 - columns are ours
-_GET = f"SELECT {COLUMNS} FROM rail_file WHERE file_id = $1"  # noqa: S608
+"""
+_GET = f"SELECT {COLUMNS} FROM rail_file WHERE file_id = $1"
 _SAME = """
 SELECT name, created_at FROM rail_file
  WHERE rail = $1 AND sha256 = $2 AND direction = 'IN' AND state <> 'REFUSED' AND file_id <> $3
@@ -37,13 +37,13 @@ SELECT name, created_at FROM rail_file
 _UNFINISHED = f"""
 SELECT {COLUMNS} FROM rail_file
  WHERE rail = $1 AND direction = $2 AND done_at IS NULL ORDER BY created_at, file_id
-"""  # noqa: S608
+"""
 _LIST = f"""
 SELECT {COLUMNS} FROM rail_file
  WHERE ($1::text IS NULL OR rail = $1) AND ($2::text IS NULL OR direction = $2)
    AND ($3::text IS NULL OR state = $3)
  ORDER BY created_at DESC, name DESC, file_id DESC LIMIT $4
-"""  # noqa: S608
+"""
 _FINISH = """
 UPDATE rail_file SET state = $2, report = $3, done_at = $4 WHERE file_id = $1 AND done_at IS NULL
 """
@@ -64,7 +64,7 @@ class RailFile(msgspec.Struct, frozen=True):
     done_at: datetime | None
 
 
-class AlreadyArrived(Exception):  # noqa: N818 - says what happened
+class AlreadyArrived(Exception):
     """The same content has been taken, or is being taken, under another name or the same."""
 
     def __init__(self, name: str, at: datetime) -> None:

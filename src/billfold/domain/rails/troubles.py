@@ -25,12 +25,12 @@ SELECT {COLUMNS} FROM rail_file
  WHERE rail = $1 AND direction = 'IN' AND done_at IS NULL
    AND (report IS NULL OR (report->>'again_at')::timestamptz <= $2)
  ORDER BY created_at, name, file_id
-"""  # noqa: S608 - columns are ours
+"""
 _IN_TROUBLE = f"""
 SELECT {COLUMNS} FROM rail_file
  WHERE direction = 'IN' AND done_at IS NULL AND report IS NOT NULL
  ORDER BY created_at, name, file_id
-"""  # noqa: S608
+"""
 _NOTE = "UPDATE rail_file SET report = $2 WHERE file_id = $1 AND done_at IS NULL"
 _TRY_AGAIN = """
 UPDATE rail_file

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _COLUMNS = """rule_id, name, actions, transfer_types, min_amount, daily_cap, required_approvals,
        approver_roles, approver_ids, ordered, enabled, version, created_at, updated_at"""
-_ALL = f"SELECT {_COLUMNS} FROM approval_rule WHERE customer_id = $1"  # noqa: S608 - our columns
+_ALL = f"SELECT {_COLUMNS} FROM approval_rule WHERE customer_id = $1"
 _ONE = f"{_ALL} AND rule_id = $2"
 _LIST = f"{_ALL} ORDER BY created_at, rule_id"
 _PUT = f"""
@@ -36,7 +36,7 @@ ON CONFLICT (customer_id, rule_id) DO UPDATE
        approver_ids = excluded.approver_ids, ordered = excluded.ordered, enabled = excluded.enabled,
        version = excluded.version, updated_at = excluded.updated_at
 RETURNING *
-"""  # noqa: S608 - our columns
+"""
 _REMOVE = "DELETE FROM approval_rule WHERE customer_id = $1 AND rule_id = $2"
 _HOLD_CAP = "SELECT 1 FROM approval_rule WHERE customer_id = $1 AND rule_id = $2 FOR UPDATE"
 _USED = """

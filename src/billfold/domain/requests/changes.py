@@ -65,7 +65,7 @@ _ONE = f"{_COLUMNS} AND q.request_id = $3"
 _LIST = f"""
 SELECT * FROM ({_COLUMNS}) q
  WHERE ($3::text[] IS NULL OR q.status = ANY($3)) AND ($4::text[] IS NULL OR q.action = ANY($4))
-"""  # noqa: S608 - our words
+"""
 _HOLD = "SELECT 1 FROM change_request WHERE customer_id = $1 AND request_id = $2 FOR UPDATE"
 _INSERT = """
 INSERT INTO change_request (customer_id, request_id, action, resource_type, resource_id, content,
@@ -284,7 +284,7 @@ def _subject_of(change: ChangeRequest) -> Subject:
     )
 
 
-def _deed(by: Principal, verb: str, request_id: UUID, **details: Any) -> Any:  # noqa: ANN401
+def _deed(by: Principal, verb: str, request_id: UUID, **details: Any) -> Any:  # noqa: ANN401 - a context of the audit log
     return audit.deed(
         by.pool, by.vault, by.customer_id, by.origin, f"{_RESOURCE}.{verb}",
         resource=(_RESOURCE, request_id), now=by.wall, details=details,

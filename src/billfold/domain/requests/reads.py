@@ -38,7 +38,7 @@ SELECT q.customer_id, q.request_id, q.type, q.pocket_id, q.counterparty_id, q.am
   LEFT JOIN transfer t ON t.customer_id = q.customer_id AND t.transfer_id = q.request_id
   LEFT JOIN wire w ON w.customer_id = q.customer_id AND w.wire_id = q.request_id
  WHERE q.customer_id = $1
-"""  # noqa: S608 - our words
+"""
 _ONE = f"{_COLUMNS} AND q.request_id = $3"
 _LIST = f"""{_COLUMNS}
    AND ($3::text[] IS NULL
@@ -51,7 +51,7 @@ _LIST = f"""{_COLUMNS}
    AND ($9::uuid IS NULL OR $9 = ANY(q.reviewers) OR EXISTS (
         SELECT 1 FROM review v WHERE v.customer_id = q.customer_id
            AND v.request_id = q.request_id AND v.member_id = $9))
-"""  # noqa: S608 - our words
+"""
 _HOLD = """
 SELECT 1 FROM transfer_request WHERE customer_id = $1 AND request_id = $2 FOR UPDATE
 """

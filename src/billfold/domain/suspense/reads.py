@@ -13,15 +13,15 @@ if TYPE_CHECKING:
     from billfold.kit.db import Connection, Pool
 
 _COLUMNS = ", ".join(SuspenseItem.__struct_fields__)
-_SOME = f"SELECT {_COLUMNS} FROM suspense_item WHERE item_id = ANY($1::uuid[])"  # noqa: S608
+_SOME = f"SELECT {_COLUMNS} FROM suspense_item WHERE item_id = ANY($1::uuid[])"
 _LOOK_UP = f"""
 SELECT {_COLUMNS} FROM suspense_item
  WHERE customer_id = ANY($1::uuid[]) AND item_id = ANY($2::uuid[])
-"""  # noqa: S608 - our columns
+"""
 _LIST = f"""
 SELECT {_COLUMNS} FROM suspense_item WHERE $1::text IS NULL OR status = $1
  ORDER BY held_at, item_id LIMIT $2
-"""  # noqa: S608 - our columns
+"""
 
 
 async def get_item(conn: Connection | Pool, item_id: UUID) -> SuspenseItem:

@@ -27,8 +27,8 @@ _FIND = f"""
 SELECT i.member_id, i.customer_id, c.name AS customer_name, i.first_name, i.last_name, i.email,
        i.phone_number, i.role
   FROM invitation i JOIN customer c USING (customer_id) WHERE {_OPENS}
-"""  # noqa: S608 - our condition
-_USE = f"DELETE FROM invitation WHERE {_OPENS} RETURNING member_id, customer_id, email, role"  # noqa: S608 - as above
+"""
+_USE = f"DELETE FROM invitation WHERE {_OPENS} RETURNING member_id, customer_id, email, role"
 _PROVED = """
 UPDATE person SET email_verified_at = coalesce(email_verified_at, $2) WHERE user_id = $1
 """

@@ -40,7 +40,7 @@ def deed(
     by: Administrator,
     action: str,
     resource: tuple[str, UUID | str | None],
-    **details: Any,  # noqa: ANN401 - small JSON
+    **details: Any,
 ) -> AbstractAsyncContextManager[Deed]:
     """Lend the transaction of a change; it leaves its entry, also when it is refused."""
     return audit.deed(

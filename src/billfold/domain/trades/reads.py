@@ -33,7 +33,7 @@ SELECT {_COLUMNS} FROM unnest($2::uuid[]) AS p(pocket_id) CROSS JOIN LATERAL (
      AND ($12::date IS NULL OR t.settles_on <= $12)
    ORDER BY t.journal_no {{way}}, t.trade_no {{way}} LIMIT $5) t
  ORDER BY t.journal_no {{way}}, t.trade_no {{way}} LIMIT $5
-"""  # noqa: S608 - our columns
+"""
 _DOWN = _LIST.format(than="<", way="DESC")
 _UP = _LIST.format(than=">", way="ASC")
 

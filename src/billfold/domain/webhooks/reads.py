@@ -20,14 +20,14 @@ RETURNED = """subscription_id, partner_id, customer_id, url, description, events
        disabled_because, retry_policy, created_at, updated_at"""
 
 _OWNED = "partner_id = $1 AND customer_id IS NOT DISTINCT FROM $2 AND deleted_at IS NULL"
-_GET = f"SELECT {RETURNED} FROM subscription WHERE {_OWNED} AND subscription_id = $3"  # noqa: S608 - our columns
+_GET = f"SELECT {RETURNED} FROM subscription WHERE {_OWNED} AND subscription_id = $3"
 # Two lists, for an index serves the one whose owner it is told.
 _LIST = f"""
 SELECT {RETURNED} FROM subscription
  WHERE {{owned}} AND deleted_at IS NULL
    AND ($2::timestamptz IS NULL OR (created_at, subscription_id) {{than}} ($2, $3::uuid))
  ORDER BY created_at {{way}}, subscription_id {{way}} LIMIT $4
-"""  # noqa: S608 - our columns
+"""
 _OF_PARTNER = "partner_id = $1 AND customer_id IS NULL"
 _OF_CUSTOMER = "customer_id = $1"
 
@@ -38,13 +38,13 @@ SELECT {_ATTEMPT} FROM delivery_attempt a JOIN subscription s USING (subscriptio
  WHERE a.event_id = ANY($1) AND s.partner_id = $2 AND s.customer_id IS NOT DISTINCT FROM $3
    AND ($4::uuid IS NULL OR a.subscription_id = $4)
  ORDER BY a.called_at, a.attempt_id
-"""  # noqa: S608 - our columns
+"""
 _ATTEMPTS = f"""
 SELECT {_ATTEMPT} FROM delivery_attempt a
  WHERE subscription_id = $1 AND ($2::uuid IS NULL OR event_id = $2)
    AND ($3::timestamptz IS NULL OR (called_at, attempt_id) {{than}} ($3, $4::uuid))
  ORDER BY called_at {{way}}, attempt_id {{way}} LIMIT $5
-"""  # noqa: S608 - our columns
+"""
 _NEWEST_FIRST = {"than": "<", "way": "DESC"}
 _OLDEST_FIRST = {"than": ">", "way": "ASC"}
 

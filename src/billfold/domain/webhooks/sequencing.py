@@ -77,7 +77,7 @@ placed AS MATERIALIZED (
    WHERE l.subscription_id = n.subscription_id
 )
 SELECT count(*) FROM news
-"""  # noqa: S608 - our statements
+"""
 
 
 async def sequence(conn: Connection | Pool, *, now: datetime, wait: bool = True) -> int:

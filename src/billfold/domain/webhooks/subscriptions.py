@@ -26,7 +26,7 @@ INSERT INTO subscription (subscription_id, partner_id, customer_id, url, descrip
                           status, retry_policy, created_at, updated_at)
 VALUES ($1, $2, $3, $4, $5, $6, 'enabled', $7, $8, $8)
 RETURNING {RETURNED}
-"""  # noqa: S608 - our columns
+"""
 # What it is told begins after whatever its feed has come to by now.
 _PLACE = """
 SELECT coalesce(CASE WHEN $2::uuid IS NULL
@@ -41,13 +41,13 @@ SELECT {RETURNED} FROM subscription
  WHERE subscription_id = $1 AND partner_id = $2 AND customer_id IS NOT DISTINCT FROM $3
    AND deleted_at IS NULL
    FOR UPDATE
-"""  # noqa: S608 - our columns
+"""
 _UPDATE = f"""
 UPDATE subscription
    SET url = $2, description = $3, events = $4, retry_policy = $5, status = $6, updated_at = $7,
        disabled_because = CASE WHEN $6 = 'disabled' THEN disabled_because END
  WHERE subscription_id = $1 RETURNING {RETURNED}
-"""  # noqa: S608 - our columns
+"""
 _ENABLE = "UPDATE subscription SET since = pg_current_xact_id() WHERE subscription_id = $1"
 # What waits goes on waiting while nobody is to be called, and is due at once afterwards.
 _STOP = "UPDATE subscription_lane SET due_at = NULL WHERE subscription_id = $1"

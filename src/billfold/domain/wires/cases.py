@@ -32,12 +32,12 @@ SELECT case_id FROM wire_case
 _LIST = f"""
 SELECT {_COLUMNS} FROM wire_case WHERE ($1::text IS NULL OR status = $1)
  ORDER BY opened_at DESC, case_id LIMIT $2
-"""  # noqa: S608
+"""
 _OF_WIRE = f"""
 SELECT {_COLUMNS} FROM wire_case WHERE wire_id = $1 AND direction = $2 AND status = 'OPEN'
-"""  # noqa: S608
+"""
 
-_ABOUT = f"SELECT {_COLUMNS} FROM wire_case WHERE wire_id = $1 AND direction = $2"  # noqa: S608
+_ABOUT = f"SELECT {_COLUMNS} FROM wire_case WHERE wire_id = $1 AND direction = $2"
 
 
 class CaseRow(msgspec.Struct, frozen=True):

@@ -29,13 +29,13 @@ WITH RECURSIVE undone AS (
 _LOOK = f"""
 SELECT {_COLUMNS}, {_RETURNED} AS returned, ({_STANDS_IN}) AS stands_in FROM wire w
  WHERE w.customer_id = ANY($1::uuid[]) AND w.wire_id = ANY($2::uuid[])
-"""  # noqa: S608 - our columns
-_GET = f"SELECT {_COLUMNS} FROM wire w WHERE w.customer_id = $1 AND w.wire_id = $2"  # noqa: S608
+"""
+_GET = f"SELECT {_COLUMNS} FROM wire w WHERE w.customer_id = $1 AND w.wire_id = $2"
 _FIND = f"""
 SELECT {_COLUMNS} FROM directory d
   JOIN wire w ON w.customer_id = d.customer_id AND w.wire_id = d.object_id
  WHERE d.kind = 'wire' AND d.value = $1
-"""  # noqa: S608
+"""
 _IS_RETURNED = """
 SELECT EXISTS (SELECT 1 FROM wire
                 WHERE customer_id = $1 AND original_wire_id = $2 AND status <> 'REJECTED')

@@ -34,7 +34,7 @@ __all__ = ["Finding", "NoBank", "Progress", "Report", "verify_bank"]
 _SEED = "SELECT seed FROM bank"
 
 
-class NoBank(BillfoldError):  # noqa: N818 - says what was found
+class NoBank(BillfoldError):
     """There is no bank in this database to prove."""
 
     def __init__(self) -> None:

@@ -1,4 +1,3 @@
-# ruff: noqa: S608 - the names in these queries are ours
 """ACH: where each entry stands is what was said of it, its money moved accordingly, and the files
 hold what their entries come to.
 

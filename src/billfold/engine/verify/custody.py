@@ -1,4 +1,3 @@
-# ruff: noqa: S608 - the names in these queries are ours
 """Bills that came from elsewhere or went there: each row is what its commands and trades say."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# ruff: noqa: S608 - the names in these queries are ours
 """What the house holds for nobody: every item is what its commands said, and suspense its sum."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# ruff: noqa: S608 - the names in these queries are ours
 """Customers, pockets, portals, counterparties and transfers: born of a command, found by name.
 
 Their rows change, so no chain covers them. What can be proved is that a command made each, that

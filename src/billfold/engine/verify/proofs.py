@@ -1,4 +1,3 @@
-# ruff: noqa: S608 - the names in these queries are ours
 """Rows that no chain covers, against the fingerprints that a chain keeps of them.
 
 A command that leaves such a row says in its outcome what the row's lasting part comes to: to whom

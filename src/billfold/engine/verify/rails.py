@@ -1,4 +1,3 @@
-# ruff: noqa: S608 - the names in these queries are ours
 """What goes out to the rails and comes from them: files, the messages in them, requests for wires.
 
 A file is what was kept, byte for byte; a message that has gone is in one and has the next number;

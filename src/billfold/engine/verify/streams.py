@@ -59,7 +59,7 @@ class Table:
         self.key = tuple(key)
         self.number = self.columns.index(order[0]) if order else 0
         listed = ", ".join(("customer_id", *order))
-        self.query = f"SELECT {', '.join(columns)} FROM {name} ORDER BY {listed}"  # noqa: S608 - names are ours
+        self.query = f"SELECT {', '.join(columns)} FROM {name} ORDER BY {listed}"
 
     @classmethod
     def of(cls, row: type[Row], order: Sequence[str], key: Sequence[str]) -> Table:

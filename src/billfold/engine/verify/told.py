@@ -25,7 +25,7 @@ async def check_told(conn: Connection, found: Findings) -> None:
             found.add(query.check, query.table, dict(row), query.wrong, query.sureness)
     for name in ("told", "delivery", "delivery_attempt"):
         found.checked[name] = await conn.fetchval(
-            f"SELECT count(*) FROM {name}",  # noqa: S608 - our names
+            f"SELECT count(*) FROM {name}",
             timeout=PATIENCE_SECONDS,
         )
 
@@ -121,7 +121,7 @@ def _sequences(whose: str) -> Iterator[Query]:
               SELECT customer_id, event_no, {number},
                      row_number() OVER (PARTITION BY {owner} ORDER BY {number}, event_no) AS should
                 FROM told WHERE {number} IS NOT NULL) n
-             WHERE {number} <> should ORDER BY 1, 2 LIMIT 100""",  # noqa: S608 - our names
+             WHERE {number} <> should ORDER BY 1, 2 LIMIT 100""",
         DERIVED,
     )  # fmt: skip
     yield Query(
@@ -130,6 +130,6 @@ def _sequences(whose: str) -> Iterator[Query]:
               SELECT customer_id, event_no,
                      lag(event_no) OVER (PARTITION BY customer_id ORDER BY {number}) AS before
                 FROM told WHERE {number} IS NOT NULL) n
-             WHERE before > event_no ORDER BY 1, 2 LIMIT 100""",  # noqa: S608 - our names
+             WHERE before > event_no ORDER BY 1, 2 LIMIT 100""",
         DERIVED,
     )  # fmt: skip

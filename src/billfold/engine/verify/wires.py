@@ -1,4 +1,3 @@
-# ruff: noqa: S608 - the names in these queries are ours
 """Wires: what the commands said of each is what its row says, and the money moved accordingly."""
 
 from __future__ import annotations

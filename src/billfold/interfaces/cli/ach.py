@@ -153,7 +153,7 @@ def give_back(
     done("The return goes with the next window.")
 
 
-def _do(ctx: typer.Context, ach_id: UUID, command: Callable[..., Command], **asked: Any) -> None:  # noqa: ANN401 - of many commands
+def _do(ctx: typer.Context, ach_id: UUID, command: Callable[..., Command], **asked: Any) -> None:
     async def work(bank: Bank) -> None:
         entry = await get_entry(bank.pool, ach_id)
         await bank.engine.submit(

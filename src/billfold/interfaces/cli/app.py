@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -14,6 +14,7 @@ from billfold.interfaces.cli import (
     adjusting,
     approvals,
     audit,
+    bench,
     clearing,
     clients,
     clock,
@@ -66,8 +67,8 @@ _GROUPS = {
 }
 
 
-def build_app(ground: Ground, *more: Callable[..., None]) -> typer.Typer:
-    """Return the command line, standing on what the wiring lends, with `more` commands."""
+def build_app(ground: Ground) -> typer.Typer:
+    """Return the command line, standing on what the wiring lends."""
     app = typer.Typer(
         name="billfold",
         no_args_is_help=True,
@@ -92,8 +93,7 @@ def build_app(ground: Ground, *more: Callable[..., None]) -> typer.Typer:
     app.command(epilog=example("billfold clearing --payments"))(clearing.clearing)
     app.command(epilog=example("billfold doctor"))(doctor.doctor)
     app.command(epilog=example("billfold deprecations"))(reference.deprecations)
-    for command in more:
-        app.command(epilog=example(f"billfold {command.__name__} --quick"))(command)
+    app.command(context_settings=bench.ARGUMENTS_AS_THEY_ARE)(bench.bench)
     for name, group in _GROUPS.items():
         app.add_typer(group, name=name)
     return app
@@ -105,10 +105,10 @@ def _print_version(wanted: bool) -> None:  # noqa: FBT001 - called by the comman
         raise typer.Exit
 
 
-def run(ground: Ground, *more: Callable[..., None], arguments: Sequence[str] | None = None) -> int:
+def run(ground: Ground, arguments: Sequence[str] | None = None) -> int:
     """Run one command and return the status to end with: 0, 1 when it failed, 2 when misused."""
     try:
-        build_app(ground, *more)(list(sys.argv[1:] if arguments is None else arguments))
+        build_app(ground)(list(sys.argv[1:] if arguments is None else arguments))
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else 1
     except CannotGoOn as gap:

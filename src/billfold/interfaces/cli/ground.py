@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     import asyncio
     from datetime import datetime
 
+    import httpx
+
     from billfold.engine.bank import Bank
     from billfold.interfaces.http.shapes.event import StreamMessage
     from billfold.kit.crypto import Vault
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
 Report = Callable[[str], None]
 
 
-class CannotGoOn(Exception):  # noqa: N818 - a sentence for a person
+class CannotGoOn(Exception):
     """A command cannot do its work: what is wrong, and what to do next."""
 
     def __init__(self, wrong: str, next_step: str) -> None:
@@ -116,6 +118,9 @@ class Ground(Protocol):
 
     def environment(self, settings: Settings, dsn: str, **changes: object) -> dict[str, str]:
         """Return the environment in which a child process sees these settings and changes."""
+
+    def partner_http(self, settings: Settings) -> httpx.Client:
+        """Return a client that signs as the partner of the sandbox that runs. Raises CannotGoOn."""
 
     def outside(self, settings: Settings, *, customer: bool) -> AbstractContextManager[Outside]:
         """Call the sandbox that runs: its Partner API, or its Customer API. Raises CannotGoOn."""

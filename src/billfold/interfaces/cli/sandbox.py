@@ -23,6 +23,7 @@ from rich.panel import Panel
 
 from billfold.interfaces.cli.ground import CannotGoOn, Database, Ground, ground_of
 from billfold.interfaces.cli.proof import prove, show_report
+from billfold.interfaces.cli.recording_client import RecordingClient
 from billfold.interfaces.cli.running import HTTPS, PLAIN, stop_on_signals, words_for
 from billfold.interfaces.cli.sandbox_file import (
     SandboxFile,
@@ -32,9 +33,8 @@ from billfold.interfaces.cli.sandbox_file import (
 from billfold.interfaces.cli.settling_in import settle_in
 from billfold.interfaces.cli.shown import complain, console, done, say
 from billfold.interfaces.cli.story import Ending, Story
-from billfold.interfaces.cli.story_client import PartnerClient
 from billfold.interfaces.cli.supervision import Supervisor
-from billfold.kit.clock import monotonic, wall_now
+from billfold.kit.clock import monotonic
 from billfold.kit.logs import configure_logs
 
 if TYPE_CHECKING:
@@ -137,17 +137,17 @@ async def _tell(
     began = monotonic()
     _note(settings, home, "playing")
     async with ground.bank(settings, database.dsn) as bank, bank.pool.acquire() as conn:
-        ending = await asyncio.to_thread(_play, settings, home, bank.seed)
+        ending = await asyncio.to_thread(_play, ground, settings, bank.seed)
         console.rule("The ledger proves itself", align="left", style="cyan")
         show_report(await prove(conn, vault=bank.vault))
     _note(settings, home, "played", *ending.pocket_ids)
     done(f"The story took {monotonic() - began:.1f} seconds.")
 
 
-def _play(settings: Settings, home: SandboxFile, seed: bytes) -> Ending:
+def _play(ground: Ground, settings: Settings, seed: bytes) -> Ending:
     transcript = settings.state_dir / "story.jsonl"
-    with PartnerClient(home.access(), seed=seed, transcript=transcript) as client:
-        client.get_token(wall_now())
+    http = ground.partner_http(settings)
+    with RecordingClient(http, seed=seed, transcript=transcript) as client:
         return Story(client, console).play()
 
 

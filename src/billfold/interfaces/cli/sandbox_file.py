@@ -12,7 +12,6 @@ import msgspec
 from billfold.interfaces.cli.ground import CannotGoOn
 from billfold.interfaces.cli.sandbox_clients import SandboxClient
 from billfold.interfaces.cli.sandbox_people import SandboxPerson
-from billfold.interfaces.cli.story_client import Access
 
 NAME = "sandbox.json"
 
@@ -49,18 +48,6 @@ class SandboxFile(msgspec.Struct, frozen=True, kw_only=True):
     story: Stage = "none"
     pocket_ids: tuple[UUID, ...] = ()
     """The Pockets of the story, the 4-week one first."""
-
-    def access(self) -> Access:
-        """Return what a client of the API needs of it."""
-        return Access(
-            base_url=self.base_url,
-            host=self.host,
-            ca_file=self.ca_file,
-            username=self.username,
-            shared_secret=self.shared_secret,
-            private_key=self.private_key,
-            kid=self.kid,
-        )
 
 
 def read_sandbox_file(state_dir: Path) -> SandboxFile | None:

@@ -17,7 +17,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from billfold.interfaces.cli.ground import CannotGoOn
-from billfold.interfaces.cli.story_client import PartnerClient, Told
+from billfold.interfaces.cli.recording_client import Answer, RecordingClient
 
 DEPOSIT_CENTS = 250_000_00
 ACH_CENTS, ACH_TIMES = 15_000_00, 3
@@ -74,7 +74,7 @@ class Ending:
 class Story:
     """One playing of the story by one client."""
 
-    client: PartnerClient
+    client: RecordingClient
     console: Console
     figures: list[Figure] = field(default_factory=list)
     _names: dict[str, str] = field(default_factory=dict)
@@ -239,7 +239,7 @@ class Story:
 
     # -- how it is printed -----------------------------------------------------------------
 
-    def _show(self, told: Told, where: str) -> str:
+    def _show(self, told: Answer, where: str) -> str:
         """Return a figure for printing, and note where it was read."""
         found = told.at(where)
         if found is None:
@@ -255,14 +255,14 @@ class Story:
         self.console.print()
         self.console.rule(text, align="left", style="cyan")
 
-    def _pairs(self, told: Told, pairs: Sequence[tuple[str, str]]) -> None:
+    def _pairs(self, told: Answer, pairs: Sequence[tuple[str, str]]) -> None:
         made = Table(box=None, show_header=False, padding=(0, 2, 0, 1))
         for name, where in pairs:
             made.add_row(name, self._show(told, where))
         self.console.print(made)
 
     def _table(
-        self, told: Told, of: str, columns: Sequence[str], fields: Sequence[str], *, title: str
+        self, told: Answer, of: str, columns: Sequence[str], fields: Sequence[str], *, title: str
     ) -> None:
         made = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
         for column in columns:

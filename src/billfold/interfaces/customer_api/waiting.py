@@ -34,7 +34,7 @@ async def ask_first(
     action: Action,
     named: str,
     resource: tuple[str, UUID | None],
-    **change: Any,  # noqa: ANN401 - ready for JSON
+    **change: Any,
 ) -> HttpResponse | None:
     """Ask for a change and return the answer that says so; None when no rule asks for it."""
     terms = await requests.terms_for_change(bank.pool, member.customer_id, action)

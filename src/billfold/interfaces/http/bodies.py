@@ -31,7 +31,7 @@ _MAYBE_WRONG = re.compile(
 )
 
 
-class _NotJson(ValueError):  # noqa: N818 - a sentence for an answer
+class _NotJson(ValueError):
     """What Python would let pass."""
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class Living(Protocol):
     """An application with a life: one of Litestar's, or several behind one door."""
 
-    async def __call__(self, scope: Any, receive: Receive, send: Send, /) -> None:  # noqa: ANN401
+    async def __call__(self, scope: Any, receive: Receive, send: Send, /) -> None:  # noqa: ANN401 - any scope of ASGI
         """Serve one request."""
 
     def lifespan(self) -> AbstractAsyncContextManager[None]:
@@ -34,7 +34,7 @@ class LateApp:
         self._open_app = open_app
         self._app: Living | None = None
 
-    async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:  # noqa: ANN401
+    async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:  # noqa: ANN401 - any scope of ASGI
         """Serve one request, or the life of the worker."""
         if scope["type"] == "lifespan":
             await self._live(receive, send)

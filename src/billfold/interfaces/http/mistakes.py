@@ -92,7 +92,7 @@ def _mistakes_of(struct: type[msgspec.Struct], raw: dict[str, Any], place: Steps
     return found
 
 
-def _field_mistakes(value: Any, declared: Any, place: Steps) -> tuple[Mistakes, Any]:  # noqa: ANN401
+def _field_mistakes(value: Any, declared: Any, place: Steps) -> tuple[Mistakes, Any]:  # noqa: ANN401 - a type or a value of any kind
     """Return what is wrong with a value, and the value as declared when nothing is."""
     try:
         return [], msgspec.convert(value, declared)
@@ -106,7 +106,7 @@ def _may_miss(field: msgspec.structs.FieldInfo) -> bool:
     return not field.required and field.default is not msgspec.NODEFAULT
 
 
-def _mistake(sentence: str, declared: Any, inside: Steps = ()) -> FieldError:  # noqa: ANN401
+def _mistake(sentence: str, declared: Any, inside: Steps = ()) -> FieldError:  # noqa: ANN401 - a type or a value of any kind
     """Take msgspec's sentence apart into where and what."""
     place = _PLACE.search(sentence)
     steps: list[str | int] = []
@@ -124,7 +124,7 @@ def _mistake(sentence: str, declared: Any, inside: Steps = ()) -> FieldError:  #
     return FieldError(("body", *inside, *steps), told, kind)
 
 
-def _told(words: str, declared: Any, steps: Sequence[str | int]) -> tuple[str, str]:  # noqa: ANN401
+def _told(words: str, declared: Any, steps: Sequence[str | int]) -> tuple[str, str]:  # noqa: ANN401 - a type or a value of any kind
     """Return what would be right, and the word for machines."""
     if words in _FORMS:
         return _FORMS[words]
@@ -152,7 +152,7 @@ def _noun(name: str) -> str:
     return _NOUNS.get(name, name)
 
 
-def _choices(declared: Any, steps: Sequence[str | int]) -> list[str]:  # noqa: ANN401
+def _choices(declared: Any, steps: Sequence[str | int]) -> list[str]:  # noqa: ANN401 - a type or a value of any kind
     """Return the values that may stand at a place: those of a Literal, or the tags of a union."""
     found = [
         str(value)
@@ -169,7 +169,7 @@ def _choices(declared: Any, steps: Sequence[str | int]) -> list[str]:  # noqa: A
     ]
 
 
-def _form(declared: Any, steps: Sequence[str | int]) -> str:  # noqa: ANN401
+def _form(declared: Any, steps: Sequence[str | int]) -> str:  # noqa: ANN401 - a type or a value of any kind
     """Return what a text should look like, in the words of its declaration."""
     for each, description in _types_at(inspect.type_info(declared), steps):
         if isinstance(each, inspect.StrType) and each.pattern is not None:
@@ -204,7 +204,7 @@ def _types_inside(info: inspect.Type, step: str | int) -> list[inspect.Type]:
     return [info.value_type] if isinstance(info, inspect.DictType) else []
 
 
-def _struct_of(declared: Any, raw: Any) -> type[msgspec.Struct] | None:  # noqa: ANN401
+def _struct_of(declared: Any, raw: Any) -> type[msgspec.Struct] | None:  # noqa: ANN401 - a type or a value of any kind
     """Return the one struct an object may be, by its tag where it may be several, or None."""
     kinds = [
         each

@@ -123,7 +123,7 @@ def respond(answer: object, status: int) -> HttpResponse | StreamedResponse:
     return HttpResponse(status, TEXT) if answer is None else json_response(answer, status)
 
 
-class ProblemWithHeaders(BillfoldError):  # noqa: N818
+class ProblemWithHeaders(BillfoldError):
     """A refusal at the door that carries headers of its own, such as Retry-After."""
 
     def __init__(self, code: str, detail: str, *headers: tuple[bytes, bytes]) -> None:

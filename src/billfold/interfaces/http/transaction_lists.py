@@ -159,7 +159,7 @@ async def _numbered(
     wanted: Wanted,
     key: Place | None,
     including: bool,  # noqa: FBT001 - one of many of a page
-    descending: bool,  # noqa: FBT001
+    descending: bool,  # noqa: FBT001 - as above
     limit: int,
 ) -> list[ActivityRow]:
     return await numbered_rows(

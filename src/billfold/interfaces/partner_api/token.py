@@ -43,7 +43,7 @@ class TokenAnswer(msgspec.Struct, frozen=True):
     expires_in: int
 
 
-class _Wrong(Exception):  # noqa: N818 - an answer, not an accident
+class _Wrong(Exception):
     """An error of RFC 6749, section 5.2."""
 
     def __init__(self, error: str, description: str, status: int = 400) -> None:

@@ -198,7 +198,7 @@ async def _of_partner(
     wanted: Wanted,
     key: Place | None,
     including: bool,  # noqa: FBT001 - one of many of a page
-    descending: bool,  # noqa: FBT001
+    descending: bool,  # noqa: FBT001 - as above
     limit: int,
 ) -> list[ActivityRow]:
     after = None

@@ -147,7 +147,7 @@ def check_shape(data: CreateTransfer) -> None:
         raise InvalidInput.at("body", "amount", msg="a funding names its amount")
 
 
-def _needs(data: CreateTransfer, name: str, needed: bool) -> None:  # noqa: FBT001
+def _needs(data: CreateTransfer, name: str, needed: bool) -> None:  # noqa: FBT001 - the condition is the point of it
     given = getattr(data, name) is not None
     if needed and not given:
         raise InvalidInput.at("body", name, msg=f"is required for {data.type}", kind="missing")

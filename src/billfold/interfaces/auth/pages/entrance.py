@@ -99,7 +99,7 @@ def find_visit(scope: Any) -> Visit | None:  # noqa: ANN401 - as above
     return found
 
 
-def _first(visit: Visit, entrance: str, scope: Any) -> str | None:  # noqa: ANN401
+def _first(visit: Visit, entrance: str, scope: Any) -> str | None:  # noqa: ANN401 - a scope of the framework
     """Return where the visitor has to go before, or None when he may come in."""
     page = None
     if entrance == "anybody":

@@ -57,7 +57,7 @@ class Looks:
         headers: dict[str, str] | None = None,
         cookies: Sequence[Cookie] = (),
         leads_to: str | None = None,
-        **facts: Any,  # noqa: ANN401 - what the template asks for
+        **facts: Any,
     ) -> Response[str]:
         """Return a page. `leads_to` is a foreign address its form may end up at."""
         text = self._templates.get_template(f"{name}.html").render(

@@ -286,7 +286,7 @@ def _shown(
     )
 
 
-def _wrong(field: str, told: Mapping[str, Any], check: Any) -> Iterator[FieldError]:  # noqa: ANN401
+def _wrong(field: str, told: Mapping[str, Any], check: Any) -> Iterator[FieldError]:  # noqa: ANN401 - any check
     value = told.get(field)
     reason = None if value is None else check(value)
     if reason is not None:

@@ -1,0 +1,199 @@
+"""ACH at size, a part of `billfold bench payments`: a window and a file of 100,000 entries.
+
+A window is numbered, written, kept and transmitted; afterwards its customers get their events. A
+file that arrives is kept and checked whole; afterwards its entries are booked. Each of the two is a
+process of its own, whose memory is measured after each half.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from uuid import UUID
+
+from benchmarks.dataset import (
+    Location,
+    OpenBank,
+    advance_to_next_morning,
+    customer_of,
+    open_bank,
+    pocket_of,
+    submit_commands,
+    vacuum_and_checkpoint,
+)
+from benchmarks.measurements import Figure, Log, Timing, figure, seconds_of
+from benchmarks.worker_processes import Worker
+from billfold.adapters.exchange_folders import ExchangeFolders
+from billfold.adapters.nacha_files import NachaFiles
+from billfold.domain import rails
+from billfold.domain.ach import files
+from billfold.domain.ledger import Direction
+from billfold.engine.bank import Bank
+from billfold.flows.ach_commands import OriginateAch
+from billfold.flows.counterparty_commands import AddCounterparty
+from billfold.interfaces.inbound.ach_files import AchGate
+from billfold.interfaces.outbound.ach_windows import AchWindows
+from billfold.kit.clock import monotonic
+from billfold.kit.dates import ET
+from billfold.kit.ids import command_id
+from billfold.ports.ach_network import CHECKING_CREDIT, AchFile, Batch, Entry
+
+MAX_SECONDS = 10.0
+MAX_MIB = 200.0
+_CHUNK = 10_000
+_NAME, _SENDER = "in.ach", "09100001"
+_ACCOUNTS = """
+SELECT account_number FROM portal
+ WHERE customer_id = ANY($1::uuid[]) AND account_number IS NOT NULL ORDER BY account_number
+"""
+_HALVES = {
+    "ACH window": (("write", "ACH window written"), ("tell", "customers told of it")),
+    "ACH gate": (("check", "ACH file checked"), ("book", "ACH file booked")),
+}
+_DUE = "SELECT max(due_at) FROM ach_entry WHERE file_id IS NULL"
+
+
+class Clearing:
+    """One process of a bank that sends and gets ACH entries."""
+
+    def __init__(self, opened: OpenBank) -> None:
+        self._opened = opened
+        self._bank = opened.bank
+        self._windows, self._gate = AchWindows(NachaFiles()), AchGate(NachaFiles())
+        self._half = ""
+
+    async def prepare(self, task: str) -> None:
+        """Choose what to run: write, tell, check or book."""
+        self._half = task
+
+    async def run(self) -> Timing:
+        """Do the half that was chosen."""
+        started = monotonic()
+        done = await getattr(self, f"_{self._half}")()
+        return Timing(done, started, monotonic())
+
+    async def close(self) -> None:
+        """Stop the engine."""
+        await self._opened.close()
+
+    async def _write(self) -> int:
+        await self._windows.number(self._bank, await self._bank.pool.fetchval(_DUE))
+        waiting = await files.list_untold(self._bank.pool)
+        return sum([await self._windows.hand_over(self._bank, file) for file in waiting])
+
+    async def _tell(self) -> int:
+        waiting = await files.list_untold(self._bank.pool)
+        for file in waiting:
+            await self._windows.tell(self._bank, file)
+        return len(waiting)
+
+    async def _check(self) -> int:
+        kept = await self._gate.admit(self._bank, _NAME)
+        assert kept is not None
+        await self._gate.check(self._bank, await rails.read_content(self._bank.pool, kept.file_id))
+        return 1
+
+    async def _book(self) -> int:
+        return await self._gate.take(self._bank)
+
+
+async def open_clearing(location: Location) -> Clearing:
+    """Open a bank in which entries and a file wait."""
+    return Clearing(await open_bank(location))
+
+
+def ach_figures(
+    location: Location, entries: int, log: Log
+) -> tuple[list[Figure], dict[str, float]]:
+    """Return the figures of a window and of a file, and the memory of both processes."""
+    with ExitStack() as stack:
+        figures: list[Figure] = []
+        peaks: dict[str, float] = {}
+        for name, halves in _HALVES.items():
+            process = Worker(open_clearing, location=location)
+            stack.callback(process.close)
+            for half, title in halves:
+                log(f"{title}, {entries:,} entries")
+                seconds = seconds_of([process.run(half)])
+                peaks[name] = process.peak_memory_mib()
+                figures += _judged(f"{title}, {entries:,} entries", half, seconds, peaks[name])
+            process.close()
+    return figures, peaks
+
+
+def _judged(title: str, half: str, seconds: float, mib: float) -> list[Figure]:
+    """What is before anybody's eyes has a limit; what follows only must not stand in the way."""
+    bound = half in {"write", "check"}
+    return [
+        figure(title, "s", [seconds], at_most=MAX_SECONDS if bound else None),
+        figure(f"{title}: peak memory", "MiB", [mib], at_most=MAX_MIB if bound else None),
+    ]
+
+
+async def await_clearing(bank: Bank, customers: int, entries: int) -> None:
+    """Let debits of so many customers wait for a window, and a file of credits arrive."""
+    linked = await submit_commands(bank, [_link(nth) for nth in range(customers)])
+    payees = [UUID(str(each["counterparty_id"])) for each in linked]
+    await advance_to_next_morning(bank)
+    for first in range(0, entries, _CHUNK):
+        lot = range(first, min(entries, first + _CHUNK))
+        await submit_commands(bank, [_debit(nth, nth % customers, payees) for nth in lot])
+    ids = [customer_of(nth) for nth in range(customers)]
+    accounts = [row[0] for row in await bank.pool.fetch(_ACCOUNTS, ids)]
+    assert isinstance(bank.rails.ach, ExchangeFolders)
+    arriving = await _file(bank, accounts, entries)
+    await bank.rails.ach.other_side().hand_over(_NAME, arriving)
+    await vacuum_and_checkpoint(bank.pool)
+
+
+async def _file(bank: Bank, accounts: list[str], entries: int) -> bytes:
+    now = (await bank.now()).astimezone(ET).replace(second=0, microsecond=0, tzinfo=None)
+    ours = bank.settings.bank_routing_number
+    head = AchFile(destination=ours, origin="061000146", created_at=now, modifier="A")
+    writer = NachaFiles().writer(head)
+    writer.begin(
+        Batch(
+            number=1, company="CONTOSO", company_id="9000000001", entry_class="PPD",
+            purpose="PAYROLL", effective_on=now.date(), bank=_SENDER,
+        )
+    )  # fmt: skip
+    for nth in range(entries):
+        writer.add(
+            Entry(
+                code=CHECKING_CREDIT, routing_number=ours,
+                account_number=accounts[nth % len(accounts)], amount=1_00 + nth, name="ADA WORKER",
+                trace=f"{_SENDER}{nth + 1:07}", identification=str(nth),
+            )
+        )  # fmt: skip
+    return writer.end()
+
+
+def _link(nth: int) -> AddCounterparty:
+    return AddCounterparty(
+        caller="bench",
+        key=command_id("link-ach", str(nth)),
+        customers=(customer_of(nth),),
+        type="ach",
+        counterparty_name={"type": "business", "business_name": "Beta LLC"},
+        details={
+            "routing_number": "121182904",
+            "account_number": "5647772655",
+            "account_type": "CHECKING",
+        },
+        verification="pre_verified",
+    )
+
+
+def _debit(nth: int, customer: int, payees: list[UUID]) -> OriginateAch:
+    return OriginateAch(
+        caller="bench",
+        key=command_id("ach", str(nth)),
+        customers=(customer_of(customer),),
+        references=(payees[customer],),
+        ach_id=command_id("ach-entry", str(nth)),
+        pocket_id=pocket_of(customer),
+        counterparty_id=payees[customer],
+        direction=Direction.DEBIT,
+        sec_code="PPD",
+        description="DUES",
+        amount=10_00 + nth % 977,
+    )

@@ -1,0 +1,107 @@
+"""The baseline: the least a ledger must do, one database transaction per transfer.
+
+One ledger row and two balance updates in key order, as one plpgsql call over one of sixteen
+connections. It knows no customers, bills, idempotency or history.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from random import Random
+
+import asyncpg
+
+from benchmarks.measurements import Timing
+from benchmarks.worker_processes import Worker
+from billfold.kit.clock import monotonic
+from billfold.kit.collector import calm_collector
+from billfold.kit.db import create_pool
+
+CONNECTIONS = 16
+
+_TABLES = """
+CREATE TABLE bare_account (
+  account_no  int PRIMARY KEY,
+  balance     bigint NOT NULL CHECK (balance >= 0)
+) WITH (fillfactor = 50);
+CREATE TABLE bare_entry (
+  entry_no  bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  debit     int NOT NULL,
+  credit    int NOT NULL,
+  amount    bigint NOT NULL CHECK (amount > 0)
+);
+CREATE FUNCTION bare_transfer(payer int, payee int, cents bigint) RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO bare_entry (debit, credit, amount) VALUES (payer, payee, cents);
+  IF payer < payee THEN
+    UPDATE bare_account SET balance = balance - cents WHERE account_no = payer;
+    UPDATE bare_account SET balance = balance + cents WHERE account_no = payee;
+  ELSE
+    UPDATE bare_account SET balance = balance + cents WHERE account_no = payee;
+    UPDATE bare_account SET balance = balance - cents WHERE account_no = payer;
+  END IF;
+END $$;
+"""
+_FILL = """
+INSERT INTO bare_account (account_no, balance)
+SELECT n, 1000000000 FROM generate_series(0, $1::int - 1) AS n
+"""
+_CALL = "SELECT bare_transfer($1, $2, $3)"
+_TALLY = "SELECT count(*), coalesce(sum(amount), 0)::bigint FROM bare_entry"
+_WORTH = "SELECT sum(balance)::bigint FROM bare_account"
+
+
+class Bare:
+    """Sixteen connections that transfer as fast as they are answered."""
+
+    def __init__(self, pool: asyncpg.Pool[asyncpg.Record], accounts: int) -> None:
+        self._pool = pool
+        self._accounts = accounts
+        self._draw = Random(1)
+        self._shares: list[list[tuple[int, int, int]]] = []
+
+    async def prepare(self, task: int) -> None:
+        """Draw `orders` transfers between different accounts and deal them out."""
+        draw, accounts = self._draw, self._accounts
+        transfers = []
+        for _ in range(task):
+            payer = draw.randrange(accounts)
+            payee = (payer + draw.randrange(1, accounts)) % accounts
+            transfers.append((payer, payee, draw.randrange(1, 1000)))
+        self._shares = [transfers[nth::CONNECTIONS] for nth in range(CONNECTIONS)]
+
+    async def run(self) -> list[Timing]:
+        """Carry them out. Raises AssertionError when rows or money are missing after."""
+        before = await self._pool.fetchval("SELECT count(*) FROM bare_entry")
+        started = monotonic()
+        await asyncio.gather(*map(self._transfer, self._shares))
+        ended = monotonic()
+        rows, _ = await self._pool.fetchrow(_TALLY) or (0, 0)
+        assert rows - before == sum(map(len, self._shares)), "entries are missing"
+        assert await self._pool.fetchval(_WORTH) == self._accounts * 1_000_000_000
+        return [Timing(rows - before, started, ended)]
+
+    async def close(self) -> None:
+        """Give the connections back."""
+        await self._pool.close()
+
+    async def _transfer(self, share: list[tuple[int, int, int]]) -> None:
+        async with self._pool.acquire() as conn:
+            for payer, payee, cents in share:
+                await conn.execute(_CALL, payer, payee, cents)
+
+
+async def open_bare(dsn: str, accounts: int) -> Bare:
+    """Make the tables in an empty database and open the connections."""
+    pool = await create_pool(dsn, min_size=CONNECTIONS, max_size=CONNECTIONS)
+    await pool.execute(_TABLES)
+    await pool.execute(_FILL, accounts)
+    await pool.execute("VACUUM ANALYZE bare_account")
+    calm_collector()
+    return Bare(pool, accounts)
+
+
+def baseline_process(dsn: str, accounts: int) -> Worker:
+    """Return the baseline in a process of its own."""
+    return Worker(open_bare, dsn=dsn, accounts=accounts)

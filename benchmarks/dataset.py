@@ -1,0 +1,177 @@
+"""The customers that benchmarks work on: enrolled, funded, and the same on every machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from datetime import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+from uuid import UUID
+
+import msgspec
+
+from billfold import wiring
+from billfold.domain.ledger import Rail
+from billfold.engine.bank import Bank
+from billfold.engine.stepping import Stepping
+from billfold.flows.account_commands import EnrolCustomer, OpenPocket
+from billfold.flows.command import Command
+from billfold.flows.deposit_commands import ReceiveMoney
+from billfold.kit.collector import calm_collector
+from billfold.kit.dates import et_date, et_instant
+from billfold.kit.db import APP_ROLE
+from billfold.kit.ids import command_id, derive
+from billfold.kit.settings import Settings
+
+if TYPE_CHECKING:
+    from billfold.kit.db import Pool
+
+SEED = b"the seed of every benchmarked bank"
+PARTNER = derive(SEED, command_id("bench", "partner"), 0)
+WEEKS = 26
+"""The strategy of everybody: no bill matures while the clock is stepped from day to day."""
+DEPOSIT_CENTS = 400_000_00
+TEN_O_CLOCK = time(10)
+
+_CALLER = "bench"
+_CHUNK = 20_000
+
+
+def customer_of(nth: int) -> UUID:
+    """Return the id of a customer by its number."""
+    return derive(SEED, command_id(_CALLER, f"customer:{nth}"), 0)
+
+
+def pocket_of(nth: int) -> UUID:
+    """Return the id of the pocket of customer number `nth`."""
+    return derive(SEED, command_id(_CALLER, f"customer:{nth}"), 1)
+
+
+class Location(msgspec.Struct, frozen=True):
+    """Where a bank lives: its database and the folder of its keys."""
+
+    dsn: str
+    state_dir: Path
+
+    def settings(self, **changes: Any) -> Settings:
+        """Return the settings of a default installation with some replaced."""
+        return replace(
+            Settings(), state_dir=self.state_dir, database_url=self.dsn, seed=SEED, **changes
+        )
+
+
+class OpenBank(NamedTuple):
+    """A running bank, and what ends it."""
+
+    bank: Bank
+    stack: AsyncExitStack
+
+    async def close(self) -> None:
+        """Stop the engine and let go of the database."""
+        await self.stack.aclose()
+
+
+async def create_bank(location: Location, **changes: Any) -> OpenBank:
+    """Found the bank of a migrated database and open it."""
+    await wiring.found(location.settings(), location.dsn)
+    return await open_bank(location, **changes)
+
+
+async def open_bank(location: Location, **changes: Any) -> OpenBank:
+    """Open a founded bank under the settings of a default installation, some replaced."""
+    stack = AsyncExitStack()
+    bank = await stack.enter_async_context(
+        wiring.open_bank(location.settings(**changes), location.dsn)
+    )
+    calm_collector()
+    return OpenBank(bank, stack)
+
+
+async def submit_commands(bank: Bank, commands: Sequence[Command]) -> list[dict[str, object]]:
+    """Carry out commands of which none may be refused; return their outcomes."""
+    outcomes = []
+    for first in range(0, len(commands), _CHUNK):
+        for answer in await bank.engine.submit_all(commands[first : first + _CHUNK]):
+            if isinstance(answer, Exception):
+                raise answer
+            outcomes.append(answer.outcome)
+    return outcomes
+
+
+async def create_customers(
+    bank: Bank, numbers: Iterable[int], *, weeks: int = WEEKS
+) -> dict[int, UUID]:
+    """Enrol customers and open a pocket each; return their portals by number."""
+    numbers = list(numbers)
+    await submit_commands(
+        bank,
+        [
+            EnrolCustomer(
+                caller=_CALLER,
+                key=command_id("enrol", str(nth)),
+                customers=(customer_of(nth),),
+                partner_id=PARTNER,
+                role="customer",
+                type="BUSINESS",
+                name=f"Customer {nth}",
+                profile={},
+            )
+            for nth in numbers
+        ],
+    )
+    opened = await submit_commands(
+        bank,
+        [
+            OpenPocket(
+                caller=_CALLER,
+                key=command_id("open", str(nth)),
+                customers=(customer_of(nth),),
+                partner_id=PARTNER,
+                name="Reserve",
+                deposit_weeks=weeks,
+                reinvestment_weeks=weeks,
+                pocket_id=pocket_of(nth),
+            )
+            for nth in numbers
+        ],
+    )
+    return {
+        nth: UUID(str(outcome["portal_id"])) for nth, outcome in zip(numbers, opened, strict=True)
+    }
+
+
+def deposit(nth: int, portal: UUID, cents: int, occasion: str) -> ReceiveMoney:
+    """Return a wire that arrives for customer `nth`; each occasion is another one."""
+    return ReceiveMoney(
+        caller=_CALLER,
+        key=command_id(f"deposit:{occasion}", str(nth)),
+        customers=(customer_of(nth),),
+        rail=Rail.WIRE,
+        portal_id=portal,
+        pocket_id=pocket_of(nth),
+        amount=cents,
+        description="Wire",
+        details={"wire_id": str(command_id(f"wire:{occasion}", str(nth)))},
+    )
+
+
+async def advance_to_next_morning(bank: Bank) -> None:
+    """Walk the clock to ten in the morning of the next business day, doing all that is due."""
+    day = bank.calendars.next_settlement_day(et_date(await bank.now()))
+    await Stepping(bank).set_to(et_instant(day, TEN_O_CLOCK))
+
+
+async def vacuum_and_checkpoint(pool: Pool) -> None:
+    """Leave the tables as a quiet night would: counted, cleared, and on the disk.
+
+    Only the owner may: the application's role is laid down for it.
+    """
+    async with pool.acquire() as conn:
+        await conn.execute("SET ROLE NONE")
+        try:
+            await conn.execute("VACUUM ANALYZE", timeout=None)
+            await conn.execute("CHECKPOINT", timeout=None)
+        finally:
+            await conn.execute(f"SET ROLE {APP_ROLE}")

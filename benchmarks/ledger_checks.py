@@ -1,0 +1,66 @@
+"""That nothing was lost on the way: asked of the database after every benchmark."""
+
+from __future__ import annotations
+
+import asyncio
+
+import asyncpg
+
+from benchmarks.dataset import Location
+from billfold.engine.verify import verify_bank
+
+# Every account against the fold of its legs, and every bank account at zero.
+_UNBALANCED = """
+WITH side AS (
+  SELECT customer_id, debit AS account_no, amount AS debits, 0::bigint AS credits FROM leg
+   UNION ALL
+  SELECT customer_id, credit, 0, amount FROM leg
+), folded AS (
+  SELECT customer_id, account_no, sum(debits) AS debits, sum(credits) AS credits
+    FROM side GROUP BY customer_id, account_no
+)
+SELECT count(*) FROM account a FULL JOIN folded f USING (customer_id, account_no)
+ WHERE coalesce(a.debits, -1) <> coalesce(f.debits, 0)
+    OR coalesce(a.credits, -1) <> coalesce(f.credits, 0)
+    OR (a.kind = 'bank' AND a.debits <> a.credits)
+"""
+# Between customers nothing is made and nothing is lost, whatever is moved.
+_MADE = """
+SELECT count(*) FROM (
+  SELECT asset FROM account GROUP BY asset HAVING sum(credits) <> sum(debits)
+   UNION ALL
+  SELECT kind FROM account WHERE kind = 'on_us' GROUP BY kind HAVING sum(credits) <> sum(debits)
+) AS made
+"""
+
+
+def check_sums(location: Location) -> None:
+    """Fold the whole log against the balances. Raises AssertionError when a cent is missing."""
+    asyncio.run(_check_sums(location))
+
+
+def verify_ledger(location: Location) -> int:
+    """Have the ledger prove itself, as `billfold verify` does; return how many rows it has.
+
+    Raises AssertionError with the first bad row.
+    """
+    return asyncio.run(_verify_ledger(location))
+
+
+async def _check_sums(location: Location) -> None:
+    conn = await asyncpg.connect(location.dsn)
+    try:
+        assert await conn.fetchval(_UNBALANCED) == 0, "balances are not the fold of the log"
+        assert await conn.fetchval(_MADE) == 0, "money or bills were made or lost"
+    finally:
+        await conn.close()
+
+
+async def _verify_ledger(location: Location) -> int:
+    conn = await asyncpg.connect(location.dsn)
+    try:
+        report = await verify_bank(conn)
+    finally:
+        await conn.close()
+    assert report.first is None, str(report.first)
+    return sum(report.checked.values())

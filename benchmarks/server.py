@@ -1,0 +1,114 @@
+"""The server under load: the https process of `billfold serve`, on a port of its own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import ssl
+import subprocess
+from collections.abc import Mapping
+from http.client import HTTPException, HTTPSConnection
+from time import sleep
+
+import psutil
+
+from benchmarks.dataset import Location
+from benchmarks.measurements import peak_memory_mib
+from benchmarks.worker_processes import WorkloadError
+from billfold.kit.clock import monotonic
+from billfold.kit.settings import PREFIX
+from billfold.wiring import Wiring
+
+_START_SECONDS = 60.0
+_STOP_SECONDS = 20.0
+_LOG_TAIL = 3000
+
+
+class Server:
+    """One server of a bank; its certificate names localhost and every partner there is."""
+
+    def __init__(self, location: Location, *, workers: int) -> None:
+        self.port = _free_port()
+        self.ca = location.state_dir / "tls" / "ca.pem"
+        self._log = location.state_dir / f"server-{self.port}.log"
+        self._place = location
+        self._workers = workers
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def customer_origin(self) -> str:
+        """Return the public address of its Customer API."""
+        return self._place.settings(port=self.port).customer_origin
+
+    def open(self) -> None:
+        """Start it and wait for a healthy answer. Raises RaceError with the end of its log."""
+        wiring = Wiring(_clean(os.environ))
+        environment = wiring.environment(
+            self._place.settings(),
+            self._place.dsn,
+            port=self.port,
+            http_port=_free_port(),
+            workers=self._workers,
+            log_level="WARNING",
+        )
+        with self._log.open("wb") as log:
+            self._process = subprocess.Popen(
+                [*wiring.program(), "run-https"],
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        late = monotonic() + _START_SECONDS
+        while monotonic() < late and self._process.poll() is None:
+            if self._is_healthy():
+                return
+            sleep(0.1)
+        raise WorkloadError(f"the server does not open: {self.log_tail()}")
+
+    def log_tail(self) -> str:
+        """Return the end of what the server had to say."""
+        return self._log.read_text(errors="replace")[-_LOG_TAIL:]
+
+    def peak_of_worker(self) -> float:
+        """Return the most memory any of its workers has held, in MiB."""
+        assert self._process is not None
+        family = psutil.Process(self._process.pid).children(recursive=True)
+        return max(peak_memory_mib(process.pid) for process in family)
+
+    def close(self) -> None:
+        """End it and its workers."""
+        if self._process is not None and self._process.poll() is None:
+            self._process.terminate()
+            try:
+                self._process.wait(_STOP_SECONDS)
+            except subprocess.TimeoutExpired:
+                os.killpg(self._process.pid, signal.SIGKILL)
+                self._process.wait()
+
+    def _is_healthy(self) -> bool:
+        if not self.ca.exists():
+            return False
+        tls = ssl.create_default_context(cafile=str(self.ca))
+        connection = HTTPSConnection("localhost", self.port, context=tls, timeout=5)
+        try:
+            connection.request("GET", "/health")
+            return connection.getresponse().status == 200  # noqa: PLR2004 - what healthy means
+        except (OSError, HTTPException):
+            return False
+        finally:
+            connection.close()
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _clean(environ: Mapping[str, str]) -> dict[str, str]:
+    """Leave out settings of a bank the caller may have: the server is a default installation."""
+    return {name: value for name, value in environ.items() if not name.startswith(PREFIX)}

@@ -1,0 +1,76 @@
+"""The throwaway database server of one benchmark: made, used and removed.
+
+Its settings are those of a default installation, so every commit reaches the disk.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import asyncpg
+
+from benchmarks.dataset import Location
+from billfold.adapters import embedded_postgres
+from billfold.migrations import runner
+
+_PREFIX = "bench-"
+
+
+class Database:
+    """A running server with databases of its own."""
+
+    def __init__(self, server: embedded_postgres.Server, path: Path) -> None:
+        self.path = path
+        self.pid = server.pid
+        self._server = server
+
+    def empty_database(self, name: str) -> str:
+        """Return the address of a new database without tables."""
+        return asyncio.run(self._server.create_database(name))
+
+    def location(self, name: str) -> Location:
+        """Return the place for a new bank: a database with Billfold's tables, and a folder."""
+        dsn = self.empty_database(name)
+        asyncio.run(_migrate(dsn))
+        return Location(dsn, self.path / name)
+
+
+@contextmanager
+def throwaway_server(state_dir: Path) -> Iterator[Database]:
+    """Start a server in a new folder below `state_dir`; stop it and remove the folder after."""
+    state_dir = state_dir.expanduser().resolve()
+    state_dir.mkdir(parents=True, exist_ok=True)
+    _remove_leftovers(state_dir)
+    path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=state_dir))
+    path.chmod(0o755)  # the server may run as another user
+    try:
+        server = embedded_postgres.start(path)
+        try:
+            yield Database(server, path)
+        finally:
+            embedded_postgres.stop(server)
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def _remove_leftovers(state_dir: Path) -> None:
+    """Stop and remove what a benchmark left behind that was killed. One that runs is left alone."""
+    for path in state_dir.glob(f"{_PREFIX}*"):
+        if (path / "postgres").exists() and not embedded_postgres.stop(
+            embedded_postgres.start(path)
+        ):
+            continue
+        shutil.rmtree(path, ignore_errors=True)
+
+
+async def _migrate(dsn: str) -> None:
+    conn = await asyncpg.connect(dsn)
+    try:
+        await runner.up(conn)
+    finally:
+        await conn.close()

@@ -1,0 +1,189 @@
+"""`billfold bench transfers`: signed on-us transfers over HTTPS, and bare ones beside them.
+
+Each request sells bills of the payer, moves the money and buys bills for the payee. The server
+is a default installation; a second one with a worker per core runs on the same bank.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from random import Random
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from benchmarks.baseline import baseline_process
+from benchmarks.counterparties import counterparty_process
+from benchmarks.dataset import pocket_of
+from benchmarks.ledger_checks import check_sums
+from benchmarks.load_generator import (
+    CONNECTIONS,
+    Call,
+    Credentials,
+    LoadResult,
+    LoadTask,
+    load_process,
+)
+from benchmarks.measurements import Figure, Log, Result, figure, peak_memory_of_server, rate
+from benchmarks.server import Server
+from benchmarks.sizes import Sizes
+from benchmarks.throwaway_server import Database
+
+BARE = "bare transfers"
+WORKERS = (1, 2)
+MIN_RATIO = 0.15
+MAX_P99_MS = 100.0
+WORKER_MOST_MIB = 300.0
+
+_PATH = "/api/v1/transfers/on-us/"
+_MAX_CENTS = 2_000_00
+
+
+class Variant(msgspec.Struct):
+    """One server, and what it reached in each run."""
+
+    name: str
+    server: Server
+    rates: list[float] = msgspec.field(default_factory=list)
+    full: list[LoadResult] = msgspec.field(default_factory=list)
+    half: list[LoadResult] = msgspec.field(default_factory=list)
+
+
+class TransferComparison:
+    """Everything that runs: the bank's servers, the load generator and the baseline."""
+
+    def __init__(self, database: Database, sizes: Sizes, log: Log, stack: ExitStack) -> None:
+        self._sizes = sizes
+        self._log = log
+        self._draw = Random(3)
+        self.bare = baseline_process(database.empty_database("bare"), sizes.customers)
+        stack.callback(self.bare.close)
+        self.location = location = database.location("transfers")
+        self.setup = counterparty_process(location)
+        stack.callback(self.setup.close)
+        log(f"creating {sizes.customers:,} customers with a payee each")
+        self._known: list[tuple[int, UUID]] = self.setup.prepare(("create", sizes.customers))
+        self.variants = []
+        credentials: Credentials = self.setup.prepare(("partner", 0))
+        for workers in WORKERS:
+            server = Server(location, workers=workers)
+            stack.callback(server.close)
+            server.open()
+            self.variants.append(Variant(f"{workers} worker{'s' if workers > 1 else ''}", server))
+        self._credentials = credentials
+        self.loader = load_process(self.variants[0].server.ca)
+        stack.callback(self.loader.close)
+
+    def round(self, number: int) -> float:
+        """Run the baseline, then every server at full and at half load."""
+        self._log(f"run {number}: {BARE}")
+        bare = rate(self.bare.run(self._sizes.bare_transfers))
+        for variant in self.variants:
+            self.setup.prepare(("morning", 0))
+            self._log(f"run {number}: {variant.name}, full load")
+            before = self.setup.prepare(("count", 0))
+            full = self._send(variant, self._sizes.requests)
+            variant.full.append(full)
+            variant.rates.append(rate([full.timing]))
+            self._log(f"run {number}: {variant.name}, half load")
+            half = max(1.0, variant.rates[-1] / 2)
+            variant.half.append(self._send(variant, round(half * self._sizes.seconds), half))
+            sent = full.timing.done + variant.half[-1].timing.done
+            assert self.setup.prepare(("count", 0)) - before == sent, "transfers are missing"
+        return bare
+
+    def _send(self, variant: Variant, count: int, per_second: float | None = None) -> LoadResult:
+        drawn = [self._known[self._draw.randrange(len(self._known))] for _ in range(max(1, count))]
+        outcome: LoadResult = self.loader.run(
+            LoadTask(
+                calls=[self._call(*payer) for payer in drawn],
+                port=variant.server.port,
+                credentials=self._credentials,
+                per_second=per_second,
+            )
+        )
+        return outcome
+
+    def _call(self, payer: int, counterparty: UUID) -> Call:
+        cents = self._draw.randrange(100, _MAX_CENTS // 100) * 100 + 50
+        body = {
+            "type": "PEER_TO_PEER",
+            "from_account": {"id": str(pocket_of(payer)), "type": "SERVICE_ACCOUNT"},
+            "counterparty_id": str(counterparty),
+            "amount": {"type": "REQUESTED_AMOUNT", "amount_usdc": cents},
+            "description": "Invoice",
+        }
+        return Call("POST", _PATH, body=msgspec.json.encode(body).decode())
+
+
+def bench_transfers(database: Database, sizes: Sizes, log: Log) -> Result:
+    """Run the comparison and return its figures."""
+    with ExitStack() as stack:
+        comparison = TransferComparison(database, sizes, log, stack)
+        bare = [comparison.round(number) for number in range(1, sizes.runs + 1)]
+        servers = {
+            f"server, {variant.name}": variant.server.peak_of_worker()
+            for variant in comparison.variants
+        }
+        peaks = {
+            **servers,
+            "load generator": comparison.loader.peak_memory_mib(),
+            **peak_memory_of_server(database.pid),
+        }
+        log("folding the log against the balances")
+        check_sums(comparison.location)
+        return Result(
+            name="transfers",
+            setting=_setting(sizes),
+            figures=_figures(comparison.variants, bare, max(servers.values())),
+            peak_memory_mib=peaks,
+        )
+
+
+def _figures(variants: list[Variant], bare: list[float], worker_mib: float) -> list[Figure]:
+    base = figure(BARE, "per second", bare)
+    best = max(variants, key=lambda variant: sum(variant.rates))
+    figures = [base]
+    for variant in variants:
+        bound = MIN_RATIO if variant is best else None
+        figures.append(
+            figure(
+                f"transfers, {variant.name}",
+                "per second",
+                variant.rates,
+                against=base,
+                at_least=bound,
+            )
+        )
+        figures += [
+            _latency(f"p50 at full load, {variant.name}", variant.full, lambda one: one.p50_ms),
+            _latency(f"p99 at full load, {variant.name}", variant.full, lambda one: one.p99_ms),
+            _latency(f"p50 at half load, {variant.name}", variant.half, lambda one: one.p50_ms),
+            _latency(
+                f"p99 at half load, {variant.name}", variant.half, lambda one: one.p99_ms,
+                MAX_P99_MS if variant is best else None,
+            ),
+        ]  # fmt: skip
+    figures.append(figure("memory of a worker", "MiB", [worker_mib], at_most=WORKER_MOST_MIB))
+    return figures
+
+
+def _latency(
+    name: str,
+    outcomes: list[LoadResult],
+    which: Callable[[LoadResult], float],
+    at_most: float | None = None,
+) -> Figure:
+    return figure(name, "ms", [which(outcome) for outcome in outcomes], at_most=at_most)
+
+
+def _setting(sizes: Sizes) -> dict[str, Any]:
+    return {
+        "customers": sizes.customers,
+        "connections": CONNECTIONS,
+        "requests per run": sizes.requests,
+        "half load": "an open loop at half the rate just measured",
+        "seconds at half load": sizes.seconds,
+    }

