@@ -14,7 +14,7 @@ from billfold.engine.bank import Bank
 from billfold.interfaces.customer_api.member import Member
 from billfold.interfaces.customer_api.told import CSV_ANSWER
 from billfold.interfaces.http.csv_table import ROWS_A_PAGE, csv_stream
-from billfold.interfaces.http.lists import ListQuery, Since, Until, page_of
+from billfold.interfaces.http.lists import ListQuery, Part, Since, Until, page_of
 from billfold.interfaces.http.operations import get, with_scope
 from billfold.interfaces.http.rate_groups import TEAM
 from billfold.interfaces.http.responses import StreamedResponse
@@ -91,21 +91,13 @@ def _wanted(member: Member, member_id: UUID | None, span: SpanQuery) -> Wanted:
 async def _page(bank: Bank, wanted: ListQuery, asked: Wanted) -> Page[Recorded]:
     scope = f"audit-logs:{asked.customer_id}:{asked.member_id}"
     filters = {"since": asked.since, "until": asked.until}
-    position = wanted.position(bank.pager, scope, filters)
-    backwards = position is not None and position.direction == "prev"
-    place = None
-    if position is not None:
-        at, number = position.place
-        place = datetime.fromisoformat(str(at)), int(number)
-    rows = await audit.list_entries(
-        bank.pool, asked, place, descending=not backwards, limit=wanted.limit + 1
-    )
-    return bank.pager.page(
+    return await wanted.page(
+        bank.pager,
         scope,
         filters,
-        rows,
-        limit=wanted.limit,
-        came_from=position,
+        read=lambda part: audit.list_entries(
+            bank.pool, asked, _place(part), descending=part.descending, limit=part.limit
+        ),
         place_of=lambda row: (iso_z(row.recorded_at), row.entry_no),
     )
 
@@ -113,3 +105,9 @@ async def _page(bank: Bank, wanted: ListQuery, asked: Wanted) -> Page[Recorded]:
 async def _rows(bank: Bank, asked: Wanted, last: Recorded | None) -> list[Recorded]:
     place = None if last is None else (last.recorded_at, last.entry_no)
     return await audit.list_entries(bank.pool, asked, place, limit=ROWS_A_PAGE)
+
+
+def _place(part: Part) -> tuple[datetime, int] | None:
+    if part.place is None:
+        return None
+    return datetime.fromisoformat(str(part.place[0])), int(part.place[1])

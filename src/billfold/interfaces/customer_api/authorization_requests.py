@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
 from typing import Annotated
 from uuid import UUID
 
@@ -42,28 +41,20 @@ async def list_authorization_requests(
     """List sensitive changes that were asked for, newest first."""
     scope = f"authorization-requests:{member.customer_id}"
     filters = {"status": status, "action": action, "descending": wanted.descending}
-    position = wanted.position(bank.pager, scope, filters)
-    place = None
-    if position is not None:
-        at, own_id = position.place
-        place = datetime.fromisoformat(str(at)), UUID(str(own_id))
-    backwards = position is not None and position.direction == "prev"
-    rows = await requests.list_changes(
-        bank.pool,
-        member.customer_id,
-        place,
-        statuses=status or None,
-        actions=action,
-        now=member.now,
-        descending=wanted.descending != backwards,
-        limit=wanted.limit + 1,
-    )
-    page = bank.pager.page(
+    page = await wanted.page(
+        bank.pager,
         scope,
         filters,
-        rows,
-        limit=wanted.limit,
-        came_from=position,
+        read=lambda part: requests.list_changes(
+            bank.pool,
+            member.customer_id,
+            part.dated_place,
+            statuses=status or None,
+            actions=action,
+            now=member.now,
+            descending=part.descending,
+            limit=part.limit,
+        ),
         place_of=lambda row: (row.created_at.isoformat(), str(row.request_id)),
     )
     return page_of(page, await shown_changes(bank, page.items))

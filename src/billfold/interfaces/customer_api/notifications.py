@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Literal
 from uuid import UUID
 
@@ -42,23 +41,18 @@ async def list_notifications(
     reader = _reader(member)
     await notifications.tell_of_money(bank.pool, bank.vault, now=member.wall)
     scope = f"notifications:{reader.customer_id}:{reader.user_id}"
-    position = wanted.position(bank.pager, scope, {"status": status})
-    backwards = position is not None and position.direction == "prev"
-    place = position.place if position else None
-    rows = await notifications.list_notifications(
-        bank.pool,
-        reader,
-        (datetime.fromisoformat(str(place[0])), UUID(str(place[1]))) if place else None,
-        status=status,
-        descending=not backwards,
-        limit=wanted.limit + 1,
-    )
-    page = bank.pager.page(
+    page = await wanted.page(
+        bank.pager,
         scope,
         {"status": status},
-        rows,
-        limit=wanted.limit,
-        came_from=position,
+        read=lambda part: notifications.list_notifications(
+            bank.pool,
+            reader,
+            part.dated_place,
+            status=status,
+            descending=part.descending,
+            limit=part.limit,
+        ),
         place_of=lambda row: (iso_z(row.created_at), str(row.notification_id)),
     )
     return page_of(page, [render_notification(row) for row in page.items])

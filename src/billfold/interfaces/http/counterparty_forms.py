@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
@@ -163,23 +162,19 @@ async def counterparty_page(
     """One page of a customer's counterparties, newest first; filters in both spellings."""
     kinds, states = asked.types, asked.statuses
     scope, filters = f"counterparties:{owner}", {"types": kinds, "statuses": states}
-    position = wanted.position(bank.pager, scope, filters)
-    place = position.place if position else None
-    rows = await counterparties.list_counterparties(
-        bank.pool,
-        owner,
-        types=kinds,
-        statuses=states,
-        after=(datetime.fromisoformat(str(place[0])), UUID(str(place[1]))) if place else None,
-        backwards=position is not None and position.direction == "prev",
-        limit=wanted.limit + 1,
-    )
-    page = bank.pager.page(
+    page = await wanted.page(
+        bank.pager,
         scope,
         filters,
-        rows,
-        limit=wanted.limit,
-        came_from=position,
+        read=lambda part: counterparties.list_counterparties(
+            bank.pool,
+            owner,
+            types=kinds,
+            statuses=states,
+            after=part.dated_place,
+            backwards=part.backwards,
+            limit=part.limit,
+        ),
         place_of=lambda row: (row.created_at.isoformat(), str(row.counterparty_id)),
     )
     return page_of(page, await rendered(bank, owner, page.items))

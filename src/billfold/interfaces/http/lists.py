@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Annotated, Any, Literal, TypeVar
+from uuid import UUID
 
 import msgspec
 from typing_extensions import override
@@ -13,9 +15,10 @@ from billfold.interfaces.http.parameters import Query
 from billfold.interfaces.http.shapes.pages import CursorList
 from billfold.kit.dates import et_instant, is_day, parse_day
 from billfold.kit.errors import InvalidInput
-from billfold.kit.paging import LIMIT_DEFAULT, LIMIT_MAX, Page, Pager, Position
+from billfold.kit.paging import LIMIT_DEFAULT, LIMIT_MAX, Page, Pager, Place, Position
 
 Item = TypeVar("Item")
+Row = TypeVar("Row")
 Order = Literal["desc", "asc"]
 OFFSET_MAX = 1_000_000_000
 Offset = Annotated[
@@ -26,6 +29,23 @@ Offset = Annotated[
 Limit = Annotated[
     int, msgspec.Meta(ge=1, le=LIMIT_MAX), Query(description="How many rows at most.")
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The rows to read for a page: on from a place, one more than the page shows."""
+
+    place: Place | None
+    backwards: bool
+    descending: bool
+    limit: int
+
+    @property
+    def dated_place(self) -> tuple[datetime, UUID] | None:
+        """The place in a list that is sorted by an instant and an id."""
+        if self.place is None:
+            return None
+        return datetime.fromisoformat(str(self.place[0])), UUID(str(self.place[1]))
 
 
 class ListQuery(msgspec.Struct, frozen=True):
@@ -44,6 +64,25 @@ class ListQuery(msgspec.Struct, frozen=True):
         if not self.cursor:
             return None
         return pager.open(scope, filters, self.cursor)
+
+    async def page(
+        self,
+        pager: Pager,
+        scope: str,
+        filters: Mapping[str, object],
+        *,
+        read: Callable[[Part], Awaitable[list[Row]]],
+        place_of: Callable[[Row], Place],
+    ) -> Page[Row]:
+        """Return a page of the list of `scope` and `filters`. Raises BadCursor."""
+        position = self.position(pager, scope, filters)
+        backwards = position is not None and position.direction == "prev"
+        place = None if position is None else position.place
+        part = Part(place, backwards, self.descending != backwards, self.limit + 1)
+        rows = await read(part)
+        return pager.page(
+            scope, filters, rows, limit=self.limit, came_from=position, place_of=place_of
+        )
 
 
 class OrderedQuery(ListQuery, frozen=True):

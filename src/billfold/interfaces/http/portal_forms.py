@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Annotated, Final, Literal
 from uuid import UUID
 
@@ -81,23 +80,19 @@ async def portal_page(
 ) -> CursorList[Portal]:
     """One page of portals of a pocket, or of all pockets of a customer, newest first."""
     scope, filters = f"portals:{owner}:{pocket_id}", {"types": types}
-    position = wanted.position(bank.pager, scope, filters)
-    place = position.place if position else None
-    rows = await portals.list_portals(
-        bank.pool,
-        owner,
-        pocket_id,
-        types=types,
-        after=(datetime.fromisoformat(str(place[0])), UUID(str(place[1]))) if place else None,
-        backwards=position is not None and position.direction == "prev",
-        limit=wanted.limit + 1,
-    )
-    page = bank.pager.page(
+    page = await wanted.page(
+        bank.pager,
         scope,
         filters,
-        rows,
-        limit=wanted.limit,
-        came_from=position,
+        read=lambda part: portals.list_portals(
+            bank.pool,
+            owner,
+            pocket_id,
+            types=types,
+            after=part.dated_place,
+            backwards=part.backwards,
+            limit=part.limit,
+        ),
         place_of=lambda row: (row.created_at.isoformat(), str(row.portal_id)),
     )
     return page_of(page, [render_portal(row) for row in page.items])

@@ -34,21 +34,17 @@ async def trade_page(
     """One page of trades of (customer_id, pocket ids), newest booking first unless asked."""
     # A Pocket opened between two pages does not spoil the cursor: `scope` says what was asked.
     filters = {"descending": wanted.descending, **msgspec.to_builtins(asked)}
-    position = wanted.position(bank.pager, scope, filters)
-    backwards = position is not None and position.direction == "prev"
-    rows = await trades.list_trades(
-        bank.pool,
-        *of,
-        asked,
-        after=(int(position.place[0]), int(position.place[1])) if position else None,
-        descending=wanted.descending != backwards,
-        limit=wanted.limit + 1,
-    )
-    return bank.pager.page(
+    return await wanted.page(
+        bank.pager,
         scope,
         filters,
-        rows,
-        limit=wanted.limit,
-        came_from=position,
+        read=lambda part: trades.list_trades(
+            bank.pool,
+            *of,
+            asked,
+            after=None if part.place is None else (int(part.place[0]), int(part.place[1])),
+            descending=part.descending,
+            limit=part.limit,
+        ),
         place_of=lambda row: (row.journal_no, row.trade_no),
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Annotated, Literal
 from uuid import UUID
 
@@ -30,28 +29,20 @@ async def wire_page(
     """One page of wires of a `customer_id` or a `partner_id`, newest first unless asked."""
     scope = f"wires:{owner}:{owner_id}"
     filters = {"descending": wanted.descending, **msgspec.to_builtins(asked)}
-    position = wanted.position(bank.pager, scope, filters)
-    backwards = position is not None and position.direction == "prev"
-    rows = await list_wires(
-        bank.pool,
-        owner,
-        owner_id,
-        pocket_id=asked.pocket_id,
-        customer_id=asked.customer_id,
-        direction=asked.direction,
-        after=_place(position.place) if position else None,
-        descending=wanted.descending != backwards,
-        limit=wanted.limit + 1,
-    )
-    return bank.pager.page(
+    return await wanted.page(
+        bank.pager,
         scope,
         filters,
-        rows,
-        limit=wanted.limit,
-        came_from=position,
+        read=lambda part: list_wires(
+            bank.pool,
+            owner,
+            owner_id,
+            pocket_id=asked.pocket_id,
+            customer_id=asked.customer_id,
+            direction=asked.direction,
+            after=part.dated_place,
+            descending=part.descending,
+            limit=part.limit,
+        ),
         place_of=lambda row: (row.created_at.isoformat(), str(row.wire_id)),
     )
-
-
-def _place(place: tuple[object, ...]) -> tuple[datetime, UUID]:
-    return datetime.fromisoformat(str(place[0])), UUID(str(place[1]))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Annotated, Literal
 from uuid import UUID
 
@@ -118,24 +117,20 @@ async def _page(
 ) -> CursorList[AchOrigination]:
     scope = f"ach:{owner}:{pocket_id}"
     filters = {"statuses": sorted(statuses or ()), "direction": direction}
-    position = wanted.position(bank.pager, scope, filters)
-    place = position.place if position else None
-    rows = await ach.list_originations(
-        bank.pool,
-        owner,
-        pocket_id=pocket_id,
-        statuses=statuses or None,
-        direction=direction,
-        after=(datetime.fromisoformat(str(place[0])), UUID(str(place[1]))) if place else None,
-        backwards=position is not None and position.direction == "prev",
-        limit=wanted.limit + 1,
-    )
-    page = bank.pager.page(
+    page = await wanted.page(
+        bank.pager,
         scope,
         filters,
-        rows,
-        limit=wanted.limit,
-        came_from=position,
+        read=lambda part: ach.list_originations(
+            bank.pool,
+            owner,
+            pocket_id=pocket_id,
+            statuses=statuses or None,
+            direction=direction,
+            after=part.dated_place,
+            backwards=part.backwards,
+            limit=part.limit,
+        ),
         place_of=lambda row: (row.created_at.isoformat(), str(row.ach_id)),
     )
     return page_of(page, [render_origination(row) for row in page.items])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
@@ -63,19 +62,20 @@ async def list_customers(
     _one_of("type", type_, TYPES)
     scope = f"customers:{caller.partner_id}"
     filters = {"status": account_status, "type": type_}
-    position = wanted.position(bank.pager, scope, filters)
-    place = position.place if position else None
-    rows = await customers.list_customers(
-        bank.pool,
-        caller.partner_id,
-        account_status=account_status,
-        type_=type_,
-        after=(datetime.fromisoformat(str(place[0])), UUID(str(place[1]))) if place else None,
-        backwards=position is not None and position.direction == "prev",
-        limit=wanted.limit + 1,
-    )
-    page = bank.pager.page(
-        scope, filters, rows, limit=wanted.limit, came_from=position, place_of=_place
+    page = await wanted.page(
+        bank.pager,
+        scope,
+        filters,
+        read=lambda part: customers.list_customers(
+            bank.pool,
+            caller.partner_id,
+            account_status=account_status,
+            type_=type_,
+            after=part.dated_place,
+            backwards=part.backwards,
+            limit=part.limit,
+        ),
+        place_of=_place,
     )
     return page_of(page, [render_customer(row) for row in page.items])
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
@@ -10,10 +9,11 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from billfold.domain import pockets
+from billfold.domain.pockets import PocketRow
 from billfold.engine.bank import Bank
 from billfold.flows.account_commands import OpenPocket
 from billfold.interfaces.http.calls import Caller
-from billfold.interfaces.http.lists import ListQuery, page_of
+from billfold.interfaces.http.lists import ListQuery, Part, page_of
 from billfold.interfaces.http.operations import get, patch, post
 from billfold.interfaces.http.parameters import Query
 from billfold.interfaces.http.pocket_forms import (
@@ -144,28 +144,23 @@ async def _list(
 ) -> CursorList[Pocket]:
     scope = f"pockets:{caller.partner_id}"
     filters = {"owners": owners, "status": statuses}
-    position = wanted.position(bank.pager, scope, filters)
-    part: dict[str, Any] = {
-        "statuses": statuses,
-        "after": _after(position.place) if position else None,
-        "backwards": position is not None and position.direction == "prev",
-        "limit": wanted.limit + 1,
-    }
-    rows = (
-        await pockets.list_of_partner(bank.pool, caller.partner_id, **part)
-        if owners is None
-        else await pockets.list_of_customers(bank.pool, owners, **part)
-    )
-    page = bank.pager.page(
+
+    async def read(part: Part) -> list[PocketRow]:
+        rows: dict[str, Any] = {
+            "statuses": statuses,
+            "after": part.dated_place,
+            "backwards": part.backwards,
+            "limit": part.limit,
+        }
+        if owners is None:
+            return await pockets.list_of_partner(bank.pool, caller.partner_id, **rows)
+        return await pockets.list_of_customers(bank.pool, owners, **rows)
+
+    page = await wanted.page(
+        bank.pager,
         scope,
         filters,
-        rows,
-        limit=wanted.limit,
-        came_from=position,
+        read=read,
         place_of=lambda row: (row.opened_at.isoformat(), str(row.pocket_id)),
     )
     return page_of(page, [render_pocket(row, bank, caller.now, omit=omit) for row in page.items])
-
-
-def _after(place: tuple[str | int, ...]) -> tuple[datetime, UUID]:
-    return datetime.fromisoformat(str(place[0])), UUID(str(place[1]))
