@@ -22,20 +22,20 @@ from benchmarks.dataset import (
 )
 from benchmarks.measurements import Figure, Log, Timing, figure, seconds_of
 from benchmarks.worker_processes import Worker
-from billfold.adapters.exchange_folders import ExchangeFolders
-from billfold.adapters.nacha_files import NachaFiles
-from billfold.domain import rails
-from billfold.domain.ach import files
-from billfold.domain.ledger import Direction
-from billfold.engine.bank import Bank
-from billfold.flows.ach_commands import OriginateAch
-from billfold.flows.counterparty_commands import AddCounterparty
-from billfold.interfaces.inbound.ach_files import AchGate
-from billfold.interfaces.outbound.ach_windows import AchWindows
-from billfold.kit.clock import monotonic
-from billfold.kit.dates import ET
-from billfold.kit.ids import command_id
-from billfold.ports.ach_network import CHECKING_CREDIT, AchFile, Batch, Entry
+from billfold.payments.files.folder_exchange import ExchangeFolders
+from billfold.payments.ach.nacha import NachaFiles
+from billfold.payments.files import store as files_store
+from billfold.payments.ach.store import files
+from billfold.ledger.types import Direction
+from billfold.ledger.bank import Bank
+from billfold.payments.ach.commands import OriginateAch
+from billfold.accounts.counterparties.commands import AddCounterparty
+from billfold.payments.ach.inbound.files import AchGate
+from billfold.payments.ach.outbound.windows import AchWindows
+from billfold.platform.clock import monotonic
+from billfold.platform.dates import ET
+from billfold.platform.ids import command_id
+from billfold.payments.ach.ports import CHECKING_CREDIT, AchFile, Batch, Entry
 
 MAX_SECONDS = 10.0
 MAX_MIB = 200.0
@@ -89,7 +89,7 @@ class Clearing:
     async def _check(self) -> int:
         kept = await self._gate.admit(self._bank, _NAME)
         assert kept is not None
-        await self._gate.check(self._bank, await rails.read_content(self._bank.pool, kept.file_id))
+        await self._gate.check(self._bank, await files_store.read_content(self._bank.pool, kept.file_id))
         return 1
 
     async def _book(self) -> int:

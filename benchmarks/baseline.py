@@ -13,9 +13,9 @@ import asyncpg
 
 from benchmarks.measurements import Timing
 from benchmarks.worker_processes import Worker
-from billfold.kit.clock import monotonic
-from billfold.kit.collector import calm_collector
-from billfold.kit.db import create_pool
+from billfold.platform.clock import monotonic
+from billfold.platform.garbage_collection import calm_collector
+from billfold.platform.database.pool import create_pool
 
 CONNECTIONS = 16
 

@@ -24,8 +24,8 @@ from benchmarks.throwaway_server import Database, throwaway_server
 from benchmarks.transfers import bench_transfers
 from benchmarks.webhooks import bench_webhooks
 from benchmarks.worker_processes import WorkloadError
-from billfold.kit.clock import wall_now
-from billfold.kit.dates import iso_z
+from billfold.platform.clock import wall_now
+from billfold.platform.dates import iso_z
 
 Benchmark = Callable[[Database, Sizes, Log], Result]
 BENCHMARKS: Mapping[str, Benchmark] = {

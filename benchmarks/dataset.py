@@ -12,21 +12,21 @@ from uuid import UUID
 
 import msgspec
 
-from billfold import wiring
-from billfold.domain.ledger import Rail
-from billfold.engine.bank import Bank
-from billfold.engine.stepping import Stepping
-from billfold.flows.account_commands import EnrolCustomer, OpenPocket
-from billfold.flows.command import Command
-from billfold.flows.deposit_commands import ReceiveMoney
-from billfold.kit.collector import calm_collector
-from billfold.kit.dates import et_date, et_instant
-from billfold.kit.db import APP_ROLE
-from billfold.kit.ids import command_id, derive
-from billfold.kit.settings import Settings
+from billfold.wiring import open_bank as open_bank_module
+from billfold.ledger.types import Rail
+from billfold.ledger.bank import Bank
+from billfold.sandbox.clock.stepper import Stepping
+from billfold.accounts.commands import EnrolCustomer, OpenPocket
+from billfold.ledger.commands import Command
+from billfold.payments.deposits.commands import ReceiveMoney
+from billfold.platform.garbage_collection import calm_collector
+from billfold.platform.dates import et_date, et_instant
+from billfold.platform.database.pool import APP_ROLE
+from billfold.platform.ids import command_id, derive
+from billfold.platform.settings.settings import Settings
 
 if TYPE_CHECKING:
-    from billfold.kit.db import Pool
+    from billfold.platform.database.pool import Pool
 
 SEED = b"the seed of every benchmarked bank"
 PARTNER = derive(SEED, command_id("bench", "partner"), 0)
@@ -75,7 +75,7 @@ class OpenBank(NamedTuple):
 
 async def create_bank(location: Location, **changes: Any) -> OpenBank:
     """Found the bank of a migrated database and open it."""
-    await wiring.found(location.settings(), location.dsn)
+    await open_bank_module.found(location.settings(), location.dsn)
     return await open_bank(location, **changes)
 
 
@@ -83,7 +83,7 @@ async def open_bank(location: Location, **changes: Any) -> OpenBank:
     """Open a founded bank under the settings of a default installation, some replaced."""
     stack = AsyncExitStack()
     bank = await stack.enter_async_context(
-        wiring.open_bank(location.settings(**changes), location.dsn)
+        open_bank_module.open_bank(location.settings(**changes), location.dsn)
     )
     calm_collector()
     return OpenBank(bank, stack)

@@ -22,12 +22,14 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from benchmarks.dataset import Location
-from billfold.client.proofs import ProofKey
-from billfold.domain import oauth
-from billfold.kit.clock import wall_now
+from billfold.client.keys import ProofKey
+from billfold.access.oauth.rules.client_metadata import NewClient
+from billfold.access.oauth import clients, access_tokens
+from billfold.access.oauth.types import BY_ITSELF
+from billfold.platform.clock import wall_now
 
 if TYPE_CHECKING:
-    from billfold.kit.db import Connection
+    from billfold.platform.database.pool import Connection
 
 PER_PROGRAM = 100
 """Requests of one program in one run: fewer than a minute lets in."""
@@ -90,12 +92,12 @@ class TokenIssuer:
 
     async def _token(self, conn: Connection, customer_id: UUID) -> str:
         now = wall_now()
-        new = oauth.NewClient(
-            name="Bench", scopes=SCOPES, grant_types=(oauth.BY_ITSELF,), customer_id=customer_id,
+        new = NewClient(
+            name="Bench", scopes=SCOPES, grant_types=(BY_ITSELF,), customer_id=customer_id,
             requires_nonce=False,
         )  # fmt: skip
-        made = await oauth.register_client(conn, new, now=now)
-        return await oauth.issue_access(
+        made = await clients.register_client(conn, new, now=now)
+        return await access_tokens.issue_access(
             conn, client_id=made.client_id, customer_id=customer_id, scopes=SCOPES, now=now,
             jkt=ProofKey(self._key).thumbprint,
         )  # fmt: skip

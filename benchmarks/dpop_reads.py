@@ -32,10 +32,10 @@ from benchmarks.server import Server
 from benchmarks.sizes import Sizes
 from benchmarks.throwaway_server import Database
 from benchmarks.worker_processes import Worker
-from billfold.client.proofs import ProofKey
-from billfold.domain.oauth import dpop
-from billfold.kit.clock import wall_now
-from billfold.kit.crypto import Vault
+from billfold.client.keys import ProofKey
+from billfold.access.oauth import dpop
+from billfold.platform.clock import wall_now
+from billfold.platform.crypto import Vault
 
 MIN_READ_RATIO = 0.2
 MAX_CHECK_US = 500.0

@@ -25,11 +25,11 @@ from benchmarks.dataset import (
 )
 from benchmarks.measurements import Timing
 from benchmarks.worker_processes import Worker
-from billfold.domain.transfers import TransferOrder
-from billfold.flows.command import Command
-from billfold.flows.transfer_commands import TransferOnUs
-from billfold.kit.clock import monotonic
-from billfold.kit.ids import command_id
+from billfold.payments.on_us.types import TransferOrder
+from billfold.ledger.commands import Command
+from billfold.payments.on_us.commands import TransferOnUs
+from billfold.platform.clock import monotonic
+from billfold.platform.ids import command_id
 
 Pair = tuple[int, int, int]
 """Payer, payee and cents."""

@@ -18,10 +18,10 @@ from typing_extensions import override
 from benchmarks.dpop_clients import BoundTokens, ProofHeaders
 from benchmarks.measurements import Timing, percentile
 from benchmarks.worker_processes import Worker, WorkloadError
-from billfold.kit import ids
-from billfold.kit.clock import monotonic
-from billfold.kit.collector import calm_collector
-from billfold.kit.crypto import sign_request
+from billfold.platform import ids
+from billfold.platform.clock import monotonic
+from billfold.platform.garbage_collection import calm_collector
+from billfold.platform.crypto import sign_request
 
 CONNECTIONS = 256
 

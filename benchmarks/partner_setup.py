@@ -7,13 +7,13 @@ from uuid import UUID
 
 from benchmarks.dataset import PARTNER, customer_of, pocket_of, submit_commands
 from benchmarks.load_generator import Credentials
-from billfold.domain import identity
-from billfold.engine.bank import Bank
-from billfold.flows.account_commands import EnrolCustomer
-from billfold.flows.counterparty_commands import AddCounterparty
-from billfold.kit.clock import wall_now
-from billfold.kit.crypto import token
-from billfold.kit.ids import command_id, derive
+from billfold.access.partners import credentials
+from billfold.ledger.bank import Bank
+from billfold.accounts.commands import EnrolCustomer
+from billfold.accounts.counterparties.commands import AddCounterparty
+from billfold.platform.clock import wall_now
+from billfold.platform.crypto import token
+from billfold.platform.ids import command_id, derive
 
 SLUG = "bench"
 LIMIT_PER_MINUTE = 1_000_000
@@ -42,7 +42,7 @@ async def create_partner(bank: Bank) -> Credentials:
     )
     now = wall_now()
     async with bank.pool.acquire() as conn:
-        partner = await identity.create_partner(
+        partner = await credentials.create_partner(
             conn,
             bank.vault,
             slug=SLUG,
@@ -54,8 +54,8 @@ async def create_partner(bank: Bank) -> Credentials:
             partner_id=PARTNER,
         )
         password, _ = token()  # nobody logs in with it
-        user = await identity.add_user(conn, PARTNER, username=SLUG, password=password, now=now)
-        bearer, _ = await identity.issue_token(conn, partner_id=PARTNER, user_id=user, now=now)
+        user = await credentials.add_user(conn, PARTNER, username=SLUG, password=password, now=now)
+        bearer, _ = await credentials.issue_token(conn, partner_id=PARTNER, user_id=user, now=now)
     return Credentials(f"{SLUG}.localhost", bearer, partner.shared_secret)
 
 

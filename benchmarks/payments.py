@@ -33,10 +33,10 @@ from benchmarks.sizes import Sizes
 from benchmarks.throwaway_server import Database
 from benchmarks.wire_approvals import Name, approve_wires
 from benchmarks.worker_processes import Worker, run_together
-from billfold.engine.approved import carry_out_request
-from billfold.flows.counterparty_commands import AddCounterparty
-from billfold.kit.clock import monotonic
-from billfold.kit.ids import command_id
+from billfold.approvals.execute_transfers import carry_out_request
+from billfold.accounts.counterparties.commands import AddCounterparty
+from billfold.platform.clock import monotonic
+from billfold.platform.ids import command_id
 
 BARE = "bare transfers"
 MIN_RATIO = 0.4

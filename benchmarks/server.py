@@ -16,9 +16,9 @@ import psutil
 from benchmarks.dataset import Location
 from benchmarks.measurements import peak_memory_mib
 from benchmarks.worker_processes import WorkloadError
-from billfold.kit.clock import monotonic
-from billfold.kit.settings import PREFIX
-from billfold.wiring import Wiring
+from billfold.platform.clock import monotonic
+from billfold.platform.settings.settings import PREFIX
+from billfold.wiring.cli_context import Wiring
 
 _START_SECONDS = 60.0
 _STOP_SECONDS = 20.0

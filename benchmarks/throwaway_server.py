@@ -15,7 +15,7 @@ from pathlib import Path
 import asyncpg
 
 from benchmarks.dataset import Location
-from billfold.adapters import embedded_postgres
+from billfold.platform.postgres import embedded as embedded_postgres
 from billfold.migrations import runner
 
 _PREFIX = "bench-"

@@ -24,13 +24,13 @@ from benchmarks.engine_transfers import Pair, transfer_of
 from benchmarks.measurements import Timing
 from benchmarks.webhook_receivers import HANGING
 from benchmarks.worker_processes import Worker
-from billfold.domain import webhooks
-from billfold.domain.events import PARTNER_KINDS
-from billfold.domain.webhooks import Owner, Simulated
-from billfold.interfaces.outbound.courier import Courier
-from billfold.kit.clock import monotonic, wall_now
-from billfold.kit.ids import new
-from billfold.wiring.calling import messenger_of
+from billfold.events.webhooks import sequencer, subscriptions, redelivery
+from billfold.events.kinds import PARTNER_KINDS
+from billfold.events.webhooks.types import Owner, Simulated
+from billfold.events.webhooks.worker import Courier
+from billfold.platform.clock import monotonic, wall_now
+from billfold.platform.ids import new
+from billfold.wiring.webhook_client import messenger_of
 
 LOOPBACK = (ip_network("127.0.0.0/8"),)
 SIMULATED_KIND = "card.status.open"
@@ -111,7 +111,7 @@ class WebhookWorkload:
         await self._bank.pool.execute(_END_ALL)
         await self._bank.pool.execute(_STOP_ALL)
         for url in urls:
-            await webhooks.create_subscription(
+            await subscriptions.create_subscription(
                 self._bank.pool,
                 self._bank.vault,
                 Owner(PARTNER),
@@ -136,14 +136,14 @@ class WebhookWorkload:
         self._bank.engine.forget_all()
 
     async def _sequence(self, _: None) -> None:
-        await webhooks.sequence(self._bank.pool, now=wall_now())
+        await sequencer.sequence(self._bank.pool, now=wall_now())
 
     async def _simulate(self, events: int) -> None:
         for _ in range(events):
             event = Simulated(
                 event_id=new(), kind=SIMULATED_KIND, raised_at=wall_now(), payload="{}"
             )
-            await webhooks.simulate(self._bank.pool, Owner(PARTNER), event, now=wall_now())
+            await redelivery.simulate(self._bank.pool, Owner(PARTNER), event, now=wall_now())
 
     async def _begin(self, _: None) -> None:
         stop = asyncio.Event()

@@ -9,14 +9,15 @@ from uuid import UUID
 import msgspec
 
 from benchmarks.dataset import customer_of, pocket_of
-from billfold.domain import agenda, requests
-from billfold.domain.agenda import Appointment
-from billfold.domain.requests.orders import RequestContent, RequestedCents, WireOrder
-from billfold.domain.requests.rules import LASTS, hash_of, text_of
-from billfold.kit.ids import command_id
+from billfold.ledger.jobs import store as jobs_store
+from billfold.approvals.types import Terms, EXECUTE
+from billfold.ledger.jobs.types import Appointment
+from billfold.approvals.transfer_orders import RequestContent, RequestedCents, WireOrder
+from billfold.approvals.rules import LASTS, hash_of, text_of
+from billfold.platform.ids import command_id
 
 if TYPE_CHECKING:
-    from billfold.engine.bank import Bank
+    from billfold.ledger.bank import Bank
 
 _CENTS = 1_234_50
 _APPROVED = """
@@ -56,13 +57,13 @@ async def approve_wires(
             _CENTS,
             contents,
             [hash_of(content) for content in contents],
-            text_of(requests.Terms()),
+            text_of(Terms()),
             bank.calendars.business_date(now),
             now,
             now + LASTS,
         )
-        await agenda.make(
-            conn, [Appointment(requests.EXECUTE, wire, customer, now) for customer, wire in names]
+        await jobs_store.make(
+            conn, [Appointment(EXECUTE, wire, customer, now) for customer, wire in names]
         )
     return names
 

@@ -17,10 +17,10 @@ import jwt
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from billfold.domain.oauth import keys
-from billfold.interfaces.cli.app import run
-from billfold.kit import ids
-from billfold.wiring import Wiring
+from billfold.access.oauth.rules import public_keys as keys
+from billfold.cli.app import run
+from billfold.platform import ids
+from billfold.wiring.cli_context import Wiring
 
 SUITE = "https://localhost.emobix.co.uk:8443/"
 PLAN = Path(__file__).with_name("plan.json")

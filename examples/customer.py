@@ -15,14 +15,10 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from billfold.client import (
-    Authorization,
-    CustomerApi,
-    DpopAuth,
-    Registered,
-    Tokens,
-    local_client,
-)
+from billfold.client.oauth import Authorization, Registered, Tokens
+from billfold.client.customer_api import CustomerApi
+from billfold.client.dpop import DpopAuth
+from billfold.client.sandbox import local_client
 
 SCOPES = ("openid", "profile", "customer.read", "pockets.read", "pockets.write")
 

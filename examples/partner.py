@@ -10,7 +10,9 @@ import json
 from pathlib import Path
 from uuid import UUID
 
-from billfold.client import PartnerApi, PartnerAuth, local_client
+from billfold.client.partner_api import PartnerApi
+from billfold.client.request_signature import PartnerAuth
+from billfold.client.sandbox import local_client
 
 
 def main() -> None:

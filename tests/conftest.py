@@ -15,9 +15,9 @@ from pathlib import Path
 import asyncpg
 import pytest
 
-from billfold.adapters import embedded_postgres
-from billfold.domain.tbills.writes import write_packaged_market
+from billfold.bills.imports import write_packaged_market
 from billfold.migrations import runner
+from billfold.platform.postgres import embedded as embedded_postgres
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -7,18 +7,20 @@ usage: .venv/bin/python tools/write_reference.py
 import tomllib
 from pathlib import Path
 
-from billfold.domain.events import KINDS, payload_schema
-from billfold.domain.notifications import KINDS as NOTIFICATIONS
-from billfold.domain.notifications import Kind
-from billfold.kit.problems import PROBLEMS, Problem
-from billfold.kit.setting_reference import reference
+from billfold.events.kinds import KINDS
+from billfold.events.payload_schemas import payload_schema
+from billfold.events.notifications.kinds import KINDS as NOTIFICATIONS
+from billfold.events.notifications.kinds import Kind
+from billfold.platform.problems import PROBLEMS
+from billfold.platform.problems.problem import Problem
+from billfold.platform.settings.reference import reference
 
 DOCS = Path(__file__).parents[1] / "docs"
 FOLDER = DOCS / "reference"
 ERRORS_HEAD = """\
 # Errors
 
-<!-- Made by tools/write_reference.py from the registry in billfold.kit.problems; do not edit. -->
+<!-- Made by tools/write_reference.py from the registry in billfold.platform.problems; do not edit. -->
 
 An error is a problem document (RFC 9457) with `type`, `title`, `status`, `detail`, `instance`,
 `code`, `trace_id` and `retryable`. Its `type` is the address of a page with the text below, which
@@ -35,7 +37,7 @@ and never answered.
 EVENTS_HEAD = """\
 # Events
 
-<!-- Made by tools/write_reference.py from billfold.domain.events and docs/unraised.toml. -->
+<!-- Made by tools/write_reference.py from billfold.events and docs/unraised.toml. -->
 
 Every kind of event, who can subscribe to it, and the fields of its payload; a field with a question
 mark may be left out. `GET /api/v1/events/types/` serves the JSON Schema of each,
@@ -48,7 +50,7 @@ to; nothing in this release raises it.
 SETTINGS_HEAD = """\
 # Settings
 
-<!-- Made by tools/write_reference.py from billfold.kit.settings; do not edit. -->
+<!-- Made by tools/write_reference.py from billfold.platform.settings.settings; do not edit. -->
 
 Every setting is a variable of the environment, read once at the start. A process refuses to start
 while one is wrong, and names them all. A secret may stand in a file: the variable with `_FILE` at
@@ -60,7 +62,7 @@ its end names the file, which nobody else may be able to read.
 NOTIFICATIONS_HEAD = """\
 # Notifications
 
-<!-- Made by tools/write_reference.py from billfold.domain.notifications; do not edit. -->
+<!-- Made by tools/write_reference.py from billfold.events.notifications; do not edit. -->
 
 What a team is told, and who hears of it unless the team chooses others: everybody who is an active
 member and has one of the roles. A choice names roles and people, who add up; empty lists mean

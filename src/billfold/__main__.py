@@ -10,8 +10,8 @@ _INTERRUPTED = 130
 def main() -> None:
     """Run the command line. It is imported here so that importing this module costs nothing."""
     try:
-        from billfold.interfaces.cli.app import run  # noqa: PLC0415 - importing this module stays cheap
-        from billfold.wiring import Wiring  # noqa: PLC0415 - importing this module stays cheap
+        from billfold.cli.app import run  # noqa: PLC0415 - importing this module stays cheap
+        from billfold.wiring.cli_context import Wiring  # noqa: PLC0415 - importing this module stays cheap
 
         sys.exit(run(Wiring(os.environ)))
     except KeyboardInterrupt:  # while it was still being imported

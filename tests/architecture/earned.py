@@ -5,9 +5,9 @@ from datetime import date
 from tests.architecture.worked import usd
 from tests.architecture.world import MARKET, World
 
-from billfold.domain import tbills
-from billfold.domain.tbills import PocketState
-from billfold.kit.dates import et_instant
+from billfold.bills.rules import earnings
+from billfold.bills.rules.earnings import PocketState
+from billfold.platform.dates import et_instant
 
 FIELDS = (
     "start_value", "contributions", "withdrawals", "end_value", "earnings_net", "fees",
@@ -49,7 +49,7 @@ def earned():
 
 
 def _entry(start, start_at, end, end_at):
-    found = tbills.entry(start, start_at, end, end_at, MARKET)
+    found = earnings.entry(start, start_at, end, end_at, MARKET)
     return [signed(getattr(found, name)) for name in FIELDS]
 
 

@@ -11,8 +11,7 @@ from tests.architecture.movements_of_house import OF_THE_HOUSE
 from tests.architecture.movements_of_wires import OF_WIRES
 from tests.architecture.world import World
 
-from billfold.domain.transfers import TransferOrder
-from billfold.flows.account_commands import (
+from billfold.accounts.commands import (
     CloseCustomer,
     OpenPortal,
     SetPocketState,
@@ -20,6 +19,7 @@ from billfold.flows.account_commands import (
     UpdatePocket,
     UpdatePortal,
 )
+from billfold.payments.on_us.types import TransferOrder
 
 IN_KIND = TransferOrder(transfer_type="SECURITY_TRANSFER")
 

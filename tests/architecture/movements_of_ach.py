@@ -6,10 +6,9 @@ from uuid import UUID
 import msgspec
 from tests.architecture.world import SEED, World
 
-from billfold.domain.ach import AchEntry, Incoming
-from billfold.domain.counterparties import CounterpartyStatus, Payee
-from billfold.flows.account_commands import EnrolCustomer, UpdatePortal
-from billfold.flows.ach_commands import (
+from billfold.accounts.commands import EnrolCustomer, UpdatePortal
+from billfold.accounts.counterparties.types import CounterpartyStatus, Payee
+from billfold.payments.ach.commands import (
     CollectAch,
     CountAchSettled,
     GiveBackAch,
@@ -24,7 +23,8 @@ from billfold.flows.ach_commands import (
     SendAch,
     SendMicroDeposits,
 )
-from billfold.kit.ids import command_id, derive
+from billfold.payments.ach.types import AchEntry, Incoming
+from billfold.platform.ids import command_id, derive
 
 ACH_ID = UUID("ac000000-0000-4000-8000-000000000001")
 FILE_ID = UUID("ac000000-0000-4000-8000-00000000f11e")

@@ -4,9 +4,7 @@ from uuid import UUID
 
 from tests.architecture.world import World
 
-from billfold.domain.ach import Correction
-from billfold.domain.counterparties import Account
-from billfold.flows.counterparty_commands import (
+from billfold.accounts.counterparties.commands import (
     AddCounterparty,
     ConfirmDeposits,
     CorrectAccount,
@@ -16,6 +14,8 @@ from billfold.flows.counterparty_commands import (
     SettleLink,
     UpdateCounterparty,
 )
+from billfold.accounts.counterparties.rules.verification_kinds import Account
+from billfold.payments.ach.rules.notifications_of_change import Correction
 
 
 def _one():

@@ -5,15 +5,19 @@ from uuid import UUID
 
 from tests.architecture.world import SEED, World
 
-from billfold.domain.activity import HouseBooking
-from billfold.flows.account_commands import EnrolCustomer
-from billfold.flows.adjustment_commands import AdjustPocket, CorrectBooking, GiveCredit
-from billfold.flows.custody_commands import DeliverBills, EndDelivery, ReceiveBills
-from billfold.flows.house import Block, RailClearing
-from billfold.flows.rows import JournalEntry, TransactionEntry
-from billfold.flows.suspense_commands import AssignFromSuspense, HoldInSuspense, ReturnFromSuspense
-from billfold.flows.treasury_commands import CloseHouseDay
-from billfold.kit.ids import command_id, derive
+from billfold.accounts.commands import EnrolCustomer
+from billfold.accounts.transactions.types import HouseBooking
+from billfold.ledger.book.rows import JournalEntry, TransactionEntry
+from billfold.payments.adjustments.commands import AdjustPocket, CorrectBooking, GiveCredit
+from billfold.payments.suspense.commands import (
+    AssignFromSuspense,
+    HoldInSuspense,
+    ReturnFromSuspense,
+)
+from billfold.platform.ids import command_id, derive
+from billfold.treasury.commands import CloseHouseDay
+from billfold.treasury.custody.commands import DeliverBills, EndDelivery, ReceiveBills
+from billfold.treasury.settlement.rules import Block, RailClearing
 
 
 def _house():

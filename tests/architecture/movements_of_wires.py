@@ -5,7 +5,7 @@ from uuid import UUID
 
 from tests.architecture.world import ARRIVED, World
 
-from billfold.flows.wire_commands import (
+from billfold.payments.wires.commands import (
     CompleteWire,
     PayBackWire,
     RejectWire,

@@ -15,7 +15,7 @@ import pytest
 from tests.architecture.movements import MOVEMENTS
 from tests.architecture.pages import ROOT, SOURCE, section, table_rows
 
-from billfold.flows.command import commands
+from billfold.ledger.commands import commands
 
 FLOWS_FOLDER = SOURCE / "flows"
 STOOD_ON = frozenset(
@@ -80,7 +80,7 @@ def test_a_row_is_read_as_it_is_written(cell, posted):
 def rules_of_the_bank():
     """The rules that commands of the bank name."""
     for path in FLOWS_FOLDER.glob("*_commands.py"):
-        import_module(f"billfold.flows.{path.stem}")
+        import_module(f"billfold.ledger.engine.flows.{path.stem}")
     return {kind.rule for kind in commands() if kind.__module__.startswith("billfold.")}
 
 

@@ -1,4 +1,4 @@
-"""Tests stand where what they test stands: `kit/money.py` is tested by `tests/kit/test_money.py`.
+"""Tests stand where what they test stands: `platform/money.py` is tested by `tests/platform/test_money.py`.
 
 Folders of tests that are not named after a package are about everything: stories, properties,
 the simulation, the architecture.

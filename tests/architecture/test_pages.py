@@ -9,10 +9,10 @@ import pytest
 import typer
 from tests.architecture.pages import PAGES, ROOT, SOURCE, code, links, name_of, spans, text_of
 
-from billfold.interfaces.cli.app import build_app
-from billfold.kit.problems import PROBLEMS
-from billfold.kit.settings import declared_settings, variable_of
-from billfold.wiring import Wiring
+from billfold.cli.app import build_app
+from billfold.platform.problems import PROBLEMS
+from billfold.platform.settings.settings import declared_settings, variable_of
+from billfold.wiring.cli_context import Wiring
 
 LONGEST = {"README.md": 120, "ARCHITECTURE.md": 250, "STYLE.md": 150}
 ADR_SECTIONS = ["Context", "Decision", "Consequences", "Alternatives"]

@@ -3,11 +3,11 @@
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 
-from billfold.domain import tbills
-from billfold.domain.tbills import Market, pricing
-from billfold.kit.calendars import Calendars
-from billfold.kit.dates import et_instant
-from billfold.kit.money import PRICE_PAR_MICROS, cents_for
+from billfold.bills.rules import fees, lots, pricing, valuation
+from billfold.bills.rules.market import Market
+from billfold.platform.calendars import Calendars
+from billfold.platform.dates import et_instant
+from billfold.platform.money import PRICE_PAR_MICROS, cents_for
 
 CALENDARS = Calendars()
 MARKET = Market.packaged(CALENDARS)
@@ -38,7 +38,7 @@ def worked() -> dict[str, str]:
 
 BILL = MARKET.on_the_run(4, MONDAY)
 ASK = MARKET.ask(BILL, NINE)
-UNITS = tbills.units_for(DEPOSIT, ASK)
+UNITS = lots.units_for(DEPOSIT, ASK)
 COST = cents_for(UNITS, ASK)
 
 
@@ -68,7 +68,7 @@ def _bought() -> dict[str, str]:
 
 
 def _worth() -> dict[str, str]:
-    worth = tbills.value([(BILL.cusip, UNITS, 0)], DEPOSIT - COST, 0, MARKET, NINE)
+    worth = valuation.value([(BILL.cusip, UNITS, 0)], DEPOSIT - COST, 0, MARKET, NINE)
     position = worth.positions[0]
     seconds = int((et_instant(BILL.maturity, 0) - NINE).total_seconds())
     return {
@@ -91,8 +91,8 @@ def _sold() -> dict[str, str]:
         ("payment", MARKET.t0_bid(BILL, NINE)), ("reallocation", MARKET.t1_bid(BILL, NINE)),
     ):  # fmt: skip
         need = 60_000_00 - (DEPOSIT - COST)
-        units = tbills.units_to_raise(need, price)
-        basis = tbills.part_of_basis(COST, units, UNITS)
+        units = lots.units_to_raise(need, price)
+        basis = lots.part_of_basis(COST, units, UNITS)
         proceeds = cents_for(units, price)
         found |= {
             f"{name} units": f"{units:,}",
@@ -133,13 +133,13 @@ def _matured() -> dict[str, str]:
         "next cusip": following.cusip,
         "next maturity": following.maturity.isoformat(),
         "next ask": per_100(MARKET.ask(following, at)),
-        "next units": f"{tbills.units_for(par + DEPOSIT - COST, MARKET.ask(following, at)):,}",
+        "next units": f"{lots.units_for(par + DEPOSIT - COST, MARKET.ask(following, at)):,}",
     }
 
 
 def _fee() -> dict[str, str]:
     """A year's 25 bps on the position, accrued on each of the days of June that it was held."""
-    accrued = tbills.accrual(
+    accrued = fees.accrual(
         [(BILL.cusip, UNITS)], DEPOSIT - COST,
         after=date(2025, 6, 1), through=MONDAY, market=MARKET, bps=25,
     )  # fmt: skip
@@ -147,7 +147,7 @@ def _fee() -> dict[str, str]:
     return {
         "value at the close": usd(cents_for(UNITS, close) + DEPOSIT - COST),
         "accrued": f"{accrued:,}",
-        "accrued whole": f"{tbills.charge(accrued)[0]}",
-        "accrued rest": f"{tbills.charge(accrued)[1]:,}",
-        "charged on": tbills.month_charge_date(MONDAY, CALENDARS).isoformat(),
+        "accrued whole": f"{fees.charge(accrued)[0]}",
+        "accrued rest": f"{fees.charge(accrued)[1]:,}",
+        "charged on": fees.month_charge_date(MONDAY, CALENDARS).isoformat(),
     }

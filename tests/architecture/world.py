@@ -8,27 +8,26 @@ from typing import NamedTuple
 from uuid import UUID
 
 import msgspec
-from tests.adapters.fedwire_messages.wires import a_credit_transfer
+from tests.payments.wires.iso20022.wires import a_credit_transfer
 
-from billfold.adapters.simulated_screening import SimulatedScreening
-from billfold.domain import wires
-from billfold.domain.agenda import Appointment
-from billfold.domain.counterparties import CounterpartyStatus, Payee
-from billfold.domain.tbills import Market
-from billfold.domain.wires.types import WireRow
-from billfold.flows.account_commands import EnrolCustomer, OpenPocket
-from billfold.flows.book import Book
-from billfold.flows.command import Context, Terms
-from billfold.flows.deposit_commands import ReceiveMoney
-from billfold.flows.due import catch_up, refresh_due
-from billfold.flows.rows import AccountEntry, Posting, RetiredLot, Update
-from billfold.flows.transfer_commands import TransferOnUs
-from billfold.flows.treasury_commands import CatchUp
-from billfold.flows.wire_commands import SendWire
-from billfold.kit.calendars import Calendars
-from billfold.kit.dates import et_instant
-from billfold.kit.ids import command_id, derive
-from billfold.kit.rows import Row
+from billfold.accounts.commands import EnrolCustomer, OpenPocket
+from billfold.accounts.counterparties.types import CounterpartyStatus, Payee
+from billfold.bills.rules.market import Market
+from billfold.ledger.book.book import Book
+from billfold.ledger.book.rows import AccountEntry, Posting, RetiredLot, Update
+from billfold.ledger.commands import Context, Terms
+from billfold.ledger.jobs.types import Appointment
+from billfold.payments.deposits.commands import ReceiveMoney
+from billfold.payments.on_us.commands import TransferOnUs
+from billfold.payments.wires.commands import SendWire
+from billfold.payments.wires.types import Arrived, SeenWire, WireRow
+from billfold.platform.calendars import Calendars
+from billfold.platform.database.rows import Row
+from billfold.platform.dates import et_instant
+from billfold.platform.ids import command_id, derive
+from billfold.sandbox.simulated_screening import SimulatedScreening
+from billfold.treasury.commands import CatchUp
+from billfold.treasury.rules.catch_up import catch_up, refresh_due
 
 CALENDARS = Calendars()
 MARKET = Market.packaged(CALENDARS)
@@ -42,7 +41,7 @@ PAYEE = Payee(
     verification={"type": "supporting_documents"},
     details={"routing_number": "121182904", "identifier": "5647772655"},
 )
-ARRIVED = wires.Arrived(
+ARRIVED = Arrived(
     uetr="8a562c67-ca16-48ba-b074-65581be6f011",
     imad="20250529SIMFED01000001",
     omad=None,
@@ -151,7 +150,7 @@ class World:
         book = self.books[customer]
         row = msgspec.structs.replace(book.draft.rows_of(WireRow)[-1], status=status)
         self.forget()
-        book.referenced = {row.wire_id: wires.SeenWire(row, False, row.journal_no)}
+        book.referenced = {row.wire_id: SeenWire(row, False, row.journal_no)}
         return row.wire_id
 
     def catch_up(self, customer):

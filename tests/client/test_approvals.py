@@ -4,12 +4,13 @@ import asyncio
 from uuid import UUID
 
 import pytest
-from tests.domain.oauth.people import member
-from tests.domain.oauth.programs import program
-from tests.interfaces.customer_api.desk import EVERYTHING, Team, token_for
+from tests.support.customer_client import EVERYTHING, Team, token_for
+from tests.support.oauth_clients import program
+from tests.support.oauth_users import member
 
-from billfold.client import ApiError, CustomerApi
-from billfold.kit import ids
+from billfold.client.customer_api import CustomerApi
+from billfold.client.responses import ApiError
+from billfold.platform import ids
 
 
 @pytest.fixture

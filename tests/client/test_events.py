@@ -5,10 +5,10 @@ from datetime import UTC, datetime
 from uuid import UUID
 
 import pytest
-from tests.client.test_partner import api
+from tests.client.test_partner_api import api
 
-from billfold.client import ApiError
-from billfold.kit import ids
+from billfold.client.responses import ApiError
+from billfold.platform import ids
 
 __all__ = ["api"]
 

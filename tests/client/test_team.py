@@ -4,12 +4,15 @@ import asyncio
 from uuid import UUID
 
 import pytest
-from tests.domain.oauth.people import member
-from tests.domain.oauth.programs import new_key, program
-from tests.interfaces.customer_api.desk import EVERYTHING, Team, token_for
-from tests.interfaces.partner_api.test_token import private_pem
+from tests.access.partners.test_jwt_login import private_pem
+from tests.support.customer_client import EVERYTHING, Team, token_for
+from tests.support.oauth_clients import new_key, program
+from tests.support.oauth_users import member
 
-from billfold.client import ApiError, Authorization, CustomerApi, DpopAuth, Registered
+from billfold.client.customer_api import CustomerApi
+from billfold.client.dpop import DpopAuth
+from billfold.client.oauth import Authorization, Registered
+from billfold.client.responses import ApiError
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ A route that is not in these tables makes `test_every_door.py` fail.
 import re
 from typing import Any
 
-from tests.interfaces import payees
+from tests.support import payees
 
 PARTNER_OPEN = {
     ("POST", "/api/v1/login"),

@@ -1,5 +1,5 @@
 """The stories are set in a town with two partners."""
 
-from tests.journeys.town import bank, town
+from tests.journeys.two_partners import bank, town
 
 __all__ = ["bank", "town"]

@@ -5,14 +5,15 @@ from datetime import date
 from urllib.parse import urlencode
 
 import pytest
-from tests.interfaces.payees import ach as an_account
+from tests.support.payees import ach as an_account
 
-from billfold.adapters.nacha_files import read_file, write_file
-from billfold.domain.clearing import RAILS
-from billfold.interfaces.cli.clearing import explain
-from billfold.kit.clock import ClockState, wall_now, write_clock
-from billfold.kit.dates import et_instant
-from billfold.ports.ach_network import Return
+from billfold.payments.ach.nacha.reader import read_file
+from billfold.payments.ach.nacha.writer import write_file
+from billfold.payments.ach.ports import Return
+from billfold.payments.clearing.cli import explain
+from billfold.payments.clearing.types import RAILS
+from billfold.platform.clock import ClockState, wall_now, write_clock
+from billfold.platform.dates import et_instant
 
 
 class Bookkeeper:

@@ -1,16 +1,15 @@
 """Every route of the Customer API for every role: what the role does not include is refused."""
 
 import pytest
-from tests.domain.oauth.programs import new_key
-from tests.interfaces.customer_api.conftest import app, desks, world
-from tests.interfaces.customer_api.desk import EVERYTHING, MemberDesk, Team, token_for
-from tests.interfaces.partner_api.desk import UNKNOWN
 from tests.journeys import cases
-from tests.whole_bank import bank
+from tests.support.customer_client import EVERYTHING, MemberDesk, Team, token_for
+from tests.support.oauth_clients import new_key
+from tests.support.partner_desk import UNKNOWN
+from tests.support.whole_bank import bank
 
-from billfold.domain.oauth import PERSONAL, SCOPES
-from billfold.domain.people import PERMISSIONS
-from billfold.domain.team import ROLES
+from billfold.access.oauth.rules.scopes import PERSONAL, SCOPES
+from billfold.access.team.rules import ROLES
+from billfold.access.users.rules import PERMISSIONS
 
 __all__ = ["app", "bank", "desks", "world"]
 
@@ -65,17 +64,17 @@ async def refused_with(desk, table):
     return found
 
 
-async def test_every_route_is_closed_to_exactly_the_roles_that_do_not_include_it(desks):
-    desk = await desks()
+async def test_every_route_is_closed_to_exactly_the_roles_that_do_not_include_it(customer_desks):
+    desk = await customer_desks()
     for role in ROLES:
-        member = await desks(desk.team.customer, role=role, scopes=EVERYTHING)
+        member = await customer_desks(desk.team.customer, role=role, scopes=EVERYTHING)
         expected = {route for route in cases.CUSTOMER if not is_open(route, role)}
         assert await refused_with(member, cases.CUSTOMER) == expected, role
 
 
 @pytest.mark.parametrize("scopes", [("pockets.read", "team.read"), ("pockets.write",)])
-async def test_every_route_is_closed_to_a_program_without_its_scope(desks, scopes):
-    desk = await desks()
+async def test_every_route_is_closed_to_a_program_without_its_scope(customer_desks, scopes):
+    desk = await customer_desks()
     new = {"name": "x", "scopes": scopes, "public_key": new_key().pem, "profile": "documented"}
     made = await desk.post("/api/v1/team/service-users/", new)
     its = Team(desk.team.customer, made["client_id"], None, scopes)

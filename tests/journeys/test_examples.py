@@ -12,10 +12,11 @@ import msgspec
 import pyotp
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
-from tests.interfaces.auth.pages.browser import forms_of
-from tests.interfaces.cli.test_sandbox import SOURCE, Sandbox
+from tests.sandbox.test_cli import SOURCE, Sandbox
+from tests.support.browser import forms_of
 
-from billfold.client import Authorization, Registered, local_client
+from billfold.client.oauth import Authorization, Registered
+from billfold.client.sandbox import local_client
 
 EXAMPLES = SOURCE.parent / "examples"
 PATIENCE_SECONDS = 60

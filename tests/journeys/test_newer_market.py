@@ -1,8 +1,8 @@
 """Newer prices and bills come into a bank that is running, as its partner sees them."""
 
-from tests.engine.test_market_watch import NEW, import_both, know_less
+from tests.bills.test_market_refresh import NEW, import_both, know_less
 
-from billfold.engine.market_watch import MarketWatch
+from billfold.bills.market_refresh import MarketWatch
 
 
 async def test_an_import_is_seen_by_a_running_bank(town):

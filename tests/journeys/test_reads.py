@@ -1,6 +1,6 @@
 """Lists, older reads, strategies, and what a wrong or foreign name is answered with."""
 
-from tests.journeys.town import FOREIGN
+from tests.journeys.two_partners import FOREIGN
 
 
 async def test_pages_walk_to_the_end_and_back(town):

@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from tests.interfaces.customer_api.approving import (
+from tests.support.approvals import (
     REQUESTS,
     counterparty,
     decide,
@@ -13,11 +13,10 @@ from tests.interfaces.customer_api.approving import (
     refused,
     wire,
 )
-from tests.interfaces.customer_api.conftest import app, desks, world
-from tests.whole_bank import bank
+from tests.support.whole_bank import bank
 
-from billfold.domain.clearing import balances
-from billfold.engine.house_day import close_house_days
+from billfold.payments.clearing.store import balances
+from billfold.treasury.settlement.worker import close_house_days
 
 __all__ = ["app", "bank", "desks", "world"]
 
@@ -60,19 +59,19 @@ class Company:
 
 
 @pytest.fixture
-async def company(desks, world):
-    admin = await desks()
+async def company(customer_desks, customer_world):
+    admin = await customer_desks()
     customer = admin.team.customer
-    askers = [await desks(customer, role="INITIATOR") for _ in range(4)]
-    approvers = [await desks(customer, role="APPROVER") for _ in range(3)]
+    askers = [await customer_desks(customer, role="INITIATOR") for _ in range(4)]
+    approvers = [await customer_desks(customer, role="APPROVER") for _ in range(3)]
     pocket = await admin.pocket()
-    await world.wire(pocket, 900_000_00)
-    payee = await world.pocket()
-    linked = await counterparty(world, customer, payee)
+    await customer_world.wire(pocket, 900_000_00)
+    payee = await customer_world.pocket()
+    linked = await counterparty(customer_world, customer, payee)
     return Company(admin, askers, approvers, pocket, payee, linked)
 
 
-async def test_a_company_with_three_approvers_pays_by_its_rules(company, world):
+async def test_a_company_with_three_approvers_pays_by_its_rules(company, customer_world):
     first, second, third = company.approvers
     order = [await member_id_of(each) for each in (third, first, second)]
     small = await company.rule(
@@ -102,17 +101,19 @@ async def test_a_company_with_three_approvers_pays_by_its_rules(company, world):
     await refused(third, large, "already-reviewed", answers=409)
     await refused(company.admin, large, "not-a-reviewer", answers=403)
     assert (await decide(second, large))["transfer"]["execution_status"] == "COMPLETED"
-    moved = (await world.get(f"/api/v2/pockets/{company.payee.id}/transactions/"))["items"]
+    moved = (await customer_world.get(f"/api/v2/pockets/{company.payee.id}/transactions/"))["items"]
     assert [each["amount"]["value"] for each in moved] == [250_000_00, 1_000_00, 999_99]
 
 
-async def test_a_daily_cap_leaves_the_rest_to_stricter_rules_until_tomorrow(company, world):
+async def test_a_daily_cap_leaves_the_rest_to_stricter_rules_until_tomorrow(
+    company, customer_world
+):
     await company.rule(name="Petty cash", required_approvals=0, daily_cap_usdc=1_500_00)
     await company.ask(1_000_00, status="APPROVED")
     over = await company.ask(600_00, by=1)
     assert (over["required_approvals"], over["approval_rule_id"]) == (1, None)
     await company.ask(500_00, by=2, status="APPROVED")
-    await world.days(1)
+    await customer_world.days(1)
     await company.ask(1_500_00, by=3, status="APPROVED")
 
 
@@ -131,7 +132,7 @@ async def test_of_two_at_once_only_one_finds_room_under_a_cap(company):
     assert statuses == ["APPROVED", "PENDING", "PENDING", "PENDING"]
 
 
-async def test_a_large_payment_leaves_by_wire_when_three_have_approved(company, world):
+async def test_a_large_payment_leaves_by_wire_when_three_have_approved(company, customer_world):
     await company.rule(
         name="Wires", transfer_types=["WIRE"], required_approvals=3, approver_roles=["APPROVER"]
     )  # fmt: skip
@@ -139,7 +140,7 @@ async def test_a_large_payment_leaves_by_wire_when_three_have_approved(company, 
     payee = await admin.post("/api/v2/counterparties/", WIRED)
     sender = {"sender_routing_number": "121182904", "sender_account_number": "5647772655"}
     body = {"portal_id": company.pocket.portal, "amount_usdc": 1_00, "sender_name": "Fabrikam"}
-    await world.ask("POST", "/api/v1/sandbox/wire/", body | sender, status=202)
+    await customer_world.ask("POST", "/api/v1/sandbox/wire/", body | sender, status=202)
     verified = await admin.get(f"/api/v2/counterparties/{payee['id']}/")
     assert verified["status"] == "VERIFIED"
     made = await company.askers[0].post(
@@ -153,12 +154,12 @@ async def test_a_large_payment_leaves_by_wire_when_three_have_approved(company, 
     sent = await admin.get(f"/api/v2/transactions/{transaction}/")
     assert (sent["wire_id"], sent["amount"]["value"]) == (made["id"], 400_000_00)
     assert sent["counterparty_id"] == payee["id"]
-    await world.later(hours=3)
+    await customer_world.later(hours=3)
     done = await admin.get(path_of(made))
     assert done["transfer"]["execution_status"] == "COMPLETED"
-    await world.days(3)
-    await close_house_days(world.bank, await world.bank.now())
-    left = await balances(world.bank.pool)
+    await customer_world.days(3)
+    await close_house_days(customer_world.bank, await customer_world.bank.now())
+    left = await balances(customer_world.bank.pool)
     assert set(left.values()) <= {0}, left
 
 
@@ -224,10 +225,12 @@ async def test_roles_wait_for_a_second_person_where_a_rule_says_so(company):
     assert (await admin.ask("DELETE", path, status=200)).json()["status"] == "DEACTIVATED"
 
 
-async def test_counterparties_wait_for_a_second_person_where_a_rule_says_so(company, world):
+async def test_counterparties_wait_for_a_second_person_where_a_rule_says_so(
+    company, customer_world
+):
     admin, first = company.admin, company.approvers[0]
     await company.rule(name="Payees", actions=["NEW_COUNTERPARTY"], required_approvals=1)
-    portals = await world.get(f"/api/v2/pockets/{company.payee.id}/portals/")
+    portals = await customer_world.get(f"/api/v2/pockets/{company.payee.id}/portals/")
     body = {
         "type": "on_us", "counterparty_name": {"type": "business", "business_name": "Fabrikam"},
         "account_number": portals["items"][0]["network_address"],
@@ -241,9 +244,9 @@ async def test_counterparties_wait_for_a_second_person_where_a_rule_says_so(comp
     assert (made["counterparty_name"], made["status"]) == ("Fabrikam", "LINKED")
 
 
-async def test_a_change_that_nobody_confirms_expires(company, world):
+async def test_a_change_that_nobody_confirms_expires(company, customer_world):
     asked = await company.admin.post(RULES, {"name": "All", "required_approvals": 5}, status=202)
-    await world.later(days=7)
+    await customer_world.later(days=7)
     path = f"{CHANGES}{asked['id']}/"
     assert (await company.admin.get(path))["status"] == "EXPIRED"
     await company.approvers[0].refused(
@@ -264,8 +267,8 @@ WRONG = (
 )
 
 
-async def test_a_rule_of_another_shape_is_told_where_it_is_wrong(desks):
-    desk = await desks()
+async def test_a_rule_of_another_shape_is_told_where_it_is_wrong(customer_desks):
+    desk = await customer_desks()
     for change, loc in WRONG:
         body = {"name": "All", "required_approvals": 1, **change}
         await desk.invalid("POST", RULES, body, loc=loc)

@@ -1,11 +1,11 @@
 """Wires told over HTTP and files: they wait, settle, bounce, are rejected, find nobody."""
 
 import pytest
-from tests.interfaces.apps import lend_partner_app, take_back
-from tests.interfaces.partner_client import PartnerClient, new_partner
-from tests.journeys.town import Town, bank
+from tests.journeys.two_partners import Town, bank
+from tests.support.apps import lend_partner_app, take_back
+from tests.support.partner_client import PartnerClient, new_partner
 
-from billfold.wiring.exchanging import rails_folder
+from billfold.wiring.file_exchange import rails_folder
 
 __all__ = ["bank"]
 

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from billfold.flows.rows import JournalEntry, Posting
+from billfold.ledger.book.rows import JournalEntry, Posting
 
 JOURNAL_COLUMNS, LEG_COLUMNS = JournalEntry.__struct_fields__, Posting.__struct_fields__
 ANNA, BERT = UUID(int=1 << 100), UUID(int=2 << 100)

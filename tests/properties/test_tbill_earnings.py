@@ -8,21 +8,14 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from billfold.domain.tbills import (
-    ACCRUED_PER_CENT,
-    Market,
-    PocketState,
-    accrue,
-    aggregate,
-    charge,
-    entry,
-    part_of_basis,
-    units_for,
-    value,
-)
-from billfold.kit.calendars import Calendars
-from billfold.kit.dates import et_instant
-from billfold.kit.money import cents_for
+from billfold.bills.rules.earnings import PocketState, aggregate, entry
+from billfold.bills.rules.fees import ACCRUED_PER_CENT, accrue, charge
+from billfold.bills.rules.lots import part_of_basis, units_for
+from billfold.bills.rules.market import Market
+from billfold.bills.rules.valuation import value
+from billfold.platform.calendars import Calendars
+from billfold.platform.dates import et_instant
+from billfold.platform.money import cents_for
 
 MARKET = Market.packaged(Calendars())
 FIRST = date(2026, 6, 1)

@@ -5,8 +5,8 @@ from datetime import date
 from hypothesis import given
 from hypothesis import strategies as st
 
-from billfold.domain.tbills import part_of_basis, plan_sale, units_for, units_to_raise
-from billfold.kit.money import cents_for
+from billfold.bills.rules.lots import part_of_basis, plan_sale, units_for, units_to_raise
+from billfold.platform.money import cents_for
 
 prices = st.integers(80_000_000, 100_000_000)
 amounts = st.integers(0, 10**13)

@@ -6,11 +6,14 @@ from itertools import pairwise
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from billfold.domain.tbills import Bill, DailyRates, Market, Quote, investment_rate, pricing
-from billfold.domain.tbills.cusips import isin_of
-from billfold.kit.calendars import Calendars
-from billfold.kit.dates import et_instant
-from billfold.kit.money import cents_for
+from billfold.bills.rules import pricing
+from billfold.bills.rules.cusip import isin_of
+from billfold.bills.rules.market import Market
+from billfold.bills.rules.pricing import investment_rate
+from billfold.bills.types import Bill, DailyRates, Quote
+from billfold.platform.calendars import Calendars
+from billfold.platform.dates import et_instant
+from billfold.platform.money import cents_for
 
 PAR = 100_000_000
 CALENDARS = Calendars()

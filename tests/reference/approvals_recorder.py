@@ -1,9 +1,9 @@
 """Plays what one member asks for and another decides."""
 
 from tests.reference.recorder import OPERATOR
-from tests.whole_bank import SEED
+from tests.support.whole_bank import SEED
 
-from billfold.kit import ids
+from billfold.platform import ids
 
 ASKED = "/api/v1/transfer-requests/"
 

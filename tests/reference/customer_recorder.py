@@ -10,20 +10,21 @@ from pathlib import Path
 from uuid import UUID
 
 import httpx
-from tests.domain.oauth.programs import program
-from tests.interfaces.partner_client import PartnerClient, close_app, json_of
 from tests.journeys import cases
 from tests.reference.approvals_recorder import play_approvals
 from tests.reference.events_recorder import play_events
 from tests.reference.payees_recorder import ACCOUNT, DEPOSITS, PROOF, play_documents
 from tests.reference.recorder import OPERATOR, Recorder, partner_of, write
-from tests.whole_bank import SEED
+from tests.support.oauth_clients import program
+from tests.support.partner_client import PartnerClient, close_app, json_of
+from tests.support.whole_bank import SEED
 
-from billfold.domain import oauth
-from billfold.interfaces.customer_api import app as customer_api
-from billfold.kit import ids
-from billfold.kit.clock import wall_now
-from billfold.wiring.serving import make_partner_app
+from billfold.access.oauth import access_tokens, clients
+from billfold.access.oauth.rules.scopes import SCOPES
+from billfold.http.customer_api import app as customer_api
+from billfold.platform import ids
+from billfold.platform.clock import wall_now
+from billfold.wiring.server import make_partner_app
 
 EXAMPLES = Path(customer_api.__file__).with_name("examples.json")
 USER, MEMBER, OTHER_USER, OTHER_MEMBER = (ids.derive(SEED, OPERATOR, 2000 + n) for n in range(4))
@@ -104,10 +105,10 @@ async def token_of(bank, customer_id, *, user=USER, member=MEMBER, name="Anna"):
             "changed_at) VALUES ($1, $2, $3, 'ADMIN', 'ACTIVE', $4, $4)",
             customer_id, user, member, await bank.now(),
         )  # fmt: skip
-        if await oauth.find_client(conn, "books") is None:
-            await program(conn, keys=(), scopes=tuple(oauth.SCOPES), profile="documented")
-        return await oauth.issue_access(
-            conn, client_id="books", customer_id=customer_id, scopes=tuple(oauth.SCOPES),
+        if await clients.find_client(conn, "books") is None:
+            await program(conn, keys=(), scopes=tuple(SCOPES), profile="documented")
+        return await access_tokens.issue_access(
+            conn, client_id="books", customer_id=customer_id, scopes=tuple(SCOPES),
             now=now, user_id=user,
         )  # fmt: skip
 

@@ -3,11 +3,11 @@
 from typing import Any
 from uuid import UUID
 
-from tests.adapters.file_inspection.test_inspecting import a_picture
-from tests.whole_bank import SEED
+from tests.documents.inspection.test_sandboxed_process import a_picture
+from tests.support.whole_bank import SEED
 
-from billfold.flows.counterparty_commands import AddCounterparty
-from billfold.kit import ids
+from billfold.accounts.counterparties.commands import AddCounterparty
+from billfold.platform import ids
 
 DEPOSITS = {"amounts": [11, 22]}
 ACCOUNT: dict[str, Any] = {

@@ -11,21 +11,21 @@ from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 from uuid import UUID
 
-from tests.interfaces.partner_client import PartnerClient, close_app
 from tests.reference.ach_recorder import play_ach
 from tests.reference.events_recorder import play_events
 from tests.reference.payees_recorder import play_verifications
-from tests.whole_bank import SEED, close_bank, open_bank
+from tests.support.partner_client import PartnerClient, close_app
+from tests.support.whole_bank import SEED, close_bank, open_bank
 
-from billfold.adapters import embedded_postgres
-from billfold.domain import identity
-from billfold.flows.account_commands import EnrolCustomer
-from billfold.interfaces.partner_api import app as partner_api
-from billfold.kit import ids
-from billfold.kit.clock import wall_now
-from billfold.kit.db import create_pool
+from billfold.access.partners import credentials
+from billfold.accounts.commands import EnrolCustomer
+from billfold.http.partner_api import app as partner_api
 from billfold.migrations import runner
-from billfold.wiring.serving import make_partner_app
+from billfold.platform import ids
+from billfold.platform.clock import wall_now
+from billfold.platform.database.pool import create_pool
+from billfold.platform.postgres import embedded as embedded_postgres
+from billfold.wiring.server import make_partner_app
 
 EXAMPLES = Path(partner_api.__file__).with_name("examples.json")
 OPERATOR = UUID("00000000-0000-8000-8000-000000000001")
@@ -93,7 +93,7 @@ async def partner_of(bank):
     )
     now = wall_now()
     async with bank.pool.acquire() as conn:
-        made = await identity.create_partner(
+        made = await credentials.create_partner(
             conn,
             bank.vault,
             slug="acme",
@@ -105,7 +105,7 @@ async def partner_of(bank):
             now=now,
             partner_id=partner_id,
         )
-        await identity.add_user(
+        await credentials.add_user(
             conn,
             partner_id,
             username="acme-app",
@@ -113,7 +113,9 @@ async def partner_of(bank):
             now=now,
             user_id=user_id,
         )
-        token, _ = await identity.issue_token(conn, partner_id=partner_id, user_id=user_id, now=now)
+        token, _ = await credentials.issue_token(
+            conn, partner_id=partner_id, user_id=user_id, now=now
+        )
 
     return SimpleNamespace(slug="acme", secret=made.shared_secret, token=token)
 

@@ -3,10 +3,10 @@
 import json
 
 from tests.reference.customer_recorder import EXAMPLES, record
-from tests.whole_bank import bank
+from tests.support.whole_bank import bank
 
-from billfold.interfaces.customer_api.app import customer_document
-from billfold.kit.settings import Settings
+from billfold.http.customer_api.app import customer_document
+from billfold.platform.settings.settings import Settings
 
 __all__ = ["bank"]
 

@@ -3,11 +3,11 @@
 import json
 
 from tests.reference.recorder import EXAMPLES, record
-from tests.whole_bank import bank
+from tests.support.whole_bank import bank
 
-from billfold.interfaces.partner_api.app import partner_document, partner_operations
-from billfold.interfaces.sandbox.routes import sandbox_operations
-from billfold.kit.settings import Settings
+from billfold.http.partner_api.app import partner_document, partner_operations
+from billfold.platform.settings.settings import Settings
+from billfold.sandbox.routes.routes import sandbox_operations
 
 __all__ = ["bank"]
 

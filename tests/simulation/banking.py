@@ -7,8 +7,8 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
-from billfold.domain.ach import Incoming
-from billfold.flows.ach_commands import (
+from billfold.accounts.counterparties.commands import AddCounterparty
+from billfold.payments.ach.commands import (
     CollectAch,
     CountAchSettled,
     GiveBackAch,
@@ -18,15 +18,15 @@ from billfold.flows.ach_commands import (
     ReviewAch,
     SendAch,
 )
-from billfold.flows.counterparty_commands import AddCounterparty
-from billfold.flows.wire_commands import (
+from billfold.payments.ach.types import Incoming
+from billfold.payments.wires.commands import (
     CompleteWire,
     RejectWire,
     SendWire,
     SubmitWire,
     TakeBackWire,
 )
-from billfold.kit.ids import command_id, derive
+from billfold.platform.ids import command_id, derive
 
 CALLER = "life"
 IMAD = "20250602BLFDUS33000001"

@@ -17,13 +17,13 @@ from pathlib import Path
 from typing import Any
 
 import asyncpg
-from tests.whole_bank import close_bank, open_bank
+from tests.support.whole_bank import close_bank, open_bank
 
-from billfold.engine import claims
-from billfold.engine.pending import carry_out_pending
-from billfold.engine.worker import Worker
-from billfold.kit.logs import configure_logs
+from billfold.payments.on_us.worker import carry_out_pending
+from billfold.platform.database import claims
+from billfold.platform.logs import configure_logs
 from billfold.wiring.scheduled_jobs import file_gates
+from billfold.wiring.worker import Worker
 
 PATIENCE_SECONDS = 30.0
 

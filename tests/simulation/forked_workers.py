@@ -10,8 +10,8 @@ import subprocess
 import sys
 from contextlib import suppress
 
-from billfold import wiring
-from billfold.kit.logs import configure_logs
+from billfold.platform.logs import configure_logs
+from billfold.wiring.cli_context import Wiring
 
 
 class ForkedWorkers:
@@ -22,7 +22,7 @@ class ForkedWorkers:
             self._spawner = subprocess.Popen(
                 [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                 stderr=log, text=True,
-                env=wiring.Wiring(os.environ).environment(
+                env=Wiring(os.environ).environment(
                     settings, settings.database_url, log_level="WARNING", **changes
                 ),
             )  # fmt: skip
@@ -47,7 +47,7 @@ class ForkedWorkers:
 
 async def work():
     """What `billfold worker` does."""
-    ground = wiring.Wiring(os.environ)
+    ground = Wiring(os.environ)
     settings = ground.settings()
     configure_logs(settings.log_level)
     async with ground.bank(settings, settings.database_url or "") as bank:

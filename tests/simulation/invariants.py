@@ -2,9 +2,9 @@
 
 from collections import Counter
 
-from billfold.domain.tbills import PocketState, entry
-from billfold.flows.holdings import selling_order
-from billfold.flows.owing import owes
+from billfold.bills.rules.earnings import PocketState, entry
+from billfold.ledger.book.holdings import selling_order
+from billfold.payments.overdraft.rules import owes
 
 
 def check_book(book):

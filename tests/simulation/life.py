@@ -14,9 +14,7 @@ from tests.simulation import banking
 from tests.simulation.banking import BANKING
 from tests.simulation.operating import CALLER, OPERATING, learn
 
-from billfold.domain.transfers import TransferOrder
-from billfold.engine.due_work import house_id
-from billfold.flows.account_commands import (
+from billfold.accounts.commands import (
     CloseCustomer,
     EnrolCustomer,
     OpenPocket,
@@ -26,12 +24,14 @@ from billfold.flows.account_commands import (
     UpdatePocket,
     UpdatePortal,
 )
-from billfold.flows.counterparty_commands import AddCounterparty, UpdateCounterparty
-from billfold.flows.deposit_commands import ReceiveMoney
-from billfold.flows.transfer_commands import TransferOnUs
-from billfold.kit.dates import ET, et_instant
-from billfold.kit.errors import BillfoldError
-from billfold.kit.ids import command_id, derive
+from billfold.accounts.counterparties.commands import AddCounterparty, UpdateCounterparty
+from billfold.ledger.jobs.due_work import house_id
+from billfold.payments.deposits.commands import ReceiveMoney
+from billfold.payments.on_us.commands import TransferOnUs
+from billfold.payments.on_us.types import TransferOrder
+from billfold.platform.dates import ET, et_instant
+from billfold.platform.errors import BillfoldError
+from billfold.platform.ids import command_id, derive
 
 PARTNER = UUID("8f3b6f60-0000-4000-8000-00000000bbbb")
 WEEKS = (4, 13, 26, 52)

@@ -12,18 +12,11 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.domain.activity import HouseBooking
-from billfold.domain.clearing.types import RailSettlement
-from billfold.domain.tbills.types import BillSettlement
-from billfold.domain.wires import SeenWire, WireRow
-from billfold.engine.batch import Engine
-from billfold.engine.due_work import house_id
-from billfold.engine.write import chain, settle_books, tuples_of
-from billfold.flows.account_commands import EnrolCustomer
-from billfold.flows.book import Book
-from billfold.flows.command import Context
-from billfold.flows.house import Block, RailClearing
-from billfold.flows.rows import (
+from billfold.accounts.commands import EnrolCustomer
+from billfold.accounts.transactions.types import HouseBooking
+from billfold.bills.types import BillSettlement
+from billfold.ledger.book.book import Book
+from billfold.ledger.book.rows import (
     AccountEntry,
     ChainEntry,
     CommandEntry,
@@ -33,10 +26,17 @@ from billfold.flows.rows import (
     TransactionEntry,
     Update,
 )
-from billfold.flows.treasury_commands import CatchUp, CloseHouseDay
-from billfold.kit.dates import et_date, et_instant
-from billfold.kit.errors import BillfoldError
-from billfold.kit.ids import command_id
+from billfold.ledger.commands import Context
+from billfold.ledger.engine.engine import Engine
+from billfold.ledger.engine.write_batch import chain, settle_books, tuples_of
+from billfold.ledger.jobs.due_work import house_id
+from billfold.payments.clearing.types import RailSettlement
+from billfold.payments.wires.types import SeenWire, WireRow
+from billfold.platform.dates import et_date, et_instant
+from billfold.platform.errors import BillfoldError
+from billfold.platform.ids import command_id
+from billfold.treasury.commands import CatchUp, CloseHouseDay
+from billfold.treasury.settlement.rules import Block, RailClearing
 
 RAILS = frozenset({"ACH", "WIRE"})
 BlockKey = tuple[date, str, int, str]

@@ -2,11 +2,15 @@
 
 from uuid import UUID
 
-from billfold.engine.due_work import house_id
-from billfold.flows.adjustment_commands import AdjustPocket, CorrectBooking, GiveCredit
-from billfold.flows.custody_commands import DeliverBills, EndDelivery, ReceiveBills
-from billfold.flows.suspense_commands import AssignFromSuspense, HoldInSuspense, ReturnFromSuspense
-from billfold.kit.ids import command_id, derive
+from billfold.ledger.jobs.due_work import house_id
+from billfold.payments.adjustments.commands import AdjustPocket, CorrectBooking, GiveCredit
+from billfold.payments.suspense.commands import (
+    AssignFromSuspense,
+    HoldInSuspense,
+    ReturnFromSuspense,
+)
+from billfold.platform.ids import command_id, derive
+from billfold.treasury.custody.commands import DeliverBills, EndDelivery, ReceiveBills
 
 CALLER = "life"
 

@@ -24,19 +24,20 @@ import httpx
 import msgspec
 import psutil
 import pytest
-from tests.interfaces.partner_client import new_partner
+from tests.support.partner_client import new_partner
 
-from billfold import wiring
-from billfold.adapters import embedded_postgres
-from billfold.domain.ledger import Rail
-from billfold.engine.verify import verify_bank
-from billfold.flows.account_commands import EnrolCustomer, OpenPocket
-from billfold.flows.deposit_commands import ReceiveMoney
-from billfold.kit import ids
-from billfold.kit.clock import monotonic, read_clock, wall_now, write_clock
-from billfold.kit.crypto import sign_request
-from billfold.kit.settings import Settings
+from billfold.accounts.commands import EnrolCustomer, OpenPocket
+from billfold.ledger.types import Rail
 from billfold.migrations import runner
+from billfold.payments.deposits.commands import ReceiveMoney
+from billfold.platform import ids
+from billfold.platform.clock import monotonic, read_clock, wall_now, write_clock
+from billfold.platform.crypto import sign_request
+from billfold.platform.postgres import embedded as embedded_postgres
+from billfold.platform.settings.settings import Settings
+from billfold.verify import verify_bank
+from billfold.wiring import open_bank
+from billfold.wiring.cli_context import Wiring
 
 KILLS = int(os.environ.get("BILLFOLD_KILLS", "50"))
 SEED = int(os.environ.get("BILLFOLD_KILLS_SEED", "7"))
@@ -65,7 +66,7 @@ class Programs:
         return Settings(state_dir=self.state_dir, database_url=self.dsn)
 
     def start(self, name):
-        environment = wiring.Wiring(
+        environment = Wiring(
             {k: v for k, v in os.environ.items() if not k.startswith("BILLFOLD_")}
         ).environment(
             self.settings(), self.dsn, port=self.port, http_port=self.http_port,
@@ -73,7 +74,7 @@ class Programs:
         )  # fmt: skip
         with (self.state_dir / f"{name}.log").open("ab") as log:
             self.processes[name] = subprocess.Popen(
-                [*wiring.Wiring({}).program(), name], env=environment, stdin=subprocess.DEVNULL,
+                [*Wiring({}).program(), name], env=environment, stdin=subprocess.DEVNULL,
                 stdout=log, stderr=log, start_new_session=True,
             )  # fmt: skip
 
@@ -211,8 +212,8 @@ async def settle(programs):
     await runner.up(conn)
     await conn.close()
     settings = programs.settings()
-    await wiring.found(settings, programs.dsn)
-    async with wiring.open_bank(settings, programs.dsn) as bank:
+    await open_bank.found(settings, programs.dsn)
+    async with open_bank.open_bank(settings, programs.dsn) as bank:
         partner = await new_partner(bank, rate=1_000_000, money=1_000_000)
         pockets = [await new_customer(bank, partner) for _ in range(CUSTOMERS)]
     return partner, pockets

@@ -12,25 +12,26 @@ from pathlib import Path
 from random import Random
 from uuid import UUID
 
-from tests.interfaces.apps import lend_customer_app, take_back
-from tests.interfaces.customer_api.approving import REQUESTS, decide, wire
-from tests.interfaces.customer_api.desk import MemberDesk, join, token_for
-from tests.interfaces.partner_api.desk import Opened
 from tests.simulation.dying_workers import DyingWorkers
-from tests.small_rails import OURS, THEIRS, Customer
-from tests.whole_bank import close_bank, open_bank
+from tests.support.approvals import REQUESTS, decide, wire
+from tests.support.apps import lend_customer_app, take_back
+from tests.support.customer_client import MemberDesk, join, token_for
+from tests.support.partner_desk import Opened
+from tests.support.small_rails import OURS, THEIRS, Customer
+from tests.support.whole_bank import close_bank, open_bank
 
-from billfold.adapters.fedwire_messages import FedwireXml
-from billfold.adapters.nacha_files import read_file, write_file
-from billfold.adapters.simulated_fed import SimulatedFed
-from billfold.engine.house_day import close_house_days
-from billfold.engine.stepping import Stepping
-from billfold.engine.verify import verify_bank
-from billfold.engine.wire_messages import fedwire_day
-from billfold.kit.clock import read_clock, wall_now, write_clock
-from billfold.ports.ach_network import AchFile, Batch, Entry
-from billfold.ports.fedwire import CreditTransfer
-from billfold.wiring import Wiring
+from billfold.payments.ach.nacha.reader import read_file
+from billfold.payments.ach.nacha.writer import write_file
+from billfold.payments.ach.ports import AchFile, Batch, Entry
+from billfold.payments.wires.iso20022.envelope import FedwireXml
+from billfold.payments.wires.outbound_messages import fedwire_day
+from billfold.payments.wires.ports import CreditTransfer
+from billfold.platform.clock import read_clock, wall_now, write_clock
+from billfold.sandbox.clock.stepper import Stepping
+from billfold.sandbox.wires.simulated_fedwire import SimulatedFed
+from billfold.treasury.settlement.worker import close_house_days
+from billfold.verify import verify_bank
+from billfold.wiring.cli_context import Wiring
 
 KILLS = int(os.environ.get("BILLFOLD_RAIL_KILLS", "8"))
 SEED = int(os.environ.get("BILLFOLD_KILLS_SEED", "7"))

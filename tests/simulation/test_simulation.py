@@ -10,21 +10,27 @@ import pytest
 from tests.simulation.invariants import check_bank, check_book, check_earnings
 from tests.simulation.life import Life, WalkTo
 from tests.simulation.memory_bank import MemoryBank
-from tests.whole_bank import SEED, close_bank, open_bank
+from tests.support.whole_bank import SEED, close_bank, open_bank
 
-from billfold.adapters.simulated_screening import SimulatedScreening
-from billfold.domain.clearing.types import RailSettlement
-from billfold.domain.pockets.types import PocketSnapshot
-from billfold.domain.tbills import Market
-from billfold.domain.tbills.types import BillSettlement
-from billfold.engine.batch import Engine
-from billfold.engine.stepping import Stepping
-from billfold.engine.verify import verify_bank
-from billfold.flows.command import Terms
-from billfold.flows.rows import EventEntry, JournalEntry, Posting, TradeEntry, TransactionEntry
-from billfold.kit.calendars import Calendars
-from billfold.kit.errors import BillfoldError
-from billfold.kit.settings import Settings
+from billfold.accounts.pockets.types import PocketSnapshot
+from billfold.bills.rules.market import Market
+from billfold.bills.types import BillSettlement
+from billfold.ledger.book.rows import (
+    EventEntry,
+    JournalEntry,
+    Posting,
+    TradeEntry,
+    TransactionEntry,
+)
+from billfold.ledger.commands import Terms
+from billfold.ledger.engine.engine import Engine
+from billfold.payments.clearing.types import RailSettlement
+from billfold.platform.calendars import Calendars
+from billfold.platform.errors import BillfoldError
+from billfold.platform.settings.settings import Settings
+from billfold.sandbox.clock.stepper import Stepping
+from billfold.sandbox.simulated_screening import SimulatedScreening
+from billfold.verify import verify_bank
 
 SIMULATION_SEED = int(os.environ.get("BILLFOLD_SIMULATION_SEED", "20250602"))
 STEPS = int(os.environ.get("BILLFOLD_SIMULATION_STEPS", "100000"))

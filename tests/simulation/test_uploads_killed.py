@@ -6,16 +6,16 @@ import asyncio
 from itertools import count
 
 import pytest
-from tests.interfaces.apps import lend_partner_app, take_back
-from tests.interfaces.partner_client import PartnerClient, new_partner
-from tests.simulation.dying_doors import FILE, DyingDoors, open_door, send
-from tests.small_rails import Customer
-from tests.whole_bank import close_bank
+from tests.simulation.dying_servers import FILE, DyingDoors, open_door, send
+from tests.support.apps import lend_partner_app, take_back
+from tests.support.partner_client import PartnerClient, new_partner
+from tests.support.small_rails import Customer
+from tests.support.whole_bank import close_bank
 
-from billfold.domain.documents import get_document
-from billfold.engine.verify import verify_bank
-from billfold.flows.account_commands import EnrolCustomer
-from billfold.kit import ids
+from billfold.accounts.commands import EnrolCustomer
+from billfold.documents.store import get_document
+from billfold.platform import ids
+from billfold.verify import verify_bank
 
 PROOF = "WIRE_COUNTERPARTY_VERIFICATION"
 

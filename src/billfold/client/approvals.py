@@ -6,17 +6,13 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 from uuid import UUID
 
-from billfold.client.answers import Api
-from billfold.interfaces.http.shapes.approval import (
-    ApprovalRule,
-    ApprovalRules,
-    AuthorizationRequest,
-)
-from billfold.interfaces.http.shapes.transfer_request import (
+from billfold.approvals.schemas import ApprovalRule, ApprovalRules, AuthorizationRequest
+from billfold.approvals.transfer_request_schemas import (
     DualAuthUser,
     DualAuthUsers,
     ShownTransferRequest,
 )
+from billfold.client.responses import Api
 
 _ASKED = "/api/v1/transfer-requests/"
 _RULES = "/api/v1/approval-rules/"

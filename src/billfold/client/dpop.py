@@ -7,9 +7,9 @@ from collections.abc import Generator
 import httpx
 from typing_extensions import override
 
-from billfold.client.authorization import Authorization, Tokens
-from billfold.client.flows import AuthFlow
-from billfold.kit.clock import wall_now
+from billfold.client.auth_flow import AuthFlow
+from billfold.client.oauth import Authorization, Tokens
+from billfold.platform.clock import wall_now
 
 EARLY_SECONDS = 30
 """How long before its end a token is exchanged for another."""

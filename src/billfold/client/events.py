@@ -9,16 +9,10 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.client.answers import Api
-from billfold.client.streams import EventStream
-from billfold.interfaces.http.shapes.event import (
-    DeliveryAttempt,
-    Event,
-    EventType,
-    Redelivery,
-    Subscription,
-)
-from billfold.interfaces.http.shapes.pages import OffsetList
+from billfold.client.event_stream import EventStream
+from billfold.client.responses import Api
+from billfold.events.schemas import DeliveryAttempt, Event, EventType, Redelivery, Subscription
+from billfold.http.schemas.pages import OffsetList
 
 _EVENTS, _SUBSCRIPTIONS = "/api/v1/events/", "/api/v1/subscriptions/"
 

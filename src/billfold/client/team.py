@@ -6,14 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
-from billfold.client.answers import Api
-from billfold.interfaces.http.shapes.team import (
-    ProgramKey,
-    ProgramKeys,
-    Team,
-    TeamMember,
-    TeamProgram,
-)
+from billfold.access.team.schemas import ProgramKey, ProgramKeys, Team, TeamMember, TeamProgram
+from billfold.client.responses import Api
 
 _TEAM = "/api/v1/team/"
 _PROGRAMS = f"{_TEAM}service-users/"

@@ -15,7 +15,7 @@ from importlib.resources.abc import Traversable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from billfold.kit.db import Connection
+    from billfold.platform.database.pool import Connection
 
 _FILE = re.compile(r"(?P<number>\d{4})_(?P<title>[a-z0-9_]+)\.(?P<way>up|down)\.sql")
 _LOCK = 0x62696C6C  # "bill"

@@ -3,27 +3,29 @@
 from functools import partial
 from types import MappingProxyType
 
-from billfold.adapters.nacha_files import NachaFiles
-from billfold.adapters.simulated_custodian import SimulatedCustodian
-from billfold.domain import requests
-from billfold.engine import approved, changing
-from billfold.engine.bank import JobRunners
-from billfold.engine.expiring import expire_request, expire_verification
-from billfold.engine.unclaimed import UNCLAIMED, send_unclaimed_back
-from billfold.engine.worker import Errand
-from billfold.flows.counterparties import DEPOSITS_DUE, EXPIRES
-from billfold.flows.originate_ach import WINDOW
-from billfold.flows.send_wire import WIRE_SEND
-from billfold.flows.transfer_bills import APPOINTMENT as DELIVER
-from billfold.interfaces.inbound import custody
-from billfold.interfaces.inbound.ach_booking import SUSPENSE_RETURN, answer_from_suspense
-from billfold.interfaces.inbound.ach_files import FILES, AchGate
-from billfold.interfaces.inbound.wire_suspense import send_back_held
-from billfold.interfaces.outbound import ach_windows
-from billfold.interfaces.outbound.ach_micro_deposits import send_micro_deposits
-from billfold.wiring.ach_world import WORLD, AchWorld, on_handed
-from billfold.wiring.simulated_wires import WIRE_ANSWER
-from billfold.wiring.wire_room import WireRoom
+from billfold.accounts.counterparties.rules.manage import DEPOSITS_DUE, EXPIRES
+from billfold.accounts.counterparties.worker import expire_request, expire_verification
+from billfold.approvals import apply_authorizations as changing
+from billfold.approvals import execute_transfers as approved
+from billfold.approvals.store.authorization_requests import APPLY, EXPIRE
+from billfold.approvals.types import EXECUTE, EXPIRE
+from billfold.ledger.bank import JobRunners
+from billfold.payments.ach.inbound.booking import SUSPENSE_RETURN, answer_from_suspense
+from billfold.payments.ach.inbound.files import FILES, AchGate
+from billfold.payments.ach.nacha import NachaFiles
+from billfold.payments.ach.outbound import windows as ach_windows
+from billfold.payments.ach.outbound.micro_deposits import send_micro_deposits
+from billfold.payments.ach.rules.originate import WINDOW
+from billfold.payments.suspense.worker import UNCLAIMED, send_unclaimed_back
+from billfold.payments.wires.inbound.suspense import send_back_held
+from billfold.payments.wires.rules.send import WIRE_SEND
+from billfold.sandbox.ach.network import WORLD, AchWorld, on_handed
+from billfold.sandbox.simulated_custodian import SimulatedCustodian
+from billfold.sandbox.wires.fedwire import WIRE_ANSWER
+from billfold.treasury.custody import worker as custody
+from billfold.treasury.custody.rules import APPOINTMENT as DELIVER
+from billfold.wiring.fedwire import WireRoom
+from billfold.wiring.worker import Errand
 
 
 def job_runners() -> JobRunners:
@@ -44,10 +46,10 @@ def job_runners() -> JobRunners:
             DEPOSITS_DUE: send_micro_deposits,
             WINDOW: ach_windows.AchWindows(nacha, on_handed).open_window,
             EXPIRES: expire_verification,
-            requests.APPLY: changing.keep_change,
-            requests.EXECUTE: approved.keep_execution,
-            requests.EXPIRE: expire_request,
-            requests.EXPIRE_CHANGE: expire_request,
+            APPLY: changing.keep_change,
+            EXECUTE: approved.keep_execution,
+            EXPIRE: expire_request,
+            EXPIRE: expire_request,
             DELIVER: partial(custody.deliver, SimulatedCustodian()),
         }
     )

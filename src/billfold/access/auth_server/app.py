@@ -1,0 +1,105 @@
+"""The authorization server put together: its endpoints behind one frame; pages are apart."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from typing_extensions import override
+
+from billfold import __version__
+from billfold.access.auth_server import errors as refused
+from billfold.access.auth_server.auth_server import Desk
+from billfold.access.oauth.errors import OAuthError
+from billfold.http.api import Api
+from billfold.http.limits.ip_rate_limit import count_address
+from billfold.http.openapi.document import Described, Document, describe
+from billfold.http.operations import Operation, Proof, operations_in
+from billfold.http.raw_request import RawRequest
+from billfold.http.responses import HttpResponse
+from billfold.ledger.bank import Bank
+from billfold.platform.clock import wall_now
+from billfold.platform.settings.settings import Settings
+
+if TYPE_CHECKING:
+    from litestar.types import Receive, Send
+
+_TITLE = "Authorization server"
+_DESCRIPTION = (
+    "OAuth 2.0 and OpenID Connect for the Customer API: authorization code with PKCE, pushed "
+    "requests, clients that prove themselves by `private_key_jwt`, and tokens bound to a key by "
+    "DPoP. Access tokens are opaque and last 900 seconds.\n\n"
+    "Clients of the profile `fapi2` push their requests and prove their key with our nonce; for "
+    "clients of the profile `documented` both are optional. Errors are those of RFC 6749.\n\n"
+    "Administrators of a company register its clients with their public keys on the pages of this "
+    "server, under Programs."
+)
+_NEVER_COUNTED = "/.well-known/"
+PROOFS = frozenset({Proof.NONE})
+
+
+class AuthApi(Api):
+    """The authorization server of one process. Its endpoints prove clients themselves."""
+
+    def __init__(self) -> None:
+        super().__init__(auth_operations(), PROOFS)
+
+    def open_bank(self, bank: Bank) -> None:
+        """Serve a bank."""
+        self._desk = Desk(bank)
+        self.open(bank, None, desk=self._desk)
+
+    @override
+    async def serve(
+        self, operation: Operation, request: RawRequest, receive: Receive, send: Send
+    ) -> None:
+        """Count the request by its address, and serve it."""
+        if request.path.startswith(_NEVER_COUNTED):
+            await super().serve(operation, request, receive, send)
+            return
+        headers = await count_address(self.bank.pool, request.client, wall_now())
+
+        async def counted(message: Any) -> None:  # noqa: ANN401 - a message of ASGI
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message["headers"], *headers]
+            await send(message)
+
+        try:
+            await super().serve(operation, request, receive, counted)
+        except Exception as error:  # noqa: BLE001 - each has its response
+            await self.error_response(error, request).send(counted)
+
+    @override
+    def error_response(self, error: Exception, request: RawRequest) -> HttpResponse:
+        if not isinstance(error, OAuthError):
+            return super().error_response(error, request)
+        nonce = (b"dpop-nonce", self._desk.nonces.current(wall_now()).encode())
+        headers = [nonce] if error.error == "use_dpop_nonce" else []
+        return refused.as_json(error, *headers)
+
+
+def auth_operations() -> list[Operation]:
+    """Return the operations of every module here."""
+    return operations_in(str(__package__))
+
+
+def create_auth_app(bank: Bank) -> AuthApi:
+    """Return the ASGI application of one worker."""
+    api = AuthApi()
+    api.open_bank(bank)
+    return api
+
+
+def auth_document(settings: Settings) -> Document:
+    """Return the OpenAPI document of the authorization server; it needs no bank."""
+    what = Described(
+        operations=auth_operations(),
+        proofs=PROOFS,
+        title=_TITLE,
+        version=__version__,
+        description=_DESCRIPTION,
+        servers=[{"url": settings.auth_origin}],
+    )
+    document = describe(what)
+    # Its paths are published as the specifications spell paths: without a closing slash.
+    document["paths"] = {path.rstrip("/"): item for path, item in document["paths"].items()}
+    return document

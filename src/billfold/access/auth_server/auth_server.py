@@ -1,0 +1,123 @@
+"""Where clients prove who they are, and what all endpoints of one process share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from billfold.access.auth_server.form_params import Fields
+from billfold.access.oauth import access_tokens, clients, dpop
+from billfold.access.oauth import client_assertions as assertions
+from billfold.access.oauth import signing_keys as signing
+from billfold.access.oauth.errors import OAuthError
+from billfold.access.oauth.types import Access, Client
+from billfold.access.partners import credentials
+from billfold.http.raw_request import RawRequest
+from billfold.ledger.bank import Bank
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from billfold.access.oauth.signing_keys import SigningKey
+
+TOKEN_PATH = "/api/oauth2/token"  # noqa: S105 - a path
+_KEYS_FRESH = timedelta(seconds=30)
+
+
+@dataclass(frozen=True, slots=True)
+class Proven:
+    """A client that has proven who it is, and the key it proved to hold, if it did."""
+
+    client: Client
+    jkt: str | None
+
+
+class Desk:
+    """The shared parts of the authorization server in one process."""
+
+    def __init__(self, bank: Bank) -> None:
+        self.bank = bank
+        self.issuer = bank.settings.auth_origin
+        self.nonces = dpop.Nonces(bank.vault)
+        self._keys: tuple[datetime, Sequence[SigningKey]] | None = None
+
+    async def prove(
+        self, arrival: RawRequest, form: Fields, now: datetime, *, must_bind: bool = False
+    ) -> Proven:
+        """Return the client that sent a form, proven by its assertion and its DPoP proof.
+
+        Nothing is used up before everything holds. `must_bind` asks for a proof where the client
+        is registered for tokens that are bound. Raises OAuthError.
+        """
+        client, assertion = await self._asserted(arrival, form, now)
+        proof = self._proof(arrival, client, now, must_bind=must_bind)
+        if not await credentials.use_assertion(
+            self.bank.pool, issuer=f"oauth:{client.client_id}", jti=assertion.jti,
+            expires_at=assertion.until,
+        ):  # fmt: skip
+            raise OAuthError("invalid_client", "The client assertion was used before.")
+        if proof is None:
+            return Proven(client, None)
+        if not await dpop.burn_proof(self.bank.pool, proof.jkt, proof.jti, proof.until):
+            raise OAuthError("invalid_dpop_proof", "The proof was used before.")
+        return Proven(client, proof.jkt)
+
+    async def find_access(self, token: str, now: datetime) -> Access | None:
+        """Return what an access token stands for, or None."""
+        return await access_tokens.find_access(self.bank.pool, token, now)
+
+    def nonce_for(self, client: Client, now: datetime) -> list[tuple[bytes, bytes]]:
+        """Return the header that gives a client its next nonce, if it needs one."""
+        if not client.requires_nonce:
+            return []
+        return [(b"dpop-nonce", self.nonces.current(now).encode())]
+
+    async def signing_keys(self, now: datetime) -> Sequence[SigningKey]:
+        """Return the published keys, looked up twice a minute; made when there are none yet."""
+        if self._keys is not None and now - self._keys[0] < _KEYS_FRESH:
+            return self._keys[1]
+        keys = await signing.published_keys(self.bank.pool, self.bank.vault, now)
+        if {key.algorithm for key in keys} != set(signing.ALGORITHMS):
+            async with self.bank.pool.acquire() as conn:
+                await signing.ensure_signing_keys(conn, self.bank.vault, now)
+                keys = await signing.published_keys(conn, self.bank.vault, now)
+        self._keys = now, keys
+        return keys
+
+    async def _asserted(
+        self, arrival: RawRequest, form: Fields, now: datetime
+    ) -> tuple[Client, assertions.Assertion]:
+        if arrival.header(b"authorization") is not None or "client_secret" in form:
+            raise OAuthError("invalid_client", "Clients prove themselves by private_key_jwt only.")
+        if form.get("client_assertion_type") != assertions.ASSERTION_TYPE:
+            raise OAuthError("invalid_client", "client_assertion_type must be jwt-bearer.")
+        sent = form.get("client_assertion")
+        if sent is None:
+            raise OAuthError("invalid_client", "client_assertion is missing.")
+        named = assertions.claimed_client(sent)
+        if form.get("client_id", named) != named:
+            raise OAuthError("invalid_client", "client_id is not the issuer of the assertion.")
+        client = await clients.find_client(self.bank.pool, named)
+        if client is None or client.revoked_at is not None:
+            raise OAuthError("invalid_client", "The client is unknown.")
+        keys = await clients.client_keys(self.bank.pool, client.client_id, now)
+        token_url = self.issuer + TOKEN_PATH
+        return client, assertions.check_assertion(
+            sent, client, keys=keys, issuer=self.issuer, token_url=token_url, now=now
+        )
+
+    def _proof(
+        self, arrival: RawRequest, client: Client, now: datetime, *, must_bind: bool
+    ) -> dpop.Proof | None:
+        sent = arrival.header(b"dpop")
+        if sent is None and not (must_bind and client.dpop_bound):
+            return None
+        return dpop.check(
+            sent,
+            method=arrival.method,
+            url=self.issuer + arrival.path,
+            now=now,
+            nonces=self.nonces,
+            requires_nonce=client.requires_nonce,
+        )

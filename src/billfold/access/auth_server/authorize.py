@@ -1,0 +1,136 @@
+"""The authorization endpoint: a browser brings a request, and is shown to the page that asks.
+
+Where the client or its address is not known, nobody is sent anywhere: a page says why. Every
+answer that goes back to a client names who gives it (`iss`, RFC 9207).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from html import escape
+from uuid import UUID
+
+from billfold.access.auth_server.auth_server import Desk
+from billfold.access.auth_server.errors import HTML, as_page
+from billfold.access.auth_server.form_params import Fields, fields_of, form_of
+from billfold.access.auth_server.openapi import ASK_TOLD
+from billfold.access.oauth import authorization_requests, clients, consent
+from billfold.access.oauth.errors import OAuthError
+from billfold.access.oauth.rules import authorization_params as asking
+from billfold.access.oauth.types import Client
+from billfold.http.operations import OPEN, get, post
+from billfold.http.path_ids import path_uuid
+from billfold.http.raw_request import RawRequest
+from billfold.http.responses import HttpResponse, redirect
+from billfold.platform.clock import wall_now
+
+PATH = "/api/oauth2/authorize"
+CONSENT_PATH = "/consent"
+_CARRIED = ("code", "state", "iss", "error", "error_description")
+_SCRIPT_PATH = "/api/oauth2/form-post.js"
+_SCRIPT = "document.forms[0].submit();\n"
+_FORM = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>Back to the application</title>
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark"></head>
+<body><form method="post" action="{action}">
+{fields}
+<p>You are sent back to the application.</p><button>Go on</button></form>
+<script src="{script}"></script></body></html>
+"""
+
+
+@get(PATH, OPEN, tag="authorization", status=303, any_query=True, documented=ASK_TOLD)
+async def authorize(request: RawRequest, desk: Desk) -> HttpResponse:
+    """Begin to ask a person, with parameters in the query or a `request_uri`."""
+    return await _begin(desk, request, posted=False)
+
+
+@post(PATH, OPEN, status=303, hidden=True, any_query=True)
+async def authorize_by_form(request: RawRequest, desk: Desk) -> HttpResponse:
+    """Begin to ask a person, with parameters in a form."""
+    return await _begin(desk, request, posted=True)
+
+
+@get("/api/oauth2/form-post/{request_id}", OPEN, hidden=True, any_query=True)
+async def carry_answer(request_id: str, request: RawRequest, desk: Desk) -> HttpResponse:
+    """Let the browser carry an answer in a form, for clients that want it so."""
+    async with desk.bank.pool.acquire() as conn:
+        action = await consent.form_target(conn, path_uuid("request_id", request_id), wall_now())
+    sent = fields_of(request.query)
+    hidden = "\n".join(
+        f'<input type="hidden" name="{name}" value="{escape(sent[name])}">'
+        for name in _CARRIED
+        if name in sent
+    )
+    page = _FORM.format(action=escape(action), fields=hidden, script=_SCRIPT_PATH)
+    policy = (
+        "default-src 'none'; script-src 'self'; base-uri 'none'; frame-ancestors 'none'; "
+        f"form-action {_origin(action)}"
+    )
+    headers = [(b"content-security-policy", policy.encode()), (b"x-frame-options", b"DENY")]
+    return HttpResponse(200, HTML, page.encode(), headers)
+
+
+@get(_SCRIPT_PATH, OPEN, hidden=True)
+async def show_script() -> HttpResponse:
+    """Return the one line that presses the button of that form."""
+    return HttpResponse(200, "text/javascript; charset=utf-8", _SCRIPT.encode())
+
+
+async def _begin(desk: Desk, request: RawRequest, *, posted: bool) -> HttpResponse:
+    now = wall_now()
+    try:
+        sent = form_of(request) if posted else fields_of(request.query)
+        client = await _client(desk, sent)
+        if "request_uri" in sent:
+            request_id = await authorization_requests.resume_request(
+                desk.bank.pool, client, sent["request_uri"], now
+            )
+            return _to_consent(desk, request_id)
+        redirect_uri = asking.redirect_in(client, sent)
+    except OAuthError as error:
+        return as_page(error)
+    try:
+        return _to_consent(desk, await _opened(desk, client, sent, now))
+    except OAuthError as error:
+        return _send(redirect_uri, _told(desk, sent, error))
+
+
+async def _client(desk: Desk, sent: Fields) -> Client:
+    client_id = sent.get("client_id")
+    client = None if client_id is None else await clients.find_client(desk.bank.pool, client_id)
+    if client is None or client.revoked_at is not None:
+        raise OAuthError("invalid_client", "The application is not known here.")
+    return client
+
+
+async def _opened(desk: Desk, client: Client, sent: Fields, now: datetime) -> UUID:
+    if client.is_fapi2:
+        raise OAuthError("invalid_request", "This client must push its requests (request_uri).")
+    asked = asking.read_request(client, sent)
+    return await authorization_requests.open_request(desk.bank.pool, client, asked, now)
+
+
+def _told(desk: Desk, sent: Fields, error: OAuthError) -> Mapping[str, str | None]:
+    return {
+        "error": error.error,
+        "error_description": error.description,
+        "state": sent.get("state"),
+        "iss": desk.issuer,
+    }
+
+
+def _to_consent(desk: Desk, request_id: UUID) -> HttpResponse:
+    return _send(desk.issuer + CONSENT_PATH, {"request": str(request_id)})
+
+
+def _send(uri: str, fields: Mapping[str, str | None]) -> HttpResponse:
+    """Send the browser somewhere by 303: what was posted here is not posted there (RFC 9700)."""
+    return redirect(consent.redirect_with(uri, fields))
+
+
+def _origin(uri: str) -> str:
+    """Return scheme and authority of a registered address; nothing else can be in them."""
+    return "/".join(uri.split("/", 3)[:3]).partition("?")[0]

@@ -1,0 +1,52 @@
+"""Parameters of OAuth requests, read strictly: each at most once, nothing that is no text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from urllib.parse import parse_qsl
+
+from billfold.access.oauth.errors import OAuthError
+from billfold.http.raw_request import RawRequest
+
+FORM = "application/x-www-form-urlencoded"
+_FIELDS_MAX = 40
+_VALUE_CHARS_MAX = 16_384
+
+Fields = Mapping[str, str]
+
+
+def form_of(arrival: RawRequest) -> Fields:
+    """Return the fields of a posted form. Raises OAuthError `invalid_request`."""
+    kind = (arrival.header(b"content-type") or "").partition(";")[0].strip().lower()
+    if kind != FORM:
+        raise OAuthError("invalid_request", f"Send the fields as {FORM}.")
+    return fields_of(arrival.body)
+
+
+def fields_of(encoded: bytes) -> Fields:
+    """Return the fields of a form or a query. Raises OAuthError `invalid_request`.
+
+    A field without a value counts as not sent (RFC 6749, 3.1).
+    """
+    try:
+        pairs = parse_qsl(
+            encoded.decode("ascii"), keep_blank_values=True, strict_parsing=bool(encoded),
+            max_num_fields=_FIELDS_MAX, errors="strict",
+        )  # fmt: skip
+    except (ValueError, UnicodeError):
+        raise OAuthError("invalid_request", "The parameters cannot be read.") from None
+    fields = dict(pairs)
+    if len(fields) != len(pairs):
+        raise OAuthError("invalid_request", "A parameter is there twice.")
+    for value in fields.values():
+        if len(value) > _VALUE_CHARS_MAX or not value.isprintable():
+            raise OAuthError("invalid_request", "A parameter is no text, or too long.")
+    return {name: value for name, value in fields.items() if value}
+
+
+def required(fields: Fields, name: str) -> str:
+    """Return a field that must be there. Raises OAuthError `invalid_request`."""
+    value = fields.get(name)
+    if value is None:
+        raise OAuthError("invalid_request", f"{name} is missing.")
+    return value

@@ -1,0 +1,122 @@
+"""What the OpenAPI document says of endpoints whose parameters come in forms."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from billfold.access.auth_server.form_params import FORM
+from billfold.access.oauth.client_assertions import ASSERTION_TYPE
+
+_TEXT: Mapping[str, Any] = {"type": "string"}
+_ERROR: Mapping[str, Any] = {
+    "type": "object",
+    "required": ["error"],
+    "properties": {"error": _TEXT, "error_description": _TEXT},
+}
+_CLIENT: Mapping[str, Any] = {
+    "client_id": {**_TEXT, "description": "If sent, the issuer of the assertion."},
+    "client_assertion_type": {"const": ASSERTION_TYPE},
+    "client_assertion": {
+        **_TEXT,
+        "description": "A JWT by a registered key (ES256, PS256, EdDSA): `iss` and `sub` the "
+        "client_id, `aud` the issuer, `exp` at most 5 minutes ahead, `jti` new.",
+    },
+}
+_ASKED: Mapping[str, Any] = {
+    "response_type": {"const": "code"},
+    "redirect_uri": {**_TEXT, "description": "One of the registered addresses, exactly."},
+    "scope": {**_TEXT, "description": "Scopes between spaces; all of the client's without it."},
+    "state": _TEXT,
+    "nonce": _TEXT,
+    "code_challenge": {**_TEXT, "minLength": 43, "maxLength": 43},
+    "code_challenge_method": {"const": "S256"},
+    "response_mode": {"enum": ["query", "form_post"], "default": "query"},
+    "dpop_jkt": {**_TEXT, "description": "The thumbprint of the key the code is bound to."},
+    "prompt": _TEXT,
+    "max_age": {"type": "integer", "minimum": 0},
+    "login_hint": _TEXT,
+}
+_PROOF: Mapping[str, Any] = {
+    "name": "DPoP",
+    "in": "header",
+    "required": False,
+    "description": "A proof of possession (RFC 9449). With it the tokens are bound to its key.",
+    "schema": _TEXT,
+}
+_TOKEN: Mapping[str, Any] = {"token": _TEXT, "token_type_hint": _TEXT}
+
+
+def _refusals(*errors: str) -> dict[str, Any]:
+    content = {"application/json": {"schema": _ERROR}}
+    return {
+        "400": {"description": f"{', '.join(errors)} (RFC 6749)", "content": content},
+        "401": {"description": "invalid_client (RFC 6749)", "content": content},
+    }
+
+
+def _form(fields: Mapping[str, Any], required: Iterable[str]) -> dict[str, Any]:
+    schema = {"type": "object", "required": list(required), "properties": dict(fields)}
+    return {"required": True, "content": {FORM: {"schema": schema}}}
+
+
+def _proven_by(
+    fields: Mapping[str, Any],
+    required: Iterable[str],
+    *errors: str,
+    parameters: Sequence[Mapping[str, Any]] = (),
+) -> dict[str, Any]:
+    return dict[str, Any](
+        requestBody=_form(
+            {**fields, **_CLIENT}, [*required, "client_assertion_type", "client_assertion"]
+        ),
+        responses=_refusals(*errors),
+        **({"parameters": parameters} if parameters else {}),
+    )
+
+
+TOKEN_TOLD = _proven_by(
+    {
+        "grant_type": {"enum": ["authorization_code", "refresh_token", "client_credentials"]},
+        "code": _TEXT,
+        "redirect_uri": _TEXT,
+        "code_verifier": _TEXT,
+        "refresh_token": _TEXT,
+        "scope": _TEXT,
+    },
+    ["grant_type"],
+    "invalid_request", "invalid_grant", "invalid_scope", "unauthorized_client",
+    "unsupported_grant_type", "invalid_dpop_proof", "use_dpop_nonce",
+    parameters=[_PROOF],
+)  # fmt: skip
+PUSH_TOLD = _proven_by(
+    _ASKED,
+    ["response_type", "redirect_uri", "code_challenge", "code_challenge_method"],
+    "invalid_request", "invalid_scope", "unsupported_response_type", "unauthorized_client",
+    "invalid_dpop_proof", "use_dpop_nonce",
+    parameters=[_PROOF],
+)  # fmt: skip
+INTROSPECT_TOLD = _proven_by(_TOKEN, ["token"], "invalid_request")
+REVOKE_TOLD = _proven_by(_TOKEN, ["token"], "invalid_request")
+REVOKE_TOLD["responses"]["200"] = {
+    "description": "The token is worth nothing any more.",
+    "headers": {},
+    "content": {"application/json": {"schema": _TEXT}},
+}
+ASK_TOLD: dict[str, Any] = {
+    "parameters": [
+        {"name": name, "in": "query", "required": name == "client_id", "schema": schema}
+        for name, schema in {"client_id": _TEXT, "request_uri": _TEXT, **_ASKED}.items()
+    ],
+    "responses": {
+        "303": {"description": "To the page that asks, or back to the client with an error."},
+        "400": {"description": "A page: the client or its address is not known here."},
+    },
+}
+LOGOUT_TOLD: dict[str, Any] = {
+    "parameters": [
+        {"name": name, "in": "query", "required": False, "schema": _TEXT}
+        for name in ("id_token_hint", "client_id", "post_logout_redirect_uri", "state")
+    ],
+    "responses": {"303": {"description": "To the registered address, or to the page to sign out."}},
+}

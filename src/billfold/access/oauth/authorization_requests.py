@@ -1,0 +1,129 @@
+"""Authorization requests on their way from a client to a person's answer."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from billfold.access.oauth.errors import OAuthError
+from billfold.access.oauth.types import REFRESH, PendingRequest
+from billfold.platform import crypto, ids
+from billfold.platform.errors import NotFound
+
+if TYPE_CHECKING:
+    from billfold.access.oauth.rules.authorization_params import Asked
+    from billfold.access.oauth.types import Client
+    from billfold.platform.database.pool import Connection, Pool
+
+PUSHED_LASTS = timedelta(seconds=90)
+"""How long a pushed request may be brought to the authorization endpoint."""
+PENDING_LASTS = timedelta(minutes=30)
+"""How long a person may take to sign in and answer."""
+URI_PREFIX = "urn:ietf:params:oauth:request_uri:"
+
+_NEW = """
+INSERT INTO authorization_request (request_id, client_id, uri_hash, uri_expires_at, redirect_uri,
+    scopes, state, nonce, response_mode, code_challenge, jkt, prompts, max_age, login_hint,
+    created_at, expires_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
+"""
+_RESUME = """
+SELECT request_id FROM authorization_request
+ WHERE uri_hash = $1 AND client_id = $2 AND uri_expires_at > $3 AND answered_at IS NULL
+"""
+_PENDING = """
+SELECT r.request_id, r.client_id, c.name, c.description, r.redirect_uri, r.scopes, r.login_hint,
+       r.prompts, r.max_age, c.grant_types, c.owner_id, r.created_at, r.expires_at
+  FROM authorization_request r JOIN oauth_client c USING (client_id)
+ WHERE r.request_id = $1 AND r.answered_at IS NULL AND r.expires_at > $2 AND c.revoked_at IS NULL
+"""
+
+
+async def push_request(
+    conn: Connection | Pool, client: Client, asked: Asked, now: datetime
+) -> tuple[str, int]:
+    """Keep a request that its client has pushed; return its request_uri and for how many seconds.
+
+    Until a person has answered, it may be opened again and again: browsers look ahead.
+    """
+    reference, uri_hash = crypto.token()
+    await _keep(conn, client, asked, now, uri_hash)
+    return URI_PREFIX + reference, int(PUSHED_LASTS.total_seconds())
+
+
+async def open_request(
+    conn: Connection | Pool, client: Client, asked: Asked, now: datetime
+) -> UUID:
+    """Keep a request that a browser has brought; return its id."""
+    return await _keep(conn, client, asked, now, None)
+
+
+async def resume_request(
+    conn: Connection | Pool, client: Client, request_uri: str, now: datetime
+) -> UUID:
+    """Return the id of a pushed request. Raises OAuthError `invalid_request_uri`.
+
+    A reference is unknown, another client's, expired or answered: who asks cannot tell which.
+    """
+    if not request_uri.startswith(URI_PREFIX):
+        raise OAuthError("invalid_request_uri", "Only request_uris of ours are taken.")
+    reference = crypto.hash_token(request_uri.removeprefix(URI_PREFIX))
+    found: UUID | None = await conn.fetchval(_RESUME, reference, client.client_id, now)
+    if found is None:
+        raise OAuthError("invalid_request_uri", "The request_uri is unknown, expired or used.")
+    return found
+
+
+async def pending_request(
+    conn: Connection | Pool, request_id: UUID, now: datetime
+) -> PendingRequest:
+    """Return a request that waits for a person's answer. Raises NotFound."""
+    row = await conn.fetchrow(_PENDING, request_id, now)
+    if row is None:
+        raise NotFound("The request is unknown, too old, or answered.")
+    return _pending(row)
+
+
+async def _keep(
+    conn: Connection | Pool, client: Client, asked: Asked, now: datetime, uri_hash: bytes | None
+) -> UUID:
+    request_id = ids.new()
+    await conn.execute(
+        _NEW,
+        request_id,
+        client.client_id,
+        uri_hash,
+        None if uri_hash is None else now + PUSHED_LASTS,
+        asked.redirect_uri,
+        list(asked.scopes),
+        asked.state,
+        asked.nonce,
+        asked.response_mode,
+        asked.code_challenge,
+        asked.jkt,
+        list(asked.prompts),
+        asked.max_age,
+        asked.login_hint,
+        now,
+        now + PENDING_LASTS,
+    )
+    return request_id
+
+
+def _pending(row: Any) -> PendingRequest:  # noqa: ANN401 - a record of asyncpg
+    return PendingRequest(
+        request_id=row["request_id"],
+        client_id=row["client_id"],
+        client_name=row["name"],
+        client_description=row["description"],
+        redirect_uri=row["redirect_uri"],
+        scopes=tuple(row["scopes"]),
+        login_hint=row["login_hint"],
+        prompts=tuple(row["prompts"]),
+        max_age=row["max_age"],
+        refreshes=REFRESH in row["grant_types"],
+        owner_id=row["owner_id"],
+        created_at=row["created_at"],
+        expires_at=row["expires_at"],
+    )

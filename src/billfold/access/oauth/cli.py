@@ -1,0 +1,172 @@
+"""`billfold client`: which programs may ask at the authorization server, and their keys."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+from uuid import UUID
+
+import typer
+
+from billfold.access.oauth import clients, signing_keys
+from billfold.access.oauth.rules.client_metadata import NewClient
+from billfold.access.oauth.types import BY_ITSELF, CODE, REFRESH
+from billfold.access.operator_audit import record_program
+from billfold.cli.context import ground_of
+from billfold.cli.output import console, done, example, pairs, table
+from billfold.cli.resources import text_of, with_bank, with_database
+from billfold.platform.clock import wall_now
+
+if TYPE_CHECKING:
+    from billfold.access.oauth.types import Client, ClientKey
+    from billfold.ledger.bank import Bank
+
+_CREATE = (
+    "billfold client create Books --redirect-uri https://books.example/callback "
+    "--scope 'openid pockets.read' --key public.pem"
+)
+app = typer.Typer(
+    no_args_is_help=True,
+    help="Register programs that use the Customer API, and take them out of use.",
+    epilog=example(_CREATE),
+)
+ClientId = Annotated[str, typer.Argument(help="The client_id.")]
+KeyFile = Annotated[
+    Path,
+    typer.Argument(exists=True, dir_okay=False, help="A public key: P-256, Ed25519 or RSA; PEM."),
+]
+
+
+Keys = Annotated[
+    list[Path], typer.Option(exists=True, dir_okay=False, help="A public key, PEM or JWK.")
+]
+Redirects = Annotated[
+    list[str] | None, typer.Option(help="Where answers go; may be given several times.")
+]
+AfterLogout = Annotated[list[str] | None, typer.Option(help="Where people go after signing out.")]
+Customer = Annotated[
+    str, typer.Option(help="Make a service user that acts by itself for this customer (id).")
+]
+Refreshes = Annotated[
+    bool, typer.Option("--refresh/--no-refresh", help="Whether it gets refresh tokens.")
+]
+Signs = Annotated[
+    bool, typer.Option("--require-signature", help="Its requests must be signed (RFC 9421).")
+]
+
+
+@app.command(epilog=example(_CREATE))
+def create(
+    ctx: typer.Context,
+    name: Annotated[str, typer.Argument(help="What people are shown.")],
+    *,
+    scope: Annotated[str, typer.Option(help="Scopes between spaces.")],
+    key: Keys,
+    redirect_uri: Redirects = None,
+    post_logout_redirect_uri: AfterLogout = None,
+    profile: Annotated[str, typer.Option(help="fapi2 or documented.")] = "fapi2",
+    description: Annotated[str, typer.Option(help="What it does, for the consent page.")] = "",
+    customer: Customer = "",
+    refreshes: Refreshes = True,
+    signs: Signs = False,
+    client_id: Annotated[str, typer.Option(help="Its id; one is drawn without it.")] = "",
+) -> None:
+    """Register a program with its public keys. It proves itself by `private_key_jwt` only."""
+    of_people = (CODE, REFRESH) if refreshes else (CODE,)
+    new = NewClient(
+        name=name,
+        description=description,
+        profile=profile,
+        scopes=tuple(scope.split()),
+        redirect_uris=tuple(redirect_uri or ()),
+        post_logout_redirect_uris=tuple(post_logout_redirect_uri or ()),
+        grant_types=(BY_ITSELF,) if customer else of_people,
+        customer_id=UUID(customer) if customer else None,
+        requires_signature=signs,
+    )
+
+    async def work(bank: Bank) -> tuple[Client, list[ClientKey]]:
+        return await _registered(bank, new, client_id, [text_of(path) for path in key])
+
+    ground = ground_of(ctx)
+    made, keys = with_bank(ground, work)
+    done(f"{made.name} is registered as a {made.profile} client.")
+    rows = [("client_id", made.client_id), ("issuer", ground.settings().auth_origin)]
+    console.print(pairs([*rows, *((f"kid ({each.algorithm})", each.key_id) for each in keys)]))
+
+
+async def _registered(
+    bank: Bank, new: NewClient, client_id: str, texts: list[str]
+) -> tuple[Client, list[ClientKey]]:
+    now = wall_now()
+    async with bank.pool.acquire() as conn, conn.transaction():
+        made = await clients.register_client(conn, new, now=now, client_id=client_id or None)
+        keys = [await clients.add_client_key(conn, made.client_id, text, now=now) for text in texts]
+        await record_program(bank, conn, made, "service_user.created", name=made.name)
+    return made, keys
+
+
+@app.command("list", epilog=example("billfold client list"))
+def list_all(ctx: typer.Context) -> None:
+    """List the programs, those out of use as well."""
+    rows = with_database(ground_of(ctx), clients.list_clients)
+    console.print(
+        table(
+            "",
+            ("client_id", "name", "profile", "works for", "grants", "scopes", "since", "in use"),
+            [
+                (row.client_id, row.name, row.profile,
+                 str(row.customer_id or row.owner_id or "all"), " ".join(row.grant_types),
+                 " ".join(row.scopes), f"{row.created_at:%Y-%m-%d}",
+                 "yes" if row.revoked_at is None else "no")
+                for row in rows
+            ],
+        )
+    )  # fmt: skip
+
+
+@app.command(epilog=example("billfold client rotate books new.pem"))
+def rotate(ctx: typer.Context, client_id: ClientId, pem: KeyFile) -> None:
+    """Register a key in the place of the others; those are accepted for a day more."""
+
+    async def work(bank: Bank) -> ClientKey:
+        async with bank.pool.acquire() as conn, conn.transaction():
+            key = await clients.rotate_client_key(conn, client_id, text_of(pem), now=wall_now())
+            client = await clients.find_client(conn, client_id)
+            details = {"key_id": key.key_id}
+            await record_program(bank, conn, client, "service_user.key_rotated", **details)
+        return key
+
+    made = with_bank(ground_of(ctx), work)
+    done(f"The key is registered: kid = {made.key_id} ({made.algorithm})")
+
+
+@app.command(epilog=example("billfold client revoke books"))
+def revoke(ctx: typer.Context, client_id: ClientId) -> None:
+    """Take a program out of use, with its tokens and what people granted it.
+
+    A service user is deactivated so; an administrator of its team can activate it again.
+    """
+
+    async def work(bank: Bank) -> None:
+        async with bank.pool.acquire() as conn, conn.transaction():
+            await clients.revoke_client(conn, client_id, now=wall_now())
+            client = await clients.find_client(conn, client_id)
+            await record_program(bank, conn, client, "member.deactivated")
+
+    with_bank(ground_of(ctx), work)
+    done(f"{client_id} is out of use; its tokens have ended.")
+
+
+@app.command("rotate-signing-keys", epilog=example("billfold client rotate-signing-keys"))
+def rotate_signing_keys(ctx: typer.Context) -> None:
+    """Replace the keys that sign ID tokens: published now, used in a quarter of an hour."""
+
+    async def work(bank: Bank) -> list[str]:
+        now = wall_now()
+        async with bank.pool.acquire() as conn:
+            await signing_keys.ensure_signing_keys(conn, bank.vault, now)
+            return await signing_keys.rotate_signing_keys(conn, bank.vault, now)
+
+    made = with_bank(ground_of(ctx), work)
+    done(f"The new keys are published: {', '.join(made)}")

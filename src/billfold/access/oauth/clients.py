@@ -1,0 +1,246 @@
+"""Registering programs and their public keys, and taking them out of use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+import asyncpg
+import msgspec
+
+from billfold.access.oauth.rules import client_metadata as client_rules
+from billfold.access.oauth.rules.public_keys import WrongKey, from_jwk, from_pem, names_of, to_pem
+from billfold.access.oauth.types import Client, ClientKey
+from billfold.platform import ids
+from billfold.platform.errors import InvalidInput, NotFound, Refused
+
+if TYPE_CHECKING:
+    from billfold.access.oauth.rules.client_metadata import NewClient
+    from billfold.access.oauth.rules.public_keys import KnownKey
+    from billfold.platform.database.pool import Connection, Pool
+
+OVERLAP = timedelta(hours=24)
+"""How long a key that was replaced is still accepted."""
+_COLUMNS = """client_id, name, description, profile, redirect_uris, post_logout_redirect_uris,
+       scopes, grant_types, customer_id, member_id, owner_id, dpop_bound, requires_nonce,
+       requires_signature, created_at, revoked_at"""
+_NEW = f"INSERT INTO oauth_client ({_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, NULL)"  # noqa: E501 - our columns
+_FIND = f"SELECT {_COLUMNS} FROM oauth_client WHERE client_id = $1"
+_LIST = f"SELECT {_COLUMNS} FROM oauth_client ORDER BY created_at, client_id"
+_OWN = f"""
+SELECT {_COLUMNS} FROM oauth_client WHERE owner_id = $1
+ ORDER BY revoked_at IS NOT NULL, created_at DESC, client_id
+"""
+_KEYS = """
+SELECT client_id, key_id, algorithm, public_pem, created_at, expires_at FROM client_key
+ WHERE client_id = $1 AND (expires_at IS NULL OR expires_at > $2)
+ ORDER BY created_at DESC, key_id
+"""
+_NEW_KEY = """
+INSERT INTO client_key (client_id, key_id, algorithm, public_pem, created_at, registered_by)
+VALUES ($1, $2, $3, $4, $5, $6)
+"""
+_REVOKE_KEY = """
+UPDATE client_key SET expires_at = $3
+ WHERE client_id = $1 AND key_id = $2 AND (expires_at IS NULL OR expires_at > $3) RETURNING true
+"""
+# One that was already leaving leaves when it was to.
+_RETIRE = """
+UPDATE client_key SET expires_at = $2
+ WHERE client_id = $1 AND key_id <> $3 AND (expires_at IS NULL OR expires_at > $2)
+"""
+_RETIRE_ONE = "UPDATE client_key SET expires_at = $3 WHERE client_id = $1 AND key_id = $2"
+_HOLD = "SELECT 1 FROM oauth_client WHERE client_id = $1 FOR UPDATE"
+
+
+async def register_client(
+    conn: Connection, new: NewClient, *, now: datetime, client_id: str | None = None
+) -> Client:
+    """Register a program; one that acts for a customer is a member of its team at once.
+
+    Raises InvalidInput with every mistake, Refused `duplicate-id`.
+    """
+    member_id = None if new.customer_id is None else ids.new()
+    made = client_rules.client_of(new, client_id or ids.new().hex, now, member_id=member_id)
+    try:
+        await conn.execute(
+            _NEW, made.client_id, made.name, made.description, made.profile,
+            list(made.redirect_uris), list(made.post_logout_redirect_uris), list(made.scopes),
+            list(made.grant_types), made.customer_id, made.member_id, made.owner_id,
+            made.dpop_bound, made.requires_nonce, made.requires_signature, now,
+        )  # fmt: skip
+    except asyncpg.UniqueViolationError:
+        raise Refused("duplicate-id", f"There is a client {made.client_id!r} already.") from None
+    except asyncpg.ForeignKeyViolationError:
+        raise NotFound("There is no such customer.") from None
+    return made
+
+
+async def find_client(conn: Connection | Pool, client_id: str) -> Client | None:
+    """Return a client, in force or revoked, or None."""
+    row = await conn.fetchrow(_FIND, client_id)
+    return None if row is None else _client(row)
+
+
+async def list_clients(conn: Connection | Pool) -> list[Client]:
+    """Return every client in the order of registration."""
+    return [_client(row) for row in await conn.fetch(_LIST)]
+
+
+async def clients_of(conn: Connection | Pool, owner_id: UUID) -> list[Client]:
+    """Return what a company has registered, the newest first and those out of use at the end."""
+    return [_client(row) for row in await conn.fetch(_OWN, owner_id)]
+
+
+async def find_client_of(conn: Connection | Pool, owner_id: UUID, client_id: str) -> Client:
+    """Return a client that this company has registered. Raises NotFound for all others."""
+    found = await find_client(conn, client_id)
+    if found is None or found.owner_id != owner_id:
+        raise NotFound("There is no such program.")
+    return found
+
+
+async def revoke_client(conn: Connection, client_id: str, *, now: datetime) -> None:
+    """Take a client out of use with all its tokens and grants. Raises NotFound."""
+    async with conn.transaction():
+        done = await conn.fetchval(
+            "UPDATE oauth_client SET revoked_at = $2 WHERE client_id = $1 AND revoked_at IS NULL "
+            "RETURNING true",
+            client_id, now,
+        )  # fmt: skip
+        if done is None:
+            raise NotFound("There is no such client in use.")
+        await conn.execute("DELETE FROM access_token WHERE client_id = $1", client_id)
+        await conn.execute("DELETE FROM refresh_token WHERE client_id = $1", client_id)
+        await conn.execute(
+            "UPDATE oauth_grant SET revoked_at = $2 WHERE client_id = $1 AND revoked_at IS NULL",
+            client_id, now,
+        )  # fmt: skip
+
+
+async def restore_client(conn: Connection, client_id: str) -> None:
+    """Take a client back into use with the keys it has; tokens it had do not come back."""
+    await conn.execute("UPDATE oauth_client SET revoked_at = NULL WHERE client_id = $1", client_id)
+
+
+async def add_client_key(
+    conn: Connection | Pool,
+    client_id: str,
+    key: str,
+    *,
+    now: datetime,
+    key_id: str | None = None,
+    by: UUID | None = None,
+) -> ClientKey:
+    """Register a public key, PEM or JWK as text, under `key_id` or its thumbprint.
+
+    `by` is the member who does, None for the operator.
+
+    Its kind decides the algorithm: P-256 is ES256, RSA PS256, Ed25519 EdDSA. Raises InvalidInput,
+    Refused `duplicate-id`, NotFound.
+    """
+    known = read_key(key)
+    key_id = key_id or known.thumbprint
+    pem = to_pem(known.key)
+    try:
+        await conn.execute(_NEW_KEY, client_id, key_id, known.algorithm, pem, now, by)
+    except asyncpg.UniqueViolationError:
+        raise Refused("duplicate-id", f"The key {key_id} is registered already.") from None
+    except asyncpg.ForeignKeyViolationError:
+        raise NotFound("There is no such client.") from None
+    return ClientKey(client_id, key_id, known.algorithm, pem, now, None)
+
+
+async def rotate_client_key(
+    conn: Connection,
+    client_id: str,
+    key: str,
+    *,
+    now: datetime,
+    overlap: timedelta = OVERLAP,
+    by: UUID | None = None,
+) -> ClientKey:
+    """Register a key in the place of all others; those are accepted for `overlap` more."""
+    async with conn.transaction():
+        added = await add_client_key(conn, client_id, key, now=now, by=by)
+        await conn.execute(_RETIRE, client_id, now + overlap, added.key_id)
+    return added
+
+
+async def revoke_client_key(
+    conn: Connection, client_id: str, key_id: str, *, now: datetime
+) -> None:
+    """Take a key out of use at once, with every token of its client. Raises NotFound.
+
+    Nobody can tell which token came of a key that somebody else may have had.
+    """
+    async with conn.transaction():
+        if not await conn.fetchval(_REVOKE_KEY, client_id, key_id, now):
+            raise NotFound("There is no such key in use.")
+        await conn.execute("DELETE FROM access_token WHERE client_id = $1", client_id)
+        await conn.execute("DELETE FROM refresh_token WHERE client_id = $1", client_id)
+
+
+async def retire_client_key(
+    conn: Connection, client_id: str, key_id: str, *, now: datetime
+) -> None:
+    """Accept a key no longer, from now on. Raises NotFound, and Refused for the only one."""
+    async with conn.transaction():
+        await conn.execute(_HOLD, client_id)
+        kept = [each.key_id for each in await client_keys(conn, client_id, now)]
+        if key_id not in kept:
+            raise NotFound("There is no such key in use.")
+        if kept == [key_id]:
+            raise Refused("last-key", "This is the only key. Add another one first.")
+        await conn.execute(_RETIRE_ONE, client_id, key_id, now)
+
+
+async def client_keys(conn: Connection | Pool, client_id: str, now: datetime) -> list[ClientKey]:
+    """Return the keys of a client that are accepted at wall time `now`, the newest first."""
+    return [ClientKey(*row) for row in await conn.fetch(_KEYS, client_id, now)]
+
+
+def read_key(text: str) -> KnownKey:
+    """Return the public key of a PEM or a JWK. Raises InvalidInput at `key`."""
+    try:
+        if not text.lstrip().startswith("{"):
+            return from_pem(text)
+        jwk = msgspec.json.decode(text.encode())
+        return from_jwk(jwk)
+    except (msgspec.DecodeError, RecursionError):
+        raise InvalidInput.at("key", msg="must be a public key as PEM or JWK") from None
+    except WrongKey as wrong:
+        raise InvalidInput.at("key", msg=f"cannot be used: {wrong}") from None
+
+
+def chosen(keys: Iterable[ClientKey], key_id: object, algorithm: object) -> list[ClientKey]:
+    """Return the keys that may have signed what names this key id, or none, and algorithm."""
+    return [
+        each
+        for each in keys
+        if algorithm in names_of(each.algorithm) and (key_id is None or each.key_id == key_id)
+    ]
+
+
+def _client(row: Any) -> Client:  # noqa: ANN401 - a record of asyncpg
+    customer_id: UUID | None = row["customer_id"]
+    return Client(
+        client_id=row["client_id"],
+        name=row["name"],
+        description=row["description"],
+        profile=row["profile"],
+        redirect_uris=tuple(row["redirect_uris"]),
+        post_logout_redirect_uris=tuple(row["post_logout_redirect_uris"]),
+        scopes=tuple(row["scopes"]),
+        grant_types=tuple(row["grant_types"]),
+        customer_id=customer_id,
+        member_id=row["member_id"],
+        owner_id=row["owner_id"],
+        dpop_bound=row["dpop_bound"],
+        requires_nonce=row["requires_nonce"],
+        requires_signature=row["requires_signature"],
+        created_at=row["created_at"],
+        revoked_at=row["revoked_at"],
+    )

@@ -1,0 +1,125 @@
+"""What a person answers a client: yes for one customer, or no. Each request is answered once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode, urlsplit, urlunsplit
+from uuid import UUID
+
+from billfold.access.oauth.consent_validity import hold_member
+from billfold.access.oauth.rules.scopes import in_order
+from billfold.platform import crypto, ids
+from billfold.platform.errors import NotFound, Refused
+
+if TYPE_CHECKING:
+    from billfold.platform.database.pool import Connection
+
+CODE_LASTS = timedelta(seconds=60)
+FORM_POST_PATH = "/api/oauth2/form-post/"
+"""Where a browser that is to carry the answer in a form is sent, followed by the request's id."""
+
+_ANSWER = """
+UPDATE authorization_request r SET answered_at = $2
+  FROM oauth_client c
+ WHERE r.request_id = $1 AND r.answered_at IS NULL AND r.expires_at > $2
+   AND c.client_id = r.client_id AND c.revoked_at IS NULL
+RETURNING r.*, c.owner_id
+"""
+_GRANT = """
+INSERT INTO oauth_grant AS g (grant_id, client_id, user_id, customer_id, scopes, created_at,
+                              renewed_at)
+VALUES ($1, $2, $3, $4, $5, $6, $6)
+ON CONFLICT (client_id, user_id, customer_id) WHERE revoked_at IS NULL DO UPDATE
+   SET scopes = array(SELECT DISTINCT unnest(g.scopes || excluded.scopes)),
+       renewed_at = excluded.renewed_at
+RETURNING grant_id
+"""
+_CODE = """
+INSERT INTO authorization_code (code_hash, family_id, grant_id, client_id, user_id, customer_id,
+    redirect_uri, scopes, nonce, code_challenge, jkt, auth_time, session_id, issued_at, expires_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
+"""
+
+
+async def approve(
+    conn: Connection,
+    request_id: UUID,
+    *,
+    user_id: UUID,
+    customer_id: UUID,
+    authenticated_at: datetime,
+    session_id: UUID,
+    issuer: str,
+    now: datetime,
+) -> str:
+    """Grant what was asked for, for one customer; return where to send the browser (303).
+
+    Raises NotFound when the request does not wait any more, Refused `forbidden` when the person
+    is no member or the client is another company's, `insufficient-user-authentication` when he
+    signed in longer ago than asked for.
+    """
+    async with conn.transaction():
+        asked = await _take(conn, request_id, now)
+        if not await hold_member(conn, customer_id, user_id):
+            raise Refused("forbidden", "You are no active member of this customer's team.")
+        if asked["owner_id"] not in {None, customer_id}:
+            raise Refused("forbidden", "This application works for another company only.")
+        longest = asked["max_age"]
+        if longest is not None and authenticated_at + timedelta(seconds=longest) < now:
+            raise Refused("insufficient-user-authentication", "Sign in again to go on.")
+        grant_id = await conn.fetchval(
+            _GRANT, ids.new(), asked["client_id"], user_id, customer_id, asked["scopes"], now
+        )
+        code, code_hash = crypto.token()
+        await conn.execute(
+            _CODE, code_hash, ids.new(), grant_id, asked["client_id"], user_id, customer_id,
+            asked["redirect_uri"], list(in_order(asked["scopes"])), asked["nonce"],
+            asked["code_challenge"], asked["jkt"], authenticated_at, session_id, now,
+            now + CODE_LASTS,
+        )  # fmt: skip
+    return _way_back(asked, issuer, {"code": code})
+
+
+async def deny(conn: Connection, request_id: UUID, *, issuer: str, now: datetime) -> str:
+    """Refuse what was asked for; return where to send the browser. Raises NotFound."""
+    asked = await _take(conn, request_id, now)
+    return _way_back(
+        asked,
+        issuer,
+        {"error": "access_denied", "error_description": "The person said no."},
+    )
+
+
+async def form_target(conn: Connection, request_id: UUID, now: datetime) -> str:
+    """Return where the form of an answered request goes. Raises NotFound after a minute."""
+    uri: str | None = await conn.fetchval(
+        "SELECT redirect_uri FROM authorization_request WHERE request_id = $1 "
+        "AND answered_at > $2 AND response_mode = 'form_post'",
+        request_id, now - CODE_LASTS,
+    )  # fmt: skip
+    if uri is None:
+        raise NotFound("There is no answer to be carried.")
+    return uri
+
+
+def redirect_with(uri: str, fields: Mapping[str, str | None]) -> str:
+    """Return a registered address with fields added to its query, those that are None left out."""
+    parts = urlsplit(uri)
+    added = urlencode({name: value for name, value in fields.items() if value is not None})
+    return urlunsplit(parts._replace(query="&".join(filter(None, (parts.query, added)))))
+
+
+def _way_back(asked: Any, issuer: str, fields: Mapping[str, str]) -> str:  # noqa: ANN401 - a record
+    told = {**fields, "state": asked["state"], "iss": issuer}
+    if asked["response_mode"] == "form_post":
+        return redirect_with(f"{issuer}{FORM_POST_PATH}{asked['request_id']}", told)
+    return redirect_with(asked["redirect_uri"], told)
+
+
+async def _take(conn: Connection, request_id: UUID, now: datetime) -> Any:  # noqa: ANN401 - a record of asyncpg
+    asked = await conn.fetchrow(_ANSWER, request_id, now)
+    if asked is None:
+        raise NotFound("The request is unknown, too old, or answered.")
+    return asked

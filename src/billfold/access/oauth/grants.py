@@ -1,0 +1,166 @@
+"""What people let clients do, and how it ends: by person, by client, by sign-out."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, NamedTuple
+from uuid import UUID
+
+from billfold.access.oauth.consent_validity import is_member
+from billfold.access.oauth.rules.scopes import in_order
+from billfold.access.oauth.types import Grant
+from billfold.platform import crypto
+
+if TYPE_CHECKING:
+    from billfold.access.oauth.types import Client
+    from billfold.platform.database.pool import Connection, Pool
+
+_GRANTS = """
+SELECT g.grant_id, g.client_id, c.name, g.customer_id, k.name AS customer_name, g.scopes,
+       g.created_at,
+       greatest((SELECT max(t.issued_at) FROM access_token t WHERE t.grant_id = g.grant_id),
+                (SELECT max(r.issued_at) FROM refresh_token r WHERE r.grant_id = g.grant_id))
+         AS last_used_at
+  FROM oauth_grant g JOIN oauth_client c USING (client_id)
+  JOIN customer k ON k.customer_id = g.customer_id
+ WHERE g.user_id = $1 AND g.revoked_at IS NULL AND c.revoked_at IS NULL
+ ORDER BY g.created_at DESC, g.grant_id
+"""
+_REVOKE = """
+UPDATE oauth_grant SET revoked_at = $3
+ WHERE grant_id = $1 AND user_id = $2 AND revoked_at IS NULL RETURNING true
+"""
+_REVOKE_MEMBER = """
+UPDATE oauth_grant SET revoked_at = $3
+ WHERE customer_id = $1 AND user_id = $2 AND revoked_at IS NULL
+"""
+_TOLD = """
+SELECT true AS is_access, client_id, user_id, customer_id, scopes, jkt, issued_at, expires_at
+  FROM access_token WHERE token_hash = $1 AND client_id = $2 AND expires_at > $3
+UNION ALL
+SELECT false, client_id, user_id, customer_id, scopes, jkt, issued_at, expires_at
+  FROM refresh_token
+ WHERE token_hash = $1 AND client_id = $2 AND expires_at > $3 AND used_at IS NULL
+"""
+
+
+class Told(NamedTuple):
+    """What a client may learn of its own token (RFC 7662)."""
+
+    is_access: bool
+    client_id: str
+    user_id: UUID | None
+    customer_id: UUID
+    scopes: tuple[str, ...]
+    jkt: str | None
+    issued_at: datetime
+    expires_at: datetime
+
+
+async def grants_of(conn: Connection | Pool, user_id: UUID) -> list[Grant]:
+    """Return what a person lets clients do, the newest first."""
+    return [
+        Grant(
+            grant_id=row["grant_id"],
+            client_id=row["client_id"],
+            client_name=row["name"],
+            customer_id=row["customer_id"],
+            customer_name=row["customer_name"],
+            scopes=in_order(row["scopes"]),
+            granted_at=row["created_at"],
+            last_used_at=row["last_used_at"],
+        )
+        for row in await conn.fetch(_GRANTS, user_id)
+    ]
+
+
+async def revoke_grant(conn: Connection, *, user_id: UUID, grant_id: UUID, now: datetime) -> bool:
+    """Take back what a person granted, with every token of it; tell whether there was something."""
+    async with conn.transaction():
+        if not await conn.fetchval(_REVOKE, grant_id, user_id, now):
+            return False
+        await conn.execute("DELETE FROM access_token WHERE grant_id = $1", grant_id)
+        await conn.execute("DELETE FROM refresh_token WHERE grant_id = $1", grant_id)
+    return True
+
+
+async def revoke_session(conn: Connection | Pool, session_id: UUID) -> None:
+    """End the access tokens of a session when its person signs out.
+
+    Refresh tokens stay: going on without the person is what he consented to.
+    """
+    await conn.execute("DELETE FROM access_token WHERE session_id = $1", session_id)
+
+
+async def revoke_all_of(conn: Connection, user_id: UUID) -> None:
+    """End every token and code of a person, when he leaves or another may know his password.
+
+    What he granted stays on his list; its programs have to ask him anew.
+    """
+    async with conn.transaction():
+        await conn.execute(
+            "DELETE FROM authorization_code WHERE user_id = $1 AND used_at IS NULL", user_id
+        )
+        await conn.execute("DELETE FROM access_token WHERE user_id = $1", user_id)
+        await conn.execute("DELETE FROM refresh_token WHERE user_id = $1", user_id)
+
+
+async def revoke_member(
+    conn: Connection, customer_id: UUID, user_id: UUID, *, now: datetime
+) -> None:
+    """End all that a person granted for one customer, with every token; for others it goes on."""
+    async with conn.transaction():
+        await conn.execute(_REVOKE_MEMBER, customer_id, user_id, now)
+        for statement in (
+            "DELETE FROM access_token WHERE customer_id = $1 AND user_id = $2",
+            "DELETE FROM refresh_token WHERE customer_id = $1 AND user_id = $2",
+        ):
+            await conn.execute(statement, customer_id, user_id)
+
+
+async def leave_session(conn: Connection, client_id: str, session_id: UUID) -> None:
+    """End every token that a client got in one session: it has signed its person out."""
+    async with conn.transaction():
+        for statement in (
+            "DELETE FROM access_token WHERE client_id = $1 AND session_id = $2",
+            "DELETE FROM refresh_token WHERE client_id = $1 AND session_id = $2",
+        ):
+            await conn.execute(statement, client_id, session_id)
+
+
+async def revoke_token(conn: Connection, client: Client, token: str) -> None:
+    """End a token of this client; with a refresh token all that came of it (RFC 7009).
+
+    What is no token of the client changes nothing, and tells nothing.
+    """
+    token_hash = crypto.hash_token(token)
+    async with conn.transaction():
+        await conn.execute(
+            "DELETE FROM access_token WHERE token_hash = $1 AND client_id = $2",
+            token_hash, client.client_id,
+        )  # fmt: skip
+        row = await conn.fetchrow(
+            "SELECT family_id, grant_id FROM refresh_token "
+            "WHERE token_hash = $1 AND client_id = $2",
+            token_hash, client.client_id,
+        )  # fmt: skip
+        if row is not None:
+            await conn.execute(
+                "SELECT 1 FROM oauth_grant WHERE grant_id = $1 FOR NO KEY UPDATE", row["grant_id"]
+            )
+            family = row["family_id"]
+            await conn.execute("DELETE FROM access_token WHERE family_id = $1", family)
+            await conn.execute("DELETE FROM refresh_token WHERE family_id = $1", family)
+
+
+async def tell_of(
+    conn: Connection | Pool, client: Client, token: str, now: datetime
+) -> Told | None:
+    """Return what a token of this client stands for, or None: nobody's, another's, not in force."""
+    row = await conn.fetchrow(_TOLD, crypto.hash_token(token), client.client_id, now)
+    if row is None:
+        return None
+    told = Told(*row)._replace(scopes=in_order(row["scopes"]))
+    if told.user_id is not None and not await is_member(conn, told.customer_id, told.user_id):
+        return None
+    return told

@@ -1,0 +1,1 @@
+"""OAuth 2.0 and OpenID Connect rules, pure."""

@@ -1,0 +1,76 @@
+"""What is told of a person to a client, by scope: in ID tokens and as userinfo."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Collection
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+if TYPE_CHECKING:
+    from billfold.access.oauth.token_exchange import Exchanged
+    from billfold.platform.database.pool import Connection, Pool
+
+ID_TOKEN_LASTS = timedelta(minutes=5)
+_PERSON = """
+SELECT p.user_id, p.first_name, p.last_name, p.email, p.email_verified_at, p.phone_number,
+       p.phone_verified_at, m.member_id, m.customer_id, k.partner_id
+  FROM person p JOIN membership m USING (user_id) JOIN customer k USING (customer_id)
+ WHERE p.user_id = $1 AND m.customer_id = $2
+"""
+
+
+async def claims_of(
+    conn: Connection | Pool, user_id: UUID, customer_id: UUID, scopes: Collection[str]
+) -> dict[str, Any]:
+    """Return `sub` and what the scopes `profile`, `email` and `phone` let a client know."""
+    row = await conn.fetchrow(_PERSON, user_id, customer_id)
+    told: dict[str, Any] = {"sub": str(user_id)}
+    if row is None:
+        return told
+    if "profile" in scopes:
+        told |= {
+            "name": f"{row['first_name']} {row['last_name']}",
+            "given_name": row["first_name"],
+            "family_name": row["last_name"],
+            "member_id": str(row["member_id"]),
+            "customer_id": str(row["customer_id"]),
+            "partner_id": None if row["partner_id"] is None else str(row["partner_id"]),
+        }
+    if "email" in scopes:
+        told |= {"email": row["email"], "email_verified": row["email_verified_at"] is not None}
+    if "phone" in scopes and row["phone_number"] is not None:
+        told |= {
+            "phone_number": row["phone_number"],
+            "phone_number_verified": row["phone_verified_at"] is not None,
+        }
+    return told
+
+
+def id_token_claims(
+    exchanged: Exchanged, person: dict[str, Any], *, issuer: str, now: datetime
+) -> dict[str, Any]:
+    """Return the claims of an ID token: who signed in, when, for which client."""
+    holder, seconds = exchanged.holder, int(now.timestamp())
+    claims = {
+        **person,
+        "iss": issuer,
+        "aud": holder.client_id,
+        "iat": seconds,
+        "exp": seconds + int(ID_TOKEN_LASTS.total_seconds()),
+        "sid": str(holder.session_id),
+        "at_hash": _half_hash(exchanged.access.token),
+    }
+    if holder.auth_time is not None:
+        claims["auth_time"] = int(holder.auth_time.timestamp())
+    if exchanged.nonce is not None:
+        claims["nonce"] = exchanged.nonce
+    return claims
+
+
+def _half_hash(token: str) -> str:
+    """Return the left half of the hash of an access token (OpenID Connect Core 3.1.3.6)."""
+    digest = hashlib.sha256(token.encode()).digest()
+    return base64.urlsafe_b64encode(digest[: len(digest) // 2]).rstrip(b"=").decode()

@@ -1,0 +1,139 @@
+"""What a client may be: its profile, where it may be answered, what it may ask for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from urllib.parse import SplitResult, urlsplit
+from uuid import UUID
+
+from billfold.access.oauth.rules.scopes import PERSONAL, SCOPES, in_order
+from billfold.access.oauth.types import BY_ITSELF, CODE, REFRESH, Client
+from billfold.platform.errors import FieldError, InvalidInput
+
+PROFILES = ("fapi2", "documented")
+GRANT_TYPES = (CODE, REFRESH, BY_ITSELF)
+ADDRESSES_MAX = 20
+"""How many addresses of each kind a client may have."""
+_ID = re.compile(r"[A-Za-z0-9._-]{1,128}")
+_LOOPBACK = frozenset({"127.0.0.1", "::1"})
+_HOST_CHARS = re.compile(r"[A-Za-z0-9.:-]+")
+_URI_CHARS = re.compile(r"[!-~]{1,2000}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewClient:
+    """What is asked of a registration. None leaves a choice to the profile."""
+
+    name: str
+    scopes: tuple[str, ...]
+    description: str = ""
+    profile: str = "fapi2"
+    redirect_uris: tuple[str, ...] = ()
+    post_logout_redirect_uris: tuple[str, ...] = ()
+    grant_types: tuple[str, ...] = (CODE, REFRESH)
+    customer_id: UUID | None = None
+    owner_id: UUID | None = None
+    dpop_bound: bool | None = None
+    requires_nonce: bool | None = None
+    requires_signature: bool = False
+
+
+def client_of(
+    new: NewClient, client_id: str, now: datetime, *, member_id: UUID | None = None
+) -> Client:
+    """Return the client as it is to be. Raises InvalidInput with every mistake."""
+    mistakes = [FieldError((where,), why, "value_error") for where, why in _mistakes(new)]
+    if not _ID.fullmatch(client_id):
+        mistakes.append(
+            FieldError(("client_id",), "must be 1 to 128 letters, digits, . _ -", "value_error")
+        )
+    if mistakes:
+        raise InvalidInput(mistakes)
+    strict = new.profile == "fapi2"
+    return Client(
+        client_id=client_id,
+        name=new.name.strip(),
+        description=new.description.strip(),
+        profile=new.profile,
+        redirect_uris=new.redirect_uris,
+        post_logout_redirect_uris=new.post_logout_redirect_uris,
+        scopes=in_order(new.scopes),
+        grant_types=tuple(each for each in GRANT_TYPES if each in new.grant_types),
+        customer_id=new.customer_id,
+        member_id=member_id,
+        owner_id=new.owner_id,
+        dpop_bound=strict if new.dpop_bound is None else new.dpop_bound,
+        requires_nonce=strict if new.requires_nonce is None else new.requires_nonce,
+        requires_signature=new.requires_signature,
+        created_at=now,
+        revoked_at=None,
+    )
+
+
+def _mistakes(new: NewClient) -> Iterator[tuple[str, str]]:
+    if not (1 <= len(new.name.strip()) <= 200 and new.name.isprintable()):  # noqa: PLR2004 - the longest name
+        yield "name", "must be 1 to 200 printable characters"
+    if len(new.description) > 500 or not new.description.isprintable():  # noqa: PLR2004 - as above
+        yield "description", "may have at most 500 printable characters"
+    if new.profile not in PROFILES:
+        yield "profile", f"must be one of {', '.join(PROFILES)}"
+    if new.profile == "fapi2" and new.dpop_bound is False:
+        yield "dpop_bound", "cannot be off for a fapi2 client"
+    yield from _wrong_scopes(new)
+    yield from _wrong_grants(new)
+    for where in ("redirect_uris", "post_logout_redirect_uris"):
+        yield from ((where, why) for why in _wrong_addresses(getattr(new, where)))
+
+
+def _wrong_addresses(uris: tuple[str, ...]) -> Iterator[str]:
+    if len(uris) > ADDRESSES_MAX:
+        yield f"may be {ADDRESSES_MAX} at most"
+    for uri in uris:
+        if (why := wrong_redirect(uri)) is not None:
+            yield f"{uri!r} {why}"
+
+
+def _wrong_scopes(new: NewClient) -> Iterator[tuple[str, str]]:
+    unknown = sorted(set(new.scopes) - SCOPES.keys())
+    if unknown or not new.scopes:
+        yield "scopes", f"must be some of {' '.join(SCOPES)}"
+    if BY_ITSELF in new.grant_types and PERSONAL & set(new.scopes):
+        yield "scopes", "of a client that acts by itself cannot be about a person"
+
+
+def _wrong_grants(new: NewClient) -> Iterator[tuple[str, str]]:
+    grants = set(new.grant_types)
+    if not grants or grants - set(GRANT_TYPES) or (REFRESH in grants and CODE not in grants):
+        yield "grant_types", "must be authorization_code (and refresh_token) or client_credentials"
+    if {CODE, BY_ITSELF} <= grants:
+        yield "grant_types", "of people and of a service user need a client each"
+    if (BY_ITSELF in grants) != (new.customer_id is not None):
+        yield "customer_id", "belongs to client_credentials, and only to them"
+    if (CODE in grants) != bool(new.redirect_uris):
+        yield "redirect_uris", "belong to authorization_code, and only to it"
+
+
+def wrong_redirect(uri: str) -> str | None:
+    """Return what is wrong with an address that answers may be sent to, or None.
+
+    https everywhere; http only to this very machine, for native applications.
+    """
+    if not _URI_CHARS.fullmatch(uri) or "\\" in uri:
+        return "has characters that do not belong into an address"
+    try:
+        parts = urlsplit(uri)
+        _ = parts.port
+    except ValueError:
+        return "is not an address"
+    if "#" in uri or parts.username is not None:
+        return "has a fragment or a user"
+    if not _HOST_CHARS.fullmatch(parts.hostname or "") or not _is_guarded(parts):
+        return "must begin with https://, or http:// on 127.0.0.1 or [::1]"
+    return None
+
+
+def _is_guarded(parts: SplitResult) -> bool:
+    return parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _LOOPBACK)

@@ -1,0 +1,69 @@
+"""Signed texts in their compact form (RFC 7515): taken apart once, verified by the library."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from typing import Any, NamedTuple
+
+import msgspec
+from jwt.algorithms import Algorithm, ECAlgorithm, OKPAlgorithm, RSAPSSAlgorithm
+
+from billfold.access.oauth.rules.public_keys import KnownKey
+
+_ALGORITHMS: dict[str, Algorithm] = {
+    "ES256": ECAlgorithm(ECAlgorithm.SHA256),
+    "EdDSA": OKPAlgorithm(),
+    "PS256": RSAPSSAlgorithm(RSAPSSAlgorithm.SHA256),
+}
+_PARTS = 3
+
+
+class Compact(NamedTuple):
+    """A signed text taken apart. Nothing of it is proven before `is_signed_by` says so."""
+
+    header: dict[str, Any]
+    claims: dict[str, Any]
+    signed: bytes
+    signature: bytes
+
+    def is_signed_by(self, key: KnownKey) -> bool:
+        """Tell whether a key signed this, with the one algorithm that is the key's own."""
+        return proves(key, self.signed, self.signature)
+
+
+def proves(key: KnownKey, signed: bytes, signature: bytes) -> bool:
+    """Tell whether a signature is a key's, made with the one algorithm that is its own."""
+    return bool(_ALGORITHMS[key.algorithm].verify(signed, key.key, signature))
+
+
+def take_apart(text: str) -> Compact:
+    """Return the parts of a signed text. Raises ValueError when it is none.
+
+    What its header asks to be understood beyond its algorithm is not understood here.
+    """
+    parts = text.encode("ascii").split(b".")
+    if len(parts) != _PARTS:
+        raise ValueError("it does not have three parts")
+    header, claims = (_object(part) for part in parts[:2])
+    if "crit" in header or "b64" in header:
+        raise ValueError("its header has members that are not understood")
+    return Compact(header, claims, b".".join(parts[:2]), _bytes(parts[2]))
+
+
+def _object(part: bytes) -> dict[str, Any]:
+    try:
+        found = msgspec.json.decode(_bytes(part))
+    except (msgspec.DecodeError, RecursionError):
+        raise ValueError("a part of it is not JSON") from None
+    if not isinstance(found, dict):
+        raise ValueError("a part of it is no object")  # noqa: TRY004 - what was sent is wrong
+    return found
+
+
+def _bytes(part: bytes) -> bytes:
+    try:
+        found = base64.b64decode(part + b"=" * (-len(part) % 4), altchars=b"-_", validate=True)
+    except binascii.Error:
+        raise ValueError("a part of it is not base64url") from None
+    return found

@@ -1,0 +1,62 @@
+"""The scopes of the Customer API: what each grants, in the words a person is asked with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+
+from billfold.access.oauth.errors import OAuthError
+
+SCOPES: Mapping[str, str] = MappingProxyType(
+    {
+        "openid": "Know who you are",
+        "profile": "See your name and your memberships",
+        "email": "See your email address",
+        "phone": "See your phone number",
+        "pockets.read": "See Pockets, what they are worth, their portals, transactions and trades",
+        "pockets.write": "Open, change and close Pockets and portals",
+        "transfers.read": "See transfers, transfer requests and counterparties",
+        "transfers.write": "Request transfers and change counterparties",
+        "customer.read": "See the company's details",
+        "customer.write": "Change the company's details",
+        "team.read": "See the team and what its members did",
+        "team.write": "Invite, change and remove members of the team",
+        "onboarding.read": "See business applications and documents",
+        "onboarding.write": "Fill in and send business applications and documents",
+        "agreements.read": "See agreements",
+        "subscriptions.read": "See events and webhook subscriptions",
+        "subscriptions.write": "Change webhook subscriptions",
+        "approval_rules.read": "See the rules by which transfers are approved",
+        "approval_rules.write": "Change the rules by which transfers are approved",
+        "authorization_requests.read": "See requests to confirm sensitive changes",
+        "authorization_requests.write": "Confirm or refuse sensitive changes",
+        "notifications.read": "See notifications and who gets them",
+        "notifications.write": "Mark notifications and change who gets them",
+        "reports.read": "See and download reports",
+        "reports.write": "Order reports",
+    }
+)
+"""Scope -> what it grants, in the order of `service.md`'s table, the later ones at the end."""
+
+PERSONAL = frozenset({"openid", "profile", "email", "phone"})
+"""Scopes about a person: a client that acts by itself cannot have them."""
+
+
+def scopes_in(text: str | None, allowed: Iterable[str]) -> tuple[str, ...]:
+    """Return the scopes asked for, in our order; all that are allowed when none is named.
+
+    Raises OAuthError `invalid_scope` for one that is unknown or not allowed.
+    """
+    may = set(allowed)
+    wanted = set((text or "").split(" ")) - {""} or may
+    refused = sorted(wanted - may)
+    if refused:
+        named = " ".join(each for each in refused if each in SCOPES) or "one of those asked for"
+        raise OAuthError("invalid_scope", f"This client may not have the scope: {named}.")
+    return in_order(wanted)
+
+
+def in_order(scopes: Iterable[str]) -> tuple[str, ...]:
+    """Return scopes in the order of `SCOPES`, each once."""
+    wanted = set(scopes)
+    return tuple(each for each in SCOPES if each in wanted)

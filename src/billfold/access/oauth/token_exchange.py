@@ -1,0 +1,205 @@
+"""Codes and refresh tokens become access tokens: one winner for each code.
+
+Whatever makes or ends tokens of a grant holds the grant's row meanwhile, so that nothing is
+issued beside a revocation.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import re
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from billfold.access.oauth.access_tokens import issue_to
+from billfold.access.oauth.consent_validity import is_member
+from billfold.access.oauth.errors import bad_grant
+from billfold.access.oauth.rules.scopes import in_order, scopes_in
+from billfold.access.oauth.types import REFRESH, Client, Holder, Issued
+from billfold.platform import crypto
+
+if TYPE_CHECKING:
+    from billfold.platform.database.pool import Connection
+
+REFRESH_LASTS = timedelta(days=90)
+"""From the person's answer on; using a refresh token does not make it last longer."""
+_VERIFIER = re.compile(r"[A-Za-z0-9._~-]{43,128}")
+_CODE = "SELECT * FROM authorization_code WHERE code_hash = $1"
+_USE_CODE = """
+UPDATE authorization_code SET used_at = $2 WHERE code_hash = $1 AND used_at IS NULL RETURNING true
+"""
+_REFRESH = "SELECT * FROM refresh_token WHERE token_hash = $1"
+_USE_REFRESH = """
+UPDATE refresh_token SET used_at = $2 WHERE token_hash = $1 AND used_at IS NULL RETURNING true
+"""
+_NEW_REFRESH = """
+INSERT INTO refresh_token (token_hash, client_id, user_id, customer_id, grant_id, family_id, scopes,
+                           jkt, auth_time, session_id, issued_at, expires_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+"""
+_HOLD_GRANT = "SELECT revoked_at FROM oauth_grant WHERE grant_id = $1 FOR NO KEY UPDATE"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exchanged:
+    """What came of a code or a refresh token. `nonce` is what the ID token has to echo."""
+
+    holder: Holder
+    access: Issued
+    refresh_token: str | None
+    nonce: str | None = None
+
+
+async def redeem_code(
+    conn: Connection,
+    client: Client,
+    code: str,
+    *,
+    redirect_uri: str | None,
+    verifier: str | None,
+    jkt: str | None,
+    now: datetime,
+) -> Exchanged:
+    """Exchange a code. Raises OAuthError `invalid_grant`, having changed nothing.
+
+    Unless the code was used before: then all tokens that came of it are gone for good.
+    """
+    async with conn.transaction():
+        row = await conn.fetchrow(_CODE, crypto.hash_token(code))
+        if row is None or row["client_id"] != client.client_id:
+            raise bad_grant("The code is unknown.")
+        await _hold(conn, row)
+        if row["used_at"] is None:
+            _check_code(row, redirect_uri=redirect_uri, verifier=verifier, jkt=jkt, now=now)
+            if await conn.fetchval(_USE_CODE, row["code_hash"], now):
+                return await _first_tokens(conn, client, row, jkt, now)
+        await _end_family(conn, row["family_id"])
+    raise bad_grant("The code was used before; what came of it is revoked.")
+
+
+async def refresh(
+    conn: Connection,
+    client: Client,
+    token: str,
+    *,
+    scope: str | None,
+    jkt: str | None,
+    now: datetime,
+) -> Exchanged:
+    """Exchange a refresh token. Raises OAuthError `invalid_grant`, `invalid_scope`.
+
+    A token bound to a key comes back as it is. A bearer's is replaced; used once more it ends
+    its whole family.
+    """
+    async with conn.transaction():
+        row = await conn.fetchrow(_REFRESH, crypto.hash_token(token))
+        if row is None or row["client_id"] != client.client_id or row["expires_at"] <= now:
+            raise bad_grant("The refresh token is unknown or has expired.")
+        await _hold(conn, row)
+        if row["jkt"] not in {None, jkt}:
+            raise bad_grant("The refresh token belongs to another key.")
+        scopes = scopes_in(scope, set(row["scopes"]) & set(client.scopes))
+        holder = replace(_holder(row, jkt), scopes=scopes)
+        if row["jkt"] is not None:
+            still = await conn.fetchval(
+                "SELECT true FROM refresh_token WHERE token_hash = $1", row["token_hash"]
+            )
+            if not still:
+                raise bad_grant("The refresh token was revoked.")
+            return Exchanged(
+                holder=holder, access=await issue_to(conn, holder, now), refresh_token=token
+            )
+        if await conn.fetchval(_USE_REFRESH, row["token_hash"], now):
+            following = await _new_refresh(conn, row, jkt, now, row["expires_at"])
+            access = await issue_to(conn, holder, now)
+            return Exchanged(holder=holder, access=access, refresh_token=following)
+        await _end_family(conn, row["family_id"])
+    raise bad_grant("The refresh token was used before; what came of it is revoked.")
+
+
+def challenge_of(verifier: str) -> str:
+    """Return the S256 challenge of a verifier (RFC 7636)."""
+    digest = hashlib.sha256(verifier.encode()).digest()
+    return base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
+
+
+def _check_code(
+    row: Any,  # noqa: ANN401 - a record of asyncpg
+    *,
+    redirect_uri: str | None,
+    verifier: str | None,
+    jkt: str | None,
+    now: datetime,
+) -> None:
+    if row["expires_at"] <= now:
+        raise bad_grant("The code has expired.")
+    if redirect_uri != row["redirect_uri"]:
+        raise bad_grant("redirect_uri is not the one the code was sent to.")
+    if verifier is None or not _VERIFIER.fullmatch(verifier):
+        raise bad_grant("code_verifier is missing or malformed.")
+    if not hmac.compare_digest(challenge_of(verifier), row["code_challenge"]):
+        raise bad_grant("code_verifier does not fit the code_challenge.")
+    if row["jkt"] is not None and row["jkt"] != jkt:
+        raise bad_grant("The code is bound to another key than the one that was proven.")
+
+
+async def _first_tokens(
+    conn: Connection,
+    client: Client,
+    row: Any,  # noqa: ANN401 - as above
+    jkt: str | None,
+    now: datetime,
+) -> Exchanged:
+    holder = _holder(row, jkt)
+    following = None
+    if REFRESH in client.grant_types:
+        following = await _new_refresh(conn, row, jkt, now, now + REFRESH_LASTS)
+    access = await issue_to(conn, holder, now)
+    return Exchanged(holder=holder, access=access, refresh_token=following, nonce=row["nonce"])
+
+
+async def _hold(conn: Connection, row: Any) -> None:  # noqa: ANN401 - as above
+    """Hold the grant. Raises OAuthError when it, or the membership behind it, has ended."""
+    grant = await conn.fetchrow(_HOLD_GRANT, row["grant_id"])
+    member = await is_member(conn, row["customer_id"], row["user_id"])
+    if grant is None or grant["revoked_at"] is not None or not member:
+        raise bad_grant("What was granted has ended.")
+
+
+async def _new_refresh(
+    conn: Connection,
+    row: Any,  # noqa: ANN401 - as above
+    jkt: str | None,
+    now: datetime,
+    expires_at: datetime,
+) -> str:
+    token, token_hash = crypto.token()
+    await conn.execute(
+        _NEW_REFRESH, token_hash, row["client_id"], row["user_id"], row["customer_id"],
+        row["grant_id"], row["family_id"], row["scopes"], jkt, row["auth_time"], row["session_id"],
+        now, expires_at,
+    )  # fmt: skip
+    return token
+
+
+async def _end_family(conn: Connection, family_id: UUID) -> None:
+    await conn.execute("DELETE FROM access_token WHERE family_id = $1", family_id)
+    await conn.execute("DELETE FROM refresh_token WHERE family_id = $1", family_id)
+
+
+def _holder(row: Any, jkt: str | None) -> Holder:  # noqa: ANN401 - as above
+    return Holder(
+        client_id=row["client_id"],
+        customer_id=row["customer_id"],
+        scopes=in_order(row["scopes"]),
+        family_id=row["family_id"],
+        user_id=row["user_id"],
+        grant_id=row["grant_id"],
+        jkt=jkt,
+        auth_time=row["auth_time"],
+        session_id=row["session_id"],
+    )

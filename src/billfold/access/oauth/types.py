@@ -1,0 +1,145 @@
+"""Clients, what they ask for, what was granted to them, and what a token stands for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from billfold.access.users.types import Role
+
+CODE = "authorization_code"
+REFRESH = "refresh_token"
+BY_ITSELF = "client_credentials"
+SERVICE_ROLE: Role = "SERVICE"
+"""The role of a client that acts by itself: a service user."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Client:
+    """A registered program. `fapi2` clients must push their requests and prove their keys.
+
+    `customer_id` is whom a service user acts for, `member_id` what it is in that team.
+    `owner_id` is the company that registered a program, and for which alone it is granted
+    anything: None for those of the operator. `dpop_bound`: no token without a proof;
+    `requires_nonce`: no proof without our nonce; `requires_signature`: requests to the Customer
+    API carry an RFC 9421 signature.
+    """
+
+    client_id: str
+    name: str
+    description: str
+    profile: str
+    redirect_uris: tuple[str, ...]
+    post_logout_redirect_uris: tuple[str, ...]
+    scopes: tuple[str, ...]
+    grant_types: tuple[str, ...]
+    customer_id: UUID | None
+    member_id: UUID | None
+    owner_id: UUID | None
+    dpop_bound: bool
+    requires_nonce: bool
+    requires_signature: bool
+    created_at: datetime
+    revoked_at: datetime | None
+
+    @property
+    def is_fapi2(self) -> bool:
+        """Tell whether the strict profile holds for this client."""
+        return self.profile == "fapi2"
+
+
+@dataclass(frozen=True, slots=True)
+class ClientKey:
+    """A public key of a client; its kind decides the one algorithm it is used with."""
+
+    client_id: str
+    key_id: str
+    algorithm: str
+    public_pem: str
+    created_at: datetime
+    expires_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Access:
+    """What an access token stands for: one client, one customer, at most one person.
+
+    `jkt` is the thumbprint of the key that requests must be proven with; None for a bearer's.
+    `role` is the person's in the team now, SERVICE for a client by itself, which is a member like
+    others; `auth_time` is when he signed in.
+    """
+
+    client_id: str
+    user_id: UUID | None
+    member_id: UUID | None
+    customer_id: UUID
+    role: Role
+    scopes: frozenset[str]
+    jkt: str | None
+    auth_time: datetime | None
+    issued_at: datetime
+    expires_at: datetime
+    is_fapi2: bool
+    requires_nonce: bool
+    requires_signature: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Holder:
+    """For whom a token is issued, and within what: what a code, once proven, comes down to."""
+
+    client_id: str
+    customer_id: UUID
+    scopes: tuple[str, ...]
+    family_id: UUID
+    user_id: UUID | None = None
+    grant_id: UUID | None = None
+    jkt: str | None = None
+    auth_time: datetime | None = None
+    session_id: UUID | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Issued:
+    """A token just made: the only time it is seen."""
+
+    token: str
+    expires_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PendingRequest:
+    """What a client asks a person for, as the consent page shows it."""
+
+    request_id: UUID
+    client_id: str
+    client_name: str
+    client_description: str
+    redirect_uri: str
+    scopes: tuple[str, ...]
+    login_hint: str | None
+    prompts: tuple[str, ...]
+    max_age: int | None
+    """The person must have signed in within this many seconds; None does not ask for it."""
+    refreshes: bool
+    """Whether access goes on for up to 90 days without asking again."""
+    owner_id: UUID | None
+    """The only company it can be granted for; None for any."""
+    created_at: datetime
+    expires_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grant:
+    """What a person let a client do for one customer."""
+
+    grant_id: UUID
+    client_id: str
+    client_name: str
+    customer_id: UUID
+    customer_name: str
+    scopes: tuple[str, ...]
+    granted_at: datetime
+    last_used_at: datetime | None
+    """When a token was last issued under it."""

@@ -1,0 +1,1 @@
+"""Pages about one's own account: password, passkeys, authenticator app."""

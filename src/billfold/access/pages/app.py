@@ -1,0 +1,124 @@
+"""The pages put together: behind one entrance, in one frame."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import warnings
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from litestar import Litestar, Request, Response
+from litestar.di import Provide
+from litestar.exceptions import HTTPException, LitestarDeprecationWarning
+from litestar.handlers import HTTPRouteHandler
+from litestar.middleware import DefineMiddleware
+
+from billfold.access.pages.page_context import Desk, Entrance, find_visit, visit_of
+from billfold.access.pages.session import Visit
+from billfold.http.edge.clock_headers import clock_face_of
+from billfold.http.edge.middleware import EdgeMiddleware
+from billfold.http.raw_request import raw_request_of
+from billfold.http.responses import response_to
+from billfold.ledger.bank import Bank
+from billfold.platform.clock import wall_now
+from billfold.platform.errors import BillfoldError, InvalidInput
+from billfold.platform.problems import PROBLEMS
+
+if TYPE_CHECKING:
+    from litestar.types import Receive, Send
+
+_HEADINGS = {400: "This cannot be read", 403: "This is not allowed", 404: "There is nothing here",
+             429: "Too many tries", 503: "Not now"}  # fmt: skip
+
+
+def page_routes() -> list[HTTPRouteHandler]:
+    """Return the ROUTES of every module here."""
+    here = importlib.import_module(str(__package__))
+    names = [each.name for each in pkgutil.iter_modules(here.__path__, f"{__package__}.")]
+    return [
+        route for name in names for route in getattr(importlib.import_module(name), "ROUTES", ())
+    ]
+
+
+class PagesApp:
+    """The pages of one process as an ASGI application."""
+
+    def __init__(self, bank: Bank, desk: Desk) -> None:
+        self._clock = clock_face_of(bank)
+
+        def the_desk() -> Desk:
+            return desk
+
+        with warnings.catch_warnings():
+            # Litestar 3 will want a marker around what a page function asks for by name.
+            warnings.simplefilter("ignore", LitestarDeprecationWarning)
+            self.router = Litestar(
+                route_handlers=page_routes(),
+                middleware=[DefineMiddleware(Entrance, desk=desk)],
+                dependencies={
+                    "desk": Provide(the_desk, sync_to_thread=False),
+                    "visit": Provide(_the_visit, sync_to_thread=False),
+                },
+                exception_handlers={Exception: _on_error},
+                openapi_config=None,
+                logging_config=None,
+            )
+        self.router.state.desk = desk
+        self._edge = EdgeMiddleware(self.router, bank.settings, self._clock)
+
+    async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:  # noqa: ANN401
+        """Serve one request."""
+        await self._edge(scope, receive, send)
+
+    @asynccontextmanager
+    async def lifespan(self) -> AsyncIterator[None]:
+        """Close the pages at the end."""
+        try:
+            yield
+        finally:
+            await self.close()
+
+    async def close(self) -> None:
+        """Give the connection back."""
+        if self._clock is not None:
+            await self._clock.close()
+
+
+def create_pages_app(bank: Bank, *, clock: Callable[[], datetime] = wall_now) -> PagesApp:
+    """Return the ASGI application of the pages for one worker. `clock` is wall time."""
+    return PagesApp(bank, Desk(bank, clock))
+
+
+def _the_visit(request: Request[Any, Any, Any]) -> Visit:
+    return visit_of(request.scope)
+
+
+def _on_error(request: Request[Any, Any, Any], error: Exception) -> Response[Any]:
+    """Say on a page what went wrong. What nobody foresaw is logged with its trace."""
+    arrival = raw_request_of(request.scope)
+    answer = response_to(error, arrival)
+    headers = {name.decode(): value.decode("latin-1") for name, value in answer.headers}
+    desk: Desk = request.app.state.desk
+    visit = find_visit(request.scope) or Visit(arrival, desk.csrf_key, desk.clock())
+    return desk.looks.page(
+        visit,
+        "error",
+        status=answer.status,
+        headers=headers,
+        heading=_HEADINGS.get(answer.status, "Something went wrong"),
+        sentence=_sentence(error),
+        trace_id=arrival.trace_id,
+    )
+
+
+def _sentence(error: Exception) -> str:
+    if isinstance(error, InvalidInput):
+        return "What was sent is not complete. Go back and try again."
+    if isinstance(error, BillfoldError) and error.code in PROBLEMS:
+        return error.detail
+    if isinstance(error, HTTPException):
+        return "The address is wrong, or the page is gone."
+    return "It is our fault, and it was noted. Try again in a moment."

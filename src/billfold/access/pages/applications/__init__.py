@@ -1,0 +1,1 @@
+"""Pages about OAuth clients: consent, registration, keys."""

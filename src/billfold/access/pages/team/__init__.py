@@ -1,0 +1,1 @@
+"""Pages about a team: members, invitations, service users."""

@@ -1,0 +1,108 @@
+"""Logging in with a user name and a password: slow on purpose, and locked after five failures."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated
+
+import msgspec
+from typing_extensions import override
+
+from billfold.access.partners import credentials
+from billfold.access.partners import rules as partner_rules
+from billfold.access.partners import store as partner_store
+from billfold.access.partners.password_hashing import PasswordGate
+from billfold.access.partners.types import UserRow
+from billfold.http.edge.hosts import is_bare, slug_of
+from billfold.http.limits.ip_rate_limit import count_address
+from billfold.http.operations import OPEN, post
+from billfold.http.raw_request import RawRequest
+from billfold.http.responses import ProblemWithHeaders
+from billfold.ledger.bank import Bank
+from billfold.platform.clock import wall_now
+
+Word = Annotated[str, msgspec.Meta(min_length=1, max_length=128)]
+
+
+class LoginRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Who logs in."""
+
+    username: Word
+    password: Word
+
+    @override
+    def __repr__(self) -> str:
+        """Leave the password out of logs and traces."""
+        return f"LoginRequest(username={self.username!r})"
+
+
+class Login(msgspec.Struct, frozen=True):
+    """An access token for one hour."""
+
+    token: str
+    expires: str
+
+
+class LoginDesk:
+    """Where passwords are checked, two at a time."""
+
+    __slots__ = ("_bank", "_gate")
+
+    def __init__(self, bank: Bank) -> None:
+        self._bank = bank
+        self._gate = PasswordGate()
+
+    async def log_in(self, body: LoginRequest, arrival: RawRequest, now: datetime) -> Login:
+        """Return a token. Raises `invalid-credentials`, `login-locked`, `rate-limited`."""
+        pool = self._bank.pool
+        await count_address(pool, arrival.client, now)
+        user = await self._user(body.username, arrival.host)
+        # Asked of everybody, so that a name that exists takes no other time than one that does not.
+        strange = await credentials.stranger_locked_for(pool, body.username, now)
+        locked = strange if user is None else partner_rules.locked_for(user.locked_until, now)
+        if locked:
+            raise ProblemWithHeaders(
+                "login-locked", "Too many logins failed.", (b"retry-after", str(locked).encode())
+            )
+        password_hash = None if user is None else user.password_hash
+        if not await self._gate.verify(password_hash, body.password) or user is None:
+            await self._record_failure(user, body.username, now)
+            raise ProblemWithHeaders(
+                "invalid-credentials",
+                "The user name and the password do not belong together.",
+                (b"www-authenticate", b'Bearer realm="billfold"'),
+            )
+        if user.failures:
+            await credentials.forget_failures(pool, user.user_id)
+        token, expires = await credentials.issue_token(
+            pool, partner_id=user.partner_id, user_id=user.user_id, now=now
+        )
+        return Login(token=token, expires=expires.isoformat())
+
+    async def _user(self, username: str, host: str) -> UserRow | None:
+        """Return the user if he belongs to the partner of this host."""
+        user = await partner_store.find_user(self._bank.pool, username)
+        slug = slug_of(host, self._bank.settings.domain)
+        if slug is None:
+            at_home = not self._bank.settings.is_production and is_bare(host)
+        else:
+            at_home = user is not None and user.partner_slug == slug
+        return user if at_home else None
+
+    async def _record_failure(self, user: UserRow | None, username: str, now: datetime) -> None:
+        if user is None:
+            await credentials.record_stranger(self._bank.pool, username, now)
+        else:
+            await credentials.record_failure(self._bank.pool, user.user_id, now)
+
+
+@post(
+    "/api/v1/login/",
+    OPEN,
+    tag="authentication",
+    status=200,
+    refuses=("invalid-credentials", "login-locked"),
+)
+async def log_in(data: LoginRequest, request: RawRequest, desk: LoginDesk) -> Login:
+    """Log in with user name and password. The token is valid for one hour."""
+    return await desk.log_in(data, request, wall_now())

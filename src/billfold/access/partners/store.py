@@ -1,0 +1,96 @@
+"""Looking up partners, users, keys and tokens. One indexed query each."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from billfold.access.partners.types import Credential, KeyRow, PartnerRow, UserRow
+from billfold.platform.crypto import Vault, place
+
+if TYPE_CHECKING:
+    from billfold.platform.database.pool import Connection, Pool
+
+_PARTNER = """p.partner_id, p.slug, p.name, p.own_customer_id, p.features, p.rate_per_minute,
+       p.money_per_minute"""
+_FIND_PARTNER = f"SELECT {_PARTNER} FROM partner p WHERE p.slug = $1"
+_LIST_PARTNERS = f"SELECT {_PARTNER} FROM partner p ORDER BY p.slug"
+_CREDENTIAL = f"""
+SELECT {_PARTNER}, t.user_id, t.expires_at,
+       array(SELECT s.secret_no FROM partner_secret s
+              WHERE s.partner_id = p.partner_id AND (s.expires_at IS NULL OR s.expires_at > $2)
+              ORDER BY s.secret_no) AS numbers,
+       array(SELECT s.sealed FROM partner_secret s
+              WHERE s.partner_id = p.partner_id AND (s.expires_at IS NULL OR s.expires_at > $2)
+              ORDER BY s.secret_no) AS sealed
+  FROM partner_token t JOIN partner p USING (partner_id)
+ WHERE t.token_hash = $1 AND t.expires_at > $2
+"""
+_USER = """
+SELECT u.user_id, u.partner_id, p.slug, u.username, u.password_hash, u.failures, u.locked_until
+  FROM partner_user u JOIN partner p USING (partner_id) WHERE u.username = $1
+"""
+_KEY = """
+SELECT k.key_id, k.algorithm, k.public_pem, u.user_id, u.partner_id, p.slug, u.username
+  FROM partner_key k JOIN partner_user u USING (user_id) JOIN partner p USING (partner_id)
+ WHERE k.key_id = $1 AND k.revoked_at IS NULL
+"""
+
+
+async def find_partner(conn: Connection | Pool, slug: str) -> PartnerRow | None:
+    """Return the partner of a slug, or None."""
+    row = await conn.fetchrow(_FIND_PARTNER, slug)
+    return None if row is None else _partner(row)
+
+
+async def list_partners(conn: Connection | Pool) -> list[PartnerRow]:
+    """Return every partner in the order of their slugs: a bank has few."""
+    return [_partner(row) for row in await conn.fetch(_LIST_PARTNERS)]
+
+
+async def find_credential(
+    conn: Connection | Pool, vault: Vault, token_hash: bytes, now: datetime
+) -> Credential | None:
+    """Return what a token stands for at wall time `now`, or None: unknown, expired, revoked."""
+    row = await conn.fetchrow(_CREDENTIAL, token_hash, now)
+    if row is None:
+        return None
+    return Credential(
+        partner=_partner(row),
+        user_id=row["user_id"],
+        expires_at=row["expires_at"],
+        shared_secrets=tuple(
+            vault.open(sealed, place_of_secret(row["partner_id"], number))
+            for number, sealed in zip(row["numbers"], row["sealed"], strict=True)
+        ),
+    )
+
+
+async def find_user(conn: Connection | Pool, username: str) -> UserRow | None:
+    """Return the user of that name, or None."""
+    row = await conn.fetchrow(_USER, username)
+    return None if row is None else UserRow(*row)
+
+
+async def find_key(conn: Connection | Pool, key_id: str) -> KeyRow | None:
+    """Return the key in force under that id, or None."""
+    row = await conn.fetchrow(_KEY, key_id)
+    return None if row is None else KeyRow(*row)
+
+
+def place_of_secret(partner_id: UUID, secret_no: int) -> bytes:
+    """Return the one place where a partner's signing secret opens."""
+    return place("partner_secret", "sealed", secret_no, partner_id)
+
+
+def _partner(row: Any) -> PartnerRow:  # noqa: ANN401 - a record of asyncpg
+    return PartnerRow(
+        partner_id=row["partner_id"],
+        slug=row["slug"],
+        name=row["name"],
+        own_customer_id=row["own_customer_id"],
+        features=frozenset(row["features"]),
+        rate_per_minute=row["rate_per_minute"],
+        money_per_minute=row["money_per_minute"],
+    )

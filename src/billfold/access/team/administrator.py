@@ -1,0 +1,31 @@
+"""The caller as whoever changes the team: he is named in letters, notifications and the log."""
+
+from __future__ import annotations
+
+from billfold.access.team import store as team_store
+from billfold.access.team.transaction import Administrator
+from billfold.http.customer_api.member import Member
+from billfold.ledger.bank import Bank
+
+
+async def administrator_of(member: Member, bank: Bank) -> Administrator:
+    """Return who calls. The door has seen to it that token and role include `team.write`."""
+    access = member.access
+    name = access.client_id
+    if access.member_id is not None:
+        found = await team_store.get_member(
+            bank.pool, member.customer_id, access.member_id, member.now
+        )
+        name = found.name
+    return Administrator(
+        pool=bank.pool,
+        vault=bank.vault,
+        customer_id=member.customer_id,
+        customer_name=(await member.customer(bank)).name,
+        name=name,
+        origin=member.origin,
+        scopes=access.scopes if access.user_id is None else None,
+        pages=bank.settings.auth_origin,
+        now=member.now,
+        wall=member.wall,
+    )

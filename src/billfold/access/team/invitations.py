@@ -1,0 +1,129 @@
+"""Inviting people into a team, sending the link once more, and taking an invitation back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+import asyncpg
+
+from billfold.access.team import rules
+from billfold.access.team.store import get_member
+from billfold.access.team.transaction import Administrator, deed, tell_administrators
+from billfold.access.team.types import Invited, Member
+from billfold.access.users.rules import PERMISSIONS
+from billfold.events.email import outbox as letters
+from billfold.events.email import templates as notices
+from billfold.platform import crypto, ids
+from billfold.platform.errors import NotFound, Refused
+
+if TYPE_CHECKING:
+    from billfold.platform.database.pool import Connection
+
+_IS_MEMBER = """
+SELECT true FROM membership m JOIN person p USING (user_id)
+ WHERE m.customer_id = $1 AND p.email = $2
+"""
+_FORGET_EXPIRED = """
+DELETE FROM invitation WHERE customer_id = $1 AND email = $2 AND expires_at <= $3
+"""
+_INVITE = """
+INSERT INTO invitation (member_id, customer_id, email, first_name, last_name, phone_number, role,
+                        created_at, expires_at, link_hash, link_expires_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+"""
+_RENEW = """
+UPDATE invitation SET expires_at = $3, link_hash = $4, link_expires_at = $5
+ WHERE customer_id = $1 AND member_id = $2 RETURNING true
+"""
+_CANCEL = "DELETE FROM invitation WHERE customer_id = $1 AND member_id = $2 RETURNING true"
+_TAKEN = "There is a member, or an open invitation, with this address already."
+
+
+async def invite(by: Administrator, wanted: Invited) -> Member:
+    """Invite somebody by mail. An invitation that has expired is replaced.
+
+    Nobody learns whether the address is known here otherwise. Raises InvalidInput, Refused
+    `member-already-invited`, `forbidden`.
+    """
+    wanted = rules.check_invited(wanted)
+    member_id = ids.new()
+    details = {"email": wanted.email, "role": wanted.role}
+    async with deed(by, "member.invited", ("member", member_id), **details) as doing:
+        rules.check_gift(by.scopes, PERMISSIONS[wanted.role])
+        conn = doing.conn
+        if await conn.fetchval(_IS_MEMBER, by.customer_id, wanted.email):
+            raise Refused("member-already-invited", _TAKEN)
+        await conn.execute(_FORGET_EXPIRED, by.customer_id, wanted.email, by.now)
+        secret, link_hash = crypto.token()
+        try:
+            await conn.execute(
+                _INVITE, member_id, by.customer_id, wanted.email, wanted.first_name,
+                wanted.last_name, wanted.phone_number, wanted.role, by.now,
+                by.now + rules.INVITATION_LASTS, link_hash, by.wall + rules.INVITATION_LASTS,
+            )  # fmt: skip
+        except asyncpg.UniqueViolationError:
+            raise Refused("member-already-invited", _TAKEN) from None
+        invited = await get_member(conn, by.customer_id, member_id, by.now)
+        await _mail(conn, by, invited, secret)
+        said = f"{by.name} invited {invited.name} ({invited.email}) as {invited.role.title()}."
+        await tell_administrators(
+            doing, by, "TEAM_MEMBER_CHANGED", "Somebody was invited into the team", said
+        )
+    return invited
+
+
+async def resend_invitation(by: Administrator, member_id: UUID) -> Member:
+    """Mail a new link for seven days more; the one before opens nothing any longer.
+
+    Raises NotFound, Refused `invite-not-pending`.
+    """
+    async with deed(by, "invite.resent", ("member", member_id)) as doing:
+        conn = doing.conn
+        secret, link_hash = crypto.token()
+        renewed = await conn.fetchval(
+            _RENEW, by.customer_id, member_id, by.now + rules.INVITATION_LASTS, link_hash,
+            by.wall + rules.INVITATION_LASTS,
+        )  # fmt: skip
+        invited = await get_member(conn, by.customer_id, member_id, by.now)
+        if not renewed:
+            raise _accepted(invited)
+        await _mail(conn, by, invited, secret)
+    return invited
+
+
+async def cancel_invitation(by: Administrator, member_id: UUID) -> Member:
+    """Take an invitation back and return it as it was; the address is as if never invited.
+
+    Raises NotFound, Refused `invite-not-pending`.
+    """
+    async with deed(by, "invite.cancelled", ("member", member_id)) as doing:
+        conn = doing.conn
+        invited = await get_member(conn, by.customer_id, member_id, by.now)
+        if invited.invite_expires_at is None:
+            raise _accepted(invited)
+        if not await conn.fetchval(_CANCEL, by.customer_id, member_id):
+            raise NotFound("There is no such invitation.")
+        said = f"{by.name} took back the invitation of {invited.name} ({invited.email})."
+        await tell_administrators(
+            doing, by, "TEAM_MEMBER_CHANGED", "An invitation was taken back", said
+        )
+    return invited
+
+
+async def forget_invitation(conn: Connection, customer_id: UUID, email: str) -> None:
+    """Drop an invitation that is of no use any more: the operator has made its person a member."""
+    await conn.execute(
+        "DELETE FROM invitation WHERE customer_id = $1 AND email = $2", customer_id, email
+    )
+
+
+async def _mail(conn: Connection, by: Administrator, invited: Member, secret: str) -> None:
+    assert invited.email is not None
+    link = f"{by.pages}/invitation?link={secret}"
+    notice = notices.invitation(invited.first_name, by.customer_name, by.name, invited.role, link)
+    await letters.write_letter(conn, by.vault, invited.email, notice, now=by.wall)
+
+
+def _accepted(member: Member) -> Refused:
+    return Refused("invite-not-pending", f"{member.name} is no longer invited: {member.status}.")

@@ -1,0 +1,158 @@
+"""The team of the customer: its members, and invitations into it."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Literal
+from uuid import UUID
+
+import msgspec
+
+from billfold.access.team import invitations as team_invitations
+from billfold.access.team import members as team_members
+from billfold.access.team import rules as team_rules
+from billfold.access.team import store as team_store
+from billfold.access.team import types as team_types
+from billfold.access.team.administrator import administrator_of
+from billfold.access.team.schemas import Role, Team, TeamMember, render_member, render_team
+from billfold.access.team.types import Invited
+from billfold.approvals.routes.pending_authorization import MAY_WAIT, ask_first
+from billfold.http.customer_api.member import Member
+from billfold.http.json_body import in_body
+from billfold.http.limits.rate_groups import TEAM
+from billfold.http.operations import delete, get, post, put, with_scope
+from billfold.http.responses import HttpResponse
+from billfold.ledger.bank import Bank
+from billfold.platform.errors import InvalidInput
+
+READS, WRITES = with_scope("team.read", TEAM), with_scope("team.write", TEAM)
+
+
+class InviteMember(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """Whom to invite by mail, and as what. A `phone_number` is international: +12025550123."""
+
+    first_name: str
+    last_name: str
+    email: str
+    phone_number: str | None = None
+    role: Role
+
+
+class EditTeamMember(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """Another role, or another status, or both."""
+
+    role: Role | None = None
+    status: Literal["ACTIVE", "DEACTIVATED"] | None = None
+
+
+@get("/api/v1/team/", READS)
+async def get_team(member: Member, bank: Bank) -> Team:
+    """Read the team: everybody in it, in groups by status.
+
+    Phone numbers and last sign-ins are for those whose role changes the team, and one's own.
+    """
+    found = await team_store.list_team(bank.pool, member.customer_id, member.now)
+    return render_team(member.customer_id, found, private_of=partial(_sees, member))
+
+
+@get("/api/v1/team/{member_id}/", READS)
+async def get_team_member(member: Member, bank: Bank, member_id: UUID) -> TeamMember:
+    """Read one member."""
+    asked = member_id
+    found = await team_store.get_member(bank.pool, member.customer_id, asked, member.now)
+    return render_member(found, private=_sees(member, found))
+
+
+@put(
+    "/api/v1/team/{member_id}/",
+    WRITES,
+    documented=MAY_WAIT,
+    refuses=("last-administrator", "member-not-active", "member-shut-out"),
+)
+async def update_team_member(
+    member: Member, bank: Bank, member_id: UUID, data: EditTeamMember
+) -> TeamMember | HttpResponse:
+    """Give a member another role, deactivate him, or activate him again.
+
+    A new role holds from the next request on. With deactivation his sessions, tokens and what he
+    granted to applications end at once, and do not come back. What gives a member more may wait
+    for a second person, where a rule of the team says so.
+    """
+    asked = member_id
+    if data.role is None and data.status is None:
+        raise InvalidInput.at("body", msg="names nothing to change")
+    by = await administrator_of(member, bank)
+    found = await team_store.get_member(bank.pool, member.customer_id, asked, member.now)
+    if data.role not in {None, found.role} or data.status == "ACTIVE" != found.status:
+        waits = await ask_first(
+            member, bank, "MEMBER_ROLE", "member.update", ("member", asked), role=data.role,
+            status=data.status,
+        )  # fmt: skip
+        if waits is not None:
+            return waits
+    with in_body():
+        changed = await team_members.change_member(by, asked, role=data.role, status=data.status)
+    return render_member(changed)
+
+
+@delete(
+    "/api/v1/team/{member_id}/",
+    WRITES,
+    status=200,
+    refuses=("last-administrator", "member-not-active"),
+)
+async def deactivate_team_member(member: Member, bank: Bank, member_id: UUID) -> TeamMember:
+    """Deactivate a member, a person or a service user; nothing of his works any longer."""
+    asked = member_id
+    by = await administrator_of(member, bank)
+    return render_member(await team_members.deactivate_member(by, asked))
+
+
+@post("/api/v1/team/invite/", WRITES, documented=MAY_WAIT, refuses=("member-already-invited",))
+async def invite_team_member(
+    member: Member, bank: Bank, data: InviteMember
+) -> TeamMember | HttpResponse:
+    """Invite somebody by mail. The link works once, for seven days.
+
+    The invitation may wait for a second person, where a rule of the team says so.
+    """
+    wanted = Invited(
+        first_name=data.first_name,
+        last_name=data.last_name,
+        email=data.email,
+        phone_number=data.phone_number,
+        role=data.role,
+    )
+    by = await administrator_of(member, bank)
+    with in_body():
+        wanted = team_rules.check_invited(wanted)
+        waits = await ask_first(
+            member, bank, "MEMBER_ROLE", "member.invite", ("member", None),
+            invited=msgspec.to_builtins(wanted),
+        )  # fmt: skip
+        if waits is not None:
+            return waits
+        invited = await team_invitations.invite(by, wanted)
+    return render_member(invited)
+
+
+@post("/api/v1/team/{member_id}/invite/", WRITES, status=200, refuses=("invite-not-pending",))
+async def resend_invite(member: Member, bank: Bank, member_id: UUID) -> TeamMember:
+    """Mail the invitation once more: a new link for seven days; the old one opens nothing."""
+    asked = member_id
+    by = await administrator_of(member, bank)
+    return render_member(await team_invitations.resend_invitation(by, asked))
+
+
+@delete("/api/v1/team/{member_id}/invite/", WRITES, status=200, refuses=("invite-not-pending",))
+async def cancel_invite(member: Member, bank: Bank, member_id: UUID) -> TeamMember:
+    """Take an invitation back. The answer is who was invited; afterwards he is not found."""
+    asked = member_id
+    by = await administrator_of(member, bank)
+    return render_member(await team_invitations.cancel_invitation(by, asked))
+
+
+def _sees(member: Member, other: team_types.Member) -> bool:
+    """Tell whether the caller is shown what is private of a member."""
+    own = member.access.member_id == other.member_id
+    return own or team_rules.changes_team(member.access.role)

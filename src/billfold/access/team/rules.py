@@ -1,0 +1,81 @@
+"""Who may be invited as what, who may change whom, and what a team never loses. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from billfold.access.oauth.rules.scopes import SCOPES
+from billfold.access.users.rules import PERMISSIONS, check_email, check_name, check_phone_number
+from billfold.access.users.types import Role
+from billfold.platform.errors import FieldError, InvalidInput, Refused
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from billfold.access.team.types import Invited, Member
+
+INVITATION_LASTS = timedelta(days=7)
+ROLES: tuple[Role, ...] = ("ADMIN", "MANAGER", "APPROVER", "INITIATOR", "VIEWER")
+"""What a person can be; SERVICE is a program's."""
+
+
+def check_invited(wanted: Invited) -> Invited:
+    """Return what was asked for with address, names and number as they are kept.
+
+    Raises InvalidInput with every mistake, each at its field.
+    """
+    mistakes: list[FieldError] = []
+
+    def checked(field: str, check: Callable[[], str]) -> str:
+        try:
+            return check()
+        except InvalidInput as wrong:
+            mistakes.extend(wrong.errors)
+            return field
+
+    found = msgspec.structs.replace(
+        wanted,
+        first_name=checked("first_name", lambda: check_name(wanted.first_name, "first_name")),
+        last_name=checked("last_name", lambda: check_name(wanted.last_name, "last_name")),
+        email=checked("email", lambda: check_email(wanted.email)),
+        phone_number=None
+        if wanted.phone_number is None
+        else checked("phone_number", lambda: check_phone_number(wanted.phone_number or "")),
+    )
+    if mistakes:
+        raise InvalidInput(mistakes)
+    return found
+
+
+def check_gift(of_giver: Collection[str] | None, wanted: Collection[str]) -> None:
+    """Refuse to give a member more than its giver, a program with these scopes, may do itself.
+
+    None is a person: only an administrator gets here, and he may do everything. What everybody in
+    a team may do is no gift. Raises Refused `forbidden`.
+    """
+    if of_giver is None:
+        return
+    more = (set(wanted) & SCOPES.keys()) - PERMISSIONS["VIEWER"] - set(of_giver)
+    if more:
+        named = " ".join(scope for scope in SCOPES if scope in more)
+        raise Refused("forbidden", f"A service user gives nobody more than it has itself: {named}.")
+
+
+def check_still_led(member: Member, others: int) -> None:
+    """Refuse to let the last administrator go. `others` counts those who are active beside him."""
+    if member.role == "ADMIN" and member.status == "ACTIVE" and not others:
+        raise Refused("last-administrator", "He is the only active administrator of the team.")
+
+
+def changes_team(role: str) -> bool:
+    """Tell whether a role includes changing the team."""
+    return any(role == each and "team.write" in may for each, may in PERMISSIONS.items())
+
+
+def permissions_of(role: Role, scopes: Collection[str] | None) -> list[str]:
+    """Return what a member may do, in the words of scopes; a program what it was made with."""
+    return sorted(PERMISSIONS[role] if scopes is None else scopes)

@@ -1,0 +1,128 @@
+"""Service users: programs that are members of the team and act by themselves."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+from uuid import UUID
+
+import msgspec
+
+from billfold.access.team import service_users as programs
+from billfold.access.team.administrator import administrator_of
+from billfold.access.team.schemas import (
+    ProgramKey,
+    ProgramKeys,
+    TeamProgram,
+    render_key,
+    render_program,
+)
+from billfold.http.customer_api.member import Member
+from billfold.http.json_body import in_body
+from billfold.http.limits.rate_groups import TEAM
+from billfold.http.operations import delete, get, post, with_scope
+from billfold.ledger.bank import Bank
+
+READS, WRITES = with_scope("team.read", TEAM), with_scope("team.write", TEAM)
+_ONE = "/api/v1/team/service-users/{member_id}/"
+PublicKey = Annotated[
+    str,
+    msgspec.Meta(
+        max_length=10_000,
+        description="A public key as PEM: EC P-256 (ES256), RSA of 2048 bits or more (PS256), or "
+        "Ed25519 (EdDSA).",
+    ),
+]
+
+
+class CreateProgram(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """A program with the scopes it has for good. `profile` says whether its tokens need DPoP.
+
+    `fapi2` clients prove a key with every request; for `documented` ones bearer tokens will do.
+    """
+
+    name: str
+    description: str = ""
+    scopes: list[str]
+    public_key: PublicKey
+    profile: Literal["fapi2", "documented"] = "fapi2"
+
+
+class AddKey(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """Another public key."""
+
+    public_key: PublicKey
+
+
+@post("/api/v1/team/service-users/", WRITES, name="create_service_user", tag="team")
+async def create_program(member: Member, bank: Bank, data: CreateProgram) -> TeamProgram:
+    """Make a program a member. It gets tokens with client credentials, proven by its key."""
+    by = await administrator_of(member, bank)
+    with in_body():
+        made = await programs.create(
+            by,
+            name=data.name,
+            description=data.description,
+            scopes=tuple(dict.fromkeys(data.scopes)),
+            public_key=data.public_key,
+            profile=data.profile,
+        )
+    return render_program(made)
+
+
+@get(_ONE, READS, name="get_service_user", tag="team")
+async def get_program(member: Member, bank: Bank, member_id: UUID) -> TeamProgram:
+    """Read a service user."""
+    asked = member_id
+    found = await programs.get(
+        bank.pool, member.customer_id, asked, now=member.now, wall=member.wall
+    )
+    return render_program(found)
+
+
+@get(f"{_ONE}keys/", READS, name="list_service_user_keys", tag="team")
+async def list_program_keys(member: Member, bank: Bank, member_id: UUID) -> ProgramKeys:
+    """List the public keys it may prove itself with, newest first."""
+    asked = member_id
+    found = await programs.get(
+        bank.pool, member.customer_id, asked, now=member.now, wall=member.wall
+    )
+    return ProgramKeys(items=[render_key(each) for each in found.keys])
+
+
+@post(
+    f"{_ONE}keys/",
+    WRITES,
+    name="add_service_user_key",
+    tag="team",
+    refuses=("duplicate-id", "member-not-active"),
+)
+async def add_program_key(member: Member, bank: Bank, member_id: UUID, data: AddKey) -> ProgramKey:
+    """Register a public key beside those there are."""
+    asked = member_id
+    by = await administrator_of(member, bank)
+    with in_body():
+        return render_key(await programs.add_key(by, asked, data.public_key))
+
+
+@post(
+    f"{_ONE}keys/rotate/",
+    WRITES,
+    name="rotate_service_user_keys",
+    tag="team",
+    refuses=("duplicate-id", "member-not-active"),
+)
+async def rotate_program_keys(
+    member: Member, bank: Bank, member_id: UUID, data: AddKey
+) -> ProgramKey:
+    """Register a public key in the place of all others; those are accepted for 24 hours more."""
+    asked = member_id
+    by = await administrator_of(member, bank)
+    with in_body():
+        return render_key(await programs.rotate_keys(by, asked, data.public_key))
+
+
+@delete(f"{_ONE}keys/{{key_id}}/", WRITES, name="revoke_service_user_key", tag="team")
+async def revoke_program_key(member: Member, bank: Bank, member_id: UUID, key_id: str) -> None:
+    """Take a key out of use at once. Every token of the service user ends with it."""
+    asked = member_id
+    await programs.revoke_key(await administrator_of(member, bank), asked, key_id)

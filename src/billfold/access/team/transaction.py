@@ -1,0 +1,61 @@
+"""Who changes a team, and the transaction in which he does: change, audit entry and word of it."""
+
+from __future__ import annotations
+
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from billfold.audit import record as audit_record
+from billfold.audit.record import Deed
+from billfold.audit.types import Origin
+from billfold.events.notifications import notify as notification_notify
+
+if TYPE_CHECKING:
+    from billfold.platform.crypto import Vault
+    from billfold.platform.database.pool import Pool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Administrator:
+    """Whoever may change the team of a customer, and from where he does.
+
+    `scopes` are those of a program, None for a person. `now` is the bank's time, `wall` wall time.
+    `pages` is where mailed links lead.
+    """
+
+    pool: Pool
+    vault: Vault
+    customer_id: UUID
+    customer_name: str
+    name: str
+    origin: Origin
+    scopes: frozenset[str] | None
+    pages: str
+    now: datetime
+    wall: datetime
+
+
+def deed(
+    by: Administrator,
+    action: str,
+    resource: tuple[str, UUID | str | None],
+    **details: Any,
+) -> AbstractAsyncContextManager[Deed]:
+    """Lend the transaction of a change; it leaves its entry, also when it is refused."""
+    return audit_record.deed(
+        by.pool, by.vault, by.customer_id, by.origin, action,
+        resource=resource, now=by.wall, details=details,
+    )  # fmt: skip
+
+
+async def tell_administrators(
+    doing: Deed, by: Administrator, kind: str, title: str, description: str
+) -> None:
+    """Tell the administrators, in the transaction of the change."""
+    await notification_notify.notify(
+        doing.conn, by.vault, by.customer_id, kind, title=title, description=description,
+        metadata={"member_id": doing.resource_id}, now=by.wall,
+    )  # fmt: skip

@@ -1,0 +1,72 @@
+"""Members of a team, and invitations into it. `created_at` and the end of an invitation are on the
+bank's clock, sign-ins on the wall clock.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Literal
+from uuid import UUID
+
+import msgspec
+
+from billfold.access.users.types import Role
+
+Status = Literal["ACTIVE", "PENDING", "DEACTIVATED", "EXPIRED"]
+STATUSES: tuple[Status, ...] = ("ACTIVE", "PENDING", "DEACTIVATED", "EXPIRED")
+"""In the order in which a team is shown. PENDING and EXPIRED are invitations."""
+
+
+class Member(msgspec.Struct, frozen=True, kw_only=True):
+    """Somebody in a team, or invited into it: a person, or a program.
+
+    A person has a `user_id` once he has accepted. A program, a service user, has a `client_id`
+    and, in place of a role's permissions, the scopes it was made with.
+    """
+
+    member_id: UUID
+    user_id: UUID | None
+    client_id: str | None
+    first_name: str
+    last_name: str
+    email: str | None
+    phone_number: str | None
+    role: Role
+    status: Status
+    scopes: tuple[str, ...] | None
+    created_at: datetime
+    last_login_at: datetime | None
+    invite_expires_at: datetime | None
+
+    @property
+    def is_program(self) -> bool:
+        """Tell whether it is a program."""
+        return self.client_id is not None
+
+    @property
+    def name(self) -> str:
+        """What he is called in sentences."""
+        return f"{self.first_name} {self.last_name}".strip()
+
+
+class Invited(msgspec.Struct, frozen=True, kw_only=True):
+    """Whom an administrator wants in the team. `rules.check_invited` makes it proper."""
+
+    first_name: str
+    last_name: str
+    email: str
+    phone_number: str | None
+    role: Role
+
+
+class Invitation(msgspec.Struct, frozen=True, kw_only=True):
+    """What whoever opens a mailed link is invited to."""
+
+    member_id: UUID
+    customer_id: UUID
+    customer_name: str
+    first_name: str
+    last_name: str
+    email: str
+    phone_number: str | None
+    role: Role

@@ -1,0 +1,107 @@
+"""Enrolling people and making them members; taking either back. `now` is wall time."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+import asyncpg
+
+from billfold.access.users import rules
+from billfold.access.users.types import Role
+from billfold.platform import ids
+from billfold.platform.errors import NotFound, Refused
+
+if TYPE_CHECKING:
+    from billfold.platform.database.pool import Connection, Pool
+
+_ENROL = """
+INSERT INTO person (user_id, email, first_name, last_name, phone_number, created_at)
+VALUES ($1, $2, $3, $4, $5, $6)
+"""
+_ADD = """
+INSERT INTO membership AS m (customer_id, user_id, member_id, role, status, created_at, changed_at)
+VALUES ($1, $2, $3, $4, 'ACTIVE', $5, $5)
+ON CONFLICT (customer_id, user_id) DO UPDATE
+   SET role = excluded.role, status = 'ACTIVE', changed_at = excluded.changed_at
+RETURNING m.member_id
+"""
+_DEACTIVATE = """
+UPDATE membership SET status = 'DEACTIVATED', changed_at = $3
+ WHERE customer_id = $1 AND user_id = $2 AND status <> 'DEACTIVATED' RETURNING member_id
+"""
+
+
+async def enrol_person(
+    conn: Connection | Pool,
+    *,
+    email: str,
+    first_name: str,
+    last_name: str,
+    now: datetime,
+    phone_number: str | None = None,
+    user_id: UUID | None = None,
+) -> UUID:
+    """Make a person, without a password yet. Raises InvalidInput, Refused `duplicate-id`."""
+    user_id = user_id or ids.new()
+    phone = None if phone_number is None else rules.check_phone_number(phone_number)
+    row = (
+        user_id, rules.check_email(email), rules.check_name(first_name, "first_name"),
+        rules.check_name(last_name, "last_name"), phone, now,
+    )  # fmt: skip
+    try:
+        await conn.execute(_ENROL, *row)
+    except asyncpg.UniqueViolationError:
+        raise Refused("duplicate-id", f"There is a person {email!r} already.") from None
+    return user_id
+
+
+async def add_member(
+    conn: Connection | Pool,
+    customer_id: UUID,
+    user_id: UUID,
+    *,
+    role: Role,
+    now: datetime,
+    member_id: UUID | None = None,
+) -> UUID:
+    """Make a person an active member of a customer and return the member's id.
+
+    A member who is there already gets the role, keeps his id, and is active again. Raises NotFound.
+    """
+    new_id = member_id or ids.new()
+    try:
+        found: UUID = await conn.fetchval(_ADD, customer_id, user_id, new_id, role, now)
+    except asyncpg.ForeignKeyViolationError:
+        raise NotFound("There is no such customer, or no such person.") from None
+    return found
+
+
+async def deactivate_member(
+    conn: Connection | Pool, customer_id: UUID, user_id: UUID, *, now: datetime
+) -> None:
+    """Take a membership out of force at once. Raises NotFound when there is none in force."""
+    if await conn.fetchval(_DEACTIVATE, customer_id, user_id, now) is None:
+        raise NotFound("There is no such member.")
+
+
+async def deactivate_person(conn: Connection, user_id: UUID) -> None:
+    """Shut a person out everywhere: his sessions end, his links are void. Raises NotFound."""
+    async with conn.transaction():
+        done = await conn.fetchval(
+            "UPDATE person SET status = 'DEACTIVATED' WHERE user_id = $1 RETURNING user_id",
+            user_id,
+        )
+        if done is None:
+            raise NotFound("There is no such person.")
+        await conn.execute("DELETE FROM session WHERE user_id = $1", user_id)
+        await conn.execute("DELETE FROM mailed_link WHERE user_id = $1", user_id)
+
+
+async def forget_factors(conn: Connection, user_id: UUID) -> None:
+    """Forget all second factors and sessions of a person; the next sign-in asks for a new one."""
+    async with conn.transaction():
+        await conn.execute("DELETE FROM authenticator WHERE user_id = $1", user_id)
+        await conn.execute("DELETE FROM passkey WHERE user_id = $1", user_id)
+        await conn.execute("DELETE FROM session WHERE user_id = $1", user_id)

@@ -1,0 +1,200 @@
+"""Passkeys (WebAuthn): a device proves that it holds a key and that its owner unlocked it.
+
+That is two factors at once, and nothing that could be typed into a wrong page. The owner's
+unlocking is always required. `now` is wall time.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable
+from datetime import datetime
+from typing import TYPE_CHECKING, NamedTuple
+from uuid import UUID
+
+import asyncpg
+from webauthn import (
+    generate_authentication_options,
+    generate_registration_options,
+    options_to_json,
+    verify_authentication_response,
+    verify_registration_response,
+)
+from webauthn.helpers import (
+    parse_authentication_credential_json,
+    parse_client_data_json,
+    parse_registration_credential_json,
+)
+from webauthn.helpers.exceptions import WebAuthnException
+from webauthn.helpers.structs import (
+    AuthenticatorSelectionCriteria,
+    PublicKeyCredentialDescriptor,
+    ResidentKeyRequirement,
+    UserVerificationRequirement,
+)
+
+from billfold.access.users.rules import CHALLENGE_LASTS
+from billfold.access.users.types import Passkey, Person
+from billfold.platform import ids
+
+if TYPE_CHECKING:
+    from billfold.platform.database.pool import Connection, Pool
+
+_CHALLENGE_BYTES = 32
+_BROKEN = (WebAuthnException, ValueError, KeyError, TypeError)
+"""What the library raises about what a browser sent."""
+_REQUIRED = UserVerificationRequirement.REQUIRED
+
+_ADD = """
+INSERT INTO passkey (credential_id, passkey_id, user_id, public_key, sign_count, name, created_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7)
+"""
+_USED = """
+UPDATE passkey SET sign_count = $2, used_at = $3
+ WHERE credential_id = $1 AND (sign_count < $2 OR (sign_count = 0 AND $2 = 0)) RETURNING true
+"""
+
+
+class Site(NamedTuple):
+    """For whom passkeys are made: the host name they belong to, and the address of its pages."""
+
+    host: str
+    origin: str
+
+
+class NewPasskey(NamedTuple):
+    """What a device has made for us."""
+
+    credential_id: bytes
+    public_key: bytes
+    sign_count: int
+
+
+def registration_options(
+    site: Site, person: Person, known: Iterable[Passkey], challenge: bytes
+) -> str:
+    """Return, as JSON, what a browser is asked when a passkey is to be made. Pure."""
+    options = generate_registration_options(
+        rp_id=site.host,
+        rp_name="Billfold",
+        user_id=person.user_id.bytes,
+        user_name=person.email,
+        user_display_name=person.name,
+        challenge=challenge,
+        exclude_credentials=[PublicKeyCredentialDescriptor(each.credential_id) for each in known],
+        authenticator_selection=AuthenticatorSelectionCriteria(
+            resident_key=ResidentKeyRequirement.REQUIRED, user_verification=_REQUIRED
+        ),
+    )
+    return options_to_json(options)
+
+
+def sign_in_options(site: Site, challenge: bytes, known: Iterable[Passkey] = ()) -> str:
+    """Return, as JSON, what a browser is asked for; nobody `known` means: whoever is there."""
+    options = generate_authentication_options(
+        rp_id=site.host,
+        challenge=challenge,
+        allow_credentials=[PublicKeyCredentialDescriptor(each.credential_id) for each in known],
+        user_verification=_REQUIRED,
+    )
+    return options_to_json(options)
+
+
+def verified_registration(site: Site, answer: str, challenge: bytes) -> NewPasskey | None:
+    """Return the passkey a browser's answer holds, or None when it does not hold. Pure."""
+    try:
+        made = verify_registration_response(
+            credential=answer,
+            expected_challenge=challenge,
+            expected_rp_id=site.host,
+            expected_origin=site.origin,
+            require_user_verification=True,
+        )
+    except _BROKEN:
+        return None
+    return NewPasskey(made.credential_id, made.credential_public_key, made.sign_count)
+
+
+def verified_sign_in(site: Site, passkey: Passkey, answer: str, challenge: bytes) -> int | None:
+    """Return the new count of a passkey whose answer holds, or None when it does not. Pure."""
+    try:
+        proved = verify_authentication_response(
+            credential=answer,
+            expected_challenge=challenge,
+            expected_rp_id=site.host,
+            expected_origin=site.origin,
+            credential_public_key=passkey.public_key,
+            credential_current_sign_count=passkey.sign_count,
+            require_user_verification=True,
+        )
+    except _BROKEN:
+        return None
+    return proved.new_sign_count
+
+
+def challenge_in(answer: str) -> bytes | None:
+    """Return the challenge an answer says it answers, or None when it is no answer."""
+    for parse in (parse_registration_credential_json, parse_authentication_credential_json):
+        try:
+            return parse_client_data_json(parse(answer).response.client_data_json).challenge
+        except _BROKEN:
+            continue
+    return None
+
+
+def credential_in(answer: str) -> bytes | None:
+    """Return the id of the credential that answers, or None when it is no answer."""
+    try:
+        return parse_authentication_credential_json(answer).raw_id
+    except _BROKEN:
+        return None
+
+
+async def new_challenge(conn: Connection | Pool, visit_hash: bytes, now: datetime) -> bytes:
+    """Return a challenge for the browser of that cookie, good once and for five minutes."""
+    challenge = secrets.token_bytes(_CHALLENGE_BYTES)
+    await conn.execute(
+        "INSERT INTO passkey_challenge (challenge, visit_hash, expires_at) VALUES ($1, $2, $3)",
+        challenge, visit_hash, now + CHALLENGE_LASTS,
+    )  # fmt: skip
+    return challenge
+
+
+async def take_challenge(
+    conn: Connection | Pool, challenge: bytes, visit_hash: bytes, now: datetime
+) -> bool:
+    """Tell whether a challenge was made for this browser and is still good; now it is no more."""
+    taken = await conn.fetchval(
+        "DELETE FROM passkey_challenge WHERE challenge = $1 AND visit_hash = $2 "
+        "RETURNING expires_at > $3",
+        challenge, visit_hash, now,
+    )  # fmt: skip
+    return taken is True
+
+
+async def add_passkey(
+    conn: Connection | Pool, user_id: UUID, made: NewPasskey, *, name: str, now: datetime
+) -> bool:
+    """Keep a new passkey of a person; False when that credential is known already."""
+    row = (made.credential_id, ids.new(), user_id, made.public_key, made.sign_count, name, now)
+    try:
+        await conn.execute(_ADD, *row)
+    except asyncpg.UniqueViolationError:
+        return False
+    return True
+
+
+async def note_use(
+    conn: Connection | Pool, passkey: Passkey, sign_count: int, now: datetime
+) -> bool:
+    """Note that a passkey was used; False when its count shows a copy of it."""
+    return await conn.fetchval(_USED, passkey.credential_id, sign_count, now) is True
+
+
+async def remove_passkey(conn: Connection | Pool, user_id: UUID, passkey_id: UUID) -> bool:
+    """Forget one of a person's passkeys; tell whether it was his."""
+    found = await conn.fetchval(
+        "DELETE FROM passkey WHERE user_id = $1 AND passkey_id = $2 RETURNING true",
+        user_id, passkey_id,
+    )  # fmt: skip
+    return found is True

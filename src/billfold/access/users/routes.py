@@ -1,0 +1,83 @@
+"""The user for whom a client calls."""
+
+from __future__ import annotations
+
+from typing import Literal
+from uuid import UUID
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from billfold.access.oauth.rules import claims
+from billfold.access.users import store as user_store
+from billfold.http.customer_api.member import Member
+from billfold.http.limits.rate_groups import USER
+from billfold.http.operations import get, with_scope
+from billfold.ledger.bank import Bank
+from billfold.platform.errors import Refused
+
+
+class User(msgspec.Struct, kw_only=True):
+    """A user in the words of OpenID Connect; mail and phone with the scopes for them."""
+
+    sub: UUID
+    name: str
+    given_name: str
+    family_name: str
+    email: str | UnsetType = UNSET
+    email_verified: bool | UnsetType = UNSET
+    phone_number: str | UnsetType = UNSET
+    phone_number_verified: bool | UnsetType = UNSET
+    member_id: UUID
+    customer_id: UUID
+    partner_id: UUID | None
+
+
+class Membership(msgspec.Struct, kw_only=True):
+    """What a user is to a customer."""
+
+    member_id: UUID
+    customer_id: UUID
+    customer_name: str
+    role: str
+    status: str
+    object_type: Literal["Membership"] = "Membership"
+
+
+class Memberships(msgspec.Struct, kw_only=True):
+    """All memberships of a user."""
+
+    items: list[Membership]
+    object_type: Literal["List"] = "List"
+
+
+@get("/api/v1/user/", with_scope("profile", USER))
+async def get_user(member: Member, bank: Bank) -> User:
+    """Read who the user is."""
+    access = member.access
+    told = await claims.claims_of(bank.pool, _user_of(member), access.customer_id, access.scopes)
+    return msgspec.convert(told, User)
+
+
+@get("/api/v1/user/memberships/", with_scope("profile", USER))
+async def list_memberships(member: Member, bank: Bank) -> Memberships:
+    """List the customers whose team the user belongs to."""
+    found = await user_store.memberships_of(bank.pool, _user_of(member))
+    return Memberships(
+        items=[
+            Membership(
+                member_id=each.member_id,
+                customer_id=each.customer_id,
+                customer_name=each.customer_name,
+                role=each.role,
+                status=each.status,
+            )
+            for each in found
+        ]
+    )
+
+
+def _user_of(member: Member) -> UUID:
+    if member.access.user_id is None:
+        raise Refused("forbidden", "The client acts by itself: there is no user.")
+    return member.access.user_id

@@ -1,0 +1,147 @@
+"""How long things live, what a password must be, what a role may do. Pure; `now` is wall time."""
+
+import re
+from datetime import datetime, timedelta
+from math import ceil
+from types import MappingProxyType
+from typing import NamedTuple
+
+import phonenumbers
+from email_validator import EmailNotValidError, validate_email
+from zxcvbn import zxcvbn
+
+from billfold.access.users.types import Role
+from billfold.platform.errors import InvalidInput
+
+IDLE_LASTS = timedelta(minutes=30)
+SESSION_LASTS = timedelta(hours=12)
+HALF_SESSION_LASTS = timedelta(minutes=10)
+"""How long a second factor is waited for."""
+FRESH_LASTS = timedelta(minutes=5)
+"""How long ago one may have proved who he is and still change how he does."""
+WELCOME_LASTS = timedelta(days=7)
+RESET_LASTS = timedelta(hours=1)
+LINK_EVERY = timedelta(minutes=1)
+CHALLENGE_LASTS = timedelta(minutes=5)
+DEVICE_LASTS = timedelta(days=180)
+
+PASSWORD_CHARS_MIN = 12
+PASSWORD_CHARS_MAX = 128
+_GUESSES_LOG10_MIN = 8
+_ESTIMATED_CHARS = 72
+"""The estimate of more characters takes long and says nothing new."""
+EMAIL_CHARS_MAX = 254
+_PARTS = re.compile(r"[^A-Za-z0-9]+")
+NAME_CHARS_MAX = 50
+
+
+class Pace(NamedTuple):
+    """How failures slow down the next try: free ones, then twice as long each time, to a lock."""
+
+    free: int
+    locks_at: int
+    lock_lasts: timedelta = timedelta(minutes=15)
+
+
+ACCOUNT_PACE = Pace(free=2, locks_at=5)
+ADDRESS_PACE = Pace(free=20, locks_at=30)
+"""A whole office may share an address."""
+
+
+def locked_for(pace: Pace, failures: int, failed_at: datetime, now: datetime) -> int:
+    """Return for how many seconds no try is accepted after so many failures, 0 for none."""
+    if failures >= pace.locks_at:
+        rest = pace.lock_lasts
+    elif failures >= pace.free:
+        rest = timedelta(seconds=2 ** (failures - pace.free))
+    else:
+        return 0
+    return max(0, ceil((failed_at + rest - now).total_seconds()))
+
+
+def failures_after(pace: Pace, failures: int, failed_at: datetime, now: datetime) -> int:
+    """Return the count with one more failure; what is a lock's length ago is forgotten."""
+    return 1 if now >= failed_at + pace.lock_lasts else failures + 1
+
+
+def check_email(email: str) -> str:
+    """Return an address of mail in lower case, its domain as the network spells it.
+
+    Whether mail arrives there only mail can tell. Raises InvalidInput at `email`.
+    """
+    try:
+        found = validate_email(
+            email.strip(), check_deliverability=False, allow_smtputf8=False, strict=True
+        )
+    except EmailNotValidError:
+        found = None
+    address = "" if found is None else (found.ascii_email or "").lower()
+    if not 0 < len(address) <= EMAIL_CHARS_MAX:
+        raise InvalidInput.at("email", msg="must be an address like anna@example.com")
+    return address
+
+
+def check_phone_number(number: str) -> str:
+    """Return a phone number as E.164 writes it. Raises InvalidInput at `phone_number`.
+
+    Its length and country must be possible. Which numbers a country has given out changes faster
+    than any table of them.
+    """
+    try:
+        found = phonenumbers.parse(number, None)
+    except phonenumbers.NumberParseException:
+        found = None
+    if found is None or found.extension or not phonenumbers.is_possible_number(found):
+        raise InvalidInput.at("phone_number", msg="must be a number like +12025550123")
+    return phonenumbers.format_number(found, phonenumbers.PhoneNumberFormat.E164)
+
+
+def check_name(name: str, field: str) -> str:
+    """Return a name of 1 to 50 printable characters. Raises InvalidInput."""
+    name = name.strip()
+    if not 1 <= len(name) <= NAME_CHARS_MAX or not name.isprintable():
+        raise InvalidInput.at(field, msg="must be 1 to 50 printable characters")
+    return name
+
+
+def check_password(password: str, *, known: tuple[str, ...] = ()) -> str:
+    """Return a password that is long enough and hard to guess. Raises InvalidInput.
+
+    `known` are words that others know of the person. Nothing is asked of its composition: what
+    counts is how many guesses it takes, common passwords and patterns tried first.
+    """
+    if not PASSWORD_CHARS_MIN <= len(password) <= PASSWORD_CHARS_MAX:
+        raise InvalidInput.at("password", msg="must be 12 to 128 characters")
+    words = [part for word in known for part in (word, *_PARTS.split(word)) if part]
+    guesses = zxcvbn(password[:_ESTIMATED_CHARS], user_inputs=[*words, "billfold"])
+    if guesses["guesses_log10"] < _GUESSES_LOG10_MIN:
+        raise InvalidInput.at("password", msg="is too easy to guess; three unrelated words are not")
+    return password
+
+
+_READS = frozenset(
+    {
+        "openid", "profile", "email", "phone", "pockets.read", "transfers.read", "customer.read",
+        "team.read", "onboarding.read", "agreements.read", "subscriptions.read", "reports.read",
+        "approval_rules.read", "authorization_requests.read", "notifications.read",
+        "notifications.write",
+    }
+)  # fmt: skip
+_TRANSFERS = frozenset({"transfers.write", "counterparties.write"})
+_APPROVES = frozenset({"transfers.approve", "authorization_requests.write"})
+_MANAGES = _TRANSFERS | _APPROVES | {"pockets.write", "reports.write"}
+_EVERYTHING = _MANAGES | {
+    "customer.write", "team.write", "onboarding.write", "subscriptions.write",
+    "approval_rules.write",
+}  # fmt: skip
+PERMISSIONS = MappingProxyType[Role, frozenset[str]](
+    {
+        "ADMIN": _READS | _EVERYTHING,
+        "MANAGER": _READS | _MANAGES,
+        "APPROVER": _READS | _APPROVES,
+        "INITIATOR": _READS | _TRANSFERS,
+        "VIEWER": _READS,
+        "SERVICE": _READS | _EVERYTHING - {"transfers.approve"},
+    }
+)
+"""What each role may do, in the words of scopes; a token may do what role and scopes both say."""

@@ -1,0 +1,131 @@
+"""Being signed in: a random cookie whose hash is kept, changed whenever more is proved.
+
+A session ends 30 minutes after it was last seen and 12 hours after it began. `now` is wall time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from billfold.access.users import rules
+from billfold.access.users.types import Proof, Visitor
+from billfold.platform import crypto, ids
+
+if TYPE_CHECKING:
+    from billfold.platform.database.pool import Connection, Pool
+
+_SEEN_EVERY = timedelta(minutes=1)
+
+_OPEN = """
+INSERT INTO session (session_hash, session_id, user_id, proved, complete, proved_at, started_at,
+                     seen_at, ends_at, address, device)
+VALUES ($1, $2, $3, $4, $5, $6, $6, $6, $7, $8, $9)
+"""
+_COMPLETE = """
+UPDATE session SET session_hash = $2, proved = proved || $3::text[], complete = true,
+       proved_at = $4, started_at = $4, seen_at = $4, ends_at = $5
+ WHERE session_hash = $1 AND NOT complete AND ends_at > $4 RETURNING user_id
+"""
+_PROVED_AGAIN = """
+UPDATE session SET session_hash = $2, proved_at = $4, seen_at = $4,
+       proved = array(SELECT DISTINCT p FROM unnest(proved || $3::text[]) p)
+ WHERE session_hash = $1 AND complete AND ends_at > $4 RETURNING user_id
+"""
+_MET = """
+INSERT INTO known_device (device_hash, user_id, seen_at) VALUES ($1, $2, $3)
+ON CONFLICT (user_id, device_hash) DO UPDATE SET seen_at = excluded.seen_at
+RETURNING xmax = 0 AND EXISTS (SELECT 1 FROM known_device WHERE user_id = $2)
+"""
+
+
+async def open_session(
+    conn: Connection | Pool,
+    user_id: UUID,
+    *,
+    proved: Sequence[Proof],
+    complete: bool,
+    visitor: Visitor,
+    now: datetime,
+) -> str:
+    """Sign a person in and return the cookie; one that is not complete lasts ten minutes."""
+    cookie, session_hash = crypto.token()
+    lasts = rules.SESSION_LASTS if complete else rules.HALF_SESSION_LASTS
+    await conn.execute(
+        _OPEN, session_hash, ids.new(), user_id, list(proved), complete, now, now + lasts,
+        visitor.address, visitor.device,
+    )  # fmt: skip
+    if complete:
+        await _note_login(conn, user_id, now)
+    return cookie
+
+
+async def complete_session(
+    conn: Connection | Pool, session_hash: bytes, *, proved: Proof, now: datetime
+) -> str | None:
+    """Make a session whole after its second factor and return its new cookie; None: it ended."""
+    cookie, new_hash = crypto.token()
+    user_id = await conn.fetchval(
+        _COMPLETE, session_hash, new_hash, [proved], now, now + rules.SESSION_LASTS
+    )
+    if user_id is None:
+        return None
+    await _note_login(conn, user_id, now)
+    return cookie
+
+
+async def prove_again(
+    conn: Connection | Pool, session_hash: bytes, *, proved: Proof, now: datetime
+) -> str | None:
+    """Note that a person has just proved who he is and return the new cookie; None: it ended."""
+    cookie, new_hash = crypto.token()
+    found = await conn.fetchval(_PROVED_AGAIN, session_hash, new_hash, [proved], now)
+    return None if found is None else cookie
+
+
+async def note_seen(conn: Connection | Pool, session_hash: bytes, now: datetime) -> None:
+    """Put off the idle end of a session. Written once a minute at most."""
+    await conn.execute(
+        "UPDATE session SET seen_at = $2 WHERE session_hash = $1 AND seen_at < $3",
+        session_hash, now, now - _SEEN_EVERY,
+    )  # fmt: skip
+
+
+async def end_session(conn: Connection | Pool, session_hash: bytes) -> UUID | None:
+    """Sign out and return the session's id, or None when there was none."""
+    ended: UUID | None = await conn.fetchval(
+        "DELETE FROM session WHERE session_hash = $1 RETURNING session_id", session_hash
+    )
+    return ended
+
+
+async def end_one_session(conn: Connection | Pool, user_id: UUID, session_id: UUID) -> bool:
+    """End one of a person's sessions; tell whether it was his."""
+    ended = await conn.fetchval(
+        "DELETE FROM session WHERE user_id = $1 AND session_id = $2 RETURNING true",
+        user_id, session_id,
+    )  # fmt: skip
+    return ended is True
+
+
+async def end_sessions(
+    conn: Connection | Pool, user_id: UUID, *, but: UUID | None = None
+) -> list[UUID]:
+    """End all sessions of a person, or all but one, and return their ids."""
+    rows = await conn.fetch(
+        "DELETE FROM session WHERE user_id = $1 AND session_id IS DISTINCT FROM $2 "
+        "RETURNING session_id",
+        user_id, but,
+    )  # fmt: skip
+    return [row["session_id"] for row in rows]
+
+
+async def meet_device(conn: Connection | Pool, user_id: UUID, device: str, now: datetime) -> bool:
+    """Remember a browser by its lasting cookie; True when it is new, and not his first."""
+    return await conn.fetchval(_MET, crypto.hash_token(device), user_id, now) is True
+
+
+async def _note_login(conn: Connection | Pool, user_id: UUID, now: datetime) -> None:
+    await conn.execute("UPDATE person SET last_login_at = $2 WHERE user_id = $1", user_id, now)

@@ -1,0 +1,123 @@
+"""Looking up people, their memberships, factors and sessions. One indexed query each."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, TypeVar
+from uuid import UUID
+
+import msgspec
+
+from billfold.access.users.rules import IDLE_LASTS
+from billfold.access.users.types import Factors, Membership, Passkey, Person, Session
+
+_T = TypeVar("_T")
+
+if TYPE_CHECKING:
+    from billfold.platform.database.pool import Connection, Pool
+
+_PERSON = """p.user_id, p.email, p.email_verified_at, p.first_name, p.last_name, p.phone_number,
+       p.phone_verified_at, p.time_zone, p.created_at, p.last_login_at"""
+_BY_ID = f"SELECT {_PERSON} FROM person p WHERE user_id = $1 AND status = 'ACTIVE'"
+_BY_EMAIL = f"SELECT {_PERSON} FROM person p WHERE email = $1 AND status = 'ACTIVE'"
+_ALL = f"SELECT {_PERSON} FROM person p WHERE status = 'ACTIVE' ORDER BY email"
+_SESSION = f"""
+SELECT {_PERSON}, s.session_id, s.proved, s.complete, s.proved_at, s.started_at, s.seen_at,
+       s.ends_at, s.address, s.device
+  FROM session s JOIN person p USING (user_id)
+ WHERE p.status = 'ACTIVE' AND s.ends_at > $2 AND s.seen_at > $3 AND
+"""
+_ONE_SESSION = f"{_SESSION} s.session_hash = $1"
+_SESSIONS_OF = f"{_SESSION} s.user_id = $1 AND s.complete ORDER BY s.seen_at DESC"
+_MEMBERSHIPS = """
+SELECT m.member_id, m.customer_id, c.name AS customer_name, m.role, m.status
+  FROM membership m JOIN customer c USING (customer_id)
+ WHERE m.user_id = $1 ORDER BY c.name, m.customer_id
+"""
+_IS_MEMBER = """
+SELECT EXISTS (SELECT 1 FROM membership WHERE customer_id = $1 AND member_id = $2)
+    OR EXISTS (SELECT 1 FROM oauth_client WHERE customer_id = $1 AND member_id = $2)
+"""
+_FACTORS = """
+SELECT (SELECT changed_at FROM person_password WHERE user_id = $1) AS password_changed_at,
+       (SELECT confirmed_at FROM authenticator WHERE user_id = $1) AS authenticator_since,
+       (SELECT count(*) FROM passkey WHERE user_id = $1) AS passkeys
+"""
+_PASSKEY = """
+SELECT passkey_id, credential_id, user_id, public_key, sign_count, name, created_at, used_at
+  FROM passkey WHERE
+"""
+
+
+async def find_person(conn: Connection | Pool, user_id: UUID) -> Person | None:
+    """Return the person of an id, or None: unknown or deactivated."""
+    row = await conn.fetchrow(_BY_ID, user_id)
+    return None if row is None else _read(row, Person)
+
+
+async def find_person_by_email(conn: Connection | Pool, email: str) -> Person | None:
+    """Return the person of an address in lower case, or None: unknown or deactivated."""
+    row = await conn.fetchrow(_BY_EMAIL, email)
+    return None if row is None else _read(row, Person)
+
+
+async def list_people(conn: Connection | Pool) -> list[Person]:
+    """Return everybody who may sign in, by address. For the operator's screen."""
+    return [_read(row, Person) for row in await conn.fetch(_ALL)]
+
+
+async def find_session(
+    conn: Connection | Pool, session_hash: bytes, now: datetime
+) -> Session | None:
+    """Return the session of a cookie, complete or not; None when it ended or stood idle."""
+    row = await conn.fetchrow(_ONE_SESSION, session_hash, now, now - IDLE_LASTS)
+    return None if row is None else _session(row)
+
+
+async def person_of_session(
+    conn: Connection | Pool, session_hash: bytes, now: datetime
+) -> Person | None:
+    """Return who is signed in with both factors under that cookie, or None."""
+    session = await find_session(conn, session_hash, now)
+    return session.person if session is not None and session.complete else None
+
+
+async def sessions_of(conn: Connection | Pool, user_id: UUID, now: datetime) -> list[Session]:
+    """Return where a person is signed in, the latest seen first."""
+    rows = await conn.fetch(_SESSIONS_OF, user_id, now, now - IDLE_LASTS)
+    return [_session(row) for row in rows]
+
+
+async def memberships_of(conn: Connection | Pool, user_id: UUID) -> list[Membership]:
+    """Return all memberships of a person, by the customers' names; their status says which hold."""
+    return [_read(row, Membership) for row in await conn.fetch(_MEMBERSHIPS, user_id)]
+
+
+async def is_member(conn: Connection | Pool, customer_id: UUID, member_id: UUID) -> bool:
+    """Tell whether somebody, a person or a program, is or was of a customer's team."""
+    return await conn.fetchval(_IS_MEMBER, customer_id, member_id) is True
+
+
+async def factors_of(conn: Connection | Pool, user_id: UUID) -> Factors:
+    """Return what a person can prove himself with."""
+    return _read(await conn.fetchrow(_FACTORS, user_id), Factors)
+
+
+async def passkeys_of(conn: Connection | Pool, user_id: UUID) -> list[Passkey]:
+    """Return a person's passkeys, oldest first."""
+    rows = await conn.fetch(f"{_PASSKEY} user_id = $1 ORDER BY created_at", user_id)
+    return [_read(row, Passkey) for row in rows]
+
+
+async def find_passkey(conn: Connection | Pool, credential_id: bytes) -> Passkey | None:
+    """Return the passkey a device names, or None."""
+    row = await conn.fetchrow(f"{_PASSKEY} credential_id = $1", credential_id)
+    return None if row is None else _read(row, Passkey)
+
+
+def _session(row: Any) -> Session:  # noqa: ANN401 - a record of asyncpg
+    return _read({**row, "person": _read(row, Person)}, Session)
+
+
+def _read(row: Any, kind: type[_T]) -> _T:  # noqa: ANN401 - as above
+    return msgspec.convert(dict(row), kind)

@@ -1,0 +1,112 @@
+"""Six digits from an authenticator app (TOTP, RFC 6238). Each is good once. `now` is wall time."""
+
+from __future__ import annotations
+
+import hmac
+from datetime import datetime
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+import pyotp
+
+from billfold.platform.crypto import Vault, place
+
+if TYPE_CHECKING:
+    from billfold.platform.database.pool import Connection, Pool
+
+STEP_SECONDS = 30
+_SKEW_STEPS = 1
+"""How far the clock of a phone may be off, before and after."""
+ISSUER = "Billfold"
+
+_PROPOSE = """
+INSERT INTO authenticator AS a (user_id, sealed, created_at) VALUES ($1, $2, $3)
+ON CONFLICT (user_id) DO UPDATE
+   SET sealed = excluded.sealed, last_step = 0, created_at = excluded.created_at
+ WHERE a.confirmed_at IS NULL
+RETURNING true
+"""
+_SECRET = "SELECT sealed, confirmed_at FROM authenticator WHERE user_id = $1"  # noqa: S105 - a query
+_USE = """
+UPDATE authenticator SET last_step = $2, confirmed_at = coalesce(confirmed_at, $3)
+ WHERE user_id = $1 AND last_step < $2 AND (confirmed_at IS NULL) = $4 RETURNING true
+"""
+
+
+def new_secret() -> str:
+    """Return a new secret of 160 random bits in base32."""
+    return pyotp.random_base32()
+
+
+def address_of_secret(secret: str, email: str) -> str:
+    """Return the `otpauth:` address that an app reads from a picture."""
+    return pyotp.TOTP(secret).provisioning_uri(name=email, issuer_name=ISSUER)
+
+
+def step_of(secret: str, code: str, now: datetime) -> int | None:
+    """Return the time step a code belongs to, or None when it is wrong. Pure."""
+    current = int(now.timestamp()) // STEP_SECONDS
+    totp = pyotp.TOTP(secret)
+    given = code.replace(" ", "").encode()
+    for step in range(current - _SKEW_STEPS, current + _SKEW_STEPS + 1):
+        if hmac.compare_digest(totp.generate_otp(step).encode(), given):
+            return step
+    return None
+
+
+async def propose_authenticator(
+    conn: Connection | Pool, vault: Vault, user_id: UUID, *, secret: str, now: datetime
+) -> bool:
+    """Keep a secret that counts once a code has confirmed it; False when there is one in force."""
+    sealed = vault.seal(secret.encode(), _place(user_id))
+    return await conn.fetchval(_PROPOSE, user_id, sealed, now) is True
+
+
+async def find_proposed_secret(conn: Connection | Pool, vault: Vault, user_id: UUID) -> str | None:
+    """Return the secret that waits to be confirmed, or None."""
+    row = await conn.fetchrow(_SECRET, user_id)
+    if row is None or row["confirmed_at"] is not None:
+        return None
+    return vault.open(row["sealed"], _place(user_id)).decode()
+
+
+async def confirm_authenticator(
+    conn: Connection | Pool, vault: Vault, user_id: UUID, *, code: str, now: datetime
+) -> bool:
+    """Put the proposed secret in force when the code is right."""
+    return await _use(conn, vault, user_id, code=code, now=now, proposed=True)
+
+
+async def use_code(
+    conn: Connection | Pool, vault: Vault, user_id: UUID, *, code: str, now: datetime
+) -> bool:
+    """Tell whether a code is right and was not used before; from now on it was."""
+    return await _use(conn, vault, user_id, code=code, now=now, proposed=False)
+
+
+async def remove_authenticator(conn: Connection | Pool, user_id: UUID) -> bool:
+    """Forget a person's authenticator; tell whether there was one in force."""
+    found = await conn.fetchval(
+        "DELETE FROM authenticator WHERE user_id = $1 RETURNING confirmed_at", user_id
+    )
+    return found is not None
+
+
+async def _use(
+    conn: Connection | Pool,
+    vault: Vault,
+    user_id: UUID,
+    *,
+    code: str,
+    now: datetime,
+    proposed: bool,
+) -> bool:
+    row = await conn.fetchrow(_SECRET, user_id)
+    if row is None or (row["confirmed_at"] is None) != proposed:
+        return False
+    step = step_of(vault.open(row["sealed"], _place(user_id)).decode(), code, now)
+    return step is not None and await conn.fetchval(_USE, user_id, step, now, proposed) is True
+
+
+def _place(user_id: UUID) -> bytes:
+    return place("authenticator", "sealed", user_id, user_id)

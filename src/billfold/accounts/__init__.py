@@ -1,0 +1,1 @@
+"""Accounts: customers, pockets, portals, counterparties, transactions, and the directory of names."""

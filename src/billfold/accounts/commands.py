@@ -1,0 +1,131 @@
+"""What may be asked of a customer's account: the customer, its pockets and portals."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from typing_extensions import override
+
+from billfold.accounts.customers.enroll import enrol_customer
+from billfold.accounts.customers.rules import close_customer, update_customer
+from billfold.accounts.pockets.rules import open_pocket, set_pocket_state, update_pocket
+from billfold.accounts.pockets.types import PocketStatus
+from billfold.accounts.portals.rules import open_portal, update_portal
+from billfold.ledger.commands import AuditedAction, Command, Reference
+
+
+class EnrolCustomer(Command, frozen=True, kw_only=True):
+    """Make the customer `customers[0]`; role is customer, partner or house."""
+
+    rule = enrol_customer
+    creates_customer = True
+    audit = AuditedAction("customer", "created", fields=("role", "type", "name"))
+
+    partner_id: UUID | None
+    role: str
+    type: str
+    name: str
+    profile: dict[str, Any]
+
+
+class UpdateCustomer(Command, frozen=True, kw_only=True):
+    """Replace the profile (contact, trusted contact) with the merged one given here."""
+
+    rule = update_customer
+    audit = AuditedAction("customer", "updated")
+
+    profile: dict[str, Any]
+
+
+class CloseCustomer(Command, frozen=True, kw_only=True):
+    """Close the customer's account with all its pockets. Looks at the customer's ACH entries."""
+
+    rule = close_customer
+    reference_kinds = (Reference.OPEN_ACH_ENTRIES,)
+    audit = AuditedAction("customer", "closed", fields=("reason",))
+
+    reason: str
+
+
+class OpenPocket(Command, frozen=True, kw_only=True):
+    """Open a pocket with its first bank portal. Strategies as weeks; None keeps matured cash."""
+
+    rule = open_pocket
+    audit = AuditedAction(
+        "pocket", "created", fields=("name", "deposit_weeks", "reinvestment_weeks")
+    )
+
+    partner_id: UUID
+    name: str
+    deposit_weeks: int
+    reinvestment_weeks: int | None
+    type: str = "STANDARD"
+    pocket_id: UUID | None = None
+    real_time_yield: bool = False
+
+
+class UpdatePocket(Command, frozen=True, kw_only=True):
+    """Change what is given; `keep_reinvestment` tells None from not given.
+
+    One that closes looks at the Pocket, and so sees what is under way by ACH.
+    """
+
+    rule = update_pocket
+    reference_kinds = (Reference.OPEN_ACH_ENTRIES,)
+    audit = AuditedAction(
+        "pocket",
+        lambda c: "closed" if c.close_for else "updated",
+        fields=("name", "deposit_weeks", "reinvestment_weeks", "close_for"),
+    )
+
+    pocket_id: UUID
+    name: str | None = None
+    deposit_weeks: int | None = None
+    reinvestment_weeks: int | None = None
+    keep_reinvestment: bool = True
+    close_for: str | None = None
+
+    @override
+    def audited_fields(self) -> dict[str, Any]:
+        """Return what is given; reinvestment that ends is shown as None."""
+        shown = super().audited_fields()
+        if not self.keep_reinvestment:
+            shown["reinvestment_weeks"] = self.reinvestment_weeks
+        return shown
+
+
+class SetPocketState(Command, frozen=True, kw_only=True):
+    """What only the operator does: freeze, unfreeze, switch `real_time_yield`."""
+
+    rule = set_pocket_state
+    audit = AuditedAction("pocket", "updated", fields=("status", "real_time_yield"))
+
+    pocket_id: UUID
+    status: PocketStatus | None = None
+    real_time_yield: bool | None = None
+
+
+class OpenPortal(Command, frozen=True, kw_only=True):
+    """Open one more bank portal; `payment_rails` None means all of the bank's."""
+
+    rule = open_portal
+    audit = AuditedAction("portal", "created", fields=("pocket_id", "name", "payment_rails"))
+
+    pocket_id: UUID
+    name: str
+    payment_rails: tuple[str, ...] | None = None
+
+
+class UpdatePortal(Command, frozen=True, kw_only=True):
+    """Rename a portal, or close it for ever."""
+
+    rule = update_portal
+    audit = AuditedAction(
+        "portal", lambda c: "closed" if c.close else "updated", fields=("pocket_id", "name")
+    )
+
+    portal_id: UUID
+    pocket_id: UUID | None = None
+    name: str | None = None
+    close: bool = False

@@ -1,0 +1,126 @@
+"""What may be asked of counterparties and their verification."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from billfold.accounts.counterparties.rules.manage import add_counterparty, update_counterparty
+from billfold.accounts.counterparties.rules.verification import (
+    confirm_deposits,
+    correct_account,
+    decide_verification,
+    expire_verification,
+    fail_verification,
+    settle_link,
+)
+from billfold.accounts.counterparties.types import CounterpartyRow
+from billfold.ledger.commands import AuditedAction, Command, Reference
+from billfold.payments.ach.rules.notifications_of_change import Correction
+
+
+class AddCounterparty(Command, frozen=True, kw_only=True):
+    """Link an account as payee; `details` are the fields of its variant, checked before.
+
+    `verification` is how it shall be shown that the account is theirs; None for those that need
+    nothing. `holder` is whose account it is, where the account is one of this bank; `linked` what
+    a linking provider says of it: `id`, `mask`, `status` and the sealed `access`.
+    """
+
+    rule = add_counterparty
+    former_names = ("AddOnUsCounterparty",)
+    audit = AuditedAction(
+        "counterparty",
+        "created",
+        fields=("type", "display_name", "verification", "target_pocket_id"),
+    )
+    fingerprints = (CounterpartyRow,)
+
+    type: str
+    counterparty_name: dict[str, Any]
+    display_name: str | None = None
+    details: dict[str, Any]
+    verification: str | None = None
+    document_ids: tuple[UUID, ...] = ()
+    holder: str | None = None
+    linked: dict[str, str] | None = None
+    target_customer_id: UUID | None = None
+    target_pocket_id: UUID | None = None
+
+
+class UpdateCounterparty(Command, frozen=True, kw_only=True):
+    """Give another display name, or unlink for ever."""
+
+    rule = update_counterparty
+    audit = AuditedAction(
+        "counterparty", lambda c: "unlinked" if c.unlink else "updated", fields=("display_name",)
+    )
+    fingerprints = (CounterpartyRow,)
+
+    counterparty_id: UUID
+    display_name: str | None = None
+    rename: bool = False
+    unlink: bool = False
+
+
+class ConfirmDeposits(Command, frozen=True, kw_only=True):
+    """Name the two amounts in cents that arrived at the account, in any order."""
+
+    rule = confirm_deposits
+    audit = AuditedAction("counterparty", "deposits_named")
+    fingerprints = (CounterpartyRow,)
+
+    counterparty_id: UUID
+    amounts: tuple[int, int]
+
+
+class DecideVerification(Command, frozen=True, kw_only=True):
+    """Approve or reject what waits for its verification, its documents included."""
+
+    rule = decide_verification
+    reference_kinds = (Reference.DOCUMENT,)
+    audit = AuditedAction("counterparty", "reviewed", fields=("approved", "reason"))
+    fingerprints = (CounterpartyRow,)
+
+    counterparty_id: UUID
+    approved: bool
+    reason: str | None = None
+
+
+class FailVerification(Command, frozen=True, kw_only=True):
+    """The account is not there, or not to be reached: its micro-deposits came back."""
+
+    rule = fail_verification
+    fingerprints = (CounterpartyRow,)
+
+    counterparty_id: UUID
+    reason: str
+
+
+class ExpireVerification(Command, frozen=True, kw_only=True):
+    """The wire that was awaited has not come in time."""
+
+    rule = expire_verification
+    fingerprints = (CounterpartyRow,)
+
+    counterparty_id: UUID
+
+
+class SettleLink(Command, frozen=True, kw_only=True):
+    """Go on by what the linking provider says of the account now."""
+
+    rule = settle_link
+    fingerprints = (CounterpartyRow,)
+
+    counterparty_id: UUID
+    link_status: str
+
+
+class CorrectAccount(Command, frozen=True, kw_only=True):
+    """Use what the account's bank says in a notification of change from now on."""
+
+    rule = correct_account
+    fingerprints = (CounterpartyRow,)
+
+    counterparty_id: UUID
+    correction: Correction

@@ -1,0 +1,141 @@
+"""Accounts that people link by signing in at their own bank, through a linking provider."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from billfold.accounts.counterparties import store as counterparty_store
+from billfold.accounts.counterparties.commands import AddCounterparty, SettleLink
+from billfold.accounts.counterparties.ports import (
+    Linked,
+    LinkedAccount,
+    LinkingProvider,
+    LinkRefused,
+)
+from billfold.accounts.counterparties.requests import shown
+from billfold.accounts.counterparties.schemas import Counterparty
+from billfold.accounts.counterparties.v1_schemas import (
+    LinkRequest,
+    LinkTokenAnswer,
+    LinkTokenRequest,
+)
+from billfold.accounts.customers.schemas import name_in
+from billfold.accounts.directory.store import find_customer
+from billfold.accounts.directory.types import CustomerRow
+from billfold.http.caller import Call
+from billfold.ledger.bank import Bank
+from billfold.platform.errors import InvalidInput, NotFound, Refused
+
+
+async def open_link(call: Call, bank: Bank, owner: UUID, data: LinkTokenRequest) -> LinkTokenAnswer:
+    """Return what opens the provider's pages. Raises InvalidInput, NotFound."""
+    if (data.redirect_uri is None) == (data.android_package_name is None):
+        raise InvalidInput.at(
+            "body", "redirect_uri", msg="exactly one of redirect_uri and android_package_name"
+        )
+    provider, access = _provider(bank), None
+    if data.counterparty_id is not None:
+        access, _ = await _link_of(bank, owner, data.counterparty_id)
+    token = await provider.link_token(
+        client_name=data.client_name,
+        user=str(owner),
+        now=call.wall,
+        redirect_uri=data.redirect_uri,
+        android_package_name=data.android_package_name,
+        access=access,
+    )
+    return LinkTokenAnswer(link_token=token.token, expiration=token.expires_at)
+
+
+async def link(call: Call, bank: Bank, owner: UUID, data: LinkRequest) -> list[Counterparty]:
+    """Make a counterparty of every account that was chosen. Raises InvalidInput."""
+    chosen = [each.id for each in data.accounts]
+    if len(set(chosen)) != len(chosen):
+        raise InvalidInput.at("body", "accounts", msg="name an account twice")
+    try:
+        linked = await _provider(bank).exchange(data.public_token, chosen)
+    except LinkRefused as refused:
+        raise InvalidInput.at("body", refused.field, msg=str(refused)) from None
+    customer = await find_customer(bank.pool, owner)
+    if customer is None:
+        raise NotFound("There is no such customer.")
+    made = []
+    for step, (asked, account) in enumerate(zip(data.accounts, linked.accounts, strict=True)):
+        answer = await bank.engine.submit(
+            AddCounterparty(
+                **call.command_fields(owner, step=step),
+                type="ach",
+                counterparty_name=_name_of(customer),
+                display_name=asked.name or None,
+                details=_details(linked, account),
+                verification="linking_provider",
+                linked=_kept(bank, owner, linked, account),
+            )
+        )
+        made.append(UUID(answer.outcome["counterparty_id"]))
+    return [await shown(bank, owner, each) for each in made]
+
+
+async def settle(call: Call, bank: Bank, owner: UUID, counterparty_id: UUID) -> None:
+    """Ask the provider how far the verification is, and go on by its answer.
+
+    Raises NotFound, `counterparty-type-mismatch`.
+    """
+    access, account_id = await _link_of(bank, owner, counterparty_id)
+    status = await _provider(bank).status_of(access, account_id)
+    await bank.engine.submit(
+        SettleLink(
+            **call.command_fields(owner), counterparty_id=counterparty_id, link_status=status
+        )
+    )
+
+
+def _provider(bank: Bank) -> LinkingProvider:
+    if bank.linking is None:
+        raise Refused("rail-not-available", "The bank has no linking provider.")
+    return bank.linking
+
+
+async def _link_of(bank: Bank, owner: UUID, counterparty_id: UUID) -> tuple[str, str]:
+    """Return the secret of a link and the provider's id of the account."""
+    row = await counterparty_store.get_counterparty(bank.pool, owner, counterparty_id)
+    account = msgspec.json.decode(row.verification).get("account")
+    if account is None:
+        raise Refused(
+            "counterparty-type-mismatch", "The counterparty was not linked through the provider."
+        )
+    sealed = base64.b64decode(account["access"])
+    return bank.vault.open(sealed, owner.bytes).decode(), account["id"]
+
+
+def _details(linked: Linked, account: LinkedAccount) -> dict[str, Any]:
+    told = {
+        "routing_number": account.routing_number,
+        "account_number": account.account_number,
+        "account_type": account.account_type,
+        "institution_name": linked.institution_name,
+    }
+    return {name: value for name, value in told.items() if value is not None}
+
+
+def _kept(bank: Bank, owner: UUID, linked: Linked, account: LinkedAccount) -> dict[str, str]:
+    """Return what is kept of a link with the verification; the secret is sealed."""
+    sealed = bank.vault.seal(linked.access.encode(), owner.bytes)
+    return {
+        "id": account.account_id,
+        "mask": account.mask,
+        "status": account.status,
+        "access": base64.b64encode(sealed).decode(),
+    }
+
+
+def _name_of(customer: CustomerRow) -> dict[str, Any]:
+    """Return the customer as a counterparty is named: the account is his own."""
+    if customer.type == "BUSINESS":
+        return {"type": "business", "business_name": customer.name}
+    name = name_in(customer.name)
+    return {"type": "individual", "first_name": name.first_name, "last_name": name.last_name}

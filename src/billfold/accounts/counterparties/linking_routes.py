@@ -1,0 +1,97 @@
+"""Accounts linked at their own bank, and the counterparties of v1."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from billfold.accounts.counterparties import linking
+from billfold.accounts.counterparties import store as counterparty_store
+from billfold.accounts.counterparties.v1_schemas import (
+    OLDER_TYPES,
+    LinkedCounterparties,
+    LinkRequest,
+    LinkTokenAnswer,
+    LinkTokenRequest,
+    OlderCounterparties,
+    OlderCounterparty,
+    is_older,
+    render_older,
+)
+from billfold.accounts.pockets.partner_v1_routes import V1_READS
+from billfold.http.caller import Caller
+from billfold.http.operations import get, post
+from billfold.ledger.bank import Bank
+from billfold.platform.errors import NotFound
+
+_MOST = 1000
+
+
+@post(
+    "/api/v1/customers/{customer_id}/counterparties/linking-provider/link-token/",
+    tag="counterparties",
+    status=200,
+    refuses=("rail-not-available", "counterparty-type-mismatch"),
+)
+async def create_link_token(
+    caller: Caller, bank: Bank, customer_id: UUID, data: LinkTokenRequest
+) -> LinkTokenAnswer:
+    """Begin to link accounts: the token opens the provider's pages once."""
+    owner = await caller.customer_id(bank, customer_id)
+    return await linking.open_link(caller, bank, owner, data)
+
+
+@post(
+    "/api/v1/customers/{customer_id}/counterparties/linking-provider/",
+    tag="counterparties",
+    refuses=("rail-not-available", "customer-not-open"),
+)
+async def link_accounts(
+    caller: Caller, bank: Bank, customer_id: UUID, data: LinkRequest
+) -> LinkedCounterparties:
+    """Make counterparties of the accounts that a customer chose on the provider's pages."""
+    owner = await caller.customer_id(bank, customer_id)
+    return LinkedCounterparties(items=await linking.link(caller, bank, owner, data))
+
+
+@post(
+    "/api/v1/customers/{customer_id}/counterparties/{counterparty_id}/linking-provider/verify/",
+    tag="counterparties",
+    status=204,
+    refuses=("rail-not-available", "counterparty-type-mismatch"),
+)
+async def verify_linked_account(
+    caller: Caller, bank: Bank, customer_id: UUID, counterparty_id: UUID
+) -> None:
+    """Ask the provider whether the verification of a linked account has come to its end."""
+    owner = await caller.customer_id(bank, customer_id)
+    await linking.settle(caller, bank, owner, counterparty_id)
+
+
+@get("/api/v1/customers/{customer_id}/counterparties/", tag="counterparties", deprecated=V1_READS)
+async def list_v1_counterparties(
+    caller: Caller, bank: Bank, customer_id: UUID
+) -> OlderCounterparties:
+    """List the accounts that ACH entries and domestic wires reach, newest first."""
+    owner = await caller.customer_id(bank, customer_id)
+    rows = await counterparty_store.list_counterparties(
+        bank.pool, owner, types=list(OLDER_TYPES), statuses=None, after=None, backwards=False,
+        limit=_MOST,
+    )  # fmt: skip
+    told = [render_older(row) for row in rows if is_older(row)]
+    return OlderCounterparties(count=len(told), counterparties=told)
+
+
+@get(
+    "/api/v1/customers/{customer_id}/counterparties/{counterparty_id}/",
+    tag="counterparties",
+    deprecated=V1_READS,
+)
+async def get_v1_counterparty(
+    caller: Caller, bank: Bank, customer_id: UUID, counterparty_id: UUID
+) -> OlderCounterparty:
+    """Read one of them."""
+    owner = await caller.customer_id(bank, customer_id)
+    row = await counterparty_store.get_counterparty(bank.pool, owner, counterparty_id)
+    if not is_older(row):
+        raise NotFound("There is no such counterparty.")
+    return render_older(row)

@@ -1,0 +1,286 @@
+"""Counterparties are created, listed and changed in the same words by both APIs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from billfold.accounts.counterparties import store as counterparty_store
+from billfold.accounts.counterparties.commands import (
+    AddCounterparty,
+    ConfirmDeposits,
+    UpdateCounterparty,
+)
+from billfold.accounts.counterparties.rules import identifiers, verification_kinds
+from billfold.accounts.counterparties.schemas import (
+    Counterparty,
+    DisplayName,
+    Form,
+    InternationalForm,
+    OnUsForm,
+    SupportingDocument,
+    WireForm,
+    render_counterparty,
+)
+from billfold.accounts.counterparties.store import documents_of
+from billfold.accounts.counterparties.types import CounterpartyRow
+from billfold.accounts.directory.store import find_customer
+from billfold.accounts.portals import store as portal_store
+from billfold.accounts.portals.rules import NETWORK_DIGITS
+from billfold.accounts.portals.types import PortalRow
+from billfold.documents import store as document_store
+from billfold.documents.rules import PROOF_OF_ACCOUNT
+from billfold.documents.types import DocumentRow
+from billfold.http.caller import Call
+from billfold.http.list_params import ListQuery, page_of, texts_among
+from billfold.http.schemas.pages import CursorList
+from billfold.ledger.bank import Bank
+from billfold.ledger.commands import Command
+from billfold.platform.errors import FieldError, InvalidInput, Refused
+
+TYPES = frozenset({"ach", "wire", "on_us", "international_wire", "crypto_wallet_address"})
+STATUSES = frozenset({"PENDING", "LINKED", "UNLINKED", "VERIFIED"})
+
+
+class CounterpartyQuery(msgspec.Struct, frozen=True, kw_only=True):
+    """Which counterparties; each filter has two spellings."""
+
+    status: Annotated[list[str] | None, texts_among("status", STATUSES)] = None
+    status_list: Annotated[list[str] | None, texts_among("status[]", STATUSES, place="status")] = (
+        None
+    )
+    type: Annotated[list[str] | None, texts_among("type", TYPES)] = None
+    type_list: Annotated[list[str] | None, texts_among("type[]", TYPES, place="type")] = None
+
+    @property
+    def statuses(self) -> list[str] | None:
+        """The statuses in either spelling."""
+        return [*(self.status or ()), *(self.status_list or ())] or None
+
+    @property
+    def types(self) -> list[str] | None:
+        """The types in either spelling."""
+        return [*(self.type or ()), *(self.type_list or ())] or None
+
+
+Cents = Annotated[int, msgspec.Meta(ge=1, le=99_999)]
+
+
+class ChangeCounterparty(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """Another display name (null removes it), or `status` UNLINKED for ever."""
+
+    display_name: DisplayName | UnsetType | None = UNSET
+    status: Literal["UNLINKED"] | None = None
+
+
+class Deposits(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """The two amounts in cents that arrived at the account, in any order."""
+
+    amounts: Annotated[list[Cents], msgspec.Meta(min_length=2, max_length=2)]
+
+
+async def add_counterparty(call: Call, bank: Bank, owner: UUID, form: Form) -> Counterparty:
+    """Link an account as payee of a customer. Raises InvalidInput, `customer-not-open`."""
+    answer = await bank.engine.submit(await order_of(call, bank, owner, form))
+    return await shown(bank, owner, UUID(answer.outcome["counterparty_id"]))
+
+
+async def order_of(call: Call, bank: Bank, owner: UUID, form: Form) -> AddCounterparty:
+    """Return the command that links what a form tells, all of it checked. Raises InvalidInput."""
+    asked = getattr(form, "verification", None)
+    details = details_of(form)
+    target = await _target(bank, form) if isinstance(form, OnUsForm) else None
+    needless = target is not None or form.__struct_config__.tag == "crypto_wallet_address"
+    if asked is not None and asked.document_ids:
+        await _check_documents(bank, owner, asked.document_ids)
+    return AddCounterparty(
+        **call.command_fields(owner),
+        type=str(form.__struct_config__.tag),
+        counterparty_name=msgspec.to_builtins(form.counterparty_name),
+        display_name=form.display_name,
+        details=details,
+        verification=None if needless or asked is None else asked.type,
+        document_ids=() if needless or asked is None else tuple(asked.document_ids or ()),
+        holder=await _holder(bank, details, target),
+        target_customer_id=None if target is None else target.customer_id,
+        target_pocket_id=None if target is None else target.pocket_id,
+    )
+
+
+def told_by(order: AddCounterparty) -> dict[str, Any]:
+    """Return what is to be linked, ready for JSON, without who gives the command."""
+    own = set(AddCounterparty.__struct_fields__) - set(Command.__struct_fields__)
+    told: dict[str, Any] = msgspec.to_builtins({name: getattr(order, name) for name in own})
+    return told
+
+
+async def confirm_deposits(
+    call: Call, bank: Bank, owner: UUID, counterparty_id: UUID, data: Deposits
+) -> Counterparty:
+    """Verify a counterparty by its two deposits. Raises `micro-deposits-mismatch` and its kin."""
+    await counterparty_store.get_counterparty(bank.pool, owner, counterparty_id)
+    first, second = data.amounts
+    answer = await bank.engine.submit(
+        ConfirmDeposits(
+            **call.command_fields(owner), counterparty_id=counterparty_id, amounts=(first, second)
+        )
+    )
+    if not answer.outcome["confirmed"]:
+        left = answer.outcome["left"]
+        rest = "The counterparty is unlinked." if left == 0 else f"Tries left: {left}."
+        raise Refused(
+            "micro-deposits-mismatch", f"These are not the deposits. {rest}", tries_left=left
+        )
+    return await shown(bank, owner, counterparty_id)
+
+
+async def change_counterparty(
+    call: Call, bank: Bank, owner: UUID, counterparty_id: UUID, data: ChangeCounterparty
+) -> Counterparty:
+    """Give another display name, or unlink. Raises `counterparty-not-linked`, NotFound."""
+    rename = data.display_name is not UNSET
+    if not rename and data.status is None:
+        raise InvalidInput.at("body", msg="names nothing to change")
+    await counterparty_store.get_counterparty(bank.pool, owner, counterparty_id)
+    await bank.engine.submit(
+        UpdateCounterparty(
+            **call.command_fields(owner),
+            counterparty_id=counterparty_id,
+            display_name=data.display_name if isinstance(data.display_name, str) else None,
+            rename=rename,
+            unlink=data.status is not None,
+        )
+    )
+    return await shown(bank, owner, counterparty_id)
+
+
+async def counterparty_page(
+    bank: Bank,
+    owner: UUID,
+    wanted: ListQuery,
+    asked: CounterpartyQuery,
+) -> CursorList[Counterparty]:
+    """One page of a customer's counterparties, newest first; filters in both spellings."""
+    kinds, states = asked.types, asked.statuses
+    scope, filters = f"counterparties:{owner}", {"types": kinds, "statuses": states}
+    page = await wanted.page(
+        bank.pager,
+        scope,
+        filters,
+        read=lambda part: counterparty_store.list_counterparties(
+            bank.pool,
+            owner,
+            types=kinds,
+            statuses=states,
+            after=part.dated_place,
+            backwards=part.backwards,
+            limit=part.limit,
+        ),
+        place_of=lambda row: (row.created_at.isoformat(), str(row.counterparty_id)),
+    )
+    return page_of(page, await rendered(bank, owner, page.items))
+
+
+async def shown(bank: Bank, owner: UUID, counterparty_id: UUID) -> Counterparty:
+    """Return a counterparty of a customer as it is now. Raises NotFound."""
+    row = await counterparty_store.get_counterparty(bank.pool, owner, counterparty_id)
+    return (await rendered(bank, owner, [row]))[0]
+
+
+async def rendered(bank: Bank, owner: UUID, rows: Sequence[CounterpartyRow]) -> list[Counterparty]:
+    """Return counterparties with the documents of their verifications, as they stand now."""
+    named = {row.counterparty_id: documents_of(row) for row in rows}
+    asked = {each for own in named.values() for each in own}
+    found = await document_store.list_documents(bank.pool, owner, asked) if asked else {}
+    return [
+        render_counterparty(
+            row,
+            bank.settings,
+            [
+                SupportingDocument(
+                    document_id=each, type=found[each].type, status=found[each].status
+                )
+                for each in named[row.counterparty_id]
+                if each in found
+            ],
+        )
+        for row in rows
+    ]
+
+
+async def _check_documents(bank: Bank, owner: UUID, document_ids: Sequence[UUID]) -> None:
+    """Raise InvalidInput at each id that is no proof of an account of this customer."""
+    found = await document_store.list_documents(bank.pool, owner, document_ids)
+    wrong = [
+        FieldError(
+            ("body", "verification", "document_ids", place), _why(found.get(each)), "value_error"
+        )
+        for place, each in enumerate(document_ids)
+        if each not in found or found[each].type != PROOF_OF_ACCOUNT
+    ]
+    if wrong:
+        raise InvalidInput(wrong)
+
+
+def _why(found: DocumentRow | None) -> str:
+    if found is None:
+        return "is not a document of the customer"
+    return f"must be of type {PROOF_OF_ACCOUNT}, not {found.type}"
+
+
+def details_of(form: Form) -> dict[str, Any]:
+    """Return the fields of a variant as they are kept: one layout, machine spelling, no nulls."""
+    told = msgspec.to_builtins(form)
+    for name in ("type", "counterparty_name", "display_name", "verification"):
+        told.pop(name, None)
+    if isinstance(form, InternationalForm):
+        if form.account_number is not None:  # the other way round
+            told["routing_number"], told["identifier"] = form.identifier, form.account_number
+            told["account_number"] = None
+        told["routing_number"] = told["routing_number"].upper()
+        if form.identifier_type is None:
+            iban = identifiers.is_iban_like(told["identifier"])
+            told["identifier_type"] = "IBAN" if iban else "ACCOUNT_NUMBER"
+    elif isinstance(form, WireForm):
+        iban = identifiers.is_iban_like(form.identifier)
+        told["identifier_type"] = "IBAN" if iban else "ACCOUNT_NUMBER"
+    if told.get("identifier_type") == "IBAN":
+        told["identifier"] = identifiers.compact(told["identifier"])
+    return {name: value for name, value in told.items() if value is not None}
+
+
+async def _target(bank: Bank, form: OnUsForm) -> PortalRow:
+    """The open portal behind a network address. Raises InvalidInput."""
+    number = form.account_number
+    found = await _portal(bank, "network", number) if _is_address(number) else None
+    if found is None or found.status != "OPEN":
+        raise InvalidInput.at(
+            "body", "account_number", msg="is not the network address of an open portal"
+        )
+    return found
+
+
+async def _holder(bank: Bank, details: dict[str, Any], target: PortalRow | None) -> str | None:
+    """The name of whoever holds the account, where it is one of this bank."""
+    account = verification_kinds.account_of(details)
+    if target is None and account is not None and account.bank == bank.settings.bank_routing_number:
+        target = await _portal(bank, "account", f"{account.bank}:{account.number}")
+    if target is None or target.status != "OPEN":
+        return None
+    holder = await find_customer(bank.pool, target.customer_id)
+    return None if holder is None else holder.name
+
+
+async def _portal(bank: Bank, kind: str, value: str) -> PortalRow | None:
+    entry = await bank.directory.find(kind, value)
+    if entry is None:
+        return None
+    return await portal_store.get_portal(bank.pool, entry.customer_id, entry.object_id)
+
+
+def _is_address(number: str) -> bool:
+    return len(number) == NETWORK_DIGITS and number.isascii() and number.isdigit()

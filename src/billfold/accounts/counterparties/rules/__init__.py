@@ -1,0 +1,1 @@
+"""Counterparty decisions, pure: identifiers, verification, changes."""

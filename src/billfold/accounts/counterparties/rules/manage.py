@@ -1,0 +1,171 @@
+"""Counterparties: whom a customer pays, linked, renamed and unlinked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+import msgspec
+
+from billfold.accounts.counterparties.rules import verification_kinds as rules
+from billfold.accounts.counterparties.types import (
+    CounterpartyRow,
+    CounterpartyStatus,
+    Payee,
+    one_line,
+)
+from billfold.accounts.directory.types import CustomerStatus
+from billfold.ledger.book.book import Book
+from billfold.ledger.book.draft import as_json
+from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.platform.errors import NotFound, Refused
+
+if TYPE_CHECKING:
+    from billfold.accounts.counterparties.commands import AddCounterparty, UpdateCounterparty
+
+EXPIRES = "counterparty.expire"
+"""The appointment at which an incoming wire is no longer waited for."""
+DEPOSITS_DUE = "ach.micro_deposits"
+"""The appointment at which the two deposits are sent."""
+_SAID = {
+    CounterpartyStatus.LINKED: "was linked",
+    CounterpartyStatus.PENDING: "was added and waits for its verification",
+    CounterpartyStatus.UNLINKED: "was unlinked",
+}
+_DEPOSIT_MOST = 99
+
+
+def add_counterparty(books: Books, cmd: AddCounterparty, ctx: Context) -> Outcome:
+    """LINKED at once where nothing is left to verify, else PENDING. Refuses: customer-not-open."""
+    book = book_of(books, cmd.customers[0])
+    if book.account_status != CustomerStatus.OPEN:
+        raise Refused("customer-not-open", f"The customer is {book.account_status}.")
+    counterparty_id = ctx.ids.next()
+    name = one_line(cmd.counterparty_name)
+    verification = _verification(book, cmd, ctx, name)
+    status = rules.first_status(verification)
+    if reason := ctx.terms.screening.unverifiable_name(name):
+        verification = rules.ended(verification, "REJECTED", reason)
+        status = CounterpartyStatus.UNLINKED
+    payee = Payee(
+        counterparty_id=counterparty_id,
+        type=cmd.type,
+        status=status,
+        counterparty_name=cmd.counterparty_name,
+        verification=verification,
+        details=cmd.details,
+        target_customer_id=cmd.target_customer_id,
+        target_pocket_id=cmd.target_pocket_id,
+    )
+    remember(book, payee)
+    number = cmd.details.get("account_number") or cmd.details.get("identifier")
+    book.draft.add(
+        CounterpartyRow(
+            customer_id=book.customer_id,
+            counterparty_id=counterparty_id,
+            type=cmd.type,
+            status=status,
+            counterparty_name=as_json(cmd.counterparty_name),
+            display_name=cmd.display_name,
+            account_number=number,
+            target_customer_id=cmd.target_customer_id,
+            target_pocket_id=cmd.target_pocket_id,
+            verification=as_json(verification),
+            details=as_json(cmd.details),
+            created_at=ctx.now,
+            updated_at=ctx.now,
+        )
+    )
+    book.enter("counterparty", str(counterparty_id), counterparty_id)
+    if verification["type"] == "incoming_wire" and status == CounterpartyStatus.PENDING:
+        book.schedule(EXPIRES, counterparty_id, ctx.now + rules.WIRE_AWAITED)
+    if verification["type"] == "micro_deposits" and status == CounterpartyStatus.PENDING:
+        book.schedule(DEPOSITS_DUE, counterparty_id, ctx.now)
+    return {
+        "counterparty_id": str(counterparty_id),
+        "counterparties": [told_of(payee, _SAID[status], cmd.display_name)],
+    }
+
+
+def update_counterparty(books: Books, cmd: UpdateCounterparty, ctx: Context) -> Outcome:
+    """Refuses: counterparty-not-linked."""
+    book = book_of(books, cmd.customers[0])
+    payee = known(book, cmd.counterparty_id)
+    if payee.status == CounterpartyStatus.UNLINKED:
+        raise Refused("counterparty-not-linked", "The counterparty has been unlinked.")
+    if cmd.rename:
+        book.change(
+            CounterpartyRow, cmd.counterparty_id, display_name=cmd.display_name, updated_at=ctx.now
+        )
+    if cmd.unlink:
+        remember(book, msgspec.structs.replace(payee, status=CounterpartyStatus.UNLINKED))
+        book.change(
+            CounterpartyRow,
+            cmd.counterparty_id,
+            status=CounterpartyStatus.UNLINKED,
+            updated_at=ctx.now,
+        )
+        said = [told_of(payee, _SAID[CounterpartyStatus.UNLINKED])]
+        return {"counterparty_id": str(cmd.counterparty_id), "counterparties": said}
+    return {"counterparty_id": str(cmd.counterparty_id)}
+
+
+def known(book: Book, counterparty_id: UUID) -> Payee:
+    """Return a counterparty of the book's customer. Raises NotFound."""
+    payee: Payee | None = book.counterparties.get(counterparty_id)
+    if payee is None:
+        raise NotFound("There is no such counterparty.")
+    return payee
+
+
+def remember(book: Book, payee: Payee) -> None:
+    """Keep what a counterparty is from here on; `undo` takes it back."""
+    book.keep_fingerprint(CounterpartyRow, payee.counterparty_id, payee.proof)
+    book.put(book.counterparties, payee.counterparty_id, payee)
+    book.put(book.referenced, payee.counterparty_id, payee)
+
+
+def told_of(payee: Payee, said: str, display_name: str | None = None) -> dict[str, Any]:
+    """Return what the team is told of a counterparty, for the outcome's `counterparties`."""
+    called = display_name or payee.name
+    named = f"The counterparty {called}" if called else "A counterparty"
+    return {"counterparty_id": str(payee.counterparty_id), "said": f"{named} {said}."}
+
+
+def _verification(book: Book, cmd: AddCounterparty, ctx: Context, name: str) -> dict[str, Any]:
+    """Return the verification asked for, or the one that makes it needless."""
+    verification_id = str(ctx.ids.next())
+    if cmd.holder is not None and rules.is_same_name(name, cmd.holder):
+        matched = rules.begun("name_match", verification_id)
+        return rules.ended(matched, "APPROVED", "The name is that of the account's holder.")
+    if cmd.verification in {"incoming_wire", "micro_deposits", "supporting_documents"} and (
+        _is_proven(book, cmd.details, name)
+    ):
+        return rules.begun("pre_verified", verification_id)
+    if cmd.verification == "micro_deposits":
+        return rules.begun("micro_deposits", verification_id, deposits=_deposits(ctx), failures=0)
+    if cmd.linked is not None:
+        return rules.linked(verification_id, cmd.linked)
+    kind = cmd.verification or ("name_match" if cmd.type == "on_us" else "pre_verified")
+    return rules.begun(kind, verification_id, document_ids=map(str, cmd.document_ids))
+
+
+def _is_proven(book: Book, details: dict[str, Any], name: str) -> bool:
+    """Has the customer shown before that this account belongs to somebody of this name?"""
+    account = rules.account_of(details)
+    return account is not None and any(
+        payee.status == CounterpartyStatus.VERIFIED
+        and (other := rules.account_of(payee.details)) is not None
+        and rules.is_same_account(account, other)
+        and rules.is_same_name(name, payee.name)
+        for payee in book.counterparties.values()
+    )
+
+
+def _deposits(ctx: Context) -> list[int]:
+    """Return two different amounts in cents that nobody can tell in advance."""
+    if known := ctx.terms.screening.deposit_amounts():
+        return list(known)
+    first = ctx.ids.next().int % _DEPOSIT_MOST
+    second = (first + 1 + ctx.ids.next().int % (_DEPOSIT_MOST - 1)) % _DEPOSIT_MOST
+    return [1 + first, 1 + second]

@@ -1,0 +1,201 @@
+"""Counterparties are verified, or found not to be whose they were said to be (contract 2.3)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+import msgspec
+
+from billfold.accounts.counterparties.rules import verification_kinds as rules
+from billfold.accounts.counterparties.rules.manage import known, remember, told_of
+from billfold.accounts.counterparties.rules.verification_kinds import Account
+from billfold.accounts.counterparties.types import CounterpartyRow, CounterpartyStatus, Payee
+from billfold.documents.types import DocumentRow
+from billfold.ledger.book.book import Book
+from billfold.ledger.book.draft import as_json
+from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.payments.ach.rules.notifications_of_change import Correction
+from billfold.platform.errors import Refused
+
+if TYPE_CHECKING:
+    from billfold.accounts.counterparties.commands import (
+        ConfirmDeposits,
+        CorrectAccount,
+        DecideVerification,
+        ExpireVerification,
+        FailVerification,
+        SettleLink,
+    )
+
+
+def confirm_deposits(books: Books, cmd: ConfirmDeposits, ctx: Context) -> Outcome:
+    """VERIFIED when the amounts are right; UNLINKED after three wrong tries.
+
+    The outcome tells whether they were `confirmed` and how many tries are `left`. Refuses:
+    micro-deposits-not-pending.
+    """
+    book = book_of(books, cmd.customers[0])
+    payee = known(book, cmd.counterparty_id)
+    verification = payee.verification
+    if verification["type"] != "micro_deposits" or payee.status != CounterpartyStatus.PENDING:
+        raise Refused("micro-deposits-not-pending", "No deposits wait to be confirmed.")
+    if sorted(cmd.amounts) == sorted(verification["deposits"]):
+        approved = rules.ended(verification, "APPROVED", "The deposits were confirmed.")
+        moved = _move(book, ctx, payee, CounterpartyStatus.VERIFIED, approved)
+        return _outcome(payee, moved) | {"confirmed": True, "left": 0}
+    failures = verification["failures"] + 1
+    counted = {**verification, "failures": failures}
+    left = rules.TRIES - failures
+    if left > 0:
+        _write(book, ctx, msgspec.structs.replace(payee, verification=counted))
+        return _outcome(payee) | {"confirmed": False, "left": left}
+    rejected = rules.ended(counted, "REJECTED", "Other amounts were named three times.")
+    moved = _move(book, ctx, payee, CounterpartyStatus.UNLINKED, rejected)
+    return _outcome(payee, moved) | {"confirmed": False, "left": 0}
+
+
+def decide_verification(books: Books, cmd: DecideVerification, ctx: Context) -> Outcome:
+    """VERIFIED or UNLINKED for good. Refuses: counterparty-not-pending, document-not-in-review."""
+    book = book_of(books, cmd.customers[0])
+    payee = known(book, cmd.counterparty_id)
+    if payee.status != CounterpartyStatus.PENDING:
+        raise Refused("counterparty-not-pending", f"The counterparty is {payee.status}.")
+    if cmd.approved:
+        _must_have_files(book, payee)
+    said = cmd.reason or ("It was reviewed and approved." if cmd.approved else "It was rejected.")
+    status = "APPROVED" if cmd.approved else "REJECTED"
+    over = rules.ended(payee.verification, status, said)
+    moved = _move(
+        book,
+        ctx,
+        payee,
+        CounterpartyStatus.VERIFIED if cmd.approved else CounterpartyStatus.UNLINKED,
+        over,
+    )
+    for document_id in payee.verification["document_ids"]:
+        if cmd.approved:
+            book.change(DocumentRow, UUID(document_id), status="APPROVED", exception_reason=None)
+        else:
+            book.change(DocumentRow, UUID(document_id), status="INVALID", exception_reason=said)
+    return _outcome(payee, moved)
+
+
+def fail_verification(books: Books, cmd: FailVerification, ctx: Context) -> Outcome:
+    """Reject what still waits; what is decided stays as it is."""
+    book = book_of(books, cmd.customers[0])
+    payee = known(book, cmd.counterparty_id)
+    if payee.status != CounterpartyStatus.PENDING:
+        return _outcome(payee)
+    rejected = rules.ended(payee.verification, "REJECTED", cmd.reason)
+    return _outcome(payee, _move(book, ctx, payee, CounterpartyStatus.UNLINKED, rejected))
+
+
+def expire_verification(books: Books, cmd: ExpireVerification, ctx: Context) -> Outcome:
+    """Give up waiting; what is decided stays as it is."""
+    book = book_of(books, cmd.customers[0])
+    payee = known(book, cmd.counterparty_id)
+    if payee.status != CounterpartyStatus.PENDING:
+        return _outcome(payee)
+    expired = rules.ended(payee.verification, "EXPIRED", "No wire came from the account in time.")
+    return _outcome(payee, _move(book, ctx, payee, CounterpartyStatus.UNLINKED, expired))
+
+
+def settle_link(books: Books, cmd: SettleLink, ctx: Context) -> Outcome:
+    """VERIFIED or UNLINKED when the provider is done; what is decided stays as it is."""
+    book = book_of(books, cmd.customers[0])
+    payee = known(book, cmd.counterparty_id)
+    if (
+        payee.status != CounterpartyStatus.PENDING
+        or payee.verification["type"] != "linking_provider"
+    ):
+        return _outcome(payee)
+    account = {**payee.verification["account"], "status": cmd.link_status}
+    told = {**payee.verification, "account": account}
+    status = rules.LINKED_AS[cmd.link_status]
+    if status == "PENDING_REVIEW":
+        _write(book, ctx, msgspec.structs.replace(payee, verification=told))
+        return _outcome(payee)
+    over = rules.ended(told, status, f"The account's bank says: {cmd.link_status}.")
+    moved = CounterpartyStatus.VERIFIED if status == "APPROVED" else CounterpartyStatus.UNLINKED
+    return _outcome(payee, _move(book, ctx, payee, moved, over))
+
+
+def correct_account(books: Books, cmd: CorrectAccount, ctx: Context) -> Outcome:
+    """Put the corrected numbers in the place of the old ones; they are verified as those were."""
+    book = book_of(books, cmd.customers[0])
+    payee = known(book, cmd.counterparty_id)
+    details = {**payee.details, **_corrected(cmd.correction)}
+    if payee.type != "ach" or details == payee.details:
+        return _outcome(payee)
+    remember(book, msgspec.structs.replace(payee, details=details))
+    book.change(
+        CounterpartyRow, payee.counterparty_id, details=as_json(details),
+        account_number=details["account_number"], updated_at=ctx.now,
+    )  # fmt: skip
+    return _outcome(payee, told_of(payee, "was corrected by its bank"))
+
+
+def prove_by_wire(book: Book, ctx: Context, sender: Account) -> tuple[UUID | None, list[Any]]:
+    """Verify whoever awaits a wire from this account.
+
+    Returns the counterparty that the sender is, if one is known, and what is to be told.
+    """
+    found: UUID | None = None
+    moves = []
+    for payee in list(book.counterparties.values()):
+        account = rules.account_of(payee.details)
+        if payee.status == CounterpartyStatus.UNLINKED or account is None:
+            continue
+        if not rules.is_same_account(account, sender):
+            continue
+        found = found or payee.counterparty_id
+        if (
+            payee.status == CounterpartyStatus.PENDING
+            and payee.verification["type"] == "incoming_wire"
+        ):
+            proven = rules.ended(payee.verification, "APPROVED", "A wire came from the account.")
+            moves.append(_move(book, ctx, payee, CounterpartyStatus.VERIFIED, proven))
+    return found, moves
+
+
+def _move(
+    book: Book, ctx: Context, payee: Payee, status: CounterpartyStatus, verification: dict[str, Any]
+) -> dict[str, Any]:
+    """Let a counterparty stand where its verification has brought it; return what to tell."""
+    moved = msgspec.structs.replace(payee, status=status, verification=verification)
+    _write(book, ctx, moved)
+    return told_of(
+        payee, "was verified" if status == CounterpartyStatus.VERIFIED else "could not be verified"
+    )
+
+
+def _write(book: Book, ctx: Context, payee: Payee) -> None:
+    remember(book, payee)
+    book.change(
+        CounterpartyRow, payee.counterparty_id, status=payee.status,
+        verification=as_json(payee.verification), updated_at=ctx.now,
+    )  # fmt: skip
+
+
+def _must_have_files(book: Book, payee: Payee) -> None:
+    """Refuse to approve what nobody can have looked at; who decides has looked the documents up."""
+    seen = [book.referenced.get(UUID(each)) for each in payee.verification["document_ids"]]
+    if any(each is not None and each.status in {"PENDING_UPLOAD", "INVALID"} for each in seen):
+        raise Refused("document-not-in-review", "A document of the counterparty has no valid file.")
+
+
+def _outcome(payee: Payee, *moves: dict[str, Any]) -> Outcome:
+    outcome: Outcome = {"counterparty_id": str(payee.counterparty_id)}
+    return outcome | {"counterparties": list(moves)} if moves else outcome
+
+
+def _corrected(correction: Correction) -> dict[str, str]:
+    """Return the details that a notification of change gives anew."""
+    code = correction.transaction_code
+    given = {
+        "routing_number": correction.routing_number,
+        "account_number": correction.account_number,
+        "account_type": code and ("SAVINGS" if code.startswith("3") else "CHECKING"),
+    }
+    return {name: value for name, value in given.items() if value is not None}

@@ -1,0 +1,149 @@
+"""Which verification a counterparty begins with, and whether money may move. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from datetime import timedelta
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
+
+from billfold.accounts.counterparties.rules.identifiers import compact
+from billfold.accounts.counterparties.types import CounterpartyStatus, Payee
+from billfold.platform.errors import Refused
+
+TRIES: Final = 3
+"""How often micro-deposits may be confirmed with other amounts before it is over."""
+WIRE_AWAITED: Final = timedelta(days=90)
+"""How long an incoming wire is waited for."""
+
+RAILS: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
+    {
+        "ACH": frozenset({"ach"}),
+        "ON_US": frozenset({"on_us"}),
+        "USDC": frozenset({"crypto_wallet_address"}),
+        "WIRE": frozenset({"wire", "international_wire"}),
+    }
+)
+"""Which types of counterparty a rail leads to."""
+
+_DESCRIPTIONS: Final = MappingProxyType(
+    {
+        "incoming_wire": "A wire from this account is awaited for 90 days.",
+        "linking_provider": "The account was linked at its own bank.",
+        "micro_deposits": "Two small deposits are sent to the account; their amounts prove it.",
+        "name_match": "The network address belongs to a pocket of this bank.",
+        "pre_verified": "The account is known to belong to the counterparty.",
+        "supporting_documents": "Documents that show whose account it is are reviewed.",
+        "unverified": "Nobody has verified whose account it is.",
+    }
+)
+LINKED_AS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "PENDING_AUTOMATIC_VERIFICATION": "PENDING_REVIEW",
+        "PENDING_MANUAL_VERIFICATION": "PENDING_REVIEW",
+        "AUTOMATICALLY_VERIFIED": "APPROVED",
+        "MANUALLY_VERIFIED": "APPROVED",
+        "VERIFICATION_EXPIRED": "EXPIRED",
+        "VERIFICATION_FAILED": "REJECTED",
+    }
+)
+"""What a linking provider says, in the words of verifications."""
+_AWAITED: Final = frozenset({"incoming_wire", "micro_deposits", "supporting_documents"})
+_HEAD_OFFICE = "X" * 3
+_WORDS = re.compile(r"[a-z0-9]+")
+_LEGAL_FORMS = frozenset({"co", "company", "corp", "corporation", "inc", "limited", "llc", "ltd"})
+
+
+class Account(NamedTuple):
+    """An account anywhere, by its bank's number (ABA or BIC) and its own, compact."""
+
+    bank: str
+    number: str
+
+
+def may_be_paid(payee: Payee, rail: str, *, unverified_wires: bool) -> str | None:
+    """Return why no money may move to or from a counterparty over a rail; None when it may.
+
+    It must be LINKED or VERIFIED and not `unverified`; wires alone may go to an unverified one,
+    where the customer has the feature `unverified_wires` (contract 2.3).
+    """
+    if payee.type not in RAILS[rail]:
+        return f"The counterparty is of type {payee.type}, which this payment cannot reach."
+    if payee.status not in {"LINKED", "VERIFIED"}:
+        return f"The counterparty is {payee.status}."
+    if payee.verification["type"] == "unverified" and not (rail == "WIRE" and unverified_wires):
+        return "The counterparty is unverified."
+    return None
+
+
+def must_be_payable(payee: Payee, rail: str, *, unverified_wires: bool) -> None:
+    """Raise Refused `counterparty-type-mismatch` or `counterparty-not-verified`."""
+    reason = may_be_paid(payee, rail, unverified_wires=unverified_wires)
+    if reason is not None:
+        other = payee.type not in RAILS[rail]
+        raise Refused(
+            "counterparty-type-mismatch" if other else "counterparty-not-verified", reason
+        )
+
+
+def account_of(details: Mapping[str, Any]) -> Account | None:
+    """Return the account that the details of a counterparty name; None for a wallet."""
+    number = details.get("identifier") or details.get("account_number")
+    bank = details.get("routing_number")
+    return Account(bank, compact(number)) if bank and number else None
+
+
+def is_same_account(one: Account, other: Account) -> bool:
+    """Tell whether two name one account. A BIC of 8 characters stands for the head office."""
+    return one.number == other.number and _bank(one.bank) == _bank(other.bank)
+
+
+def is_same_name(one: str, other: str) -> bool:
+    """Tell whether two names mean the same: order, case, points and legal forms do not matter."""
+    return bool(_words(one)) and _words(one) == _words(other)
+
+
+def begun(
+    kind: str, verification_id: str, *, document_ids: Iterable[str] = (), **more: object
+) -> dict[str, Any]:
+    """Return a verification as it begins.
+
+    `more` is what its kind needs besides: `deposits` (two amounts in cents) and `failures` of
+    micro-deposits, `account` of one that was linked at its bank.
+    """
+    return {
+        "id": verification_id,
+        "type": kind,
+        "status": "PENDING_REVIEW" if kind in _AWAITED else "NOT_REQUIRED",
+        "description": _DESCRIPTIONS[kind],
+        "document_ids": list(document_ids),
+        **more,
+    }
+
+
+def linked(verification_id: str, account: Mapping[str, str]) -> dict[str, Any]:
+    """Return the verification of an account that was linked at its own bank."""
+    made = begun("linking_provider", verification_id, account=dict(account))
+    return {**made, "status": LINKED_AS[account["status"]]}
+
+
+def first_status(verification: Mapping[str, Any]) -> CounterpartyStatus:
+    """Return where a counterparty stands at first: PENDING when something is still awaited."""
+    if verification["status"] in {"REJECTED", "EXPIRED"}:
+        return CounterpartyStatus.UNLINKED
+    awaited = verification["status"] == "PENDING_REVIEW"
+    return CounterpartyStatus.PENDING if awaited else CounterpartyStatus.LINKED
+
+
+def ended(verification: Mapping[str, Any], status: str, description: str) -> dict[str, Any]:
+    """Return a verification that is over: APPROVED, REJECTED or EXPIRED."""
+    return {**verification, "status": status, "description": description}
+
+
+def _bank(number: str) -> str:
+    return number if number.isdigit() else number.removesuffix(_HEAD_OFFICE)
+
+
+def _words(name: str) -> frozenset[str]:
+    return frozenset(_WORDS.findall(name.casefold())) - _LEGAL_FORMS

@@ -1,0 +1,298 @@
+"""A counterparty as both APIs show it, and what is said of one that is created."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+import msgspec
+from typing_extensions import override
+
+from billfold.accounts.counterparties.rules import identifiers
+from billfold.accounts.counterparties.types import CounterpartyRow, one_line
+from billfold.accounts.customers.schemas import Address
+from billfold.http.schemas.checked import Checked
+from billfold.http.schemas.texts import NOT_BLANK
+from billfold.platform.countries import COUNTRIES, US_STATES
+from billfold.platform.errors import FieldError
+from billfold.platform.settings.settings import Settings
+
+Name = Annotated[str, msgspec.Meta(min_length=1, max_length=50, pattern=NOT_BLANK)]
+DisplayName = Annotated[str, msgspec.Meta(min_length=1, max_length=128, pattern=NOT_BLANK)]
+Institution = Annotated[str, msgspec.Meta(min_length=1, max_length=140, pattern=NOT_BLANK)]
+WireText = Annotated[str, msgspec.Meta(min_length=1, max_length=140, pattern=NOT_BLANK)]
+DocumentIds = Annotated[list[UUID], msgspec.Meta(max_length=20)]
+
+
+class IndividualName(
+    msgspec.Struct, forbid_unknown_fields=True, kw_only=True, tag_field="type", tag="individual"
+):
+    """A person."""
+
+    first_name: Name
+    last_name: Name
+
+
+class BusinessName(
+    msgspec.Struct, forbid_unknown_fields=True, kw_only=True, tag_field="type", tag="business"
+):
+    """A company."""
+
+    business_name: Annotated[str, msgspec.Meta(min_length=1, max_length=250, pattern=NOT_BLANK)]
+
+
+CounterpartyName = IndividualName | BusinessName
+
+
+class _Form(Checked, forbid_unknown_fields=True, kw_only=True, tag_field="type"):
+    """What every variant says."""
+
+    counterparty_name: CounterpartyName
+    display_name: DisplayName | None = None
+
+
+class WireForm(_Form, kw_only=True, tag="wire"):
+    """An account that domestic wires reach: `identifier` is its number, or its IBAN."""
+
+    routing_number: str
+    identifier: str
+    address: Address
+    institution_name: Institution | None = None
+    wire_instructions: WireText | None = None
+
+    @classmethod
+    @override
+    def wrong_in(cls, told: Mapping[str, Any]) -> Iterator[FieldError]:
+        """Yield what is wrong with its numbers, its address and its documents."""
+        yield from _wrong("routing_number", told, identifiers.wrong_routing_number)
+        yield from _wrong("identifier", told, wrong_identifier)
+        yield from wrong_address(told, state=True)
+        yield from wrong_documents(told)
+
+
+class AchForm(_Form, kw_only=True, tag="ach"):
+    """An account that ACH entries reach."""
+
+    routing_number: str
+    account_number: str
+    account_type: Literal["CHECKING", "SAVINGS"]
+    institution_name: Institution | None = None
+
+    @classmethod
+    @override
+    def wrong_in(cls, told: Mapping[str, Any]) -> Iterator[FieldError]:
+        """Yield what is wrong with its numbers and its documents."""
+        yield from _wrong("routing_number", told, identifiers.wrong_routing_number)
+        yield from _wrong("account_number", told, identifiers.wrong_us_account_number)
+        yield from wrong_documents(told)
+
+
+class InternationalForm(_Form, kw_only=True, tag="international_wire"):
+    """An account abroad: `routing_number` is its bank's BIC, `identifier` its number or IBAN.
+
+    It may come the other way round: the BIC in `identifier`, the number in `account_number`.
+    """
+
+    identifier: str
+    identifier_code: Literal["SWIFT_BIC"]
+    address: Address
+    routing_number: str | None = None
+    account_number: str | None = None
+    identifier_type: Literal["ACCOUNT_NUMBER", "IBAN"] | None = None
+    institution_name: Institution | None = None
+    wire_instructions: WireText | None = None
+
+    @classmethod
+    @override
+    def wrong_in(cls, told: Mapping[str, Any]) -> Iterator[FieldError]:
+        """Yield what is wrong with its numbers, its address and its documents."""
+        turned = told.get("account_number") is not None
+        bic, number = (
+            ("identifier", "account_number") if turned else ("routing_number", "identifier")
+        )
+        if turned and told.get("routing_number") not in {None, told.get("identifier")}:
+            yield _mistake("routing_number", "is not taken with account_number, but for the BIC")
+        if bic in told and told[bic] is None:
+            yield FieldError(("body", bic), "is required", "missing")
+        else:
+            yield from _wrong(bic, told, lambda text: identifiers.wrong_bic(text.upper()))
+        if told.get("identifier_type") == "IBAN":
+            yield from _wrong(number, told, identifiers.wrong_iban)
+        elif told.get("identifier_type") == "ACCOUNT_NUMBER":
+            yield from _wrong(number, told, identifiers.wrong_account_number)
+        else:
+            yield from _wrong(number, told, wrong_identifier)
+        yield from wrong_address(told, state=False)
+        yield from wrong_documents(told)
+
+
+class OnUsForm(_Form, kw_only=True, tag="on_us"):
+    """A Pocket of this bank, by its 12-digit network address. It needs no verification."""
+
+    account_number: str
+
+    @classmethod
+    @override
+    def wrong_in(cls, told: Mapping[str, Any]) -> Iterator[FieldError]:
+        """Yield what is wrong with its documents."""
+        yield from wrong_documents(told)
+
+
+class WalletForm(_Form, kw_only=True, tag="crypto_wallet_address"):
+    """A wallet; the address is checked by the rules of its chain. It needs no verification."""
+
+    chain: Literal["ETHEREUM", "SOLANA", "POLYGON", "BASE"]
+    wallet_address: str
+    asset: Literal["USDC"] = "USDC"
+
+    @classmethod
+    @override
+    def wrong_in(cls, told: Mapping[str, Any]) -> Iterator[FieldError]:
+        """Yield what is wrong with its address and its documents."""
+        if told.get("display_name") is not None:
+            yield FieldError(
+                ("body", "display_name"), "is not taken with a wallet", "extra_forbidden"
+            )
+        if "chain" in told:
+            yield from _wrong(
+                "wallet_address", told, lambda text: identifiers.wrong_wallet(told["chain"], text)
+            )
+        yield from wrong_documents(told)
+
+
+Form = WireForm | AchForm | InternationalForm | OnUsForm | WalletForm
+
+
+class SupportingDocument(msgspec.Struct, kw_only=True):
+    """A document that shows whose account it is."""
+
+    document_id: UUID
+    type: str
+    status: str
+
+
+class ShownVerification(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """How it was shown, or shall be, that the account is theirs."""
+
+    id: UUID
+    type: str
+    status: str
+    description: str
+    supporting_documents: list[SupportingDocument]
+    verification_failure_count: int | None = None
+
+
+class Counterparty(msgspec.Struct, kw_only=True):
+    """Whom a customer pays."""
+
+    id: UUID
+    time_created: datetime
+    status: str
+    verification: ShownVerification
+    type: str
+    counterparty_name: str
+    institution_name: str | None
+    routing_number: str | None
+    account_number: str | None
+    account_type: str | None
+    identifier_type: str | None
+    identifier_code: str | None
+    address: dict[str, Any] | None
+    wire_instructions: str | None
+    chain: str | None
+    wallet_address: str | None
+    asset: str | None
+    display_name: str | None
+    object_type: Literal["Counterparty"] = "Counterparty"
+
+
+def wrong_identifier(text: str) -> str | None:
+    """Check a number that may be an IBAN: what is written like one must be one."""
+    if identifiers.is_iban_like(text):
+        return identifiers.wrong_iban(text)
+    return identifiers.wrong_account_number(text)
+
+
+def wrong_address(told: Mapping[str, Any], *, state: bool) -> Iterator[FieldError]:
+    """Yield what is wrong with an address; `state` when it must name one."""
+    address: Address | None = told.get("address")
+    if address is None:
+        return
+    if address.country not in COUNTRIES:
+        yield _mistake("address", "must be a country's two letters of ISO 3166, like US", "country")
+    if not address.state:
+        if state:
+            yield FieldError(("body", "address", "state"), "is required", "missing")
+    elif address.country == "US" and address.state not in US_STATES:
+        yield _mistake("address", "must be a state's two letters, like NY", "state")
+
+
+def wrong_documents(told: Mapping[str, Any]) -> Iterator[FieldError]:
+    """Yield what does not fit between a kind of verification and its documents."""
+    asked = told.get("verification")
+    if asked is None:
+        return
+    if asked.type == "supporting_documents" and not asked.document_ids:
+        yield FieldError(
+            ("body", "verification", "document_ids"), "must name at least one document", "missing"
+        )
+    if asked.type != "supporting_documents" and asked.document_ids:
+        yield _mistake("verification", f"are not taken with {asked.type}", "document_ids")
+    if asked.document_ids and len(set(asked.document_ids)) != len(asked.document_ids):
+        yield _mistake("verification", "name a document twice", "document_ids")
+
+
+def render_counterparty(
+    row: CounterpartyRow, settings: Settings, documents: Iterable[SupportingDocument] = ()
+) -> Counterparty:
+    """A counterparty from its row; `documents` are those of its verification, as they stand."""
+    details = msgspec.json.decode(row.details)
+    on_us = row.type == "on_us"
+    return Counterparty(
+        id=row.counterparty_id,
+        time_created=row.created_at,
+        status=row.status,
+        verification=_shown(msgspec.json.decode(row.verification), row.status, list(documents)),
+        type=row.type,
+        counterparty_name=one_line(msgspec.json.decode(row.counterparty_name)),
+        institution_name=settings.bank_name if on_us else details.get("institution_name"),
+        routing_number=details.get("routing_number"),
+        account_number=row.account_number,
+        account_type=details.get("account_type"),
+        identifier_type=details.get("identifier_type"),
+        identifier_code=details.get("identifier_code"),
+        address=details.get("address"),
+        wire_instructions=details.get("wire_instructions"),
+        chain=details.get("chain"),
+        wallet_address=details.get("wallet_address"),
+        asset=details.get("asset"),
+        display_name=row.display_name,
+    )
+
+
+def _shown(
+    kept: Mapping[str, Any], status: str, documents: list[SupportingDocument]
+) -> ShownVerification:
+    """Return what is shown of a verification. It waits for files where a document has none."""
+    lacking = any(each.status in {"PENDING_UPLOAD", "INVALID"} for each in documents)
+    return ShownVerification(
+        id=UUID(kept["id"]),
+        type=kept["type"],
+        status="PENDING_UPLOAD" if lacking and status == "PENDING" else kept["status"],
+        description=kept["description"],
+        supporting_documents=documents,
+        verification_failure_count=kept.get("failures"),
+    )
+
+
+def _wrong(field: str, told: Mapping[str, Any], check: Any) -> Iterator[FieldError]:  # noqa: ANN401 - any check
+    value = told.get(field)
+    reason = None if value is None else check(value)
+    if reason is not None:
+        yield _mistake(field, reason)
+
+
+def _mistake(field: str, reason: str, *inside: str) -> FieldError:
+    return FieldError(("body", field, *inside), reason, "value_error")

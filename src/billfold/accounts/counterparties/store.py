@@ -1,0 +1,120 @@
+"""Reads of counterparties."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+import msgspec
+
+from billfold.accounts.counterparties.types import CounterpartyRow, Payee
+from billfold.platform.database.pool import listed
+from billfold.platform.errors import NotFound
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from asyncpg import Record
+
+    from billfold.platform.database.pool import Connection, Pool
+
+_COLUMNS = """
+SELECT customer_id, counterparty_id, type, status, counterparty_name, display_name,
+       account_number, target_customer_id, target_pocket_id, verification, details, created_at,
+       updated_at
+  FROM counterparty
+"""
+_GET = f"{_COLUMNS} WHERE customer_id = $1 AND counterparty_id = $2"
+_LOOK_UP = """
+SELECT customer_id, counterparty_id, type, status, counterparty_name, verification, details,
+       target_customer_id, target_pocket_id
+  FROM counterparty
+ WHERE customer_id = ANY((SELECT $1::text::uuid[])::uuid[])
+   AND counterparty_id = ANY((SELECT $2::text::uuid[])::uuid[])
+"""
+_IN_REVIEW = f"""{_COLUMNS} c
+ WHERE status = 'PENDING' AND verification->>'type' = 'supporting_documents'
+   AND NOT EXISTS (SELECT 1 FROM document d
+                    WHERE d.customer_id = c.customer_id
+                      AND c.verification::jsonb->'document_ids' ? d.document_id::text
+                      AND d.status IN ('PENDING_UPLOAD', 'INVALID'))
+ ORDER BY created_at, counterparty_id LIMIT $1"""
+_LIST = """{columns}
+ WHERE customer_id = $1
+   AND ($2::text[] IS NULL OR type = ANY($2)) AND ($3::text[] IS NULL OR status = ANY($3))
+   AND ($4::timestamptz IS NULL OR (created_at, counterparty_id) {than} ($4, $5::uuid))
+ ORDER BY created_at {way}, counterparty_id {way} LIMIT $6"""
+_DOWN = _LIST.format(columns=_COLUMNS, than="<", way="DESC")
+_UP = _LIST.format(columns=_COLUMNS, than=">", way="ASC")
+
+
+_decode = msgspec.json.Decoder().decode
+
+
+async def find_counterparty(
+    conn: Connection | Pool, customer_id: UUID, counterparty_id: UUID
+) -> CounterpartyRow | None:
+    """The customer's counterparty, or None."""
+    row = await conn.fetchrow(_GET, customer_id, counterparty_id)
+    return None if row is None else CounterpartyRow(*row)
+
+
+async def get_counterparty(
+    conn: Connection | Pool, customer_id: UUID, counterparty_id: UUID
+) -> CounterpartyRow:
+    """The customer's counterparty. Raises NotFound."""
+    row = await find_counterparty(conn, customer_id, counterparty_id)
+    if row is None:
+        raise NotFound("There is no such counterparty.")
+    return row
+
+
+def documents_of(row: CounterpartyRow) -> list[UUID]:
+    """Return the ids of the documents that a counterparty's verification names."""
+    return [UUID(each) for each in _decode(row.verification).get("document_ids", ())]
+
+
+def payee_in(row: Record | CounterpartyRow) -> Payee:
+    """Return a counterparty as flows see it, from a row of its table."""
+    told: Any = msgspec.structs.asdict(row) if isinstance(row, CounterpartyRow) else row
+    return Payee(
+        counterparty_id=told["counterparty_id"],
+        type=told["type"],
+        status=told["status"],
+        counterparty_name=_decode(told["counterparty_name"]),
+        verification=_decode(told["verification"]),
+        details=_decode(told["details"]),
+        target_customer_id=told["target_customer_id"],
+        target_pocket_id=told["target_pocket_id"],
+    )
+
+
+async def list_counterparties(
+    conn: Connection | Pool,
+    customer_id: UUID,
+    *,
+    types: list[str] | None,
+    statuses: list[str] | None,
+    after: tuple[datetime, UUID] | None,
+    backwards: bool,
+    limit: int,
+) -> list[CounterpartyRow]:
+    """Newest first, on from `after`; backwards oldest first."""
+    created_at, counterparty_id = after or (None, None)
+    sql = _UP if backwards else _DOWN
+    rows = await conn.fetch(sql, customer_id, types, statuses, created_at, counterparty_id, limit)
+    return [CounterpartyRow(*row) for row in rows]
+
+
+async def list_in_review(conn: Connection | Pool, limit: int) -> list[CounterpartyRow]:
+    """Counterparties whose documents wait for their review, the oldest first."""
+    return [CounterpartyRow(*row) for row in await conn.fetch(_IN_REVIEW, limit)]
+
+
+async def look_up(
+    conn: Connection | Pool, customer_ids: Sequence[UUID], ids: Sequence[UUID]
+) -> list[tuple[UUID, UUID, Any]]:
+    """Return those of these ids that are counterparties of these customers, as flows see them."""
+    rows = await conn.fetch(_LOOK_UP, listed(customer_ids), listed(ids))
+    return [(row["customer_id"], row["counterparty_id"], payee_in(row)) for row in rows]

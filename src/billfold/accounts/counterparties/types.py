@@ -1,0 +1,80 @@
+"""What a counterparty is to whoever decides about money."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from billfold.platform.crypto import fingerprint
+from billfold.platform.database.rows import Row
+
+
+class CounterpartyStatus(StrEnum):
+    """Only a LINKED or VERIFIED one may be paid."""
+
+    PENDING = "PENDING"
+    LINKED = "LINKED"
+    VERIFIED = "VERIFIED"
+    UNLINKED = "UNLINKED"
+
+
+class Payee(msgspec.Struct, frozen=True, kw_only=True):
+    """A counterparty as flows see it: what it is, where it stands, and what was said of it.
+
+    `details` are the fields of its variant, normalised: `routing_number`, `account_number` and
+    `account_type` of an `ach` one; `routing_number` (a BIC where it is international),
+    `identifier`, `identifier_type` (ACCOUNT_NUMBER or IBAN), `address`, `wire_instructions` of
+    wires; `chain`, `wallet_address`, `asset` of a wallet; `institution_name` of all but wallets.
+    `verification` is what `rules.begun` makes.
+    """
+
+    counterparty_id: UUID
+    type: str
+    status: CounterpartyStatus
+    counterparty_name: dict[str, Any]
+    verification: dict[str, Any]
+    details: dict[str, Any]
+    target_customer_id: UUID | None = None
+    target_pocket_id: UUID | None = None
+
+    @property
+    def name(self) -> str:
+        """The name in one line."""
+        return one_line(self.counterparty_name)
+
+    @property
+    def proof(self) -> str:
+        """The fingerprint of all that decides whether and where it may be paid."""
+        return fingerprint(msgspec.structs.astuple(self))
+
+
+class CounterpartyRow(Row, frozen=True):
+    """A counterparty as stored; name, verification and details are JSON text."""
+
+    table = "counterparty"
+    key_column = "counterparty_id"
+
+    customer_id: UUID
+    counterparty_id: UUID
+    type: str
+    status: CounterpartyStatus
+    counterparty_name: str
+    display_name: str | None
+    account_number: str | None
+    target_customer_id: UUID | None
+    target_pocket_id: UUID | None
+    verification: str
+    details: str
+    created_at: datetime
+    updated_at: datetime
+
+
+def one_line(name: Mapping[str, str]) -> str:
+    """Return a counterparty's name as one text."""
+    whole = name.get("business_name")
+    return whole or f"{name.get('first_name', '')} {name.get('last_name', '')}".strip()

@@ -1,0 +1,155 @@
+"""Counterparties as v1 shows them, and accounts that are linked at their own bank."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+import msgspec
+
+from billfold.accounts.counterparties.schemas import Counterparty
+from billfold.accounts.counterparties.types import CounterpartyRow, one_line
+
+_KINDS = {
+    "micro_deposits": "MICRO_DEPOSITS",
+    "linking_provider": "LINKING_PROVIDER",
+    "pre_verified": "PRE_VERIFIED",
+    "name_match": "PRE_VERIFIED",
+    "incoming_wire": "INCOMING_WIRE",
+    "supporting_documents": "SUPPORTING_DOCUMENTS",
+}
+OLDER_TYPES = ("ach", "wire")
+"""The types v1 knows."""
+
+
+class MicroDeposits(msgspec.Struct, kw_only=True):
+    """How often other amounts were named."""
+
+    verification_failure_count: int
+
+
+class LinkingProviderState(msgspec.Struct, kw_only=True):
+    """What the linking provider says of an account."""
+
+    mask: str
+    verification_status: str
+
+
+class OlderAccount(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """The account of a counterparty, v1."""
+
+    time_created: datetime
+    verification_type: str
+    status: str
+    account_number: str | None
+    routing_number: str | None
+    name_on_account: str
+    account_type: str | None
+    institution_name: str | None
+    linking_provider: LinkingProviderState | None = None
+    micro_deposits: MicroDeposits | None = None
+
+
+class OlderCounterparty(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """A counterparty, v1: its account stands under the name of its type."""
+
+    id: UUID
+    type: str
+    ach: OlderAccount | None = None
+    wire: OlderAccount | None = None
+
+
+class OlderCounterparties(msgspec.Struct, kw_only=True):
+    """All counterparties of a customer that v1 can tell of, newest first."""
+
+    count: int
+    counterparties: list[OlderCounterparty]
+    object_type: Literal["List"] = "List"
+
+
+class LinkTokenRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """Where the provider's pages shall lead back to: an address, or an Android package."""
+
+    client_name: Annotated[str, msgspec.Meta(min_length=1, max_length=30)]
+    redirect_uri: (
+        Annotated[
+            str,
+            msgspec.Meta(
+                pattern=r"^https://[^\s]+$", max_length=2000, description="an https address"
+            ),
+        ]
+        | None
+    ) = None
+    android_package_name: Annotated[str, msgspec.Meta(min_length=1, max_length=255)] | None = None
+    counterparty_id: UUID | None = None
+
+
+class LinkTokenAnswer(msgspec.Struct, kw_only=True):
+    """What opens the provider's pages, and until when."""
+
+    link_token: str
+    expiration: datetime
+
+
+class ChosenAccount(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """An account that was chosen on the provider's pages."""
+
+    id: Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
+    name: Annotated[str, msgspec.Meta(max_length=128)] | None = None
+    mask: Annotated[str, msgspec.Meta(max_length=4)] | None = None
+
+
+class LinkRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """What the provider's pages gave back."""
+
+    public_token: Annotated[str, msgspec.Meta(min_length=1, max_length=500)]
+    accounts: Annotated[list[ChosenAccount], msgspec.Meta(min_length=1, max_length=20)]
+    institution_id: Annotated[str, msgspec.Meta(max_length=100)] | None = None
+
+
+class LinkedCounterparties(msgspec.Struct, kw_only=True):
+    """The counterparties that were made of the chosen accounts, in their order."""
+
+    items: list[Counterparty]
+
+
+def is_older(row: CounterpartyRow) -> bool:
+    """Tell whether v1 has words for a counterparty: its type, and how it was verified."""
+    verification = msgspec.json.decode(row.verification)
+    return row.type in OLDER_TYPES and verification["type"] in _KINDS
+
+
+def render_older(row: CounterpartyRow) -> OlderCounterparty:
+    """A counterparty from its row, v1."""
+    details, kept = msgspec.json.decode(row.details), msgspec.json.decode(row.verification)
+    account = OlderAccount(
+        time_created=row.created_at,
+        verification_type=_KINDS[kept["type"]],
+        status=_status(row.status),
+        account_number=row.account_number,
+        routing_number=details.get("routing_number"),
+        name_on_account=one_line(msgspec.json.decode(row.counterparty_name)),
+        account_type=details.get("account_type"),
+        institution_name=details.get("institution_name"),
+        linking_provider=_linked(kept.get("account")),
+        micro_deposits=(
+            MicroDeposits(verification_failure_count=kept["failures"])
+            if kept["type"] == "micro_deposits"
+            else None
+        ),
+    )
+    if row.type == "ach":
+        return OlderCounterparty(id=row.counterparty_id, type="ACH", ach=account)
+    return OlderCounterparty(id=row.counterparty_id, type="WIRE", wire=account)
+
+
+def _linked(account: Mapping[str, Any] | None) -> LinkingProviderState | None:
+    if account is None:
+        return None
+    return LinkingProviderState(mask=account["mask"], verification_status=account["status"])
+
+
+def _status(status: str) -> str:
+    return {"PENDING": "IN_PROGRESS", "UNLINKED": "FAILED"}.get(status, "VERIFIED")

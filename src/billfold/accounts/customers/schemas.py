@@ -1,0 +1,173 @@
+"""A customer as both APIs show him."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+import msgspec
+
+from billfold.accounts.directory.types import CustomerRow
+from billfold.platform.countries import COUNTRIES, US_STATES
+from billfold.platform.errors import InvalidInput
+
+Line = Annotated[str, msgspec.Meta(min_length=1, max_length=250)]
+Country = Annotated[
+    str, msgspec.Meta(pattern="^[A-Z]{2}$", description="a country as two letters, like US")
+]
+Phone = Annotated[
+    str,
+    msgspec.Meta(
+        pattern=r"^(\+[1-9][0-9]{1,14}|1?[2-9][0-9]{9})$",
+        description="a phone number like +12125550100; ten digits without + are a US number",
+    ),
+]
+Email = Annotated[
+    str,
+    msgspec.Meta(
+        pattern=r"^[^@\s]+@[^@\s]+\.[^@\s]+$",
+        max_length=254,
+        description="an address like treasury@acme.example",
+    ),
+]
+NamePart = Annotated[str, msgspec.Meta(min_length=1, max_length=50)]
+_NATIONAL_DIGITS = 10
+
+
+class Name(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """The name of a natural person."""
+
+    first_name: NamePart
+    middle_name: NamePart | None = None
+    last_name: NamePart
+
+    @property
+    def written(self) -> str:
+        """The name in one line."""
+        return " ".join(
+            part for part in (self.first_name, self.middle_name, self.last_name) if part
+        )
+
+
+class Address(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """A postal address; the country as two letters."""
+
+    street_address: Line
+    street_address2: Annotated[str, msgspec.Meta(max_length=250)] | None = None
+    city: Line
+    postal_code: Annotated[str, msgspec.Meta(min_length=1, max_length=50)]
+    state: Annotated[str, msgspec.Meta(max_length=50)] | None = None
+    country: Country
+
+
+class TrustedContact(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """Whom to ask when the customer cannot be reached."""
+
+    first_name: Annotated[str, msgspec.Meta(max_length=50)] | None = None
+    last_name: Annotated[str, msgspec.Meta(max_length=50)] | None = None
+    email: Email | None = None
+    phone_number: Phone | None = None
+    address: Address | None = None
+
+
+class Customer(msgspec.Struct, kw_only=True):
+    """A customer. What onboarding has not filled in is null.
+
+    `name` is an object for an INDIVIDUAL and a text for a BUSINESS, as `date_of_birth` is of the
+    one and `identification_number` of the other.
+    """
+
+    id: UUID
+    type: str
+    account_status: str
+    name: Name | str
+    email: str | None
+    phone_number: str | None
+    address: Address | None
+    trusted_contact: TrustedContact | None
+    date_of_birth: date | None
+    identification_number: dict[str, Any] | None
+    object_type: Literal["Customer"] = "Customer"
+
+
+class _Profile(msgspec.Struct, kw_only=True):
+    name: Name | None = None
+    date_of_birth: date | None = None
+    email: str | None = None
+    phone_number: str | None = None
+    address: Address | None = None
+    trusted_contact: TrustedContact | None = None
+    identification_number: dict[str, Any] | None = None
+
+
+def international(phone: str) -> str:
+    """Return a phone number as E.164; without a + it is one of the United States."""
+    if phone.startswith("+"):
+        return phone
+    return f"+1{phone[-_NATIONAL_DIGITS:]}"
+
+
+def check_address(address: Address, *place: str | int) -> None:
+    """Raise InvalidInput at `place` where its country, or its state in the US, does not exist."""
+    if address.country not in COUNTRIES:
+        raise InvalidInput.at(
+            *place, "country", msg="must be a country's two letters of ISO 3166, like US"
+        )
+    if address.country == "US" and address.state is not None and address.state not in US_STATES:
+        raise InvalidInput.at(*place, "state", msg="must be a state's two letters, like NY")
+
+
+def name_in(written: str) -> Name:
+    """Return a person's name from one line: first word, last word, and what is between.
+
+    Raises InvalidInput at `body.name` for one word, and for a word of more than 50 characters.
+    """
+    try:
+        return msgspec.convert(msgspec.to_builtins(_split(written)), Name)
+    except msgspec.ValidationError:
+        raise InvalidInput.at(
+            "body", "name", msg="of an individual has a first and a last name of 1 to 50 characters"
+        ) from None
+
+
+def _split(written: str) -> Name:
+    """Return a name from one line, whatever stands there; a single word is a last name."""
+    *first, last = written.split() or [""]
+    middle = " ".join(first[1:]) or None
+    return Name(first_name=first[0] if first else "", middle_name=middle, last_name=last)
+
+
+def one_line(address: Address) -> str:
+    """Return an address as one line: "1 Main Street, New York, NY 10001, US"."""
+    town = f"{address.state} {address.postal_code}" if address.state else address.postal_code
+    lines = (address.street_address, address.street_address2, address.city, town, address.country)
+    return ", ".join(line for line in lines if line)
+
+
+def address_of(row: CustomerRow) -> Address | None:
+    """Return where a customer is, as far as is known."""
+    return msgspec.json.decode(row.profile, type=_Profile).address
+
+
+def render_customer(row: CustomerRow) -> Customer:
+    """A customer from his row."""
+    profile = msgspec.json.decode(row.profile, type=_Profile)
+    return Customer(
+        id=row.customer_id,
+        type=row.type,
+        account_status=row.account_status,
+        name=_name_of(row, profile),
+        email=profile.email,
+        phone_number=profile.phone_number,
+        address=profile.address,
+        trusted_contact=profile.trusted_contact,
+        date_of_birth=profile.date_of_birth,
+        identification_number=profile.identification_number,
+    )
+
+
+def _name_of(row: CustomerRow, profile: _Profile) -> Name | str:
+    if row.type == "BUSINESS":
+        return row.name
+    return profile.name or _split(row.name)

@@ -1,0 +1,53 @@
+"""An entry of the directory, and the row of a customer."""
+
+from datetime import datetime
+from enum import StrEnum
+from uuid import UUID
+
+import msgspec
+
+from billfold.platform.database.rows import Row
+
+
+class CustomerStatus(StrEnum):
+    """PENDING until the first pocket opens."""
+
+    PENDING = "PENDING"
+    OPEN = "OPEN"
+    CLOSED = "CLOSED"
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """What a name stands for, whose it is, and which partner serves that customer."""
+
+    customer_id: UUID
+    object_id: UUID
+    partner_id: UUID | None
+
+
+class DirectoryEntry(Row, frozen=True):
+    """What a name from outside stands for, and whose it is."""
+
+    table = "directory"
+
+    kind: str
+    value: str
+    customer_id: UUID
+    object_id: UUID
+
+
+class CustomerRow(Row, frozen=True):
+    """A customer as stored. `profile` is JSON text; `role` is customer, partner or house."""
+
+    table = "customer"
+
+    customer_id: UUID
+    partner_id: UUID | None
+    role: str
+    type: str
+    name: str
+    account_status: CustomerStatus
+    profile: str
+    opened_at: datetime
+    closed_at: datetime | None = None
+    closure_reason: str | None = None

@@ -1,0 +1,104 @@
+"""Pockets, v2."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from billfold.accounts.commands import OpenPocket
+from billfold.accounts.pockets import store as pocket_store
+from billfold.accounts.pockets.requests import (
+    ChangePocket,
+    OmitQuery,
+    PocketName,
+    Statuses,
+    change_of,
+    strategies_of,
+)
+from billfold.accounts.pockets.schemas import Pocket, render_pocket
+from billfold.http.customer_api.member import Member
+from billfold.http.limits.rate_groups import POCKETS
+from billfold.http.list_params import Limit, Offset
+from billfold.http.operations import get, patch, post, with_scope
+from billfold.http.schemas.pages import OffsetList
+from billfold.ledger.bank import Bank
+from billfold.platform.paging import LIMIT_DEFAULT, parse_limit
+
+READS, WRITES = with_scope("pockets.read", POCKETS), with_scope("pockets.write", POCKETS)
+
+
+class NewPocket(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """A new Pocket. `trading_strategy_id` sets both strategies."""
+
+    pocket_name: PocketName
+    deposit_strategy_id: str | None = None
+    reinvestment_strategy_id: str | UnsetType | None = UNSET
+    trading_strategy_id: str | None = None
+
+
+@get("/api/v2/pockets/", READS)
+async def list_pockets(
+    *,
+    member: Member,
+    bank: Bank,
+    offset: Offset = 0,
+    limit: Limit = LIMIT_DEFAULT,
+    asked: OmitQuery,
+    status: Statuses = None,
+) -> OffsetList[Pocket]:
+    """List the Pockets, newest first; `count` is of all of them."""
+    parts, rows_max = asked.omitted, parse_limit(limit)
+    count, rows = await pocket_store.list_part(
+        bank.pool, member.customer_id, statuses=status, offset=offset, limit=rows_max
+    )
+    items = [render_pocket(row, bank, member.now, omit=parts) for row in rows]
+    return OffsetList(offset=offset, count=count, items=items)
+
+
+@post("/api/v2/pockets/", WRITES, refuses=("customer-not-open",))
+async def create_pocket(member: Member, bank: Bank, data: NewPocket) -> Pocket:
+    """Open a Pocket with its first portal. What arrives there becomes T-bills at once."""
+    deposit, reinvestment = strategies_of(
+        data.deposit_strategy_id,
+        data.reinvestment_strategy_id,
+        trading_strategy_id=data.trading_strategy_id,
+    )
+    answer = await bank.engine.submit(
+        OpenPocket(
+            **member.command_fields(member.customer_id),
+            partner_id=member.partner_id,
+            name=data.pocket_name,
+            deposit_weeks=deposit,
+            reinvestment_weeks=reinvestment,
+        )
+    )
+    return await _shown(member, bank, UUID(answer.outcome["pocket_id"]))
+
+
+@get("/api/v2/pockets/{pocket_id}/", READS)
+async def get_pocket(member: Member, bank: Bank, pocket_id: UUID, asked: OmitQuery) -> Pocket:
+    """Read one Pocket with its portfolio."""
+    own_id = await member.own_pocket(bank, pocket_id)
+    return await _shown(member, bank, own_id, asked.omitted)
+
+
+@patch(
+    "/api/v2/pockets/{pocket_id}/",
+    WRITES,
+    refuses=("pocket-not-open", "pocket-not-empty", "last-open-pocket", "pocket-strategy-locked"),
+)
+async def update_pocket(member: Member, bank: Bank, pocket_id: UUID, data: ChangePocket) -> Pocket:
+    """Rename a Pocket, change its strategies, or close it when it is empty and not the last."""
+    own_id = await member.own_pocket(bank, pocket_id)
+    await bank.engine.submit(change_of(member, member.customer_id, own_id, data))
+    row = await pocket_store.get_pocket(bank.pool, member.customer_id, own_id)
+    return render_pocket(row, bank, member.now, named=False)
+
+
+async def _shown(
+    member: Member, bank: Bank, pocket_id: UUID, omit: frozenset[str] = frozenset()
+) -> Pocket:
+    row = await pocket_store.get_pocket(bank.pool, member.customer_id, pocket_id)
+    return render_pocket(row, bank, member.now, omit=omit)

@@ -1,0 +1,158 @@
+"""The state of a pocket at an instant: a snapshot, and at most one day's rows after it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date, datetime
+from typing import TYPE_CHECKING, NamedTuple
+from uuid import UUID
+
+import msgspec
+
+from billfold.accounts.pockets.types import PocketRow
+from billfold.bills.rules.earnings import PocketState
+
+if TYPE_CHECKING:
+    from asyncpg import Record
+
+    from billfold.platform.database.pool import Connection, Pool
+
+LAST_JOURNAL = 2**63 - 1
+
+_THAT_DAY = f"""customer_id = k.customer_id AND pocket_id = k.pocket_id
+       AND journal_no > coalesce(e.journal_no, 0)
+       AND journal_no <= coalesce(n.journal_no, {LAST_JOURNAL})"""
+# Of each boundary: the last day that ended before its own, and the pocket's rows from there up to
+# it. The next snapshot bounds them from above, so they are one day's rows at most; and none are
+# looked at when the first of them comes later, as at the beginning of a day: no journal goes back.
+_BEFORE = f"""
+SELECT e.cash, e.positions, e.earnings_basis, e.inflow, e.outflow, e.fees, e.realised,
+       t.rows AS trades, a.rows AS activities
+  FROM unnest($1::uuid[], $2::uuid[], $3::date[], $4::timestamptz[]) WITH ORDINALITY
+       AS k(customer_id, pocket_id, business_date, at, nth)
+  LEFT JOIN LATERAL (
+    SELECT * FROM snapshot s
+     WHERE s.customer_id = k.customer_id AND s.pocket_id = k.pocket_id
+       AND s.business_date < k.business_date
+     ORDER BY s.business_date DESC LIMIT 1
+  ) e ON true
+  LEFT JOIN LATERAL (
+    SELECT s.journal_no FROM snapshot s
+     WHERE s.customer_id = k.customer_id AND s.pocket_id = k.pocket_id
+       AND s.business_date >= k.business_date
+     ORDER BY s.business_date LIMIT 1
+  ) n ON true
+ CROSS JOIN LATERAL (
+    SELECT json_agg(json_build_array(activity, incoming, cusip, units, notional,
+                                     earnings_basis)) AS rows
+      FROM trade
+     WHERE {_THAT_DAY} AND traded_at < k.at
+       AND (SELECT traded_at FROM trade WHERE {_THAT_DAY} ORDER BY journal_no LIMIT 1) < k.at
+  ) t
+ CROSS JOIN LATERAL (
+    SELECT json_agg(json_build_array(type, direction, amount)) AS rows
+      FROM activity
+     WHERE {_THAT_DAY} AND booked_at < k.at
+       AND (SELECT booked_at FROM activity WHERE {_THAT_DAY} ORDER BY journal_no LIMIT 1) < k.at
+  ) a
+ ORDER BY k.nth
+"""
+
+
+class Boundary(NamedTuple):
+    """An instant in the life of a pocket, and the business date it belongs to."""
+
+    customer_id: UUID
+    pocket_id: UUID
+    business_date: date
+    at: datetime
+
+
+def state_now(pocket: PocketRow) -> PocketState:
+    """The live state."""
+    return PocketState(
+        positions=tuple(pocket.positions().items()),
+        cash=pocket.cash,
+        earnings_basis=pocket.earnings_basis,
+        inflow=pocket.inflow,
+        outflow=pocket.outflow,
+        fees=pocket.fees,
+        realised=pocket.realised,
+    )
+
+
+async def states_before(
+    conn: Connection | Pool, boundaries: Sequence[Boundary]
+) -> list[PocketState]:
+    """The state just before each boundary, in the order asked for."""
+    if not boundaries:
+        return []
+    rows = await conn.fetch(_BEFORE, *map(list, zip(*boundaries, strict=True)))
+    return [_replayed(row) for row in rows]
+
+
+def _replayed(row: Record) -> PocketState:
+    state = _Running(row)
+    for traded in msgspec.json.decode(row["trades"] or "[]"):
+        state.trade(*traded)
+    for moved in msgspec.json.decode(row["activities"] or "[]"):
+        state.move(*moved)
+    return state.frozen()
+
+
+class _Running:
+    """A state while rows are added to it."""
+
+    def __init__(self, row: Record) -> None:
+        self.cash = row["cash"] or 0
+        self.basis = row["earnings_basis"] or 0
+        self.inflow = row["inflow"] or 0
+        self.outflow = row["outflow"] or 0
+        self.fees = row["fees"] or 0
+        self.realised = row["realised"] or 0
+        self.held: dict[str, int] = dict(msgspec.json.decode(row["positions"] or "[]"))
+
+    def trade(
+        self,
+        activity: str,
+        incoming: bool,  # noqa: FBT001 - a column of the row
+        cusip: str,
+        units: int,
+        notional: int,
+        basis: int,
+    ) -> None:
+        """Bills in or out; in kind they are flows, bought and sold they are cash."""
+        in_kind = activity not in {"BUY", "SELL", "MATURITY"}
+        sign = 1 if incoming else -1
+        self.held[cusip] = self.held.get(cusip, 0) + sign * units
+        self.basis += sign * basis
+        if not in_kind:
+            self.cash -= sign * notional
+        elif incoming:
+            self.inflow += notional
+        else:
+            self.outflow += notional
+        if not incoming:
+            self.realised += notional - basis
+
+    def move(self, type_: str, direction: str, amount: int) -> None:
+        """Money in or out."""
+        self.cash += amount if direction == "CREDIT" else -amount
+        if type_ == "FEE":
+            self.fees += amount
+        elif direction == "CREDIT":
+            self.inflow += amount
+        else:
+            self.outflow += amount
+
+    def frozen(self) -> PocketState:
+        """The state as it has become."""
+        return PocketState(
+            positions=tuple((cusip, units) for cusip, units in self.held.items() if units),
+            cash=self.cash,
+            earnings_basis=self.basis,
+            inflow=self.inflow,
+            outflow=self.outflow,
+            fees=self.fees,
+            realised=self.realised,
+        )

@@ -1,0 +1,166 @@
+"""Pockets, v2."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from billfold.accounts.commands import OpenPocket
+from billfold.accounts.pockets import store as pocket_store
+from billfold.accounts.pockets.requests import (
+    ChangePocket,
+    OmitQuery,
+    PocketName,
+    Statuses,
+    change_of,
+    strategies_of,
+)
+from billfold.accounts.pockets.schemas import Pocket, render_pocket
+from billfold.accounts.pockets.types import PocketRow
+from billfold.http.caller import Caller
+from billfold.http.list_params import ListQuery, Part, page_of
+from billfold.http.operations import get, patch, post
+from billfold.http.parameters import Query
+from billfold.http.schemas.pages import CursorList
+from billfold.ledger.bank import Bank
+
+
+class CreatePocket(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """A new Pocket. One of the strategy fields is needed; the first two set both strategies."""
+
+    pocket_name: PocketName
+    pocket_configuration_id: str | None = None
+    trading_strategy_id: str | None = None
+    deposit_strategy_id: str | None = None
+    reinvestment_strategy_id: str | UnsetType | None = UNSET
+
+
+@post("/api/v2/customers/{customer_id}/pockets/", refuses=("customer-not-open",))
+async def create_pocket(
+    caller: Caller, bank: Bank, customer_id: UUID, data: CreatePocket
+) -> Pocket:
+    """Open a Pocket with its first portal. What arrives there becomes T-bills at once."""
+    owner = await caller.customer_id(bank, customer_id)
+    deposit, reinvestment = strategies_of(
+        data.deposit_strategy_id,
+        data.reinvestment_strategy_id,
+        pocket_configuration_id=data.pocket_configuration_id,
+        trading_strategy_id=data.trading_strategy_id,
+    )
+    answer = await bank.engine.submit(
+        OpenPocket(
+            **caller.command_fields(owner),
+            partner_id=caller.partner_id,
+            name=data.pocket_name,
+            deposit_weeks=deposit,
+            reinvestment_weeks=reinvestment,
+        )
+    )
+    row = await pocket_store.get_pocket(bank.pool, owner, UUID(answer.outcome["pocket_id"]))
+    return render_pocket(row, bank, caller.now)
+
+
+@get("/api/v2/customers/{customer_id}/pockets/")
+async def list_customer_pockets(
+    caller: Caller,
+    bank: Bank,
+    customer_id: UUID,
+    wanted: ListQuery,
+    asked: OmitQuery,
+    status: Statuses = None,
+) -> CursorList[Pocket]:
+    """List the Pockets of one customer, newest first."""
+    owner = await caller.customer_id(bank, customer_id)
+    return await _list(caller, bank, wanted, [owner], status, asked.omitted)
+
+
+@get("/api/v2/pockets/")
+async def list_pockets(
+    caller: Caller,
+    bank: Bank,
+    wanted: ListQuery,
+    asked: OmitQuery,
+    status: Statuses = None,
+    customer_id: Annotated[list[UUID] | None, Query(name="customer_id[]")] = None,
+    valuation_type: Literal["MARK", "REAL_TIME"] | None = None,
+) -> CursorList[Pocket]:
+    """List the Pockets of many customers, newest first."""
+    del valuation_type
+    owners = None
+    if customer_id is not None:
+        owners = [await caller.customer_id(bank, each) for each in dict.fromkeys(customer_id)]
+    return await _list(caller, bank, wanted, owners, status, asked.omitted)
+
+
+@get("/api/v2/customers/{customer_id}/pockets/{pocket_id}/")
+async def get_customer_pocket(
+    caller: Caller, bank: Bank, customer_id: UUID, pocket_id: UUID, asked: OmitQuery
+) -> Pocket:
+    """Read one Pocket of a customer with its portfolio."""
+    owner, own_id = await _customers_pocket(caller, bank, customer_id, pocket_id)
+    row = await pocket_store.get_pocket(bank.pool, owner, own_id)
+    return render_pocket(row, bank, caller.now, omit=asked.omitted)
+
+
+@get("/api/v2/pockets/{pocket_id}/")
+async def get_pocket(caller: Caller, bank: Bank, pocket_id: UUID, asked: OmitQuery) -> Pocket:
+    """Read one Pocket with its portfolio."""
+    owner, own_id = await caller.pocket(bank, pocket_id)
+    row = await pocket_store.get_pocket(bank.pool, owner, own_id)
+    return render_pocket(row, bank, caller.now, omit=asked.omitted)
+
+
+@patch(
+    "/api/v2/customers/{customer_id}/pockets/{pocket_id}/",
+    refuses=("pocket-not-open", "pocket-not-empty", "last-open-pocket", "pocket-strategy-locked"),
+)
+async def update_pocket(
+    caller: Caller, bank: Bank, customer_id: UUID, pocket_id: UUID, data: ChangePocket
+) -> Pocket:
+    """Rename a Pocket, change its strategies, or close it when it is empty."""
+    owner, own_id = await _customers_pocket(caller, bank, customer_id, pocket_id)
+    await bank.engine.submit(change_of(caller, owner, own_id, data))
+    row = await pocket_store.get_pocket(bank.pool, owner, own_id)
+    return render_pocket(row, bank, caller.now, named=False)
+
+
+async def _customers_pocket(
+    caller: Caller, bank: Bank, customer_id: UUID, pocket_id: UUID
+) -> tuple[UUID, UUID]:
+    owner = await caller.customer_id(bank, customer_id)
+    return owner, await caller.pocket_of(bank, owner, pocket_id)
+
+
+async def _list(
+    caller: Caller,
+    bank: Bank,
+    wanted: ListQuery,
+    owners: list[UUID] | None,
+    statuses: list[str] | None,
+    omit: frozenset[str],
+) -> CursorList[Pocket]:
+    scope = f"pockets:{caller.partner_id}"
+    filters = {"owners": owners, "status": statuses}
+
+    async def read(part: Part) -> list[PocketRow]:
+        rows: dict[str, Any] = {
+            "statuses": statuses,
+            "after": part.dated_place,
+            "backwards": part.backwards,
+            "limit": part.limit,
+        }
+        if owners is None:
+            return await pocket_store.list_of_partner(bank.pool, caller.partner_id, **rows)
+        return await pocket_store.list_of_customers(bank.pool, owners, **rows)
+
+    page = await wanted.page(
+        bank.pager,
+        scope,
+        filters,
+        read=read,
+        place_of=lambda row: (row.opened_at.isoformat(), str(row.pocket_id)),
+    )
+    return page_of(page, [render_pocket(row, bank, caller.now, omit=omit) for row in page.items])

@@ -1,0 +1,123 @@
+"""What is said of a Pocket when it is opened, changed or listed, in the words of both APIs."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+from uuid import UUID
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from billfold.accounts.commands import UpdatePocket
+from billfold.bills.rules import strategies
+from billfold.bills.rules.strategies import STRATEGIES
+from billfold.http.caller import Call
+from billfold.http.list_params import texts_among
+from billfold.http.parameters import Query
+from billfold.http.schemas.texts import NOT_BLANK
+from billfold.platform.errors import InvalidInput, NotFound
+
+PocketName = Annotated[str, msgspec.Meta(min_length=1, max_length=128, pattern=NOT_BLANK)]
+ClosureReason = Literal[
+    "USER_INSTIGATED", "PARTNER_INITIATED_CLOSURE", "SUSPICIOUS_ACTIVITY", "INACTIVITY"
+]
+_OMITTABLE = frozenset({"ALL_TIME_EARNINGS", "PORTFOLIO"})
+_STATUSES = frozenset({"PENDING", "OPEN", "FROZEN", "CLOSED"})
+
+
+def _parse_part(_: str, text: str) -> str:
+    if text not in _OMITTABLE:
+        names = ", ".join(sorted(_OMITTABLE))
+        raise InvalidInput.at("query", "omit[]", msg=f"{text} is not one of {names}", kind="enum")
+    return text
+
+
+_OMIT = Query(parse=_parse_part, schema={"type": "string"}, description="Parts to leave out.")
+
+
+class OmitQuery(msgspec.Struct, frozen=True, kw_only=True):
+    """The parts of a Pocket to leave out, in both spellings."""
+
+    omit: Annotated[list[str] | None, _OMIT] = None
+    omit_list: Annotated[list[str] | None, _OMIT, Query(name="omit[]")] = None
+
+    @property
+    def omitted(self) -> frozenset[str]:
+        """The parts to leave out, from both spellings."""
+        return frozenset([*(self.omit or ()), *(self.omit_list or ())])
+
+
+Statuses = Annotated[list[str] | None, texts_among("filter[status]", _STATUSES)]
+
+
+class ChangePocket(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """What to change. Closing needs `status` CLOSED and a `closure_reason`."""
+
+    pocket_name: PocketName | None = None
+    name: PocketName | None = None
+    status: Literal["CLOSED"] | None = None
+    closure_reason: ClosureReason | None = None
+    deposit_strategy_id: str | None = None
+    reinvestment_strategy_id: str | UnsetType | None = UNSET
+
+
+def change_of(call: Call, owner: UUID, pocket_id: UUID, data: ChangePocket) -> UpdatePocket:
+    """Return the command of a change. Raises InvalidInput."""
+    if data.status and data.closure_reason is None:
+        raise InvalidInput.at("body", "closure_reason", msg="is needed to close", kind="missing")
+    if data.closure_reason and data.status is None:
+        raise InvalidInput.at("body", "closure_reason", msg="is only taken with status CLOSED")
+    if data == ChangePocket():
+        raise InvalidInput.at("body", msg="names nothing to change")
+    if data.pocket_name and data.name and data.pocket_name != data.name:
+        raise InvalidInput.at("body", "name", msg="contradicts pocket_name")
+    keeps = data.reinvestment_strategy_id is UNSET
+    reinvestment = None if keeps else data.reinvestment_strategy_id
+    deposit = data.deposit_strategy_id
+    return UpdatePocket(
+        **call.command_fields(owner),
+        pocket_id=pocket_id,
+        name=data.pocket_name or data.name,
+        deposit_weeks=weeks_of("deposit_strategy_id", deposit) if deposit else None,
+        reinvestment_weeks=weeks_of("reinvestment_strategy_id", reinvestment)
+        if isinstance(reinvestment, str)
+        else None,
+        keep_reinvestment=keeps,
+        close_for=data.closure_reason if data.status else None,
+        references=(pocket_id,) if data.status else (),
+    )
+
+
+def strategies_of(
+    deposit: str | None, reinvested: str | UnsetType | None, **setting_both: str | None
+) -> tuple[int, int | None]:
+    """Weeks of the deposit and of the reinvestment strategy, None for none.
+
+    `setting_both` are the fields that name one strategy for both. Raises InvalidInput.
+    """
+    both = {name: value for name, value in setting_both.items() if value is not None}
+    if not both and deposit is None:
+        raise InvalidInput.at(
+            "body", "deposit_strategy_id", msg="a strategy is needed", kind="missing"
+        )
+    chosen = {*both.values()} | ({deposit} if deposit is not None else set())
+    if len(chosen) > 1 or (both and reinvested is not UNSET and reinvested not in chosen):
+        name = next(iter(both))
+        raise InvalidInput.at("body", name, msg="contradicts the other strategy fields")
+    (strategy,) = chosen
+    name = "deposit_strategy_id" if deposit is not None else next(iter(both))
+    weeks = weeks_of(name, strategy)
+    if reinvested is UNSET:
+        return weeks, weeks
+    if reinvested is None:
+        return weeks, None
+    return weeks, weeks_of("reinvestment_strategy_id", str(reinvested))
+
+
+def weeks_of(name: str, strategy_id: str) -> int:
+    """The term of a strategy named in the field `name`. Raises InvalidInput."""
+    try:
+        return strategies.get_strategy(strategy_id).maturity_weeks
+    except NotFound:
+        known = ", ".join(strategy.id for strategy in STRATEGIES)
+        raise InvalidInput.at("body", name, msg=f"must be one of {known}") from None

@@ -1,0 +1,147 @@
+"""A Pocket opens, changes its name or strategy, freezes and closes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from billfold.accounts.directory.types import CustomerStatus
+from billfold.accounts.pockets.types import NOT_CLOSED, PocketStatus
+from billfold.accounts.portals.rules import close_portals, new_bank_portal
+from billfold.bills.rules import fees, strategies
+from billfold.ledger.book.holdings import PocketBook
+from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.payments.ach.types import AchEntry
+from billfold.payments.overdraft.rules import owes
+from billfold.platform.dates import et_date
+from billfold.platform.errors import NotFound, Refused
+from billfold.treasury.rules.day_end import ONE_DAY
+
+if TYPE_CHECKING:
+    from billfold.accounts.commands import OpenPocket, SetPocketState, UpdatePocket
+    from billfold.ledger.book.book import Book
+
+
+def open_pocket(books: Books, cmd: OpenPocket, ctx: Context) -> Outcome:
+    """Open the pocket, its two accounts and its default portal. Refuses: customer-not-open."""
+    book = book_of(books, cmd.customers[0])
+    if book.account_status not in {CustomerStatus.OPEN, CustomerStatus.PENDING}:
+        raise Refused("customer-not-open", f"The customer is {book.account_status}.")
+    _must_be_sold(cmd.deposit_weeks, cmd.reinvestment_weeks)
+    pocket = PocketBook(
+        pocket_id=cmd.pocket_id or ctx.ids.next(),
+        partner_id=cmd.partner_id,
+        name=cmd.name,
+        type=cmd.type,
+        status=PocketStatus.OPEN,
+        deposit_weeks=cmd.deposit_weeks,
+        reinvestment_weeks=cmd.reinvestment_weeks,
+        opened_at=ctx.now,
+        accrued_through=ctx.business_date - ONE_DAY,
+        charge_on=fees.month_charge_date(ctx.business_date, ctx.calendars),
+        real_time_yield=cmd.real_time_yield,
+    )
+    book.open_accounts(pocket)
+    book.alter(pocket)
+    book.enter("pocket", str(pocket.pocket_id), pocket.pocket_id)
+    portal = new_bank_portal(book, pocket.pocket_id, ctx, name=cmd.name)
+    if book.account_status == CustomerStatus.PENDING:
+        book.set_account_status(CustomerStatus.OPEN)
+    return {"pocket_id": str(pocket.pocket_id), "portal_id": str(portal.portal_id)}
+
+
+def update_pocket(books: Books, cmd: UpdatePocket, ctx: Context) -> Outcome:
+    """Rename, change strategies, or close.
+
+    Refuses: pocket-not-open, pocket-strategy-locked, pocket-not-empty, last-open-pocket.
+    """
+    book = book_of(books, cmd.customers[0])
+    pocket = pocket_of(book, cmd.pocket_id)
+    if pocket.status not in NOT_CLOSED or (cmd.close_for and pocket.status != PocketStatus.OPEN):
+        raise Refused("pocket-not-open", f"The pocket is {pocket.status}.")
+    changes_strategy = cmd.deposit_weeks is not None or not cmd.keep_reinvestment
+    if changes_strategy and pocket.type == "NETWORK":
+        raise Refused("pocket-strategy-locked", "A network pocket keeps its strategy.")
+    _must_be_sold(cmd.deposit_weeks, cmd.reinvestment_weeks)
+    book.alter(pocket)
+    if cmd.name is not None:
+        pocket.name = cmd.name
+    if cmd.deposit_weeks is not None:
+        pocket.deposit_weeks = cmd.deposit_weeks
+    if not cmd.keep_reinvestment:
+        pocket.reinvestment_weeks = cmd.reinvestment_weeks
+    if cmd.close_for:
+        _close(book, pocket, cmd.close_for, ctx)
+    return {"pocket_id": str(pocket.pocket_id), "status": pocket.status}
+
+
+def set_pocket_state(books: Books, cmd: SetPocketState, ctx: Context) -> Outcome:
+    """Freeze or unfreeze a pocket, or switch its real-time yield. Refuses: pocket-not-open."""
+    del ctx
+    book = book_of(books, cmd.customers[0])
+    pocket = pocket_of(book, cmd.pocket_id)
+    if pocket.status not in NOT_CLOSED:
+        raise Refused("pocket-not-open", f"The pocket is {pocket.status}.")
+    book.alter(pocket)
+    if cmd.status is not None:
+        pocket.status = cmd.status
+    if cmd.real_time_yield is not None:
+        pocket.real_time_yield = cmd.real_time_yield
+    return {
+        "pocket_id": str(pocket.pocket_id),
+        "status": pocket.status,
+        "real_time_yield": pocket.real_time_yield,
+    }
+
+
+def pocket_of(book: Book, pocket_id: UUID) -> PocketBook:
+    """The customer's pocket or NotFound."""
+    pocket = book.pockets.get(pocket_id)
+    if pocket is None:
+        raise NotFound
+    return pocket
+
+
+def ach_under_way(book: Book) -> list[AchEntry]:
+    """Return the customer's ACH entries that wait to be sent or to collect, of those seen."""
+    seen = book.referenced.values()
+    return [each for each in seen if isinstance(each, AchEntry) and each.is_under_way]
+
+
+def _must_be_sold(*terms: int | None) -> None:
+    """A pocket whose bills nobody sells could never take money in. Raises NotFound."""
+    for weeks in terms:
+        if weeks is not None:
+            strategies.strategy_of(weeks)
+
+
+def _close(book: Book, pocket: PocketBook, reason: str, ctx: Context) -> None:
+    """Close an empty pocket that is not the customer's last; its portals close with it."""
+    if pocket.lots or pocket.cash.balance:
+        raise Refused(
+            "pocket-not-empty",
+            "The pocket still holds money. Move everything out with a FULL_WITHDRAWAL first.",
+        )
+    if owes(pocket):
+        raise Refused(
+            "pocket-not-empty",
+            f"The pocket owes the bank {owes(pocket)} cents. Pay them in, then close it.",
+        )
+    if pocket.settles_after(et_date(ctx.now)):
+        raise Refused(
+            "pocket-not-empty",
+            f"Its trades settle on {pocket.unsettled_until}. Close the pocket on that day.",
+        )
+    if any(t.touches(pocket.pocket_id) for t in book.pending.values()):
+        raise Refused("pocket-not-empty", "A transfer of the pocket is still pending.")
+    if any(entry.pocket_id == pocket.pocket_id for entry in ach_under_way(book)):
+        raise Refused("pocket-not-empty", "An ACH entry of the pocket is still under way.")
+    others = (p for p in book.pockets.values() if p is not pocket and p.status == PocketStatus.OPEN)
+    if next(others, None) is None:
+        raise Refused("last-open-pocket", "A customer keeps at least one open pocket.")
+    close_portals(book, pocket.pocket_id, ctx)
+    pocket.status = PocketStatus.CLOSED
+    pocket.closed_at = ctx.now
+    pocket.closure_reason = reason
+    pocket.fee_accrued = 0
+    pocket.invest_at = None

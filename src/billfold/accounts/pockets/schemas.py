@@ -1,0 +1,235 @@
+"""A Pocket as both APIs show it: one function, whatever the door."""
+
+from __future__ import annotations
+
+from datetime import date, datetime, timedelta
+from typing import Literal
+from uuid import UUID
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from billfold.accounts.pockets.types import PocketRow
+from billfold.bills.rules import fees as fees_module
+from billfold.bills.rules import valuation as valuation_module
+from billfold.bills.rules.cusip import tradable_id
+from billfold.bills.rules.valuation import Valuation
+from billfold.http.schemas.amounts import Amount, price_text, slope_text, usd
+from billfold.ledger.bank import Bank
+
+ALL_TIME_EARNINGS_UNTIL = date(2026, 8, 1)
+"""`all_time_earnings` is in the portfolio up to and including this business date."""
+
+Omit = frozenset[str]
+
+
+class Security(msgspec.Struct, kw_only=True):
+    """One bill of a portfolio; `quantity` counts units of $100 face."""
+
+    type: Literal["FIXED_INCOME"] = "FIXED_INCOME"
+    quantity: int
+    market_value: Amount
+    cusip: str
+    mark_price: str
+    description: str
+    maturity_date: date
+    yield_to_maturity: str
+    object_type: Literal["FixedIncomeSecurity"] = "FixedIncomeSecurity"
+
+
+class Fee(msgspec.Struct, kw_only=True):
+    """A fee accrued and not yet deducted, in whole cents."""
+
+    type: Literal["AUM_FEE"] = "AUM_FEE"
+    amount: Amount
+
+
+class Portfolio(msgspec.Struct, kw_only=True):
+    """What a Pocket holds, at the last tick."""
+
+    securities: list[Security]
+    cash: Amount
+    all_time_earnings: Amount | UnsetType = UNSET
+    total_value: Amount
+    fees: list[Fee]
+    liquidation_value_t0: Amount
+    liquidation_value_t1: Amount
+    pricing_timestamp: datetime | None = None
+    appreciation_per_second: str | None = None
+    object_type: Literal["Portfolio"] = "Portfolio"
+
+
+class Pocket(msgspec.Struct, kw_only=True):
+    """A bank account and a brokerage account in one."""
+
+    id: UUID
+    pocket_name: str
+    portfolio: Portfolio | None
+    status: str
+    attributes: list[str]
+    deposit_strategy_id: str
+    reinvestment_strategy_id: str | None
+    type: str
+    customer_id: UUID | UnsetType = UNSET
+    object_type: Literal["Pocket"] = "Pocket"
+
+
+class AccountSecurity(msgspec.Struct, kw_only=True):
+    """One bill of an account, v1."""
+
+    description: str
+    tradable_id: UUID
+    security_type: Literal["FIXED_INCOME"] = "FIXED_INCOME"
+    quantity: int
+    market_value: Amount
+    external_id: str
+    maturity_date: date
+    yield_to_maturity: str
+    ask: str
+    bid: str
+
+
+class AccountPortfolio(msgspec.Struct, kw_only=True):
+    """What an account holds, v1."""
+
+    securities: list[AccountSecurity]
+    cash: Amount
+    all_time_earnings: Amount | UnsetType = UNSET
+
+
+class Account(msgspec.Struct, kw_only=True):
+    """A Pocket in its older coat."""
+
+    id: UUID
+    name: str
+    total_value: Amount
+    status: str
+    portfolio: AccountPortfolio
+    object_type: Literal["Account"] = "Account"
+
+
+def render_pocket(
+    row: PocketRow, bank: Bank, now: datetime, *, omit: Omit = frozenset(), named: bool = True
+) -> Pocket:
+    """A Pocket; without `named` the customer is left out, as after an update."""
+    attributes = ["real_time_yield"] if row.real_time_yield else []
+    if row.status == "OPEN":
+        attributes.append("network_enabled")
+    weeks = row.reinvestment_weeks
+    hidden = row.status == "PENDING" or "PORTFOLIO" in omit
+    return Pocket(
+        id=row.pocket_id,
+        pocket_name=row.name,
+        portfolio=None if hidden else _portfolio(row, bank, now, omit),
+        status=row.status,
+        attributes=attributes,
+        deposit_strategy_id=f"UST-{row.deposit_weeks}W",
+        reinvestment_strategy_id=None if weeks is None else f"UST-{weeks}W",
+        type=row.type,
+        customer_id=row.customer_id if named else UNSET,
+    )
+
+
+def render_account(row: PocketRow, bank: Bank, now: datetime) -> Account:
+    """The same Pocket as an account of v1."""
+    valued = valuation(row, bank, now)
+    securities = [
+        AccountSecurity(
+            description=held.bill.description,
+            tradable_id=tradable_id(held.cusip),
+            quantity=held.units,
+            market_value=usd(held.market_value),
+            external_id=held.cusip,
+            maturity_date=held.bill.maturity,
+            yield_to_maturity=held.yield_to_maturity,
+            ask=price_text(bank.market.ask(held.bill, now)),
+            bid=price_text(held.mark_price),
+        )
+        for held in valued.positions
+    ]
+    return Account(
+        id=row.pocket_id,
+        name=row.name,
+        total_value=usd(valued.total_value),
+        status=row.status,
+        portfolio=AccountPortfolio(
+            securities=securities,
+            cash=usd(row.cash),
+            all_time_earnings=_all_time_earnings(row, valued, bank, now, frozenset()),
+        ),
+    )
+
+
+def valuation(row: PocketRow, bank: Bank, now: datetime, *, fees: int | None = None) -> Valuation:
+    """The Pocket's value at the last tick before `now`; `fees` are `accrued_cents` if known."""
+    today = bank.calendars.business_date(now)
+    held: dict[str, list[int]] = {}
+    for cusip, units, acquired_on in zip(row.lot_cusips, row.lot_units, row.lot_dates, strict=True):
+        both = held.setdefault(cusip, [0, 0])
+        both[0] += units
+        # A bill settles on the day after it was bought; until then only the house can sell it.
+        if acquired_on < today and bank.calendars.next_settlement_day(acquired_on) <= today:
+            both[1] += units
+    positions = sorted(
+        ((cusip, units, settled) for cusip, (units, settled) in held.items()),
+        key=lambda position: bank.market.bill(position[0]).maturity,
+    )
+    if fees is None:
+        fees = accrued_cents(row, bank, now)
+    return valuation_module.value(
+        positions, row.cash, fees, bank.market, now, haircut_bps=bank.terms.haircut_bps
+    )
+
+
+def accrued_cents(row: PocketRow, bank: Bank, now: datetime) -> int:
+    """Whole cents of fee accrued up to yesterday and not yet charged."""
+    yesterday = bank.calendars.business_date(now) - timedelta(days=1)
+    accrued = row.fee_accrued
+    if row.accrued_through < yesterday and (row.cash or row.lot_units):
+        accrued += fees_module.accrual(
+            row.positions().items(),
+            row.cash,
+            after=row.accrued_through,
+            through=yesterday,
+            market=bank.market,
+            bps=bank.terms.aum_fee_bps,
+        )
+    return fees_module.charge(accrued)[0]
+
+
+def _portfolio(row: PocketRow, bank: Bank, now: datetime, omit: Omit) -> Portfolio:
+    fees = accrued_cents(row, bank, now)
+    valued = valuation(row, bank, now, fees=fees)
+    live = row.real_time_yield
+    return Portfolio(
+        securities=[
+            Security(
+                quantity=held.units,
+                market_value=usd(held.market_value),
+                cusip=held.cusip,
+                mark_price=price_text(held.mark_price),
+                description=held.bill.description,
+                maturity_date=held.bill.maturity,
+                yield_to_maturity=held.yield_to_maturity,
+            )
+            for held in valued.positions
+        ],
+        cash=usd(row.cash),
+        all_time_earnings=_all_time_earnings(row, valued, bank, now, omit),
+        total_value=usd(valued.total_value),
+        fees=[Fee(amount=usd(fees))] if fees else [],
+        liquidation_value_t0=usd(valued.liquidation_value_t0),
+        liquidation_value_t1=usd(valued.liquidation_value_t1),
+        pricing_timestamp=valued.pricing_timestamp if live else None,
+        appreciation_per_second=slope_text(valued.appreciation_per_second) if live else None,
+    )
+
+
+def _all_time_earnings(
+    row: PocketRow, valued: Valuation, bank: Bank, now: datetime, omit: Omit
+) -> Amount | UnsetType:
+    if "ALL_TIME_EARNINGS" in omit:
+        return UNSET
+    if bank.calendars.business_date(now) > ALL_TIME_EARNINGS_UNTIL:
+        return UNSET
+    return usd(valued.total_value - row.inflow + row.outflow + row.fees)

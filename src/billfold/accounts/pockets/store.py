@@ -1,0 +1,157 @@
+"""Reads of pockets: one statement each, by index, whatever the history."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from billfold.accounts.pockets.types import PocketRow
+from billfold.platform.errors import NotFound
+
+if TYPE_CHECKING:
+    from asyncpg import Record
+
+    from billfold.platform.database.pool import Connection, Pool
+
+_ROW = """
+SELECT p.customer_id, p.pocket_id, p.partner_id, p.name, p.type, p.status, p.deposit_weeks,
+       p.reinvestment_weeks, p.real_time_yield, p.opened_at, p.inflow, p.outflow, p.fees,
+       p.realised, p.fee_accrued, p.accrued_through,
+       coalesce(h.cash, 0) AS cash, coalesce(h.basis, 0) AS earnings_basis,
+       coalesce(h.cusips, '{}') AS lot_cusips, coalesce(h.units, '{}') AS lot_units,
+       coalesce(h.dates, '{}') AS lot_dates
+"""
+_HOLDINGS = """
+  LEFT JOIN LATERAL (
+    SELECT max(a.credits - a.debits) FILTER (WHERE a.kind = 'cash') AS cash,
+           sum(a.earnings_basis)::bigint AS basis,
+           array_agg(a.asset) FILTER (WHERE a.kind = 'lot' AND a.credits > a.debits) AS cusips,
+           array_agg(a.credits - a.debits)
+             FILTER (WHERE a.kind = 'lot' AND a.credits > a.debits) AS units,
+           array_agg(a.acquired_on)
+             FILTER (WHERE a.kind = 'lot' AND a.credits > a.debits) AS dates
+      FROM account a
+     WHERE a.customer_id = p.customer_id AND a.pocket_id = p.pocket_id AND a.live
+  ) h ON true
+"""
+_GET = f"{_ROW} FROM pocket p {_HOLDINGS} WHERE p.customer_id = $1 AND p.pocket_id = $2"
+_BY_ID = f"""{_ROW}
+  FROM unnest($1::uuid[], $2::uuid[]) AS k(customer_id, pocket_id)
+  JOIN pocket p USING (customer_id, pocket_id) {_HOLDINGS}
+ ORDER BY p.opened_at, p.pocket_id"""
+# Of a partner by the index in the order of the list; of customers by their keys, however many
+# pockets their partner has.
+_OF_PARTNER = """
+         SELECT * FROM pocket
+          WHERE partner_id = $1 AND ($2::text[] IS NULL OR status = ANY($2))
+            AND ($3::timestamptz IS NULL OR (opened_at, pocket_id) {than} ($3, $4::uuid))
+          ORDER BY opened_at {way}, pocket_id {way} LIMIT $5"""
+_OF_CUSTOMERS = """
+         SELECT o.* FROM unnest($1::uuid[]) AS c(customer_id) CROSS JOIN LATERAL (
+           SELECT * FROM pocket q
+            WHERE q.customer_id = c.customer_id AND ($2::text[] IS NULL OR q.status = ANY($2))
+              AND ($3::timestamptz IS NULL OR (q.opened_at, q.pocket_id) {than} ($3, $4::uuid))
+            ORDER BY q.opened_at {way}, q.pocket_id {way} LIMIT $5) o
+          ORDER BY o.opened_at {way}, o.pocket_id {way} LIMIT $5"""
+
+
+def _both(found: str) -> tuple[str, str]:
+    """The list of what is found, newest first and oldest first."""
+    whole = f"""{_ROW} FROM ({found}) p {_HOLDINGS}
+ ORDER BY p.opened_at {{way}}, p.pocket_id {{way}}"""
+    return (
+        whole.replace("{than}", "<").replace("{way}", "DESC"),
+        whole.replace("{than}", ">").replace("{way}", "ASC"),
+    )
+
+
+_PART = f"""{_ROW}
+  FROM (SELECT * FROM pocket WHERE customer_id = $1 AND ($2::text[] IS NULL OR status = ANY($2))
+         ORDER BY opened_at DESC, pocket_id DESC OFFSET $3 LIMIT $4) p {_HOLDINGS}
+ ORDER BY p.opened_at DESC, p.pocket_id DESC"""
+_COUNT = """
+SELECT count(*) FROM pocket WHERE customer_id = $1 AND ($2::text[] IS NULL OR status = ANY($2))
+"""
+_PARTNER_DOWN, _PARTNER_UP = _both(_OF_PARTNER)
+_CUSTOMERS_DOWN, _CUSTOMERS_UP = _both(_OF_CUSTOMERS)
+_NOT_CLOSED = ["PENDING", "OPEN", "FROZEN"]
+
+
+async def get_pocket(conn: Connection | Pool, customer_id: UUID, pocket_id: UUID) -> PocketRow:
+    """The pocket and what it holds. Raises NotFound."""
+    row = await conn.fetchrow(_GET, customer_id, pocket_id)
+    if row is None:
+        raise NotFound("There is no such pocket.")
+    return _pocket(row)
+
+
+async def list_by_id(conn: Connection | Pool, keys: Sequence[tuple[UUID, UUID]]) -> list[PocketRow]:
+    """These pockets, given as (customer_id, pocket_id), oldest first."""
+    rows = await conn.fetch(_BY_ID, [c for c, _ in keys], [p for _, p in keys])
+    return [_pocket(row) for row in rows]
+
+
+async def list_ids(conn: Connection | Pool, customer_id: UUID) -> list[UUID]:
+    """The ids of a customer's pockets, closed ones included."""
+    rows = await conn.fetch("SELECT pocket_id FROM pocket WHERE customer_id = $1", customer_id)
+    return [row["pocket_id"] for row in rows]
+
+
+async def list_open(
+    conn: Connection | Pool, partner_id: UUID, customer_id: UUID | None, *, limit: int
+) -> list[PocketRow]:
+    """The oldest `limit` pockets that are not closed, of a partner or one of his customers."""
+    of_one = customer_id is not None
+    sql, whose = (_CUSTOMERS_UP, [customer_id]) if of_one else (_PARTNER_UP, partner_id)
+    rows = await conn.fetch(sql, whose, _NOT_CLOSED, None, None, limit)
+    return [_pocket(row) for row in rows]
+
+
+async def list_of_partner(
+    conn: Connection | Pool,
+    partner_id: UUID,
+    *,
+    statuses: list[str] | None,
+    after: tuple[datetime, UUID] | None,
+    backwards: bool,
+    limit: int,
+) -> list[PocketRow]:
+    """Newest first, `limit` rows on from `after`; backwards they come oldest first."""
+    sql = _PARTNER_UP if backwards else _PARTNER_DOWN
+    rows = await conn.fetch(sql, partner_id, statuses, *(after or (None, None)), limit)
+    return [_pocket(row) for row in rows]
+
+
+async def list_of_customers(
+    conn: Connection | Pool,
+    customer_ids: list[UUID],
+    *,
+    statuses: list[str] | None = None,
+    after: tuple[datetime, UUID] | None = None,
+    backwards: bool = False,
+    limit: int,
+) -> list[PocketRow]:
+    """The same of these customers, each named once."""
+    sql = _CUSTOMERS_UP if backwards else _CUSTOMERS_DOWN
+    rows = await conn.fetch(sql, customer_ids, statuses, *(after or (None, None)), limit)
+    return [_pocket(row) for row in rows]
+
+
+async def list_part(
+    conn: Connection | Pool,
+    customer_id: UUID,
+    *,
+    statuses: list[str] | None,
+    offset: int,
+    limit: int,
+) -> tuple[int, list[PocketRow]]:
+    """How many pockets a customer has, and `limit` of them beyond `offset`, newest first."""
+    count: int = await conn.fetchval(_COUNT, customer_id, statuses)
+    rows = await conn.fetch(_PART, customer_id, statuses, offset, limit) if offset < count else []
+    return count, [_pocket(row) for row in rows]
+
+
+def _pocket(row: Record) -> PocketRow:
+    return PocketRow(*row.values())

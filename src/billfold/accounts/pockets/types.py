@@ -1,0 +1,90 @@
+"""A Pocket as stored, with everything it holds."""
+
+from datetime import date, datetime
+from enum import StrEnum
+from uuid import UUID
+
+import msgspec
+
+from billfold.platform.database.rows import Row
+
+
+class PocketStatus(StrEnum):
+    """A frozen pocket takes money in and lets none go."""
+
+    OPEN = "OPEN"
+    FROZEN = "FROZEN"
+    CLOSED = "CLOSED"
+
+
+NOT_CLOSED = frozenset({PocketStatus.OPEN, PocketStatus.FROZEN})
+"""States in which a pocket takes money in."""
+
+
+class PocketRow(msgspec.Struct, frozen=True):
+    """One pocket and its holdings: lots as parallel lists, cents and units as integers.
+
+    `inflow`, `outflow`, `fees` and `realised` run since the pocket was opened; `fee_accrued`
+    is in units of `tbills.ACCRUED_PER_CENT` up to and including `accrued_through`.
+    """
+
+    customer_id: UUID
+    pocket_id: UUID
+    partner_id: UUID
+    name: str
+    type: str
+    status: str
+    deposit_weeks: int
+    reinvestment_weeks: int | None
+    real_time_yield: bool
+    opened_at: datetime
+    inflow: int
+    outflow: int
+    fees: int
+    realised: int
+    fee_accrued: int
+    accrued_through: date
+    cash: int
+    earnings_basis: int
+    lot_cusips: list[str]
+    lot_units: list[int]
+    lot_dates: list[date]
+
+    def positions(self) -> dict[str, int]:
+        """Units per CUSIP."""
+        held: dict[str, int] = {}
+        for cusip, units in zip(self.lot_cusips, self.lot_units, strict=True):
+            held[cusip] = held.get(cusip, 0) + units
+        return held
+
+
+class PocketSnapshot(Row, frozen=True, kw_only=True):
+    """A pocket at the end of a date on which it moved; `positions` is JSON text."""
+
+    table = "snapshot"
+
+    customer_id: UUID
+    pocket_id: UUID
+    business_date: date
+    journal_no: int
+    cash: int
+    positions: str
+    earnings_basis: int
+    inflow: int
+    outflow: int
+    fees: int
+    realised: int
+
+
+class Hold(Row, frozen=True, kw_only=True):
+    """Cents of a pocket that may not leave before an instant."""
+
+    table = "lien"
+    key_column = "lien_id"
+
+    customer_id: UUID
+    lien_id: UUID
+    pocket_id: UUID
+    amount: int
+    until: datetime
+    cause: str

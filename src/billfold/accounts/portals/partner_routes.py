@@ -1,0 +1,176 @@
+"""Portals of v1 and v2: one room, two coats."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import msgspec
+
+from billfold.accounts.commands import UpdatePortal
+from billfold.accounts.directory.store import find_customer
+from billfold.accounts.portals import store as portal_store
+from billfold.accounts.portals.requests import (
+    CreatePortal,
+    NewName,
+    OtherName,
+    Types,
+    beneficiary_of,
+    check_kind,
+    open_portal,
+    portal_page,
+)
+from billfold.accounts.portals.schemas import (
+    AccountPortal,
+    AccountPortals,
+    FundingInstructions,
+    Portal,
+    render_account_portal,
+    render_instructions,
+    render_portal,
+)
+from billfold.accounts.portals.types import PortalRow
+from billfold.http.caller import Caller
+from billfold.http.list_params import ListQuery
+from billfold.http.operations import get, patch, post
+from billfold.http.schemas.pages import CursorList
+from billfold.ledger.bank import Bank
+
+
+class NewPortal(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """A portal of v1."""
+
+    name: NewName
+
+
+class RenamePortal(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """Another name."""
+
+    name: OtherName
+
+
+@get("/api/v1/service-accounts/{account_id}/portals/")
+async def list_account_portals(caller: Caller, bank: Bank, account_id: UUID) -> AccountPortals:
+    """List the portals of an account."""
+    owner, pocket_id = await caller.pocket(bank, account_id)
+    return _v1_list(await portal_store.list_portals(bank.pool, owner, pocket_id))
+
+
+@post("/api/v1/service-accounts/{account_id}/portals/", refuses=("pocket-not-open",))
+async def create_account_portal(
+    caller: Caller, bank: Bank, account_id: UUID, data: NewPortal
+) -> AccountPortal:
+    """Open a portal of an account."""
+    pocket = await caller.pocket(bank, account_id)
+    return render_account_portal(await open_portal(caller, bank, pocket, data.name, None))
+
+
+@get("/api/v1/service-accounts/{account_id}/portals/{portal_id}/")
+async def get_account_portal(
+    caller: Caller, bank: Bank, account_id: UUID, portal_id: UUID
+) -> AccountPortal:
+    """Read a portal of an account."""
+    return render_account_portal(await _find(caller, bank, account_id, portal_id))
+
+
+@patch("/api/v1/service-accounts/{account_id}/portals/{portal_id}/", refuses=("already-closed",))
+async def rename_account_portal(
+    caller: Caller, bank: Bank, account_id: UUID, portal_id: UUID, data: RenamePortal
+) -> AccountPortal:
+    """Give a portal of an account another name."""
+    found = await _find(caller, bank, account_id, portal_id)
+    return render_account_portal(await _rename(caller, bank, found, data.name))
+
+
+@post(
+    "/api/v1/service-accounts/{account_id}/portals/{portal_id}/close/",
+    status=204,
+    refuses=("already-closed",),
+)
+async def close_account_portal(
+    caller: Caller, bank: Bank, account_id: UUID, portal_id: UUID
+) -> None:
+    """Close a portal for ever. A second close is 412."""
+    found = await _find(caller, bank, account_id, portal_id)
+    await bank.engine.submit(
+        UpdatePortal(
+            **caller.command_fields(found.customer_id), portal_id=found.portal_id, close=True
+        )
+    )
+
+
+@get("/api/v1/customers/{customer_id}/portals/")
+async def list_customer_account_portals(
+    caller: Caller, bank: Bank, customer_id: UUID
+) -> AccountPortals:
+    """List the portals of all accounts of a customer."""
+    owner = await caller.customer_id(bank, customer_id)
+    return _v1_list(await portal_store.list_portals(bank.pool, owner, None))
+
+
+@get("/api/v2/pockets/{pocket_id}/portals/")
+async def list_portals(
+    caller: Caller, bank: Bank, pocket_id: UUID, wanted: ListQuery, types: Types = None
+) -> CursorList[Portal]:
+    """List the portals of a Pocket, newest first."""
+    owner, own_id = await caller.pocket(bank, pocket_id)
+    return await portal_page(bank, wanted, owner, own_id, types)
+
+
+@get("/api/v2/customers/{customer_id}/portals/")
+async def list_customer_portals(
+    caller: Caller, bank: Bank, customer_id: UUID, wanted: ListQuery, types: Types = None
+) -> CursorList[Portal]:
+    """List the portals of a customer's Pockets, newest first."""
+    owner = await caller.customer_id(bank, customer_id)
+    return await portal_page(bank, wanted, owner, None, types)
+
+
+@post("/api/v2/pockets/{pocket_id}/portals/", refuses=("pocket-not-open", "rail-not-available"))
+async def create_portal(caller: Caller, bank: Bank, pocket_id: UUID, data: CreatePortal) -> Portal:
+    """Open a portal: a bank virtual account with its own network address."""
+    check_kind(data)
+    pocket = await caller.pocket(bank, pocket_id)
+    return render_portal(await open_portal(caller, bank, pocket, data.name, data.payment_rails))
+
+
+@get("/api/v2/pockets/{pocket_id}/portals/{portal_id}/")
+async def get_portal(caller: Caller, bank: Bank, pocket_id: UUID, portal_id: UUID) -> Portal:
+    """Read a portal."""
+    return render_portal(await _find(caller, bank, pocket_id, portal_id))
+
+
+@patch("/api/v2/pockets/{pocket_id}/portals/{portal_id}/", refuses=("already-closed",))
+async def rename_portal(
+    caller: Caller, bank: Bank, pocket_id: UUID, portal_id: UUID, data: RenamePortal
+) -> Portal:
+    """Give a portal another name."""
+    found = await _find(caller, bank, pocket_id, portal_id)
+    return render_portal(await _rename(caller, bank, found, data.name))
+
+
+@get("/api/v2/pockets/{pocket_id}/portals/{portal_id}/funding-instructions/")
+async def get_funding_instructions(
+    caller: Caller, bank: Bank, pocket_id: UUID, portal_id: UUID
+) -> FundingInstructions:
+    """Read how to pay into a portal by each of its rails."""
+    found = await _find(caller, bank, pocket_id, portal_id)
+    customer = await find_customer(bank.pool, found.customer_id)
+    return render_instructions(found, beneficiary_of(customer), bank.settings)
+
+
+async def _find(caller: Caller, bank: Bank, pocket_id: UUID, portal_id: UUID) -> PortalRow:
+    owner, own_id = await caller.pocket(bank, pocket_id)
+    return await portal_store.get_portal(bank.pool, owner, portal_id, pocket_id=own_id)
+
+
+async def _rename(caller: Caller, bank: Bank, found: PortalRow, name: str) -> PortalRow:
+    await bank.engine.submit(
+        UpdatePortal(
+            **caller.command_fields(found.customer_id), portal_id=found.portal_id, name=name
+        )
+    )
+    return await portal_store.get_portal(bank.pool, found.customer_id, found.portal_id)
+
+
+def _v1_list(rows: list[PortalRow]) -> AccountPortals:
+    return AccountPortals(count=len(rows), portals=[render_account_portal(row) for row in rows])

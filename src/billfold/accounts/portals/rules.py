@@ -1,0 +1,114 @@
+"""Portals: the account numbers and network addresses by which others pay into a Pocket."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+import msgspec
+
+from billfold.accounts.pockets.types import PocketStatus
+from billfold.accounts.portals.types import PortalRow, PortalStatus
+from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.ledger.types import Rail
+from billfold.platform.errors import NotFound, Refused
+from billfold.platform.ids import digits
+
+if TYPE_CHECKING:
+    from billfold.accounts.commands import OpenPortal, UpdatePortal
+    from billfold.ledger.book.book import Book
+
+BANK = "BANK_VIRTUAL_ACCOUNT_PORTAL"
+BANK_RAILS = tuple(Rail)
+ACCOUNT_DIGITS = 12
+NETWORK_DIGITS = 12
+
+
+def open_portal(books: Books, cmd: OpenPortal, ctx: Context) -> Outcome:
+    """Refuses: pocket-not-open."""
+    book = book_of(books, cmd.customers[0])
+    pocket = book.pockets.get(cmd.pocket_id)
+    if pocket is None:
+        raise NotFound
+    if pocket.status != PocketStatus.OPEN:
+        raise Refused("pocket-not-open", f"The pocket is {pocket.status}.")
+    portal = new_bank_portal(
+        book, cmd.pocket_id, ctx, name=cmd.name, payment_rails=cmd.payment_rails
+    )
+    return {"portal_id": str(portal.portal_id)}
+
+
+def update_portal(books: Books, cmd: UpdatePortal, ctx: Context) -> Outcome:
+    """Refuses: already-closed."""
+    book = book_of(books, cmd.customers[0])
+    portal: PortalRow | None = book.portals.get(cmd.portal_id)
+    if portal is None or (cmd.pocket_id is not None and portal.pocket_id != cmd.pocket_id):
+        raise NotFound
+    if portal.status == PortalStatus.CLOSED:
+        raise Refused("already-closed", "The portal is closed. Open another one.")
+    if cmd.name is not None:
+        book.put(book.portals, cmd.portal_id, msgspec.structs.replace(portal, name=cmd.name))
+        book.change(PortalRow, cmd.portal_id, name=cmd.name, updated_at=ctx.now)
+    if cmd.close:
+        _close(book, book.portals[cmd.portal_id], ctx)
+    return {"portal_id": str(cmd.portal_id)}
+
+
+def new_bank_portal(
+    book: Book,
+    pocket_id: UUID,
+    ctx: Context,
+    *,
+    name: str,
+    payment_rails: tuple[str, ...] | None = None,
+) -> PortalRow:
+    """A virtual account of our bank with its own network address, entered in the directory."""
+    portal_id = ctx.ids.next()
+    number, address = account_number(ctx.seed, portal_id), network_address(ctx.seed, portal_id)
+    portal = PortalRow(
+        customer_id=book.customer_id,
+        portal_id=portal_id,
+        pocket_id=pocket_id,
+        type=BANK,
+        name=name,
+        status=PortalStatus.OPEN,
+        routing_number=ctx.terms.routing_number,
+        account_number=number,
+        network_address=address,
+        payment_rails=list(payment_rails or BANK_RAILS),
+        created_at=ctx.now,
+        updated_at=ctx.now,
+    )
+    book.put(book.portals, portal_id, portal)
+    book.draft.add(portal)
+    for kind, value in (
+        ("portal", str(portal_id)),
+        ("account", f"{ctx.terms.routing_number}:{number}"),
+        ("network", address),
+    ):
+        book.enter(kind, value, portal_id)
+    return portal
+
+
+def account_number(seed: bytes, portal_id: UUID) -> str:
+    """Twelve digits drawn for a portal; a number that begins with no zero survives spreadsheets."""
+    return "8" + digits(seed, portal_id, 0, ACCOUNT_DIGITS - 1)
+
+
+def network_address(seed: bytes, portal_id: UUID) -> str:
+    """Twelve digits drawn for a portal, apart from its account number."""
+    return "7" + digits(seed, portal_id, 1, NETWORK_DIGITS - 1)
+
+
+def close_portals(book: Book, pocket_id: UUID, ctx: Context) -> None:
+    """Close every open portal of a pocket."""
+    for portal in list(book.portals.values()):
+        if portal.pocket_id == pocket_id and portal.status != PortalStatus.CLOSED:
+            _close(book, portal, ctx)
+
+
+def _close(book: Book, portal: PortalRow, ctx: Context) -> None:
+    book.put(
+        book.portals, portal.portal_id, msgspec.structs.replace(portal, status=PortalStatus.CLOSED)
+    )
+    book.change(PortalRow, portal.portal_id, status=PortalStatus.CLOSED, updated_at=ctx.now)

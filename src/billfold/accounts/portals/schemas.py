@@ -1,0 +1,183 @@
+"""Portals and the instructions for paying into them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Literal, NamedTuple
+from uuid import UUID
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from billfold.accounts.portals.types import PortalRow
+from billfold.platform.settings.settings import Settings
+
+
+class Portal(msgspec.Struct, kw_only=True):
+    """A payment identifier of a Pocket."""
+
+    id: UUID
+    pocket_id: UUID
+    customer_id: UUID
+    type: str
+    name: str
+    status: str
+    routing_number: str | UnsetType = UNSET
+    account_number: str | UnsetType = UNSET
+    network_address: str | UnsetType = UNSET
+    payment_rails: list[str]
+    time_created: datetime
+    updated_at: datetime
+    object_type: Literal["Portal"] = "Portal"
+
+
+class AccountPortal(msgspec.Struct, kw_only=True):
+    """A portal of an account, v1."""
+
+    id: UUID
+    service_account_id: UUID
+    name: str
+    status: str
+    routing_number: str | None
+    account_number: str | None
+    payment_rails: list[str]
+    object_type: Literal["Portal"] = "Portal"
+
+
+class AccountPortals(msgspec.Struct, kw_only=True):
+    """The portals of an account, v1."""
+
+    count: int
+    portals: list[AccountPortal]
+    object_type: Literal["List"] = "List"
+
+
+class AchInstruction(msgspec.Struct, kw_only=True, tag_field="payment_rail", tag="ACH"):
+    """How to send an ACH credit."""
+
+    routing_number: str
+    account_number: str
+    account_type: Literal["CHECKING"] = "CHECKING"
+    beneficiary_name: str
+    bank_name: str
+
+
+class WireInstruction(msgspec.Struct, kw_only=True, tag_field="payment_rail", tag="WIRE"):
+    """How to send a domestic wire."""
+
+    routing_number: str
+    account_number: str
+    account_type: Literal["CHECKING"] = "CHECKING"
+    beneficiary_name: str
+    beneficiary_address: str
+    bank_name: str
+    bank_address: str
+    memo: str | None = None
+
+
+class InternationalWireInstruction(
+    msgspec.Struct, kw_only=True, tag_field="payment_rail", tag="INTERNATIONAL_WIRE"
+):
+    """How to send a wire from abroad."""
+
+    beneficiary_name: str
+    beneficiary_address: str
+    account_number: str
+    swift_bic: str
+    bank_name: str
+    bank_address: str
+    intermediary_bank: str | None = None
+    memo: str | None = None
+
+
+class OnUsInstruction(msgspec.Struct, kw_only=True, tag_field="payment_rail", tag="ON_US"):
+    """How to pay from another Pocket of the network."""
+
+    network_address: str
+    beneficiary_name: str
+
+
+Instruction = AchInstruction | WireInstruction | InternationalWireInstruction | OnUsInstruction
+
+
+class FundingInstructions(msgspec.Struct, kw_only=True):
+    """One entry per payment rail of the portal."""
+
+    portal_id: UUID
+    instructions: list[Instruction]
+    object_type: Literal["FundingInstructions"] = "FundingInstructions"
+
+
+def render_portal(row: PortalRow) -> Portal:
+    """A portal, v2. The network address is there while on-us is one of its rails."""
+    on_us = "ON_US" in row.payment_rails and row.network_address is not None
+    return Portal(
+        id=row.portal_id,
+        pocket_id=row.pocket_id,
+        customer_id=row.customer_id,
+        type=row.type,
+        name=row.name,
+        status=row.status,
+        routing_number=row.routing_number or UNSET,
+        account_number=row.account_number or UNSET,
+        network_address=row.network_address or UNSET if on_us else UNSET,
+        payment_rails=row.payment_rails,
+        time_created=row.created_at,
+        updated_at=row.updated_at,
+    )
+
+
+def render_account_portal(row: PortalRow) -> AccountPortal:
+    """The same portal, v1."""
+    return AccountPortal(
+        id=row.portal_id,
+        service_account_id=row.pocket_id,
+        name=row.name,
+        status=row.status,
+        routing_number=row.routing_number,
+        account_number=row.account_number,
+        payment_rails=row.payment_rails,
+    )
+
+
+class Beneficiary(NamedTuple):
+    """Whom a payment is for. Without an address of his own the bank's stands in."""
+
+    name: str
+    address: str | None
+
+
+def render_instructions(
+    row: PortalRow, beneficiary: Beneficiary, settings: Settings
+) -> FundingInstructions:
+    """How to pay into the portal by each of its rails."""
+    return FundingInstructions(
+        portal_id=row.portal_id,
+        instructions=[_instruction(rail, row, beneficiary, settings) for rail in row.payment_rails],
+    )
+
+
+def _instruction(
+    rail: str, row: PortalRow, beneficiary: Beneficiary, settings: Settings
+) -> Instruction:
+    name, address = beneficiary
+    account, routing = row.account_number or "", row.routing_number or ""
+    bank = settings.bank_name
+    if rail == "ACH":
+        return AchInstruction(
+            routing_number=routing, account_number=account, beneficiary_name=name,
+            bank_name=bank,
+        )  # fmt: skip
+    if rail == "WIRE":
+        return WireInstruction(
+            routing_number=routing, account_number=account, beneficiary_name=name,
+            beneficiary_address=address or settings.bank_address, bank_name=bank,
+            bank_address=settings.bank_address,
+        )  # fmt: skip
+    if rail == "INTERNATIONAL_WIRE":
+        return InternationalWireInstruction(
+            beneficiary_name=name, beneficiary_address=address or settings.bank_address,
+            account_number=account, swift_bic=settings.bank_bic, bank_name=bank,
+            bank_address=settings.bank_address,
+        )  # fmt: skip
+    return OnUsInstruction(network_address=row.network_address or "", beneficiary_name=name)

@@ -1,0 +1,60 @@
+"""Reads of portals."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from billfold.accounts.portals.types import PortalRow
+from billfold.platform.errors import NotFound
+
+if TYPE_CHECKING:
+    from billfold.platform.database.pool import Connection, Pool
+
+_COLUMNS = """
+SELECT customer_id, portal_id, pocket_id, type, name, status, routing_number, account_number,
+       network_address, payment_rails, created_at, updated_at FROM portal
+"""
+_GET = f"{_COLUMNS} WHERE customer_id = $1 AND portal_id = $2"
+FIRST_ADDRESS = """
+(SELECT network_address FROM portal p
+  WHERE p.customer_id = {customer} AND p.pocket_id = {pocket}
+    AND p.status = 'OPEN' AND p.network_address IS NOT NULL
+  ORDER BY p.created_at, p.portal_id LIMIT 1)
+"""
+"""The first open address of a Pocket on the network, in a statement that names both."""
+_LIST = """{columns}
+ WHERE customer_id = $1 AND ($2::uuid IS NULL OR pocket_id = $2)
+   AND ($3::text[] IS NULL OR type = ANY($3))
+   AND ($4::timestamptz IS NULL OR (created_at, portal_id) {than} ($4, $5::uuid))
+ ORDER BY created_at {way}, portal_id {way} LIMIT $6"""
+_DOWN = _LIST.format(columns=_COLUMNS, than="<", way="DESC")
+_UP = _LIST.format(columns=_COLUMNS, than=">", way="ASC")
+
+
+async def get_portal(
+    conn: Connection | Pool, customer_id: UUID, portal_id: UUID, *, pocket_id: UUID | None = None
+) -> PortalRow:
+    """The portal, of this pocket when one is named. Raises NotFound."""
+    row = await conn.fetchrow(_GET, customer_id, portal_id)
+    if row is None or (pocket_id is not None and row["pocket_id"] != pocket_id):
+        raise NotFound("There is no such portal.")
+    return PortalRow(*row.values())
+
+
+async def list_portals(
+    conn: Connection | Pool,
+    customer_id: UUID,
+    pocket_id: UUID | None,
+    *,
+    types: list[str] | None = None,
+    after: tuple[datetime, UUID] | None = None,
+    backwards: bool = False,
+    limit: int = 1000,
+) -> list[PortalRow]:
+    """Newest first, on from `after`; backwards they come oldest first."""
+    created_at, portal_id = after or (None, None)
+    sql = _UP if backwards else _DOWN
+    rows = await conn.fetch(sql, customer_id, pocket_id, types, created_at, portal_id, limit)
+    return [PortalRow(*row.values()) for row in rows]

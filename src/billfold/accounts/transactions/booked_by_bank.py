@@ -1,0 +1,34 @@
+"""What the house booked by itself in a pocket, as whoever corrects it sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from billfold.accounts.transactions.types import HouseBooking
+
+if TYPE_CHECKING:
+    from billfold.platform.database.pool import Connection
+
+_LOOK_UP = """
+SELECT a.customer_id, a.activity_id, a.pocket_id, a.journal_no, j.kind AS journal_kind, a.type,
+       a.direction, a.amount, a.details->>'cause' AS cause,
+       EXISTS (SELECT 1 FROM journal r
+                WHERE r.customer_id = a.customer_id AND r.reverses = a.journal_no)
+       OR EXISTS (SELECT 1 FROM activity c
+                WHERE c.customer_id = a.customer_id AND c.pocket_id = a.pocket_id
+                  AND c.type = 'GENERIC' AND c.journal_no > a.journal_no
+                  AND c.details->>'corrects' = a.activity_id::text) AS is_corrected
+  FROM activity a JOIN journal j USING (customer_id, journal_no)
+ WHERE a.customer_id = ANY($1::uuid[]) AND a.activity_id = ANY($2::uuid[])
+   AND a.type IN ('FEE', 'CREDIT', 'GENERIC')
+"""
+
+
+async def look_up(
+    conn: Connection, customer_ids: Sequence[UUID], ids: Sequence[UUID]
+) -> list[tuple[UUID, UUID, Any]]:
+    """Return those of these ids that are such bookings of these customers."""
+    rows = await conn.fetch(_LOOK_UP, customer_ids, ids)
+    return [(customer_id, rest[0], HouseBooking(*rest)) for customer_id, *rest in rows]

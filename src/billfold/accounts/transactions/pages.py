@@ -1,0 +1,210 @@
+"""Pages of transactions at every level, sweeps put in beside their activity when asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+from functools import partial
+from typing import Annotated
+from uuid import UUID
+
+import msgspec
+
+from billfold.accounts.transactions import store as transaction_store
+from billfold.accounts.transactions.store import ActivityRow, Wanted, swept
+from billfold.http.list_params import CentsQuery, ListQuery, Since, Until, parse_among, texts_among
+from billfold.http.parameters import Query, parse_choice
+from billfold.ledger.bank import Bank
+from billfold.platform.paging import Page, Place
+
+TYPES = frozenset({"ACH", "WIRE", "CARD", "ON_US", "FEE", "CREDIT", "GENERIC"})
+Fetch = Callable[[Wanted, Place | None, bool, bool, int], Awaitable[list[ActivityRow]]]
+"""(wanted, key, including it, descending, limit): rows on from the key of a row."""
+
+
+_DIRECTIONS = ("DEBIT", "CREDIT")
+_DIRECTION = Query(
+    parse=partial(parse_choice, _DIRECTIONS),
+    schema={"type": "string", "enum": [*_DIRECTIONS]},
+)
+
+
+class TransactionQuery(msgspec.Struct, frozen=True, kw_only=True):
+    """Which transactions: every filter None lets all through."""
+
+    pockets: Annotated[list[UUID] | None, Query(name="pocket[]")] = None
+    types: Annotated[list[str] | None, texts_among("type[]", TYPES)] = None
+    direction: Annotated[str | None, _DIRECTION] = None
+    time_booked_from: Since = None
+    time_booked_to: Until = None
+    time_settled_from: Since = None
+    time_settled_to: Until = None
+    amount_from: CentsQuery = None
+    amount_to: CentsQuery = None
+    transfers: Annotated[list[UUID] | None, Query(name="on_us_transfer[]")] = None
+    wires: Annotated[list[UUID] | None, Query(name="wire[]")] = None
+    portals: Annotated[list[UUID] | None, Query(name="portal[]")] = None
+    cards: Annotated[list[UUID] | None, Query(name="card[]")] = None
+    sweeps: bool = False
+
+    def wanted(self, now: datetime) -> Wanted:
+        """What to read."""
+        return Wanted(
+            now=now,
+            types=self.types or None,
+            direction=self.direction,
+            amount_from=self.amount_from,
+            amount_to=self.amount_to,
+            booked_from=self.time_booked_from,
+            booked_to=self.time_booked_to,
+            settled_from=self.time_settled_from,
+            settled_to=self.time_settled_to,
+            transfers=_texts(self.transfers),
+            wires=_texts(self.wires),
+            portals=_texts(self.portals),
+            cards=_texts(self.cards),
+            sweeps=self.sweeps,
+        )
+
+
+class SweepQuery(TransactionQuery, frozen=True, kw_only=True):
+    """The same for partners, who can ask for sweeps."""
+
+    types: Annotated[list[str] | None, texts_among("type[]", TYPES | {"SWEEP"})] = None
+    sweeps: Annotated[
+        bool,
+        Query(
+            name="include_sweeps",
+            description="true puts in the sweep beside each transaction. A fee has none: it is "
+            "taken from the brokerage account.",
+        ),
+    ] = False
+
+    def __post_init__(self) -> None:
+        if not self.sweeps:
+            for each in self.types or ():
+                parse_among(TYPES, "type[]", each)
+
+
+def _texts(ids: list[UUID] | None) -> list[str] | None:
+    """The ids as details spell them."""
+    return [str(each) for each in ids or ()] or None
+
+
+async def transaction_page(
+    bank: Bank,
+    wanted: ListQuery,
+    asked: TransactionQuery,
+    now: datetime,
+    *,
+    scope: str,
+    key_of: Callable[[ActivityRow], Place],
+    fetch: Fetch,
+) -> Page[ActivityRow]:
+    """One page. A place is the row's key and 0 for the activity or 1 for its sweep."""
+    filters: dict[str, object] = {**msgspec.to_builtins(asked), "descending": wanted.descending}
+    position = wanted.position(bank.pager, scope, filters)
+    backwards = position is not None and position.direction == "prev"
+    descending = wanted.descending != backwards
+    place = position.place if position else None
+    key = place[:-1] if place else None
+    # With sweeps the row of the place is read again: its other half may still be to come.
+    rows = await fetch(asked.wanted(now), key, asked.sweeps, descending, wanted.limit + 2)
+    halves = _halves(rows, asked, last_first=backwards)
+    if place is not None and asked.sweeps:
+        shown = [(*key_of(row), part) for row, part in halves]
+        halves = halves[shown.index(place) + 1 :] if place in shown else halves
+    page = bank.pager.page(
+        scope,
+        filters,
+        halves[: wanted.limit + 1],
+        limit=wanted.limit,
+        came_from=position,
+        place_of=lambda half: (*key_of(half[0]), half[1]),
+    )
+    return Page([_shown(half) for half in page.items], page.next_page, page.prev_page)
+
+
+async def numbered_page(
+    bank: Bank,
+    wanted: ListQuery,
+    asked: TransactionQuery,
+    now: datetime,
+    scope: str,
+    of: tuple[UUID, list[UUID]],
+) -> Page[ActivityRow]:
+    """A page of some pockets of one customer, whose journals number their activity."""
+    return await transaction_page(
+        bank,
+        wanted,
+        asked,
+        now,
+        scope=scope,
+        key_of=lambda row: (row.journal_no, row.leg_no),
+        fetch=partial(_numbered, bank, *of),
+    )
+
+
+async def _numbered(
+    bank: Bank,
+    owner: UUID,
+    own: list[UUID],
+    wanted: Wanted,
+    key: Place | None,
+    including: bool,  # noqa: FBT001 - one of many of a page
+    descending: bool,  # noqa: FBT001 - as above
+    limit: int,
+) -> list[ActivityRow]:
+    return await numbered_rows(
+        bank, owner, own, wanted, key, including=including, descending=descending, limit=limit
+    )
+
+
+async def numbered_rows(
+    bank: Bank,
+    owner: UUID,
+    own: list[UUID],
+    wanted: Wanted,
+    key: Place | None,
+    *,
+    including: bool,
+    descending: bool,
+    limit: int,
+) -> list[ActivityRow]:
+    """The activity of some pockets of one customer on from (journal_no, leg_no), or with it."""
+    after = None
+    if key is not None:
+        step = (1 if descending else -1) if including else 0
+        after = (int(key[0]), int(key[1]) + step)
+    if len(own) == 1:
+        return await transaction_store.list_of_pocket(
+            bank.pool, owner, own[0], wanted, after=after, descending=descending, limit=limit
+        )
+    return await transaction_store.list_of_customer(
+        bank.pool, owner, own, wanted, after=after, descending=descending, limit=limit
+    )
+
+
+Half = tuple[ActivityRow, int]
+
+
+def _halves(rows: list[ActivityRow], asked: TransactionQuery, *, last_first: bool) -> list[Half]:
+    if not asked.sweeps:
+        return [(row, 0) for row in rows]
+    halves: list[Half] = []
+    for row in rows:
+        both = [(row, 0), (row, 1)] if row.swept else [(row, 0)]
+        halves += reversed(both) if last_first else both
+    return [half for half in halves if _is_asked(_shown(half), asked)]
+
+
+def _is_asked(row: ActivityRow, asked: TransactionQuery) -> bool:
+    """A row is read for the sake of either half: tell whether this one was meant."""
+    return (asked.types is None or row.type in asked.types) and (
+        asked.direction is None or row.direction == asked.direction
+    )
+
+
+def _shown(half: Half) -> ActivityRow:
+    row, part = half
+    return swept(row) if part else row

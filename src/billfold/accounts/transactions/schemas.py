@@ -1,0 +1,209 @@
+"""Transactions: one variant per type, and the older coat of v1."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Literal
+from uuid import UUID
+
+import msgspec
+
+from billfold.accounts.transactions.store import ActivityRow
+from billfold.http.schemas.amounts import Amount, usd
+
+
+class Shared(msgspec.Struct, kw_only=True):
+    """What every variant has."""
+
+    id: UUID
+    transaction_id: UUID
+    description: str
+    amount: Amount
+    time_booked: datetime
+    time_settled: datetime | None
+    status: str
+    title: str
+    direction: str
+    pocket_id: UUID
+    customer_id: UUID
+    remittance_information: dict[str, Any] | None
+
+
+class AchActivity(Shared, kw_only=True, tag_field="type", tag="ACH"):
+    """An ACH entry."""
+
+    company_name: str = ""
+    company_entry_description: str | None = None
+    individual_identification_number: str | None = None
+    trace_number: str | None = None
+    ach_id: UUID | None = None
+    ach_direction: str = "RECEIVING"
+    portal_id: UUID | None = None
+    object_type: Literal["ACHTransactionActivity"] = "ACHTransactionActivity"
+
+
+class WireActivity(Shared, kw_only=True, tag_field="type", tag="WIRE"):
+    """A wire."""
+
+    wire_type: str = "PAYMENT"
+    original_wire_id: UUID | None = None
+    wire_id: UUID | None = None
+    reference_number: str | None = None
+    counterparty_name: str | None = None
+    counterparty_id: UUID | None = None
+    portal_id: UUID | None = None
+    object_type: Literal["WireTransactionActivity"] = "WireTransactionActivity"
+
+
+class CardActivity(Shared, kw_only=True, tag_field="type", tag="CARD"):
+    """A card payment."""
+
+    card_id: UUID | None = None
+    counterparty: str | None = None
+    location: dict[str, Any] | None = None
+    terminal_id: str | None = None
+    merchant_type: str | None = None
+    issue_id: str | None = None
+    pre_authorization: bool = False
+    merchant_category_code: str | None = None
+    object_type: Literal["CardTransactionActivity"] = "CardTransactionActivity"
+
+
+class OnUsActivity(Shared, kw_only=True, tag_field="type", tag="ON_US"):
+    """A transfer between Pockets of this bank."""
+
+    on_us_transfer_id: UUID
+    on_us_transfer_type: str
+    source: str | None = None
+    target: str | None = None
+    counterparty: dict[str, Any] | None = None
+    end_to_end_identification: str | None = None
+    object_type: Literal["OnUsTransactionActivity"] = "OnUsTransactionActivity"
+
+
+class FeeActivity(Shared, kw_only=True, tag_field="type", tag="FEE"):
+    """A fee."""
+
+    fee_type: str
+    related_transaction_id: UUID | None = None
+    object_type: Literal["FeeTransactionActivity"] = "FeeTransactionActivity"
+
+
+class CreditActivity(Shared, kw_only=True, tag_field="type", tag="CREDIT"):
+    """A credit of the bank."""
+
+    credit_type: str = "ADJUSTMENT"
+    period: str | None = None
+    card_id: UUID | None = None
+    object_type: Literal["CreditTransactionActivity"] = "CreditTransactionActivity"
+
+
+class GenericActivity(Shared, kw_only=True, tag_field="type", tag="GENERIC"):
+    """Anything else."""
+
+    object_type: Literal["GenericTransactionActivity"] = "GenericTransactionActivity"
+
+
+class SweepActivity(Shared, kw_only=True, tag_field="type", tag="SWEEP"):
+    """Between the bank account and the brokerage account of one Pocket."""
+
+    trade_id: UUID | None = None
+    sweep_direction: str = "TO_BROKERAGE"
+    object_type: Literal["SweepTransactionActivity"] = "SweepTransactionActivity"
+
+
+Transaction = (
+    AchActivity
+    | WireActivity
+    | CardActivity
+    | OnUsActivity
+    | FeeActivity
+    | CreditActivity
+    | GenericActivity
+    | SweepActivity
+)
+_VARIANTS: dict[str, Any] = {
+    "ACH": AchActivity,
+    "WIRE": WireActivity,
+    "CARD": CardActivity,
+    "ON_US": OnUsActivity,
+    "FEE": FeeActivity,
+    "CREDIT": CreditActivity,
+    "GENERIC": GenericActivity,
+    "SWEEP": SweepActivity,
+}
+_FIELDS = {
+    kind: frozenset(variant.__struct_fields__) - frozenset(Shared.__struct_fields__)
+    for kind, variant in _VARIANTS.items()
+}
+
+V1_TYPES = {
+    "ACH": ("ACH",),
+    "WIRE": ("WIRE",),
+    "CARD": ("CARD",),
+    "ON_US": ("ON_US",),
+    "WIRE_FEE": ("FEE:WIRE_FEE",),
+    "CASH_BACK": ("CREDIT:CASH_BACK",),
+    "GENERIC": ("GENERIC", "FEE:AUM_FEE", "CREDIT:PROMOTION", "CREDIT:ADJUSTMENT"),
+}
+"""Each type of v1 and what it is now. What v1 had no name for is GENERIC there."""
+_V1_TYPE = {newer: older for older, kinds in V1_TYPES.items() for newer in kinds}
+
+
+class V1Transaction(msgspec.Struct, kw_only=True):
+    """A transaction of v1; `details` holds one block named after its type."""
+
+    id: UUID
+    service_account_id: UUID
+    amount: Amount
+    timestamp: datetime
+    status: Literal["PENDING", "COMPLETED"]
+    details: dict[str, Any]
+    object_type: Literal["Transaction"] = "Transaction"
+
+
+def render_transaction(row: ActivityRow, now: datetime) -> Transaction:
+    """A transaction of v2. SETTLED from the moment written at its booking on."""
+    details = msgspec.json.decode(row.details)
+    settled = now >= row.settles_at
+    fields = _FIELDS[row.type]
+    variant: Transaction = _VARIANTS[row.type](
+        id=row.activity_id,
+        transaction_id=row.transaction_id,
+        description=row.description,
+        amount=usd(row.amount),
+        time_booked=row.booked_at,
+        time_settled=row.settles_at if settled else None,
+        status="SETTLED" if settled else "BOOKED",
+        title=row.title,
+        direction=row.direction,
+        pocket_id=row.pocket_id,
+        customer_id=row.customer_id,
+        remittance_information=msgspec.json.decode(row.remittance or "null"),
+        **{name: value for name, value in details.items() if name in fields},
+    )
+    return variant
+
+
+def render_v1_transaction(row: ActivityRow, now: datetime) -> V1Transaction:
+    """The same transaction in its older coat."""
+    block = msgspec.json.decode(row.details)
+    kind = block.get("fee_type") or block.get("credit_type")
+    older = _V1_TYPE.get(f"{row.type}:{kind}" if kind else row.type, "GENERIC")
+    details: dict[str, Any] = {
+        "title": row.title,
+        "transaction_type": older,
+        "sub_title": row.description,
+        "transaction_type_title": row.title,
+        "direction": row.direction,
+    }
+    if older != "GENERIC":
+        details[f"{older.lower()}_transaction"] = block
+    return V1Transaction(
+        id=row.activity_id,
+        service_account_id=row.pocket_id,
+        amount=usd(row.amount),
+        timestamp=row.booked_at,
+        status="COMPLETED" if now >= row.settles_at else "PENDING",
+        details=details,
+    )

@@ -1,0 +1,302 @@
+"""Reads of activity: one statement each, in booking order, by index, whatever the history.
+
+A sweep is not stored: it is the other half of each swept activity, so it is derived beside it.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+import msgspec
+
+from billfold.platform.errors import NotFound
+from billfold.platform.ids import group_of, member_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from asyncpg import Record
+
+    from billfold.platform.database.pool import Connection, Pool
+
+SWEEP_MEMBER = 1000
+"""The sweep beside member n of a transaction is its member 1000 + n."""
+_LAST_MEMBER = 65_535
+
+_COLUMNS = (
+    "customer_id, pocket_id, journal_no, leg_no, activity_id, transaction_id, type, direction, "
+    "amount, swept, title, description, booked_at, settles_at, details, remittance"
+)
+# A payment by ACH that waits settles when it goes: a review may take days, a window be missed.
+_GOES_AT = """CASE WHEN e.file_id IS NULL AND e.status IN ('PENDING', 'APPROVED')
+          THEN greatest(e.settled_at, timestamptz '2999-12-31') ELSE e.settled_at END"""
+_SETTLES_AT = f"""(CASE WHEN a.type = 'ACH' AND a.direction = 'DEBIT' THEN coalesce((
+     SELECT {_GOES_AT} FROM ach_entry e
+      WHERE e.customer_id = a.customer_id AND e.ach_id = (a.details ->> 'ach_id')::uuid
+        AND e.journal_no = a.journal_no AND e.way = 'ORIGINATION'), a.settles_at)
+     ELSE a.settles_at END)"""
+_ENTRIES = f"""
+SELECT e.customer_id, e.journal_no, {_GOES_AT} FROM ach_entry e
+ WHERE e.customer_id = ANY($1::uuid[]) AND e.ach_id = ANY($2::uuid[]) AND e.way = 'ORIGINATION'
+"""
+_FILTER = """
+   AND ((({type}::text[] IS NULL OR a.type = ANY({type}) OR a.type || ':'
+        || coalesce(a.details ->> 'fee_type', a.details ->> 'credit_type', '') = ANY({type}))
+        AND ({direction}::text IS NULL OR a.direction = {direction}))
+     OR ({sweeps}::boolean AND a.swept AND ({type} IS NULL OR 'SWEEP' = ANY({type}))
+        AND ({direction} IS NULL OR a.direction <> {direction})))
+   AND ({low}::bigint IS NULL OR a.amount >= {low})
+   AND ({high}::bigint IS NULL OR a.amount <= {high})
+   AND ({from_}::timestamptz IS NULL OR a.booked_at >= {from_})
+   AND ({to}::timestamptz IS NULL OR a.booked_at < {to})
+   AND ({settled_from}::timestamptz IS NULL
+        OR ({settles_at} >= {settled_from} AND {settles_at} <= {now}))
+   AND ({settled_to}::timestamptz IS NULL
+        OR ({settles_at} < {settled_to} AND {settles_at} <= {now}))
+   AND ({transfers}::text[] IS NULL OR a.details ->> 'on_us_transfer_id' = ANY({transfers}))
+   AND ({wires}::text[] IS NULL OR a.details ->> 'wire_id' = ANY({wires}))
+   AND ({portals}::text[] IS NULL OR a.details ->> 'portal_id' = ANY({portals}))
+   AND ({cards}::text[] IS NULL OR a.details ->> 'card_id' = ANY({cards}))
+"""
+
+
+class ActivityRow(msgspec.Struct, frozen=True):
+    """One row of activity; `details` and `remittance` are JSON text."""
+
+    customer_id: UUID
+    pocket_id: UUID
+    journal_no: int
+    leg_no: int
+    activity_id: UUID
+    transaction_id: UUID
+    type: str
+    direction: str
+    amount: int
+    swept: bool
+    title: str
+    description: str
+    booked_at: datetime
+    settles_at: datetime
+    details: str
+    remittance: str | None
+
+
+class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+    """Which activity: every filter None lets everything through.
+
+    `types` are types, or a type and what kind of it: "FEE:WIRE_FEE". With `sweeps` an activity
+    is also wanted for the sake of the sweep beside it.
+    `booked_from` and `settled_from` are included, `_to` excluded.
+    """
+
+    now: datetime
+    types: list[str] | None = None
+    direction: str | None = None
+    amount_from: int | None = None
+    amount_to: int | None = None
+    booked_from: datetime | None = None
+    booked_to: datetime | None = None
+    settled_from: datetime | None = None
+    settled_to: datetime | None = None
+    transfers: list[str] | None = None
+    wires: list[str] | None = None
+    portals: list[str] | None = None
+    cards: list[str] | None = None
+    sweeps: bool = False
+
+    @property
+    def is_of_settled(self) -> bool:
+        """Whether it is asked when activity settled."""
+        return self.settled_from is not None or self.settled_to is not None
+
+    def arguments(self) -> tuple[object, ...]:
+        """In the order of `_FILTER`."""
+        return (
+            self.types, self.direction, self.amount_from, self.amount_to, self.booked_from,
+            self.booked_to, self.settled_from, self.settled_to, self.now, self.transfers,
+            self.wires, self.portals, self.cards, self.sweeps,
+        )  # fmt: skip
+
+
+def _filter(first: int) -> str:
+    names = (
+        "type", "direction", "low", "high", "from_", "to", "settled_from", "settled_to",
+        "now", "transfers", "wires", "portals", "cards", "sweeps",
+    )  # fmt: skip
+    places = {name: f"${first + place}" for place, name in enumerate(names)}
+    return _FILTER.format(**places, settles_at="{settles_at}")
+
+
+_PREFIXED = ", ".join(f"a.{name}" for name in _COLUMNS.split(", "))
+_POCKET = f"""
+SELECT {_PREFIXED} FROM activity a
+ WHERE a.customer_id = $1 AND a.pocket_id = $2
+   AND ($3::bigint IS NULL OR (a.journal_no, a.leg_no) {{than}} ($3, $4::smallint)) {_filter(6)}
+ ORDER BY a.journal_no {{way}}, a.leg_no {{way}} LIMIT $5
+"""
+_CUSTOMER = f"""
+SELECT {_PREFIXED} FROM unnest($2::uuid[]) AS p(pocket_id) CROSS JOIN LATERAL (
+  SELECT * FROM activity a
+   WHERE a.customer_id = $1 AND a.pocket_id = p.pocket_id
+     AND ($3::bigint IS NULL OR (a.journal_no, a.leg_no) {{than}} ($3, $4::smallint)) {_filter(6)}
+   ORDER BY a.journal_no {{way}}, a.leg_no {{way}} LIMIT $5) a
+ ORDER BY a.journal_no {{way}}, a.leg_no {{way}} LIMIT $5
+"""
+_PARTNER = f"""
+SELECT {_PREFIXED} FROM activity a
+ WHERE a.partner_id = $1 AND ($2::uuid[] IS NULL OR a.pocket_id = ANY($2))
+   AND ($3::timestamptz IS NULL OR (a.booked_at, a.activity_id) {{than}} ($3, $4::uuid))
+   {_filter(6)}
+ ORDER BY a.booked_at {{way}}, a.activity_id {{way}} LIMIT $5
+"""
+_ONE = f"""
+SELECT {_PREFIXED} FROM activity a
+ WHERE a.customer_id = $1 AND a.activity_id BETWEEN $3 AND $4
+   AND ($2::uuid IS NULL OR a.pocket_id = $2)
+   AND (a.swept OR NOT $5::boolean)
+ ORDER BY a.activity_id LIMIT 1
+"""
+
+
+def _statements(sql: str) -> dict[tuple[bool, bool], str]:
+    """By whether it goes down, and whether it is asked when activity settled, which costs more."""
+    ways = {True: ("<", "DESC"), False: (">", "ASC")}
+    instants = {True: _SETTLES_AT, False: "a.settles_at"}
+    return {
+        (down, settled): sql.format(than=than, way=way, settles_at=instant)
+        for down, (than, way) in ways.items()
+        for settled, instant in instants.items()
+    }
+
+
+_OF_POCKET, _OF_CUSTOMER, _OF_PARTNER = map(_statements, (_POCKET, _CUSTOMER, _PARTNER))
+
+
+async def list_of_pocket(
+    conn: Connection | Pool,
+    customer_id: UUID,
+    pocket_id: UUID,
+    wanted: Wanted,
+    *,
+    after: tuple[int, int] | None,
+    descending: bool,
+    limit: int,
+) -> list[ActivityRow]:
+    """One pocket's activity on from (journal_no, leg_no)."""
+    journal_no, leg_no = after or (None, None)
+    sql = _OF_POCKET[descending, wanted.is_of_settled]
+    rows = await conn.fetch(
+        sql, customer_id, pocket_id, journal_no, leg_no, limit, *wanted.arguments()
+    )
+    return await _as_they_go(conn, rows)
+
+
+async def list_of_customer(
+    conn: Connection | Pool,
+    customer_id: UUID,
+    pocket_ids: list[UUID],
+    wanted: Wanted,
+    *,
+    after: tuple[int, int] | None,
+    descending: bool,
+    limit: int,
+) -> list[ActivityRow]:
+    """The activity of these pockets of one customer, merged, on from (journal_no, leg_no).
+
+    A pocket named twice would give its rows twice.
+    """
+    journal_no, leg_no = after or (None, None)
+    sql = _OF_CUSTOMER[descending, wanted.is_of_settled]
+    rows = await conn.fetch(
+        sql, customer_id, pocket_ids, journal_no, leg_no, limit, *wanted.arguments()
+    )
+    return await _as_they_go(conn, rows)
+
+
+async def list_of_partner(
+    conn: Connection | Pool,
+    partner_id: UUID,
+    pocket_ids: list[UUID] | None,
+    wanted: Wanted,
+    *,
+    after: tuple[datetime, UUID] | None,
+    descending: bool,
+    limit: int,
+) -> list[ActivityRow]:
+    """The activity of all customers of a partner on from (booked_at, activity_id)."""
+    booked_at, activity_id = after or (None, None)
+    sql = _OF_PARTNER[descending, wanted.is_of_settled]
+    rows = await conn.fetch(
+        sql, partner_id, pocket_ids, booked_at, activity_id, limit, *wanted.arguments()
+    )
+    return await _as_they_go(conn, rows)
+
+
+async def find_activity(
+    conn: Connection | Pool, customer_id: UUID, pocket_id: UUID | None, asked: UUID
+) -> ActivityRow:
+    """The activity with this id, or the pocket's of the transaction with it. Raises NotFound.
+
+    Without a pocket all pockets of the customer are looked at; of two the first is answered.
+    """
+    group = group_of(asked)
+    member = int.from_bytes(asked.bytes[-2:])
+    sweep = member >= SWEEP_MEMBER
+    first = member_of(group, member - SWEEP_MEMBER) if sweep else asked
+    last = first if member else member_of(group, _LAST_MEMBER)
+    row = await conn.fetchrow(_ONE, customer_id, pocket_id, first, last, sweep)
+    if row is None:
+        raise NotFound("There is no such transaction.")
+    (found,) = await _as_they_go(conn, [row])
+    return swept(found) if sweep else found
+
+
+_TO_BROKERAGE = '{"sweep_direction":"TO_BROKERAGE"}'
+_TO_BANK = '{"sweep_direction":"TO_BANK"}'
+
+
+def swept(row: ActivityRow) -> ActivityRow:
+    """The sweep beside an activity: to the brokerage what came in, from it what goes out."""
+    member = int.from_bytes(row.activity_id.bytes[-2:])
+    came_in = row.direction == "CREDIT"
+    return ActivityRow(
+        customer_id=row.customer_id,
+        pocket_id=row.pocket_id,
+        journal_no=row.journal_no,
+        leg_no=row.leg_no,
+        activity_id=member_of(row.transaction_id, SWEEP_MEMBER + member),
+        transaction_id=row.transaction_id,
+        type="SWEEP",
+        direction="DEBIT" if came_in else "CREDIT",
+        amount=row.amount,
+        swept=False,
+        title="Sweep",
+        description="To brokerage" if came_in else "From brokerage",
+        booked_at=row.booked_at,
+        settles_at=row.booked_at,
+        details=_TO_BROKERAGE if came_in else _TO_BANK,
+        remittance=None,
+    )
+
+
+class _OfEntry(msgspec.Struct):
+    ach_id: UUID | None = None
+
+
+async def _as_they_go(conn: Connection | Pool, rows: Sequence[Record]) -> list[ActivityRow]:
+    """Return activity as it is read: payments by ACH settle when their entries do."""
+    found = [ActivityRow(*row) for row in rows]
+    paid = [row for row in found if row.type == "ACH" and row.direction == "DEBIT"]
+    if not paid:
+        return found
+    named = [msgspec.json.decode(row.details, type=_OfEntry).ach_id for row in paid]
+    customers = list({row.customer_id for row in paid})
+    entries = await conn.fetch(_ENTRIES, customers, [each for each in named if each is not None])
+    instants = {(row[0], row[1], "ACH", "DEBIT"): row[2] for row in entries}
+    return [
+        row if instant is None else msgspec.structs.replace(row, settles_at=instant)
+        for row in found
+        for instant in [instants.get((row.customer_id, row.journal_no, row.type, row.direction))]
+    ]

@@ -1,0 +1,1 @@
+"""Customer API operations of dual control."""

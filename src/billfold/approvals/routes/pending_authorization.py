@@ -1,0 +1,48 @@
+"""Changes that a rule of the team lets wait: the answer is what a second person decides."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from billfold.approvals.routes.authorization_requests import shown_changes
+from billfold.approvals.routes.principal import principal_of
+from billfold.approvals.store import approval_rules, authorization_requests
+from billfold.approvals.types import Action
+from billfold.http.customer_api.member import Member
+from billfold.http.responses import HttpResponse, json_response
+from billfold.ledger.bank import Bank
+
+MAY_WAIT: dict[str, Any] = {
+    "responses": {
+        "202": {
+            "description": "A rule of the team asks for a second person: nothing is changed before "
+            "he confirms.",
+            "content": {
+                "application/json": {
+                    "schema": {"$ref": "#/components/schemas/AuthorizationRequest"}
+                }
+            },
+        }
+    }
+}
+
+
+async def ask_first(
+    member: Member,
+    bank: Bank,
+    action: Action,
+    named: str,
+    resource: tuple[str, UUID | None],
+    **change: Any,
+) -> HttpResponse | None:
+    """Ask for a change and return the answer that says so; None when no rule asks for it."""
+    terms = await approval_rules.terms_for_change(bank.pool, member.customer_id, action)
+    if not terms.required:
+        return None
+    scopes = sorted(member.access.scopes) if member.access.user_id is None else None
+    by = await principal_of(member, bank)
+    asked = await authorization_requests.ask(
+        by, named, resource, change={**change, "scopes": scopes}, terms=terms
+    )
+    return json_response((await shown_changes(bank, [asked]))[0], 202)

@@ -1,0 +1,279 @@
+"""Transfer requests: one member asks for a transfer, others approve or deny it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Annotated
+from uuid import UUID
+
+from billfold.access.users import store as user_store
+from billfold.approvals import transfer_orders, transfer_requests
+from billfold.approvals.execute_transfers import carry_out_request, commands_of
+from billfold.approvals.routes.principal import check_fresh, principal_of
+from billfold.approvals.routes.transfer_orders import with_payee
+from billfold.approvals.store import reviews
+from billfold.approvals.store import transfer_requests as transfer_requests_module
+from billfold.approvals.store.transfer_requests import Filters
+from billfold.approvals.transfer_orders import Order, RequestContent
+from billfold.approvals.transfer_request_schemas import (
+    Around,
+    ChangeTransferRequest,
+    CreateTransferRequest,
+    DecideTransferRequest,
+    DualAuthUsers,
+    ShownTransferRequest,
+    render_person,
+    render_request,
+)
+from billfold.approvals.types import TransferRequest
+from billfold.http import path_ids as ids_in
+from billfold.http.customer_api.member import Member
+from billfold.http.json_body import in_body
+from billfold.http.limits.rate_groups import CREATIONS_PER_SECOND, TRANSFER_CREATIONS, TRANSFERS
+from billfold.http.limits.rate_limit import count_second
+from billfold.http.list_params import ListQuery, OrderedQuery, Since, Until, page_of, texts_among
+from billfold.http.operations import delete, get, patch, post, with_scope
+from billfold.http.parameters import PathId, Query
+from billfold.http.schemas.pages import CursorList
+from billfold.ledger.bank import Bank
+from billfold.platform.errors import InvalidInput, NotFound
+from billfold.platform.ids import command_id
+
+READS = with_scope("transfers.read", TRANSFERS)
+WRITES = with_scope("transfers.write", TRANSFERS)
+DECIDES = with_scope("transfers.write", TRANSFERS, needs="transfers.approve")
+_ALL, _ONE = "/api/v1/transfer-requests/", "/api/v1/transfer-requests/{transfer_id}/"
+_WHAT_IS_WRONG = (
+    "not-found", "duplicate-id", "pocket-not-open", "pocket-frozen", "same-pocket",
+    "counterparty-not-verified", "counterparty-type-mismatch", "insufficient-funds",
+    "amount-not-allowed",
+)  # fmt: skip
+STATUSES = frozenset({"PENDING", "APPROVED", "DENIED", "CANCELLED", "EXPIRED"})
+TYPES = frozenset({"ON_US", "WIRE", "USDC"})
+
+
+@post(
+    _ALL,
+    with_scope("transfers.write", TRANSFER_CREATIONS),
+    refuses=(*_WHAT_IS_WRONG, "rate-limited"),
+)
+async def create_transfer_request(
+    member: Member, bank: Bank, data: CreateTransferRequest
+) -> ShownTransferRequest:
+    """Ask for a transfer. Others approve it, unless a rule asks for no approval.
+
+    The same request under the same `id` is answered with what it has made.
+    """
+    access = member.access
+    caller = command_id(f"client:{access.client_id}", str(access.user_id))
+    await count_second(
+        bank.pool, caller, TRANSFER_CREATIONS.name, per_second=CREATIONS_PER_SECOND,
+        wall=member.wall,
+    )  # fmt: skip
+    by = await principal_of(member, bank)
+    content = _content(data.transfer, data.reviewers)
+    found = await transfer_requests.find_same(by, content)
+    if found is None:
+        content = await with_payee(member, bank, content)
+        with in_body():
+            found = await transfer_requests.create(bank, by, content)
+    return await _carried_out(member, bank, found)
+
+
+@get(_ALL, READS, refuses=("not-found",))
+async def list_transfer_requests(
+    *,
+    member: Member,
+    bank: Bank,
+    wanted: OrderedQuery,
+    status: Annotated[list[str] | None, texts_among("status[]", STATUSES)] = None,
+    status_bare: Annotated[
+        list[str] | None, texts_among("status", STATUSES, place="status[]")
+    ] = None,
+    types: Annotated[list[str] | None, texts_among("type", TYPES)] = None,
+    pocket: Annotated[list[UUID] | None, Query(name="pocket[]")] = None,
+    reviewer: str | None = None,
+    requested_by: str | None = None,
+    time_created_from: Since = None,
+    time_created_to: Until = None,
+) -> CursorList[ShownTransferRequest]:
+    """List transfer requests, newest first. `reviewer` is a member named as such, or who was."""
+    statuses = [*(status or []), *(status_bare or [])]
+    filters = Filters(
+        statuses=statuses or None,
+        types=types,
+        pockets=None if pocket is None else await member.pockets(bank, pocket),
+        requested_by=await _member_named(member, bank, "requested_by", requested_by),
+        reviewer=await _member_named(member, bank, "reviewer", reviewer),
+        since=time_created_from,
+        until=time_created_to,
+    )
+    return await _page(member, bank, wanted, filters)
+
+
+@get(f"{_ALL}reviewers/", READS)
+async def list_transfer_reviewers(member: Member, bank: Bank) -> DualAuthUsers:
+    """List who may be named as a reviewer of the caller's requests: he himself may not."""
+    access = member.access
+    itself = await reviews.who_is(bank.pool, access.user_id, access.client_id)
+    able = await transfer_requests_module.possible_reviewers(
+        bank.pool, member.customer_id, apart_from=itself
+    )
+    return DualAuthUsers(items=[render_person(each) for each in able])
+
+
+@get(_ONE, READS)
+async def get_transfer_request(
+    member: Member, bank: Bank, transfer_id: PathId
+) -> ShownTransferRequest:
+    """Read a transfer request, what was said about it, and what became of it."""
+    return await _shown(member, bank, _id(transfer_id))
+
+
+@patch(_ONE, WRITES, refuses=(*_WHAT_IS_WRONG, "transfer-request-not-pending"))
+async def update_transfer_request(
+    member: Member, bank: Bank, transfer_id: PathId, data: ChangeTransferRequest
+) -> ShownTransferRequest:
+    """Change what was asked for, as who asked. What others have said about it is void then."""
+    if data.transfer is None and data.reviewers is None:
+        raise InvalidInput.at("body", msg="names nothing to change")
+    found = await transfer_requests_module.get_request(
+        bank.pool, member.customer_id, _id(transfer_id), now=member.now
+    )
+    before = transfer_orders.content_of(found)
+    content = _content(
+        before.transfer if data.transfer is None else data.transfer,
+        before.reviewers if data.reviewers is None else data.reviewers,
+    )
+    if (content.request_id, content.type) != (found.request_id, found.type):
+        raise InvalidInput.at("body", "transfer", msg="keeps its id and its type")
+    content = await with_payee(member, bank, content)
+    by = await principal_of(member, bank)
+    with in_body():
+        changed = await transfer_requests.change(bank, by, content)
+    return await _carried_out(member, bank, changed)
+
+
+@delete(_ONE, WRITES, refuses=("transfer-request-not-pending",))
+async def cancel_transfer_request(member: Member, bank: Bank, transfer_id: PathId) -> None:
+    """Take a request back before it is decided: who asked for it does, or an administrator."""
+    request_id = _id(transfer_id)
+    await transfer_requests.cancel(await principal_of(member, bank), request_id)
+
+
+@patch(
+    f"{_ONE}status/",
+    DECIDES,
+    refuses=(
+        "self-approval",
+        "not-a-reviewer",
+        "insufficient-user-authentication",
+        "transfer-request-not-pending",
+        "already-reviewed",
+        "approval-out-of-order",
+        "content-changed",
+        "insufficient-funds",
+        "counterparty-not-verified",
+        "pocket-not-open",
+        "pocket-frozen",
+    ),
+)
+async def decide_transfer_request(
+    member: Member, bank: Bank, transfer_id: PathId, data: DecideTransferRequest
+) -> ShownTransferRequest:
+    """Approve or deny a request of somebody else. With the last approval it is carried out.
+
+    What cannot be carried out now is refused, and the approval does not count.
+    """
+    request_id = _id(transfer_id)
+    if data.status == "APPROVED":
+        await check_fresh(member, bank)
+    by = await principal_of(member, bank)
+    decided = await transfer_requests.decide(
+        bank,
+        by,
+        request_id,
+        decision=data.status,
+        comment=data.comment,
+        content_hash=bytes.fromhex(data.content_hash) if data.content_hash else None,
+    )
+    return await _carried_out(member, bank, decided)
+
+
+async def _carried_out(
+    member: Member, bank: Bank, request: TransferRequest
+) -> ShownTransferRequest:
+    """Return a request as it is shown, carried out first when it was approved just now."""
+    if request.status == "APPROVED" and request.execution == "NOT_STARTED":
+        await carry_out_request(bank, member.customer_id, request.request_id)
+    return await _shown(member, bank, request.request_id)
+
+
+async def _shown(member: Member, bank: Bank, request_id: UUID) -> ShownTransferRequest:
+    row = await transfer_requests_module.get_request(
+        bank.pool, member.customer_id, request_id, now=member.now
+    )
+    return render_request(row, await _around(bank, member.customer_id, [row]))
+
+
+async def _page(
+    member: Member, bank: Bank, wanted: ListQuery, filters: Filters
+) -> CursorList[ShownTransferRequest]:
+    scope = f"transfer-requests:{member.customer_id}"
+    bound = {"filters": filters, "descending": wanted.descending}
+    position = wanted.position(bank.pager, scope, bound)
+    backwards = position is not None and position.direction == "prev"
+    place = None
+    if position is not None:
+        at, own_id = position.place
+        place = datetime.fromisoformat(str(at)), UUID(str(own_id))
+    rows = await transfer_requests_module.list_requests(
+        bank.pool, member.customer_id, filters, place, now=member.now,
+        descending=wanted.descending != backwards, limit=wanted.limit + 1,
+    )  # fmt: skip
+    page = bank.pager.page(
+        scope,
+        bound,
+        rows,
+        limit=wanted.limit,
+        came_from=position,
+        place_of=lambda row: (row.created_at.isoformat(), str(row.request_id)),
+    )
+    around = await _around(bank, member.customer_id, page.items)
+    return page_of(page, [render_request(row, around) for row in page.items])
+
+
+async def _around(bank: Bank, customer_id: UUID, rows: Sequence[TransferRequest]) -> Around:
+    """Read what is shown beside requests, in as many statements for a page as for one."""
+    pool = bank.pool
+    voices = await transfer_requests_module.voices_about(
+        pool, customer_id, {row.request_id: row.content_hash for row in rows}
+    )
+    named = {row.member_id for row in rows} | {each for row in rows for each in row.reviewers}
+    named |= {each.member_id for said in voices.values() for each in said}
+    people = await transfer_requests_module.people_named(pool, customer_id, named)
+    done = [row for row in rows if row.execution != "NOT_STARTED"]
+    moved = await transfer_requests_module.transactions_of(
+        pool, customer_id, ((row, each) for row in done for each in commands_of(row))
+    )
+    return Around(people, voices, {row.request_id: moved.get(row.request_id, ()) for row in rows})
+
+
+async def _member_named(member: Member, bank: Bank, name: str, text: str | None) -> UUID | None:
+    """Return the id of a member in the query. Raises NotFound when he is of another team."""
+    if text is None:
+        return None
+    member_id = ids_in.query_uuid(name, text)
+    if not await user_store.is_member(bank.pool, member.customer_id, member_id):
+        raise NotFound("There is no such member.")
+    return member_id
+
+
+def _content(order: Order, reviewers: Sequence[UUID]) -> RequestContent:
+    """Return what is ordered, each reviewer once; nothing is looked up yet."""
+    return RequestContent(transfer=order, reviewers=tuple(dict.fromkeys(reviewers)))
+
+
+def _id(text: str) -> UUID:
+    return ids_in.path_uuid("transfer_id", text)

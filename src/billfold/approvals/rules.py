@@ -1,0 +1,209 @@
+"""Which approval rule applies, who may review, and when a request is approved. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Iterable, Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+import msgspec
+
+from billfold.access.users.rules import PERMISSIONS
+from billfold.access.users.types import Role
+from billfold.approvals.types import USUAL, Action, Decision, Rule, Terms, Voice
+from billfold.platform.errors import FieldError, InvalidInput, Refused
+
+if TYPE_CHECKING:
+    from billfold.approvals.types import Status
+
+LASTS = timedelta(days=7)
+"""How long a request waits, on the bank's clock."""
+MAY_APPROVE = "transfers.approve"
+MAY_CONFIRM = "authorization_requests.write"
+"""What a role must include to decide about transfers, and about sensitive changes."""
+
+
+def text_of(content: Any) -> str:  # noqa: ANN401 - any JSON
+    """Return content as the one JSON text that is approved: names in order, nothing left open."""
+    return msgspec.json.encode(content, order="deterministic").decode()
+
+
+def hash_of(text: str) -> bytes:
+    """Return what approvals are bound to: the SHA-256 of the exact text."""
+    return hashlib.sha256(text.encode()).digest()
+
+
+# -- which rule ------------------------------------------------------------------------
+
+
+def matching(
+    rules: Iterable[Rule], action: Action, *, type_: str | None = None, amount: int | None = None
+) -> list[Rule]:
+    """Return the rules that are about something, the one that decides first.
+
+    The most specific decides. One that is more specific in the type and another in the amount
+    do not outdo each other: then the stricter decides.
+    """
+    about = [each for each in rules if _is_about(each, action, type_=type_, amount=amount)]
+    ranked: list[Rule] = []
+    while about:
+        best = [each for each in about if not any(_outdoes(other, each) for other in about)]
+        best.sort(key=lambda each: (-each.required_approvals, each.created_at, each.rule_id))
+        ranked.append(best[0])
+        about.remove(best[0])
+    return ranked
+
+
+def stricter(ranked: Sequence[Rule], than: Rule) -> list[Terms]:
+    """Return what may decide when a rule has no room left today, in its order.
+
+    Only what asks for more approvals does; the usual one approval stands at the end.
+    """
+    others = [terms_of(each) for each in ranked if each.rule_id != than.rule_id]
+    return [each for each in (*others, USUAL) if each.required > than.required_approvals]
+
+
+def terms_of(rule: Rule) -> Terms:
+    """Return the requirement of a rule, as it is stored with requests made under it."""
+    return Terms(
+        rule_id=rule.rule_id,
+        rule_name=rule.name,
+        required=rule.required_approvals,
+        roles=rule.approver_roles,
+        ids=rule.approver_ids,
+        ordered=rule.ordered,
+    )
+
+
+def _is_about(rule: Rule, action: Action, *, type_: str | None, amount: int | None) -> bool:
+    if not rule.enabled or action not in rule.actions:
+        return False
+    if action != "TRANSFER":
+        return True
+    fits = not rule.transfer_types or type_ in rule.transfer_types
+    return fits and (rule.min_amount is None or (amount or 0) >= rule.min_amount)
+
+
+def _outdoes(one: Rule, other: Rule) -> bool:
+    """Tell whether a rule is at least as specific in everything, and more so in something."""
+    types, amounts = _by_types(one) - _by_types(other), _by_amount(one) - _by_amount(other)
+    return types >= 0 and amounts >= 0 and types + amounts > 0
+
+
+def _by_types(rule: Rule) -> int:
+    return -len(rule.transfer_types or ("any", "any", "any", "any"))
+
+
+def _by_amount(rule: Rule) -> int:
+    return rule.min_amount or 0
+
+
+def check_rule(rule: Rule, able: Collection[UUID]) -> None:
+    """Raise InvalidInput, each mistake at its field, unless a rule can be lived up to.
+
+    `able` are the members who may approve.
+    """
+    mistakes = [
+        FieldError(("approver_roles", place), f"{role} does not include {MAY_APPROVE}", "enum")
+        for place, role in enumerate(rule.approver_roles)
+        if MAY_APPROVE not in PERMISSIONS[role]
+    ]
+    mistakes += [
+        FieldError(("approver_ids", place), "must be an active approver of the team", "value_error")
+        for place, member_id in enumerate(rule.approver_ids)
+        if member_id not in able
+    ]
+    mistakes += _disordered(rule) if rule.ordered else _too_few(rule)
+    if "TRANSFER" not in rule.actions:
+        mistakes += [
+            FieldError((name,), "is only taken by rules about TRANSFER", "value_error")
+            for name, given in (
+                ("transfer_types", rule.transfer_types),
+                ("min_amount_usdc", rule.min_amount),
+                ("daily_cap_usdc", rule.daily_cap),
+            )
+            if given
+        ]
+    if mistakes:
+        raise InvalidInput(mistakes)
+
+
+def _disordered(rule: Rule) -> list[FieldError]:
+    lists = [each for each in (rule.approver_ids, rule.approver_roles) if each]
+    if len(lists) == 1 and len(lists[0]) == rule.required_approvals:
+        return []
+    needed = f"needs approver_ids or approver_roles, of {rule.required_approvals} in their order"
+    return [FieldError(("ordered",), needed, "value_error")]
+
+
+def _too_few(rule: Rule) -> list[FieldError]:
+    if not rule.approver_ids or rule.approver_roles:
+        return []
+    if len(set(rule.approver_ids)) >= rule.required_approvals:
+        return []
+    return [FieldError(("approver_ids",), "are fewer than required_approvals", "too_short")]
+
+
+# -- who may review --------------------------------------------------------------------
+
+
+def may_review(terms: Terms, member_id: UUID, role: Role, *, needs: str) -> bool:
+    """Tell whether a member may review under this requirement, at any place in its order."""
+    if needs not in PERMISSIONS[role]:
+        return False
+    return not (terms.roles or terms.ids) or role in terms.roles or member_id in terms.ids
+
+
+def check_reviewer(
+    terms: Terms,
+    member_id: UUID,
+    role: Role,
+    *,
+    named: Collection[UUID],
+    needs: str,
+    is_requester: bool,
+) -> None:
+    """Refuse the requester, and members who are not reviewers of this request.
+
+    `named` are the reviewers the request names; nobody named means everybody. Raises Refused
+    `self-approval`, `forbidden`, `not-a-reviewer`.
+    """
+    if is_requester:
+        raise Refused("self-approval", "Who asked for it, or acts for who did, does not decide it.")
+    if needs not in PERMISSIONS[role]:
+        raise Refused("forbidden", f"The role {role} does not include {needs}.")
+    if named and member_id not in named:
+        raise Refused("not-a-reviewer", "The request names its reviewers, and you are not one.")
+    if not may_review(terms, member_id, role, needs=needs):
+        rule = f"the rule {terms.rule_name!r}" if terms.rule_name else "what it is decided by"
+        raise Refused("not-a-reviewer", f"You are not among those whom {rule} asks.")
+
+
+def check_turn(terms: Terms, member_id: UUID, role: Role, *, approvals: int) -> None:
+    """Refuse an approval that is given before its turn; `approvals` hold already.
+
+    Raises Refused `approval-out-of-order`.
+    """
+    if not terms.ordered:
+        return
+    awaited: object = terms.ids[approvals] if terms.ids else terms.roles[approvals]
+    if awaited not in {member_id, role}:
+        who = "another member" if terms.ids else f"a member in the role {awaited}"
+        raise Refused("approval-out-of-order", f"Approvals come in order; {who} is next.")
+
+
+# -- when it is enough -----------------------------------------------------------------
+
+
+def approvals_in(voices: Iterable[Voice]) -> int:
+    """Count the approvals that hold."""
+    return sum(each.holds and each.decision == "APPROVED" for each in voices)
+
+
+def status_after(terms: Terms, approvals: int, decision: Decision) -> Status:
+    """Return what a request is after one more decision; `approvals` held before."""
+    if decision == "DENIED":
+        return "DENIED"
+    return "APPROVED" if approvals + 1 >= terms.required else "PENDING"

@@ -1,0 +1,193 @@
+"""Approval rules, and sensitive changes that wait for a second person."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from billfold.approvals.transfer_orders import MOST_CENTS
+from billfold.approvals.transfer_request_schemas import (
+    DualAuthUser,
+    Review,
+    render_person,
+    render_review,
+)
+from billfold.approvals.types import ChangeRequest, Reviewer, Rule, Voice
+from billfold.http.schemas.texts import NOT_BLANK
+
+RuleName = Annotated[str, msgspec.Meta(min_length=1, max_length=100, pattern=NOT_BLANK)]
+Kind = Literal["ON_US", "WIRE", "USDC"]
+About = Literal["TRANSFER", "NEW_COUNTERPARTY", "MEMBER_ROLE"]
+Approver = Literal["ADMIN", "MANAGER", "APPROVER", "INITIATOR", "VIEWER"]
+Threshold = Annotated[int, msgspec.Meta(ge=0, le=MOST_CENTS)]
+Cap = Annotated[int, msgspec.Meta(ge=1, le=1_000 * MOST_CENTS)]
+Count = Annotated[int, msgspec.Meta(ge=0, le=5)]
+Actions = Annotated[list[About], msgspec.Meta(min_length=1, max_length=3)]
+Kinds = Annotated[list[Kind], msgspec.Meta(max_length=3)]
+Roles = Annotated[list[Approver], msgspec.Meta(max_length=5)]
+Ids = Annotated[list[UUID], msgspec.Meta(max_length=50)]
+
+
+class CreateApprovalRule(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """A rule. Empty lists name nobody in particular: every type, every member who may approve.
+
+    `min_amount_usdc` and `daily_cap_usdc` are cents. `ordered`: the n-th approval comes from the
+    n-th of `approver_ids`, or of `approver_roles`.
+    """
+
+    name: RuleName
+    actions: Actions = msgspec.field(default_factory=lambda: ["TRANSFER"])
+    transfer_types: Kinds = msgspec.field(default_factory=list)
+    min_amount_usdc: Threshold | None = None
+    daily_cap_usdc: Cap | None = None
+    required_approvals: Count
+    approver_roles: Roles = msgspec.field(default_factory=list)
+    approver_ids: Ids = msgspec.field(default_factory=list)
+    ordered: bool = False
+    enabled: bool = True
+
+
+class UpdateApprovalRule(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """What is to change; what is left out stays. Null takes an amount away."""
+
+    name: RuleName | UnsetType = UNSET
+    actions: Actions | UnsetType = UNSET
+    transfer_types: Kinds | UnsetType = UNSET
+    min_amount_usdc: Threshold | UnsetType | None = UNSET
+    daily_cap_usdc: Cap | UnsetType | None = UNSET
+    required_approvals: Count | UnsetType = UNSET
+    approver_roles: Roles | UnsetType = UNSET
+    approver_ids: Ids | UnsetType = UNSET
+    ordered: bool | UnsetType = UNSET
+    enabled: bool | UnsetType = UNSET
+
+
+class DecideAuthorization(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """What the second person says. With `content_hash` he says it of the change he has read."""
+
+    status: Literal["APPROVED", "DENIED"]
+    comment: Annotated[str, msgspec.Meta(max_length=500)] | None = None
+    content_hash: Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")] | None = None
+
+
+class ApprovalRule(msgspec.Struct, kw_only=True):
+    """A rule in force, or switched off."""
+
+    id: UUID
+    name: str
+    actions: list[About]
+    transfer_types: list[Kind]
+    min_amount_usdc: int | None
+    daily_cap_usdc: int | None
+    required_approvals: int
+    approver_roles: list[str]
+    approver_ids: list[UUID]
+    ordered: bool
+    enabled: bool
+    version: int
+    time_created: datetime
+    updated_at: datetime
+    object_type: Literal["ApprovalRule"] = "ApprovalRule"
+
+
+class ApprovalRules(msgspec.Struct, kw_only=True):
+    """All rules, the oldest first."""
+
+    items: list[ApprovalRule]
+    object_type: Literal["List"] = "List"
+
+
+class AuthorizationRequest(msgspec.Struct, kw_only=True):
+    """A sensitive change: made once another person has confirmed it (`applied_at`).
+
+    `refused` is the code of what stood against it then.
+    """
+
+    id: UUID
+    action: str
+    resource_type: str
+    resource_id: UUID | None
+    change: dict[str, Any]
+    status: Literal["PENDING", "APPROVED", "DENIED", "EXPIRED"]
+    requested_by: DualAuthUser
+    reviews: list[Review]
+    required_approvals: int
+    content_hash: str
+    applied_at: datetime | None
+    refused: str | None
+    time_created: datetime
+    updated_at: datetime
+    expires_at: datetime
+    object_type: Literal["AuthorizationRequest"] = "AuthorizationRequest"
+
+
+def rule_fields(data: CreateApprovalRule | UpdateApprovalRule) -> dict[str, Any]:
+    """Return what a body says of a rule, in the words of the rule."""
+    told = {
+        name: value
+        for name in data.__struct_fields__
+        if (value := getattr(data, name)) is not UNSET
+    }
+    for name, named in (("min_amount_usdc", "min_amount"), ("daily_cap_usdc", "daily_cap")):
+        if name in told:
+            told[named] = told.pop(name) or None
+    once = {"actions", "transfer_types"}
+    return {
+        name: tuple(dict.fromkeys(value) if name in once else value)
+        if isinstance(value, list)
+        else value
+        for name, value in told.items()
+    }
+
+
+def render_rule(rule: Rule) -> ApprovalRule:
+    """Return a rule as it is shown."""
+    return ApprovalRule(
+        id=rule.rule_id,
+        name=rule.name,
+        actions=list(rule.actions),
+        transfer_types=list(rule.transfer_types),
+        min_amount_usdc=rule.min_amount,
+        daily_cap_usdc=rule.daily_cap,
+        required_approvals=rule.required_approvals,
+        approver_roles=list(rule.approver_roles),
+        approver_ids=list(rule.approver_ids),
+        ordered=rule.ordered,
+        enabled=rule.enabled,
+        version=rule.version,
+        time_created=rule.created_at,
+        updated_at=rule.updated_at,
+    )
+
+
+def render_change(
+    row: ChangeRequest, people: Mapping[UUID, Reviewer], voices: Sequence[Voice]
+) -> AuthorizationRequest:
+    """Return a sensitive change as it is shown; a rule as rules are shown."""
+    told = msgspec.json.decode(row.content)["change"]
+    if "rule" in told:
+        rule = msgspec.convert(told["rule"], Rule)
+        told = {"rule": msgspec.to_builtins(render_rule(rule))}
+    told.pop("scopes", None)
+    return AuthorizationRequest(
+        id=row.request_id,
+        action=row.action,
+        resource_type=row.resource_type,
+        resource_id=row.resource_id,
+        change=told,
+        status=row.status,  # type: ignore[arg-type]
+        requested_by=render_person(people[row.member_id]),
+        reviews=[render_review(each, people) for each in voices],
+        required_approvals=row.terms.required,
+        content_hash=row.content_hash.hex(),
+        applied_at=row.applied_at,
+        refused=row.refused,
+        time_created=row.created_at,
+        updated_at=row.updated_at,
+        expires_at=row.expires_at,
+    )

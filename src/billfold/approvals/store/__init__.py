@@ -1,0 +1,1 @@
+"""Queries of transfer requests, authorization requests, approval rules and reviews."""

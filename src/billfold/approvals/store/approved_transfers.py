@@ -1,0 +1,78 @@
+"""Approved requests that are not carried out yet, read in batches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+from uuid import UUID
+
+from billfold.approvals.transfer_orders import RequestContent, decode_content
+from billfold.approvals.types import EXECUTE
+from billfold.ledger.jobs import store as jobs_store
+from billfold.platform.database.batcher import Gatherer
+from billfold.platform.database.pool import listed
+
+if TYPE_CHECKING:
+    from billfold.platform.database.pool import Pool
+
+_Name = tuple[UUID, UUID]
+"""A customer and a request of his."""
+
+# A wire or a transfer is there with the commit that carries it out.
+# One look into an index per request and table, however long the tables have grown.
+_READY = """
+SELECT q.customer_id, q.request_id, q.content,
+       coalesce((SELECT 'unverified_wires' = ANY(p.features) FROM customer c JOIN partner p
+                  USING (partner_id) WHERE c.customer_id = q.customer_id), false),
+       CASE q.type
+       WHEN 'WIRE' THEN (SELECT true FROM wire w
+                          WHERE w.customer_id = q.customer_id AND w.wire_id = q.request_id)
+       ELSE (SELECT true FROM transfer t
+              WHERE t.customer_id = q.customer_id AND t.transfer_id = q.request_id)
+        END
+  FROM unnest($1::text::uuid[], $2::text::uuid[]) AS k(customer_id, request_id)
+ CROSS JOIN LATERAL (
+       SELECT * FROM transfer_request r
+        WHERE r.customer_id = k.customer_id AND r.request_id = k.request_id
+          AND r.status = 'APPROVED' AND r.reason IS NULL LIMIT 1) q
+"""
+
+
+class Approved(NamedTuple):
+    """What is to be carried out; `unverified_wires` may go to whom nobody has verified."""
+
+    content: RequestContent
+    unverified_wires: bool
+
+
+class Approvals:
+    """The approved requests of one bank."""
+
+    __slots__ = ("_done", "_pool", "_read")
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+        self._read: Gatherer[_Name, Approved | None] = Gatherer(self._find)
+        self._done: Gatherer[UUID, None] = Gatherer(self._cross_off)
+
+    async def find(self, customer_id: UUID, request_id: UUID) -> Approved | None:
+        """Return a request that is to be carried out; None when it is not, was, or could not be."""
+        return await self._read.ask((customer_id, request_id))
+
+    async def cross_off(self, request_id: UUID) -> None:
+        """Cancel the job of a request that was carried out."""
+        await self._done.ask(request_id)
+
+    async def _find(self, names: Sequence[_Name]) -> list[Approved | None]:
+        customers, requests = zip(*names, strict=True)
+        ready = {}
+        for row in await self._pool.fetch(_READY, listed(customers), listed(requests)):
+            customer_id, request_id, content, unverified_wires, done = row
+            if not done:
+                found = Approved(decode_content(content), unverified_wires)
+                ready[customer_id, request_id] = found
+        return [ready.get(name) for name in names]
+
+    async def _cross_off(self, requests: Sequence[UUID]) -> list[None]:
+        await jobs_store.cancel(self._pool, EXECUTE, *requests)
+        return [None] * len(requests)

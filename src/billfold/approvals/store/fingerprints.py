@@ -1,0 +1,44 @@
+"""Fingerprints of the rows of dual control, kept in the audit log: an edited row is found.
+
+Such a row is written within an audited action, whose entry keeps the row's fingerprint.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from billfold.platform.crypto import fingerprint
+
+if TYPE_CHECKING:
+    from asyncpg import Record
+
+    from billfold.audit.record import Deed
+
+KEYS = {
+    "transfer_request": ("request_id",),
+    "change_request": ("request_id",),
+    "review": ("request_id", "review_no"),
+    "approval_rule": ("rule_id",),
+    "dual_control": ("customer_id",),
+}
+"""Table -> what tells a row of it from the customer's others."""
+
+
+def prove(doing: Deed, table: str, rows: Iterable[Record]) -> None:
+    """Record the fingerprints of these rows, with all columns, in an audited action."""
+    for row in rows:
+        doing.proves(table, key_of(table, row), proof_of(row, row.keys()))
+
+
+def key_of(table: str, row: Record) -> str:
+    """Return what an entry calls a row."""
+    return "/".join(str(row[name]) for name in KEYS[table])
+
+
+def proof_of(row: Record, columns: Iterable[str]) -> str:
+    """Return the fingerprint of all these columns: of one that is empty nothing is said.
+
+    So a column that is added later changes nothing, until something is in it.
+    """
+    return fingerprint([(n, row[n]) for n in sorted(columns) if row[n] is not None])

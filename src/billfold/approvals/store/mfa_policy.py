@@ -1,0 +1,29 @@
+"""Whether every approval requires a recent sign-in, as a customer agreed with the operator."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from billfold.approvals.store.fingerprints import prove
+
+if TYPE_CHECKING:
+    from billfold.audit.record import Deed
+    from billfold.platform.database.pool import Connection, Pool
+
+_ASKS = "SELECT step_up FROM dual_control WHERE customer_id = $1"
+_SET = """
+INSERT INTO dual_control (customer_id, step_up) VALUES ($1, $2)
+ON CONFLICT (customer_id) DO UPDATE SET step_up = excluded.step_up
+RETURNING *
+"""
+
+
+async def asks_step_up(conn: Connection | Pool, customer_id: UUID) -> bool:
+    """Tell whether approvals through any application require a recent sign-in; by default not."""
+    return await conn.fetchval(_ASKS, customer_id) is True
+
+
+async def set_step_up(doing: Deed, customer_id: UUID, *, asked: bool) -> None:
+    """Require a recent sign-in for every approval of a customer, or leave it to applications."""
+    prove(doing, "dual_control", await doing.conn.fetch(_SET, customer_id, asked))

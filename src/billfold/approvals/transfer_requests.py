@@ -1,0 +1,350 @@
+"""Transfer requests: created, changed, cancelled and decided.
+
+Each in one transaction with its audit entry, its notifications and the jobs that follow. An
+approval schedules the job that carries the transfer out: nothing is lost when the bank stops here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+import msgspec
+
+from billfold.approvals import rules
+from billfold.approvals.feasibility import check_feasible
+from billfold.approvals.store.approval_rules import terms_for
+from billfold.approvals.store.fingerprints import prove
+from billfold.approvals.store.payees import check_same_payee
+from billfold.approvals.store.reviews import Subject, cast, void_all, who_is
+from billfold.approvals.store.transfer_requests import (
+    find_request,
+    hold_request,
+    possible_reviewers,
+)
+from billfold.approvals.transfer_orders import RequestContent, content_of
+from billfold.approvals.types import (
+    EXECUTE,
+    EXPIRE,
+    Decision,
+    Principal,
+    Status,
+    Terms,
+    TransferRequest,
+)
+from billfold.audit import record as audit_record
+from billfold.audit.record import Deed
+from billfold.audit.types import Origin
+from billfold.events.notifications import notify as notification_notify
+from billfold.ledger.jobs import store as jobs_store
+from billfold.ledger.jobs.types import Appointment
+from billfold.platform.clock import wall_now
+from billfold.platform.errors import Broken, FieldError, InvalidInput, Refused
+from billfold.platform.money import format_usd
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from billfold.ledger.bank import Bank
+    from billfold.platform.database.pool import Connection
+
+_RESOURCE = "transfer_request"
+_NOT_PENDING = "transfer-request-not-pending"
+_NOUNS = {"ON_US": "transfer", "WIRE": "wire", "USDC": "transfer of USDC"}
+
+_TAKEN = "SELECT 1 FROM directory WHERE kind IN ('transfer', 'wire') AND value = $1"
+_INSERT = """
+INSERT INTO transfer_request (customer_id, request_id, type, pocket_id, counterparty_id, amount,
+                              content, content_hash, asked, member_id, user_id, client_id,
+                              reviewers, rule_id, terms, business_date, status, created_at,
+                              updated_at, expires_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $18, $19)
+ON CONFLICT DO NOTHING RETURNING *
+"""
+_CHANGE = """
+UPDATE transfer_request
+   SET counterparty_id = $3, amount = $4, content = $5, content_hash = $6, reviewers = $7,
+       rule_id = $8, terms = $9, business_date = $10, status = $11, updated_at = $12,
+       pocket_id = $13
+ WHERE customer_id = $1 AND request_id = $2 AND status = 'PENDING' RETURNING *
+"""
+_MOVE = """
+UPDATE transfer_request SET status = $3, updated_at = $4
+ WHERE customer_id = $1 AND request_id = $2 AND status = 'PENDING' RETURNING *
+"""
+_REJECT = """
+UPDATE transfer_request SET reason = $3, updated_at = $4
+ WHERE customer_id = $1 AND request_id = $2 AND status = 'APPROVED' AND reason IS NULL
+RETURNING *
+"""
+_NAME = "SELECT name FROM pocket WHERE customer_id = $1 AND pocket_id = $2"
+
+
+async def create(bank: Bank, by: Principal, content: RequestContent) -> TransferRequest:
+    """Create a request. Without required approvals it is APPROVED at once, if feasible.
+
+    The same request under the same id is answered with what it made before. Raises InvalidInput
+    at `reviewers`, Refused `duplicate-id` for another one, `amount-not-allowed`, and as
+    `check_feasible`.
+    """
+    about = _about(content)
+    async with _deed(by, "created", content.request_id, **about) as doing:
+        conn = doing.conn
+        if await conn.fetchval(_TAKEN, str(content.request_id)):
+            await _same_or_refuse(conn, by, content)
+        terms, status = await _required(bank, by, content, conn=conn)
+        text = rules.text_of(msgspec.to_builtins(content))
+        made = await conn.fetch(
+            _INSERT, by.customer_id, content.request_id, content.type, content.pocket_id,
+            content.counterparty_id, content.amount, text, rules.hash_of(text),
+            _fingerprint(content), by.member_id, by.user_id, by.client_id, content.reviewers,
+            terms.rule_id, rules.text_of(terms), by.business_date, status, by.now,
+            by.now + rules.LASTS,
+        )  # fmt: skip
+        if not made:
+            doing.skip()
+            return await _same_or_refuse(conn, by, content)
+        prove(doing, _RESOURCE, made)
+        await _go_on(conn, by, content.request_id, status=status, expires_at=by.now + rules.LASTS)
+        found = await hold_request(conn, by, content.request_id)
+        if status == "PENDING":
+            await _tell_reviewers(doing, by, found)
+    return found
+
+
+async def change(bank: Bank, by: Principal, content: RequestContent) -> TransferRequest:
+    """Change the content of a pending request: its reviews become void.
+
+    Raises NotFound, Refused `forbidden` for everybody but who asked,
+    `transfer-request-not-pending`, and as `create`.
+    """
+    async with _deed(by, "updated", content.request_id, **_about(content)) as doing:
+        conn = doing.conn
+        before = await hold_request(conn, by, content.request_id)
+        if before.member_id != by.member_id:
+            raise Refused("forbidden", "Only who asked for the transfer changes it.")
+        _must_wait(before)
+        terms, status = await _required(bank, by, content, conn=conn)
+        text = rules.text_of(msgspec.to_builtins(content))
+        if text == before.content:
+            doing.skip()
+            return before
+        await void_all(doing, by, content.request_id)
+        changed = await conn.fetch(
+            _CHANGE, by.customer_id, content.request_id, content.counterparty_id, content.amount,
+            text, rules.hash_of(text), content.reviewers, terms.rule_id, rules.text_of(terms),
+            by.business_date, status, by.now, content.pocket_id,
+        )  # fmt: skip
+        prove(doing, _RESOURCE, changed)
+        await _go_on(conn, by, content.request_id, status=status, expires_at=before.expires_at)
+        found = await hold_request(conn, by, content.request_id)
+        if status == "PENDING":
+            await _tell_reviewers(doing, by, found)
+    return found
+
+
+async def cancel(by: Principal, request_id: UUID) -> None:
+    """Cancel a request, as its requester or as an administrator.
+
+    Raises NotFound, Refused `forbidden`, `transfer-request-not-pending`.
+    """
+    async with _deed(by, "cancelled", request_id) as doing:
+        found = await hold_request(doing.conn, by, request_id)
+        if by.member_id != found.member_id and by.role != "ADMIN":
+            raise Refused("forbidden", "Who asked for the transfer cancels it, or an ADMIN.")
+        _must_wait(found)
+        await _move(doing, by, request_id, status="CANCELLED")
+        await _go_on(doing.conn, by, request_id, status="CANCELLED", expires_at=found.expires_at)
+
+
+async def decide(
+    bank: Bank,
+    by: Principal,
+    request_id: UUID,
+    *,
+    decision: Decision,
+    comment: str | None,
+    content_hash: bytes | None = None,
+) -> TransferRequest:
+    """Approve or deny a request, as one of those who may.
+
+    `content_hash` is of the content the reviewer has seen, when he says so. Raises NotFound,
+    Refused `content-changed`, and as `cast`; as `check_feasible` when it would be the
+    last approval, which then does not count.
+    """
+    async with _deed(by, decision.lower(), request_id) as doing:
+        conn = doing.conn
+        found = await hold_request(conn, by, request_id)
+        status = await cast(doing, by, subject_of(found), decision=decision, comment=comment)
+        if content_hash is not None and content_hash != found.content_hash:
+            raise Refused("content-changed", "The request was changed since you read it.")
+        if decision == "APPROVED":
+            await check_same_payee(conn, found)
+        doing.details |= {"content_hash": found.content_hash.hex(), "status": status}
+        if status == "APPROVED":
+            await check_feasible(bank, conn, content_of(found), customer_id=by.customer_id)
+        if status != "PENDING":
+            await _move(doing, by, request_id, status=status)
+            await _go_on(conn, by, request_id, status=status, expires_at=found.expires_at)
+        after = await hold_request(conn, by, request_id)
+        await _tell_reviewed(doing, by, after, decision=decision)
+    return after
+
+
+async def note_rejected(bank: Bank, customer_id: UUID, request_id: UUID, *, reason: str) -> None:
+    """Record why an approved request could not be carried out, for good."""
+    async with audit_record.deed(
+        bank.pool, bank.vault, customer_id, Origin.system(), f"{_RESOURCE}.rejected",
+        resource=(_RESOURCE, request_id), now=wall_now(), details={"reason": reason},
+    ) as doing:  # fmt: skip
+        now = await bank.now()
+        noted = await doing.conn.fetch(_REJECT, customer_id, request_id, reason, now)
+        prove(doing, _RESOURCE, noted)
+        if not noted:
+            doing.skip()
+
+
+async def find_same(by: Principal, content: RequestContent) -> TransferRequest | None:
+    """Return what the same request has made before. Raises Refused `duplicate-id` for another."""
+    async with by.pool.acquire() as conn:
+        known = await find_request(conn, by.customer_id, content.request_id, now=by.now)
+        return None if known is None else await _same_or_refuse(conn, by, content)
+
+
+def subject_of(request: TransferRequest) -> Subject:
+    """Return what reviewers decide about."""
+    return Subject(
+        request_id=request.request_id,
+        status=request.status,
+        content_hash=request.content_hash,
+        terms=request.terms,
+        named=request.reviewers,
+        user_id=request.user_id,
+        client_id=request.client_id,
+        needs=rules.MAY_APPROVE,
+        not_pending=_NOT_PENDING,
+    )
+
+
+# -- of each -----------------------------------------------------------------------------
+
+
+async def _required(
+    bank: Bank, by: Principal, content: RequestContent, *, conn: Connection
+) -> tuple[Terms, Status]:
+    """Return the approvals that a request requires, and its status before the first."""
+    terms = await terms_for(
+        conn, by.customer_id, type_=content.type, amount=content.amount, day=by.business_date,
+        request_id=content.request_id,
+    )  # fmt: skip
+    await _check_named(conn, by, content, terms=terms)
+    if terms.required:
+        return terms, "PENDING"
+    await check_feasible(bank, conn, content, customer_id=by.customer_id)
+    return terms, "APPROVED"
+
+
+async def _check_named(
+    conn: Connection, by: Principal, content: RequestContent, *, terms: Terms
+) -> None:
+    """Raise InvalidInput unless the reviewers who are named may approve, and are enough."""
+    if not content.reviewers:
+        return
+    itself = await who_is(conn, by.user_id, by.client_id)
+    able = await possible_reviewers(conn, by.customer_id, apart_from=itself, terms=terms)
+    known = {each.member_id for each in able}
+    wrong = [
+        FieldError(
+            ("reviewers", place), "must be an active member who may approve this", "value_error"
+        )
+        for place, member_id in enumerate(content.reviewers)
+        if member_id not in known
+    ]
+    if not wrong and len(content.reviewers) < terms.required:
+        needed = f"must name {terms.required} members or more, or none: so many approve this"
+        wrong = [FieldError(("reviewers",), needed, "too_short")]
+    if wrong:
+        raise InvalidInput(wrong)
+
+
+async def _same_or_refuse(
+    conn: Connection, by: Principal, content: RequestContent
+) -> TransferRequest:
+    """Return the request that has this id, when it was created with the same content."""
+    found = await find_request(conn, by.customer_id, content.request_id, now=by.now)
+    if found is None or found.asked != _fingerprint(content) or found.member_id != by.member_id:
+        raise Refused("duplicate-id", "Another transfer, or request, already has this id.")
+    return found
+
+
+async def _go_on(
+    conn: Connection, by: Principal, request_id: UUID, *, status: Status, expires_at: datetime
+) -> None:
+    """Schedule the next job: at its expiry, or at once when it is approved."""
+    if status == "PENDING":
+        await jobs_store.make(conn, [Appointment(EXPIRE, request_id, by.customer_id, expires_at)])
+        return
+    await jobs_store.cancel(conn, EXPIRE, request_id)
+    if status == "APPROVED":
+        await jobs_store.make(conn, [Appointment(EXECUTE, request_id, by.customer_id, by.now)])
+
+
+async def _move(doing: Deed, by: Principal, request_id: UUID, *, status: Status) -> None:
+    moved = await doing.conn.fetch(_MOVE, by.customer_id, request_id, status, by.now)
+    prove(doing, _RESOURCE, moved)
+
+
+def _must_wait(request: TransferRequest) -> None:
+    if request.status != "PENDING":
+        raise Refused(_NOT_PENDING, f"The request is {request.status}.")
+
+
+def _fingerprint(content: RequestContent) -> bytes:
+    """Return the hash of what was sent, whatever the request is changed to later."""
+    sent = rules.text_of(msgspec.to_builtins([content.transfer, content.reviewers]))
+    return hashlib.sha256(sent.encode()).digest()
+
+
+def _about(content: RequestContent) -> dict[str, Any]:
+    told = {"type": content.type, "pocket_id": content.pocket_id, "amount_usdc": content.amount}
+    return told if content.counterparty_id is None else told | {"to": content.counterparty_id}
+
+
+def _deed(by: Principal, verb: str, request_id: UUID, **details: Any) -> Any:  # noqa: ANN401 - a context of the audit log
+    return audit_record.deed(
+        by.pool, by.vault, by.customer_id, by.origin, f"{_RESOURCE}.{verb}",
+        resource=(_RESOURCE, request_id), now=by.wall, details=details,
+    )  # fmt: skip
+
+
+async def _tell_reviewers(doing: Deed, by: Principal, request: TransferRequest) -> None:
+    said = await _sentence(doing.conn, request)
+    await notification_notify.notify(
+        doing.conn, by.vault, by.customer_id, "TRANSFER_REQUEST_PENDING_REVIEW",
+        title="A transfer waits for approval", description=f"{by.name} asks for {said}.",
+        metadata={"transfer_request_id": request.request_id, "amount_usdc": request.amount},
+        now=by.wall, informed=by.user_id,
+    )  # fmt: skip
+
+
+async def _tell_reviewed(
+    doing: Deed, by: Principal, request: TransferRequest, *, decision: Decision
+) -> None:
+    said = await _sentence(doing.conn, request)
+    more = " More approvals are needed." if request.status == "PENDING" else ""
+    await notification_notify.notify(
+        doing.conn, by.vault, by.customer_id, "TRANSFER_REQUEST_REVIEWED",
+        title=f"A transfer was {decision.lower()}",
+        description=f"{by.name} {decision.lower()} {said}.{more}",
+        metadata={"transfer_request_id": request.request_id, "decision": decision,
+                  "status": request.status},
+        now=by.wall, informed=by.user_id,
+    )  # fmt: skip
+
+
+async def _sentence(conn: Connection, request: TransferRequest) -> str:
+    name = await conn.fetchval(_NAME, request.customer_id, request.pocket_id)
+    if name is None:
+        raise Broken("a request names a pocket that is not there")
+    return f"a {_NOUNS[request.type]} of {format_usd(request.amount)} from the Pocket {name}"

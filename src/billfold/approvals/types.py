@@ -1,0 +1,165 @@
+"""Requests, their requester, the approvals they require, and their reviews. Bank time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import TYPE_CHECKING, Final, Literal
+from uuid import UUID
+
+import msgspec
+
+from billfold.access.users.types import Role
+from billfold.audit.types import Origin
+
+if TYPE_CHECKING:
+    from billfold.platform.crypto import Vault
+    from billfold.platform.database.pool import Pool
+
+TransferType = Literal["ON_US", "WIRE", "USDC"]
+Status = Literal["PENDING", "APPROVED", "DENIED", "CANCELLED", "EXPIRED"]
+Decision = Literal["APPROVED", "DENIED"]
+Execution = Literal["NOT_STARTED", "PROCESSING", "COMPLETED", "REJECTED"]
+Action = Literal["TRANSFER", "NEW_COUNTERPARTY", "MEMBER_ROLE"]
+"""What a rule can be about. Changes of the rules themselves need no rule: they always wait."""
+EXPIRE: Final = "request.expire"
+EXECUTE: Final = "request.execute"
+"""Kinds of appointments of transfer requests; the object is the request."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Principal:
+    """Whoever requests or decides, and from where.
+
+    A person has a `user_id`; a service user has none. `client_id` is the application used.
+    `now` is the bank's time, `business_date` its day, `wall` wall time.
+    """
+
+    pool: Pool
+    vault: Vault
+    customer_id: UUID
+    member_id: UUID
+    user_id: UUID | None
+    client_id: str
+    role: Role
+    name: str
+    origin: Origin
+    now: datetime
+    business_date: date
+    wall: datetime
+
+
+class Rule(msgspec.Struct, frozen=True, kw_only=True):
+    """A rule of approval. Empty lists name nobody in particular; amounts are in cents.
+
+    `ordered`: the n-th approval comes from the n-th of `approver_ids`, or of `approver_roles`.
+    `daily_cap` is what transfers of one business day may add up to under this rule.
+    """
+
+    rule_id: UUID
+    name: str
+    actions: tuple[Action, ...] = ("TRANSFER",)
+    transfer_types: tuple[TransferType, ...] = ()
+    min_amount: int | None = None
+    daily_cap: int | None = None
+    required_approvals: int
+    approver_roles: tuple[Role, ...] = ()
+    approver_ids: tuple[UUID, ...] = ()
+    ordered: bool = False
+    enabled: bool = True
+    version: int = 1
+    created_at: datetime
+    updated_at: datetime
+
+
+class Terms(msgspec.Struct, frozen=True, kw_only=True):
+    """The approvals that a request requires: its rule as it was when the request was made."""
+
+    rule_id: UUID | None = None
+    rule_name: str | None = None
+    required: int = 1
+    roles: tuple[Role, ...] = ()
+    ids: tuple[UUID, ...] = ()
+    ordered: bool = False
+
+
+USUAL = Terms()
+"""Without a rule any one other person who may approve does."""
+
+
+class Voice(msgspec.Struct, frozen=True, kw_only=True):
+    """A review. It `holds` while its reviewer's membership and the content stay unchanged."""
+
+    member_id: UUID
+    user_id: UUID
+    role: Role
+    decision: Decision
+    comment: str | None
+    created_at: datetime
+    holds: bool
+
+
+class TransferRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """A transfer request as it stands. `content` is the JSON text that is approved.
+
+    `status` is EXPIRED as soon as `expires_at` has passed. `execution` and `reason` are those of
+    the transfer once it was approved, `fee` is what a wire cost.
+    """
+
+    customer_id: UUID
+    request_id: UUID
+    type: TransferType
+    pocket_id: UUID
+    counterparty_id: UUID | None
+    amount: int
+    content: str
+    content_hash: bytes
+    asked: bytes
+    member_id: UUID
+    user_id: UUID | None
+    client_id: str
+    reviewers: tuple[UUID, ...]
+    terms: Terms
+    status: Status
+    execution: Execution
+    reason: str | None
+    fee: int
+    created_at: datetime
+    updated_at: datetime
+    expires_at: datetime
+
+
+class ChangeRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """An authorization request: a sensitive change that needs a second person. `content` is JSON.
+
+    `refused` is the code of the rule that refused the change when it was to be applied.
+    """
+
+    customer_id: UUID
+    request_id: UUID
+    action: str
+    resource_type: str
+    resource_id: UUID | None
+    content: str
+    content_hash: bytes
+    member_id: UUID
+    user_id: UUID | None
+    client_id: str
+    terms: Terms
+    status: Status
+    applied_at: datetime | None
+    refused: str | None
+    created_at: datetime
+    updated_at: datetime
+    expires_at: datetime
+
+
+class Reviewer(msgspec.Struct, frozen=True, kw_only=True):
+    """A member of a team; a service user has neither user nor address."""
+
+    member_id: UUID
+    user_id: UUID | None
+    first_name: str
+    last_name: str
+    email: str | None
+    role: Role

@@ -1,0 +1,169 @@
+"""Entries on their way into the log, in the transaction of their cause. `now` is wall time."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+import asyncpg
+import msgspec
+
+from billfold.audit.rules import START, written
+from billfold.audit.types import Entry, Origin, Recorded
+from billfold.platform.errors import NotFound, Refused
+
+if TYPE_CHECKING:
+    from billfold.platform.crypto import Vault
+    from billfold.platform.database.pool import Connection, Pool
+
+_LOCK = """
+SELECT customer_id, entry_no, hash, recorded_at FROM audit_head
+ WHERE customer_id = ANY($1) ORDER BY customer_id FOR UPDATE
+"""
+_BEGIN = """
+INSERT INTO audit_head (customer_id, entry_no, hash, recorded_at)
+SELECT id, 0, $2, $3 FROM unnest($1::uuid[]) AS id ORDER BY id ON CONFLICT DO NOTHING
+"""
+_NAMES = """
+SELECT m.member_id, p.first_name || ' ' || p.last_name AS name
+  FROM membership m JOIN person p USING (user_id) WHERE m.member_id = ANY($1)
+UNION ALL
+SELECT member_id, name FROM oauth_client WHERE member_id = ANY($1)
+"""
+_COLUMNS = {
+    "customer_id": "uuid", "entry_no": "bigint", "entry_id": "uuid", "recorded_at": "timestamptz",
+    "actor": "text", "member_id": "uuid", "actor_name": "text", "client_id": "text",
+    "action": "text", "resource_type": "text", "resource_id": "text", "outcome": "text",
+    "ip_address": "text", "user_agent": "text", "details": "text", "hash": "bytea",
+}  # fmt: skip
+_NAMED = ", ".join(_COLUMNS)
+_GIVEN = ", ".join(f"${n}::{kind}[]" for n, kind in enumerate(_COLUMNS.values(), 1))
+_KEPT = ", ".join(f"{name}::json" if name == "details" else name for name in _COLUMNS)
+_WRITE = f"""
+WITH entry AS (
+  SELECT * FROM unnest({_GIVEN}) AS e({_NAMED})
+), moved AS (
+  UPDATE audit_head h SET entry_no = l.entry_no, hash = l.hash, recorded_at = l.recorded_at
+    FROM (SELECT DISTINCT ON (customer_id) customer_id, entry_no, hash, recorded_at
+            FROM entry ORDER BY customer_id, entry_no DESC) l
+   WHERE h.customer_id = l.customer_id
+)
+INSERT INTO audit_entry ({_NAMED}) SELECT {_KEPT} FROM entry
+"""
+
+
+async def record(conn: Connection, vault: Vault, entry: Entry, *, now: datetime) -> None:
+    """Add an entry to the log of its customer, in the caller's transaction.
+
+    Until that ends nobody else adds to the same customer's log: do it last.
+    """
+    await record_all(conn, vault, [entry], now=now)
+
+
+async def record_all(
+    conn: Connection, vault: Vault, entries: Sequence[Entry], *, now: datetime
+) -> None:
+    """Add entries, of one customer or of several, in the order in which they are given."""
+    if not entries:
+        return
+    heads = await _lock_heads(conn, sorted({each.customer_id for each in entries}), now)
+    names = await _names_of(conn, entries)
+    rows = []
+    for entry in entries:
+        entry_no, previous, last_at = heads[entry.customer_id]
+        name = entry.origin.name or names.get(entry.origin.member_id) or entry.origin.client_id
+        row = written(
+            entry, entry_no + 1, previous, at=max(now, last_at), name=name or "", vault=vault
+        )
+        heads[entry.customer_id] = row.entry_no, row.hash, row.recorded_at
+        rows.append(row)
+    await conn.execute(_WRITE, *_columns_of(rows))
+
+
+class Deed:
+    """Something being done in a transaction, and what will be recorded of it."""
+
+    __slots__ = ("conn", "details", "is_recorded", "resource_id")
+
+    def __init__(
+        self, conn: Connection, resource_id: UUID | str | None, details: Mapping[str, Any]
+    ) -> None:
+        self.conn = conn
+        self.resource_id = resource_id
+        self.details: dict[str, Any] = dict(details)
+        self.is_recorded = True
+
+    def proves(self, table: str, key: object, fingerprint: str | None) -> None:
+        """Say what a row comes to as this leaves it; None: it is removed."""
+        self.details.setdefault("proves", {}).setdefault(table, {})[str(key)] = fingerprint
+
+    def skip(self) -> None:
+        """Leave no entry: nothing was changed."""
+        self.is_recorded = False
+
+
+@asynccontextmanager
+async def deed(
+    pool: Pool,
+    vault: Vault,
+    customer_id: UUID,
+    origin: Origin,
+    action: str,
+    *,
+    resource: tuple[str, UUID | str | None],
+    now: datetime,
+    details: Mapping[str, Any] | None = None,
+) -> AsyncIterator[Deed]:
+    """Lend a transaction that leaves its entry: SUCCESS with it, or FAILURE after a refusal.
+
+    What raises Refused or NotFound is rolled back and recorded in a transaction of its own; the
+    error goes on. `resource` is the type and the id, which may be set on the deed when it is known.
+    Never submit a command inside: the engine records by itself, and would wait for this.
+    """
+    kind, resource_id = resource
+    entry = Entry(customer_id=customer_id, origin=origin, action=action, resource_type=kind)
+    doing = None
+    try:
+        async with pool.acquire() as conn, conn.transaction():
+            doing = Deed(conn, resource_id, details or {})
+            yield doing
+            if doing.is_recorded:
+                await record(conn, vault, _told(entry, doing), now=now)
+    except (Refused, NotFound) as refusal:
+        assert doing is not None
+        doing.details.pop("proves", None)
+        doing.details["refused"] = refusal.code
+        async with pool.acquire() as conn, conn.transaction():
+            failed = msgspec.structs.replace(_told(entry, doing), outcome="FAILURE")
+            await record(conn, vault, failed, now=now)
+        raise
+
+
+def _told(entry: Entry, doing: Deed) -> Entry:
+    return msgspec.structs.replace(entry, resource_id=doing.resource_id, details=doing.details)
+
+
+_Head = tuple[int, bytes, datetime]
+
+
+async def _lock_heads(conn: Connection, customers: list[UUID], now: datetime) -> dict[UUID, _Head]:
+    """Lock the ends of the customers' chains, in the order of their ids; begin missing ones."""
+    rows: list[asyncpg.Record] = await conn.fetch(_LOCK, customers)
+    if len(rows) < len(customers):
+        await conn.execute(_BEGIN, customers, START, now)
+        rows = await conn.fetch(_LOCK, customers)
+    return {row["customer_id"]: (row["entry_no"], row["hash"], row["recorded_at"]) for row in rows}
+
+
+async def _names_of(conn: Connection, entries: Iterable[Entry]) -> dict[UUID | None, str]:
+    nameless = {e.origin.member_id for e in entries if e.origin.name is None} - {None}
+    if not nameless:
+        return {}
+    return {row["member_id"]: row["name"] for row in await conn.fetch(_NAMES, list(nameless))}
+
+
+def _columns_of(rows: Sequence[Recorded]) -> list[list[Any]]:
+    return [[getattr(row, name) for row in rows] for name in _COLUMNS]

@@ -1,0 +1,121 @@
+"""What an entry may hold, and how entries hang together. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from billfold.audit.types import Recorded
+from billfold.platform import ids
+from billfold.platform.dates import iso_z
+from billfold.platform.errors import Broken
+
+if TYPE_CHECKING:
+    from billfold.audit.types import Entry
+    from billfold.platform.crypto import Vault
+
+START: Final = b""
+"""What the first entry of a customer follows."""
+HIDDEN: Final = "[not kept]"
+PURPOSE: Final = "audit entry"
+_ACTION = re.compile(r"[a-z_]+\.[a-z_]+")
+_SECRET_NAMES = re.compile(
+    r"secret|password|passphrase|token|assertion|authorization header|cookie|private|cvv|cvc|otp"
+    r"|social security|tax id|identification number|card number|code verifier|\b(pin|pan|ssn)\b"
+)
+_SSN = re.compile(r"(?<![\w-])\d{3}-\d{2}-\d{4}(?![\w-])")
+_CARD_NUMBER = re.compile(r"(?<![\w-])\d(?:[ -]?\d){12,18}(?![\w-])")
+_TEXT_CHARS_MAX = 500
+_DETAILS_BYTES_MAX = 8_192
+_IP_CHARS_MAX, _AGENT_CHARS_MAX, _NAME_CHARS_MAX = 64, 400, 200
+_encode = msgspec.json.Encoder().encode
+_pack = msgspec.msgpack.Encoder().encode
+
+
+def written(
+    entry: Entry, entry_no: int, previous: bytes, *, at: datetime, name: str, vault: Vault
+) -> Recorded:
+    """Return the row of an entry, chained to the one before by its hash."""
+    if _ACTION.fullmatch(entry.action) is None:
+        raise Broken(f"{entry.action!r} is no action")
+    origin = entry.origin
+    row = Recorded(
+        customer_id=entry.customer_id,
+        entry_no=entry_no,
+        entry_id=ids.new(),
+        recorded_at=at,
+        actor=origin.kind,
+        member_id=origin.member_id,
+        actor_name=_cut(name, _NAME_CHARS_MAX) or "",
+        client_id=origin.client_id,
+        action=entry.action,
+        resource_type=entry.resource_type,
+        resource_id=None if entry.resource_id is None else str(entry.resource_id),
+        outcome=entry.outcome,
+        ip_address=_cut(origin.ip_address, _IP_CHARS_MAX),
+        user_agent=_cut(origin.user_agent, _AGENT_CHARS_MAX),
+        details=_details(entry.details),
+    )
+    return msgspec.structs.replace(row, hash=vault.vouch(message_of(previous, row), PURPOSE))
+
+
+def message_of(previous: bytes, row: Recorded) -> bytes:
+    """Return what the hash of a row vouches for: the hash before it and all its columns."""
+    return _pack((
+        previous, row.customer_id.bytes, row.entry_no, row.entry_id.bytes,
+        iso_z(row.recorded_at), row.actor,
+        None if row.member_id is None else row.member_id.bytes, row.actor_name, row.client_id,
+        row.action, row.resource_type, row.resource_id, row.outcome, row.ip_address,
+        row.user_agent, row.details,
+    ))  # fmt: skip
+
+
+def follows(previous: bytes, row: Recorded, vault: Vault) -> bool:
+    """Tell whether a row is as it was written, right after the one whose hash is given."""
+    return vault.has_vouched(row.hash, message_of(previous, row), PURPOSE)
+
+
+def scrubbed(value: Any, name: str = "") -> Any:  # noqa: ANN401 - any JSON
+    """Return a value without what no log may hold: secrets, numbers of cards and of people.
+
+    It is the second line: whoever records an entry leaves them out himself.
+    """
+    if _SECRET_NAMES.search(name.lower().replace("_", " ").replace("-", " ")):
+        return HIDDEN
+    match value:
+        case Mapping():
+            return {str(key): scrubbed(each, str(key)) for key, each in value.items()}
+        case list() | tuple() | set() | frozenset():
+            return [scrubbed(each) for each in value]
+        case str():
+            return _cut(_without_numbers(value), _TEXT_CHARS_MAX)
+        case _:
+            return value
+
+
+def _without_numbers(text: str) -> str:
+    text = _SSN.sub(HIDDEN, text)
+    return _CARD_NUMBER.sub(lambda found: HIDDEN if _is_card(found[0]) else found[0], text)
+
+
+def _details(details: Mapping[str, Any]) -> str:
+    text = _encode(scrubbed(details))
+    if len(text) > _DETAILS_BYTES_MAX:
+        text = _encode({"left_out": f"details of {len(text)} bytes"})
+    return text.decode()
+
+
+def _is_card(text: str) -> bool:
+    """Tell whether digits pass the check of Luhn, as the numbers of cards do."""
+    digits = [int(each) for each in reversed(text) if each.isdigit()]
+    doubled = (sum(divmod(2 * each, 10)) for each in digits[1::2])
+    return (sum(digits[::2]) + sum(doubled)) % 10 == 0
+
+
+def _cut(text: str | None, most: int) -> str | None:
+    # PostgreSQL keeps no zero characters.
+    return None if text is None else text.replace("\0", "")[:most]

@@ -1,0 +1,1 @@
+"""Bill arithmetic and choices, pure: pricing, market, lots, valuation, earnings, fees."""

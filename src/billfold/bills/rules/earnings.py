@@ -1,0 +1,194 @@
+"""What a pocket earned over a period, from its state at both ends and nothing between.
+
+Every field of an entry is an additive amount in cents, so sums over pockets and over adjoining
+periods are exact. Rates have no place here.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from enum import StrEnum
+from typing import NamedTuple
+
+from billfold.bills.rules.market import Market
+from billfold.bills.types import Period
+from billfold.platform.dates import et_date, et_instant
+from billfold.platform.errors import Broken, FieldError, InvalidInput
+from billfold.platform.money import cents_for
+
+_ONE_DAY = timedelta(days=1)
+
+
+class PeriodName(StrEnum):
+    """The periods a customer can ask for."""
+
+    WTD = "wtd"
+    MTD = "mtd"
+    YTD = "ytd"
+    ALL_TIME = "all-time"
+    RANGE = "range"
+
+
+@dataclass(frozen=True, slots=True)
+class PocketState:
+    """A pocket at one instant: units per CUSIP, cents, and counters that run since its opening.
+
+    `earnings_basis` is what the positions held were taken in at; `inflow` and `outflow` are
+    external flows, securities at market value included; `fees` are those charged; `realised` is
+    proceeds less basis of everything sold or matured.
+    """
+
+    positions: tuple[tuple[str, int], ...] = ()
+    cash: int = 0
+    earnings_basis: int = 0
+    inflow: int = 0
+    outflow: int = 0
+    fees: int = 0
+    realised: int = 0
+
+
+class Entry(NamedTuple):
+    """Earnings of one pocket over one period, in cents. `earnings` is before fees."""
+
+    earnings: int
+    earnings_net: int
+    fees: int
+    realised: int
+    unrealised_change: int
+    contributions: int
+    withdrawals: int
+    start_value: int
+    end_value: int
+
+
+def entry(
+    start_state: PocketState,
+    start_at: datetime,
+    end_state: PocketState,
+    end_at: datetime,
+    market: Market,
+    *,
+    live: bool = False,
+) -> Entry:
+    """Return what was earned from `start_at` to `end_at`, given the states at both.
+
+    Both ends are valued on the straight line to par. A `live` end is valued at the last tick
+    like the portfolio beside it, but never before the start: on Monday before the market opens
+    the week has earned nothing yet. Raises Broken when gross earnings are not exactly realised
+    plus the change of unrealised gains, for then the books have lost or made a cent.
+    """
+    end_priced_at = max(market.tick_at(end_at), start_at) if live else end_at
+    start_market = _market_value(start_state, market, start_at, start_at)
+    end_market = _market_value(end_state, market, end_priced_at, end_at)
+    start_value, end_value = start_market + start_state.cash, end_market + end_state.cash
+    contributions = end_state.inflow - start_state.inflow
+    withdrawals = end_state.outflow - start_state.outflow
+    fees = end_state.fees - start_state.fees
+    earnings_net = end_value - start_value - contributions + withdrawals
+    earned = Entry(
+        earnings=earnings_net + fees,
+        earnings_net=earnings_net,
+        fees=fees,
+        realised=end_state.realised - start_state.realised,
+        unrealised_change=(end_market - end_state.earnings_basis)
+        - (start_market - start_state.earnings_basis),
+        contributions=contributions,
+        withdrawals=withdrawals,
+        start_value=start_value,
+        end_value=end_value,
+    )
+    if earned.earnings != earned.realised + earned.unrealised_change:
+        raise Broken("Earnings are not realised plus unrealised.", **earned._asdict())
+    return earned
+
+
+def aggregate(entries: Iterable[Entry]) -> Entry:
+    """Return the sum of entries, field by field; all zero without any."""
+    return Entry(*map(sum, zip(Entry(0, 0, 0, 0, 0, 0, 0, 0, 0), *entries, strict=True)))
+
+
+def period_bounds(
+    period: str,
+    now: datetime,
+    created_at: datetime,
+    date_from: date | None = None,
+    date_to: date | None = None,
+) -> Period:
+    """Return the stretch of time a period stands for, in UTC, never later than now.
+
+    Weeks begin on Monday, all calendar periods at 00:00 Eastern; `all-time` begins when the
+    pocket was created. A range runs from and through whole Eastern days for dates, and from the
+    first instant up to the second, excluded, for date-times. Raises InvalidInput.
+    """
+    name = _period_name(period)
+    if name is PeriodName.RANGE:
+        return _range_bounds(now, date_from, date_to)
+    if date_from is not None or date_to is not None:
+        given = "date_from" if date_from is not None else "date_to"
+        raise InvalidInput.at("query", given, msg="is only taken with period=range")
+    start = created_at if name is PeriodName.ALL_TIME else _calendar_start(name, et_date(now))
+    return Period(min(start, now), now, live=True)
+
+
+def _market_value(
+    state: PocketState, market: Market, priced_at: datetime, seen_at: datetime
+) -> int:
+    value = 0
+    for cusip, units in state.positions:
+        bill = market.bill(cusip)
+        # What has matured is at par, though the last tick was before and said less.
+        at = seen_at if market.matures_at(bill) <= seen_at else priced_at
+        value += cents_for(units, market.price_at(bill, at))
+    return value
+
+
+def _period_name(period: str) -> PeriodName:
+    try:
+        return PeriodName(period)
+    except ValueError:
+        names = ", ".join(PeriodName)
+        raise InvalidInput.at("query", "period", msg=f"must be one of {names}") from None
+
+
+def _calendar_start(name: PeriodName, today: date) -> datetime:
+    if name is PeriodName.WTD:
+        return et_instant(today - timedelta(days=today.weekday()), time())
+    if name is PeriodName.MTD:
+        return et_instant(today.replace(day=1), time())
+    return et_instant(today.replace(month=1, day=1), time())
+
+
+def _range_bounds(now: datetime, date_from: date | None, date_to: date | None) -> Period:
+    if date_from is None or date_to is None:
+        raise InvalidInput(
+            FieldError(("query", name), "is needed with period=range", "missing")
+            for name, given in (("date_from", date_from), ("date_to", date_to))
+            if given is None
+        )
+    start = _instant("date_from", date_from)
+    end = _instant("date_to", date_to, through=True)
+    # A whole day is never empty, so dates the wrong way round meet where the first begins.
+    if start > end or (start == end and not isinstance(date_to, datetime)):
+        raise InvalidInput.at("query", "date_to", msg="must not be before date_from")
+    if start > now:
+        raise InvalidInput.at("query", "date_from", msg="must not be later than now")
+    return Period(start, min(end, now), live=end >= now)
+
+
+def _instant(name: str, given: date, *, through: bool = False) -> datetime:
+    """Return a date-time as it is; a date as its first instant, or as the next day's.
+
+    The end of the calendar stands for whatever day it is. Raises InvalidInput for an instant that
+    is on no Eastern day.
+    """
+    if through and given == date.max:
+        return datetime.max.replace(tzinfo=UTC)
+    try:
+        if not isinstance(given, datetime):
+            return et_instant(given + _ONE_DAY if through else given, time())
+        et_date(given)
+    except OverflowError:
+        raise InvalidInput.at("query", name, msg="is outside of the calendar") from None
+    except ValueError as naive:
+        raise InvalidInput.at("query", name, msg=str(naive)) from None
+    return given

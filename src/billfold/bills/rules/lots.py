@@ -1,0 +1,127 @@
+"""How many units: to buy with an amount, to sell for an amount, and what part of a cost goes.
+
+Plain integers without a loop: this runs inside every transfer.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import date
+from typing import Generic, NamedTuple, Protocol, TypeVar
+
+from billfold.platform.money import cents_for, round_half_up
+
+_MICROS_PER_CENT = 10_000
+_HALF_A_CENT = _MICROS_PER_CENT // 2
+
+
+class Lot(Protocol):
+    """What a sale needs to know of a lot; units are those still held."""
+
+    @property
+    def cusip(self) -> str:
+        """The bill the lot is of."""
+
+    @property
+    def maturity(self) -> date:
+        """When that bill matures; lots are sold in this order."""
+
+    @property
+    def acquired_on(self) -> date:
+        """When the lot was bought; within a CUSIP the oldest goes first."""
+
+    @property
+    def units(self) -> int:
+        """Bills of $100 face still held."""
+
+
+LotType = TypeVar("LotType", bound=Lot)
+
+
+class Sale(NamedTuple, Generic[LotType]):
+    """One trade of a planned sale: units of one CUSIP, its money, and the lots it takes from."""
+
+    cusip: str
+    units: int
+    price_micros: int
+    proceeds_cents: int
+    taken: list[tuple[LotType, int]]
+
+
+def units_for(cash_cents: int, ask_micros: int) -> int:
+    """Return the most units whose cost, rounded half up to the cent, is within the cash."""
+    if cash_cents <= 0:
+        return 0
+    # (u * p + 5000) // 10000 <= c holds exactly while u * p <= 10000 * c + 4999.
+    return (cash_cents * _MICROS_PER_CENT + _HALF_A_CENT - 1) // ask_micros
+
+
+def units_to_raise(need_cents: int, bid_micros: int) -> int:
+    """Return the fewest units whose proceeds, rounded half up to the cent, cover the need."""
+    if need_cents <= 0:
+        return 0
+    # (u * p + 5000) // 10000 >= n holds exactly from u * p = 10000 * n - 5000 on.
+    return -((_HALF_A_CENT - need_cents * _MICROS_PER_CENT) // bid_micros)
+
+
+def part_of_basis(basis_cents: int, sold_units: int, held_units: int) -> int:
+    """Return the part of a basis that leaves with `sold_units` of `held_units`, half up.
+
+    All of it when everything is sold, so that successive parts add up to the original basis.
+    Raises ValueError unless 0 <= sold <= held and something is held.
+    """
+    if not 0 <= sold_units <= held_units or held_units == 0:
+        raise ValueError(f"{sold_units} of {held_units} units cannot be sold")
+    if sold_units == held_units:
+        return basis_cents
+    return round_half_up(basis_cents * sold_units, held_units)
+
+
+def plan_sale(
+    lots: Sequence[LotType], need_cents: int, price_of: Callable[[str], int]
+) -> list[Sale[LotType]] | None:
+    """Return the trades that raise at least `need_cents`; None when all lots together cannot.
+
+    `lots` come with the shortest maturity first and the oldest first within a CUSIP; every lot
+    holds at least one unit. Each CUSIP is one trade with one rounding, only the last is partial,
+    and it sells the fewest units that suffice.
+    """
+    if need_cents <= 0:
+        return []
+    if not lots:
+        return None
+    first = lots[0]
+    price = price_of(first.cusip)
+    units = units_to_raise(need_cents, price)
+    if units <= first.units:
+        return [Sale(first.cusip, units, price, cents_for(units, price), [(first, units)])]
+    return _plan_across(lots, need_cents, price_of)
+
+
+def _plan_across(
+    lots: Iterable[LotType], need_cents: int, price_of: Callable[[str], int]
+) -> list[Sale[LotType]] | None:
+    by_cusip: dict[str, list[LotType]] = {}
+    for lot in lots:
+        by_cusip.setdefault(lot.cusip, []).append(lot)
+    sales = []
+    left_cents = need_cents
+    for cusip, held in by_cusip.items():
+        price = price_of(cusip)
+        units = min(units_to_raise(left_cents, price), sum(lot.units for lot in held))
+        proceeds = cents_for(units, price)
+        sales.append(Sale(cusip, units, price, proceeds, _take(held, units)))
+        left_cents -= proceeds
+        if left_cents <= 0:
+            return sales
+    return None
+
+
+def _take(held: Iterable[LotType], units: int) -> list[tuple[LotType, int]]:
+    """Return which lots give the units, oldest first; together they hold at least as many."""
+    taken = []
+    lots = iter(held)
+    while units:
+        lot = next(lots)
+        part = min(lot.units, units)
+        taken.append((lot, part))
+        units -= part
+    return taken

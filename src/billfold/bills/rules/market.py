@@ -1,0 +1,309 @@
+"""The market for bills: what is on the run, at which rate, at which price, at any instant.
+
+Made of securities, auctions and daily rates; it changes only by becoming one that was made of more
+of them. Everything derived is remembered by bill and day. Published rates are bids; the ask is one
+tick lower. Where the records end, the nearest curve is held and the weekday rule says what is
+issued: again a bill on record, where one matures on that day, or else a simulated one.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from datetime import date, datetime, timedelta
+from typing import Self, TypeVar
+
+from billfold.bills import market_data as packaged
+from billfold.bills.rules import pricing
+from billfold.bills.rules.cusip import simulated_maturity
+from billfold.bills.rules.issue_calendar import TERMS, Term, latest_maturity, simulated_bill
+from billfold.bills.types import Auction, Bill, DailyRates, Struck
+from billfold.platform.calendars import Calendars
+from billfold.platform.dates import et_date, et_instant
+from billfold.platform.errors import NotFound
+from billfold.platform.money import PRICE_PAR_MICROS, round_half_up
+
+_DAYS_PER_WEEK = 7
+_SECONDS_PER_DAY = 86_400
+_MICROSECONDS = 1_000_000
+# A sandbox may run through years in minutes; past these sizes a memory starts again.
+_REMEMBERED_MAX = 100_000
+_STRIKES_MAX = 64
+
+Key = TypeVar("Key")
+Value = TypeVar("Value")
+
+
+class Strike(dict[str, Struck]):
+    """The prices of one tick by CUSIP, seen on one Eastern day, each worked out when asked for."""
+
+    def __init__(self, market: "Market", tick: datetime, day: date) -> None:
+        super().__init__()
+        self.tick = tick
+        self._market = market
+        self._day = day
+
+    def __missing__(self, cusip: str) -> Struck:
+        struck = self._market.struck(cusip, self.tick, self._day)
+        self[cusip] = struck
+        return struck
+
+
+class Market:
+    """Bills, curves and prices. Pure: every instant and every day is a parameter."""
+
+    made_of: tuple[int, ...] = ()
+    """How many rows there were of each kind when it was read from its tables."""
+
+    def __init__(
+        self,
+        calendars: Calendars,
+        securities: Iterable[Bill],
+        auctions: Iterable[Auction],
+        rates: Iterable[DailyRates],
+    ) -> None:
+        self.calendars = calendars
+        self._bills = {bill.cusip: bill for bill in securities}
+        self._maturing = {bill.maturity: bill for bill in self._bills.values()}
+        self._issues = _issues_by_term(auctions, self._bills)
+        curves = sorted(rates, key=lambda published: published.day)
+        self._curve_days = [published.day for published in curves]
+        self._curves = [_nodes(published) for published in curves]
+        if not self._curves:
+            raise ValueError("a market needs the rates of at least one day")
+        self._rates: dict[tuple[str, date], int] = {}
+        self._lines: dict[tuple[str, date], tuple[int, int]] = {}
+        self._maturity_instants: dict[date, datetime] = {}
+        self._runs: dict[tuple[int, date], Bill] = {}
+        self._strikes: dict[tuple[datetime, date], Strike] = {}
+        self._closes: dict[tuple[str, date], int] = {}
+
+    @classmethod
+    def packaged(cls, calendars: Calendars) -> Self:
+        """Return the market of the rates and auctions that ship with the package."""
+        auctions = packaged.auctions()
+        return cls(calendars, packaged.securities(), auctions, packaged.rates())
+
+    @classmethod
+    def from_rows(
+        cls,
+        calendars: Calendars,
+        securities: Iterable[Bill],
+        auctions: Iterable[Auction],
+        rates: Iterable[DailyRates],
+    ) -> Self:
+        """Return the market of rows that were loaded; each auction names a bill among them."""
+        return cls(calendars, securities, auctions, rates)
+
+    def bill(self, cusip: str) -> Bill:
+        """Return the bill under a CUSIP, real or simulated. Raises NotFound."""
+        known = self._bills.get(cusip)
+        if known is not None:
+            return known
+        maturity = simulated_maturity(cusip)
+        if maturity is None:
+            raise NotFound("There is no bill under this CUSIP.", cusip=cusip)
+        return self._bills.setdefault(cusip, simulated_bill(maturity, self.calendars))
+
+    def know_bills_of(self, newer: "Market") -> None:
+        """Know the bills of a newer market by their CUSIPs, without buying any of them yet."""
+        self._bills = newer._bills | self._bills  # noqa: SLF001 - of its own kind
+
+    def become(self, newer: "Market") -> None:
+        """Be the newer market from now on, for everyone who holds this one."""
+        self.__dict__.update(newer.__dict__)
+
+    def on_the_run(self, weeks: int, day: date) -> Bill:
+        """Return the bill of a term most recently issued on or before `day`.
+
+        Where the auctions on record do not reach the day, the weekday rule's. It matures after
+        the next settlement day. Raises NotFound for a term that is not sold.
+        """
+        key = weeks, day
+        found = self._runs.get(key)
+        if found is None:
+            term = TERMS.get(weeks)
+            if term is None:
+                raise NotFound(f"There is no {weeks}-week bill.", weeks=weeks)
+            found = self._recorded_run(term, day) or self._run_by_rule(term, day)
+            _remember(self._runs, key, found)
+        return found
+
+    def bid_rate(self, bill: Bill, day: date) -> int:
+        """Return the bid in thousandths of a percent: the day's curve at the days left.
+
+        The curve is the last one published on or before `day`, or the first of all.
+        """
+        key = bill.cusip, day
+        rate = self._rates.get(key)
+        if rate is None:
+            curve = self._curves[max(0, bisect_right(self._curve_days, day) - 1)]
+            rate = pricing.interpolated_rate(curve, (bill.maturity - day).days)
+            _remember(self._rates, key, rate)
+        return rate
+
+    def ask_rate(self, bill: Bill, day: date) -> int:
+        """Return the ask in thousandths of a percent: one tick under the bid, never below 0."""
+        return max(0, self.bid_rate(bill, day) - pricing.RATE_TICK_MILLI)
+
+    def t0_bid(self, bill: Bill, at: datetime) -> int:
+        """Return the price in micros for selling with settlement on the pricing day itself.
+
+        A bill that has matured sells at par, also before the market of its day has opened.
+        """
+        if at >= self.matures_at(bill):
+            return PRICE_PAR_MICROS
+        day = self.calendars.pricing_day(at)
+        return self._bid(bill, day, day)
+
+    def t1_bid(self, bill: Bill, at: datetime) -> int:
+        """Return the price in micros for selling with settlement on the next settlement day."""
+        return self._bid(bill, self.calendars.pricing_day(at), self._next_settlement(at))
+
+    def ask(self, bill: Bill, at: datetime) -> int:
+        """Return the price in micros for buying, settling on the day after the pricing day."""
+        day = self.calendars.pricing_day(at)
+        settles_on = self.calendars.next_settlement_day(day)
+        return pricing.price_from_rate(self.ask_rate(bill, day), (bill.maturity - settles_on).days)
+
+    def settles_on(self, at: datetime) -> date:
+        """Return the day a trade made now settles: one settlement day after its business date."""
+        return self.calendars.next_settlement_day(self.calendars.business_date(at))
+
+    def tick_at(self, at: datetime) -> datetime:
+        """Return the instant the prices valid at `at` were struck."""
+        return self.calendars.last_tick(at)
+
+    def price_at(self, bill: Bill, at: datetime) -> int:
+        """Return the bid in micros at any instant, on the straight line to par at maturity.
+
+        The line starts at 00:00 Eastern of the pricing day with that day's same-day bid.
+        """
+        left = _microseconds(self.matures_at(bill) - at)
+        if left <= 0:
+            return PRICE_PAR_MICROS
+        discount, span = self._line(bill, self.calendars.pricing_day(at))
+        # The price is rounded half up, not the discount: a tie goes towards par.
+        return PRICE_PAR_MICROS + round_half_up(-discount * left, span)
+
+    def mark(self, bill: Bill, at: datetime) -> int:
+        """Return the price in micros at the last tick: what a customer sees until the next.
+
+        Par from maturity on: the night before has no tick that would say so.
+        """
+        if at >= self.matures_at(bill):
+            return PRICE_PAR_MICROS
+        return self.price_at(bill, self.tick_at(at))
+
+    def closing_mark(self, cusip: str, day: date) -> int:
+        """Return a bill's mark at the close of a day, or at the last one when it was closed."""
+        key = cusip, day
+        mark = self._closes.get(key)
+        if mark is None:
+            closes_at = self.calendars.closes_at
+            priced_on = self.calendars.pricing_day(closes_at(day))
+            mark = self.mark(self.bill(cusip), closes_at(priced_on))
+            _remember(self._closes, key, mark)
+        return mark
+
+    def matures_at(self, bill: Bill) -> datetime:
+        """Return 00:00 Eastern of the maturity date, from when the bill is worth par."""
+        at = self._maturity_instants.get(bill.maturity)
+        if at is None:
+            at = et_instant(bill.maturity, 0)
+            _remember(self._maturity_instants, bill.maturity, at)
+        return at
+
+    def strike(self, at: datetime) -> Strike:
+        """Return the prices of the last tick, shared by all who ask until the next or midnight."""
+        key = self.tick_at(at), et_date(at)
+        strike = self._strikes.get(key)
+        if strike is None:
+            strike = Strike(self, *key)
+            if len(self._strikes) >= _STRIKES_MAX:
+                self._strikes.clear()
+            self._strikes[key] = strike
+        return strike
+
+    def struck(self, cusip: str, tick: datetime, today: date) -> Struck:
+        """Return one bill's prices at a tick, seen on the tick's day or on a closed one after it.
+
+        What has matured by then is at par and grows no more. The yield is that of the day's
+        same-day bid.
+
+        The mark is this bid accreted through the day, so both stand for one and the same yield;
+        taking whole days from the accreted price would understate it more every hour.
+        """
+        bill = self.bill(cusip)
+        day = self.calendars.pricing_day(tick)
+        matured = bill.maturity <= today
+        t0_bid = PRICE_PAR_MICROS if matured else self._bid(bill, day, day)
+        rate = pricing.investment_rate(t0_bid, day, bill.maturity)
+        seconds_left = _microseconds(self.matures_at(bill) - tick) // _MICROSECONDS
+        return Struck(
+            bill=bill,
+            mark_micros=PRICE_PAR_MICROS if matured else self.price_at(bill, tick),
+            t0_bid_micros=t0_bid,
+            t1_bid_micros=self._bid(bill, day, self.calendars.next_settlement_day(today)),
+            yield_to_maturity=format(rate.scaleb(-2), "f"),
+            seconds_left=0 if matured else seconds_left,
+        )
+
+    def _recorded_run(self, term: Term, day: date) -> Bill | None:
+        issue_days, bills = self._issues.get(term.weeks, ((), ()))
+        index = bisect_right(issue_days, day) - 1
+        if index < 0 or (day - issue_days[index]).days > term.data_days_max:
+            return None
+        bill = bills[index]
+        return bill if bill.maturity > self.calendars.next_settlement_day(day) else None
+
+    def _run_by_rule(self, term: Term, day: date) -> Bill:
+        maturity = latest_maturity(term, day, self.calendars)
+        reopened = self._maturing.get(maturity)
+        if reopened is not None and reopened.first_issue <= day:
+            return reopened
+        cusip = simulated_bill(maturity, self.calendars).cusip
+        return self.bill(cusip)
+
+    def _next_settlement(self, at: datetime) -> date:
+        return self.calendars.next_settlement_day(et_date(at))
+
+    def _bid(self, bill: Bill, day: date, settles_on: date) -> int:
+        days = (bill.maturity - settles_on).days
+        return pricing.price_from_rate(self.bid_rate(bill, day), days)
+
+    def _line(self, bill: Bill, day: date) -> tuple[int, int]:
+        """Return the discount in micros at 00:00 of a pricing day and the microseconds to par."""
+        key = bill.cusip, day
+        line = self._lines.get(key)
+        if line is None:
+            discount = PRICE_PAR_MICROS - self._bid(bill, day, day)
+            line = discount, _microseconds(self.matures_at(bill) - et_instant(day, 0))
+            _remember(self._lines, key, line)
+        return line
+
+
+def _issues_by_term(
+    auctions: Iterable[Auction], bills: dict[str, Bill]
+) -> dict[int, tuple[Sequence[date], Sequence[Bill]]]:
+    """Return per term the issue days in order and, beside each, the bill issued."""
+    issued: dict[int, dict[date, Bill]] = {}
+    for auction in auctions:
+        if auction.weeks is not None:
+            issued.setdefault(auction.weeks, {})[auction.issue_date] = bills[auction.cusip]
+    return {
+        weeks: (days := sorted(by_day), [by_day[day] for day in days])
+        for weeks, by_day in issued.items()
+    }
+
+
+def _nodes(published: DailyRates) -> tuple[tuple[int, int], ...]:
+    return tuple((quote.weeks * _DAYS_PER_WEEK, quote.discount_milli) for quote in published.quotes)
+
+
+def _microseconds(span: timedelta) -> int:
+    return (span.days * _SECONDS_PER_DAY + span.seconds) * _MICROSECONDS + span.microseconds
+
+
+def _remember(memory: dict[Key, Value], key: Key, value: Value) -> None:
+    if len(memory) >= _REMEMBERED_MAX:
+        memory.clear()
+    memory[key] = value

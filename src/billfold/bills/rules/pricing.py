@@ -1,0 +1,118 @@
+"""Bill arithmetic of 31 CFR 356 Appendix B: price, discount rate, investment rate.
+
+Everything is integers except the investment rate, whose square root needs Decimal.
+"""
+
+from collections.abc import Sequence
+from datetime import date
+from decimal import ROUND_HALF_UP, Context, Decimal
+
+from billfold.platform.money import PRICE_PAR_MICROS, round_half_up
+
+RATE_TICK_MILLI = 5
+"""Bills are quoted in steps of 0.005 %."""
+
+_DISCOUNT_YEAR_DAYS = 360
+_MICROS_PER_MILLI = 1000
+_SIMPLE_DAYS_MAX = 183
+_BPS = 10_000
+# Forty digits leave the square root exact far beyond the three decimals that are published.
+_EXACT = Context(prec=40, rounding=ROUND_HALF_UP)
+_THOUSANDTH = Decimal("0.001")
+
+
+def price_from_rate(rate_milli: int, days: int) -> int:
+    """Return the price in micro-dollars per $100 at a discount rate, `days` before maturity.
+
+    Rounded half up to six decimals; par at maturity and after. Source: domain rule
+    P = 100 * (1 - d * r / 360).
+    """
+    if days <= 0:
+        return PRICE_PAR_MICROS
+    return round_half_up(
+        PRICE_PAR_MICROS * _DISCOUNT_YEAR_DAYS - _MICROS_PER_MILLI * rate_milli * days,
+        _DISCOUNT_YEAR_DAYS,
+    )
+
+
+def rate_from_price(price_micros: int, days: int) -> int:
+    """Return the discount rate, in thousandths of a percent, that a price stands for.
+
+    Half up to the thousandth. Raises ValueError when the bill has no days left.
+    """
+    if days <= 0:
+        raise ValueError(f"a discount rate needs at least one day to maturity, not {days}")
+    return round_half_up(
+        (PRICE_PAR_MICROS - price_micros) * _DISCOUNT_YEAR_DAYS, _MICROS_PER_MILLI * days
+    )
+
+
+def year_after(issue: date) -> date:
+    """Return the same day of the next year; 29 February becomes 28 February."""
+    try:
+        return issue.replace(year=issue.year + 1)
+    except ValueError:
+        return issue.replace(year=issue.year + 1, day=28)
+
+
+def investment_rate(price_micros: int, settles_on: date, maturity: date) -> Decimal:
+    """Return the investment rate (coupon equivalent) in percent with three decimals.
+
+    Simple interest up to 183 days, one half-yearly compounding above. The year has as many days
+    as follow `settles_on` until the same date next year: 366 when a 29 February lies between.
+    Zero when nothing is left to earn.
+    """
+    days = (maturity - settles_on).days
+    if days <= 0:
+        return Decimal("0.000")
+    year_days = (year_after(settles_on) - settles_on).days
+    price, par = Decimal(price_micros), Decimal(PRICE_PAR_MICROS)
+    rate = (
+        _simple_rate(price, par, days, year_days)
+        if days <= _SIMPLE_DAYS_MAX
+        else _compound_rate(price, par, days, year_days)
+    )
+    return _EXACT.quantize(_EXACT.multiply(rate, Decimal(100)), _THOUSANDTH)
+
+
+def _simple_rate(price: Decimal, par: Decimal, days: int, year_days: int) -> Decimal:
+    gain = _EXACT.multiply(_EXACT.subtract(par, price), Decimal(year_days))
+    return _EXACT.divide(gain, _EXACT.multiply(price, Decimal(days)))
+
+
+def _compound_rate(price: Decimal, par: Decimal, days: int, year_days: int) -> Decimal:
+    """Return the positive root of a*i^2 + b*i + c = 0, the Treasury's formula above 183 days."""
+    b = _EXACT.divide(Decimal(days), Decimal(year_days))
+    a = _EXACT.subtract(_EXACT.divide(b, Decimal(2)), Decimal("0.25"))
+    c = _EXACT.divide(_EXACT.subtract(price, par), price)
+    square = _EXACT.multiply(b, b)
+    discriminant = _EXACT.subtract(square, _EXACT.multiply(_EXACT.multiply(Decimal(4), a), c))
+    root = _EXACT.subtract(_EXACT.sqrt(discriminant), b)
+    return _EXACT.divide(root, _EXACT.multiply(Decimal(2), a))
+
+
+def interpolated_rate(nodes: Sequence[tuple[int, int]], days: int) -> int:
+    """Return the rate in thousandths of a percent for `days`, on the 0.005 grid, half up.
+
+    `nodes` are (days, rate_milli), ascending and at least one; flat before the first and after
+    the last, a straight line between two.
+    """
+    before_days, before_rate = nodes[0]
+    if days <= before_days:
+        return _on_grid(before_rate, 1)
+    for node_days, node_rate in nodes:
+        if days <= node_days:
+            span = node_days - before_days
+            risen = (node_rate - before_rate) * (days - before_days)
+            return _on_grid(before_rate * span + risen, span)
+        before_days, before_rate = node_days, node_rate
+    return _on_grid(before_rate, 1)
+
+
+def less_spread(price_micros: int, spread_bps: int) -> int:
+    """Return a price less a spread in hundredths of a percent of the price, half up."""
+    return price_micros - round_half_up(price_micros * spread_bps, _BPS)
+
+
+def _on_grid(numerator: int, denominator: int) -> int:
+    return RATE_TICK_MILLI * round_half_up(numerator, RATE_TICK_MILLI * denominator)

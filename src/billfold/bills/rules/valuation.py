@@ -1,0 +1,94 @@
+"""What a pocket is worth at the last tick, what it would fetch, and how fast it grows.
+
+On the path of every read: prices are struck once per tick for everyone, so a portfolio is a
+multiplication and an addition per bill.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import NamedTuple
+
+from billfold.bills.rules.market import Market
+from billfold.bills.rules.pricing import less_spread
+from billfold.bills.types import Bill
+from billfold.platform.money import cents_for, round_half_up
+
+FACE_CENTS = 10_000
+"""What one unit pays at maturity."""
+
+_SLOPE_DECIMALS = 12
+# Six digits more than are served, so that the sum over many bills rounds like the exact one.
+_GUARD = 10**6
+_SLOPE_SCALE = 10**_SLOPE_DECIMALS * _GUARD
+
+
+class PositionValue(NamedTuple):
+    """One bill of a pocket at its mark: micros per $100, cents, and the yield as a fraction."""
+
+    cusip: str
+    units: int
+    mark_price: int
+    market_value: int
+    yield_to_maturity: str
+    bill: Bill
+
+
+@dataclass(frozen=True, slots=True)
+class Valuation:
+    """A pocket at one tick. Values in cents; the slope in cents per second, twelve decimals.
+
+    `total_value + appreciation_per_second * (seconds since pricing_timestamp)` reaches par at
+    each maturity and never overshoots it.
+    """
+
+    positions: tuple[PositionValue, ...]
+    total_value: int
+    liquidation_value_t0: int
+    liquidation_value_t1: int
+    pricing_timestamp: datetime
+    appreciation_per_second: Decimal
+
+
+def value(
+    positions: Iterable[tuple[str, int, int]],
+    cash_cents: int,
+    fees_cents: int,
+    market: Market,
+    at: datetime,
+    *,
+    haircut_bps: int = 0,
+) -> Valuation:
+    """Return the value of (cusip, units, settled units) and cash at an instant.
+
+    Fees are accrued and not yet charged: they lower what the pocket would fetch, not what it is
+    worth. Same-day liquidation counts settled units only, at the same-day bid less the haircut;
+    next-day liquidation counts all. Neither is below 0. Raises NotFound for an unknown CUSIP.
+    """
+    strike = market.strike(at)
+    valued: list[PositionValue] = []
+    total = t0 = t1 = cash_cents
+    slope = 0
+    for cusip, units, settled_units in positions:
+        struck = strike[cusip]
+        worth = cents_for(units, struck.mark_micros)
+        valued.append(
+            PositionValue(
+                cusip, units, struck.mark_micros, worth, struck.yield_to_maturity, struck.bill
+            )
+        )
+        total += worth
+        t0_bid = struck.t0_bid_micros
+        t0 += cents_for(settled_units, less_spread(t0_bid, haircut_bps) if haircut_bps else t0_bid)
+        t1 += cents_for(units, struck.t1_bid_micros)
+        if struck.seconds_left:
+            slope += (FACE_CENTS * units - worth) * _SLOPE_SCALE // struck.seconds_left
+    return Valuation(
+        positions=tuple(valued),
+        total_value=total,
+        liquidation_value_t0=max(0, t0 - fees_cents),
+        liquidation_value_t1=max(0, t1 - fees_cents),
+        pricing_timestamp=strike.tick,
+        appreciation_per_second=Decimal(round_half_up(slope, _GUARD)).scaleb(-_SLOPE_DECIMALS),
+    )

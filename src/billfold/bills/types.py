@@ -1,0 +1,120 @@
+"""The vocabulary of bills: securities, auctions, published quotes, struck prices.
+
+Prices are integer micro-dollars per $100 face, rates integer thousandths of a percent
+(5.290 % is 5290), quantities whole units of $100 face.
+"""
+
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import NamedTuple
+
+from billfold.bills.rules.cusip import is_simulated_cusip
+from billfold.platform.database.rows import Row
+
+
+@dataclass(frozen=True, slots=True)
+class Bill:
+    """One Treasury bill. Everything sold under its CUSIP is fungible, whatever the auction.
+
+    `first_issue` and `original_term` are those of the first auction known; a bill may come
+    back later under shorter terms.
+    """
+
+    cusip: str
+    isin: str
+    maturity: date
+    first_issue: date
+    original_term: str
+
+    @property
+    def simulated(self) -> bool:
+        """Whether the bill comes from the weekday rule and not from the Treasury."""
+        return is_simulated_cusip(self.cusip)
+
+    @property
+    def description(self) -> str:
+        """The words a customer reads beside the bill."""
+        return "US T-Bill (simulated)" if self.simulated else "US T-Bill"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Auction:
+    """One sale of a bill by the Treasury; (cusip, issue_date) names it.
+
+    `basis` is where the rates come from: `published`, `derived` (from the published price) or
+    `none` while there is no result. `reopening` is None when the source does not say.
+    """
+
+    cusip: str
+    term: str
+    auction_date: date
+    issue_date: date
+    maturity: date
+    announced_on: date | None = None
+    high_rate_milli: int | None = None
+    investment_milli: int | None = None
+    price_micros: int | None = None
+    reopening: bool | None = None
+    cash_management: bool = False
+    basis: str = "none"
+
+    @property
+    def weeks(self) -> int | None:
+        """The term in weeks; None for cash management bills and terms counted in days."""
+        number, _, unit = self.term.partition("-")
+        return int(number) if unit == "Week" and not self.cash_management else None
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """The closing bid the Treasury publishes for one term on one day."""
+
+    weeks: int
+    discount_milli: int
+    coupon_milli: int
+
+
+@dataclass(frozen=True, slots=True)
+class DailyRates:
+    """All quotes of one business day, shortest term first, each term at most once."""
+
+    day: date
+    quotes: tuple[Quote, ...]
+
+
+class Struck(NamedTuple):
+    """What one bill is worth at one tick.
+
+    `yield_to_maturity` is a fraction as text ("0.05433"); `seconds_left` runs from the tick to
+    00:00 Eastern of the maturity date and is 0 from then on.
+    """
+
+    bill: Bill
+    mark_micros: int
+    t0_bid_micros: int
+    t1_bid_micros: int
+    yield_to_maturity: str
+    seconds_left: int
+
+
+class Period(NamedTuple):
+    """A stretch of time, start included and end excluded; `live` when it ends with now."""
+
+    start: datetime
+    end: datetime
+    live: bool
+
+
+class BillSettlement(Row, frozen=True, kw_only=True):
+    """All trades of one bill at one price on one side, as the house has settled them."""
+
+    table = "settlement"
+
+    settles_on: date
+    cusip: str
+    price_micros: int
+    side: str
+    closed_on: date
+    units: int
+    customers_cents: int
+    block_cents: int

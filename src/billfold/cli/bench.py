@@ -1,0 +1,26 @@
+"""`billfold bench`: the benchmarks of the source checkout. The wheel does not bring them."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import typer
+
+from billfold.cli.context import CannotGoOn
+
+ARGUMENTS_AS_THEY_ARE = {
+    "allow_extra_args": True,
+    "ignore_unknown_options": True,
+    "help_option_names": [],
+}
+
+
+def bench(ctx: typer.Context) -> None:
+    """Measure this machine on a throwaway database; `--help` lists the options in a checkout."""
+    try:
+        app = import_module("benchmarks.cli").app
+    except ModuleNotFoundError:
+        raise CannotGoOn(
+            "The benchmarks come with the source checkout.", "Clone it and run `make bench`."
+        ) from None
+    raise typer.Exit(app(ctx.args, prog_name="billfold bench", standalone_mode=False))

@@ -1,0 +1,69 @@
+"""How the command line looks: one console, tables, and an example under each help text."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from billfold.platform.dates import ET
+
+_WIDTH_OF_A_PIPE = 200
+"""Columns when no terminal shows them: what is broken over lines cannot be searched."""
+_watched = sys.stdout.isatty() or "COLUMNS" in os.environ
+console = Console(highlight=False, width=None if _watched else _WIDTH_OF_A_PIPE)
+errors = Console(stderr=True, highlight=False)
+
+
+def example(*lines: str) -> str:
+    """Return the last paragraph of a command's help: how it is called."""
+    return "Example:  " + "    ".join(lines)
+
+
+def say(text: str) -> None:
+    """Tell the person something; markup is rendered."""
+    console.print(text)
+
+
+def done(text: str) -> None:
+    """Tell that something worked."""
+    console.print(f"[green]✓[/] {text}")
+
+
+def complain(wrong: str, next_step: str = "") -> None:
+    """Tell on standard error what is wrong and what to do next."""
+    errors.print(f"[red]✗[/] {escape(wrong)}")
+    if next_step:
+        errors.print(f"  [bold]Next:[/] {escape(next_step)}")
+
+
+def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Table:
+    """Return a table; columns whose name ends with `>` are aligned to the right."""
+    made = Table(title=title or None, title_justify="left", header_style="bold")
+    for nth, column in enumerate(columns):
+        right = column.endswith(">")
+        # The first names the row: what is broken over two lines cannot be copied.
+        made.add_column(column.rstrip(">"), justify="right" if right else "left", no_wrap=nth == 0)
+    for row in rows:
+        made.add_row(*(escape(str(cell)) for cell in row))
+    return made
+
+
+def pairs(rows: Iterable[tuple[str, object]]) -> Table:
+    """Return names with their values beside them, without lines."""
+    made = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    made.add_column(style="dim")
+    made.add_column()
+    for name, value in rows:
+        made.add_row(escape(name), escape(str(value)))
+    return made
+
+
+def eastern(at: datetime) -> str:
+    """Return an instant as people in New York write it: "Mon 2025-06-02 09:00:00 EDT"."""
+    return at.astimezone(ET).strftime("%a %Y-%m-%d %H:%M:%S %Z")

@@ -1,0 +1,59 @@
+"""Keys and the proofs of possession (RFC 9449) made with them."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from typing import Any
+
+import httpx
+import jwt
+import msgspec
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from billfold.platform import ids
+from billfold.platform.clock import wall_now
+
+_POINT_BYTES = 32
+
+
+class ProofKey:
+    """An ES256 key that never leaves the program; tokens are bound to its thumbprint."""
+
+    def __init__(self, private: ec.EllipticCurvePrivateKey | None = None) -> None:
+        self._private = private or ec.generate_private_key(ec.SECP256R1())
+        numbers = self._private.public_key().public_numbers()
+        self.jwk = {
+            "kty": "EC",
+            "crv": "P-256",
+            "x": base64url(numbers.x.to_bytes(_POINT_BYTES)),
+            "y": base64url(numbers.y.to_bytes(_POINT_BYTES)),
+        }
+
+    @property
+    def thumbprint(self) -> str:
+        """Return the RFC 7638 thumbprint."""
+        ordered = msgspec.json.encode(dict(sorted(self.jwk.items())))
+        return base64url(hashlib.sha256(ordered).digest())
+
+    def proof(
+        self, method: str, url: httpx.URL, *, token: str | None = None, nonce: str | None = None
+    ) -> str:
+        """Return a new proof for one request."""
+        claims: dict[str, Any] = {
+            "jti": str(ids.new()),
+            "htm": method,
+            "htu": str(url.copy_with(query=None, fragment=None)),
+            "iat": int(wall_now().timestamp()),
+        }
+        if token is not None:
+            claims["ath"] = base64url(hashlib.sha256(token.encode()).digest())
+        if nonce is not None:
+            claims["nonce"] = nonce
+        headers = {"typ": "dpop+jwt", "jwk": self.jwk}
+        return jwt.encode(claims, self._private, algorithm="ES256", headers=headers)
+
+
+def base64url(value: bytes) -> str:
+    """Return bytes as JOSE writes them."""
+    return base64.urlsafe_b64encode(value).rstrip(b"=").decode()

@@ -1,0 +1,80 @@
+"""Signed requests to the Partner API: token, idempotency key, signature."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from urllib.parse import urlencode
+
+import httpx
+import jwt
+from typing_extensions import override
+
+from billfold.client.auth_flow import AuthFlow
+from billfold.client.responses import ApiError
+from billfold.platform import ids
+from billfold.platform.clock import wall_now
+from billfold.platform.crypto import sign_request
+
+KEY_HEADER = "x-service-idempotency"
+_GRANT = "urn:ietf:params:oauth:grant-type:jwt-bearer"
+_ASSERTION_SECONDS = 120
+_EARLY_SECONDS = 60
+
+
+class PartnerAuth(AuthFlow):
+    """Signs each request, under the idempotency key it carries or a new one.
+
+    Tokens are had for an assertion by the private key (PEM, ES256), and had again when they end.
+    """
+
+    def __init__(
+        self, *, url: str, username: str, shared_secret: str, private_key: str, kid: str
+    ) -> None:
+        self._token_url = f"{url.rstrip('/')}/token/"
+        self._username, self._secret = username, shared_secret
+        self._private_key, self._kid = private_key, kid
+        self._token, self._ends_at = "", 0.0
+
+    @override
+    def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
+        """Send the request; once more with a new token when the old one is no longer known."""
+        had = self._ends_at - _EARLY_SECONDS > wall_now().timestamp()
+        if not had:
+            self._keep((yield self._token_request()))
+        answer = yield self._signed(request)
+        challenge = answer.headers.get("www-authenticate", "")
+        if answer.status_code == httpx.codes.UNAUTHORIZED and had and challenge:
+            self._keep((yield self._token_request()))
+            yield self._signed(request)
+
+    def _signed(self, request: httpx.Request) -> httpx.Request:
+        key = request.headers.setdefault(KEY_HEADER, str(ids.new()))
+        path = request.url.raw_path.partition(b"?")[0].decode()
+        request.headers["authorization"] = f"Bearer {self._token}"
+        request.headers["x-service-signature"] = sign_request(
+            self._secret, key, path, request.content
+        )
+        return request
+
+    def _token_request(self) -> httpx.Request:
+        now = int(wall_now().timestamp())
+        claims = {
+            "iss": self._username,
+            "sub": self._username,
+            "aud": self._token_url,
+            "iat": now,
+            "exp": now + _ASSERTION_SECONDS,
+            "jti": str(ids.new()),
+        }
+        headers = {"kid": self._kid}
+        assertion = jwt.encode(claims, self._private_key, algorithm="ES256", headers=headers)
+        form = urlencode({"grant_type": _GRANT, "assertion": assertion})
+        sent = {"content-type": "application/x-www-form-urlencoded"}
+        return httpx.Request("POST", self._token_url, content=form, headers=sent)
+
+    def _keep(self, answer: httpx.Response) -> None:
+        if answer.is_error:
+            raise ApiError(answer)
+        told = answer.json()
+        self._token = told["access_token"]
+        self._ends_at = wall_now().timestamp() + told["expires_in"]

@@ -1,0 +1,89 @@
+"""A folder of files under random names, outside of everything that is served."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+import secrets
+from datetime import datetime
+from pathlib import Path
+
+from billfold.documents.ports import FileLost, StoredFile
+
+_KEY_BYTES = 20
+_UNFINISHED = ".part"
+_KEY = frozenset("0123456789abcdef")
+
+
+class LocalFiles:
+    """Keeps files in a folder that only the operating system's user of the bank may read."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    async def keep(self, content: bytes) -> StoredFile:
+        """Keep a file for good; when this returns it survives a crash."""
+        key = secrets.token_hex(_KEY_BYTES)
+        await asyncio.to_thread(self._write, self._path(key), content)
+        return StoredFile(
+            key=key, size_bytes=len(content), sha256=hashlib.sha256(content).hexdigest()
+        )
+
+    async def fetch(self, file: StoredFile) -> bytes:
+        """Return the file as it was kept. Raises FileLost."""
+        try:
+            content = await asyncio.to_thread(self._path(file.key).read_bytes)
+        except FileNotFoundError:
+            reason = f"no file {file.key}"
+            raise FileLost(reason) from None
+        if hashlib.sha256(content).hexdigest() != file.sha256:
+            reason = f"file {file.key} is not what was kept"
+            raise FileLost(reason)
+        return content
+
+    async def list_kept(self, before: datetime) -> list[str]:
+        """Return the names of what was last written before this instant, unfinished or not."""
+        return await asyncio.to_thread(self._list, before.timestamp())
+
+    async def discard(self, key: str) -> None:
+        """Keep it no longer. A file that is gone already is no error."""
+        path = self._path(key.removesuffix(_UNFINISHED))
+        await asyncio.to_thread((path.parent / key).unlink, missing_ok=True)
+
+    def _path(self, key: str) -> Path:
+        """Return where a file is: in one of 256 folders. Raises FileLost for what is no key."""
+        if len(key) != 2 * _KEY_BYTES or not _KEY.issuperset(key):
+            reason = "not the name of a file"
+            raise FileLost(reason)
+        return self._folder / key[:2] / key
+
+    def _list(self, before: float) -> list[str]:
+        if not self._folder.is_dir():
+            return []
+        found = []
+        for place in self._folder.iterdir():
+            with os.scandir(place) as files:
+                found += [each.name for each in files if each.stat().st_mtime < before]
+        return sorted(found)
+
+    def _write(self, path: Path, content: bytes) -> None:
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        unfinished = path.with_suffix(_UNFINISHED)
+        with os.fdopen(os.open(unfinished, os.O_WRONLY | os.O_CREAT, 0o600), "wb") as out:
+            out.write(content)
+            out.flush()
+            os.fsync(out.fileno())
+        unfinished.replace(path)
+        for folder in (path.parent, self._folder):
+            _make_durable(folder)
+
+
+def _make_durable(folder: Path) -> None:
+    """Write the names in a folder to the disk: a new file has one only then."""
+    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)

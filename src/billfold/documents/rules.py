@@ -1,0 +1,102 @@
+"""What a document may be: its type, the name of its file, and the bytes it begins with. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+from urllib.parse import unquote
+
+from billfold.documents.ports import FileKind
+from billfold.platform.errors import BillfoldError, InvalidInput
+
+PROOF_OF_ACCOUNT: Final = "WIRE_COUNTERPARTY_VERIFICATION"
+"""The type of what shows whose account a counterparty's is."""
+_PICTURES_OF_PEOPLE: Final = ("ID_FRONT", "ID_BACK", "SELFIE", "PASSPORT")
+TYPES: Final = frozenset({
+    *_PICTURES_OF_PEOPLE,
+    "IDENTIFICATION_NUMBER_VERIFICATION", "ADDRESS_VERIFICATION",
+    "EIN_CONFIRMATION", "OPERATING_AGREEMENT", "PARTNERSHIP_AGREEMENT",
+    "ARTICLES_OF_INCORPORATION", "BYLAWS", "PROOF_OF_501_STATUS", "ARTICLES_OF_ASSOCIATION",
+    "CORPORATE_CHARTER", "TRUST_FORMATION_RECORDS", "LIST_OF_TRUSTEES", "ARTICLES_OF_ORGANIZATION",
+    "FLOW_OF_FUNDS", "BANK_STATEMENTS_1", "BANK_STATEMENTS_2", "BANK_STATEMENTS_3", "ORG_CHART",
+    "BUSINESS_DESCRIPTION", "LEGAL_ANALYSIS_OF_BUSINESS_MODEL",
+    "COINS_AND_TOKENS_LISTED_AND_OFFERED", "COIN_RATING_POLICY_AND_PROCEDURES",
+    "TYPE_OF_BLOCKCHAIN_ANALYTICS_USED", "MARKET_MANIPULATION_POLICY", "BSA_AML_OFAC_POLICIES",
+    "INDEPENDENT_AML_AUDIT_REPORT", "BSA_AML_OFAC_INTERNAL_RISK_ASSESSMENT",
+    PROOF_OF_ACCOUNT, "OTHER",
+})  # fmt: skip
+
+_MEGABYTE: Final = 1024 * 1024
+_PDF_BYTES_MAX: Final = 52_428_799
+_PERSON_BYTES_MAX: Final = 5 * _MEGABYTE
+_PICTURE_BYTES_MAX: Final = 10 * _MEGABYTE
+_NAME_CHARS_MAX: Final = 255
+_BEGINS: Final[Mapping[FileKind, bytes]] = MappingProxyType(
+    {
+        FileKind.PDF: b"%PDF-",
+        FileKind.PNG: b"\x89PNG\r\n\x1a\n",
+        FileKind.JPEG: b"\xff\xd8\xff",
+    }
+)
+_ENDINGS: Final[Mapping[FileKind, frozenset[str]]] = MappingProxyType(
+    {
+        FileKind.PDF: frozenset({"pdf"}),
+        FileKind.PNG: frozenset({"png"}),
+        FileKind.JPEG: frozenset({"jpg", "jpeg"}),
+    }
+)
+_NAMED = re.compile(r"""filename="((?:[^"\\]|\\.)*)"|filename=([^;"\s]+)""", re.IGNORECASE)
+_NAMED_WIDELY = re.compile(r"filename\*=UTF-8'[^']*'([^;\s]+)", re.IGNORECASE)
+_UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069]")
+
+
+def largest_bytes(kind: FileKind, type_: str | None = None) -> int:
+    """Return how many bytes a file of this kind may have, as a document of this type."""
+    if kind == FileKind.PDF and type_ not in _PICTURES_OF_PEOPLE:
+        return _PDF_BYTES_MAX
+    return _PERSON_BYTES_MAX if type_ in _PICTURES_OF_PEOPLE else _PICTURE_BYTES_MAX
+
+
+def file_name_in(disposition: str | None) -> str | None:
+    """Return the name a `content-disposition` gives a file, without any folders, or None.
+
+    Raises InvalidInput at the header for one that is no name.
+    """
+    if not disposition:
+        return None
+    wide, plain = _NAMED_WIDELY.search(disposition), _NAMED.search(disposition)
+    if wide is None and plain is None:
+        return None
+    if wide is not None:
+        name = unquote(wide[1], errors="replace")
+    else:
+        assert plain is not None
+        name = re.sub(r"\\(.)", r"\1", plain[1]) if plain[1] is not None else plain[2]
+    name = re.split(r"[/\\]", name)[-1].strip()
+    if not name.strip(".") or len(name) > _NAME_CHARS_MAX or _UNSEEN.search(name):
+        raise InvalidInput.at(
+            "header", "content-disposition",
+            msg=f"must name a file in 1 to {_NAME_CHARS_MAX} visible characters",
+        )  # fmt: skip
+    return name
+
+
+def check_file(content: bytes, kind: FileKind, type_: str, name: str | None) -> None:
+    """Raise unless bytes, name and declared kind agree, and the file is not too large.
+
+    Raises InvalidInput for an empty file, `payload-too-large`, `unsupported-media-type`.
+    """
+    if not content:
+        raise InvalidInput.at("body", msg="a file is required", kind="missing")
+    most = largest_bytes(kind, type_)
+    if len(content) > most:
+        raise BillfoldError("payload-too-large", f"A {type_} may have at most {most:,} bytes.")
+    if not content.startswith(_BEGINS[kind]):
+        raise BillfoldError("unsupported-media-type", f"The file does not begin like {kind}.")
+    ending = name.rpartition(".")[2].lower() if name and "." in name else None
+    if ending is not None and ending not in _ENDINGS[kind]:
+        raise BillfoldError(
+            "unsupported-media-type", f"The file is declared as {kind} and called .{ending}."
+        )

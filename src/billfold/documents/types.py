@@ -1,0 +1,39 @@
+"""A document as stored."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from uuid import UUID
+
+from billfold.documents.ports import StoredFile
+from billfold.platform.database.rows import Row
+
+
+class DocumentRow(Row, frozen=True):
+    """A document and where it stands; what concerns its file is None until there is one.
+
+    `name` is the file's as its sender calls it. `created_at` and `uploaded_at` are business time.
+    """
+
+    table = "document"
+    key_column = "document_id"
+
+    customer_id: UUID
+    document_id: UUID
+    type: str
+    status: str  # PENDING_UPLOAD, PENDING_REVIEW, APPROVED or INVALID
+    exception_reason: str | None
+    name: str | None
+    media_type: str | None
+    file_key: str | None
+    size_bytes: int | None
+    sha256: str | None
+    created_at: datetime
+    uploaded_at: datetime | None
+
+    @property
+    def file(self) -> StoredFile | None:
+        """Where the file is kept."""
+        if self.file_key is None or self.size_bytes is None or self.sha256 is None:
+            return None
+        return StoredFile(key=self.file_key, size_bytes=self.size_bytes, sha256=self.sha256)

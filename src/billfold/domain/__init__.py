@@ -1,1 +1,0 @@
-"""Nouns of the house: types, rules, reads and writes, one folder each."""

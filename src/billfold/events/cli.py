@@ -1,0 +1,208 @@
+"""`billfold listen`: a sandbox's events on this screen, and at a program under development."""
+
+from __future__ import annotations
+
+import base64
+import hmac
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Annotated
+from urllib.parse import urlsplit
+
+import httpx
+import msgspec
+import typer
+
+from billfold.cli.context import CannotGoOn, Outside, ground_of
+from billfold.cli.output import console, done
+from billfold.events.kinds import CUSTOMER_KINDS, PARTNER_KINDS
+from billfold.platform.clock import monotonic, wall_now
+from billfold.platform.crypto import sign_webhook, webhook_key
+from billfold.sandbox.credentials_file import SandboxFile, sandbox_of
+
+if TYPE_CHECKING:
+    from billfold.events.schemas import StreamMessage
+
+PATIENCE_SECONDS = 10.0
+SECRET_PURPOSE = b"billfold listen"
+_PORT = re.compile(r"^:?(\d+)(?=/|$)")
+
+Kinds = Annotated[
+    list[str] | None,
+    typer.Option("--event", "-e", help="Only this kind; may be given several times."),
+]
+ForwardTo = Annotated[
+    str | None,
+    typer.Option(help="Where to send each event: `4242`, `localhost:4242/hooks`, or a whole url."),
+]
+ApiName = Annotated[
+    str, typer.Option("--api", help="Whose events: `partner` (all customers) or `customer`.")
+]
+After = Annotated[
+    int | None, typer.Option(min=0, help="Begin after this sequence; 0 tells everything again.")
+]
+Secret = Annotated[
+    str | None, typer.Option(help="Sign with this secret, not with the sandbox's own for this.")
+]
+Count = Annotated[int | None, typer.Option(min=1, help="End after so many events.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print envelopes, one a line.")]
+
+
+def listen(
+    ctx: typer.Context,
+    *,
+    forward_to: ForwardTo = None,
+    kinds: Kinds = None,
+    api: ApiName = "partner",
+    after: After = None,
+    secret: Secret = None,
+    count: Count = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show a sandbox's events as they happen, and forward them to your program.
+
+    No tunnel and no subscription is needed: this reads the stream of events
+    with the credentials of the sandbox of this folder.
+
+    What is forwarded looks like a delivery: the same body, and the headers
+    webhook-id, webhook-timestamp and webhook-signature of Standard Webhooks,
+    under a secret that is printed first and stays as long as the sandbox does.
+    An event is sent once; what your program answers is shown.
+
+    In another window: `billfold trigger transfers.wire.in.success`
+    """
+    settings = ground_of(ctx).settings()
+    box = sandbox_of(settings.state_dir)
+    customer = api_named(api)
+    check_kinds(kinds or (), CUSTOMER_KINDS if customer else PARTNER_KINDS)
+    forward = None
+    if forward_to is not None:
+        forward = Forward(address(forward_to), check_secret(secret or own_secret(box)))
+    with ground_of(ctx).outside(settings, customer=customer) as outside:
+        try:
+            listen_to(outside, forward, after, kinds or (), count=count, as_json=as_json)
+        except KeyboardInterrupt:
+            raise typer.Exit from None
+
+
+class Forward:
+    """Sends events to a program on this machine, signed like deliveries."""
+
+    def __init__(self, url: str, secret: str) -> None:
+        self.url, self.secret = url, secret
+        self._http = httpx.Client(timeout=PATIENCE_SECONDS, trust_env=False, verify=False)  # noqa: S501 - a program under development
+
+    def send(self, event_id: str, body: bytes) -> str:
+        """Return what the program answered."""
+        at = int(wall_now().timestamp())
+        headers = {
+            "content-type": "application/json",
+            "user-agent": "billfold-listen/1",
+            "webhook-id": event_id,
+            "webhook-timestamp": str(at),
+            "webhook-signature": sign_webhook(self.secret, event_id, at, body),
+        }
+        began = monotonic()
+        try:
+            answer = self._http.post(self.url, content=body, headers=headers)
+        except httpx.TransportError as error:
+            return f"[red]no answer: {error}[/]"
+        took = f"{(monotonic() - began) * 1000:.0f} ms"
+        colour = "green" if answer.is_success else "red"
+        return f"[{colour}]{answer.status_code} {answer.reason_phrase}[/] in {took}"
+
+
+def listen_to(
+    outside: Outside,
+    forward: Forward | None,
+    after: int | None,
+    kinds: Sequence[str],
+    *,
+    count: int | None,
+    as_json: bool,
+) -> None:
+    """Show the events of a stream, and forward them, until there were enough."""
+    told = introduced(outside.stream(after, kinds), forward, as_json=as_json)
+    for seen, message in enumerate(told, 1):
+        event = msgspec.json.decode(message.data)
+        answered = None if forward is None else forward.send(event["event_id"], message.data)
+        if as_json:
+            sys.stdout.buffer.write(message.data + b"\n")
+            sys.stdout.flush()
+        else:
+            show(event, answered)
+        if seen == count:
+            return
+
+
+def introduced(
+    messages: Iterator[StreamMessage], forward: Forward | None, *, as_json: bool
+) -> Iterator[StreamMessage]:
+    """Yield the events of a stream. Once it is open, say so, and what is signed with what."""
+    is_open = False
+    for message in messages:
+        if not is_open and not as_json:
+            done(f"Listening after sequence {message.sequence or 0}. Ctrl-C ends it.")
+            if forward is not None:
+                console.print(f"  Forwarding to [bold]{forward.url}[/]", soft_wrap=True)
+                console.print(f"  Signed with [bold]{forward.secret}[/]", soft_wrap=True)
+        is_open = True
+        if not message.event:
+            yield message
+
+
+def show(event: dict[str, object], answered: str | None) -> None:
+    """Print one event in a line, and its payload in another."""
+    number = "simulated" if event["sequence"] is None else f"#{event['sequence']}"
+    at = str(event["timestamp"])[:19].replace("T", " ")
+    line = f"[dim]{at}[/]  [bold]{event['event_type']}[/]  {number}  {event['event_id']}"
+    console.print(line, soft_wrap=True)
+    payload = msgspec.json.encode(event["payload"]).decode()
+    console.print(f"    [dim]{payload}[/]", soft_wrap=True)
+    if answered is not None:
+        console.print(f"    → {answered}")
+
+
+def api_named(name: str) -> bool:
+    """Tell whether it is the Customer API. Raises CannotGoOn for neither."""
+    if name not in {"partner", "customer"}:
+        raise CannotGoOn(f"There is no API {name!r}.", "Say --api partner or --api customer.")
+    return name == "customer"
+
+
+def check_kinds(asked: Sequence[str], known: Sequence[str]) -> None:
+    """Raise CannotGoOn for a kind that this API does not tell of."""
+    wrong = [each for each in asked if each not in known]
+    if wrong:
+        like = get_close_matches(wrong[0], known, 1)
+        raise CannotGoOn(
+            f"There is no kind {wrong[0]!r} here.",
+            (f"Is it {like[0]}? " if like else "") + "`billfold trigger` lists all kinds.",
+        )
+
+
+def own_secret(box: SandboxFile) -> str:
+    """Return the secret of this sandbox's listeners: nobody has to choose or keep it."""
+    key = hmac.digest(box.shared_secret.encode(), SECRET_PURPOSE, "sha256")
+    return "whsec_" + base64.b64encode(key).decode()
+
+
+def address(text: str) -> str:
+    """Return the url that a person means. Raises CannotGoOn."""
+    whole = _PORT.sub(r"localhost:\1", text)
+    url = whole if "://" in whole else f"http://{whole}"
+    parts = urlsplit(url)
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise CannotGoOn(f"{text!r} is no address.", "Write it like localhost:4242/webhooks.")
+    return url
+
+
+def check_secret(secret: str) -> str:
+    """Return a secret to sign with. Raises CannotGoOn."""
+    try:
+        webhook_key(secret)
+    except ValueError:
+        raise CannotGoOn("What follows whsec_ is not base64.", "Leave --secret out.") from None
+    return secret

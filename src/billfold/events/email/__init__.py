@@ -1,0 +1,1 @@
+"""Outbound e-mail: templates, outbox, senders."""

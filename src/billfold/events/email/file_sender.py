@@ -1,0 +1,24 @@
+"""Mail of a sandbox: every letter is a file that a mail program can open. Nothing leaves."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from billfold.events.email.message import as_message
+from billfold.events.email.ports import Letter
+
+
+class FileMail:
+    """Writes letters to a folder, oldest first by name."""
+
+    def __init__(self, folder: Path, sender: str) -> None:
+        self._folder = folder
+        self._sender = sender
+
+    async def send(self, letter: Letter) -> None:
+        """Write the letter; the same one again writes the same file."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        path = self._folder / f"{letter.letter_id}.eml"
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as out:
+            out.write(as_message(letter, self._sender).as_bytes())

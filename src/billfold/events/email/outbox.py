@@ -1,0 +1,82 @@
+"""Letters on their way: written with their cause, sent afterwards. `now` is wall time."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from billfold.events.email.ports import Letter
+from billfold.events.email.templates import Notice
+from billfold.platform import ids
+from billfold.platform.crypto import Vault, place
+
+if TYPE_CHECKING:
+    from billfold.platform.database.pool import Connection, Pool
+
+ATTEMPTS_MAX = 8
+_AT_ONCE = 10
+
+_WRITE = """
+INSERT INTO letter (letter_id, recipient, subject, sealed, written_at, due_at)
+VALUES ($1, $2, $3, $4, $5, $5)
+"""
+# The next try is written down before this one: whoever dies on the way leaves it to another.
+_CLAIM = """
+UPDATE letter l
+   SET attempts = l.attempts + 1, due_at = $1 + interval '30 seconds' * (2 ^ l.attempts)
+  FROM (SELECT letter_id FROM letter
+         WHERE sent_at IS NULL AND due_at <= $1 AND attempts < $2
+         ORDER BY due_at LIMIT $3 FOR UPDATE SKIP LOCKED) due
+ WHERE l.letter_id = due.letter_id
+RETURNING l.letter_id, l.recipient, l.subject, l.sealed
+"""
+
+
+async def write_letter(
+    conn: Connection | Pool, vault: Vault, email: str, notice: Notice, *, now: datetime
+) -> None:
+    """Put a letter to an address into the outgoing mail."""
+    letter_id = ids.new()
+    sealed = vault.seal(notice.text.encode(), _place(letter_id))
+    await conn.execute(_WRITE, letter_id, email, notice.subject, sealed, now)
+
+
+async def claim_letters(conn: Connection | Pool, vault: Vault, now: datetime) -> list[Letter]:
+    """Return letters that wait, at most ten; one that is not noted as sent is claimed again."""
+    rows = await conn.fetch(_CLAIM, now, ATTEMPTS_MAX, _AT_ONCE)
+    return [
+        Letter(
+            letter_id=row["letter_id"],
+            recipient=row["recipient"],
+            subject=row["subject"],
+            text=vault.open(row["sealed"], _place(row["letter_id"])).decode(),
+        )
+        for row in rows
+    ]
+
+
+async def note_sent(conn: Connection | Pool, letter_id: UUID, now: datetime) -> None:
+    """Note that a letter is out. Its text is kept no longer."""
+    await conn.execute(
+        "UPDATE letter SET sent_at = $2, sealed = NULL WHERE letter_id = $1", letter_id, now
+    )
+
+
+async def purge_people(conn: Connection | Pool, now: datetime) -> int:
+    """Delete what has outlived its use: sessions, links, challenges, counts, sent letters."""
+    removed = 0
+    for statement, before in (
+        ("DELETE FROM session WHERE ends_at < $1", now),
+        ("DELETE FROM passkey_challenge WHERE expires_at < $1", now),
+        ("DELETE FROM mailed_link WHERE expires_at < $1", now - timedelta(days=30)),
+        ("DELETE FROM proof_failure WHERE failed_at < $1", now - timedelta(days=1)),
+        ("DELETE FROM known_device WHERE seen_at < $1", now - timedelta(days=180)),
+        ("DELETE FROM letter WHERE written_at < $1", now - timedelta(days=30)),
+    ):
+        removed += int((await conn.execute(statement, before)).split()[-1])
+    return removed
+
+
+def _place(letter_id: UUID) -> bytes:
+    return place("letter", "sealed", letter_id, letter_id)

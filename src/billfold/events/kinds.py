@@ -1,0 +1,188 @@
+"""The kinds of events: who may see each, what it says, when it is raised, and an example.
+
+A flow raises a kind by its constant with a payload of its type; the type checker sees to it that
+the two belong together. Kinds whose cause is not built yet are listed in `docs/unraised.toml`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Generic, TypeVar
+from uuid import UUID
+
+import msgspec
+
+from billfold.events.payloads import (
+    AchPayload,
+    ApplicationPayload,
+    CardStatusPayload,
+    CardTransactionPayload,
+    CryptoPayload,
+    MaturityPayload,
+    OnUsPayload,
+    OnUsReceivedPayload,
+    ReportPayload,
+    WirePayload,
+)
+
+Payload = TypeVar("Payload", bound=msgspec.Struct)
+
+
+class EventKind(msgspec.Struct, Generic[Payload], frozen=True):
+    """A kind of event. `partner` and `customer` say which API can see it."""
+
+    name: str
+    meaning: str
+    """One sentence: when it is raised."""
+    example: Payload
+    partner: bool = False
+    customer: bool = False
+    version: int = 1
+    """Raised by one whenever fields are added to the payload."""
+
+    @property
+    def payload(self) -> type[Payload]:
+        """The shape of the payload."""
+        return type(self.example)
+
+
+_CARD = UUID("3f6a2b7e-52f0-4c6e-9a57-1d0c8b7e4a10")
+_POCKET = UUID("8c2e6f1a-0d3b-4f7e-8a9c-5b1d2e3f4a60")
+_OTHER = UUID("b7d1c3e5-9f80-4a2b-8c4d-6e5f7a8b9c01")
+_TRANSFER = UUID("5d4c3b2a-1f0e-4d9c-8b7a-697867564534")
+_ACTIVITY = UUID("c9e8d7f6-a5b4-4c3d-8e2f-1a0b9c8d7e6f")
+
+_application = ApplicationPayload(application_id=_TRANSFER)
+_ach = AchPayload(service_account_id=_POCKET, ach_id=_TRANSFER)
+_wire = WirePayload(wire_id=_TRANSFER, service_account_id=_POCKET)
+_on_us = OnUsPayload(on_us_id=_TRANSFER, origin_account_id=_POCKET, destination_account_id=_OTHER)
+_received = OnUsReceivedPayload(
+    on_us_id=_TRANSFER, transaction_activity_id=_ACTIVITY, receiving_pocket_id=_OTHER
+)
+_crypto = CryptoPayload(crypto_transfer_id=_TRANSFER, service_account_id=_POCKET)
+_swipe = CardTransactionPayload(card_id=_CARD, amount=12_50, account_id=_POCKET)
+_matured = MaturityPayload(trade_id=_ACTIVITY, pocket_id=_POCKET, cusip="912797PX6")
+_ready = ReportPayload(report_request_id=_TRANSFER, report_id=_ACTIVITY)
+_failed = ReportPayload(report_request_id=_TRANSFER)
+
+
+def _card(status: str) -> CardStatusPayload:
+    return CardStatusPayload(card_id=_CARD, status=status)
+
+
+def _for_partners(name: str, meaning: str, example: Payload) -> EventKind[Payload]:
+    return EventKind(name, meaning, example, partner=True)
+
+
+def _for_customers(name: str, meaning: str, example: Payload) -> EventKind[Payload]:
+    return EventKind(name, meaning, example, customer=True)
+
+
+def _for_both(name: str, meaning: str, example: Payload) -> EventKind[Payload]:
+    return EventKind(name, meaning, example, partner=True, customer=True)
+
+
+APPLICATION_APPROVED = _for_partners(
+    "application.approved", "An application was approved.", _application
+)
+APPLICATION_REJECTED = _for_partners(
+    "application.rejected", "An application was rejected.", _application
+)
+APPLICATION_MANUAL_REVIEW = _for_partners(
+    "application.manual_review", "An application waits for a person to look at it.", _application
+)
+APPLICATION_DOCUMENTS_NEEDED = _for_partners(
+    "application.documents_needed", "An application waits for documents.", _application
+)
+CARD_OPEN = _for_partners("card.status.open", "A card can be used.", _card("ONLINE"))
+CARD_LOCKED = _for_partners(
+    "card.status.locked", "A card was switched off for the time being.", _card("OFFLINE")
+)
+CARD_FROZEN = _for_partners("card.status.frozen", "The bank froze a card.", _card("FROZEN"))
+CARD_CLOSED = _for_partners("card.status.closed", "A card was closed for ever.", _card("CLOSED"))
+CARD_APPROVED = _for_partners(
+    "card.transaction.approved", "A payment by card was approved.", _swipe
+)
+CARD_REJECTED = _for_partners(
+    "card.transaction.rejected", "A payment by card was declined.", _swipe
+)
+CARD_ON_HOLD = _for_partners(
+    "card.transaction.on_hold", "Money is held for a payment by card.", _swipe
+)
+CARD_REVERSED = _for_partners(
+    "card.transaction.reversed", "Money held for a payment by card was set free.", _swipe
+)
+ACH_IN_SUCCESS = _for_partners(
+    "transfers.ach.in.success", "An incoming ACH entry was booked.", _ach
+)
+ACH_IN_REJECTED = _for_partners(
+    "transfers.ach.in.rejected", "An incoming ACH entry was not taken, or given back later.", _ach
+)
+ACH_OUT_SENT = _for_partners(
+    "transfers.ach.out.sent", "An outgoing ACH entry was given to the network.", _ach
+)
+ACH_OUT_SUCCESS = _for_partners(
+    "transfers.ach.out.success", "An outgoing ACH entry is final.", _ach
+)
+ACH_OUT_REJECTED = _for_partners(
+    "transfers.ach.out.rejected", "An outgoing ACH entry was rejected or came back.", _ach
+)
+WIRE_OUT_PROCESSING = _for_both(
+    "transfers.wire.out.processing", "An outgoing wire is on its way.", _wire
+)
+WIRE_OUT_SUCCESS = _for_both("transfers.wire.out.success", "An outgoing wire has settled.", _wire)
+WIRE_OUT_REJECTED = _for_both(
+    "transfers.wire.out.rejected", "An outgoing wire was rejected; the money is back.", _wire
+)
+WIRE_IN_SUCCESS = _for_both("transfers.wire.in.success", "An incoming wire was booked.", _wire)
+WIRE_IN_REJECTED = _for_both(
+    "transfers.wire.in.rejected", "An incoming wire was not taken and went back.", _wire
+)
+ON_US_PROCESSING = _for_both(
+    "transfers.on-us.processing", "An on-us transfer was accepted for later.", _on_us
+)
+ON_US_SUCCESS = _for_both(
+    "transfers.on-us.success",
+    "An on-us transfer was carried out, between customers or between Pockets of one.",
+    _on_us,
+)
+ON_US_REJECTED = _for_both(
+    "transfers.on-us.rejected", "An on-us transfer was rejected; nothing moved.", _on_us
+)
+ON_US_RECEIVED = _for_customers(
+    "transfers.on-us.received", "Another customer paid by on-us transfer.", _received
+)
+CRYPTO_IN_SUCCESS = _for_partners(
+    "transfers.crypto.deposit.success", "A crypto deposit was booked.", _crypto
+)
+CRYPTO_OUT_PROCESSING = _for_partners(
+    "transfers.crypto.withdrawal.processing", "A crypto withdrawal was accepted.", _crypto
+)
+CRYPTO_OUT_SUCCESS = _for_partners(
+    "transfers.crypto.withdrawal.success", "A crypto withdrawal was carried out.", _crypto
+)
+CRYPTO_OUT_REJECTED = _for_partners(
+    "transfers.crypto.withdrawal.rejected", "A crypto withdrawal was rejected.", _crypto
+)
+TRADE_MATURITY = _for_customers(
+    "trades.maturity", "A Treasury bill of a Pocket matured and was paid back.", _matured
+)
+REPORT_COMPLETED = _for_both("reports.completed", "A report is ready.", _ready)
+REPORT_FAILED = _for_both("reports.failed", "A report could not be made.", _failed)
+
+KINDS: Mapping[str, EventKind[Any]] = MappingProxyType(
+    {
+        each.name: each
+        for each in sorted(
+            (each for each in list(globals().values()) if isinstance(each, EventKind)),
+            key=lambda each: each.name,
+        )
+    }
+)
+"""Every kind by its name, in the order of names."""
+
+PARTNER_KINDS = tuple(each.name for each in KINDS.values() if each.partner)
+"""What a partner can be told of through the Partner API."""
+CUSTOMER_KINDS = tuple(each.name for each in KINDS.values() if each.customer)
+"""What a customer can be told of through the Customer API."""

@@ -1,0 +1,173 @@
+"""Notifications of money: what events of the log mean to people. `now` is wall time.
+
+Derived behind the money's back from the events that were told (`told`), in their order, once each;
+whoever reads notifications brings them up to date first. Who has no team costs nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from uuid import UUID
+
+import msgspec
+
+from billfold.events.notifications.notify import notify
+from billfold.events.webhooks import sequencer
+from billfold.payments.on_us import store as on_us_store
+from billfold.platform.database.pool import in_transaction
+from billfold.platform.dates import iso_z
+from billfold.platform.money import format_usd
+
+if TYPE_CHECKING:
+    from asyncpg import Record
+
+    from billfold.platform.crypto import Vault
+    from billfold.platform.database.pool import Connection, Pool
+
+AT_ONCE = 500
+"""How many events one transaction goes on by."""
+MOST = 5_000
+"""How many events one call goes on by: whoever reads waits for no more."""
+
+
+class Meaning(NamedTuple):
+    """What a kind of event means: the type, the words for what moved, and where its amount is.
+
+    `moved` names the field of the payload by which the movement is found.
+    """
+
+    type: str
+    noun: str
+    pocket: str
+    moved: str
+
+
+_IN, _DONE, _REJECTED = "FUNDS_RECEIVED", "TRANSFER_COMPLETED", "TRANSFER_REJECTED"
+_ACCOUNT, _ORIGIN = "service_account_id", "origin_account_id"
+MEANINGS: Final[Mapping[str, Meaning]] = MappingProxyType({
+    "transfers.ach.in.success": Meaning(_IN, "An ACH credit", _ACCOUNT, "ach_id"),
+    "transfers.ach.out.rejected": Meaning(_REJECTED, "An ACH transfer", _ACCOUNT, "ach_id"),
+    "transfers.ach.out.success": Meaning(_DONE, "An ACH transfer", _ACCOUNT, "ach_id"),
+    "transfers.on-us.received": Meaning(
+        _IN, "A transfer", "receiving_pocket_id", "transaction_activity_id"
+    ),
+    "transfers.on-us.rejected": Meaning(_REJECTED, "A transfer", _ORIGIN, "on_us_id"),
+    "transfers.on-us.success": Meaning(_DONE, "A transfer", _ORIGIN, "on_us_id"),
+    "transfers.wire.in.success": Meaning(_IN, "A wire", _ACCOUNT, "wire_id"),
+    "transfers.wire.out.rejected": Meaning(_REJECTED, "A wire", _ACCOUNT, "wire_id"),
+    "transfers.wire.out.success": Meaning(_DONE, "A wire", _ACCOUNT, "wire_id"),
+})  # fmt: skip
+"""Kind of event -> what it means to people; other kinds mean nothing to them."""
+
+_TITLES = {
+    _IN: "Money arrived",
+    _DONE: "A transfer was carried out",
+    _REJECTED: "A transfer was rejected",
+}
+_WAYS = {
+    _IN: "arrived in the Pocket",
+    _DONE: "was sent from the Pocket",
+    _REJECTED: "was rejected; nothing left the Pocket",
+}
+
+_IS_NEWS = "SELECT EXISTS (SELECT 1 FROM told, notification_mark m WHERE told.told_no > m.told_no)"
+_MARK = "SELECT told_no FROM notification_mark FOR UPDATE"
+_UNTIL = """
+SELECT max(told_no) FROM (SELECT told_no FROM told WHERE told_no > $1 ORDER BY told_no LIMIT $2) t
+"""
+_NEWS = """
+SELECT t.customer_id, t.event_id, t.kind, t.raised_at, e.payload
+  FROM told t JOIN event e USING (customer_id, event_no)
+ WHERE t.told_no > $1 AND t.told_no <= $2 AND t.kind = ANY($3)
+   AND EXISTS (SELECT 1 FROM membership m
+                WHERE m.customer_id = t.customer_id AND m.status = 'ACTIVE')
+   AND NOT EXISTS (SELECT 1 FROM notification_past p
+                    WHERE p.customer_id = t.customer_id AND p.event_no >= t.event_no)
+ ORDER BY t.told_no
+"""
+_MOVED = """
+SELECT amount FROM activity
+ WHERE customer_id = $1 AND pocket_id = $2 AND details->>$3 = $4 ORDER BY journal_no DESC LIMIT 1
+"""
+_ACTIVITY = "SELECT amount FROM activity WHERE customer_id = $1 AND activity_id = $2"
+_NAME = "SELECT name FROM pocket WHERE customer_id = $1 AND pocket_id = $2"
+
+
+async def tell_of_money(
+    conn: Connection | Pool, vault: Vault, *, now: datetime, wait: bool = True
+) -> int:
+    """Tell people of what happened since the last time; return how many events that was.
+
+    Safe from anywhere at any time. Without `wait` it leaves the work to whoever is at it.
+    """
+    await sequencer.sequence(conn, now=now, wait=wait)
+    passed = 0
+    while passed < MOST and await conn.fetchval(_IS_NEWS):
+        async with in_transaction(conn) as held:
+            step = await _go_on(held, vault, now, _MARK if wait else f"{_MARK} SKIP LOCKED")
+        if step is None:
+            break
+        passed += step
+    return passed
+
+
+async def _go_on(conn: Connection, vault: Vault, now: datetime, mark: str) -> int | None:
+    """Go on by up to AT_ONCE events; None when another is at it."""
+    since = await conn.fetchval(mark)
+    if since is None:
+        return None
+    until = await conn.fetchval(_UNTIL, since, AT_ONCE)
+    if until is None:
+        return None
+    for place, row in enumerate(await conn.fetch(_NEWS, since, until, list(MEANINGS))):
+        # Lists go by time: what is told together keeps the order in which it happened.
+        await _tell(conn, vault, row, now + timedelta(microseconds=place))
+    await conn.execute("UPDATE notification_mark SET told_no = $1", until)
+    return int(until - since)
+
+
+async def _tell(conn: Connection, vault: Vault, row: Record, now: datetime) -> None:
+    meaning = MEANINGS[row["kind"]]
+    customer_id, payload = row["customer_id"], msgspec.json.decode(row["payload"])
+    pocket_id = UUID(payload[meaning.pocket])
+    cents, reason = await _moved(conn, customer_id, pocket_id, meaning, payload)
+    name = await conn.fetchval(_NAME, customer_id, pocket_id)
+    metadata: dict[str, Any] = {
+        "event_id": row["event_id"],
+        "event_type": row["kind"],
+        "occurred_at": iso_z(row["raised_at"]),
+        "pocket_id": pocket_id,
+        meaning.moved: payload.get(meaning.moved),
+        "amount_usdc": cents,
+        "reason": reason,
+    }
+    await notify(
+        conn, vault, customer_id, meaning.type,
+        title=_TITLES[meaning.type], description=sentence_of(meaning, cents, name, reason),
+        metadata={key: value for key, value in metadata.items() if value is not None}, now=now,
+    )  # fmt: skip
+
+
+def sentence_of(meaning: Meaning, cents: int | None, pocket: str, reason: str | None) -> str:
+    """Return what happened in one sentence: "A wire of $1.00 arrived in the Pocket Reserve." """
+    amount = "" if cents is None else f" of {format_usd(cents)}"
+    because = "" if reason is None else f" ({reason})"
+    return f"{meaning.noun}{amount} {_WAYS[meaning.type]} {pocket}{because}."
+
+
+async def _moved(
+    conn: Connection, customer_id: UUID, pocket_id: UUID, meaning: Meaning, payload: dict[str, Any]
+) -> tuple[int | None, str | None]:
+    """Return how much moved or was to move, in cents, and why it did not; None for unknown."""
+    named = payload.get(meaning.moved)
+    if named is None:
+        return None, None
+    if meaning.moved == "on_us_id":
+        transfer = await on_us_store.find_transfer(conn, customer_id, UUID(named))
+        return (None, None) if transfer is None else (transfer.amount, transfer.reason)
+    if meaning.moved == "transaction_activity_id":
+        return await conn.fetchval(_ACTIVITY, customer_id, UUID(named)), None
+    return await conn.fetchval(_MOVED, customer_id, pocket_id, meaning.moved, named), None

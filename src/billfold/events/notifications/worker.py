@@ -1,0 +1,64 @@
+"""The crier: tells teams of the money that came and went, and of subscriptions that fail."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from billfold.audit import record as audit_record
+from billfold.audit.types import Entry, Origin
+from billfold.events.notifications import notify as notification_notify
+from billfold.events.notifications import payment_notifications
+from billfold.events.webhooks.attempts import Failing
+from billfold.ledger.bank import Bank
+from billfold.platform.clock import wall_now
+
+if TYPE_CHECKING:
+    from billfold.events.webhooks.attempt_recorder import OnFailing
+    from billfold.platform.crypto import Vault
+    from billfold.platform.database.pool import Connection
+
+_FAILING = "Its last deliveries all failed. They are tried again as its retry policy says."
+_ENDED = "Its receiver answered 410 Gone, so it was disabled and receives nothing any more."
+
+
+class Crier:
+    """An errand of the worker. What nobody was told of yet waits in the log of events."""
+
+    __slots__ = ("_clock",)
+
+    def __init__(self, clock: Callable[[], datetime] = wall_now) -> None:
+        self._clock = clock
+
+    async def __call__(self, bank: Bank) -> int:
+        """Tell of what is new; return how many events that was."""
+        return await payment_notifications.tell_of_money(
+            bank.pool, bank.vault, now=self._clock(), wait=False
+        )
+
+
+def tell_failing(vault: Vault, clock: Callable[[], datetime] = wall_now) -> OnFailing:
+    """Return what a courier calls when a subscription begins to fail, in his transaction."""
+
+    async def tell(conn: Connection, failing: Failing) -> None:
+        if failing.customer_id is None:
+            return
+        now = clock()
+        await notification_notify.notify(
+            conn, vault, failing.customer_id, "SUBSCRIPTION_DELIVERY_FAILING",
+            title="Webhook deliveries fail", description=_ENDED if failing.ended else _FAILING,
+            metadata={"subscription_id": failing.subscription_id}, now=now,
+        )  # fmt: skip
+        if failing.ended:
+            entry = Entry(
+                customer_id=failing.customer_id,
+                origin=Origin.system(),
+                action="subscription.disabled",
+                resource_type="subscription",
+                resource_id=failing.subscription_id,
+                details={"because": "410 Gone"},
+            )
+            await audit_record.record(conn, vault, entry, now=now)
+
+    return tell

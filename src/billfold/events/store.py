@@ -1,0 +1,247 @@
+"""Reads of events as somebody is told of them: in his sequence, or in that of a subscription.
+
+A reader is a partner, or with `customer_id` one of his customers. What has no sequence for him is
+not for him; `webhooks.sequence` gives it to what was just committed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+import msgspec
+
+from billfold.events.envelope import API_VERSION, Envelope
+from billfold.platform.errors import NotFound
+from billfold.platform.paging import Place
+
+if TYPE_CHECKING:
+    from billfold.platform.database.pool import Connection, Pool
+
+_BY_PARTNER = {"whose": "t.partner_id", "sequence": "t.partner_sequence"}
+_BY_CUSTOMER = {"whose": "t.customer_id", "sequence": "t.customer_sequence"}
+_DOWN, _UP = {"than": "<", "way": "DESC"}, {"than": ">", "way": "ASC"}
+
+_LOGGED = """
+SELECT t.event_id, t.customer_id, t.kind, t.raised_at, {sequence} AS sequence,
+       {sequence} - 1 AS previous_sequence, t.event_no, e.payload
+  FROM told t JOIN event e USING (customer_id, event_no)
+"""
+# Two statements: which index serves depends on whether there is a time.
+_LIST = (
+    _LOGGED
+    + """
+ WHERE {whose} = $1 AND {sequence} IS NOT NULL AND ($2::bigint IS NULL OR {sequence} {than} $2)
+ ORDER BY {sequence} {way} LIMIT $3
+"""
+)
+_LIST_AFTER = _LIST.replace("ORDER BY", "AND t.raised_at > $4 ORDER BY")
+_ONE = _LOGGED + " WHERE t.event_id = $1 AND {whose} = $2 AND {sequence} IS NOT NULL"
+_NEWEST = """
+SELECT coalesce(max({sequence}), 0) FROM told t WHERE {whose} = $1 AND {sequence} IS NOT NULL
+"""
+
+_SIMULATED = """
+SELECT s.event_id, s.customer_id, s.kind, s.raised_at, NULL::bigint AS sequence,
+       NULL::bigint AS previous_sequence, NULL::bigint AS event_no, s.payload
+  FROM simulated_event s
+"""
+_ONE_SIMULATED = (
+    _SIMULATED
+    + """
+ WHERE s.event_id = $1 AND s.partner_id = $2 AND s.customer_id IS NOT DISTINCT FROM $3
+"""
+)
+_DELIVERED = """
+SELECT d.event_id, coalesce(e.customer_id, s.customer_id) AS customer_id,
+       coalesce(e.kind, s.kind) AS kind, coalesce(e.raised_at, s.raised_at) AS raised_at,
+       d.sequence, d.previous_sequence, d.event_no, coalesce(e.payload, s.payload) AS payload,
+       d.told_at
+  FROM delivery d
+  LEFT JOIN event e ON e.customer_id = d.customer_id AND e.event_no = d.event_no
+  LEFT JOIN simulated_event s ON s.serial = d.simulated
+ WHERE d.subscription_id = $1
+   AND ($2::timestamptz IS NULL OR coalesce(e.raised_at, s.raised_at) > $2)
+   AND ($3::timestamptz IS NULL
+        OR (d.told_at, coalesce(d.sequence, 0), d.event_id) {than} ($3, $4::bigint, $5::uuid))
+ ORDER BY d.told_at {way}, coalesce(d.sequence, 0) {way}, d.event_id {way} LIMIT $6
+"""
+_NEWS = """
+SELECT w.reader, n.* FROM unnest($1::uuid[], $2::bigint[]) AS w (reader, mark)
+ CROSS JOIN LATERAL ({logged} WHERE {whose} = w.reader AND {sequence} > w.mark
+                     ORDER BY {sequence} LIMIT $3) n
+ ORDER BY n.sequence
+"""
+_NEW_SIMULATED = """
+SELECT s.serial, s.partner_id, s.event_id, s.customer_id, s.kind, s.raised_at,
+       NULL::bigint AS sequence, NULL::bigint AS previous_sequence, NULL::bigint AS event_no,
+       s.payload
+  FROM simulated_event s WHERE s.serial > $1 AND s.subscription_id IS NULL
+ ORDER BY s.serial LIMIT $2
+"""
+_LAST_SERIAL = "SELECT coalesce(max(serial), 0) FROM simulated_event"
+
+
+class Reader(msgspec.Struct, frozen=True):
+    """Who is told: a customer, or his partner when there is no customer."""
+
+    partner_id: UUID
+    customer_id: UUID | None = None
+
+    @property
+    def key(self) -> UUID:
+        """Return the id under which its sequence is counted."""
+        return self.customer_id or self.partner_id
+
+
+class LoggedEvent(msgspec.Struct, frozen=True, kw_only=True):
+    """An event with its place in somebody's sequence; a simulated one has none.
+
+    `payload` is JSON text. `told_at` is the wall time at which its deliveries were made.
+    """
+
+    event_id: UUID
+    customer_id: UUID | None
+    kind: str
+    raised_at: datetime
+    sequence: int | None
+    previous_sequence: int | None
+    event_no: int | None
+    payload: str
+    told_at: datetime | None = None
+
+    @property
+    def place(self) -> Place:
+        """Return where it stands in its list."""
+        if self.told_at is None:
+            return (self.sequence or 0,)
+        return self.told_at.isoformat(), self.sequence or 0, str(self.event_id)
+
+
+class News(msgspec.Struct, frozen=True):
+    """An event that was just told of, and whose reader's `key` it is for."""
+
+    key: UUID
+    event: LoggedEvent
+
+
+async def list_events(
+    conn: Connection | Pool,
+    reader: Reader,
+    *,
+    limit: int,
+    after: datetime | None = None,
+    place: Place | None = None,
+    descending: bool = True,
+) -> list[LoggedEvent]:
+    """Return a reader's events in the order of his sequence, on from a place.
+
+    `after` keeps those whose timestamp is later.
+    """
+    sql = _LIST if after is None else _LIST_AFTER
+    sequence = None if place is None else int(place[0])
+    told = [reader.key, sequence, limit] + ([] if after is None else [after])
+    rows = await conn.fetch(sql.format(**_columns(reader), **_way(descending)), *told)
+    return [_event(row) for row in rows]
+
+
+async def list_delivered(
+    conn: Connection | Pool,
+    subscription_id: UUID,
+    *,
+    limit: int,
+    after: datetime | None = None,
+    place: Place | None = None,
+    descending: bool = True,
+) -> list[LoggedEvent]:
+    """Return what a subscription was to be told of, simulated events too, in that order.
+
+    Whose subscription it is must be known by now.
+    """
+    told_at, sequence, event_id = place or (None, None, None)
+    rows = await conn.fetch(
+        _DELIVERED.format(**_way(descending)),
+        subscription_id,
+        after,
+        None if told_at is None else datetime.fromisoformat(str(told_at)),
+        sequence,
+        None if event_id is None else UUID(str(event_id)),
+        limit,
+    )
+    return [_event(row) for row in rows]
+
+
+async def get_event(conn: Connection | Pool, reader: Reader, event_id: UUID) -> LoggedEvent:
+    """Return one event that the reader can see, or one simulated for him. Raises NotFound."""
+    row = await conn.fetchrow(_ONE.format(**_columns(reader)), event_id, reader.key)
+    if row is None:
+        whose = reader.partner_id, reader.customer_id
+        row = await conn.fetchrow(_ONE_SIMULATED, event_id, *whose)
+    if row is None:
+        raise NotFound("There is no such event.")
+    return _event(row)
+
+
+async def newest_sequence(conn: Connection | Pool, reader: Reader) -> int:
+    """Return the highest sequence a reader has been told of, 0 before the first."""
+    return int(await conn.fetchval(_NEWEST.format(**_columns(reader)), reader.key))
+
+
+async def take_news(
+    conn: Connection | Pool, marks: Mapping[Reader, int], *, limit: int
+) -> list[News]:
+    """Return what each of these readers was told of after his mark, up to `limit` each."""
+    found: list[News] = []
+    for columns, mine in (
+        (_BY_PARTNER, [each for each in marks if each.customer_id is None]),
+        (_BY_CUSTOMER, [each for each in marks if each.customer_id is not None]),
+    ):
+        if mine:
+            sql = _NEWS.format(logged=_LOGGED.format(**columns), **columns)
+            keys: Sequence[Any] = [each.key for each in mine]
+            rows = await conn.fetch(sql, keys, [marks[each] for each in mine], limit)
+            found += [News(row["reader"], _event(row)) for row in rows]
+    return found
+
+
+async def last_simulated(conn: Connection | Pool) -> int:
+    """Return the serial of the newest simulated event."""
+    return int(await conn.fetchval(_LAST_SERIAL))
+
+
+async def take_simulated(
+    conn: Connection | Pool, serial: int, *, limit: int
+) -> tuple[int, list[News]]:
+    """Return the events simulated after a serial, and the serial to go on from."""
+    rows = await conn.fetch(_NEW_SIMULATED, serial, limit)
+    news = [News(row["customer_id"] or row["partner_id"], _event(row)) for row in rows]
+    return (rows[-1]["serial"] if rows else serial), news
+
+
+def envelope_of(event: LoggedEvent, reader: Reader, previous: int | None = None) -> Envelope:
+    """Return an event as its reader is told of it; `previous` is what he was told of before."""
+    return Envelope(
+        event_id=event.event_id,
+        event_type=event.kind,
+        timestamp=event.raised_at,
+        sequence=event.sequence,
+        previous_sequence=event.previous_sequence if previous is None else previous,
+        api_version=API_VERSION,
+        resource_version=event.event_no,
+        customer_id=reader.customer_id or msgspec.UNSET,
+        payload=msgspec.Raw(event.payload),
+    )
+
+
+def _columns(reader: Reader) -> dict[str, str]:
+    return _BY_PARTNER if reader.customer_id is None else _BY_CUSTOMER
+
+
+def _way(descending: bool) -> dict[str, str]:  # noqa: FBT001 - which way is all there is to say
+    return _DOWN if descending else _UP
+
+
+def _event(row: Any) -> LoggedEvent:  # noqa: ANN401 - a record of asyncpg
+    return LoggedEvent(**{name: row[name] for name in LoggedEvent.__struct_fields__ if name in row})

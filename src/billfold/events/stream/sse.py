@@ -1,0 +1,187 @@
+"""Server-sent events: the events of a reader as they happen, as long as his token holds.
+
+Each message is an envelope; its id is the sequence to resume from. A `heartbeat` comes at least
+every 15 seconds and says up to which sequence everything was told. `end` says why nothing follows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from datetime import datetime
+from functools import partial
+from typing import Annotated, Any
+
+import msgspec
+
+from billfold.events.pages import Subscriber
+from billfold.events.store import LoggedEvent, envelope_of
+from billfold.events.stream.broadcaster import Newsroom
+from billfold.events.webhooks.requests import unknown_kind
+from billfold.http.operations import Options
+from billfold.http.parameters import Query
+from billfold.http.raw_request import RawRequest
+from billfold.http.responses import StreamedResponse
+from billfold.platform.clock import monotonic, wall_now
+from billfold.platform.errors import InvalidInput
+
+HEARTBEAT_SECONDS = 15.0
+RETRY_MILLISECONDS = 2_000
+SEQUENCE_DIGITS_MAX = 18
+MEDIA_TYPE = "text/event-stream"
+
+Standing = Callable[[], Awaitable[datetime | None]]
+"""When what the caller's token stands for ends; None when it has."""
+
+_json = msgspec.json.Encoder().encode
+STREAMED: Options = {
+    "refuses": ("too-many-streams",),
+    "documented": {
+        "parameters": [
+            {
+                "name": "Last-Event-ID",
+                "in": "header",
+                "schema": {"oneOf": [{"type": "string"}, {"type": "null"}]},
+                "description": "As `after_sequence`.",
+                "required": False,
+                "deprecated": False,
+            }
+        ],
+        "responses": {
+            "200": {
+                "description": "Messages (https://html.spec.whatwg.org/multipage/"
+                "server-sent-events.html) whose data is the JSON of an event and whose id is its "
+                "sequence. Besides there are `heartbeat` and `end`.",
+                "content": {MEDIA_TYPE: {"schema": {"type": "string"}}},
+            }
+        },
+    },
+}
+"""What is declared of an operation that streams."""
+
+
+def _sequence(source: str, name: str, text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= SEQUENCE_DIGITS_MAX):
+        raise InvalidInput.at(source, name, msg="must be a sequence: a whole number from 0")
+    return int(text)
+
+
+class StreamQuery(msgspec.Struct, frozen=True, kw_only=True):
+    """From where on, which kinds, and whether to wait for more."""
+
+    after: Annotated[
+        int | None,
+        Query(
+            name="after_sequence",
+            parse=partial(_sequence, "query"),
+            schema={"type": "string"},
+            description="Send what came after this sequence first; 0 is everything.",
+        ),
+    ] = None
+    kinds: Annotated[
+        list[str] | None, Query(name="event_type[]", description="Only these kinds.")
+    ] = None
+    follow: Annotated[
+        bool,
+        Query(schema={"type": "string"}, description="false ends when everything so far is sent."),
+    ] = True
+
+    def resumed(self, request: RawRequest) -> StreamQuery:
+        """Return the query with the sequence of the header `Last-Event-ID`, which comes first."""
+        sent = request.header(b"last-event-id")
+        if sent is None:
+            return self
+        return msgspec.structs.replace(self, after=_sequence("header", "last-event-id", sent))
+
+
+async def event_stream(
+    newsroom: Newsroom, subscriber: Subscriber, asked: StreamQuery, standing: Standing
+) -> StreamedResponse:
+    """Return the stream of a subscriber's events. Raises `too-many-streams`, InvalidInput."""
+    if not set(asked.kinds or ()) <= set(subscriber.kinds):
+        raise InvalidInput([unknown_kind("query", "event_type[]")])
+    newsroom.check_room(subscriber.reader)
+    newest = await newsroom.position(subscriber.reader)
+    after = newest if asked.after is None else min(asked.after, newest)
+    messages = _messages(newsroom, subscriber, asked, standing, after)
+    return StreamedResponse(MEDIA_TYPE, messages, [(b"x-accel-buffering", b"no")])
+
+
+async def _messages(
+    newsroom: Newsroom,
+    subscriber: Subscriber,
+    asked: StreamQuery,
+    standing: Standing,
+    after: int,
+) -> AsyncIterator[bytes]:
+    told = _Told(subscriber, asked.kinds, after)
+    watch = _Watch(standing)
+    await watch.look()
+    yield f"retry: {RETRY_MILLISECONDS}\n\n".encode() + told.heartbeat()
+    if not asked.follow:
+        async for event in newsroom.past(subscriber.reader, after):
+            if message := told.message(event):
+                yield message
+        yield told.end("caught-up")
+        return
+    async for each in newsroom.follow(subscriber.reader, after, watch.patience):
+        if each is not None and (message := told.message(each)):
+            yield message
+        if each is None or watch.is_due():
+            yield told.heartbeat()
+            await watch.look()
+        if watch.patience() < 0:
+            break
+    yield told.end("token-expired" if watch.patience() < 0 else "server-stopping")
+
+
+class _Told:
+    """What a listener was told: messages, and the sequences they link to."""
+
+    def __init__(self, subscriber: Subscriber, kinds: list[str] | None, after: int) -> None:
+        self._reader = subscriber.reader
+        self._kinds = kinds
+        self._previous = self._seen = after
+
+    def message(self, event: LoggedEvent) -> bytes:
+        """Return the message of an event; nothing for a kind that was not asked for."""
+        self._seen = event.sequence or self._seen
+        if self._kinds is not None and event.kind not in self._kinds:
+            return b""
+        if event.sequence is None:
+            return b"data: " + _json(envelope_of(event, self._reader)) + b"\n\n"
+        body = _json(envelope_of(event, self._reader, self._previous))
+        self._previous = event.sequence
+        return b"id: %d\ndata: %b\n\n" % (event.sequence, body)
+
+    def heartbeat(self) -> bytes:
+        """Return the message that says that nothing is missing up to here."""
+        told: dict[str, Any] = {"sequence": self._seen, "time": wall_now()}
+        return b"event: heartbeat\ndata: " + _json(told) + b"\n\n"
+
+    def end(self, reason: str) -> bytes:
+        """Return the last message."""
+        return b"event: end\ndata: " + _json({"reason": reason, "sequence": self._seen}) + b"\n\n"
+
+
+class _Watch:
+    """Looks at a token from time to time: it may be revoked while its stream is open."""
+
+    def __init__(self, standing: Standing) -> None:
+        self._standing = standing
+        self._ends_at: datetime | None = None
+        self._looked_at = 0.0
+
+    async def look(self) -> None:
+        """Ask what the token stands for now."""
+        self._ends_at = await self._standing()
+        self._looked_at = monotonic()
+
+    def is_due(self) -> bool:
+        """Tell whether it is time to look again."""
+        return monotonic() - self._looked_at >= HEARTBEAT_SECONDS
+
+    def patience(self) -> float:
+        """Return how many seconds may be waited for an event; below zero when the token ended."""
+        if self._ends_at is None:
+            return -1.0
+        return min(HEARTBEAT_SECONDS, (self._ends_at - wall_now()).total_seconds())

@@ -1,0 +1,100 @@
+"""The `webhooks` section of an OpenAPI document: what is sent to subscriptions, kind by kind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from billfold.events.envelope import Envelope, encode_envelope
+from billfold.events.kinds import KINDS, EventKind
+from billfold.events.payload_schemas import payload_schema
+
+_EVENT = UUID("0d1c2b3a-4f5e-4697-8877-665544332211")
+_CUSTOMER = UUID("7a6b5c4d-3e2f-4a1b-9c0d-8e7f6a5b4c3d")
+_AT = datetime(2025, 6, 2, 13, 0, 1, tzinfo=UTC)
+_HEADERS = (
+    ("webhook-id", "The id of the event, the same at every attempt: what to de-duplicate by."),
+    ("webhook-timestamp", "When this attempt was made, in seconds since 1970."),
+    (
+        "webhook-signature",
+        (
+            "`v1,` and base64 of HMAC-SHA256, keyed with the shared secret, over id, timestamp and "
+            "body with dots between them. Two, parted by a space, while a secret is being changed."
+        ),
+    ),
+    ("x-service-subscription-id", "Whose delivery it is. Not signed."),
+    ("x-service-delivery-attempt-id", "The attempt, as it is listed. Not signed."),
+)
+
+
+def webhooks_of(kinds: Iterable[str], *, customer: bool) -> dict[str, Any]:
+    """Return one webhook for each kind; customers are told who they are."""
+    return {kind: {"post": _call(KINDS[kind], customer=customer)} for kind in kinds}
+
+
+def _call(kind: EventKind[Any], *, customer: bool) -> dict[str, Any]:
+    return {
+        "operationId": f"on_{kind.name.replace('.', '_').replace('-', '_')}",
+        "summary": kind.meaning.rstrip("."),
+        "description": f"{kind.meaning} Answer with a 2xx within 10 seconds, and work afterwards.",
+        "tags": ["webhooks"],
+        "parameters": [
+            {
+                "name": name,
+                "in": "header",
+                "required": True,
+                "description": told,
+                "schema": {"type": "string"},
+            }
+            for name, told in _HEADERS
+        ],
+        "requestBody": {
+            "required": True,
+            "content": {
+                "application/json": {
+                    "schema": envelope_schema(kind, customer=customer),
+                    "example": _example(kind, customer=customer),
+                }
+            },
+        },
+        "responses": {
+            "2XX": {"description": "The event was taken."},
+            "410": {"description": "Nothing is wanted any more: the subscription is disabled."},
+            "default": {"description": "The event is sent again as the retry policy says."},
+        },
+    }
+
+
+def envelope_schema(kind: EventKind[Any], *, customer: bool) -> dict[str, Any]:
+    """Return the JSON Schema of an event of a kind, its payload's included."""
+    _, parts = msgspec.json.schema_components((Envelope,))
+    whole = parts[Envelope.__name__]
+    payload = {name: each for name, each in payload_schema(kind.name).items() if name != "$schema"}
+    properties = {
+        **whole["properties"],
+        "event_type": {"type": "string", "const": kind.name},
+        "payload": payload,
+    }
+    if not customer:
+        del properties["customer_id"]
+    required = [*whole["required"], *(["customer_id"] if customer else [])]
+    return {**whole, "title": kind.name, "properties": properties, "required": required}
+
+
+def _example(kind: EventKind[Any], *, customer: bool) -> dict[str, Any]:
+    encoded = encode_envelope(
+        event_id=_EVENT,
+        kind=kind.name,
+        raised_at=_AT,
+        payload_json=msgspec.json.encode(kind.example),
+        sequence=42,
+        previous_sequence=41,
+        customer_id=_CUSTOMER if customer else None,
+        resource_version=43,
+    )
+    example: dict[str, Any] = msgspec.json.decode(encoded)
+    return example

@@ -1,0 +1,328 @@
+"""One API as an ASGI application: its operations behind authentication and rate limits.
+
+Litestar finds the operation of a path. A request is authenticated, counted, and runs once: its
+response is stored under its idempotency key and sent again to whoever repeats it. Nothing is
+counted or stored of a request that is not authenticated.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Protocol
+
+from litestar import Litestar, Request, Response
+from litestar.handlers import HTTPRouteHandler
+from litestar.middleware import DefineMiddleware
+
+from billfold.http.caller import Call
+from billfold.http.deprecations import Deprecations, announcement
+from billfold.http.edge.clock_headers import clock_face_of, clock_header
+from billfold.http.edge.middleware import EdgeMiddleware
+from billfold.http.limits.idempotency import (
+    Admission,
+    AdmissionRequest,
+    IdempotencyStore,
+    StoredResponse,
+    rate_limit_headers,
+)
+from billfold.http.operations import Access, Operation, Proof
+from billfold.http.raw_request import RawRequest, raw_request_of, read_body, read_file
+from billfold.http.responses import (
+    Headers,
+    HttpResponse,
+    ProblemWithHeaders,
+    StreamedResponse,
+    as_response,
+    response_to,
+)
+from billfold.ledger.bank import Bank
+from billfold.platform import ids
+from billfold.platform.clock import business_now, wall_now
+from billfold.platform.errors import BillfoldError
+
+if TYPE_CHECKING:
+    from litestar.types import ASGIApp, HTTPScope, Receive, Send
+
+FILES_AT_ONCE = 2
+"""How many files are in memory at a time, from their first byte to the response."""
+_NOT_STORED = frozenset({401, 403, 429})
+_STORED_BYTES_MAX = 1024 * 1024
+_SERVER_ERROR = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """Who sent a request, before it is counted."""
+
+    admission: AdmissionRequest
+    call_of: Callable[[Mapping[str, Any]], Call]
+    """Makes the `Call` of a request that was admitted."""
+    refusal: BillfoldError | None = None
+    """Why the operation is forbidden; the request is counted all the same."""
+
+
+class Authenticator(Protocol):
+    """How requests of one API prove who sends them."""
+
+    async def check_token(self, request: RawRequest, wall: datetime) -> None:
+        """Raise `unauthorized` for a token of nobody: asked before a file is read."""
+
+    async def authenticate(
+        self, request: RawRequest, operation: Operation, access: Access, wall: datetime
+    ) -> Identity:
+        """Return who sends a request whose body is read. Raises what is wrong with its proof."""
+
+    async def note_refused(self, call: Call, operation: Operation) -> None:
+        """Record that somebody tried to change what they may not."""
+
+
+class Api:
+    """The operations of one API, and what its process shares while a bank is open behind it."""
+
+    def __init__(self, operations: Sequence[Operation], proofs: frozenset[Proof]) -> None:
+        self.operations = operations
+        self._proofs = proofs
+        self._router = Litestar(
+            route_handlers=[_route(each) for each in operations if each.access_by(proofs)],
+            middleware=[DefineMiddleware(_Dispatch, api=self)],
+            exception_handlers={Exception: _on_router_error},
+            openapi_config=None,
+            logging_config=None,
+        )
+
+    def open(self, bank: Bank, authenticator: Authenticator | None, **services: object) -> None:
+        """Serve a bank; before it another one may have been closed.
+
+        An API whose operations are all open needs no authenticator.
+        """
+        self.bank = bank
+        if authenticator is not None:
+            self.authenticator = authenticator
+        self.services: dict[str, Any] = {"bank": bank, **services}
+        self._store = IdempotencyStore(bank.pool)
+        self._deprecations = Deprecations(bank.pool)
+        self._clock = clock_face_of(bank)
+        self._files = asyncio.Semaphore(FILES_AT_ONCE)
+        self._edge = EdgeMiddleware(self._router, bank.settings, self._clock)
+
+    async def close(self) -> None:
+        """Write down what is under way."""
+        await self._store.close()
+        await self._deprecations.close()
+        if self._clock is not None:
+            await self._clock.close()
+
+    @asynccontextmanager
+    async def lifespan(self) -> AsyncIterator[None]:
+        """Close the API at the end."""
+        try:
+            yield
+        finally:
+            await self.close()
+
+    async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:  # noqa: ANN401
+        """Serve one request."""
+        await self._edge(scope, receive, send)
+
+    def error_response(self, error: Exception, request: RawRequest) -> HttpResponse:
+        """Return the response to an error of a request that was not counted."""
+        return response_to(error, request)
+
+    async def respond(self, scope: HTTPScope, receive: Receive, send: Send) -> None:
+        """Serve a request of the operation that the router has found."""
+        operation: Operation = scope["route_handler"].opt["operation"]
+        request = raw_request_of(scope)
+        request.path_params = scope["path_params"]
+        try:
+            await self.serve(operation, request, receive, send)
+        except Exception as error:  # noqa: BLE001 - each has its response
+            await self.error_response(error, request).send(send)
+
+    async def serve(
+        self, operation: Operation, request: RawRequest, receive: Receive, send: Send
+    ) -> None:
+        """Serve a request of an operation. Raises what is wrong before it is counted."""
+        access = operation.access_by(self._proofs)
+        assert access is not None
+        if operation.takes_file:
+            # Whoever sends a file is known before a byte of it is read.
+            await self.authenticator.check_token(request, wall_now())
+            async with self._files:
+                request.body = await read_file(request, receive)
+                await self._serve_known(operation, access, request, receive, send)
+            return
+        request.body = await read_body(request, receive)
+        if access.proof is Proof.NONE:
+            operation.read(request)
+            await _send(await operation.respond(request, self.services), (), receive, send)
+            return
+        await self._serve_known(operation, access, request, receive, send)
+
+    async def _serve_known(
+        self,
+        operation: Operation,
+        access: Access,
+        request: RawRequest,
+        receive: Receive,
+        send: Send,
+    ) -> None:
+        """Count the request, and run it, or send the stored response."""
+        wall = wall_now()
+        identity = await self.authenticator.authenticate(request, operation, access, wall)
+        admission = await self._store.admit(identity.admission)
+        headers = _headers(operation, admission, wall)
+        if operation.deprecated is not None:
+            self._deprecations.count(identity.admission.caller, operation.name, wall)
+        if admission.verdict != "run":
+            await _not_run(admission, request, wall).send(send, headers)
+            return
+        stored = False
+        try:
+            response = await self._run(operation, request, identity, admission, wall)
+            stored = self._store_response(identity.admission, response)
+        finally:
+            if not stored:
+                await self._store.release(identity.admission)
+        await _send(response, headers, receive, send)
+
+    async def _run(
+        self,
+        operation: Operation,
+        request: RawRequest,
+        identity: Identity,
+        admission: Admission,
+        wall: datetime,
+    ) -> HttpResponse | StreamedResponse:
+        """Return the response of a request, whatever becomes of it."""
+        try:
+            call = identity.call_of(_call_fields(operation, request, identity, admission, wall))
+            if identity.refusal is not None:
+                if operation.changes:
+                    await self.authenticator.note_refused(call, operation)
+                return response_to(identity.refusal, request)
+            request.caller = call
+            operation.read(request)
+            return await operation.respond(request, self.services)
+        except Exception as error:  # noqa: BLE001 - each has its response
+            return response_to(error, request)
+
+    def _store_response(
+        self, request: AdmissionRequest, response: HttpResponse | StreamedResponse
+    ) -> bool:
+        """Store a response that a repeated request shall get; tell whether it is such a one."""
+        if (
+            isinstance(response, StreamedResponse)
+            or response.status >= _SERVER_ERROR
+            or response.status in _NOT_STORED
+            or len(response.body) > _STORED_BYTES_MAX
+        ):
+            return False
+        kept = StoredResponse(response.status, response.content_type, response.body)
+        self._store.store_response(request, kept)
+        return True
+
+
+def fingerprint_of(request: RawRequest) -> bytes:
+    """Return the hash of all a key is bound to: method, path and query as sent, body."""
+    parts = (
+        request.method.encode(), request.path.encode("latin-1"), request.query, request.body,
+    )  # fmt: skip
+    return hashlib.sha256(b"".join(len(part).to_bytes(8) + part for part in parts)).digest()
+
+
+def _call_fields(
+    operation: Operation,
+    request: RawRequest,
+    identity: Identity,
+    admission: Admission,
+    wall: datetime,
+) -> dict[str, Any]:
+    return {
+        "key": identity.admission.key or ids.new(),
+        "fingerprint": identity.admission.fingerprint,
+        "operation": operation.name,
+        "now": business_now(admission.clock, wall),
+        "wall": wall,
+        "host": request.host,
+        "trace_id": request.trace_id,
+        "address": request.client,
+        "agent": request.header(b"user-agent"),
+    }
+
+
+async def _send(
+    response: HttpResponse | StreamedResponse,
+    headers: Sequence[tuple[bytes, bytes]],
+    receive: Receive,
+    send: Send,
+) -> None:
+    if isinstance(response, StreamedResponse):
+        await response.stream(receive, send, headers)
+    else:
+        await response.send(send, headers)
+
+
+def _headers(operation: Operation, admission: Admission, wall: datetime) -> Headers:
+    headers = rate_limit_headers(admission.limit, admission.remaining, admission.resets_at)
+    if admission.clock is not None:
+        headers.append(clock_header(admission.clock, wall))
+    if operation.deprecated is not None:
+        headers += announcement(*operation.deprecated)
+    return headers
+
+
+def _not_run(admission: Admission, request: RawRequest, wall: datetime) -> HttpResponse:
+    """Return the response to a request that does not run: repeated or refused."""
+    if admission.verdict == "replay" and admission.stored is not None:
+        replayed = ((b"idempotent-replayed", b"true"), (b"x-service-idempotent-replay", b"true"))
+        stored = admission.stored
+        return HttpResponse(stored.status, stored.content_type, stored.body, replayed)
+    if admission.verdict == "limited":
+        seconds = max(1, admission.resets_at - int(wall.timestamp()))
+        after = (b"retry-after", str(seconds).encode())
+        detail = f"{admission.limit} requests are let in per minute."
+        refusal = ProblemWithHeaders("rate-limited", detail, after)
+    elif admission.verdict == "reused":
+        refusal = ProblemWithHeaders(
+            "idempotency-key-reused", "This key already belongs to another request."
+        )
+    else:
+        refusal = ProblemWithHeaders(
+            "idempotency-in-progress", "The same request is still running.", (b"retry-after", b"1")
+        )
+    return response_to(refusal, request)
+
+
+def _route(operation: Operation) -> HTTPRouteHandler:
+    """Return the entry of an operation in the router."""
+    path = operation.path.replace("}", ":str}")
+    return HTTPRouteHandler(path, http_method=operation.method, opt={"operation": operation})(
+        _never
+    )
+
+
+async def _never() -> None:
+    """Stand for the handler of every operation: requests are served before they get here."""
+
+
+class _Dispatch:
+    """The ASGI layer behind the router: serves what belongs to an operation."""
+
+    def __init__(self, app: ASGIApp, api: Api) -> None:
+        self._app = app
+        self._api = api
+
+    async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:  # noqa: ANN401
+        """Serve a request. The router itself answers OPTIONS."""
+        served = "operation" in scope["route_handler"].opt
+        await (self._api.respond if served else self._app)(scope, receive, send)
+
+
+def _on_router_error(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
+    """Answer a request of a path that does not exist."""
+    return as_response(response_to(error, raw_request_of(request.scope)))

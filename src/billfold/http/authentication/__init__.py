@@ -1,0 +1,1 @@
+"""Authentication: access tokens with DPoP, signed requests."""

@@ -1,0 +1,66 @@
+"""Who calls the Customer API: a client, for one customer, and mostly for a member of its team.
+
+Route functions take `member: Member` and `bank: Bank` by name. What is another customer's and what
+is nobody's are the same: NotFound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from typing_extensions import override
+
+from billfold.access.oauth.types import Access
+from billfold.accounts.directory.store import find_customer
+from billfold.accounts.directory.types import CustomerRow
+from billfold.accounts.pockets import store as pocket_store
+from billfold.audit.types import Origin
+from billfold.http.caller import Call
+from billfold.ledger.bank import Bank
+from billfold.platform.errors import NotFound
+
+
+class Member(Call, frozen=True, kw_only=True):
+    """One request with an access token: what the token stands for, and whose customer it is."""
+
+    access: Access
+    partner_id: UUID
+
+    @property
+    @override
+    def origin(self) -> Origin:
+        """The member who asks through the client, or the client by itself."""
+        access = self.access
+        return Origin(
+            kind="CLIENT" if access.user_id is None else "MEMBER",
+            member_id=access.member_id,
+            client_id=access.client_id,
+            ip_address=self.address,
+            user_agent=self.agent,
+        )
+
+    @property
+    def customer_id(self) -> UUID:
+        """Return the one customer the token is for."""
+        return self.access.customer_id
+
+    async def customer(self, bank: Bank) -> CustomerRow:
+        """Return the customer as it is now."""
+        row = await find_customer(bank.pool, self.customer_id)
+        if row is None:
+            raise NotFound("There is no such customer.")
+        return row
+
+    async def own_pocket(self, bank: Bank, pocket_id: UUID) -> UUID:
+        """Return the id when it is a pocket of the customer. Raises NotFound."""
+        entry = await bank.directory.find("pocket", pocket_id)
+        if entry is None or entry.customer_id != self.customer_id:
+            raise NotFound("There is no such pocket.")
+        return entry.object_id
+
+    async def pockets(self, bank: Bank, asked: Sequence[UUID] | None) -> list[UUID]:
+        """Return the pockets asked for, each once, or all of the customer. Raises NotFound."""
+        if asked is None:
+            return await pocket_store.list_ids(bank.pool, self.customer_id)
+        return [await self.own_pocket(bank, each) for each in dict.fromkeys(asked)]

@@ -1,0 +1,78 @@
+"""What time it is in the bank, told with every answer of a sandbox.
+
+Who is let in has the clock read on the way, together with all else the door asks. For everybody
+else it is read here: once for all who wait, so that strangers take one connection at most.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+import asyncpg
+import structlog
+
+from billfold.platform.clock import ClockState, read_clock, wall_now
+from billfold.platform.database.batcher import Gatherer
+from billfold.platform.dates import iso_z
+
+if TYPE_CHECKING:
+    from billfold.ledger.bank import Bank
+    from billfold.platform.database.pool import Pool
+
+log = structlog.get_logger(__name__)
+
+CLOCK_HEADER = b"x-service-clock"
+PATIENCE_SECONDS = 1.0
+"""How long a refusal waits for a database that does not answer, before it goes without."""
+_AWAY = (
+    asyncpg.PostgresError,
+    asyncpg.InterfaceError,
+    asyncpg.InternalClientError,
+    TimeoutError,
+    OSError,
+)
+
+Header = tuple[bytes, bytes]
+
+
+class ClockFace:
+    """The clock as one process shows it to whoever has not been let in."""
+
+    __slots__ = ("_looks", "_pool")
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+        self._looks: Gatherer[None, ClockState | None] = Gatherer(self._look)
+
+    async def told_with(self, headers: Sequence[Header]) -> list[Header]:
+        """Return the headers of an answer with the clock's, unless nobody knows the time."""
+        if any(name == CLOCK_HEADER for name, _ in headers):
+            return [*headers]
+        clock = await self._looks.ask(None)
+        return [*headers] if clock is None else [*headers, clock_header(clock, wall_now())]
+
+    async def close(self) -> None:
+        """Give the connection back."""
+        await self._looks.settle()
+
+    async def _look(self, batch: Sequence[None]) -> Sequence[ClockState | None]:
+        try:
+            async with asyncio.timeout(PATIENCE_SECONDS), self._pool.acquire() as conn:
+                clock = await read_clock(conn)
+        except _AWAY as error:
+            log.warning("clock_not_read", error=repr(error))
+            clock = None
+        return [clock] * len(batch)
+
+
+def clock_face_of(bank: Bank) -> ClockFace | None:
+    """Return what shows the clock of a sandbox; a bank in production shows none."""
+    return None if bank.settings.is_production else ClockFace(bank.pool)
+
+
+def clock_header(clock: ClockState, wall: datetime) -> Header:
+    """Return the header that says what the clock shows at a wall time."""
+    return CLOCK_HEADER, iso_z(clock.at(wall)).encode()

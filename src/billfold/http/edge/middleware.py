@@ -1,0 +1,130 @@
+"""What surrounds every answer: https only, a trace id, the headers of a careful server."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, cast
+
+from billfold.http.edge.hosts import client_of, is_trusted
+from billfold.http.raw_request import RawRequest, attach
+from billfold.http.responses import problem, response_to
+from billfold.platform import ids
+
+if TYPE_CHECKING:
+    from litestar.types import ASGIApp, HTTPScope, Receive, Scope, Send
+
+    from billfold.http.edge.clock_headers import ClockFace
+    from billfold.platform.settings.settings import Settings
+
+TRACE_HEADER = b"x-service-trace-id"
+CAREFUL = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"strict-transport-security", b"max-age=31536000"),
+    (b"cache-control", b"no-store"),
+)
+DROPPED_BYTES_MAX = 16 * 1024 * 1024
+DROPPED_SECONDS = 5.0
+HTTPS_REQUIRED = "Only https is accepted. What this request carried counts as seen by others."
+
+
+class EdgeMiddleware:
+    """The outermost middleware: no exception leaves it.
+
+    With a `clock_face` every answer says the bank's time. Only a sandbox has one: its clock need
+    not show what the caller's does.
+    """
+
+    def __init__(
+        self, app: ASGIApp, settings: Settings, clock_face: ClockFace | None = None
+    ) -> None:
+        self._app = app
+        self._clock_face = clock_face
+        self._proxies = settings.trusted_proxies
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        http = cast("HTTPScope", scope)
+        peer = (scope.get("client") or ("", 0))[0]
+        request = self._request(http, peer)
+        started = False
+        clock_face = self._clock_face
+        body = _Incoming(receive, request)
+
+        async def framed(message: Any) -> None:  # noqa: ANN401 - a message of ASGI
+            nonlocal started
+            if message["type"] == "http.response.start":
+                started = True
+                await body.finish()
+                trace = (TRACE_HEADER, request.trace_id.encode())
+                headers = [*message["headers"], *CAREFUL, trace]
+                message["headers"] = (
+                    headers if clock_face is None else await clock_face.told_with(headers)
+                )
+            await send(message)
+
+        try:
+            if self._is_plain(http, request, peer):
+                clock_face = None
+                refusal = problem(
+                    "https-required", HTTPS_REQUIRED, request, (b"connection", b"close")
+                )
+                await refusal.send(framed)
+            else:
+                await self._app(scope, body.receive, framed)
+        except Exception as error:
+            answer = response_to(error, request)
+            if started:
+                raise
+            await answer.send(framed)
+
+    def _request(self, scope: HTTPScope, peer: str) -> RawRequest:
+        request = RawRequest(scope, ids.new().hex, peer)
+        if self._proxies:
+            request.client = client_of(peer, request.header(b"x-forwarded-for"), self._proxies)
+        attach(scope, request)
+        return request
+
+    def _is_plain(self, scope: HTTPScope, request: RawRequest, peer: str) -> bool:
+        """Tell whether the request came over plain http, on its last way or before a proxy."""
+        forwarded = None
+        if self._proxies and is_trusted(peer, self._proxies):
+            forwarded = request.header(b"x-forwarded-proto")
+        return (forwarded or scope["scheme"]) != "https"
+
+
+class _Incoming:
+    """The body on its way in. What nobody wants is thrown away before the answer is sent.
+
+    A server that answers while the caller still sends must cut the line, and with it often the
+    answer: the caller would see a broken connection instead of what was wrong.
+    """
+
+    __slots__ = ("_ended", "_receive")
+
+    def __init__(self, receive: Receive, request: RawRequest) -> None:
+        self._receive = receive
+        headers = request.headers
+        self._ended = b"transfer-encoding" not in headers and (
+            headers.get(b"content-length", b"0") == b"0"
+        )
+
+    async def receive(self) -> Any:  # noqa: ANN401 - a message of ASGI
+        """Pass on the next part."""
+        message: Any = await self._receive()
+        if message["type"] != "http.request" or not message.get("more_body", False):
+            self._ended = True
+        return message
+
+    async def finish(self) -> None:
+        """Drop the rest, as far as it is not too much to wait for."""
+        if not self._ended:
+            try:
+                await asyncio.wait_for(self._drop(), DROPPED_SECONDS)
+            except TimeoutError:
+                return
+
+    async def _drop(self) -> None:
+        dropped = 0
+        while not self._ended and dropped < DROPPED_BYTES_MAX:
+            dropped += len((await self.receive()).get("body", b""))

@@ -1,0 +1,388 @@
+"""Letting requests in: who is within his limit, and whose key is new. One round trip for all.
+
+Counts requests in fixed minutes of the wall clock, claims the idempotency keys of requests that
+change something, finds stored answers, and reads the business clock on the way. Answers are put
+on the shelf behind the caller's back, in batches; until they are there, memory knows them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Literal
+from uuid import UUID
+
+import asyncpg
+import structlog
+
+from billfold.platform.clock import ClockState, wall_now
+from billfold.platform.database.batcher import Gatherer
+from billfold.platform.errors import Unavailable
+
+if TYPE_CHECKING:
+    from asyncpg import Record
+
+    from billfold.platform.database.pool import Pool
+
+log = structlog.get_logger(__name__)
+
+# The keys and counters of requests may lag behind a crash: what money does, the engine remembers.
+# Plans made while a table was small must not scan it when it has grown.
+_SET_UP = "SET synchronous_commit = off; SET enable_seqscan = off"
+_LOST = (
+    asyncpg.PostgresConnectionError,
+    asyncpg.InterfaceError,
+    asyncpg.CannotConnectNowError,
+    asyncpg.AdminShutdownError,
+    asyncpg.CrashShutdownError,
+    # What the driver says when the server's last words came between two statements.
+    asyncpg.InternalClientError,
+    asyncio.TimeoutError,
+    OSError,
+)
+
+WINDOW_SECONDS = 60
+LEASE = timedelta(seconds=10)
+"""How long a claimed key counts as running. Whoever comes later runs the request again."""
+KEPT = timedelta(hours=24)
+
+Verdict = Literal["run", "limited", "replay", "running", "reused"]
+
+# Locks are taken in the order of callers and keys, so that two processes never wait in a circle.
+_ADMIT = """
+WITH asked AS MATERIALIZED (
+  SELECT * FROM unnest($1::uuid[], $2::int[], $3::int[], $4::int[], $5::int[], $6::uuid[],
+                       $7::bytea[], $8::boolean[], $16::text[])
+    WITH ORDINALITY AS a(caller, behind, room, money_behind, money_room, key, fingerprint,
+                         claims, kind, n)
+), counted AS (
+  INSERT INTO rate_window AS w (caller, kind, starts_at, used)
+  SELECT c.caller, c.kind, $9, c.used
+    FROM unnest($10::uuid[], $11::text[], $12::int[]) AS c(caller, kind, used)
+   ORDER BY c.caller, c.kind
+      ON CONFLICT (caller, kind, starts_at) DO UPDATE SET used = w.used + excluded.used
+  RETURNING w.caller, w.kind, w.used
+), admitted AS MATERIALIZED (
+  SELECT a.*, r.used - a.behind AS used, m.used - a.money_behind AS money_used
+    FROM asked a
+    JOIN counted r ON r.caller = a.caller AND r.kind = a.kind
+    LEFT JOIN counted m ON m.caller = a.caller AND m.kind = 'money' AND a.money_behind IS NOT NULL
+), claimed AS (
+  INSERT INTO request_key AS k (caller, key, fingerprint, claimed_at, lease_until)
+  SELECT a.caller, a.key, a.fingerprint, $13, $14
+    FROM admitted a
+   WHERE a.claims AND a.used <= a.room AND coalesce(a.money_used <= a.money_room, true)
+   ORDER BY a.caller, a.key
+      ON CONFLICT (caller, key) DO UPDATE
+     SET fingerprint = excluded.fingerprint, claimed_at = excluded.claimed_at,
+         lease_until = excluded.lease_until, status = NULL, content_type = NULL, answer = NULL
+   WHERE k.claimed_at < $15
+      OR (k.status IS NULL AND k.lease_until <= $13 AND k.fingerprint = excluded.fingerprint)
+  RETURNING k.caller, k.key
+)
+SELECT a.used, a.money_used, c.key IS NOT NULL AS claimed, k.fingerprint, k.status,
+       k.content_type, k.answer, t.business_anchor, t.wall_anchor, t.frozen
+  FROM admitted a
+  LEFT JOIN claimed c ON c.caller = a.caller AND c.key = a.key AND a.claims
+  LEFT JOIN LATERAL (
+    SELECT s.fingerprint, s.status, s.content_type, s.answer FROM request_key s
+     WHERE c.key IS NULL AND s.caller = a.caller AND s.key = a.key AND s.claimed_at >= $15
+    OFFSET 0) k ON true
+  LEFT JOIN clock t ON true
+ ORDER BY a.n
+"""
+_STORE = """
+INSERT INTO request_key AS k (caller, key, fingerprint, claimed_at, lease_until, status,
+                              content_type, answer)
+SELECT r.caller, r.key, r.fingerprint, $1, $1, r.status, r.content_type, r.answer
+  FROM unnest($2::uuid[], $3::uuid[], $4::bytea[], $5::smallint[], $6::text[], $7::bytea[])
+    AS r(caller, key, fingerprint, status, content_type, answer)
+ ORDER BY r.caller, r.key
+    ON CONFLICT (caller, key) DO UPDATE
+   SET fingerprint = excluded.fingerprint, claimed_at = excluded.claimed_at,
+       status = excluded.status, content_type = excluded.content_type, answer = excluded.answer
+ WHERE (k.status IS NULL AND k.fingerprint = excluded.fingerprint) OR k.claimed_at < $8
+"""
+_RELEASE = """
+DELETE FROM request_key k USING unnest($1::uuid[], $2::uuid[]) AS r(caller, key)
+ WHERE k.caller = r.caller AND k.key = r.key AND k.status IS NULL
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredResponse:
+    """An answer as it was given, for whoever asks the same again."""
+
+    status: int
+    content_type: str
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class AdmissionRequest:
+    """What is asked of the admission. `claims` when running it twice would matter.
+
+    Keys and counts belong to the `caller`, whose requests of its kind per minute are limited.
+    """
+
+    caller: UUID
+    per_minute: int
+    money_per_minute: int
+    key: UUID | None
+    fingerprint: bytes
+    claims: bool
+    moves_money: bool
+    kind: str = "all"
+    """The requests it is counted with: all of its caller, or those of one group of operations."""
+
+
+@dataclass(slots=True)
+class Admission:
+    """What became of a request at the door, and how much room its caller has left."""
+
+    verdict: Verdict
+    limit: int
+    remaining: int
+    resets_at: int
+    clock: ClockState | None
+    stored: StoredResponse | None = None
+
+
+@dataclass(slots=True)
+class _Open:
+    """A key this process is working on, or whose answer is on its way to the shelf."""
+
+    fingerprint: bytes
+    answer: StoredResponse | None = None
+
+
+Slot = tuple[UUID, UUID]
+_Stored = tuple[Slot, bytes, StoredResponse]
+
+
+class PinnedConnection:
+    """One connection of the pool, held; another is taken when it breaks."""
+
+    __slots__ = ("_conn", "_free", "_pool")
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+        self._free = asyncio.Lock()
+        self._conn: asyncpg.pool.PoolConnectionProxy[asyncpg.Record] | None = None
+
+    async def fetch(self, query: str, *args: object) -> Sequence[asyncpg.Record]:
+        """Return the rows, one statement after the other.
+
+        Tries a second connection; raises Unavailable when that fails too.
+        """
+        async with self._free:
+            try:
+                return await self._fetch(query, *args)
+            except _LOST as error:
+                log.warning("db_connection_lost", error=repr(error))
+                await self.close()
+            try:
+                return await self._fetch(query, *args)
+            except _LOST as error:
+                await self.close()
+                raise Unavailable("The database does not answer.", retry_after_seconds=1) from error
+
+    async def close(self) -> None:
+        """Give the connection back."""
+        conn, self._conn = self._conn, None
+        if conn is not None:
+            try:
+                await self._pool.release(conn)
+            except _LOST as error:
+                log.warning("db_connection_not_released", error=repr(error))
+
+    async def _fetch(self, query: str, *args: object) -> Sequence[asyncpg.Record]:
+        if self._conn is None:
+            self._conn = await self._pool.acquire()
+            await self._conn.execute(_SET_UP)
+        return await self._conn.fetch(query, *args)
+
+
+class IdempotencyStore:
+    """The admission of one process. Several share their counters and keys in the database."""
+
+    def __init__(self, pool: Pool, *, lease: timedelta = LEASE) -> None:
+        self._lease = lease
+        self._connections = (PinnedConnection(pool), PinnedConnection(pool))
+        self._asked: Gatherer[tuple[AdmissionRequest, bool], Admission] = Gatherer(self._admit_all)
+        self._stored: Gatherer[_Stored, None] = Gatherer(self._store_all)
+        self._released: Gatherer[Slot, None] = Gatherer(self._release_all)
+        self._open: dict[Slot, _Open] = {}
+
+    async def admit(self, request: AdmissionRequest) -> Admission:
+        """Count a request and look up its key. Raises Unavailable without a database."""
+        slot = None if request.key is None else (request.caller, request.key)
+        known = None if slot is None else self._open.get(slot)
+        if slot is None or known is not None:
+            answer = await self._asked.ask((request, False))
+            if known is not None and answer.verdict == "run":
+                answer.verdict, answer.stored = _recalled(known, request.fingerprint)
+            return answer
+        self._open[slot] = _Open(request.fingerprint)
+        try:
+            answer = await self._asked.ask((request, True))
+        except BaseException:
+            self._open.pop(slot, None)
+            raise
+        if answer.verdict != "run":
+            self._open.pop(slot, None)
+        return answer
+
+    def store_response(self, request: AdmissionRequest, answer: StoredResponse) -> None:
+        """Remember the answer of an admitted request; it is written down with the next batch."""
+        if request.key is None:
+            return
+        slot = (request.caller, request.key)
+        self._open[slot] = _Open(request.fingerprint, answer)
+        future = self._stored.ask((slot, request.fingerprint, answer))
+        future.add_done_callback(lambda done: self._forget(slot, done.exception()))
+
+    async def release(self, request: AdmissionRequest) -> None:
+        """Free the key of an admitted request that shall be possible again."""
+        if request.key is None:
+            return
+        slot = (request.caller, request.key)
+        try:
+            if request.claims:
+                await self._released.ask(slot)
+        finally:
+            self._open.pop(slot, None)
+
+    async def close(self) -> None:
+        """Write down what is under way and give the connections back."""
+        for gatherer in (self._asked, self._stored, self._released):
+            await gatherer.settle()
+        for each in self._connections:
+            await each.close()
+
+    def _forget(self, slot: Slot, error: BaseException | None) -> None:
+        self._open.pop(slot, None)
+        if error is not None:
+            log.warning("answer_not_stored", error=repr(error))
+
+    async def _admit_all(
+        self, batch: Sequence[tuple[AdmissionRequest, bool]]
+    ) -> Sequence[Admission]:
+        now = wall_now()
+        starts = int(now.timestamp()) // WINDOW_SECONDS * WINDOW_SECONDS
+        counts: Counter[tuple[UUID, str]] = Counter()
+        for request, _ in batch:
+            counts[request.caller, request.kind] += 1
+            counts[request.caller, "money"] += request.moves_money
+        counts = +counts
+        left = counts.copy()
+        asked = [_request_row(request, left, with_key=with_key) for request, with_key in batch]
+        rows = await self._connections[0].fetch(
+            _ADMIT,
+            *map(list, zip(*asked, strict=True)),
+            datetime.fromtimestamp(starts, UTC),
+            [caller for caller, _ in counts],
+            [kind for _, kind in counts],
+            list(counts.values()),
+            now,
+            now + self._lease,
+            now - KEPT,
+            [request.kind for request, _ in batch],
+        )
+        resets_at = starts + WINDOW_SECONDS
+        return [
+            _admission(request, row, resets_at, with_key=with_key)
+            for (request, with_key), row in zip(batch, rows, strict=True)
+        ]
+
+    async def _store_all(self, batch: Sequence[_Stored]) -> Sequence[None]:
+        slots, fingerprints, answers = zip(*batch, strict=True)
+        now = wall_now()
+        await self._connections[1].fetch(
+            _STORE,
+            now,
+            [caller for caller, _ in slots],
+            [key for _, key in slots],
+            list(fingerprints),
+            [answer.status for answer in answers],
+            [answer.content_type for answer in answers],
+            [answer.body for answer in answers],
+            now - KEPT,
+        )
+        return [None] * len(batch)
+
+    async def _release_all(self, batch: Sequence[Slot]) -> Sequence[None]:
+        callers, keys = zip(*batch, strict=True)
+        await self._connections[0].fetch(_RELEASE, list(callers), list(keys))
+        return [None] * len(batch)
+
+
+def _recalled(known: _Open, fingerprint: bytes) -> tuple[Verdict, StoredResponse | None]:
+    if known.fingerprint != fingerprint:
+        return "reused", None
+    return ("replay", known.answer) if known.answer is not None else ("running", None)
+
+
+def _request_row(
+    request: AdmissionRequest, left: Counter[tuple[UUID, str]], *, with_key: bool
+) -> tuple[object, ...]:
+    """Return a request as arrays take it. `behind` says how many of its caller come after it."""
+    caller = request.caller
+    left[caller, request.kind] -= 1
+    money_behind = None
+    if request.moves_money:
+        left[caller, "money"] -= 1
+        money_behind = left[caller, "money"]
+    return (
+        caller,
+        left[caller, request.kind],
+        request.per_minute,
+        money_behind,
+        request.money_per_minute,
+        request.key if with_key else None,
+        request.fingerprint,
+        with_key and request.claims,
+    )
+
+
+def rate_limit_headers(limit: int, remaining: int, resets_at: int) -> list[tuple[bytes, bytes]]:
+    """Return the headers that say how many requests are left, until when in Unix seconds."""
+    return [
+        (b"x-ratelimit-limit", str(limit).encode()),
+        (b"x-ratelimit-remaining", str(remaining).encode()),
+        (b"x-ratelimit-reset", str(resets_at).encode()),
+    ]
+
+
+def _admission(
+    request: AdmissionRequest, row: Record, resets_at: int, *, with_key: bool
+) -> Admission:
+    limit, remaining = request.per_minute, request.per_minute - row["used"]
+    if row["money_used"] is not None:
+        money_left = request.money_per_minute - row["money_used"]
+        if money_left < remaining:
+            limit, remaining = request.money_per_minute, money_left
+    clock = None
+    if row["frozen"] is not None:
+        clock = ClockState(row["business_anchor"], row["wall_anchor"], row["frozen"])
+    answer = Admission("run", limit, max(remaining, 0), resets_at, clock)
+    if remaining < 0:
+        answer.verdict = "limited"
+    elif with_key and not row["claimed"]:
+        answer.verdict, answer.stored = _looked_up(request, row)
+    return answer
+
+
+def _looked_up(request: AdmissionRequest, row: Record) -> tuple[Verdict, StoredResponse | None]:
+    """Judge a key that was not claimed: it is somebody's, or it need not be claimed."""
+    if row["fingerprint"] is None:
+        # Nobody's, or claimed by another process a moment ago.
+        return ("running" if request.claims else "run"), None
+    if row["fingerprint"] != request.fingerprint:
+        return "reused", None
+    if row["status"] is None:
+        return "running", None
+    return "replay", StoredResponse(row["status"], row["content_type"], row["answer"])

@@ -1,0 +1,180 @@
+"""What every cursor list takes and gives: cursor, limit, order; a sealed page."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from typing import Annotated, Any, Literal, TypeVar
+from uuid import UUID
+
+import msgspec
+from typing_extensions import override
+
+from billfold.http.parameters import Query
+from billfold.http.schemas.pages import CursorList
+from billfold.platform.dates import et_instant, is_day, parse_day
+from billfold.platform.errors import InvalidInput
+from billfold.platform.paging import LIMIT_DEFAULT, LIMIT_MAX, Page, Pager, Place, Position
+
+Item = TypeVar("Item")
+Row = TypeVar("Row")
+Order = Literal["desc", "asc"]
+OFFSET_MAX = 1_000_000_000
+Offset = Annotated[
+    int,
+    msgspec.Meta(ge=0, le=OFFSET_MAX),
+    Query(description="How many to leave out at the front."),
+]
+Limit = Annotated[
+    int, msgspec.Meta(ge=1, le=LIMIT_MAX), Query(description="How many rows at most.")
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The rows to read for a page: on from a place, one more than the page shows."""
+
+    place: Place | None
+    backwards: bool
+    descending: bool
+    limit: int
+
+    @property
+    def dated_place(self) -> tuple[datetime, UUID] | None:
+        """The place in a list that is sorted by an instant and an id."""
+        if self.place is None:
+            return None
+        return datetime.fromisoformat(str(self.place[0])), UUID(str(self.place[1]))
+
+
+class ListQuery(msgspec.Struct, frozen=True):
+    """The page a caller asks for."""
+
+    cursor: Annotated[str, Query(description="From an earlier page.")] = ""
+    limit: Limit = LIMIT_DEFAULT
+
+    @property
+    def descending(self) -> bool:
+        """Whether the newest come first."""
+        return True
+
+    def position(self, pager: Pager, scope: str, filters: Mapping[str, object]) -> Position | None:
+        """Where to go on from; None on the first page. Raises BadCursor."""
+        if not self.cursor:
+            return None
+        return pager.open(scope, filters, self.cursor)
+
+    async def page(
+        self,
+        pager: Pager,
+        scope: str,
+        filters: Mapping[str, object],
+        *,
+        read: Callable[[Part], Awaitable[list[Row]]],
+        place_of: Callable[[Row], Place],
+    ) -> Page[Row]:
+        """Return a page of the list of `scope` and `filters`. Raises BadCursor."""
+        position = self.position(pager, scope, filters)
+        backwards = position is not None and position.direction == "prev"
+        place = None if position is None else position.place
+        part = Part(place, backwards, self.descending != backwards, self.limit + 1)
+        rows = await read(part)
+        return pager.page(
+            scope, filters, rows, limit=self.limit, came_from=position, place_of=place_of
+        )
+
+
+class OrderedQuery(ListQuery, frozen=True):
+    """The page a caller asks for, in the order they ask for."""
+
+    order: Annotated[Order, Query(description="desc is newest first.")] = "desc"
+
+    @property
+    @override
+    def descending(self) -> bool:
+        """Whether the newest come first."""
+        return self.order == "desc"
+
+
+def page_of(page: Page[Any], items: list[Item]) -> CursorList[Item]:
+    """Return the list of a page, its rows rendered."""
+    return CursorList(prev_page=page.prev_page, next_page=page.next_page, items=items)
+
+
+def parse_timestamp(name: str, text: str) -> datetime:
+    """A date-time with its offset, or the first instant of a date. Raises InvalidInput."""
+    try:
+        if is_day(text):
+            return et_instant(parse_day(text), 0)
+        # A `+` in a query that was not escaped arrives as a space.
+        read = datetime.fromisoformat(text.replace(" ", "+"))
+        if read.tzinfo:
+            return read.astimezone(UTC)
+    except (ValueError, OverflowError):
+        pass
+    raise InvalidInput.at(
+        "query", name, msg="must be a date or a date-time with its offset", kind="date_parsing"
+    )
+
+
+def parse_range_end(name: str, text: str) -> datetime | None:
+    """The instant at which a range ends: a date is in it with all its hours."""
+    at = parse_timestamp(name, text)
+    if not is_day(text):
+        return at
+    last = parse_day(text)
+    return None if last == date.max else et_instant(last + timedelta(days=1), 0)
+
+
+def _parse_cents(name: str, text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= 18):  # noqa: PLR2004 - fits 64 bits
+        raise InvalidInput.at(
+            "query", name, msg="must be a whole number of cents", kind="int_parsing"
+        )
+    return int(text)
+
+
+def parse_among(known: frozenset[str], name: str, text: str) -> str:
+    """Return a text that must be a known one. Raises InvalidInput at query.`name`."""
+    if text not in known:
+        raise InvalidInput.at("query", name, msg=f"must be among {', '.join(sorted(known))}")
+    return text
+
+
+def texts_among(
+    name: str, known: frozenset[str], *, place: str | None = None, description: str | None = None
+) -> Query:
+    """Return what is declared of texts that must be known ones; mistakes are told at `place`."""
+
+    def parse(_: str, text: str) -> str:
+        return parse_among(known, place or name, text)
+
+    return Query(name=name, parse=parse, schema={"type": "string"}, description=description)
+
+
+Since = Annotated[
+    datetime | None,
+    Query(
+        parse=parse_timestamp,
+        schema={"type": "string"},
+        description="A date, Eastern, or a date-time with its offset; included.",
+    ),
+]
+Until = Annotated[
+    datetime | None,
+    Query(
+        parse=parse_range_end,
+        schema={"type": "string"},
+        description="A date, Eastern, and all of it; or a date-time with its offset, left out.",
+    ),
+]
+DayQuery = Annotated[date | None, Query(description="A date; included.")]
+CentsQuery = Annotated[
+    int | None,
+    Query(
+        parse=_parse_cents,
+        schema={"type": "integer", "minimum": 0},
+        description="In cents; included.",
+    ),
+]

@@ -1,0 +1,1 @@
+"""The OpenAPI documents and the HTML reference made from them."""

@@ -1,0 +1,317 @@
+"""The OpenAPI document of an API, made from its table of operations."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from http import HTTPStatus
+from importlib.resources import files
+from typing import Any
+
+import msgspec
+
+from billfold.http.authentication.signed_requests import KEY_HEADER, SIGNATURE_HEADER
+from billfold.http.openapi.json_schema import Schemas
+from billfold.http.operations import Access, Operation, Proof
+from billfold.http.parameters import Parameter, path_schema
+from billfold.platform.problems import PROBLEMS
+
+Document = dict[str, Any]
+Examples = Mapping[str, Mapping[str, Any]]
+_PROBLEM_REF = {"$ref": "#/components/schemas/Problem"}
+_ALWAYS = ("rate-limited", "internal-error", "unavailable")
+_PROOF_FAILS: Mapping[Proof, Sequence[str]] = {
+    Proof.NONE: (),
+    Proof.TOKEN: ("unauthorized", "invalid-signature", "ambiguous-signature"),
+    Proof.TOKEN_AND_KEY: ("unauthorized",),
+    Proof.SIGNATURE: ("unauthorized", "invalid-signature", "ambiguous-signature"),
+    Proof.OAUTH: ("unauthorized", "invalid-dpop-proof", "forbidden"),
+}
+_KEYED = ("idempotency-in-progress", "idempotency-key-reused")
+_WITH_FILE = ("payload-too-large", "unsupported-media-type", "document-not-readable")
+_WITH_BODY = ("malformed-json", "payload-too-large", "unsupported-media-type")
+_FILE = {
+    "required": True,
+    "description": "The bytes of the file, as they are.",
+    "content": {
+        kind: {"schema": {"type": "string", "format": "binary"}}
+        for kind in ("application/pdf", "image/png", "image/jpeg")
+    },
+}
+_REFS = {
+    "key": {"$ref": "#/components/parameters/IdempotencyKey"},
+    "signature": {"$ref": "#/components/parameters/Signature"},
+}
+_WEBHOOKS = {"name": "webhooks", "description": "What is sent to the addresses of subscriptions."}
+COMPONENTS: Document = {
+    "securitySchemes": {
+        "bearer": {
+            "type": "http",
+            "scheme": "bearer",
+            "description": "The token of `/api/v1/login/` or `/token/`, valid for one hour.",
+        }
+    },
+    "parameters": {
+        "IdempotencyKey": {
+            "name": KEY_HEADER,
+            "in": "header",
+            "required": True,
+            "description": "A random UUID, new for every action. The same request under the same "
+            "key gets the same answer for 24 hours; nothing runs twice.",
+            "schema": {"type": "string", "format": "uuid"},
+        },
+        "Signature": {
+            "name": SIGNATURE_HEADER,
+            "in": "header",
+            "required": True,
+            "description": "Base64 of HMAC-SHA256, keyed with the shared secret, over idempotency "
+            "key + path (no host, no query) + the bytes of the body, nothing between them.",
+            "schema": {"type": "string", "minLength": 44, "maxLength": 44},
+        },
+    },
+    "schemas": {
+        "Problem": {
+            "title": "Problem",
+            "description": "What went wrong (RFC 9457). `code` is stable; `detail` is for people.",
+            "type": "object",
+            "required": [
+                "type", "title", "status", "detail", "instance", "code", "trace_id", "retryable",
+            ],
+            "properties": {
+                "type": {"type": "string", "format": "uri"},
+                "title": {"type": "string"},
+                "status": {"type": "integer"},
+                "detail": {"type": "string"},
+                "instance": {"type": "string"},
+                "code": {"type": "string"},
+                "trace_id": {"type": "string"},
+                "retryable": {"type": "boolean"},
+            },
+        },
+        "InvalidRequest": {
+            "title": "InvalidRequest",
+            "description": "The request does not have the declared shape: one entry per mistake.",
+            "type": "object",
+            "required": ["detail"],
+            "properties": {
+                "detail": {
+                    "type": "array",
+                    "items": {
+                        "type": "object",
+                        "required": ["loc", "msg", "type"],
+                        "properties": {
+                            "loc": {
+                                "type": "array",
+                                "items": {"oneOf": [{"type": "string"}, {"type": "integer"}]},
+                            },
+                            "msg": {"type": "string"},
+                            "type": {"type": "string"},
+                        },
+                    },
+                }
+            },
+        },
+    },
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Described:
+    """What a document is made of: operations, how they are called, title, where calls go."""
+
+    operations: Sequence[Operation]
+    proofs: frozenset[Proof]
+    title: str
+    version: str
+    description: str
+    servers: Sequence[Mapping[str, Any]] = ()
+    examples: Examples = field(default_factory=dict)
+    components: Document = field(default_factory=lambda: COMPONENTS)
+    """Schemes, parameters and schemas that operations refer to."""
+    webhooks: Document = field(default_factory=dict)
+    """What we call at others, by name."""
+
+
+@cache
+def examples_of(package: str) -> Examples:
+    """Return its `examples.json`: operationId -> {"request": ..., "response": ...}; or nothing."""
+    packaged = files(package).joinpath("examples.json")
+    if not packaged.is_file():
+        return {}
+    found: Examples = msgspec.json.decode(packaged.read_bytes())
+    return found
+
+
+def describe(what: Described, *, include_deprecated: bool = False) -> Document:
+    """Return the document; deprecated operations only when asked for."""
+    schemas = Schemas()
+    paths: Document = {}
+    for each in what.operations:
+        access = each.access_by(what.proofs)
+        if access is None or each.hidden or (each.deprecated and not include_deprecated):
+            continue
+        item = paths.setdefault(spelled(each.path), {})
+        item[each.method.lower()] = _described(each, access, schemas, what.examples)
+    tags = sorted(
+        {tag for item in paths.values() for each in item.values() for tag in each["tags"]}
+    )
+    schemas.close_requests()
+    components = {
+        **what.components,
+        "schemas": dict(sorted((schemas.components | what.components["schemas"]).items())),
+    }
+    document: Document = {
+        "openapi": "3.1.0",
+        "info": {"title": what.title, "version": what.version, "description": what.description},
+        "servers": [dict(server) for server in what.servers],
+        "tags": [{"name": tag, "description": ""} for tag in tags],
+        "paths": dict(sorted(paths.items())),
+        "components": components,
+    }
+    if what.webhooks:
+        document["webhooks"] = what.webhooks
+        document["tags"].append(_WEBHOOKS)
+    return document
+
+
+def spelled(path: str) -> str:
+    """Return a path as it is published: with the closing slash below /api/ and at /token/."""
+    published = path.startswith("/api/") or path == "/token"
+    whole = path.endswith(("/", ".csv"))
+    return path + "/" if published and not whole else path
+
+
+def _described(
+    operation: Operation, access: Access, schemas: Schemas, examples: Examples
+) -> Document:
+    text = inspect.getdoc(operation.handler) or ""
+    summary, _, rest = text.partition("\n\n")
+    summary = " ".join(summary.split())
+    found: Document = {
+        "tags": [operation.tag],
+        "summary": summary.rstrip("."),
+        "description": rest or summary,
+        "operationId": operation.name,
+        "security": _security(access),
+        "deprecated": operation.deprecated is not None,
+        "responses": _responses(operation, access, schemas),
+    }
+    if parameters := [*_parameters(operation), *_header_parameters(operation, access)]:
+        found["parameters"] = parameters
+    if operation.takes_file:
+        found["requestBody"] = _FILE
+    if operation.body is not None:
+        schema = schemas.request(operation.body)
+        found["requestBody"] = {
+            "required": True,
+            "content": {"application/json": {"schema": schema}},
+        }
+    if operation.moves_money:
+        found["x-moves-money"] = True
+    if operation.deprecated is not None:
+        found["x-sunset"] = operation.deprecated.sunset.isoformat()
+    for part, more in operation.documented.items():
+        known = found.get(part)
+        if isinstance(known, dict):
+            found[part] = known | more
+        else:
+            found[part] = [*more, *(known or ())] if isinstance(more, list) else more
+    found["responses"] = dict(sorted(found["responses"].items()))
+    _add_examples(found, examples.get(operation.name, {}))
+    return found
+
+
+def _security(access: Access) -> list[Document]:
+    if access.proof is Proof.NONE:
+        return []
+    return [{"CodeBearer": [access.scope]} if access.proof is Proof.OAUTH else {"bearer": []}]
+
+
+def _parameters(operation: Operation) -> Iterator[Document]:
+    for name in operation.path_names:
+        yield {
+            "name": name,
+            "in": "path",
+            "schema": path_schema(operation.hints[name]),
+            "required": True,
+            "deprecated": False,
+        }
+    for each in operation.query:
+        yield _query_parameter(each)
+
+
+def _query_parameter(parameter: Parameter) -> Document:
+    described = {} if parameter.description is None else {"description": parameter.description}
+    return {
+        "name": parameter.name,
+        "in": "query",
+        "schema": parameter.schema,
+        **described,
+        "required": False,
+        "deprecated": False,
+        "allowEmptyValue": False,
+        "allowReserved": False,
+    }
+
+
+def _header_parameters(operation: Operation, access: Access) -> list[Document]:
+    """Return the headers a request may or must carry beside its token."""
+    if access.proof is Proof.SIGNATURE:
+        return [*_REFS.values()]
+    keyed = access.proof is Proof.OAUTH and operation.changes
+    return [_REFS["key"]] if keyed or access.proof is Proof.TOKEN_AND_KEY else []
+
+
+def _responses(operation: Operation, access: Access, schemas: Schemas) -> Document:
+    answer: Document = {"description": HTTPStatus(operation.status).description, "headers": {}}
+    if operation.returns is not None:
+        schema = schemas.response(operation.returns)
+        answer["content"] = {"application/json": {"schema": schema}}
+    return {str(operation.status): answer, **_refusals(operation, access)}
+
+
+def _refusals(operation: Operation, access: Access) -> Document:
+    """Return the error responses of an operation, by status, each naming its codes."""
+    codes = {*_ALWAYS, *operation.refuses, *_PROOF_FAILS[access.proof]}
+    if access.proof not in {Proof.NONE, Proof.OAUTH} or (
+        access.proof is Proof.OAUTH and operation.changes
+    ):
+        codes |= {*_KEYED}
+    if operation.body is not None:
+        codes |= {*_WITH_BODY}
+    if operation.takes_file:
+        codes |= {*_WITH_FILE}
+    if operation.path_names:
+        codes.add("not-found")
+    by_status: dict[int, list[str]] = {}
+    for code in sorted(codes):
+        by_status.setdefault(PROBLEMS[code].status, []).append(code)
+    answers = {str(status): _refused(status, named) for status, named in sorted(by_status.items())}
+    shaped = answers.setdefault("422", {"description": "", "content": {}, "x-problems": []})
+    shaped["description"] = ", ".join(["the request has another shape", *shaped["x-problems"]])
+    shaped["content"]["application/json"] = {
+        "schema": {"$ref": "#/components/schemas/InvalidRequest"}
+    }
+    return answers
+
+
+def _refused(status: int, codes: list[str]) -> Document:
+    return {
+        "description": f"{HTTPStatus(status).phrase}: {', '.join(codes)}",
+        "content": {"application/problem+json": {"schema": _PROBLEM_REF}},
+        "x-problems": codes,
+    }
+
+
+def _add_examples(operation: Document, examples: Mapping[str, Any]) -> None:
+    """Put the example of a request and of the answer that is no error in their places."""
+    if "request" in examples and "requestBody" in operation:
+        for content in operation["requestBody"]["content"].values():
+            content["example"] = examples["request"]
+    if "response" in examples:
+        for status, response in operation["responses"].items():
+            if status.startswith("2"):
+                content = response.setdefault("content", {}).setdefault("application/json", {})
+                content["example"] = examples["response"]

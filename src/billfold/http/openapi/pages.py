@@ -1,0 +1,100 @@
+"""Pages for people: what each error means, and the reference. No script, nothing from elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+import msgspec
+
+from billfold.http.openapi.reference import as_page
+from billfold.http.operations import OPEN, Operation, get
+from billfold.http.responses import JSON, TEXT, HttpResponse
+from billfold.ledger.bank import Bank
+from billfold.platform.errors import NotFound, Unavailable
+from billfold.platform.problems import PROBLEMS
+from billfold.platform.problems.pages import as_html, as_markdown, index_as_html, index_as_markdown
+
+MARKDOWN = "text/markdown; charset=utf-8"
+HTML = "text/html; charset=utf-8"
+_POLICY = (
+    b"content-security-policy",
+    b"default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'",
+)
+
+
+class Reference:
+    """The reference of an API, made when it is first read."""
+
+    def __init__(self, document: Callable[[], dict[str, Any]]) -> None:
+        self._document = document
+
+    @cached_property
+    def as_json(self) -> bytes:
+        """The OpenAPI document."""
+        return msgspec.json.format(msgspec.json.encode(self._document()), indent=2)
+
+    @cached_property
+    def as_html(self) -> str:
+        """The document as a page."""
+        return as_page(self._document())
+
+
+@get("/health", OPEN, hidden=True)
+async def show_health(bank: Bank) -> HttpResponse:
+    """Tell whether the bank is open: its database answers."""
+    try:
+        await bank.pool.fetchval("SELECT 1")
+    except Exception as error:
+        raise Unavailable("The database does not answer.", retry_after_seconds=1) from error
+    return HttpResponse(200, TEXT, b"OK")
+
+
+@get("/docs/errors/", OPEN, hidden=True)
+async def list_errors() -> HttpResponse:
+    """List every error the APIs can answer."""
+    return _page(index_as_html(PROBLEMS.values()))
+
+
+@get("/docs/errors.md", OPEN, hidden=True)
+async def list_errors_as_markdown() -> HttpResponse:
+    """List every error the APIs can answer, as Markdown."""
+    return HttpResponse(200, MARKDOWN, index_as_markdown(PROBLEMS.values()).encode())
+
+
+@get("/docs/errors/{page}", OPEN, hidden=True)
+async def show_error(page: str) -> HttpResponse:
+    """Explain one error; with `.md` behind its code as Markdown."""
+    known = PROBLEMS.get(page.removesuffix(".md"))
+    if known is None:
+        raise NotFound("There is no such error.")
+    if page.endswith(".md"):
+        return HttpResponse(200, MARKDOWN, as_markdown(known).encode())
+    return _page(as_html(known))
+
+
+@get("/openapi.json", OPEN, hidden=True)
+async def show_openapi(reference: Reference) -> HttpResponse:
+    """Show the OpenAPI document."""
+    return HttpResponse(200, JSON, reference.as_json)
+
+
+@get("/docs/", OPEN, hidden=True)
+async def show_reference(reference: Reference) -> HttpResponse:
+    """Show the reference."""
+    return _page(reference.as_html)
+
+
+def _page(html: str) -> HttpResponse:
+    return HttpResponse(200, HTML, html.encode(), [_POLICY])
+
+
+PAGES: list[Operation] = [
+    show_health,
+    list_errors,
+    list_errors_as_markdown,
+    show_error,
+    show_openapi,
+    show_reference,
+]

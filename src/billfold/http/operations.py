@@ -1,0 +1,285 @@
+"""The table of operations: each row says where an operation is, who may call it, what it takes.
+
+@get("/api/v2/pockets/{pocket_id}/")                      # the Partner API, signed
+@post("/api/v2/pockets/", with_scope("pockets.write", POCKETS), refuses=("customer-not-open",))
+
+A function with two accesses is offered by both APIs. Its parameters are filled by name and type:
+`caller` or `member`, `data` (the body, a struct), names of the path, a struct of query parameters
+or single ones (they have defaults), `request: RawRequest`; any other name is a service of the API.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+import re
+import typing
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from enum import StrEnum
+from functools import cached_property
+from types import UnionType
+from typing import Any, Final, Literal, NamedTuple, TypedDict, Unpack
+from uuid import UUID
+
+import msgspec
+
+from billfold.http import path_ids as ids_in
+from billfold.http.json_body import decode, missing_body
+from billfold.http.parameters import Parameter, QueryParams, parameter_of
+from billfold.http.raw_request import RawRequest
+from billfold.http.responses import HttpResponse, StreamedResponse, respond
+
+Handler = Callable[..., Awaitable[Any]]
+Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
+Document = dict[str, Any]
+Value = Callable[[RawRequest, Mapping[str, Any]], Any]
+"""The value of a handler's parameter, from the request and the services of the API."""
+_USUAL_STATUS: Final = {"POST": 201, "DELETE": 204}
+_GIVEN: Final[Mapping[str, Value]] = {
+    "caller": lambda request, _: request.caller,
+    "member": lambda request, _: request.caller,
+    "data": lambda request, _: request.data,
+}
+_COMPLETE: Final = (HttpResponse, StreamedResponse)
+
+
+class Proof(StrEnum):
+    """What a request must prove about its sender."""
+
+    NONE = "none"
+    TOKEN = "token"  # noqa: S105 - a kind, not a secret
+    """A bearer token; key and signature are checked when present (operations of the sandbox)."""
+    TOKEN_AND_KEY = "token-and-key"  # noqa: S105 - as above
+    """A token and an idempotency key, no signature: uploads of the Partner API."""
+    SIGNATURE = "signature"
+    """Token, idempotency key and signature."""
+    OAUTH = "oauth"
+    """An access token of the Customer API with a scope."""
+
+
+class RateGroup(NamedTuple):
+    """Operations that are counted together, and how many of them are allowed per minute."""
+
+    name: str
+    per_minute: int
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """How one API lets an operation be called.
+
+    An OAuth token needs the `scope`; the role of its user must include what the operation `needs`.
+    """
+
+    proof: Proof
+    scope: str = ""
+    needs: str = ""
+    group: RateGroup | None = None
+
+
+OPEN = Access(Proof.NONE)
+TOKEN = Access(Proof.TOKEN)
+TOKEN_AND_KEY = Access(Proof.TOKEN_AND_KEY)
+SIGNED = Access(Proof.SIGNATURE)
+
+
+def with_scope(scope: str, group: RateGroup, *, needs: str | None = None) -> Access:
+    """Return the access of the Customer API: a scope, and the group it is counted with."""
+    return Access(Proof.OAUTH, scope, needs or scope, group)
+
+
+class Deprecation(NamedTuple):
+    """Since when an operation is deprecated, and from when it may be gone."""
+
+    since: date
+    sunset: date
+
+
+@dataclass(frozen=True, kw_only=True)
+class Operation:
+    """One method of one path."""
+
+    method: Method
+    path: str
+    handler: Handler
+    access: tuple[Access, ...]
+    name: str
+    """The operationId."""
+    tag: str
+    status: int
+    refuses: tuple[str, ...] = ()
+    """The problems it can answer beside those of every operation."""
+    moves_money: bool = False
+    """Counts towards the limit of requests that move money as well."""
+    deprecated: Deprecation | None = None
+    hidden: bool = False
+    """Not in the OpenAPI document."""
+    any_query: bool = False
+    """Query parameters that are not declared are ignored."""
+    takes_file: bool = False
+    documented: Mapping[str, Any] = field(default_factory=dict)
+    """Parts of the OpenAPI operation that the signature cannot express."""
+
+    @property
+    def changes(self) -> bool:
+        """Whether it changes something."""
+        return self.method != "GET"
+
+    @cached_property
+    def hints(self) -> dict[str, Any]:
+        """The types of the handler's parameters, and of what it returns."""
+        return typing.get_type_hints(self.handler, include_extras=True)
+
+    @cached_property
+    def body(self) -> Any:  # noqa: ANN401 - any type
+        """The type of the JSON body, or None."""
+        return self.hints.get("data")
+
+    @cached_property
+    def returns(self) -> Any:  # noqa: ANN401 - any type
+        """The type of the JSON it answers; None for no body, Any for one that is not JSON."""
+        hint = self.hints["return"]
+        if typing.get_origin(hint) in {UnionType, typing.Union}:
+            kinds = [each for each in typing.get_args(hint) if each not in _COMPLETE]
+            hint = typing.Union[tuple(kinds)]  # noqa: UP007 - of a list
+        return Any if hint in _COMPLETE else None if hint is type(None) else hint
+
+    @cached_property
+    def query_sources(self) -> dict[str, Parameter | QueryParams]:
+        """What of the handler's parameters comes from the query."""
+        found: dict[str, Parameter | QueryParams] = {}
+        for name, each in inspect.signature(self.handler).parameters.items():
+            hint = self.hints[name]
+            if name in _GIVEN or name in self.path_names:
+                continue
+            if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
+                found[name] = QueryParams(hint)
+            elif each.default is not inspect.Parameter.empty:
+                found[name] = parameter_of(name, hint, each.default)
+        return found
+
+    @cached_property
+    def query(self) -> list[Parameter]:
+        """Every query parameter."""
+        return [each for source in self.query_sources.values() for each in source.fields]
+
+    @property
+    def path_names(self) -> list[str]:
+        """The names in the path, in its order."""
+        return re.findall(r"{(\w+)}", self.path)
+
+    def access_by(self, proofs: frozenset[Proof]) -> Access | None:
+        """Return how the API that takes these proofs lets it be called, or None if it does not."""
+        return next((each for each in self.access if each.proof in proofs), None)
+
+    @cached_property
+    def _values(self) -> tuple[tuple[str, Value], ...]:
+        names = inspect.signature(self.handler).parameters
+        return tuple((name, self._value(name)) for name in names)
+
+    def _value(self, name: str) -> Value:
+        if (given := _GIVEN.get(name)) is not None:
+            return given
+        if (source := self.query_sources.get(name)) is not None:
+            return lambda request, _: source.read(request.query_values)
+        if name in self.path_names:
+            if self.hints[name] is UUID:
+                return lambda request, _: ids_in.path_uuid(name, request.path_params[name])
+            return lambda request, _: request.path_params[name]
+        is_request = self.hints[name] is RawRequest
+        return lambda request, services: request if is_request else services[name]
+
+    def read(self, request: RawRequest) -> None:
+        """Check the names of the query and decode the body. Raises InvalidInput and its kin."""
+        if request.query and not self.any_query:
+            request.check_query({each.name: each.many for each in self.query})
+        if self.body is None:
+            return
+        if not request.body:
+            raise missing_body()
+        request.check_content_type()
+        request.data = decode(request.body, self.body)
+
+    async def respond(
+        self, request: RawRequest, services: Mapping[str, Any]
+    ) -> HttpResponse | StreamedResponse:
+        """Call the handler and return its response. Raises what it raises."""
+        arguments = {name: value(request, services) for name, value in self._values}
+        return respond(await self.handler(**arguments), self.status)
+
+
+class Options(TypedDict, total=False):
+    """What may be said of an operation; what is left out is as usual."""
+
+    name: str
+    """Its operationId; as a rule that is the name of the function."""
+    tag: str
+    """What it is grouped with; as a rule its module."""
+    status: int
+    refuses: tuple[str, ...]
+    moves_money: bool
+    deprecated: Deprecation
+    hidden: bool
+    any_query: bool
+    takes_file: bool
+    documented: Mapping[str, Any]
+
+
+Declare = Callable[[Handler], Operation]
+
+
+def operation(method: Method, path: str, *access: Access, **options: Unpack[Options]) -> Declare:
+    """Declare an operation. Without any access it is one of the Partner API, and signed."""
+
+    def declare(handler: Handler) -> Operation:
+        usual: Options = {
+            "name": handler.__name__,
+            "tag": handler.__module__.rpartition(".")[2].replace("_", "-"),
+            "status": _USUAL_STATUS.get(method, 200),
+        }
+        given = usual | options
+        return Operation(
+            method=method, path=path, handler=handler, access=access or (SIGNED,), **given
+        )
+
+    return declare
+
+
+def get(path: str, *access: Access, **options: Unpack[Options]) -> Declare:
+    """Declare an operation that reads."""
+    return operation("GET", path, *access, **options)
+
+
+def post(path: str, *access: Access, **options: Unpack[Options]) -> Declare:
+    """Declare an operation that creates or starts something."""
+    return operation("POST", path, *access, **options)
+
+
+def put(path: str, *access: Access, **options: Unpack[Options]) -> Declare:
+    """Declare an operation that replaces something."""
+    return operation("PUT", path, *access, **options)
+
+
+def patch(path: str, *access: Access, **options: Unpack[Options]) -> Declare:
+    """Declare an operation that changes something."""
+    return operation("PATCH", path, *access, **options)
+
+
+def delete(path: str, *access: Access, **options: Unpack[Options]) -> Declare:
+    """Declare an operation that ends something."""
+    return operation("DELETE", path, *access, **options)
+
+
+def operations_in(package: str) -> list[Operation]:
+    """Return the operations that the modules of a package declare; packages inside it are apart."""
+    here = importlib.import_module(package)
+    names = [each.name for each in pkgutil.iter_modules(here.__path__, f"{package}.")]
+    return [
+        found
+        for name in names
+        for found in vars(importlib.import_module(name)).values()
+        if isinstance(found, Operation) and found.handler.__module__ == name
+    ]

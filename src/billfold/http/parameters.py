@@ -1,0 +1,221 @@
+"""Query parameters from types: one declaration reads a value, refuses it, and describes it.
+
+class ListQuery(msgspec.Struct, frozen=True):
+    limit: Annotated[int, msgspec.Meta(ge=1, le=100), Query(description="...")] = 30
+
+A parameter that is not sent has its default. Fields of a struct without `Query` are none.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from enum import StrEnum
+from functools import partial
+from types import UnionType
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+import msgspec
+
+from billfold.http import path_ids as ids_in
+from billfold.platform.dates import parse_day
+from billfold.platform.errors import FieldError, InvalidInput
+
+Document = dict[str, Any]
+Parse = Callable[[str, str], Any]
+"""Reads a text of the parameter with a name. Raises InvalidInput at query.name."""
+_INTEGER_DIGITS_MAX = 18
+"""Fits 64 bits."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """What the type of a parameter does not say: another name, its own way of being read."""
+
+    name: str | None = None
+    description: str | None = None
+    parse: Parse | None = None
+    schema: Mapping[str, Any] | None = None
+
+
+_QUERY_FIELDS = tuple(each.name for each in dataclasses.fields(Query))
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One query parameter of an operation."""
+
+    attribute: str
+    name: str
+    parse: Parse
+    many: bool
+    default: Any
+    schema: Document
+    description: str | None
+    indexed: bool
+    """Whether the place of a mistake says which of several values it is."""
+
+    @property
+    def fields(self) -> Sequence[Parameter]:
+        """Itself."""
+        return (self,)
+
+    def read(self, sent: Mapping[str, Sequence[str]]) -> Any:  # noqa: ANN401 - as declared
+        """Return its value. Raises InvalidInput."""
+        texts = sent.get(self.name)
+        if not texts:
+            return self.default
+        if not self.many:
+            return self.parse(self.name, texts[0])
+        values, wrong = [], []
+        for index, text in enumerate(texts):
+            try:
+                values.append(self.parse(self.name, text))
+            except InvalidInput as error:
+                place = (index,) if self.indexed else ()
+                wrong += [
+                    FieldError((*each.loc, *place), each.msg, each.type) for each in error.errors
+                ]
+        if wrong:
+            raise InvalidInput(dict.fromkeys(wrong))
+        return values
+
+
+class QueryParams:
+    """The parameters that are the fields of one struct."""
+
+    def __init__(self, struct: type[msgspec.Struct]) -> None:
+        hints = typing.get_type_hints(struct, include_extras=True)
+        self._struct = struct
+        self.fields = [
+            parameter_of(each.name, hints[each.name], each.default)
+            for each in msgspec.structs.fields(struct)
+            if any(
+                isinstance(mark, Query) for mark in getattr(hints[each.name], "__metadata__", ())
+            )
+        ]
+
+    def read(self, sent: Mapping[str, Sequence[str]]) -> msgspec.Struct:
+        """Return the struct. Raises InvalidInput with every mistake."""
+        values, wrong = {}, []
+        for each in self.fields:
+            try:
+                values[each.attribute] = each.read(sent)
+            except InvalidInput as error:
+                wrong += error.errors
+        if wrong:
+            raise InvalidInput(wrong)
+        return self._struct(**values)
+
+
+def parameter_of(attribute: str, hint: Any, default: Any) -> Parameter:  # noqa: ANN401 - any type
+    """Return the parameter that a field or an argument of this type declares."""
+    kind, extra = _without_none(hint), []
+    while typing.get_origin(kind) is typing.Annotated:
+        kind, *more = typing.get_args(kind)
+        extra += more
+        kind = _without_none(kind)
+    query = Query(
+        **{
+            name: value
+            for each in extra
+            if isinstance(each, Query)
+            for name in _QUERY_FIELDS
+            if (value := getattr(each, name)) is not None
+        }
+    )
+    bounds = next((each for each in extra if isinstance(each, msgspec.Meta)), msgspec.Meta())
+    many = typing.get_origin(kind) is list
+    if many:
+        kind = typing.get_args(kind)[0]
+    parse, schema = _reading(kind, bounds)
+    schema = dict(query.schema or schema)
+    if many:
+        schema = {"type": "array", "items": schema}
+    if default is not None and query.schema is None:
+        schema["default"] = default
+    return Parameter(
+        attribute, query.name or attribute, query.parse or parse, many, default, schema,
+        query.description, kind is UUID,
+    )  # fmt: skip
+
+
+PathId = Annotated[str, Query(schema={"type": "string", "format": "uuid"})]
+"""An id in the path that the handler reads itself."""
+
+
+def path_schema(kind: Any) -> Document:  # noqa: ANN401 - any type
+    """Return the JSON schema of a name in the path."""
+    return parameter_of("", kind, None).schema
+
+
+def _without_none(hint: Any) -> Any:  # noqa: ANN401 - any type
+    if typing.get_origin(hint) in {UnionType, typing.Union}:
+        return next(each for each in typing.get_args(hint) if each is not type(None))
+    return hint
+
+
+def _reading(kind: Any, bounds: msgspec.Meta) -> tuple[Parse, Document]:  # noqa: ANN401 - any type
+    """Return how a text becomes a value of this type, and the type's JSON schema."""
+    if typing.get_origin(kind) is Literal:
+        known = typing.get_args(kind)
+        return partial(parse_choice, known), {"type": "string", "enum": list(known)}
+    if isinstance(kind, type) and issubclass(kind, StrEnum):
+        known = tuple(str(each) for each in kind)
+        return (
+            lambda name, text: kind(parse_choice(known, name, text)),
+            {"type": "string", "enum": list(known)},
+        )
+    if kind is int:
+        schema: Document = {"type": "integer"}
+        if bounds.ge is not None:
+            schema["minimum"] = bounds.ge
+        if bounds.le is not None:
+            schema["maximum"] = bounds.le
+        return partial(_parse_int, bounds), schema
+    return _READINGS.get(kind, _READINGS[str])
+
+
+def parse_choice(known: Sequence[str], name: str, text: str) -> str:
+    """Return a text that must be a known one. Raises InvalidInput at query.`name`."""
+    if text not in known:
+        raise InvalidInput.at("query", name, msg=f"must be one of {', '.join(known)}")
+    return text
+
+
+def _parse_int(bounds: msgspec.Meta, name: str, text: str) -> int:
+    if text.isascii() and text.isdigit() and len(text) <= _INTEGER_DIGITS_MAX:
+        number = int(text)
+        if (bounds.ge is None or number >= bounds.ge) and (
+            bounds.le is None or number <= bounds.le
+        ):
+            return number
+    between = f"from {bounds.ge or 0}" + ("" if bounds.le is None else f" to {bounds.le}")
+    raise InvalidInput.at(
+        "query", name, msg=f"must be a whole number {between}", kind="out_of_range"
+    )
+
+
+def _parse_bool(name: str, text: str) -> bool:
+    return parse_choice(("true", "false"), name, text) == "true"
+
+
+def _parse_date(name: str, text: str) -> date:
+    try:
+        return parse_day(text)
+    except ValueError:
+        raise InvalidInput.at(
+            "query", name, msg="must be a date, like 2025-06-02", kind="date_parsing"
+        ) from None
+
+
+_READINGS: dict[Any, tuple[Parse, Document]] = {
+    str: (lambda _, text: text, {"type": "string"}),
+    bool: (_parse_bool, {"type": "boolean"}),
+    date: (_parse_date, {"type": "string", "format": "date"}),
+    UUID: (ids_in.query_uuid, {"type": "string", "format": "uuid"}),
+}

@@ -1,0 +1,105 @@
+"""The Partner API put together: its operations, and what they share of a bank."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from typing_extensions import override
+
+from billfold import __version__
+from billfold.access.partners.login import LoginDesk
+from billfold.events.kinds import PARTNER_KINDS
+from billfold.events.stream.broadcaster import Newsroom, newsroom_of
+from billfold.events.webhook_openapi import webhooks_of
+from billfold.http.api import Api
+from billfold.http.authentication.signed_requests import SignedRequestAuthenticator
+from billfold.http.openapi.document import Described, Document, describe, examples_of
+from billfold.http.openapi.pages import PAGES, Reference
+from billfold.http.operations import Operation, Proof, operations_in
+from billfold.ledger.bank import Bank
+from billfold.payments.on_us.payee_lookup import Peers
+from billfold.platform.settings.settings import Settings
+
+_TITLE = "Partner API"
+_DESCRIPTION = (
+    "Open accounts for your customers whose money lives in US Treasury bills, and move it. "
+    "Amounts are integers in cents.\n\n"
+    "Every request carries a token, an idempotency key and a signature: `Authorization: Bearer "
+    "<token>`, `x-service-idempotency: <uuid>`, `x-service-signature: <base64>`. The signature is "
+    "HMAC-SHA256, keyed with your shared secret, over the key, the path and the body as sent, with "
+    "nothing between them. Operations of the sandbox need only the token.\n\n"
+    "A request may be sent again under its key: it does not run twice, and the first answer comes "
+    "back for 24 hours. Errors are problem documents whose `type` is a page that explains them."
+)
+PROOFS = frozenset({Proof.NONE, Proof.TOKEN, Proof.TOKEN_AND_KEY, Proof.SIGNATURE})
+
+
+class PartnerApi(Api):
+    """The Partner API of one process."""
+
+    def __init__(self, operations: Sequence[Operation]) -> None:
+        super().__init__([*operations, *PAGES], PROOFS)
+        self._documented = tuple(operations)
+
+    def open_bank(self, bank: Bank, newsroom: Newsroom | None = None, **more: object) -> None:
+        """Serve a bank; `more` are services of operations that this package does not have."""
+        self._newsroom, self._peers = newsroom or newsroom_of(bank), Peers(bank.pool)
+        self.open(
+            bank,
+            SignedRequestAuthenticator(bank),
+            desk=LoginDesk(bank),
+            newsroom=self._newsroom,
+            peers=self._peers,
+            reference=Reference(lambda: partner_document(bank.settings, self._documented)),
+            **more,
+        )
+
+    @override
+    async def close(self) -> None:
+        await self._newsroom.close()
+        await self._peers.close()
+        await super().close()
+
+    def document(self, *, include_deprecated: bool = False) -> Document:
+        """Return the OpenAPI document."""
+        return partner_document(
+            self.bank.settings, self._documented, include_deprecated=include_deprecated
+        )
+
+
+def partner_operations(sandbox: Sequence[Operation] = ()) -> list[Operation]:
+    """Return the operations of every module here, and those of the sandbox where there is one."""
+    return [*operations_in(str(__package__)), *sandbox]
+
+
+def create_partner_app(
+    bank: Bank, *, operations: Sequence[Operation], newsroom: Newsroom | None = None
+) -> PartnerApi:
+    """Return the ASGI application of one worker. Whoever opens the bank starts its engine."""
+    api = PartnerApi(operations)
+    api.open_bank(bank, newsroom)
+    return api
+
+
+def partner_document(
+    settings: Settings, operations: Sequence[Operation], *, include_deprecated: bool = False
+) -> Document:
+    """Return the OpenAPI document of these operations; no bank needs to be open for it."""
+    server = {
+        "url": f"https://{{partner}}.{settings.domain}:{{port}}",
+        "variables": {
+            "partner": {"default": "acme", "description": "The name you were given."},
+            "port": {"default": str(settings.port)},
+        },
+    }
+    what = Described(
+        operations=operations,
+        proofs=PROOFS,
+        title=_TITLE,
+        version=__version__,
+        description=_DESCRIPTION,
+        servers=[server],
+        examples=examples_of(str(__package__)),
+        webhooks=webhooks_of(PARTNER_KINDS, customer=False),
+    )
+    return describe(what, include_deprecated=include_deprecated)

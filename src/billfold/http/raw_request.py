@@ -1,0 +1,157 @@
+"""A request as it arrived: the bytes that were signed, before any framework has touched them."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs
+
+from billfold.documents import rules as document_rules
+from billfold.documents.ports import FileKind
+from billfold.http.caller import Call
+from billfold.platform.errors import BillfoldError, FieldError, InvalidInput
+
+if TYPE_CHECKING:
+    from litestar.types import HTTPScope, Receive
+
+BODY_BYTES_MAX = 1024 * 1024
+FILE_SECONDS = 120
+_RAW_REQUEST = "raw_request"
+_JSON_TYPE = re.compile(r"application/json\s*(;.*)?", re.IGNORECASE)
+
+
+class RawRequest:
+    """What is known of one request from its first byte to its last."""
+
+    __slots__ = (
+        "_query_values",
+        "body",
+        "caller",
+        "client",
+        "data",
+        "headers",
+        "host",
+        "method",
+        "path",
+        "path_params",
+        "query",
+        "trace_id",
+    )
+
+    def __init__(self, scope: HTTPScope, trace_id: str, client: str) -> None:
+        self.trace_id = trace_id
+        self.client = client
+        """The address of who called, behind trusted proxies."""
+        self.method: str = scope["method"]
+        self.path: str = (scope.get("raw_path") or scope["path"].encode()).decode("latin-1")
+        """The path as sent, still escaped."""
+        self.query = scope["query_string"]
+        self.path_params: Mapping[str, str] = {}
+        self.headers: dict[bytes, bytes] = {}
+        for name, value in scope["headers"]:
+            # Two of a kind would be read by one part of the way and signed by another.
+            self.headers[name] = b",".join((*filter(None, [self.headers.get(name)]), value))
+        self.host = self.headers.get(b"host", b"").decode("latin-1").lower()
+        self.body = b""
+        self.data: Any = None
+        """The body as the operation declares it."""
+        self.caller: Call | None = None
+        self._query_values: dict[str, list[str]] | None = None
+
+    def header(self, name: bytes) -> str | None:
+        """Return a header by its lower-case name, as text, or None."""
+        value = self.headers.get(name)
+        return None if value is None else value.decode("latin-1").strip()
+
+    @property
+    def query_values(self) -> Mapping[str, Sequence[str]]:
+        """The parameters of the query by name, in the order they were sent."""
+        if self._query_values is None:
+            text = self.query.decode("latin-1")
+            self._query_values = parse_qs(text, keep_blank_values=True) if text else {}
+        return self._query_values
+
+    def check_query(self, known: Mapping[str, bool]) -> None:
+        """Raise InvalidInput for names that are not `known`; True ones may be repeated."""
+        sent = self.query_values
+        wrong = [
+            FieldError(("query", name), "is not a parameter of this operation", "extra_forbidden")
+            for name in sorted(sent.keys() - known.keys())
+        ]
+        wrong += [
+            FieldError(("query", name), "may be there only once", "value_error")
+            for name, many in sorted(known.items())
+            if not many and len(sent.get(name, ())) > 1
+        ]
+        if wrong:
+            raise InvalidInput(wrong)
+
+    def check_content_type(self) -> None:
+        """Raise `unsupported-media-type` when the body says that it is not JSON."""
+        sent = self.header(b"content-type")
+        if sent is not None and not _JSON_TYPE.fullmatch(sent):
+            raise BillfoldError("unsupported-media-type", "Send the body as application/json.")
+
+
+def attach(scope: HTTPScope, request: RawRequest) -> None:
+    """Make a request known to whoever handles it later."""
+    scope.setdefault("state", {})[_RAW_REQUEST] = request
+
+
+def raw_request_of(scope: Any) -> RawRequest:  # noqa: ANN401 - any scope of the framework
+    """Return the request that came through the edge."""
+    found: RawRequest = scope["state"][_RAW_REQUEST]
+    return found
+
+
+async def read_body(request: RawRequest, receive: Receive, limit: int = BODY_BYTES_MAX) -> bytes:
+    """Return the whole body. Raises `payload-too-large` before more than `limit` is in memory."""
+    declared = request.headers.get(b"content-length", b"")
+    if declared.isdigit() and int(declared) > limit:
+        raise too_large(limit)
+    parts: list[bytes] = []
+    size = 0
+    while True:
+        message: Any = await receive()
+        if message["type"] == "http.disconnect":
+            raise BillfoldError("bad-request", "The connection ended before the body did.")
+        part = message.get("body", b"")
+        size += len(part)
+        if size > limit:
+            raise too_large(limit)
+        parts.append(part)
+        if not message.get("more_body", False):
+            return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+async def read_file(request: RawRequest, receive: Receive) -> bytes:
+    """Return the file that is the body. Raises `unsupported-media-type` before it is read.
+
+    Raises as `read_body` besides, and `bad-request` when it takes too long.
+    """
+    limit = document_rules.largest_bytes(kind_in(request))
+    try:
+        async with asyncio.timeout(FILE_SECONDS):
+            return await read_body(request, receive, limit)
+    except TimeoutError:
+        raise BillfoldError(
+            "bad-request", f"The file took longer than {FILE_SECONDS} seconds."
+        ) from None
+
+
+def kind_in(request: RawRequest) -> FileKind:
+    """Return what an upload is declared to be. Raises `unsupported-media-type`."""
+    declared = (request.header(b"content-type") or "").partition(";")[0].strip().lower()
+    try:
+        return FileKind(declared)
+    except ValueError:
+        raise BillfoldError(
+            "unsupported-media-type", f"Send a file as one of {', '.join(FileKind)}."
+        ) from None
+
+
+def too_large(limit: int) -> BillfoldError:
+    """Return the refusal of a body of more than `limit` bytes."""
+    return BillfoldError("payload-too-large", f"The body may have at most {limit:,} bytes.")

@@ -1,0 +1,207 @@
+"""Everything that can go wrong, into the answer that says so.
+
+A broken rule is a problem document, a request of the wrong shape the 422 body with `detail`, a
+bug a 500 that tells nothing but its trace id. The log gets the rest.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import structlog
+from litestar import Response
+from litestar.exceptions import HTTPException
+
+from billfold.http.raw_request import RawRequest
+from billfold.platform.errors import BillfoldError, Broken, InvalidInput, Unavailable
+from billfold.platform.problems import PROBLEMS
+from billfold.platform.problems.problem import Problem
+
+if TYPE_CHECKING:
+    from litestar.types import Receive, Send
+
+log = structlog.get_logger(__name__)
+
+Header = tuple[bytes, bytes]
+Headers = list[Header]
+PROBLEM = "application/problem+json"
+JSON = "application/json"
+TEXT = "text/plain; charset=utf-8"
+_BY_STATUS = {
+    400: "bad-request",
+    404: "not-found",
+    405: "method-not-allowed",
+    406: "not-acceptable",
+    413: "payload-too-large",
+    415: "unsupported-media-type",
+}
+_UNKNOWN = Problem("bad-request", 400, "Bad request", "", "")
+_encode = msgspec.json.Encoder(enc_hook=str, decimal_format="string").encode
+
+
+@dataclass(frozen=True, slots=True)
+class HttpResponse:
+    """A whole response: status, content type, body, and headers beside those of every response."""
+
+    status: int
+    content_type: str
+    body: bytes = b""
+    headers: Sequence[Header] = ()
+
+    async def send(self, send: Send, more: Sequence[Header] = ()) -> None:
+        """Send it, with `more` headers."""
+        headers = [(b"content-type", self.content_type.encode()), *self.headers, *more]
+        if self.status not in {204, 304}:
+            headers.append((b"content-length", str(len(self.body)).encode()))
+        start: Any = {"type": "http.response.start", "status": self.status, "headers": headers}
+        await send(start)
+        await send({"type": "http.response.body", "body": self.body, "more_body": False})
+
+
+@dataclass(frozen=True, slots=True)
+class StreamedResponse:
+    """A response whose body is made while it is sent."""
+
+    content_type: str
+    chunks: AsyncIterator[bytes]
+    headers: Sequence[Header] = ()
+
+    async def stream(self, receive: Receive, send: Send, more: Sequence[Header] = ()) -> None:
+        """Send it, with `more` headers, until it ends or the client has gone."""
+        headers = [(b"content-type", self.content_type.encode()), *self.headers, *more]
+        start: Any = {"type": "http.response.start", "status": 200, "headers": headers}
+        await send(start)
+        tasks = [asyncio.create_task(self._send_body(send)), asyncio.create_task(_gone(receive))]
+        try:
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _send_body(self, send: Send) -> None:
+        async for chunk in self.chunks:
+            await send({"type": "http.response.body", "body": chunk, "more_body": True})
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+async def _gone(receive: Receive) -> None:
+    message: Any = await receive()
+    while message["type"] != "http.disconnect":
+        message = await receive()
+
+
+def as_response(response: HttpResponse) -> Response[bytes]:
+    """Return the framework's form of a response."""
+    return Response(
+        response.body,
+        status_code=response.status,
+        media_type=response.content_type,
+        headers={name.decode(): value.decode("latin-1") for name, value in response.headers},
+    )
+
+
+def json_response(value: object, status: int = 200, *headers: Header) -> HttpResponse:
+    """Return a value as JSON."""
+    return HttpResponse(status, JSON, _encode(value), headers)
+
+
+def redirect(location: str) -> HttpResponse:
+    """Send a browser somewhere by 303: what was posted here is not posted there (RFC 9700)."""
+    return HttpResponse(303, TEXT, b"", [(b"location", location.encode())])
+
+
+def respond(answer: object, status: int) -> HttpResponse | StreamedResponse:
+    """Return the response to what a handler answered: None is a response without a body."""
+    if isinstance(answer, HttpResponse | StreamedResponse):
+        return answer
+    return HttpResponse(status, TEXT) if answer is None else json_response(answer, status)
+
+
+class ProblemWithHeaders(BillfoldError):
+    """A refusal at the door that carries headers of its own, such as Retry-After."""
+
+    def __init__(self, code: str, detail: str, *headers: tuple[bytes, bytes]) -> None:
+        super().__init__(code, detail)
+        self.headers = headers
+
+
+def unauthorized(detail: str, error: str | None = "invalid_token") -> ProblemWithHeaders:
+    """Return the refusal of a token, or of a request without one (`error` None)."""
+    value = 'Bearer realm="billfold"' + (f', error="{error}"' if error else "")
+    return ProblemWithHeaders("unauthorized", detail, (b"www-authenticate", value.encode()))
+
+
+def response_to(error: Exception, request: RawRequest) -> HttpResponse:
+    """Return the answer to an error. What nobody foresaw is logged with its trace."""
+    if isinstance(error, InvalidInput):
+        return invalid(error)
+    if isinstance(error, BillfoldError):
+        return _refusal(error, request)
+    if isinstance(error, HTTPException) and error.status_code in _BY_STATUS:
+        return _framework_refusal(error, request)
+    log.error(
+        "request_broke",
+        trace_id=request.trace_id,
+        method=request.method,
+        path=request.path,
+        exc_info=error,
+    )
+    return problem("internal-error", "Something went wrong on our side.", request)
+
+
+def invalid(error: InvalidInput) -> HttpResponse:
+    """Return the 422 with one entry for each mistake."""
+    detail = [{"loc": each.loc, "msg": each.msg, "type": each.type} for each in error.errors]
+    return HttpResponse(422, JSON, _encode({"detail": detail}))
+
+
+def problem(
+    code: str, detail: str, request: RawRequest, *headers: tuple[bytes, bytes], **facts: object
+) -> HttpResponse:
+    """Return the problem document of a code."""
+    known = PROBLEMS.get(code, _UNKNOWN)
+    body = {
+        **facts,
+        "type": f"https://{request.host}/docs/errors/{known.code}",
+        "title": known.title,
+        "status": known.status,
+        "detail": detail,
+        "instance": request.path,
+        "code": code,
+        "trace_id": request.trace_id,
+        "retryable": known.retryable,
+    }
+    return HttpResponse(known.status, PROBLEM, _encode(body), headers)
+
+
+def _refusal(error: BillfoldError, request: RawRequest) -> HttpResponse:
+    if isinstance(error, Broken):
+        log.error("invariant_broken", trace_id=request.trace_id, exc_info=error, **error.facts)
+        return problem("internal-error", "Something went wrong on our side.", request)
+    if error.code not in PROBLEMS:
+        log.error("problem_not_registered", code=error.code)
+    headers: Sequence[tuple[bytes, bytes]] = ()
+    if isinstance(error, ProblemWithHeaders):
+        headers = error.headers
+    elif isinstance(error, Unavailable):
+        headers = [(b"retry-after", str(error.retry_after_seconds or 1).encode())]
+    return problem(error.code, error.detail, request, *headers, **error.facts)
+
+
+def _framework_refusal(error: HTTPException, request: RawRequest) -> HttpResponse:
+    code = _BY_STATUS[error.status_code]
+    if error.status_code == 405:  # noqa: PLR2004 - the framework has no name for it
+        allow = str((error.headers or {}).get("allow", ""))
+        methods = sorted({each.strip() for each in allow.split(",")} - {"OPTIONS", ""})
+        detail = f"{request.method} is not offered here; {' and '.join(methods)} may be."
+        return problem(code, detail, request, (b"allow", ", ".join(methods).encode()))
+    if error.status_code == 404:  # noqa: PLR2004 - as above
+        return problem(code, "There is nothing at this path. /docs/ lists what there is.", request)
+    return problem(code, error.detail or "The request cannot be read.", request)

@@ -1,0 +1,1 @@
+"""Shapes that several parts share: amounts, pages of lists, texts."""

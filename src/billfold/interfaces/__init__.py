@@ -1,1 +1,0 @@
-"""Doors for people and programs: HTTP, the command line and what comes back from rails."""

@@ -1,1 +1,0 @@
-"""What both APIs show: one struct and one render function per noun."""

@@ -1,1 +1,0 @@
-"""Answers from banks, brokers and processors, received as new commands."""

@@ -1,1 +1,0 @@
-"""News for people outside: letters that wait to be sent."""

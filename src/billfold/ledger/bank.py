@@ -1,0 +1,97 @@
+"""The bank as every door sees it: the one writer, the market, the calendars, the keys."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from billfold.accounts.directory.store import Directory
+from billfold.approvals.store.approved_transfers import Approvals
+from billfold.ledger.jobs.types import Appointment
+from billfold.platform.background import BackgroundTasks
+
+if TYPE_CHECKING:
+    from billfold.accounts.counterparties.ports import LinkingProvider
+    from billfold.bills.rules.market import Market
+    from billfold.documents.ports import FileStore, Inspection
+    from billfold.ledger.commands import Terms
+    from billfold.ledger.engine.engine import Engine
+    from billfold.payments.files.ports import Rails
+    from billfold.platform.calendars import Calendars
+    from billfold.platform.crypto import Vault
+    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.paging import Pager
+    from billfold.platform.settings.settings import Settings
+
+JobRunner = Callable[["Bank", Appointment], Awaitable[None]]
+"""Runs one scheduled job. Running it twice changes nothing the second time."""
+JobRunners = Mapping[str, JobRunner]
+"""The runner of each kind of job. Jobs of other kinds are left to other processes."""
+
+
+class Bank:
+    """Everything a door needs. One per process; its parts are never exchanged.
+
+    Not a dataclass: the web framework would take one apart and build it anew per request.
+    """
+
+    __slots__ = (
+        "approvals",
+        "background",
+        "calendars",
+        "directory",
+        "engine",
+        "files",
+        "inspection",
+        "job_runners",
+        "linking",
+        "market",
+        "pager",
+        "pool",
+        "rails",
+        "seed",
+        "settings",
+        "terms",
+        "vault",
+    )
+
+    def __init__(
+        self,
+        *,
+        pool: Pool,
+        engine: Engine,
+        market: Market,
+        calendars: Calendars,
+        terms: Terms,
+        seed: bytes,
+        settings: Settings,
+        pager: Pager,
+        vault: Vault,
+        rails: Rails,
+        files: FileStore,
+        inspection: Inspection,
+        job_runners: JobRunners,
+        linking: LinkingProvider | None = None,
+    ) -> None:
+        self.pool = pool
+        self.engine = engine
+        self.market = market
+        self.calendars = calendars
+        self.terms = terms
+        self.seed = seed
+        self.settings = settings
+        self.pager = pager
+        self.vault = vault
+        self.rails = rails
+        self.files = files
+        self.inspection = inspection
+        self.linking = linking
+        self.job_runners = job_runners
+        self.directory = Directory(pool)
+        self.approvals = Approvals(pool)
+        self.background = BackgroundTasks()
+
+    async def now(self, conn: Connection | None = None) -> datetime:
+        """Return the business time. Costs a round trip in a sandbox: doors use `caller.now`."""
+        return await self.engine.now(conn)

@@ -1,0 +1,1 @@
+"""The state of one customer in memory, and the rows a batch writes for it."""

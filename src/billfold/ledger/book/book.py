@@ -1,0 +1,358 @@
+"""One customer's state in memory, as flows see it, and the rows that flows write.
+
+A book is loaded by the engine, changed by flows through a few verbs, and written by the
+engine in one commit. It knows no SQL and no HTTP. What a refused command did to it is
+taken back by `undo`, so a refusal leaves no trace.
+"""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections.abc import Callable
+from datetime import date, datetime
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from billfold.accounts.directory.types import CustomerRow, CustomerStatus, DirectoryEntry
+from billfold.ledger.book.draft import Draft
+from billfold.ledger.book.holdings import Account, Lot, PocketBook, selling_order
+from billfold.ledger.book.rows import (
+    AccountEntry,
+    EventEntry,
+    Fingerprint,
+    JournalEntry,
+    Posting,
+    RetiredLot,
+    Update,
+)
+from billfold.ledger.book.savepoint import Savepoint
+from billfold.ledger.jobs.types import Appointment
+from billfold.ledger.types import AccountKind, JournalKind
+from billfold.platform.errors import Broken
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from billfold.ledger.commands import Context
+    from billfold.platform.database.rows import Row
+
+USD = "USD"
+
+_BANK = AccountKind.BANK  # Python 3.11 is slow to find a member, and each posting asks twice
+_NUMBERS = (
+    "journal_no",
+    "event_no",
+    "account_no",
+    "booked_at",
+    "business_date",
+    "account_status",
+)
+"""What `undo` must restore of a book itself."""
+_numbers: Callable[[Book], tuple[Any, ...]] = attrgetter(*_NUMBERS)
+
+
+class Book:
+    """One customer: head, pockets, house accounts, and the draft of what changes.
+
+    Rules read the attributes and change them only through the verbs below. Money verbs:
+    `begin` a journal entry, `post` to it, `close` it (which asserts that every bank account it
+    touched is at zero). `portals`, `counterparties` and `pending` are loaded for the commands that
+    look at them; `referenced` is what the commands of this batch reference, by its id.
+    """
+
+    def __init__(
+        self,
+        *,
+        customer_id: UUID,
+        version: int,
+        journal_no: int,
+        event_no: int,
+        account_no: int,
+        booked_at: datetime,
+        business_date: date,
+        chain: bytes,
+    ) -> None:
+        self.customer_id = customer_id
+        self.version = version
+        self.journal_no = journal_no
+        self.event_no = event_no
+        self.account_no = account_no
+        self.booked_at = booked_at
+        self.business_date = business_date
+        self.chain = chain
+        self.account_status: CustomerStatus = CustomerStatus.OPEN
+        self.name = ""
+        self.partner_id: UUID | None = None
+        self.role = "customer"
+        self.pockets: dict[UUID, PocketBook] = {}
+        self.house: dict[tuple[str, str], Account] = {}
+        self.due_at: datetime | None = None
+        self.names_loaded = False
+        self.portals: dict[UUID, Any] = {}
+        self.counterparties: dict[UUID, Any] = {}
+        self.pending: dict[UUID, Any] = {}
+        self.referenced: dict[UUID, Any] = {}
+        self._draft: Draft | None = None
+        self._savepoint: Savepoint | None = None
+        self._leg_no = 0
+
+    @property
+    def draft(self) -> Draft:
+        """What this batch makes of the book.
+
+        Most books rest most of the time. A dozen empty containers in each would cost the
+        collector more than all money does: a draft is there from its first use on.
+        """
+        if self._draft is None:
+            self._draft = Draft()
+        return self._draft
+
+    def is_changed(self) -> bool:
+        """Is there anything to write?"""
+        return self._draft is not None and self._draft.is_changed()
+
+    def reset_draft(self) -> None:
+        """The draft has been written: start the next one."""
+        self._draft = self._savepoint = None
+        self.referenced = {}
+
+    # -- taking back ---------------------------------------------------------------
+
+    def savepoint(self) -> None:
+        """Remember this moment; `undo` comes back to it."""
+        self._savepoint = Savepoint(self.draft.lengths(), _numbers(self))
+
+    def undo(self) -> None:
+        """Take back everything since `savepoint`."""
+        saved = self._savepoint
+        assert saved is not None
+        made = self.draft.rows_of(AccountEntry)[saved.lengths.get(AccountEntry, 0) :]
+        self.draft.cut(saved.lengths)
+        for name, value in zip(_NUMBERS, saved.numbers, strict=True):
+            setattr(self, name, value)
+        for account in made:
+            if account.pocket_id is None:
+                self.house.pop((account.kind, account.asset), None)
+            else:  # lots go with what their pocket was
+                self.draft.touched_lots.pop(account.account_no, None)
+        saved.restore()
+        self.draft.banks.clear()
+
+    def put(self, mapping: dict[Any, Any], key: Any, value: Any) -> None:  # noqa: ANN401 - any noun
+        """Set `mapping[key]` so that `undo` can take it back."""
+        if self._savepoint is not None:
+            self._savepoint.entries.append((mapping, key, mapping.get(key)))
+        mapping[key] = value
+
+    def drop(self, mapping: dict[Any, Any], key: Any) -> None:  # noqa: ANN401 - any noun
+        """Remove `mapping[key]` so that `undo` can take it back."""
+        if self._savepoint is not None:
+            self._savepoint.entries.append((mapping, key, mapping.get(key)))
+        mapping.pop(key, None)
+
+    def alter(self, pocket: PocketBook) -> None:
+        """Announce that more than the counters of this pocket is about to change."""
+        self.touch(pocket)
+        self.draft.changed_pockets.add(pocket.pocket_id)
+
+    def touch(self, pocket: PocketBook) -> None:
+        """Announce that money is about to move in this pocket."""
+        if self._savepoint is not None:
+            self._savepoint.keep_pocket(pocket)
+        self.draft.touched_pockets.add(pocket.pocket_id)
+
+    def set_account_status(self, status: CustomerStatus) -> None:
+        """Change the customer's own status."""
+        self.account_status = status
+        self.change(CustomerRow, self.customer_id, account_status=status)
+
+    # -- accounts --------------------------------------------------------------------
+
+    def house_account(self, kind: AccountKind, asset: str = USD) -> Account:
+        """The customer's account on the house's side, made when first needed."""
+        account = self.house.get((kind, asset))
+        if account is None:
+            account = self._make(kind, None, asset)
+            self.house[kind, asset] = account
+        return account
+
+    def open_accounts(self, pocket: PocketBook) -> None:
+        """Give a new pocket its bank and its cash account."""
+        pocket.bank = self._make(AccountKind.BANK, pocket.pocket_id, USD)
+        pocket.cash = self._make(AccountKind.CASH, pocket.pocket_id, USD)
+        self.put(self.pockets, pocket.pocket_id, pocket)
+
+    def owed_account(self, pocket: PocketBook) -> Account:
+        """What the pocket owes, made when it first owes something."""
+        if pocket.owed is None:
+            self.touch(pocket)
+            pocket.owed = self._make(AccountKind.OWED, pocket.pocket_id, USD)
+        return pocket.owed
+
+    def lot(self, pocket: PocketBook, cusip: str, acquired_on: date, maturity: date) -> Lot:
+        """The lot of this bill acquired on this day, made when first needed."""
+        lot = pocket.find_lot(cusip, acquired_on)
+        if lot is None:
+            self.touch(pocket)
+            number = self._open_account(AccountKind.LOT, pocket.pocket_id, cusip, acquired_on)
+            lot = Lot(number, AccountKind.LOT, cusip, acquired_on=acquired_on, maturity=maturity)
+            pocket.emptied.append(lot)
+        return lot
+
+    def _make(self, kind: AccountKind, pocket_id: UUID | None, asset: str) -> Account:
+        return Account(self._open_account(kind, pocket_id, asset), kind, asset)
+
+    def _open_account(
+        self, kind: AccountKind, pocket_id: UUID | None, asset: str, acquired_on: date | None = None
+    ) -> int:
+        self.account_no += 1
+        self.draft.add(
+            AccountEntry(
+                customer_id=self.customer_id,
+                account_no=self.account_no,
+                kind=kind,
+                pocket_id=pocket_id,
+                asset=asset,
+                acquired_on=acquired_on,
+            )
+        )
+        return self.account_no
+
+    # -- journals ----------------------------------------------------------------------
+
+    def begin(
+        self,
+        kind: JournalKind,
+        ctx: Context,
+        *,
+        settles_on: date,
+        business_date: date | None = None,
+        reverses: int | None = None,
+    ) -> int:
+        """Open the next journal entry and return its number. Dates of a book never go back."""
+        now = max(ctx.now, self.booked_at)
+        business_date = max(business_date or ctx.business_date, self.business_date)
+        self.booked_at, self.business_date = now, business_date
+        self.journal_no += 1
+        self._leg_no = 0
+        self.draft.add(
+            JournalEntry(
+                customer_id=self.customer_id,
+                journal_no=self.journal_no,
+                kind=kind,
+                command_id=ctx.command_id,
+                booked_at=now,
+                business_date=business_date,
+                effective_date=business_date,
+                settles_on=settles_on,
+                reverses=reverses,
+            )
+        )
+        return self.journal_no
+
+    def post(self, debit: Account, credit: Account, amount: int) -> int:
+        """Move `amount` of one asset from `debit` to `credit`; return the leg's number."""
+        if amount <= 0 or debit.asset != credit.asset:
+            msg = f"leg of {amount} {debit.asset} to {credit.asset}"
+            raise Broken(msg)
+        saved, draft = self._savepoint, self.draft
+        if saved is not None:
+            for account in (debit, credit):
+                if account.no not in saved.accounts:
+                    saved.keep_account(account)
+        debit.balance -= amount
+        credit.balance += amount
+        if debit.kind == _BANK:
+            draft.banks.append(debit)
+        if credit.kind == _BANK:
+            draft.banks.append(credit)
+        self._leg_no += 1
+        draft.add(
+            Posting(
+                customer_id=self.customer_id,
+                journal_no=self.journal_no,
+                leg_no=self._leg_no,
+                debit=debit.no,
+                credit=credit.no,
+                asset=debit.asset,
+                amount=amount,
+            )
+        )
+        return self._leg_no
+
+    def close(self) -> None:
+        """End the journal: every bank account it touched is at zero again.
+
+        A journal in which nothing was posted never was.
+        """
+        for bank in self.draft.banks:
+            if bank.balance:
+                raise Broken(f"bank account {bank.no} holds {bank.balance} cents")
+        self.draft.banks.clear()
+        if self._leg_no == 0:
+            self.draft.drop_last(JournalEntry)
+            self.journal_no -= 1
+
+    # -- lots --------------------------------------------------------------------------
+
+    def lot_in(self, pocket: PocketBook, lot: Lot, tax: int, earnings: int) -> None:
+        """Bills have been posted into `lot`: add their bases and keep the selling order."""
+        lot.tax_basis += tax
+        lot.earnings_basis += earnings
+        self.draft.touched_lots[lot.no] = lot
+        if lot not in pocket.lots:
+            pocket.emptied.remove(lot)
+            insort(pocket.lots, lot, key=selling_order)
+
+    def lot_out(self, pocket: PocketBook, lot: Lot, tax: int, earnings: int) -> None:
+        """Bills have been posted out of `lot`: take their bases away."""
+        lot.tax_basis -= tax
+        lot.earnings_basis -= earnings
+        self.draft.touched_lots[lot.no] = lot
+        if lot.balance == 0:
+            pocket.lots.remove(lot)
+            pocket.emptied.append(lot)
+
+    def lose_lots(self, pocket: PocketBook, lots: Iterable[Lot]) -> None:
+        """These lots' bills have matured: the book needs them no more."""
+        self.touch(pocket)
+        for lot in lots:
+            pocket.emptied.remove(lot)
+            self.draft.add(RetiredLot(self.customer_id, lot.no))
+
+    # -- events ------------------------------------------------------------------------
+
+    def raise_event(self, event_id: UUID, kind: str, payload: str, now: datetime) -> None:
+        """Append the customer's next numbered event; `payload` is JSON text."""
+        self.event_no += 1
+        now = max(now, self.booked_at)
+        self.draft.add(
+            EventEntry(
+                customer_id=self.customer_id,
+                event_no=self.event_no,
+                event_id=event_id,
+                kind=kind,
+                payload=payload,
+                raised_at=now,
+            )
+        )
+
+    def change(self, row: type[Row], key: UUID, **columns: object) -> None:
+        """Record a change of a row that waits."""
+        self.draft.add(Update(row, key, columns))
+
+    def keep_fingerprint(self, row: type[Row], key: UUID, value: str) -> None:
+        """Let the command's outcome say what a row comes to that changes later."""
+        self.draft.add(Fingerprint(row, key, value))
+
+    def schedule(
+        self, kind: str, object_id: UUID, at: datetime, *, of_customer: bool = True
+    ) -> None:
+        """Make an appointment of the business clock."""
+        customer_id = self.customer_id if of_customer else None
+        self.draft.add(Appointment(kind, object_id, customer_id, at))
+
+    def enter(self, kind: str, value: str, object_id: UUID) -> None:
+        """Enter one of the customer's objects in the directory, under a name from outside."""
+        self.draft.add(DirectoryEntry(kind, value, self.customer_id, object_id))

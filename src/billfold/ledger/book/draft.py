@@ -1,0 +1,89 @@
+"""The rows one batch writes for one customer, as the rules make them."""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from billfold.ledger.book.holdings import Account, Lot
+
+Kind = TypeVar("Kind")
+
+_encode = msgspec.json.Encoder().encode
+
+
+def as_json(value: object) -> str:
+    """JSON text of a small record."""
+    return _encode(value).decode()
+
+
+class Draft:
+    """The rows one batch writes for one customer, by class, in the order they were made.
+
+    With it what else a batch needs of a book: what it has touched, the bank accounts of the open
+    journal entry, and how often each kind of due thing was done.
+    """
+
+    __slots__ = (
+        "_rows",
+        "banks",
+        "changed_pockets",
+        "happened",
+        "touched_lots",
+        "touched_pockets",
+    )
+
+    def __init__(self) -> None:
+        self._rows: dict[type[Any], list[Any]] = {}
+        self.banks: list[Account] = []
+        self.changed_pockets: set[UUID] = set()
+        self.happened: Counter[str] = Counter()
+        self.touched_lots: dict[int, Lot] = {}
+        self.touched_pockets: set[UUID] = set()
+
+    def is_changed(self) -> bool:
+        """Is there anything to write?"""
+        return bool(self.touched_pockets or any(self._rows.values()))
+
+    def add(self, row: object) -> None:
+        """Write down one more row."""
+        try:
+            self._rows[type(row)].append(row)
+        except KeyError:
+            self._rows[type(row)] = [row]
+
+    def rows_of(self, kind: type[Kind]) -> Sequence[Kind]:
+        """The rows of a class, none where none were made."""
+        return self._rows.get(kind, ())
+
+    def take(self, kind: type[Kind]) -> list[Kind]:
+        """Remove the rows of a class and return them."""
+        return self._rows.pop(kind, [])
+
+    def add_in_order(self, row: Kind, place: Callable[[Kind], Any]) -> None:
+        """Write down one more row where it stands by its place."""
+        insort(self._rows.setdefault(type(row), []), row, key=place)
+
+    def drop_last(self, kind: type[Any]) -> None:
+        """Forget the last row of a class."""
+        self._rows[kind].pop()
+
+    def __iter__(self) -> Iterator[tuple[type[Any], list[Any]]]:
+        """Each class of which there are rows, with its rows."""
+        return ((kind, rows) for kind, rows in self._rows.items() if rows)
+
+    def lengths(self) -> dict[type[Any], int]:
+        """Where each list that has rows ends now, for `cut`."""
+        return {kind: len(rows) for kind, rows in self._rows.items() if rows}
+
+    def cut(self, lengths: Mapping[type[Any], int]) -> None:
+        """Forget every row made since `lengths` was taken."""
+        for kind, rows in self._rows.items():
+            del rows[lengths.get(kind, 0) :]

@@ -1,0 +1,138 @@
+"""What a pocket holds in memory: accounts, lots, and the counters that outlive a day."""
+
+from __future__ import annotations
+
+from bisect import insort
+from datetime import date, datetime
+from uuid import UUID
+
+import msgspec
+
+from billfold.accounts.pockets.types import PocketStatus
+from billfold.ledger.types import AccountKind
+
+
+class Account(msgspec.Struct, array_like=True, eq=False, gc=False):
+    """A balance of one asset. `balance` is credits minus debits, in cents or bills."""
+
+    no: int
+    kind: AccountKind
+    asset: str
+    balance: int = 0
+    reserved: int = 0
+    tax_basis: int = 0
+    earnings_basis: int = 0
+
+
+class Lot(Account, array_like=True, eq=False, gc=False):
+    """Bills of one CUSIP that a pocket acquired on one day.
+
+    Two bases in cents: `tax_basis` travels with the bills, `earnings_basis` is what the
+    pocket paid or the value at which it received them.
+    """
+
+    acquired_on: date = date.min
+    maturity: date = date.min
+
+    @property
+    def units(self) -> int:
+        """Bills of $100 face still held."""
+        return self.balance
+
+    @property
+    def cusip(self) -> str:
+        """The bill."""
+        return self.asset
+
+
+def selling_order(lot: Lot) -> tuple[date, str, date]:
+    """Shortest maturity first, first in first out within a bill."""
+    return (lot.maturity, lot.asset, lot.acquired_on)
+
+
+def _not_opened() -> Account:
+    return Account(0, AccountKind.BANK, "USD")
+
+
+class PocketCounters(msgspec.Struct, array_like=True, eq=False, kw_only=True, gc=False):
+    """What money moves in a pocket, in the order of the database's type `pocket_counters`."""
+
+    inflow: int = 0
+    outflow: int = 0
+    fees: int = 0
+    realised: int = 0
+    fee_accrued: int = 0
+    idle: int = 0
+    accrued_through: date
+    charge_on: date
+    moved_on: date | None = None
+    unsettled_until: date | None = None
+    invest_at: datetime | None = None
+
+
+class PocketColumns(PocketCounters, array_like=True, eq=False, kw_only=True, gc=False):
+    """What the table `pocket` says of a pocket, but for its customer."""
+
+    pocket_id: UUID
+    partner_id: UUID
+    name: str
+    type: str
+    status: PocketStatus
+    deposit_weeks: int
+    reinvestment_weeks: int | None
+    real_time_yield: bool = False
+    opened_at: datetime
+    closed_at: datetime | None = None
+    closure_reason: str | None = None
+
+
+class PocketBook(PocketColumns, array_like=True, eq=False, kw_only=True, gc=False):
+    """One pocket of a book: its accounts and the counters that outlive a day.
+
+    `emptied` are lots without bills that may be bought again on their day, or sold ones whose
+    bill has not matured.
+    """
+
+    due_at: datetime | None = None
+    bank: Account = msgspec.field(default_factory=_not_opened)
+    cash: Account = msgspec.field(default_factory=_not_opened)
+    owed: Account | None = None
+    lots: list[Lot] = []
+    emptied: list[Lot] = []
+    liens: list[tuple[int, datetime]] = []
+
+    def adopt(self, account: Account) -> None:
+        """Take an account of this pocket into its place."""
+        if not isinstance(account, Lot):
+            setattr(self, account.kind, account)
+        elif account.balance:
+            insort(self.lots, account, key=selling_order)
+        else:
+            self.emptied.append(account)
+
+    def find_lot(self, cusip: str, acquired_on: date) -> Lot | None:
+        """The lot of this bill acquired on this day."""
+        for lots in (self.lots, self.emptied):
+            for lot in lots:
+                if lot.asset == cusip and lot.acquired_on == acquired_on:
+                    return lot
+        return None
+
+    def positions(self) -> list[tuple[str, int]]:
+        """Units per CUSIP, shortest maturity first."""
+        held: dict[str, int] = {}
+        for lot in self.lots:
+            held[lot.asset] = held.get(lot.asset, 0) + lot.balance
+        return list(held.items())
+
+    def earnings_basis(self) -> int:
+        """Cents at which the bills still held entered the pocket."""
+        return sum(lot.earnings_basis for lot in self.lots)
+
+    def settles_after(self, day: date) -> bool:
+        """Does a trade of the pocket settle only after this day?"""
+        return self.unsettled_until is not None and self.unsettled_until > day
+
+    def liened(self, now: datetime) -> int:
+        """Cents that may not leave yet."""
+        return sum(amount for amount, until in self.liens if until > now)

@@ -1,0 +1,124 @@
+"""How flows tell what happened: trades, activity and events, as rows of the book's draft."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, TypeVar
+from uuid import UUID
+
+import msgspec
+
+from billfold.ledger.book.draft import as_json
+from billfold.ledger.book.rows import TradeEntry, TransactionEntry
+from billfold.ledger.types import Direction, TradeActivity, TransactionType
+from billfold.platform.ids import member_of
+
+if TYPE_CHECKING:
+    from billfold.events.kinds import EventKind
+    from billfold.ledger.book.book import Book
+    from billfold.ledger.book.holdings import PocketBook
+    from billfold.ledger.commands import Context
+
+Payload = TypeVar("Payload", bound=msgspec.Struct)
+
+
+def trade(
+    book: Book,
+    pocket: PocketBook,
+    ctx: Context,
+    *,
+    activity: TradeActivity,
+    incoming: bool,
+    cusip: str,
+    units: int,
+    price_micros: int,
+    notional: int,
+    tax_basis: int,
+    earnings_basis: int,
+    settles_on: date,
+    counter_pocket_id: UUID | None = None,
+    transfer_id: UUID | None = None,
+) -> UUID:
+    """One trade of one pocket in one bill; bases in cents are those of the units moved."""
+    trade_id = ctx.ids.next()
+    if pocket.unsettled_until is None or settles_on > pocket.unsettled_until:
+        pocket.unsettled_until = settles_on
+    rows = book.draft.rows_of(TradeEntry)
+    no = rows[-1].trade_no + 1 if rows and rows[-1].journal_no == book.journal_no else 1
+    book.draft.add(
+        TradeEntry(
+            customer_id=book.customer_id,
+            pocket_id=pocket.pocket_id,
+            journal_no=book.journal_no,
+            trade_no=no,
+            trade_id=trade_id,
+            partner_id=pocket.partner_id,
+            activity=activity,
+            incoming=incoming,
+            cusip=cusip,
+            units=units,
+            price_micros=price_micros,
+            notional=notional,
+            tax_basis=tax_basis,
+            earnings_basis=earnings_basis,
+            traded_at=book.booked_at,
+            book_date=book.business_date,
+            settles_on=settles_on,
+            counter_pocket_id=counter_pocket_id,
+            transfer_id=transfer_id,
+        )
+    )
+    return trade_id
+
+
+_place = attrgetter("journal_no", "leg_no")
+
+
+def activity(
+    book: Book,
+    pocket: PocketBook,
+    *,
+    leg_no: int,
+    group: UUID,
+    place: int = 1,
+    type: TransactionType,  # noqa: A002 - the field's name on the wire
+    direction: Direction,
+    amount: int,
+    title: str,
+    description: str,
+    settles_at: datetime,
+    details: dict[str, Any],
+    remittance: dict[str, Any] | None = None,
+    swept: bool = True,
+) -> None:
+    """What the customer sees of a posting of the open entry, as the `place`-th of its group."""
+    # Within a journal they stand in the order of their legs, as the tables give them back.
+    book.draft.add_in_order(
+        TransactionEntry(
+            customer_id=book.customer_id,
+            pocket_id=pocket.pocket_id,
+            journal_no=book.journal_no,
+            leg_no=leg_no,
+            activity_id=member_of(group, place),
+            transaction_id=group,
+            partner_id=pocket.partner_id,
+            type=type,
+            direction=direction,
+            amount=amount,
+            swept=swept,
+            title=title,
+            description=description,
+            booked_at=book.booked_at,
+            business_date=book.business_date,
+            settles_at=settles_at,
+            details=as_json(details),
+            remittance=None if remittance is None else as_json(remittance),
+        ),
+        _place,
+    )
+
+
+def event(book: Book, ctx: Context, kind: EventKind[Payload], payload: Payload) -> None:
+    """Raise the customer's next event, with a payload of its kind."""
+    book.raise_event(ctx.ids.next(), kind.name, as_json(payload), ctx.now)

@@ -1,0 +1,181 @@
+"""The rows of the ledger: what a commit leaves of one customer, in the order of the chain."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from billfold.ledger.types import (
+    AccountKind,
+    Direction,
+    JournalKind,
+    TradeActivity,
+    TransactionType,
+)
+from billfold.platform.database.rows import Row
+
+
+class JournalEntry(Row, frozen=True):
+    """What happened at once. `reverses` is the number of the entry that it takes back."""
+
+    table = "journal"
+
+    customer_id: UUID
+    journal_no: int
+    kind: JournalKind
+    command_id: UUID
+    booked_at: datetime
+    business_date: date
+    effective_date: date
+    settles_on: date
+    reverses: int | None
+
+
+class Posting(Row, frozen=True):
+    """One debit and one credit of one asset, in cents or bills; the accounts by their numbers."""
+
+    table = "leg"
+
+    customer_id: UUID
+    journal_no: int
+    leg_no: int
+    debit: int
+    credit: int
+    asset: str
+    amount: int
+    phase: int = 0
+
+
+class TradeEntry(Row, frozen=True):
+    """One trade of one pocket in one bill; bases in cents are those of the units moved."""
+
+    table = "trade"
+
+    customer_id: UUID
+    pocket_id: UUID
+    journal_no: int
+    trade_no: int
+    trade_id: UUID
+    partner_id: UUID
+    activity: TradeActivity
+    incoming: bool
+    cusip: str
+    units: int
+    price_micros: int
+    notional: int
+    tax_basis: int
+    earnings_basis: int
+    traded_at: datetime
+    book_date: date
+    settles_on: date
+    counter_pocket_id: UUID | None
+    transfer_id: UUID | None
+
+
+class TransactionEntry(Row, frozen=True):
+    """What the customer sees of a posting; `details` and `remittance` are JSON text."""
+
+    table = "activity"
+
+    customer_id: UUID
+    pocket_id: UUID
+    journal_no: int
+    leg_no: int
+    activity_id: UUID
+    transaction_id: UUID
+    partner_id: UUID
+    type: TransactionType
+    direction: Direction
+    amount: int
+    swept: bool
+    title: str
+    description: str
+    booked_at: datetime
+    business_date: date
+    settles_at: datetime
+    details: str
+    remittance: str | None
+
+
+class EventEntry(Row, frozen=True):
+    """A numbered event of the customer; `payload` is JSON text."""
+
+    table = "event"
+
+    customer_id: UUID
+    event_no: int
+    event_id: UUID
+    kind: str
+    payload: str
+    raised_at: datetime
+
+
+class CommandEntry(Row, frozen=True):
+    """A command and what became of it; `outcome` is JSON text."""
+
+    table = "command"
+
+    customer_id: UUID
+    command_id: UUID
+    caller: str
+    key: UUID
+    kind: str
+    request_hash: bytes
+    accepted: bool
+    outcome: str
+    version: int
+    booked_at: datetime
+
+
+CHAINED = (JournalEntry, Posting, TradeEntry, TransactionEntry, EventEntry, CommandEntry)
+"""What the chain covers, in the order in which it is hashed."""
+
+
+class ChainEntry(Row, frozen=True):
+    """One commit of the customer: a checksum per row, and the hash that covers them."""
+
+    table = "link"
+
+    customer_id: UUID
+    version: int
+    journal_no: int
+    event_no: int
+    marks: bytes
+    hash: bytes
+
+
+class AccountEntry(Row, frozen=True):
+    """An account that was opened; of a lot also the day on which its bills were acquired."""
+
+    table = "account"
+
+    customer_id: UUID
+    account_no: int
+    kind: AccountKind
+    pocket_id: UUID | None
+    asset: str
+    acquired_on: date | None
+
+
+class RetiredLot(NamedTuple):
+    """A lot of a bill that has matured: books do not load it any more."""
+
+    customer_id: UUID
+    account_no: int
+
+
+class Update(NamedTuple):
+    """A small change of a row that waits, found by its class's key."""
+
+    row: type[Row]
+    key: UUID
+    columns: dict[str, Any]
+
+
+class Fingerprint(NamedTuple):
+    """What the outcome of a command keeps of a row that changes later."""
+
+    row: type[Row]
+    key: UUID
+    value: str

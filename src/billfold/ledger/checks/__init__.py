@@ -1,0 +1,1 @@
+"""What `verify` proves of the ledger."""

@@ -1,0 +1,222 @@
+"""What a flow is given and what it may say: commands, the context, refusals.
+
+A command is a frozen struct. A flow is a plain function `flow(books, command, ctx)` that
+changes books and returns the outcome, a JSON-ready dict from which the answer is rendered.
+A rule that says no raises `Refused`; a book that is not loaded raises `Missing`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from datetime import date, datetime
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from uuid import UUID
+
+import msgspec
+
+from billfold.audit.types import Origin
+from billfold.bills.rules.pricing import less_spread
+from billfold.payments.screening.ports import NoScreening, Screening
+from billfold.payments.wires.types import Hours
+from billfold.platform.database.rows import Row
+from billfold.platform.ids import IdSource, command_id
+
+if TYPE_CHECKING:
+    from billfold.bills.rules.market import Market
+    from billfold.bills.types import Bill
+    from billfold.ledger.book.book import Book
+    from billfold.platform.calendars import Calendars
+
+Outcome = dict[str, Any]
+Books = Mapping[UUID, "Book"]
+Rule = Callable[[Books, Any, "Context"], Outcome]
+
+
+class Reference(StrEnum):
+    """What a rule may look at beside the books of its customers."""
+
+    ACH_ENTRY = "ach_entry"
+    COUNTERPARTY = "counterparty"
+    DOCUMENT = "document"
+    OPEN_ACH_ENTRIES = "open_ach_entries"
+    SECURITY_TRANSFER = "security_transfer"
+    SUSPENSE_ITEM = "suspense_item"
+    TRANSACTION = "transaction"
+    WIRE = "wire"
+
+
+class AuditedAction(NamedTuple):
+    """What the audit log says of a command: `fields` are the fields of the command it shows."""
+
+    resource: str
+    verb: str | Callable[[Any], str]
+    fields: tuple[str, ...] = ()
+
+
+class Command(msgspec.Struct, frozen=True, kw_only=True):
+    """Base of all commands: who asks, under which key, for which customers.
+
+    `customers[0]` owns the command row. `request_hash` is the fingerprint of the request;
+    the same (caller, key) with another fingerprint is refused. `origin` is who asked in person,
+    for the audit log; it decides nothing. `references` are ids of whatever else the rule must see:
+    it finds them in `Book.referenced`.
+    """
+
+    rule: ClassVar[Rule]
+    # How the objects behind `references` are read.
+    reference_kinds: ClassVar[tuple[Reference, ...]] = ()
+    # What the audit log says when somebody asks for it in person. A payment or a day that ends is
+    # proven by its own row and the chain of the ledger.
+    audit: ClassVar[AuditedAction | None] = None
+    # Rows that change later and of which the outcome keeps a fingerprint.
+    fingerprints: ClassVar[tuple[type[Row], ...]] = ()
+    # Does the rule look at portals, counterparties or waiting transfers?
+    needs_names: ClassVar[bool] = True
+    creates_customer: ClassVar[bool] = False
+    # Does it leave a command row? Under the name of its class: earlier ones stay readable.
+    is_recorded: ClassVar[bool] = True
+    former_names: ClassVar[tuple[str, ...]] = ()
+
+    caller: str
+    key: UUID
+    customers: tuple[UUID, ...]
+    request_hash: bytes = b""
+    origin: Origin | None = None
+    references: tuple[UUID, ...] = ()
+
+    @property
+    def command_id(self) -> UUID:
+        """The name of this command for ever, from caller and key."""
+        return command_id(self.caller, self.key)
+
+    @classmethod
+    def names(cls) -> tuple[str, ...]:
+        """Return the names under which its rows stand in the database."""
+        return (cls.__name__, *cls.former_names)
+
+    def decide(self, books: Books, ctx: Context) -> Outcome:
+        """Apply the rule to these books."""
+        return type(self).rule(books, self, ctx)
+
+    def audited_fields(self) -> dict[str, Any]:
+        """Return the fields of this command that the audit log shows, as far as they are given."""
+        names = self.audit.fields if self.audit else ()
+        fields = {name: getattr(self, name) for name in names}
+        return {name: value for name, value in fields.items() if value is not None}
+
+
+def commands() -> Iterator[type[Command]]:
+    """Every command whose module is loaded."""
+    waiting = Command.__subclasses__()
+    while waiting:
+        kind = waiting.pop()
+        waiting += kind.__subclasses__()
+        yield kind
+
+
+class Missing(Exception):
+    """A flow met a customer whose book is not loaded."""
+
+    def __init__(self, customer_id: UUID) -> None:
+        super().__init__(str(customer_id))
+        self.customer_id = customer_id
+
+
+class Terms(msgspec.Struct, frozen=True, kw_only=True):
+    """The bank's settings that decide money."""
+
+    aum_fee_bps: int = 25
+    haircut_bps: int = 0
+    ach_credit_lien_days: int = 0
+    screening: Screening = NoScreening()
+    routing_number: str = ""
+    ach_review_above_cents: int = 1_000_000_00
+    wire_hours: Hours = Hours()
+    wire_fee_cents: int = 0
+    correspondent: str = ""
+
+
+class Context:
+    """The moment in which a flow decides: now, market, calendars, ids, terms.
+
+    Prices are looked up once per bill and moment. `at` gives the same bank at another
+    instant, for things that were due earlier.
+    """
+
+    __slots__ = (
+        "_offers", "_others", "_t0", "_t1", "business_date", "calendars", "command_id", "ids",
+        "investing", "market", "now", "seed", "settles_on", "terms",
+    )  # fmt: skip
+
+    def __init__(
+        self, *, now: datetime, market: Market, calendars: Calendars, terms: Terms, seed: bytes
+    ) -> None:
+        self.now = now
+        self.market = market
+        self.calendars = calendars
+        self.terms = terms
+        self.seed = seed
+        self.business_date: date = calendars.business_date(now)
+        self.investing: bool = calendars.may_invest(now)
+        self.settles_on: date = market.settles_on(now)
+        self.command_id: UUID = UUID(int=0)
+        self.ids: IdSource = IdSource(seed, self.command_id)
+        self._t0: dict[str, int] = {}
+        self._t1: dict[str, int] = {}
+        self._others: dict[datetime, Context] = {}
+        self._offers: dict[int, tuple[Bill, int]] = {}
+
+    def serve(self, command_id: UUID) -> None:
+        """Make ids in the name of this command from here on."""
+        self.command_id = command_id
+        self.ids = IdSource(self.seed, command_id)
+
+    def at(self, now: datetime) -> Context:
+        """The same bank at another instant; prices looked up there are kept."""
+        other = self._others.get(now)
+        if other is None:
+            other = self._others[now] = Context(
+                now=now,
+                market=self.market,
+                calendars=self.calendars,
+                terms=self.terms,
+                seed=self.seed,
+            )
+        return other
+
+    def bill(self, cusip: str) -> Bill:
+        """The bill behind a CUSIP."""
+        return self.market.bill(cusip)
+
+    def t0_bid(self, cusip: str) -> int:
+        """What the house pays now for a bill, micro-dollars per $100, cash today."""
+        price = self._t0.get(cusip)
+        if price is None:
+            price = self.market.t0_bid(self.market.bill(cusip), self.now)
+            price = less_spread(price, self.terms.haircut_bps)
+            self._t0[cusip] = price
+        return price
+
+    def t1_bid(self, cusip: str) -> int:
+        """What the street pays now for a bill that settles on the next business day."""
+        price = self._t1.get(cusip)
+        if price is None:
+            price = self._t1[cusip] = self.market.t1_bid(self.market.bill(cusip), self.now)
+        return price
+
+    def offer(self, weeks: int) -> tuple[Bill, int]:
+        """The bill a strategy buys now, and its ask in micro-dollars per $100."""
+        offer = self._offers.get(weeks)
+        if offer is None:
+            bill = self.market.on_the_run(weeks, self.business_date)
+            offer = self._offers[weeks] = (bill, self.market.ask(bill, self.now))
+        return offer
+
+
+def book_of(books: Books, customer_id: UUID) -> Book:
+    """The customer's book, or a question to the engine to load it."""
+    book = books.get(customer_id)
+    if book is None:
+        raise Missing(customer_id)
+    return book

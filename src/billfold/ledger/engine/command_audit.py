@@ -1,0 +1,67 @@
+"""Commands that somebody asked for in person (`origin`) leave an entry in the audit log."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from billfold.audit.record import record_all
+from billfold.audit.types import Entry
+from billfold.events.notifications import notify as notification_notify
+from billfold.platform.clock import wall_now
+
+if TYPE_CHECKING:
+    from billfold.ledger.engine.pending_command import Job
+    from billfold.platform.crypto import Vault
+    from billfold.platform.database.pool import Connection
+
+
+async def record_audited_actions(
+    conn: Connection, vault: Vault | None, batch: Sequence[Job]
+) -> None:
+    """Record what people asked for in this batch, in its transaction."""
+    if vault is None:
+        return
+    for job in batch:
+        if job.outcome is not None and "counterparties" in job.outcome:
+            await _tell(conn, vault, job.customers[0], job.outcome["counterparties"])
+    entries = [entry for job in batch if (entry := entry_of(job)) is not None]
+    if entries:
+        await record_all(conn, vault, entries, now=wall_now())
+
+
+async def _tell(
+    conn: Connection, vault: Vault, customer_id: UUID, changed: Sequence[Mapping[str, str]]
+) -> None:
+    """Tell the team of counterparties that stand somewhere else now, whoever has caused it."""
+    for each in changed:
+        await notification_notify.notify(
+            conn, vault, customer_id, "COUNTERPARTY_STATUS_CHANGED",
+            title="A counterparty changed", description=each["said"],
+            metadata={"counterparty_id": each["counterparty_id"]}, now=wall_now(),
+        )  # fmt: skip
+
+
+def entry_of(job: Job) -> Entry | None:
+    """Return what to record of a command that was decided just now; None for most."""
+    command, outcome = job.command, job.outcome
+    audit, origin = command.audit, command.origin
+    if audit is None or origin is None or outcome is None:
+        return None
+    details = command.audited_fields()
+    refused = outcome.get("refused")
+    if refused is not None:
+        details["refused"] = refused
+    verb = audit.verb if isinstance(audit.verb, str) else audit.verb(command)
+    named = f"{audit.resource}_id"
+    itself = job.customers[0] if audit.resource == "customer" else None
+    return Entry(
+        customer_id=job.customers[0],
+        origin=origin,
+        action=f"{audit.resource}.{verb}",
+        resource_type=audit.resource,
+        resource_id=outcome.get(named) or getattr(command, named, itself),
+        outcome="SUCCESS" if refused is None else "FAILURE",
+        details=details,
+    )

@@ -1,0 +1,404 @@
+"""The engine: takes what arrived while the last batch was committing and makes it durable.
+
+Lanes run side by side; each takes a batch of commands whose customers no other lane holds,
+locks the heads in key order, loads only books it does not know at that version, plans, writes
+everything at once and commits. Every command, accepted or refused, leaves one row; the answer
+is a function of that row, so a repeated key gets the same answer again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict, deque
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+import asyncpg
+import structlog
+
+from billfold.ledger.commands import Command, Context, Missing, Outcome, Terms
+from billfold.ledger.engine.command_audit import record_audited_actions
+from billfold.ledger.engine.load_books import LOCK_HEADS, load_books, load_names
+from billfold.ledger.engine.pending_command import (
+    Answer,
+    Job,
+    earlier_runs,
+    rendered,
+    replay,
+    reused,
+    sign,
+)
+from billfold.ledger.engine.references import load_references
+from billfold.ledger.engine.write_batch import settle_books, write_books
+from billfold.platform.clock import monotonic, read_clock, wall_now
+from billfold.platform.database.pool import listed
+from billfold.platform.errors import BillfoldError, Broken, NotFound, Refused, Unavailable
+from billfold.treasury.rules.catch_up import catch_up
+
+if TYPE_CHECKING:
+    from billfold.bills.rules.market import Market
+    from billfold.ledger.book.book import Book
+    from billfold.ledger.engine.references import ReferenceReaders
+    from billfold.platform.calendars import Calendars
+    from billfold.platform.crypto import Vault
+    from billfold.platform.database.pool import Connection, Pool
+
+log = structlog.get_logger(__name__)
+
+PATIENCE_SECONDS = 20.0
+"""How long a command waits for a database that is gone before it is given up."""
+BOOKS_KEPT = 8_000
+
+_NEW_HEADS = """
+INSERT INTO head (customer_id, booked_at, business_date)
+SELECT id, $2, $3 FROM unnest($1::uuid[]) AS id ON CONFLICT DO NOTHING
+"""
+_TAKEN = "directory_pkey"
+"""Two commands at once gave their objects one id: the directory lets the first have it."""
+_LOST = (
+    asyncpg.PostgresConnectionError,
+    asyncpg.InterfaceError,
+    asyncpg.InternalClientError,
+    asyncpg.CannotConnectNowError,
+    asyncpg.AdminShutdownError,
+    asyncpg.CrashShutdownError,
+    ConnectionError,
+    OSError,
+)
+
+
+class Engine:
+    """The one writer of money. `submit` returns when the command is durable."""
+
+    def __init__(
+        self,
+        pool: Pool,
+        *,
+        market: Market,
+        calendars: Calendars,
+        terms: Terms,
+        seed: bytes,
+        test_clock: bool,
+        references: ReferenceReaders,
+        vault: Vault | None = None,
+        lanes: int = 2,
+        crowd: int = 1,
+        batch_limit: int = 300,
+    ) -> None:
+        self.pool = pool
+        self.market = market
+        self.calendars = calendars
+        self.terms = terms
+        self.seed = seed
+        self.test_clock = test_clock
+        self.references = references
+        self.vault = vault
+        self.batch_limit = batch_limit
+        self._lanes = lanes
+        # So many commands must wait before another lane than the first takes any.
+        self._crowd = crowd
+        self._queue: deque[Job] = deque()
+        self._wake = asyncio.Event()
+        self._held: set[UUID] = set()
+        self._in_flight: dict[UUID, Job] = {}
+        self._books: OrderedDict[UUID, Book] = OrderedDict()
+        self._tasks: list[asyncio.Task[None]] = []
+
+    # -- outside --------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """Open the lanes."""
+        # The first customer of the day does not wait for the holidays of a year to be looked up.
+        self._context(wall_now())
+        self._tasks = [
+            asyncio.create_task(self._lane(self._crowd if nth else 1)) for nth in range(self._lanes)
+        ]
+
+    async def stop(self) -> None:
+        """Close the lanes; what has not been taken is refused as unavailable."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        while self._queue:
+            self._give_up([self._queue.popleft()], Unavailable("The bank is shutting down."))
+
+    async def submit(self, command: Command) -> Answer:
+        """Carry the command out exactly once and answer when it is committed.
+
+        Raises Refused or NotFound as the flow says (also for a replay), Refused
+        `idempotency-key-reused` when the key belongs to another request, Unavailable when the
+        database stays away.
+        """
+        return await self._enqueue(command)
+
+    async def submit_all(self, commands: Sequence[Command]) -> list[Answer | BillfoldError]:
+        """Carry out many commands, as from a file; answers and refusals in their order.
+
+        They go through in the lanes' own batches, so that people do not wait behind them.
+        """
+        futures = [self._enqueue(command) for command in commands]
+        answers = await asyncio.gather(*futures, return_exceptions=True)
+        for answer in answers:
+            if isinstance(answer, BaseException) and not isinstance(answer, BillfoldError):
+                raise answer
+        return answers  # type: ignore[return-value]
+
+    def _enqueue(self, command: Command) -> asyncio.Future[Answer]:
+        """Queue the command, or join the one that is already running under its key."""
+        command_id = command.command_id
+        running = self._in_flight.get(command_id)
+        if running is not None:
+            if running.command.request_hash == command.request_hash:
+                return running.wait()
+            refused: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+            refused.set_exception(reused())
+            return refused
+        job = Job(command, command_id, monotonic() + PATIENCE_SECONDS)
+        self._in_flight[command_id] = job
+        self._queue.append(job)
+        self._wake.set()
+        return job.wait()
+
+    async def now(self, conn: Connection | None = None, *, hold: bool = False) -> datetime:
+        """The business clock, held where it is until the transaction ends if so asked."""
+        if not self.test_clock:
+            return wall_now()
+        if conn is None:
+            async with self.pool.acquire() as own:
+                return await self.now(own)
+        state = await read_clock(conn, hold=hold)
+        wall = wall_now()
+        return wall if state is None else state.at(wall)
+
+    def forget(self, customer_ids: Iterable[UUID]) -> None:
+        """Drop cached books, as after a write from elsewhere."""
+        for customer_id in customer_ids:
+            self._books.pop(customer_id, None)
+
+    def forget_all(self) -> None:
+        """Drop every cached book."""
+        self._books.clear()
+
+    # -- a lane ---------------------------------------------------------------------
+
+    async def _lane(self, crowd: int) -> None:
+        while True:
+            batch = self._take() if len(self._queue) >= crowd else []
+            if not batch:
+                self._wake.clear()
+                await self._wake.wait()
+                continue
+            customers = {c for job in batch for c in job.customers}
+            try:
+                await self._run(batch)
+            except asyncio.CancelledError:
+                self._give_up(batch, Unavailable("The bank is shutting down."))
+                raise
+            finally:
+                self._held -= customers
+                self._wake.set()
+
+    def _take(self) -> list[Job]:
+        """The next jobs, in order, leaving those whose customers another lane holds."""
+        batch: list[Job] = []
+        mine: set[UUID] = set()
+        skipped: list[Job] = []
+        blocked: set[UUID] = set()
+        while self._queue and len(batch) < self.batch_limit:
+            job = self._queue.popleft()
+            if any(c in self._held or c in blocked for c in job.customers):
+                skipped.append(job)
+                blocked.update(job.customers)
+            else:
+                batch.append(job)
+                mine.update(job.customers)
+        self._queue.extendleft(reversed(skipped))
+        self._held |= mine
+        return batch
+
+    async def _run(self, batch: Sequence[Job]) -> None:
+        """Commit a batch, or find out which of its commands cannot be committed."""
+        try:
+            again = await self._commit(batch)
+        except _LOST as error:
+            await self._retry(batch, error)
+        except Exception as error:  # noqa: BLE001 - a bug in one command must not take others along
+            self.forget(c for job in batch for c in job.customers)
+            if all(job.in_doubt for job in batch):
+                await self._bisect(batch, error)
+            else:
+                log.info("batch_in_doubt", size=len(batch), error=repr(error))
+                _doubt(batch)
+                await self._run(batch)
+        else:
+            self._finish(batch, again)
+
+    def _finish(self, batch: Sequence[Job], again: list[Job]) -> None:
+        """The batch is durable: answer, and queue again what needs more customers."""
+        for job in batch:
+            if job not in again:
+                self._in_flight.pop(job.command_id, None)
+                job.done()
+        self._queue.extendleft(again)
+
+    def _give_up(self, jobs: Iterable[Job], error: BaseException) -> None:
+        for job in jobs:
+            self._in_flight.pop(job.command_id, None)
+            job.fail(error)
+
+    async def _bisect(self, batch: Sequence[Job], error: Exception) -> None:
+        if len(batch) == 1:
+            log.error("command_broke", kind=type(batch[0].command).__name__, error=repr(error))
+            self._give_up(batch, _as_told(error))
+            return
+        log.warning("batch_broke", size=len(batch), error=repr(error))
+        half = len(batch) // 2
+        await self._run(batch[:half])
+        await self._run(batch[half:])
+
+    async def _retry(self, batch: Sequence[Job], error: BaseException) -> None:
+        """The database went away, maybe after COMMIT: ask again, the key tells."""
+        self.forget(c for job in batch for c in job.customers)
+        _doubt(batch)
+        now = monotonic()
+        late = [job for job in batch if job.deadline <= now]
+        self._give_up(late, Unavailable("The database does not answer.", retry_after_seconds=1))
+        rest = [job for job in batch if job.deadline > now]
+        log.warning("database_lost", waiting=len(rest), error=repr(error))
+        self._queue.extendleft(reversed(rest))
+        await asyncio.sleep(0.2)
+
+    # -- a batch ----------------------------------------------------------------------
+
+    async def _commit(self, batch: Sequence[Job]) -> list[Job]:
+        """Plan and write in one transaction. Returns jobs that need more customers."""
+        customers = sorted({c for job in batch for c in job.customers})
+        async with self.pool.acquire() as conn:
+            async with conn.transaction():
+                # A clock that is walked on waits: the house may close any day that has passed.
+                now = await self.now(conn, hold=True)
+                ctx = self._context(now)
+                enrolled = [j.customers[0] for j in batch if j.command.creates_customer]
+                if enrolled:
+                    await conn.execute(_NEW_HEADS, sorted(enrolled), now, ctx.business_date)
+                heads = await conn.fetch(LOCK_HEADS, listed(customers))
+                books = await self._gather(conn, heads)
+                await _name(conn, batch, books)
+                await self._load_references(conn, batch, books)
+                known = await earlier_runs(conn, batch)
+                again = [job for job in batch if not self._plan(job, books, known, ctx)]
+                changed = [book for book in books.values() if book.is_changed()]
+                if changed:
+                    await write_books(conn, changed, self.calendars)
+                    await record_audited_actions(conn, self.vault, batch)
+            settle_books(changed)
+        return again
+
+    async def _load_references(
+        self, conn: Connection, batch: Sequence[Job], books: Mapping[UUID, Book]
+    ) -> None:
+        asking = [job for job in batch if job.command.references]
+        theirs = {c: books[c] for job in asking for c in job.customers if c in books}
+        await load_references(conn, self.references, [job.command for job in asking], theirs)
+
+    def _context(self, now: datetime) -> Context:
+        return Context(
+            now=now,
+            market=self.market,
+            calendars=self.calendars,
+            terms=self.terms,
+            seed=self.seed,
+        )
+
+    async def _gather(self, conn: Connection, heads: Sequence[asyncpg.Record]) -> dict[UUID, Book]:
+        books: dict[UUID, Book] = {}
+        cold = []
+        for head in heads:
+            cached = self._books.get(head["customer_id"])
+            if cached is not None and cached.version == head["version"]:
+                books[cached.customer_id] = cached
+                self._books.move_to_end(cached.customer_id)
+            else:
+                cold.append(head)
+        if cold:
+            loaded = await load_books(conn, cold, self.market, self.calendars)
+            for head in cold:
+                loaded[head["customer_id"]].due_at = head["due_at"]
+            books |= loaded
+            self._books |= loaded
+            while len(self._books) > BOOKS_KEPT:
+                self._books.popitem(last=False)
+        return books
+
+    def _plan(
+        self,
+        job: Job,
+        books: dict[UUID, Book],
+        known: dict[UUID, asyncpg.Record],
+        ctx: Context,
+    ) -> bool:
+        """Decide one command. False when it must run again with more customers."""
+        earlier, job.outcome = known.get(job.command_id), None
+        if earlier is not None:
+            job.answer = replay(job, earlier)
+            return True
+        own = {c: books[c] for c in job.customers if c in books}
+        if job.customers[0] not in own:
+            job.answer = NotFound()
+            return True
+        for book in own.values():
+            if book.due_at is not None and book.due_at <= ctx.now:
+                catch_up(book, ctx)
+            book.savepoint()
+        ctx.serve(job.command_id)
+        try:
+            outcome, accepted = _decide(job.command, own, ctx)
+        except Missing as missing:
+            _undo(own.values())
+            if missing.customer_id in job.customers:
+                job.answer = NotFound()
+                return True
+            job.customers = (*job.customers, missing.customer_id)
+            return False
+        job.answer = rendered(outcome, accepted=accepted, replayed=False)
+        if job.command.is_recorded:
+            sign(own[job.customers[0]], job, outcome, ctx.now, accepted=accepted)
+        return True
+
+
+def _doubt(batch: Iterable[Job]) -> None:
+    for job in batch:
+        job.in_doubt = True
+
+
+def _as_told(error: Exception) -> BillfoldError:
+    """What the caller of one command learns of its failure."""
+    if isinstance(error, BillfoldError):
+        return error
+    if isinstance(error, asyncpg.UniqueViolationError) and error.constraint_name == _TAKEN:
+        return Refused("duplicate-id", "Another object already has this id.")
+    return Broken(f"{type(error).__name__}: {error}")
+
+
+async def _name(conn: Connection, batch: Sequence[Job], books: dict[UUID, Book]) -> None:
+    """Load the names of the books whose commands look at them."""
+    wanted = {c for job in batch if job.command.needs_names for c in job.customers}
+    nameless = [books[c] for c in wanted if c in books and not books[c].names_loaded]
+    if nameless:
+        await load_names(conn, nameless)
+
+
+def _decide(command: Command, own: dict[UUID, Book], ctx: Context) -> tuple[Outcome, bool]:
+    """The outcome, and whether the command was accepted; a refusal leaves no trace."""
+    try:
+        return command.decide(own, ctx), True
+    except (Refused, NotFound) as refusal:
+        _undo(own.values())
+        return {"refused": refusal.code, "detail": refusal.detail, "facts": refusal.facts}, False
+
+
+def _undo(books: Iterable[Book]) -> None:
+    for book in books:
+        book.undo()

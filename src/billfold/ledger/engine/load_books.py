@@ -1,0 +1,155 @@
+"""Books out of the database: a handful of queries for any number of customers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from billfold.accounts.counterparties.store import payee_in
+from billfold.accounts.portals.types import PortalRow
+from billfold.bills.rules.market import Market
+from billfold.ledger.book.book import Book
+from billfold.ledger.book.holdings import Account, Lot, PocketBook, PocketColumns
+from billfold.ledger.engine.serialized_book import hang, read_image
+from billfold.payments.on_us.rules import PendingTransfer
+from billfold.treasury.rules.catch_up import pocket_due
+
+if TYPE_CHECKING:
+    from asyncpg import Record
+
+    from billfold.platform.calendars import Calendars
+    from billfold.platform.database.pool import Connection
+
+LOCK_HEADS = """
+SELECT h.customer_id, h.version, h.journal_no, h.event_no, h.account_no, h.booked_at,
+       h.business_date, h.due_at, h.chain, h.image
+  FROM head h WHERE h.customer_id = ANY((SELECT $1::text::uuid[])::uuid[])
+ ORDER BY h.customer_id FOR UPDATE
+"""
+_CUSTOMERS = """
+SELECT customer_id, partner_id, role, name, account_status
+  FROM customer WHERE customer_id = ANY($1::uuid[])
+"""
+_ACCOUNTS = """
+SELECT customer_id, account_no, kind, pocket_id, asset, acquired_on, credits - debits AS balance,
+       reserved, tax_basis, earnings_basis
+  FROM account WHERE customer_id = ANY($1::uuid[]) AND live
+"""
+_POCKETS = f"""
+SELECT customer_id, {", ".join(PocketColumns.__struct_fields__)}
+  FROM pocket WHERE customer_id = ANY($1::uuid[])
+"""
+_LIENS = """
+SELECT customer_id, l.pocket_id, l.amount, l.until FROM lien l JOIN head h USING (customer_id)
+ WHERE customer_id = ANY($1::uuid[]) AND l.until > h.booked_at
+"""
+_PORTALS = f"""
+SELECT {", ".join(PortalRow.__struct_fields__)}
+  FROM portal WHERE customer_id = ANY($1::uuid[])
+"""
+_COUNTERPARTIES = """
+SELECT customer_id, counterparty_id, type, status, counterparty_name, verification, details,
+       target_customer_id, target_pocket_id
+  FROM counterparty WHERE customer_id = ANY($1::uuid[])
+"""
+_PENDING = """
+SELECT customer_id, transfer_id, from_pocket_id, to_pocket_id FROM transfer
+ WHERE status = 'PENDING' AND customer_id = ANY($1::uuid[])
+UNION ALL
+SELECT customer_id, transfer_id, pocket_id, NULL FROM security_transfer
+ WHERE status = 'PENDING' AND customer_id = ANY($1::uuid[])
+"""
+
+
+async def load_books(
+    conn: Connection, heads: Iterable[Record], market: Market, calendars: Calendars
+) -> dict[UUID, Book]:
+    """The books of these locked heads, with everything that decides money."""
+    books: dict[UUID, Book] = {}
+    bare: dict[UUID, Book] = {}
+    for head in heads:
+        book = books[head["customer_id"]] = _book(head)
+        image = read_image(head["image"])
+        if image is None:
+            bare[book.customer_id] = book
+        else:
+            hang(book, image)
+    if bare:
+        await load_from_tables(conn, bare, market)
+    for book in books.values():
+        for pocket in book.pockets.values():
+            pocket.due_at = pocket_due(pocket, calendars)
+    return books
+
+
+async def load_from_tables(conn: Connection, books: dict[UUID, Book], market: Market) -> None:
+    """Fill books whose heads carry no image, from the rows that are the truth."""
+    ids = list(books)
+    for row in await conn.fetch(_CUSTOMERS, ids):
+        _take_customer(books[row["customer_id"]], row)
+    for row in await conn.fetch(_POCKETS, ids):
+        _take_pocket(books, row)
+    for row in await conn.fetch(_ACCOUNTS, ids):
+        _take_account(books[row["customer_id"]], row, market)
+    for row in await conn.fetch(_LIENS, ids):
+        pocket = books[row["customer_id"]].pockets[row["pocket_id"]]
+        pocket.liens.append((row["amount"], row["until"]))
+
+
+async def load_names(conn: Connection, wanted: Iterable[Book]) -> None:
+    """Portals, counterparties and waiting transfers: what only some commands look at."""
+    books = {book.customer_id: book for book in wanted}
+    ids = list(books)
+    for row in await conn.fetch(_PORTALS, ids):
+        books[row["customer_id"]].portals[row["portal_id"]] = PortalRow(**row)
+    for row in await conn.fetch(_COUNTERPARTIES, ids):
+        books[row["customer_id"]].counterparties[row["counterparty_id"]] = payee_in(row)
+    for row in await conn.fetch(_PENDING, ids):
+        books[row["customer_id"]].pending[row["transfer_id"]] = PendingTransfer(
+            row["from_pocket_id"], row["to_pocket_id"]
+        )
+    for book in books.values():
+        book.names_loaded = True
+
+
+def _book(head: Record) -> Book:
+    return Book(
+        customer_id=head["customer_id"],
+        version=head["version"],
+        journal_no=head["journal_no"],
+        event_no=head["event_no"],
+        account_no=head["account_no"],
+        booked_at=head["booked_at"],
+        business_date=head["business_date"],
+        chain=head["chain"],
+    )
+
+
+def _take_customer(book: Book, row: Record) -> None:
+    book.partner_id, book.name = row["partner_id"], row["name"]
+    book.account_status, book.role = row["account_status"], row["role"]
+
+
+def _take_pocket(books: dict[UUID, Book], row: Record) -> None:
+    fields: dict[str, Any] = dict(row)
+    book = books[fields.pop("customer_id")]
+    book.pockets[row["pocket_id"]] = PocketBook(**fields)
+
+
+def _take_account(book: Book, row: Record, market: Market) -> None:
+    kind, asset, pocket_id = row["kind"], row["asset"], row["pocket_id"]
+    account: Account
+    if kind == "lot":
+        maturity = market.bill(asset).maturity
+        account = Lot(
+            row["account_no"], kind, asset, acquired_on=row["acquired_on"], maturity=maturity
+        )
+        account.tax_basis, account.earnings_basis = row["tax_basis"], row["earnings_basis"]
+    else:
+        account = Account(row["account_no"], kind, asset)
+    account.balance, account.reserved = row["balance"], row["reserved"]
+    if pocket_id is None:
+        book.house[kind, asset] = account
+    else:
+        book.pockets[pocket_id].adopt(account)

@@ -1,0 +1,151 @@
+"""A command on its way through the engine, and what became of it."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from billfold.ledger.book.rows import CommandEntry, Fingerprint
+from billfold.ledger.commands import Command, Outcome
+from billfold.platform.database.pool import listed
+from billfold.platform.errors import BillfoldError, Broken, NotFound, Refused
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from uuid import UUID
+
+    from asyncpg import Record
+
+    from billfold.ledger.book.book import Book
+    from billfold.platform.database.pool import Connection
+
+_KNOWN = """
+SELECT c.customer_id, c.command_id, c.request_hash, c.accepted, c.outcome
+  FROM unnest($1::text::uuid[], $2::text::uuid[]) AS k(customer_id, command_id)
+  JOIN command c USING (customer_id, command_id)
+"""
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """What became of a command. `replayed` when an earlier run of the key is answered."""
+
+    outcome: Outcome
+    replayed: bool = False
+
+
+class Job:
+    """One command waiting for its batch; `answer` is planned, who waits is told after COMMIT."""
+
+    __slots__ = (
+        "_waiting", "answer", "command", "command_id", "customers", "deadline", "in_doubt",
+        "outcome",
+    )  # fmt: skip
+
+    def __init__(self, command: Command, command_id: UUID, deadline: float) -> None:
+        self.command = command
+        self.command_id = command_id
+        self.customers = tuple(dict.fromkeys(command.customers))
+        self._waiting: list[asyncio.Future[Answer]] = []
+        self.deadline = deadline
+        self.in_doubt = False
+        """Has a batch with it failed? Then an earlier run of its key may have been committed."""
+        self.answer: Answer | BillfoldError | None = None
+        self.outcome: Outcome | None = None
+        """What this run decided; None while it has not, and for a replay."""
+
+    def wait(self) -> asyncio.Future[Answer]:
+        """Return the answer to come. Whoever gives up waiting for it stops nobody else."""
+        future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        self._waiting.append(future)
+        return future
+
+    def done(self) -> None:
+        """Hand the planned answer to whoever waits; called after COMMIT."""
+        if isinstance(self.answer, BillfoldError):
+            self.fail(self.answer)
+        elif self.answer is not None:
+            for future in self._waiting:
+                if not future.done():
+                    future.set_result(self.answer)
+
+    def fail(self, error: BaseException) -> None:
+        """Tell whoever waits that there will be no answer."""
+        for future in self._waiting:
+            if not future.done():
+                future.set_exception(error)
+
+
+def sign(book: Book, job: Job, outcome: Outcome, now: datetime, *, accepted: bool) -> None:
+    """Leave the command's row: who asked, under which key, and what became of it."""
+    command, job.outcome = job.command, outcome
+    fingerprints = book.draft.take(Fingerprint)
+    if fingerprints:
+        outcome["proves"] = _proved(command, fingerprints)
+    book.draft.add(
+        CommandEntry(
+            customer_id=book.customer_id,
+            command_id=job.command_id,
+            caller=command.caller,
+            key=command.key,
+            kind=type(command).__name__,
+            request_hash=command.request_hash,
+            accepted=accepted,
+            outcome=msgspec.json.encode(outcome).decode(),
+            version=book.version + 1,
+            booked_at=now,
+        )
+    )
+
+
+def _proved(command: Command, fingerprints: Sequence[Fingerprint]) -> dict[str, dict[str, str]]:
+    """Return the fingerprints of the rows a command leaves, by table and id."""
+    proved: dict[str, dict[str, str]] = {}
+    for row, key, value in fingerprints:
+        if row not in command.fingerprints:
+            raise Broken(f"{type(command).__name__} does not name {row.__name__}.")
+        proved.setdefault(row.table, {})[str(key)] = value
+    return proved
+
+
+def rendered(outcome: Outcome, *, accepted: bool, replayed: bool) -> Answer | BillfoldError:
+    """The answer to an outcome, or the refusal it stands for."""
+    if accepted:
+        return Answer(outcome, replayed)
+    if outcome["refused"] == "not-found":
+        return NotFound(outcome["detail"], **outcome["facts"])
+    return Refused(outcome["refused"], outcome["detail"], **outcome["facts"])
+
+
+async def earlier_runs(conn: Connection, batch: Sequence[Job]) -> dict[UUID, Record]:
+    """Return the rows that earlier runs of these commands left, by the command's id.
+
+    A key is looked for once it has failed to be new. Nearly all that come again are answered
+    at the door, and a command's row is written only once: whoever repeats one unnoticed fails.
+    """
+    asked = [job for job in batch if job.in_doubt]
+    if not asked:
+        return {}
+    rows = await conn.fetch(
+        _KNOWN,
+        listed(job.customers[0] for job in asked),
+        listed(job.command_id for job in asked),
+    )
+    return {row["command_id"]: row for row in rows}
+
+
+def replay(job: Job, earlier: Record) -> Answer | BillfoldError:
+    """Answer from the row that an earlier run of the same key left."""
+    if earlier["request_hash"] != job.command.request_hash:
+        return reused()
+    outcome = msgspec.json.decode(earlier["outcome"])
+    return rendered(outcome, accepted=earlier["accepted"], replayed=True)
+
+
+def reused() -> Refused:
+    """The key belongs to a request with another fingerprint."""
+    return Refused(
+        "idempotency-key-reused", "This key already belongs to another request. Send a new one."
+    )

@@ -1,0 +1,209 @@
+"""What a batch wrote, into the database: one call for the ledger, one COPY per table.
+
+The chain is forged here: per customer and commit one link, whose hash covers the link
+before it and every row of this commit, and a checksum per row so that a damaged row can be
+named. `encode_rows` is also what `verify` uses to recompute it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+import zlib
+from collections.abc import Callable, Iterable, Sequence
+from itertools import groupby
+from operator import attrgetter, itemgetter
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+import msgspec
+
+from billfold.ledger.book.book import Book
+from billfold.ledger.book.holdings import PocketBook, PocketColumns, PocketCounters
+from billfold.ledger.book.rows import (
+    CHAINED,
+    ChainEntry,
+    CommandEntry,
+    EventEntry,
+    JournalEntry,
+    Posting,
+    RetiredLot,
+    Update,
+)
+from billfold.ledger.engine.serialized_book import image_of
+from billfold.ledger.jobs import store as jobs_store
+from billfold.ledger.jobs.types import Appointment
+from billfold.platform.database.rows import Row
+from billfold.treasury.rules.catch_up import refresh_due
+
+if TYPE_CHECKING:
+    from billfold.platform.calendars import Calendars
+    from billfold.platform.database.pool import Connection
+
+FEW_BOOKS = 60
+"""Up to so many books go over in one call; COPY takes half the time per row of more."""
+
+TOGETHER = (
+    "account", "journal", "leg", "link", "trade", "activity", "event", "command", "directory",
+    "transfer",
+)  # fmt: skip
+"""Tables of which nearly every batch has rows, in the order in which `ledger_book` takes them."""
+
+_APPLY = "SELECT ledger_apply($1, $2, $3, $4, $5)"
+_BOOK = "SELECT ledger_book($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)"
+
+_POCKET = PocketColumns.__struct_fields__
+_UPSERT_POCKET = (
+    f"INSERT INTO pocket (customer_id, {', '.join(_POCKET)})"
+    f" VALUES ({', '.join(f'${n}' for n in range(1, len(_POCKET) + 2))})"
+    " ON CONFLICT (customer_id, pocket_id) DO UPDATE SET "
+    + ", ".join(f"{name} = excluded.{name}" for name in _POCKET)
+)
+_pocket_row: Callable[[PocketBook], tuple[Any, ...]] = attrgetter(*_POCKET)
+_counters: Callable[[PocketBook], tuple[Any, ...]] = attrgetter(*PocketCounters.__struct_fields__)
+
+_Tuples = dict[type[Row], list[tuple[Any, ...]]]
+
+_ROW_AND_CHANGE = itemgetter(0, 2)
+_pack = msgspec.msgpack.Encoder().encode
+
+
+def encode_rows(rows: Iterable[Sequence[Any]]) -> list[bytes]:
+    """The bytes of each row that the chain covers."""
+    return list(map(_pack, rows))
+
+
+def forge(previous: bytes, encoded: list[bytes]) -> tuple[bytes, bytes]:
+    """The next hash after `previous`, and one CRC-32 (4 bytes) per row."""
+    marks = struct.pack(f">{len(encoded)}I", *map(zlib.crc32, encoded))
+    return hashlib.sha256(previous + b"".join(encoded)).digest(), marks
+
+
+async def write_books(conn: Connection, books: Sequence[Book], calendars: Calendars) -> None:
+    """Write the drafts of these books. After COMMIT call `settle_books`."""
+    heads: list[tuple[Any, ...]] = []
+    made: _Tuples = {}
+    for book in books:
+        rows = tuples_of(book)
+        heads.append(chain(book, rows, calendars))
+        for kind, tuples in rows.items():
+            made.setdefault(kind, []).extend(tuples)
+    whole, moved = _pocket_rows(books)
+    ledger = (heads, _bases(books), moved)
+    if len(books) <= FEW_BOOKS:
+        tables = {kind.table: made.pop(kind) for kind in [*made] if kind.table in TOGETHER}
+        await conn.execute(_BOOK, *ledger, *(tables.get(table, ()) for table in TOGETHER))
+        await _copy(conn, made)
+    else:
+        await _copy(conn, made)
+        counts = (len(made.get(kind, ())) for kind in (JournalEntry, Posting))
+        await conn.execute(_APPLY, *counts, *ledger)
+    if whole:
+        await conn.executemany(_UPSERT_POCKET, whole)
+    await _write_changes(conn, books)
+
+
+async def _write_changes(conn: Connection, books: Sequence[Book]) -> None:
+    """Write what is not a new row: lots that rest, appointments, changes of rows that wait."""
+    retired = [lot for book in books for lot in book.draft.rows_of(RetiredLot)]
+    if retired:
+        customers, numbers = zip(*retired, strict=True)
+        await conn.execute("SELECT ledger_retire($1, $2)", customers, numbers)
+    await jobs_store.make(
+        conn, [each for book in books for each in book.draft.rows_of(Appointment)]
+    )
+    for book in books:
+        for (row, changed), equal in groupby(book.draft.rows_of(Update), _ROW_AND_CHANGE):
+            await _update(conn, row, book.customer_id, [each.key for each in equal], changed)
+
+
+async def _copy(conn: Connection, made: _Tuples) -> None:
+    for kind, rows in made.items():
+        columns = kind.__struct_fields__
+        await conn.copy_records_to_table(kind.table, records=rows, columns=columns)
+
+
+def tuples_of(book: Book) -> _Tuples:
+    """The new rows of a book's draft, as the chain and the database take them."""
+    return {
+        kind: list(map(msgspec.structs.astuple, rows))
+        for kind, rows in book.draft
+        if issubclass(kind, Row)
+    }
+
+
+def chain(book: Book, rows: _Tuples, calendars: Calendars) -> tuple[Any, ...]:
+    """Add the chain entry of this commit to the rows; return how the head moves."""
+    # Nothing in their rows tells how commands of one commit followed each other.
+    if CommandEntry in rows:
+        rows[CommandEntry].sort(key=itemgetter(1))
+    encoded: list[bytes] = []
+    for kind in CHAINED:
+        encoded += encode_rows(rows.get(kind, ()))
+    book.chain, marks = forge(book.chain, encoded)
+    number = book.version + 1
+    entry = ChainEntry(book.customer_id, number, book.journal_no, book.event_no, marks, book.chain)
+    rows[ChainEntry] = [msgspec.structs.astuple(entry)]
+    book.due_at = refresh_due(book, calendars)
+    journals, events = len(rows.get(JournalEntry, ())), len(rows.get(EventEntry, ()))
+    return (
+        book.customer_id, book.version, book.journal_no - journals, book.journal_no,
+        book.event_no - events, book.event_no, book.account_no, book.booked_at,
+        book.business_date, book.due_at, book.chain, image_of(book),
+    )  # fmt: skip
+
+
+def _bases(books: Sequence[Book]) -> list[tuple[Any, ...]]:
+    """The bases of every lot that moved, as they are after the batch."""
+    bases: list[tuple[Any, ...]] = []
+    for book in books:
+        if book.draft.touched_lots:
+            gone = {lot.account_no for lot in book.draft.rows_of(RetiredLot)}
+            bases += [
+                (
+                    book.customer_id, lot.no, lot.asset, lot.tax_basis, lot.earnings_basis,
+                    lot.no not in gone,
+                )
+                for lot in book.draft.touched_lots.values()
+            ]  # fmt: skip
+    return bases
+
+
+def _pocket_rows(
+    books: Sequence[Book],
+) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
+    """Whole rows of pockets that are new or changed by command, counters of those that moved."""
+    whole: list[tuple[Any, ...]] = []
+    moved: list[tuple[Any, ...]] = []
+    for book in books:
+        for pocket in _touched(book):
+            if pocket.pocket_id in book.draft.changed_pockets:
+                whole.append((book.customer_id, *_pocket_row(pocket)))
+            else:
+                moved.append((book.customer_id, pocket.pocket_id, *_counters(pocket)))
+    return whole, moved
+
+
+def _touched(book: Book) -> list[PocketBook]:
+    return [book.pockets[key] for key in book.draft.touched_pockets if key in book.pockets]
+
+
+async def _update(
+    conn: Connection, row: type[Row], customer_id: UUID, keys: list[UUID], changed: dict[str, Any]
+) -> None:
+    """Make one change of one or more rows of a customer."""
+    sets = ", ".join(f"{name} = ${n}" for n, name in enumerate(changed, start=3))
+    which = f"{row.key_column} = ANY($2::uuid[])" if row.key_column else "$2::uuid[] IS NOT NULL"
+    await conn.execute(
+        f"UPDATE {row.table} SET {sets} WHERE customer_id = $1 AND {which}",
+        customer_id,
+        keys,
+        *changed.values(),
+    )
+
+
+def settle_books(books: Iterable[Book]) -> None:
+    """The commit succeeded: these books are now what the database holds."""
+    for book in books:
+        book.version += 1
+        book.reset_draft()

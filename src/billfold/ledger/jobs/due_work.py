@@ -1,0 +1,96 @@
+"""Customers for whom something is due, brought up to date in small batches.
+
+Small, so that nobody who pays waits long behind a thousand who only grow older. The house
+is not among them: its day is closed after all of theirs (`house_day`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+import msgspec
+
+from billfold.platform.ids import command_id, derive
+from billfold.treasury.commands import CatchUp
+
+if TYPE_CHECKING:
+    from billfold.ledger.bank import Bank
+    from billfold.ledger.engine.pending_command import Answer
+
+BATCH_MAX = 100
+"""How many customers are brought up to date in one batch."""
+DUE_WORK_LOCK = 0x64756500  # "due"
+"""The advisory lock under which one process at a time does due work or moves the clock."""
+
+_RUNNERS = 2  # one batch is planned while the other commits
+_DUE = """
+SELECT customer_id FROM head
+ WHERE due_at <= $1 AND customer_id <> ALL($2::uuid[]) ORDER BY due_at LIMIT $3
+"""
+_NEXT = "SELECT min(due_at) FROM head"
+
+
+class Caught(msgspec.Struct):
+    """What was done, counted by kind, and the customers with whom it went wrong."""
+
+    happened: Counter[str]
+    failed: dict[UUID, Exception]
+
+
+def house_id(seed: bytes) -> UUID:
+    """Return the customer id of the house, fixed by the bank's seed."""
+    return derive(seed, command_id("founding", "house"), 0)
+
+
+async def next_due(bank: Bank) -> datetime | None:
+    """Return the first instant at which anything is due, the house's day included."""
+    due: datetime | None = await bank.pool.fetchval(_NEXT)
+    return due
+
+
+async def catch_up_due(bank: Bank, by: datetime) -> Caught:
+    """Bring every customer with something due up to `by` to the bank's now, which is not earlier.
+
+    A customer with whom it fails stays due and does not hold up the others.
+    """
+    caught = Caught(Counter(), {})
+    under_way = {house_id(bank.seed)}
+    turn = asyncio.Lock()
+
+    async def run() -> None:
+        while True:
+            async with turn:
+                chosen = await bank.pool.fetch(_DUE, by, list(under_way), BATCH_MAX)
+                customers = [row["customer_id"] for row in chosen]
+                under_way.update(customers)
+            if not customers:
+                return
+            await _catch_up(bank, customers, caught)
+            under_way.difference_update(set(customers) - caught.failed.keys())
+
+    async with asyncio.TaskGroup() as runners:
+        for _ in range(_RUNNERS):
+            runners.create_task(run())
+    return caught
+
+
+async def _catch_up(bank: Bank, customers: Sequence[UUID], caught: Caught) -> None:
+    answers: list[Answer | BaseException] = await asyncio.gather(
+        *(
+            bank.engine.submit(CatchUp(caller="due", key=customer, customers=(customer,)))
+            for customer in customers
+        ),
+        return_exceptions=True,
+    )
+    for customer, answer in zip(customers, answers, strict=True):
+        if isinstance(answer, Exception):
+            caught.failed[customer] = answer
+        elif isinstance(answer, BaseException):
+            raise answer
+        else:
+            caught.happened.update(answer.outcome["happened"])

@@ -1,0 +1,1 @@
+"""Onboarding: agreements in force, and what waits for a review by the bank."""

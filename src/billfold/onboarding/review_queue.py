@@ -1,0 +1,165 @@
+"""What waits for somebody of the bank to look at it: counterparties, documents, ACH entries.
+
+`REVIEWS` names every kind; whoever has things that wait adds theirs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Final, NamedTuple
+from uuid import UUID
+
+from billfold.accounts.counterparties import store as counterparty_store
+from billfold.accounts.counterparties.commands import DecideVerification
+from billfold.audit import record as audit_record
+from billfold.audit.types import Origin
+from billfold.documents import store as document_store
+from billfold.documents import uploads
+from billfold.payments.ach.commands import ReviewAch
+from billfold.payments.ach.store import entries as ach_entries
+from billfold.payments.ach.types import AchStatus
+from billfold.platform import ids
+from billfold.platform.clock import wall_now
+from billfold.platform.errors import NotFound
+from billfold.platform.money import format_usd
+
+if TYPE_CHECKING:
+    from billfold.ledger.bank import Bank
+
+
+class Waiting(NamedTuple):
+    """One thing that waits: of whom, what it is in a few words, and since when."""
+
+    kind: str
+    object_id: UUID
+    customer_id: UUID
+    what: str
+    since: datetime
+
+
+class Verdict(NamedTuple):
+    """What was decided, and why; the customer sees the reason."""
+
+    approved: bool
+    reason: str | None
+
+
+class Review(NamedTuple):
+    """How things of one kind are listed and decided.
+
+    `decide` raises NotFound for the id of another kind, and Refused when it is decided already;
+    it returns a sentence.
+    """
+
+    kind: str
+    list_waiting: Callable[[Bank, int], Awaitable[Sequence[Waiting]]]
+    decide: Callable[[Bank, UUID, Verdict], Awaitable[str]]
+
+
+async def list_waiting(bank: Bank, limit: int, kind: str | None = None) -> list[Waiting]:
+    """Return what waits, of one kind or of all, the oldest first."""
+    found = [
+        waiting
+        for review in REVIEWS
+        if kind in {None, review.kind}
+        for waiting in await review.list_waiting(bank, limit)
+    ]
+    return sorted(found, key=lambda each: each.since)[:limit]
+
+
+async def decide(bank: Bank, object_id: UUID, verdict: Verdict) -> str:
+    """Approve or reject what has this id. Raises NotFound, Refused."""
+    for review in REVIEWS:
+        try:
+            return await review.decide(bank, object_id, verdict)
+        except NotFound:
+            continue
+    raise NotFound("Nothing of this id is reviewed.")
+
+
+async def _counterparties(bank: Bank, limit: int) -> list[Waiting]:
+    return [
+        Waiting(
+            "counterparty", row.counterparty_id, row.customer_id,
+            f"{counterparty_store.payee_in(row).name} ({row.type})", row.created_at,
+        )
+        for row in await counterparty_store.list_in_review(bank.pool, limit)
+    ]  # fmt: skip
+
+
+async def _decide_counterparty(bank: Bank, object_id: UUID, verdict: Verdict) -> str:
+    entry = await bank.directory.find("counterparty", object_id)
+    if entry is None:
+        raise NotFound
+    row = await counterparty_store.get_counterparty(bank.pool, entry.customer_id, object_id)
+    await bank.engine.submit(
+        DecideVerification(
+            caller="review",
+            key=ids.new(),
+            customers=(entry.customer_id,),
+            origin=Origin.operator(),
+            references=tuple(counterparty_store.documents_of(row)),
+            counterparty_id=object_id,
+            approved=verdict.approved,
+            reason=verdict.reason,
+        )
+    )
+    return "The counterparty is verified." if verdict.approved else "The counterparty is unlinked."
+
+
+async def _documents(bank: Bank, limit: int) -> list[Waiting]:
+    return [
+        Waiting(
+            "document", row.document_id, row.customer_id,
+            f"{row.type} {row.name or ''}".strip(), row.uploaded_at or row.created_at,
+        )
+        for row in await document_store.list_in_review(bank.pool, limit)
+    ]  # fmt: skip
+
+
+async def _decide_document(bank: Bank, object_id: UUID, verdict: Verdict) -> str:
+    found = await document_store.get_document(bank.pool, object_id)
+    status = "APPROVED" if verdict.approved else "INVALID"
+    async with audit_record.deed(
+        bank.pool, bank.vault, found.customer_id, Origin.operator(), "document.reviewed",
+        resource=("document", object_id), details={"status": status}, now=wall_now(),
+    ) as deed:  # fmt: skip
+        why = None if verdict.approved else verdict.reason or "It was rejected."
+        await uploads.decide(deed.conn, object_id, status, why)
+    return f"The document is {status}."
+
+
+async def _entries(bank: Bank, limit: int) -> list[Waiting]:
+    return [
+        Waiting(
+            "ach", row.ach_id, row.customer_id,
+            f"{row.direction} {format_usd(row.amount)} {row.party_name}: {row.reason}",
+            row.created_at,
+        )
+        for row in await ach_entries.list_to_review(bank.pool, limit)
+    ]  # fmt: skip
+
+
+async def _decide_entry(bank: Bank, object_id: UUID, verdict: Verdict) -> str:
+    entry = await ach_entries.get_entry(bank.pool, object_id)
+    await bank.engine.submit(
+        ReviewAch(
+            caller="review",
+            key=ids.new(),
+            customers=(entry.customer_id,),
+            origin=Origin.operator(),
+            references=(object_id,),
+            ach_id=object_id,
+            decision=AchStatus.APPROVED if verdict.approved else AchStatus.REJECTED,
+            reason=verdict.reason,
+        )
+    )
+    return "The entry waits for its window." if verdict.approved else "The entry is rejected."
+
+
+REVIEWS: Final[tuple[Review, ...]] = (
+    Review("counterparty", _counterparties, _decide_counterparty),
+    Review("document", _documents, _decide_document),
+    Review("ach", _entries, _decide_entry),
+)

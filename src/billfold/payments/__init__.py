@@ -1,0 +1,1 @@
+"""Payments: one folder per rail, and what all rails share."""

@@ -1,0 +1,377 @@
+"""ACH: where each entry stands is what was said of it, its money moved accordingly, and the files
+hold what their entries come to.
+
+An entry's status follows from commands and from the events by which its customer was told; the
+house tells itself nothing, so of its own entries the files and the appointments speak.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from billfold.accounts.checks import run_queries
+from billfold.payments.ach.store.files import TRACES
+from billfold.verify.query_check import Query
+from billfold.verify.report import MISSING, SUSPECT
+
+if TYPE_CHECKING:
+    from billfold.platform.database.pool import Connection
+    from billfold.verify.report import Findings
+
+# How often what was said of an entry counts for: it came back, it settled, it left, it waits.
+_SAID = """
+  SELECT customer_id, id, status, how, rank() OVER (PARTITION BY customer_id, id
+                                                    ORDER BY how DESC, at DESC) AS place
+    FROM (SELECT customer_id, outcome->>'ach_id' AS id, version AS at,
+                 CASE kind WHEN 'ReceiveAch' THEN
+                        CASE outcome->>'status' WHEN 'COMPLETED' THEN 'PROCESSED'
+                             ELSE 'REJECTED' END
+                      WHEN 'ReturnAch' THEN 'FAILED' ELSE outcome->>'status' END AS status,
+                 CASE WHEN kind IN ('ReturnAch', 'GiveBackAch') THEN 4 ELSE 1 END AS how
+            FROM command
+           WHERE accepted AND outcome->>'ach_id' IS NOT NULL
+             AND kind IN ('OriginateAch', 'ReverseAch', 'RetryAch', 'ReviewAch', 'ReceiveAch',
+                          'ReturnAch', 'GiveBackAch')
+          UNION ALL
+          SELECT customer_id, payload->>'ach_id', event_no,
+                 CASE kind WHEN 'transfers.ach.out.sent' THEN 'IN_TRANSIT' ELSE 'PROCESSED' END,
+                 CASE kind WHEN 'transfers.ach.out.sent' THEN 2 ELSE 3 END
+            FROM event WHERE kind IN ('transfers.ach.out.sent', 'transfers.ach.out.success')) s
+"""
+_ENDED = "('FAILED', 'REJECTED', 'CANCELLED')"
+_ENTRIES = (
+    Query(
+        "ach", "ach_entry", "something else was said to have become of it",
+        f"""WITH said AS ({_SAID})
+            SELECT e.customer_id, e.ach_id FROM ach_entry e
+             WHERE (e.pocket_id IS NOT NULL OR e.status = 'FAILED')
+               AND NOT EXISTS (SELECT 1 FROM said s
+                     WHERE s.customer_id = e.customer_id AND s.id = e.ach_id::text
+                       AND s.place = 1 AND s.status = e.status)
+             ORDER BY 1, 2 LIMIT 100""",
+    ),
+    Query(
+        "ach", "ach_entry", "the reason for which it came back is another",
+        """SELECT e.customer_id, e.ach_id FROM ach_entry e
+             LEFT JOIN (SELECT customer_id, outcome->>'ach_id' AS id, outcome->>'code' AS code
+                          FROM command
+                         WHERE accepted AND outcome->>'ach_id' IS NOT NULL
+                           AND outcome->>'code' IS NOT NULL
+                           AND kind IN ('ReceiveAch', 'ReturnAch', 'GiveBackAch')) c
+               ON c.customer_id = e.customer_id AND c.id = e.ach_id::text
+            WHERE e.return_code IS DISTINCT FROM c.code ORDER BY 1, 2 LIMIT 100""",
+    ),
+    Query(
+        "ach", "ach_entry", "it is not where its file is",
+        """SELECT e.customer_id, e.ach_id FROM ach_entry e LEFT JOIN ach_file f USING (file_id)
+            WHERE e.way = 'ORIGINATION'
+              AND ((e.file_id IS NULL) <> (e.trace_number IS NULL)
+                   OR e.file_id IS NULL
+                      AND e.status NOT IN ('PENDING', 'APPROVED', 'REJECTED', 'CANCELLED')
+                   OR f.told_at IS NOT NULL
+                      AND e.status NOT IN ('IN_TRANSIT', 'PROCESSED', 'FAILED'))
+            ORDER BY 1, 2 LIMIT 100""",
+    ),
+    Query(
+        "ach", "ach_entry", "what moved is not what it says",
+        """WITH moved AS (
+             SELECT customer_id, details->>'ach_id' AS id, pocket_id, amount, direction,
+                    min(journal_no) AS journal_no
+               FROM activity WHERE type = 'ACH' AND details->>'ach_id' IS NOT NULL
+              GROUP BY customer_id, details->>'ach_id', pocket_id, amount, direction)
+           SELECT e.customer_id, e.ach_id FROM ach_entry e
+             LEFT JOIN moved m ON m.customer_id = e.customer_id AND m.id = e.ach_id::text
+                   AND m.direction = CASE WHEN (e.direction = 'CREDIT') = (e.way = 'ORIGINATION')
+                                          THEN 'DEBIT' ELSE 'CREDIT' END
+            WHERE e.pocket_id IS NOT NULL
+              AND CASE WHEN e.journal_no IS NULL THEN m.id IS NOT NULL
+                       ELSE (e.journal_no, e.pocket_id, e.amount)
+                            IS DISTINCT FROM (m.journal_no, m.pocket_id, m.amount) END
+            ORDER BY 1, 2 LIMIT 100""",
+    ),
+    Query(
+        "ach", "ach_entry", "the house has not paid what it says",
+        """SELECT e.customer_id, e.ach_id FROM ach_entry e
+            WHERE e.pocket_id IS NULL AND NOT EXISTS (
+              SELECT 1 FROM leg l JOIN account a
+                ON a.customer_id = l.customer_id AND a.account_no = l.credit
+             WHERE l.customer_id = e.customer_id AND l.journal_no = e.journal_no
+               AND l.amount = e.amount AND a.kind = 'rail:ach')
+            ORDER BY 1, 2 LIMIT 100""",
+    ),
+    Query(
+        "ach", "ach_entry", "its end and its money do not agree",
+        f"""WITH back AS (
+              SELECT customer_id, details->>'ach_id' AS id, journal_no, amount, direction
+                FROM activity WHERE type = 'ACH' AND details->>'ach_id' IS NOT NULL)
+            SELECT e.customer_id, e.ach_id FROM ach_entry e
+              JOIN pocket p ON p.customer_id = e.customer_id AND p.pocket_id = e.pocket_id
+             WHERE e.journal_no IS NOT NULL
+               AND (e.status IN {_ENDED}) <> EXISTS (
+                 SELECT 1 FROM back b WHERE b.customer_id = e.customer_id
+                    AND b.id = e.ach_id::text AND b.journal_no > e.journal_no
+                    AND b.amount = e.amount)
+               AND NOT (e.status = 'FAILED' AND p.status = 'CLOSED')
+             ORDER BY 1, 2 LIMIT 100""",
+    ),
+    Query(
+        "ach", "ach_entry", "it undoes an entry that is not there, or not of its amount",
+        """SELECT e.customer_id, e.ach_id FROM ach_entry e
+            WHERE e.reverses_id IS NOT NULL AND NOT EXISTS (
+              SELECT 1 FROM ach_entry o WHERE o.customer_id = e.customer_id
+                 AND o.ach_id = e.reverses_id AND o.amount = e.amount
+                 AND o.direction <> e.direction)
+            ORDER BY 1, 2 LIMIT 100""",
+    ),
+    Query(
+        "ach", "ach_entry", "what its bank says is to be put right was never noted",
+        """SELECT e.customer_id, e.ach_id FROM ach_entry e
+            WHERE (e.change_code IS NOT NULL OR e.corrected IS NOT NULL) AND NOT EXISTS (
+              SELECT 1 FROM command c WHERE c.customer_id = e.customer_id AND c.accepted
+                 AND c.kind = 'NoteAchChange' AND c.outcome->>'ach_id' = e.ach_id::text
+                 AND c.outcome->>'code' = e.change_code
+                 AND c.outcome->>'corrected' = e.corrected)
+            ORDER BY 1, 2 LIMIT 100""",
+    ),
+    Query(
+        "ach", "ach_entry", "it came in a file that is not there",
+        """SELECT e.customer_id, e.ach_id FROM ach_entry e
+            WHERE e.way = 'RECEIVING' AND NOT EXISTS (
+              SELECT 1 FROM rail_file f WHERE f.file_id = e.file_id AND f.rail = 'ACH'
+                 AND f.direction = 'IN' AND f.state <> 'REFUSED')
+            ORDER BY 1, 2 LIMIT 100""",
+    ),
+)  # fmt: skip
+
+# What waits has an appointment; who keeps one removes it when all of it is done.
+_WAITS = (
+    Query(
+        "ach", "ach_entry", "it waits for a window, and none opens",
+        """SELECT e.customer_id, e.ach_id FROM ach_entry e
+            WHERE e.status = 'APPROVED' AND e.file_id IS NULL AND NOT EXISTS (
+              SELECT 1 FROM agenda a WHERE a.kind = 'ach.window' AND a.at >= e.due_at)
+            ORDER BY 1, 2 LIMIT 100""",
+        SUSPECT,
+    ),
+    Query(
+        "ach", "ach_answer", "it waits for a window, and none opens",
+        """SELECT w.customer_id, w.answer_id FROM ach_answer w
+            WHERE w.file_id IS NULL AND NOT EXISTS (
+              SELECT 1 FROM agenda a WHERE a.kind = 'ach.window' AND a.at >= w.due_at)
+            ORDER BY 1, 2 LIMIT 100""",
+        SUSPECT,
+    ),
+    Query(
+        "ach", "ach_file", "it is not handed over, and nobody goes on with it",
+        """SELECT f.file_id FROM ach_file f
+            WHERE f.told_at IS NULL AND NOT EXISTS (
+              SELECT 1 FROM agenda a WHERE a.kind = 'ach.window')
+            ORDER BY 1 LIMIT 100""",
+        SUSPECT,
+    ),
+    Query(
+        "ach", "ach_entry", "its time is over, and nobody counts it as settled",
+        """SELECT e.customer_id, e.ach_id FROM ach_entry e JOIN ach_file f USING (file_id)
+            WHERE e.way = 'ORIGINATION' AND e.status = 'IN_TRANSIT' AND f.told_at IS NOT NULL
+              AND NOT EXISTS (SELECT 1 FROM agenda a
+                               WHERE a.kind = 'ach.count' AND a.object_id = f.file_id)
+            ORDER BY 1, 2 LIMIT 100""",
+        SUSPECT,
+    ),
+    Query(
+        "ach", "ach_entry", "it has settled, and its money was neither booked nor held",
+        """SELECT e.customer_id, e.ach_id FROM ach_entry e JOIN ach_file f USING (file_id)
+            WHERE e.way = 'ORIGINATION' AND e.direction = 'DEBIT' AND e.journal_no IS NULL
+              AND e.status IN ('IN_TRANSIT', 'PROCESSED') AND f.told_at IS NOT NULL
+              AND NOT EXISTS (SELECT 1 FROM agenda a
+                               WHERE a.kind = 'ach.collect' AND a.object_id = f.file_id)
+              AND NOT EXISTS (SELECT 1 FROM suspense_item i WHERE i.item_id = e.ach_id)
+            ORDER BY 1, 2 LIMIT 100""",
+        SUSPECT,
+    ),
+)  # fmt: skip
+
+_ANSWERS = (
+    Query(
+        "ach", "ach_answer", "it is there twice",
+        "SELECT answer_id FROM ach_answer GROUP BY 1 HAVING count(*) > 1 ORDER BY 1 LIMIT 100",
+        MISSING,
+    ),
+    Query(
+        "ach", "ach_answer", "it says something else than was held in suspense for it",
+        """SELECT w.customer_id, w.answer_id FROM ach_answer w
+             JOIN suspense_item i ON i.item_id = w.answer_id
+            WHERE w.told::jsonb IS DISTINCT FROM i.details::jsonb->'answer'
+               OR i.status <> 'RETURNED'
+            ORDER BY 1, 2 LIMIT 100""",
+    ),
+    Query(
+        "ach", "ach_answer", "it was held in suspense, has left it, and is not there",
+        """SELECT i.customer_id, i.item_id AS answer_id FROM suspense_item i
+            WHERE i.rail = 'ACH' AND i.status = 'RETURNED'
+              AND i.details::jsonb->'answer' IS NOT NULL
+              AND i.details::jsonb->'answer' <> 'null'
+              AND NOT EXISTS (SELECT 1 FROM ach_answer w WHERE w.answer_id = i.item_id)
+              AND NOT EXISTS (SELECT 1 FROM agenda a
+                               WHERE a.kind = 'ach.suspense_return' AND a.object_id = i.item_id)
+            ORDER BY 1, 2 LIMIT 100""",
+        MISSING,
+    ),
+)  # fmt: skip
+
+_PARTS = """
+  SELECT file_id, 'ach_entry' AS part, trace_number,
+         CASE WHEN direction = 'CREDIT' THEN amount ELSE 0 END AS credits,
+         CASE WHEN direction = 'DEBIT' THEN amount ELSE 0 END AS debits,
+         CASE WHEN routing_number ~ '^\\d{9}$' THEN left(routing_number, 8)::bigint END AS bank,
+         1 + cardinality(lines) AS records
+    FROM ach_entry WHERE way = 'ORIGINATION' AND file_id IS NOT NULL
+   UNION ALL
+  SELECT file_id, 'ach_answer', trace_number,
+         CASE WHEN substr(told->>'code', 2, 1) < '5' THEN (told->>'amount')::bigint ELSE 0 END,
+         CASE WHEN substr(told->>'code', 2, 1) >= '5' THEN (told->>'amount')::bigint ELSE 0 END,
+         CASE WHEN told->>'routing_number' ~ '^\\d{9}$'
+              THEN left(told->>'routing_number', 8)::bigint END, 2
+    FROM ach_answer WHERE file_id IS NOT NULL
+"""
+# Numbers go on from file to file; within one the entries come first, then the answers.
+_NUMBERED = f"""
+  SELECT n.part, n.customer_id, n.ach_id, n.answer_id, n.trace_number,
+         b.before + n.first + n.nth - 1 AS nth
+    FROM (SELECT file_id, 'ach_entry' AS part, customer_id, ach_id, NULL::uuid AS answer_id,
+                 trace_number, 0 AS first,
+                 row_number() OVER (PARTITION BY file_id
+                   ORDER BY customer_id, company_name, sec_code, description, effective_on,
+                            direction, ach_id) AS nth
+            FROM ach_entry WHERE way = 'ORIGINATION' AND file_id IS NOT NULL
+          UNION ALL
+          SELECT a.file_id, 'ach_answer', NULL, NULL, answer_id, trace_number, e.entries,
+                 row_number() OVER (PARTITION BY a.file_id
+                   ORDER BY told->>'company', told->>'company_id', told->>'entry_class',
+                            told->>'purpose', answer_id)
+            FROM ach_answer a, LATERAL (
+                   SELECT count(*) AS entries FROM ach_entry x
+                    WHERE x.file_id = a.file_id AND x.way = 'ORIGINATION') e
+           WHERE a.file_id IS NOT NULL) n
+    JOIN (SELECT f.file_id, coalesce(sum(p.parts) OVER (
+                   ORDER BY f.day, f.number, f.file_id ROWS UNBOUNDED PRECEDING), 0)
+                 - coalesce(p.parts, 0) AS before
+            FROM ach_file f LEFT JOIN (
+                   SELECT file_id, count(*) AS parts FROM ({_PARTS}) p GROUP BY 1) p
+                 USING (file_id)) b USING (file_id)
+"""
+_FILES = (
+    Query(
+        "ach files", "ach_file", "it is there twice",
+        "SELECT file_id FROM ach_file GROUP BY 1 HAVING count(*) > 1 ORDER BY 1 LIMIT 100",
+        MISSING,
+    ),
+    *(
+        Query(
+            "ach files", table, "its file is not there",
+            f"""SELECT {key} FROM {table} p WHERE p.file_id IS NOT NULL {only} AND NOT EXISTS (
+                  SELECT 1 FROM ach_file f WHERE f.file_id = p.file_id)
+                ORDER BY {key} LIMIT 100""",
+        )
+        for table, key, only in (
+            ("ach_entry", "customer_id, ach_id", "AND p.way = 'ORIGINATION'"),
+            ("ach_answer", "answer_id", ""),
+        )
+    ),
+    Query(
+        "ach files", "ach_file", "entries name it, and it is not there",
+        """SELECT r.file_id FROM rail_file r
+            WHERE r.rail = 'ACH' AND r.direction = 'OUT' AND NOT EXISTS (
+              SELECT 1 FROM ach_file f WHERE f.file_id = r.file_id)
+              AND (EXISTS (SELECT 1 FROM ach_entry e WHERE e.file_id = r.file_id)
+                   OR EXISTS (SELECT 1 FROM ach_answer w WHERE w.file_id = r.file_id))
+            ORDER BY 1 LIMIT 100""",
+        MISSING,
+    ),
+    Query(
+        "ach files", "ach_file", "its name, its day and its number do not agree",
+        """SELECT f.file_id FROM ach_file f
+            WHERE f.day IS DISTINCT FROM (f.made_at AT TIME ZONE 'America/New_York')::date
+               OR f.name IS DISTINCT FROM 'ACH-' || to_char(f.day, 'YYYYMMDD') || '-'
+                                          || lpad((f.number + 1)::text, 3, '0') || '.ach'
+            ORDER BY 1 LIMIT 100""",
+    ),
+    Query(
+        "ach files", "ach_file", "it is not the next one of its day",
+        """SELECT f.file_id FROM (
+             SELECT *, row_number() OVER (PARTITION BY day ORDER BY number, file_id) - 1 AS nth
+               FROM ach_file) f
+            WHERE f.number <> f.nth ORDER BY 1 LIMIT 100""",
+    ),
+    Query(
+        "ach files", "ach_file", "its entries settle at another time",
+        """SELECT f.file_id FROM ach_file f LEFT JOIN (
+             SELECT file_id, max(settles_at) AS settles_at, max(settled_at) AS settled_at
+               FROM ach_entry WHERE way = 'ORIGINATION' GROUP BY file_id) e USING (file_id)
+            WHERE (f.settles_at, f.settled_at) IS DISTINCT FROM (e.settles_at, e.settled_at)
+            ORDER BY 1 LIMIT 100""",
+    ),
+    Query(
+        "ach files", "ach_file", "it is not kept as it was sent",
+        """SELECT f.file_id FROM ach_file f LEFT JOIN rail_file r ON r.file_id = f.file_id
+            WHERE (f.told_at IS NOT NULL OR r.file_id IS NOT NULL)
+              AND (r.rail, r.direction, r.name, r.state, r.created_at) IS DISTINCT FROM
+                  ('ACH', 'OUT', f.name,
+                   CASE WHEN f.told_at IS NULL AND r.done_at IS NULL THEN 'MADE'
+                        ELSE 'HANDED' END, f.made_at)
+            ORDER BY 1 LIMIT 100""",
+        SUSPECT,
+    ),
+    # File control record: Nacha Operating Rules, Appendix Three. At most nine lines follow it.
+    Query(
+        "ach files", "ach_file", "what it holds does not come to what its last line says",
+        f"""WITH held AS (
+              SELECT file_id, sum(records)::bigint AS records,
+                     (sum(bank) % 10000000000)::bigint AS hash,
+                     sum(debits)::bigint AS debits, sum(credits)::bigint AS credits
+                FROM ({_PARTS}) p GROUP BY file_id),
+            said AS (
+              SELECT f.file_id, substring(
+                       encode(substring(r.content FROM greatest(1, length(r.content) - 1099)),
+                              'escape') FROM '\\n9(\\d{{54}}) ') AS told
+                FROM ach_file f JOIN rail_file r ON r.file_id = f.file_id)
+            SELECT s.file_id FROM said s LEFT JOIN held h USING (file_id)
+             WHERE (substr(s.told, 13, 8)::bigint, substr(s.told, 21, 10)::bigint,
+                    substr(s.told, 31, 12)::bigint, substr(s.told, 43, 12)::bigint)
+                   IS DISTINCT FROM (h.records, h.hash, h.debits, h.credits)
+             ORDER BY 1 LIMIT 100""",
+        SUSPECT,
+    ),
+    *(
+        Query(
+            "ach traces", table, "its number is not the next one",
+            f"""WITH numbered AS ({_NUMBERED})
+                SELECT {key} FROM numbered n
+                 WHERE n.part = '{table}' AND (SELECT traces FROM ach_counter) <= {TRACES}
+                   AND right(n.trace_number, 7) IS DISTINCT FROM lpad(n.nth::text, 7, '0')
+                 ORDER BY {key} LIMIT 100""",
+        )
+        for table, key in (("ach_entry", "customer_id, ach_id"), ("ach_answer", "answer_id"))
+    ),
+    Query(
+        "ach traces", "ach_counter", "it has counted other numbers than are in use",
+        f"""SELECT traces FROM ach_counter
+             WHERE traces < (SELECT count(*) FROM ({_PARTS}) p)
+                OR traces > (SELECT count(*) FROM ({_PARTS}) p) AND traces <= {TRACES}""",
+        SUSPECT,
+    ),
+    Query(
+        "ach traces", "ach_file", "two of its entries have one number",
+        f"""SELECT p.file_id FROM ({_PARTS}) p GROUP BY p.file_id
+            HAVING count(DISTINCT p.trace_number) <> count(*)
+                OR count(DISTINCT left(p.trace_number, 8)) <> 1
+             ORDER BY 1 LIMIT 100""",
+        SUSPECT,
+    ),
+)  # fmt: skip
+
+
+async def check_ach(conn: Connection, found: Findings) -> None:
+    """Compare entries, answers and files with what was said and what moved."""
+    await run_queries(conn, found, (*_ENTRIES, *_ANSWERS, *_FILES, *_WAITS))
+    found.checked["ach_file"] = await conn.fetchval("SELECT count(*) FROM ach_file")

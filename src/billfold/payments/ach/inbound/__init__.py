@@ -1,0 +1,1 @@
+"""Incoming ACH files: validated as a whole, then booked entry by entry."""

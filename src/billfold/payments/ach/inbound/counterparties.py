@@ -1,0 +1,58 @@
+"""What the network tells of an account is told to the counterparty it belongs to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from billfold.accounts.counterparties.commands import CorrectAccount, FailVerification
+from billfold.ledger.engine.bulk import submit_many
+from billfold.platform.ids import command_id
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from billfold.ledger.bank import Bank
+    from billfold.payments.ach.rules.notifications_of_change import Correction
+    from billfold.payments.ach.types import AchEntry
+
+CALLER = "ach-file"
+
+
+async def correct(bank: Bank, corrections: Sequence[tuple[UUID, AchEntry, Correction]]) -> None:
+    """Let entries to come go where notifications of change say; each has a key of its own."""
+    commands = []
+    for key, entry, correction in corrections:
+        owner = await _owner(bank, entry)
+        if owner is not None and entry.counterparty_id is not None:
+            commands.append(
+                CorrectAccount(
+                    caller=CALLER, key=command_id("correct", key), customers=(owner,),
+                    counterparty_id=entry.counterparty_id, correction=correction,
+                    references=(entry.counterparty_id,),
+                )
+            )  # fmt: skip
+    async for _ in submit_many(bank, commands):
+        pass
+
+
+async def fail_verification(bank: Bank, entry: AchEntry, code: str) -> None:
+    """A micro-deposit came back: the account is not what it was said to be."""
+    owner = await _owner(bank, entry)
+    if owner is not None and entry.counterparty_id is not None:
+        await bank.engine.submit(
+            FailVerification(
+                caller=CALLER, key=command_id("fail", entry.ach_id), customers=(owner,),
+                counterparty_id=entry.counterparty_id,
+                reason=f"A micro-deposit came back under {code}.",
+                references=(entry.counterparty_id,),
+            )
+        )  # fmt: skip
+
+
+async def _owner(bank: Bank, entry: AchEntry) -> UUID | None:
+    """Return the customer of an entry's counterparty: not the house, which pays micro-deposits."""
+    if entry.counterparty_id is None:
+        return None
+    found = await bank.directory.find("counterparty", entry.counterparty_id)
+    return None if found is None else found.customer_id

@@ -1,0 +1,158 @@
+"""Files of the ACH network that have arrived: all of one is taken, or none.
+
+A file is kept before anything is done with it, then checked as a whole, then booked entry by
+entry through commands named after its lines. A process that dies leaves the file to the next,
+which finds what has been booked already. Lines that cannot be booked are tried again, later each
+time, and hold up nothing else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import structlog
+
+from billfold.payments.ach.inbound.booking import Booking
+from billfold.payments.ach.inbound.validation import check
+from billfold.payments.ach.ports import AchFile, AchFormat, FileRefused, Mistake
+from billfold.payments.files import exceptions
+from billfold.payments.files import store as files_store
+from billfold.payments.files.retries import AWAY, let_wait, said
+from billfold.payments.files.store import AlreadyArrived
+from billfold.platform.clock import wall_now
+from billfold.platform.database.claims import claimed
+from billfold.platform.ids import command_id
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from billfold.ledger.bank import Bank
+    from billfold.ledger.jobs.types import Appointment
+    from billfold.payments.files.store import RailFile
+
+log = structlog.get_logger(__name__)
+
+FILES = "ach.files"
+"""The kind of appointment at which what has arrived is taken. The worker also looks by itself."""
+_WAIT = timedelta(seconds=30)
+
+
+class AchGate:
+    """Takes the files that have arrived for one bank after the other."""
+
+    def __init__(self, spelling: AchFormat) -> None:
+        self._spelling = spelling
+
+    async def keep(self, bank: Bank, at: Appointment) -> None:
+        """Take what has arrived by this appointment."""
+        del at
+        await self.take(bank)
+
+    async def take(self, bank: Bank) -> int:
+        """Take every file that has arrived, and go on with those begun; return how many.
+
+        A file that another process is at is left to it, one that waits to its time.
+        """
+        done = 0
+        for name in await bank.rails.ach.waiting():
+            done += await self.admit(bank, name) is None
+        for file in await exceptions.list_to_take(bank.pool, "ACH", wall_now()):
+            done += await self._work_on(bank, file)
+        return done
+
+    async def take_file(self, bank: Bank, name: str) -> None:
+        """Take one file that has arrived, or wait until whoever is at it is done."""
+        file = await self.admit(bank, name)
+        if file is not None:
+            await self._work_on(bank, file, wait=_WAIT)
+
+    async def admit(self, bank: Bank, name: str) -> RailFile | None:
+        """Keep a file and return it; one whose content was there before is put away."""
+        raw = await bank.rails.ach.read(name)
+        if raw is None:
+            return None
+        content = self._spelling.plain(raw)
+        file_id = command_id("ach-arrived", f"{name}:{sha256(content).hexdigest()}")
+        try:
+            file = await files_store.keep_arrived(
+                bank.pool, file_id, "ACH", name, content, now=await bank.now()
+            )
+        except AlreadyArrived as error:
+            await _refuse(bank, name, [Mistake(0, None, str(error))])
+            return None
+        if file.done_at is None:
+            return file
+        if await bank.rails.ach.read(name) is None:  # it was finished while we looked
+            return None
+        if file.state == "REFUSED":
+            report = (file.report or "{}").encode()
+            await bank.rails.ach.put_away(name, report=report, refused=True)
+        else:
+            same = str(AlreadyArrived(file.name, file.created_at))
+            await _refuse(bank, name, [Mistake(0, None, same)])
+        return None
+
+    async def check(self, bank: Bank, content: bytes) -> AchFile:
+        """Return what a file says of itself. Raises FileRefused unless all of it holds."""
+        ours = bank.settings.bank_routing_number
+        return await asyncio.to_thread(check, self._spelling, content, ours)
+
+    async def _work_on(self, bank: Bank, file: RailFile, *, wait: timedelta | None = None) -> bool:
+        """Check and book a file, one process at a time; False when another is at it."""
+        async with claimed(bank.pool, f"ach file {file.file_id}", wait=wait) as is_ours:
+            if not is_ours:
+                return False
+            file = await files_store.find_file(bank.pool, file.file_id)
+            if file.done_at is not None:
+                return True
+            try:
+                await self._book(bank, file)
+            except AWAY:
+                raise
+            except Exception as error:  # noqa: BLE001 - a bug in one file must not hold up others
+                await let_wait(bank, file, error=said(error))
+            return True
+
+    async def _book(self, bank: Bank, file: RailFile) -> None:
+        content = await files_store.read_content(bank.pool, file.file_id)
+        try:
+            head = await self.check(bank, content)
+        except FileRefused as refused:
+            report = await _refuse(bank, file.name, refused.mistakes)
+            await self._finish(bank, file, "REFUSED", report)
+            return
+        became = await Booking(bank, file, head).book(self._spelling.lines(content))
+        told = msgspec.to_builtins(became)
+        if became.stuck:
+            so_far = await let_wait(bank, file, **told)
+            await self._put_away(bank, file, so_far)
+            return
+        report = {"file": file.name, "state": "TAKEN", **told}
+        # The report first: a file that is finished and still in the folder has come again.
+        await self._put_away(bank, file, msgspec.json.encode(report))
+        await self._finish(bank, file, "TAKEN", report)
+
+    async def _put_away(self, bank: Bank, file: RailFile, report: bytes) -> None:
+        """Put a file away; one that has waited may have a later one of its name in its place."""
+        if exceptions.trouble_of(file) is not None:
+            there = await bank.rails.ach.read(file.name)
+            if there and sha256(self._spelling.plain(there)).hexdigest() != file.sha256:
+                return
+        await bank.rails.ach.put_away(file.name, report=report)
+
+    async def _finish(self, bank: Bank, file: RailFile, state: str, report: dict[str, Any]) -> None:
+        now = await bank.now()
+        await files_store.finish(bank.pool, file.file_id, state, now=now, report=report)
+        log.info("ach_file_arrived", name=file.name, state=state)
+
+
+async def _refuse(bank: Bank, name: str, mistakes: Sequence[Mistake]) -> dict[str, Any]:
+    """Put a file away with the lines and reasons for which nothing of it was taken."""
+    told = [{"line": m.line, "columns": m.columns, "reason": m.reason} for m in mistakes]
+    report: dict[str, Any] = {"file": name, "state": "REFUSED", "mistakes": told}
+    await bank.rails.ach.put_away(name, report=msgspec.json.encode(report), refused=True)
+    return report

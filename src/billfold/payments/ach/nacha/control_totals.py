@@ -1,0 +1,55 @@
+"""The sums that prove batches and files whole: counts, hash, debits and credits."""
+
+from typing import NamedTuple
+
+from billfold.payments.ach.ports import Entry
+
+HASH_DIGITS = 10_000_000_000
+"""An entry hash keeps its rightmost ten digits."""
+
+
+class Sums(NamedTuple):
+    """What a control record says. Entries count with their addenda; totals are cents."""
+
+    entry_count: int = 0
+    entry_hash: int = 0
+    debit_total: int = 0
+    credit_total: int = 0
+
+
+class Tally:
+    """Adds up entries as they pass, or batches."""
+
+    def __init__(self) -> None:
+        self._count = self._hash = self._debits = self._credits = 0
+        self._takes = self._gives = False
+
+    def add(self, entry: Entry) -> None:
+        """Count an entry and its addenda."""
+        self._count += 1 + len(entry.addenda)
+        self._hash += int(entry.routing_number[:8])
+        if entry.is_debit:
+            self._debits += entry.amount
+            self._takes = True
+        else:
+            self._credits += entry.amount
+            self._gives = True
+
+    def add_batch(self, batch: Sums) -> None:
+        """Count a whole batch."""
+        self._count += batch.entry_count
+        self._hash += batch.entry_hash
+        self._debits += batch.debit_total
+        self._credits += batch.credit_total
+
+    @property
+    def sums(self) -> Sums:
+        """What a control record must say."""
+        return Sums(self._count, self._hash % HASH_DIGITS, self._debits, self._credits)
+
+    @property
+    def directions(self) -> str:
+        """200 for debits and credits, 220 for credits alone, 225 for debits alone."""
+        if self._takes and self._gives:
+            return "200"
+        return "225" if self._takes else "220"

@@ -1,0 +1,181 @@
+"""Writes a file: every line from its table, every sum from the entries."""
+
+import unicodedata
+from datetime import timedelta
+
+from billfold.payments.ach.nacha import layout
+from billfold.payments.ach.nacha.control_totals import Tally
+from billfold.payments.ach.ports import AchFile, Addenda, Batch, Change, Entry, Payment
+
+_LINE = layout.WIDTH + 1
+"""Bytes of a line with its line feed."""
+
+
+class NachaWriter:
+    """Writes line after line: 94 columns and a line feed, in whole blocks of ten.
+
+    Raises ValueError with record and field when something cannot be written as it is; nothing is
+    cut short. `as_text` fits names and descriptions first.
+    """
+
+    def __init__(self, head: AchFile) -> None:
+        self._out = bytearray()
+        self._batch: Batch | None = None
+        self._header_at = 0
+        self._last_trace = ""
+        self._tally, self._whole = Tally(), Tally()
+        self._batches = 0
+        self._line(_file_header(head))
+
+    def begin(self, batch: Batch) -> None:
+        """Begin a batch; the one before it ends."""
+        self._end_batch()
+        self._batch, self._tally, self._last_trace = batch, Tally(), ""
+        self._header_at = len(self._out)
+        # Its service class is known when its entries are.
+        self._out += b" " * _LINE
+
+    def add(self, entry: Entry) -> None:
+        """Write an entry of the batch."""
+        if entry.trace <= self._last_trace:
+            reason = f"trace {entry.trace} stands after {self._last_trace}: "
+            raise ValueError(reason + "traces of a batch ascend")
+        self._last_trace = entry.trace
+        self._line(_entry_line(entry))
+        for number, addenda in enumerate(entry.addenda, start=1):
+            self._line(_addenda_line(addenda, number, entry))
+        self._tally.add(entry)
+
+    def end(self) -> bytes:
+        """Return the file, its sums filled in."""
+        self._end_batch()
+        lines = len(self._out) // _LINE
+        blocks = -(-(lines + 1) // layout.BLOCK)
+        counted = {"batch_count": self._batches, "block_count": blocks}
+        self._line(layout.FILE_CONTROL.write({**self._whole.sums._asdict(), **counted}))
+        for _ in range(blocks * layout.BLOCK - lines - 1):
+            self._line(layout.FILLER)
+        return bytes(self._out)
+
+    def _line(self, text: str) -> None:
+        self._out += text.encode("ascii")
+        self._out += b"\n"
+
+    def _end_batch(self) -> None:
+        batch, self._batch = self._batch, None
+        if batch is None:
+            return
+        if not self._last_trace:
+            reason = f"batch {batch.number} has no entries"
+            raise ValueError(reason)
+        told = {
+            "service_class": self._tally.directions,
+            "company_identification": batch.company_id,
+            "originating_bank": batch.bank,
+            "batch_number": batch.number,
+        }
+        header = _batch_header(batch, told).encode("ascii")
+        self._out[self._header_at : self._header_at + layout.WIDTH] = header
+        self._out[self._header_at + layout.WIDTH] = ord("\n")
+        sums = self._tally.sums
+        self._line(layout.BATCH_CONTROL.write({**told, **sums._asdict()}))
+        self._whole.add_batch(sums)
+        self._batches += 1
+
+
+def write_file(file: AchFile) -> bytes:
+    """Return a file that is at hand whole. Raises ValueError as the writer does."""
+    writer = NachaWriter(file)
+    for batch in file.batches:
+        writer.begin(batch)
+        for entry in batch.entries:
+            writer.add(entry)
+    return writer.end()
+
+
+def as_text(text: str, width: int) -> str:
+    """Return a name or description as the network carries it: ASCII, upper case, cut to `width`.
+
+    Letters lose their accents. What has no ASCII form becomes a space.
+    """
+    if not (text.isascii() and text.isprintable()):
+        plain = unicodedata.normalize("NFKD", text)
+        kept = (each for each in plain if not unicodedata.combining(each))
+        text = "".join(each if each.isascii() and each.isprintable() else " " for each in kept)
+    return " ".join(text.upper().split())[:width].rstrip()
+
+
+def _file_header(file: AchFile) -> str:
+    at = file.created_at
+    return layout.FILE_HEADER.write(
+        {
+            "immediate_destination": file.destination,
+            "immediate_origin": file.origin,
+            "file_creation_date": at.date(),
+            "file_creation_time": timedelta(hours=at.hour, minutes=at.minute),
+            "file_id_modifier": file.modifier,
+            "destination_name": file.destination_name,
+            "origin_name": file.origin_name,
+            "reference_code": file.reference,
+        }
+    )
+
+
+def _batch_header(batch: Batch, told: dict[str, object]) -> str:
+    return layout.BATCH_HEADER.write(
+        {
+            **told,
+            "company_name": batch.company,
+            "discretionary_data": batch.discretionary,
+            "entry_class": batch.entry_class,
+            "entry_description": batch.purpose,
+            "descriptive_date": batch.descriptive_date,
+            "effective_entry_date": batch.effective_on,
+            "settlement_date": batch.settlement_day,
+            "originator_status": "1",
+        }
+    )
+
+
+def _entry_line(entry: Entry) -> str:
+    return layout.ENTRY.write(
+        {
+            "transaction_code": entry.code,
+            "routing_number": entry.routing_number,
+            "account_number": entry.account_number,
+            "amount": entry.amount,
+            "identification": entry.identification,
+            "name": entry.name,
+            "discretionary_data": entry.discretionary,
+            "addenda_indicator": "1" if entry.addenda else "0",
+            "trace_number": entry.trace,
+        }
+    )
+
+
+def _addenda_line(addenda: Addenda, number: int, entry: Entry) -> str:
+    if isinstance(addenda, Payment):
+        return layout.PAYMENT.write(
+            {
+                "payment_information": addenda.text,
+                "addenda_sequence": number,
+                "entry_sequence": entry.trace[8:],
+            }
+        )
+    told = {
+        "original_trace": addenda.original_trace,
+        "original_bank": addenda.original_bank,
+        "trace_number": entry.trace,
+    }
+    if isinstance(addenda, Change):
+        return layout.CHANGE.write(
+            {**told, "change_code": addenda.code, "corrected_data": addenda.corrected}
+        )
+    return layout.RETURN.write(
+        {
+            **told,
+            "return_reason": addenda.reason,
+            "date_of_death": addenda.died_on,
+            "information": addenda.information,
+        }
+    )

@@ -1,0 +1,1 @@
+"""Outgoing ACH files: windows, composition, micro-deposits."""

@@ -1,0 +1,137 @@
+"""ACH originations: payments to counterparties' bank accounts, and collections from them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+from uuid import UUID
+
+import msgspec
+
+from billfold.http.caller import Caller
+from billfold.http.list_params import ListQuery, page_of, texts_among
+from billfold.http.operations import get, post
+from billfold.http.schemas.pages import CursorList
+from billfold.ledger import types as ledger_types
+from billfold.ledger.bank import Bank
+from billfold.payments.ach.commands import OriginateAch
+from billfold.payments.ach.schemas import AchOrigination, CreateAch, render_origination
+from billfold.payments.ach.store import entries as ach_entries
+from billfold.platform.errors import NotFound, Refused
+
+CCD = "ccd"
+"""The feature with which a partner may originate CCD entries."""
+STATUSES = frozenset(
+    {"PENDING", "APPROVED", "IN_TRANSIT", "PROCESSED", "REJECTED", "FAILED", "CANCELLED"}
+)
+Statuses = Annotated[list[str] | None, texts_among("filter[status]", STATUSES)]
+Direction = Literal["CREDIT", "DEBIT"] | None
+
+
+@post(
+    "/api/v1/service-accounts/{account_id}/ach-originating/",
+    status=200,
+    moves_money=True,
+    refuses=(
+        "sec-code-not-enabled",
+        "pocket-not-open",
+        "pocket-frozen",
+        "counterparty-type-mismatch",
+        "counterparty-not-verified",
+        "insufficient-funds",
+    ),
+)
+async def create_ach_origination(
+    caller: Caller, bank: Bank, account_id: UUID, data: CreateAch
+) -> AchOrigination:
+    """Originate an ACH entry. What pays for a CREDIT is sold at once; it leaves in its window."""
+    owner, pocket_id = await caller.pocket(bank, account_id)
+    description = data.description
+    if data.sec_code == "CCD" and CCD not in caller.features:
+        raise Refused("sec-code-not-enabled", "CCD entries are not switched on for this account.")
+    ach_id = caller.made_id(bank.seed)
+    await bank.engine.submit(
+        OriginateAch(
+            **caller.command_fields(owner),
+            references=(data.counterparty_id,),
+            ach_id=ach_id,
+            pocket_id=pocket_id,
+            counterparty_id=data.counterparty_id,
+            direction=ledger_types.Direction(data.direction),
+            sec_code=data.sec_code,
+            description=description,
+            lines=tuple(data.payment_related_information),
+            amount=data.amount_usdc,
+            history=await ach_entries.read_history(bank.pool, owner, caller.now),
+            request=msgspec.json.encode(data).decode(),
+        )
+    )
+    return render_origination(await ach_entries.get_origination(bank.pool, owner, ach_id))
+
+
+@get("/api/v1/service-accounts/{account_id}/ach-originating/")
+async def list_account_ach_originations(
+    caller: Caller,
+    bank: Bank,
+    account_id: UUID,
+    wanted: ListQuery,
+    statuses: Statuses = None,
+    direction: Direction = None,
+) -> CursorList[AchOrigination]:
+    """List the ACH originations of an account, newest first."""
+    owner, pocket_id = await caller.pocket(bank, account_id)
+    return await _page(bank, owner, pocket_id, wanted, statuses, direction)
+
+
+@get("/api/v1/service-accounts/{account_id}/ach-originating/{transfer_id}/")
+async def get_ach_origination(
+    caller: Caller, bank: Bank, account_id: UUID, transfer_id: UUID
+) -> AchOrigination:
+    """Read an ACH origination and what became of it."""
+    owner, pocket_id = await caller.pocket(bank, account_id)
+    entry = await ach_entries.get_origination(bank.pool, owner, transfer_id)
+    if entry.pocket_id != pocket_id:
+        raise NotFound("There is no such ACH origination.")
+    return render_origination(entry)
+
+
+@get("/api/v1/customers/{customer_id}/ach-originating/")
+async def list_customer_ach_originations(
+    caller: Caller,
+    bank: Bank,
+    customer_id: UUID,
+    wanted: ListQuery,
+    statuses: Statuses = None,
+    direction: Direction = None,
+) -> CursorList[AchOrigination]:
+    """List the ACH originations of all accounts of a customer, newest first."""
+    owner = await caller.customer_id(bank, customer_id)
+    return await _page(bank, owner, None, wanted, statuses, direction)
+
+
+async def _page(
+    bank: Bank,
+    owner: UUID,
+    pocket_id: UUID | None,
+    wanted: ListQuery,
+    statuses: list[str] | None,
+    direction: str | None,
+) -> CursorList[AchOrigination]:
+    scope = f"ach:{owner}:{pocket_id}"
+    filters = {"statuses": sorted(statuses or ()), "direction": direction}
+    page = await wanted.page(
+        bank.pager,
+        scope,
+        filters,
+        read=lambda part: ach_entries.list_originations(
+            bank.pool,
+            owner,
+            pocket_id=pocket_id,
+            statuses=statuses or None,
+            direction=direction,
+            after=part.dated_place,
+            backwards=part.backwards,
+            limit=part.limit,
+        ),
+        place_of=lambda row: (row.created_at.isoformat(), str(row.ach_id)),
+    )
+    return page_of(page, [render_origination(row) for row in page.items])

@@ -1,0 +1,75 @@
+"""A debit that we sent settles: its money is booked, and held until most returns have come."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from billfold.accounts.pockets.types import Hold, PocketStatus
+from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.ledger.types import AccountKind, Direction, JournalKind
+from billfold.payments.ach.rules.originate import show
+from billfold.payments.ach.rules.settlement import alter
+from billfold.payments.ach.types import AchEntry, AchStatus
+from billfold.payments.deposits.rules import take_in
+from billfold.platform.errors import NotFound
+from billfold.treasury.rules.day_end import start_moving
+
+if TYPE_CHECKING:
+    from billfold.ledger.book.book import Book
+    from billfold.ledger.book.holdings import PocketBook
+    from billfold.payments.ach.commands import CollectAch
+
+
+def collect_ach(books: Books, cmd: CollectAch, ctx: Context) -> Outcome:
+    """Take the money in and invest it; none when the debit came back before it settled.
+
+    Of a pocket that was closed meanwhile nothing is booked: NO_POCKET, and the money is held in
+    suspense by whoever asks.
+    """
+    book = book_of(books, cmd.customers[0])
+    entry = book.referenced.get(cmd.ach_id)
+    if not isinstance(entry, AchEntry) or entry.pocket_id is None:
+        raise NotFound
+    if (
+        entry.status not in {AchStatus.IN_TRANSIT, AchStatus.PROCESSED}
+        or entry.journal_no is not None
+    ):
+        return {"status": entry.status}
+    pocket = book.pockets[entry.pocket_id]
+    if pocket.status == PocketStatus.CLOSED:
+        return {"status": "NO_POCKET", "amount": entry.amount}
+    start_moving(book, pocket, ctx)
+    journal_no = book.begin(JournalKind.DEPOSIT, ctx, settles_on=ctx.settles_on)
+    leg_no = book.post(book.house_account(AccountKind.RAIL_ACH), pocket.bank, entry.amount)
+    take_in(book, pocket, ctx, entry.amount)
+    settles_at = max(entry.settled_at or book.booked_at, book.booked_at)
+    show(book, pocket, ctx, entry, leg_no, direction=Direction.CREDIT, settles_at=settles_at)
+    book.close()
+    _hold(book, pocket, entry)
+    alter(book, entry, ctx, journal_no=journal_no)
+    return {"status": "BOOKED"}
+
+
+def _hold(book: Book, pocket: PocketBook, entry: AchEntry) -> None:
+    """The lien has the id of the entry, so that a return finds it."""
+    until = entry.held_until
+    if until is not None and until > book.booked_at:
+        pocket.liens.append((entry.amount, until))
+        book.draft.add(
+            Hold(
+                customer_id=book.customer_id,
+                lien_id=entry.ach_id,
+                pocket_id=pocket.pocket_id,
+                amount=entry.amount,
+                until=until,
+                cause="ACH",
+            )
+        )
+
+
+def lift(book: Book, pocket: PocketBook, entry: AchEntry) -> None:
+    """End the hold on the money of a debit, if it still runs."""
+    lien = (entry.amount, entry.held_until)
+    if entry.held_until is not None and lien in pocket.liens:
+        pocket.liens.remove((entry.amount, entry.held_until))
+        book.change(Hold, entry.ach_id, until=book.booked_at)

@@ -1,0 +1,61 @@
+"""Two small credits by which the owner of an account shows that it is his. The house pays them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.ledger.types import AccountKind, Direction, JournalKind
+from billfold.payments.ach import rules as ach
+from billfold.payments.ach.rules.originate import IDENTIFICATION_WIDTH, keep_entry, let_through
+from billfold.payments.ach.types import AchEntry, AchStatus, AchWay
+
+if TYPE_CHECKING:
+    from billfold.payments.ach.commands import SendMicroDeposits
+
+PURPOSE = "ACCTVERIFY"
+"""What the network wants micro-deposits to be called."""
+
+
+def send_micro_deposits(books: Books, cmd: SendMicroDeposits, ctx: Context) -> Outcome:
+    """Pay out of `promotions` and let the entries wait for their window."""
+    book = book_of(books, cmd.customers[0])
+    ach_ids = []
+    for amount in cmd.amounts:
+        times = ach.schedule(ctx.now, amount, ctx.calendars, is_credit=True)
+        journal_no = book.begin(
+            JournalKind.ACH, ctx, settles_on=times.effective_on, business_date=book.business_date
+        )
+        book.post(
+            book.house_account(AccountKind.PROMOTIONS),
+            book.house_account(AccountKind.RAIL_ACH),
+            amount,
+        )
+        book.close()
+        ach_id = ctx.ids.next()
+        entry = AchEntry(
+            customer_id=book.customer_id,
+            ach_id=ach_id,
+            pocket_id=None,
+            partner_id=None,
+            way=AchWay.ORIGINATION,
+            direction=Direction.CREDIT,
+            status=AchStatus.PENDING,
+            sec_code="PPD",
+            company_name=cmd.company_name,
+            description=PURPOSE,
+            amount=amount,
+            counterparty_id=cmd.counterparty_id,
+            routing_number=cmd.routing_number,
+            account_number=cmd.account_number,
+            account_type=cmd.account_type,
+            party_name=cmd.party_name,
+            identification=ach_id.hex[:IDENTIFICATION_WIDTH].upper(),
+            journal_no=journal_no,
+            created_at=ctx.now,
+            updated_at=ctx.now,
+        )
+        entry = let_through(book, entry, times, ctx)
+        keep_entry(book, entry)
+        ach_ids.append(str(ach_id))
+    return {"ach_ids": ach_ids}

@@ -1,0 +1,213 @@
+"""An ACH entry reaches a portal: a credit is a deposit, a debit a payment out when it is covered.
+
+What is not taken goes back to its bank with a return code; so does, later, what was taken and
+should not have been.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, time
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from billfold.accounts.pockets.types import PocketStatus
+from billfold.accounts.portals.types import PortalStatus
+from billfold.events import kinds
+from billfold.ledger.book.draft import as_json
+from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.ledger.types import AccountKind, Direction, JournalKind
+from billfold.payments.ach import rules as ach
+from billfold.payments.ach.rules.originate import WINDOW, keep_entry, show, window_at
+from billfold.payments.ach.rules.settlement import alter, tell
+from billfold.payments.ach.types import AchAnswer, AchEntry, AchStatus, AchWay, Incoming
+from billfold.payments.deposits.rules import ACH_SETTLES_AFTER, hold_credit, take_in
+from billfold.payments.overdraft.rules import pay_back
+from billfold.platform.dates import et_date, et_instant
+from billfold.platform.errors import NotFound, Refused
+from billfold.treasury.rules.day_end import start_moving
+from billfold.treasury.rules.withdraw import Short, withdraw
+
+if TYPE_CHECKING:
+    from billfold.accounts.portals.types import PortalRow
+    from billfold.ledger.book.book import Book
+    from billfold.ledger.book.holdings import PocketBook
+    from billfold.payments.ach.commands import GiveBackAch, ReceiveAch
+
+NOT_COVERED, CLOSED, NO_ACCOUNT, FROZEN, NOT_FOR_THIS, TWICE = (
+    "R01", "R02", "R03", "R16", "R20", "R24",
+)  # fmt: skip
+
+
+def receive_ach(books: Books, cmd: ReceiveAch, ctx: Context) -> Outcome:
+    """Book the entry, or let a return wait for the next window. A prenote is only answered."""
+    book = book_of(books, cmd.customers[0])
+    pocket = book.pockets.get(cmd.pocket_id)
+    code = _why_not(book, pocket, cmd)
+    entry = _entry_of(book, cmd, ctx)
+    if code is None and not cmd.entry.is_prenote:
+        assert pocket is not None
+        try:
+            entry = _book(book, pocket, entry, ctx)
+        except Short:
+            book.undo()
+            code = NOT_COVERED
+    if code is not None:
+        answer(book, ctx, cmd.entry, code)
+        entry = msgspec.structs.replace(
+            entry,
+            status=AchStatus.REJECTED,
+            return_code=code,
+            reason=ach.RETURN_REASONS[code].words,
+        )
+    kept = not cmd.entry.is_prenote and code != TWICE
+    if kept:
+        keep_entry(book, entry)
+    if not cmd.entry.is_prenote:
+        tell(book, ctx, entry, kinds.ACH_IN_SUCCESS if code is None else kinds.ACH_IN_REJECTED)
+    outcome: Outcome = {"status": "COMPLETED" if code is None else AchStatus.REJECTED, "code": code}
+    return outcome | {"ach_id": str(cmd.ach_id)} if kept else outcome
+
+
+def give_back_ach(books: Books, cmd: GiveBackAch, ctx: Context) -> Outcome:
+    """Take the booking back and send a return, within the code's time.
+
+    Refuses: ach-entry-not-returnable.
+    """
+    book = book_of(books, cmd.customers[0])
+    entry = book.referenced.get(cmd.ach_id)
+    if not isinstance(entry, AchEntry) or entry.way != AchWay.RECEIVING:
+        raise NotFound
+    if entry.status != AchStatus.PROCESSED or entry.pocket_id is None:
+        raise Refused("ach-entry-not-returnable", f"The entry is {entry.status}.")
+    settled_on = entry.effective_on or et_date(entry.created_at)
+    until = ach.returnable_until(cmd.code, settled_on, ctx.calendars)
+    if until is not None and ctx.now > until:
+        raise Refused(
+            "ach-entry-not-returnable", f"A return for {cmd.code} had to go by {until:%Y-%m-%d}."
+        )
+    pocket = book.pockets[entry.pocket_id]
+    if pocket.status == PocketStatus.CLOSED:
+        raise Refused("ach-entry-not-returnable", "The pocket is closed.")
+    _undo(book, pocket, entry, ctx)
+    told = msgspec.json.decode(entry.request or "{}", type=Incoming)
+    answer(book, ctx, told, cmd.code)
+    alter(book, entry, ctx, status=AchStatus.FAILED, return_code=cmd.code,
+          reason=ach.RETURN_REASONS[cmd.code].words)  # fmt: skip
+    tell(book, ctx, entry, kinds.ACH_IN_REJECTED)
+    return {"ach_id": str(cmd.ach_id), "status": AchStatus.FAILED, "code": cmd.code}
+
+
+def answer(book: Book, ctx: Context, entry: Incoming, code: str) -> None:
+    """Let a return wait for the next window."""
+    due_at = ach.next_deadline(ctx.now, ctx.calendars)
+    told = as_json(ach.answered(entry, code, bank=ctx.terms.routing_number[:8]))
+    answer_id = ctx.ids.next()
+    row = AchAnswer(
+        answer_id=answer_id,
+        customer_id=book.customer_id,
+        due_at=due_at,
+        told=told,
+        created_at=ctx.now,
+    )
+    book.draft.add(row)
+    book.keep_fingerprint(AchAnswer, answer_id, row.proof)
+    book.schedule(WINDOW, window_at(due_at), due_at, of_customer=False)
+
+
+def _why_not(book: Book, pocket: PocketBook | None, cmd: ReceiveAch) -> str | None:
+    """Return the code under which the entry goes back, None when it is taken."""
+    portal: PortalRow | None = book.portals.get(cmd.portal_id)
+    if portal is None or pocket is None:
+        return NO_ACCOUNT
+    reasons = (
+        (portal.status == PortalStatus.CLOSED or pocket.status == PocketStatus.CLOSED, CLOSED),
+        ("ACH" not in portal.payment_rails, NOT_FOR_THIS),
+        (cmd.entry.is_debit and pocket.status == PocketStatus.FROZEN, FROZEN),
+        (isinstance(book.referenced.get(cmd.ach_id), AchEntry), TWICE),
+    )
+    return next((code for applies, code in reasons if applies), None)
+
+
+def _book(book: Book, pocket: PocketBook, entry: AchEntry, ctx: Context) -> AchEntry:
+    """Move the money. Raises Short when a debit is not covered."""
+    start_moving(book, pocket, ctx)
+    journal_no = book.begin(
+        JournalKind.DEPOSIT if entry.direction == Direction.CREDIT else JournalKind.ACH,
+        ctx,
+        settles_on=ctx.settles_on,
+    )
+    rail = book.house_account(AccountKind.RAIL_ACH)
+    if entry.direction == Direction.CREDIT:
+        leg_no = book.post(rail, pocket.bank, entry.amount)
+        take_in(book, pocket, ctx, entry.amount)
+    else:
+        _, leg_no = withdraw(
+            book,
+            pocket,
+            ctx,
+            entry.amount,
+            price_of=ctx.t1_bid,
+            settles_on=ctx.settles_on,
+            to=rail,
+        )
+    shown = entry.direction
+    show(book, pocket, ctx, entry, leg_no, direction=shown, settles_at=_settles_at(ctx))
+    book.close()
+    if entry.direction == Direction.CREDIT:
+        hold_credit(book, pocket, ctx, entry.amount)
+    return msgspec.structs.replace(entry, journal_no=journal_no)
+
+
+def _undo(book: Book, pocket: PocketBook, entry: AchEntry, ctx: Context) -> None:
+    start_moving(book, pocket, ctx)
+    book.begin(JournalKind.RETURN, ctx, settles_on=ctx.settles_on, reverses=entry.journal_no)
+    rail = book.house_account(AccountKind.RAIL_ACH)
+    if entry.direction == Direction.DEBIT:
+        leg_no = book.post(rail, pocket.bank, entry.amount)
+        take_in(book, pocket, ctx, entry.amount)
+        shown, title = Direction.CREDIT, "ACH debit returned"
+    else:
+        leg_no = pay_back(
+            book, pocket, ctx, entry.amount, to=rail, price_of=ctx.t1_bid,
+            settles_on=ctx.settles_on,
+        )  # fmt: skip
+        shown, title = Direction.DEBIT, "ACH credit returned"
+    show(book, pocket, ctx, entry, leg_no, direction=shown, settles_at=book.booked_at, title=title)
+    book.close()
+
+
+def _settles_at(ctx: Context) -> datetime:
+    day = ctx.calendars.add_fed_days(ctx.business_date, ACH_SETTLES_AFTER)
+    return et_instant(day, time(8, 30))
+
+
+def _entry_of(book: Book, cmd: ReceiveAch, ctx: Context) -> AchEntry:
+    told = cmd.entry
+    pocket = book.pockets.get(cmd.pocket_id)
+    return AchEntry(
+        customer_id=book.customer_id,
+        ach_id=cmd.ach_id,
+        pocket_id=cmd.pocket_id,
+        partner_id=None if pocket is None else pocket.partner_id,
+        way=AchWay.RECEIVING,
+        direction=told.direction,
+        status=AchStatus.PROCESSED,
+        sec_code=told.entry_class,
+        company_name=told.company,
+        description=told.purpose,
+        lines=told.lines,
+        amount=told.amount,
+        portal_id=cmd.portal_id,
+        routing_number=told.bank + ach.check_digit(told.bank),
+        account_number=told.account_number,
+        account_type=told.account_type,
+        party_name=told.name,
+        identification=told.identification,
+        trace_number=told.trace,
+        file_id=cmd.file_id,
+        effective_on=told.effective_on,
+        request=as_json(told),
+        created_at=ctx.now,
+        updated_at=ctx.now,
+    )

@@ -1,0 +1,133 @@
+"""An entry that we sent is sent the other way, or once more: both are entries of their own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+import msgspec
+
+from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.ledger.types import Direction
+from billfold.payments.ach import rules as ach
+from billfold.payments.ach.rules.originate import (
+    IDENTIFICATION_WIDTH,
+    keep_entry,
+    let_through,
+    pay_out,
+)
+from billfold.payments.ach.types import AchEntry, AchStatus, AchWay
+from billfold.platform.dates import et_date
+from billfold.platform.errors import NotFound, Refused
+
+if TYPE_CHECKING:
+    from billfold.payments.ach.commands import RetryAch, ReverseAch
+
+REVERSAL, RETRY = "REVERSAL", "RETRY PYMT"
+"""What the network wants such entries to be called."""
+
+
+def reverse_ach(books: Books, cmd: ReverseAch, ctx: Context) -> Outcome:
+    """Let the opposite entry wait for its window. What a debit brought is paid out for it now.
+
+    Refuses: ach-origination-not-reversible, insufficient-funds.
+    """
+    book = book_of(books, cmd.customers[0])
+    entry = book.referenced.get(cmd.ach_id)
+    if not isinstance(entry, AchEntry) or entry.pocket_id is None:
+        raise NotFound
+    _must_be_reversible(entry, ctx)
+    if any(_reverses(each, entry) for each in book.referenced.values()):
+        raise Refused("ach-origination-not-reversible", "The origination has been reversed.")
+    other = Direction.DEBIT if entry.direction == Direction.CREDIT else Direction.CREDIT
+    made = _again(entry, ctx, direction=other, description=REVERSAL, reverses_id=entry.ach_id)
+    times = ach.schedule(ctx.now, entry.amount, ctx.calendars, is_credit=other == Direction.CREDIT)
+    if other == Direction.CREDIT:
+        pocket = book.pockets[entry.pocket_id]
+        made = pay_out(book, pocket, ctx, made, settles_at=times.settled_at)
+    made = let_through(book, made, times, ctx)
+    if other == Direction.DEBIT:
+        # What comes back is the customer's own money: nothing is held.
+        made = msgspec.structs.replace(made, held_until=None)
+    keep_entry(book, made)
+    return {"ach_id": str(made.ach_id), "status": made.status}
+
+
+def retry_ach(books: Books, cmd: RetryAch, ctx: Context) -> Outcome:
+    """Let the debit wait for its window once more. Refuses: ach-origination-not-returned."""
+    book = book_of(books, cmd.customers[0])
+    entry = book.referenced.get(cmd.ach_id)
+    if not isinstance(entry, AchEntry) or entry.pocket_id is None:
+        raise NotFound
+    today = et_date(ctx.now)
+    may = entry.direction == Direction.DEBIT and entry.status == AchStatus.FAILED
+    if not may or not ach.may_present_again(
+        entry.return_code or "", times=entry.times, sent_on=et_date(entry.created_at), today=today
+    ):
+        raise Refused(
+            "ach-origination-not-returned",
+            f"The entry is {entry.status} {entry.return_code or ''}: only a debit that came back "
+            "under R01 or R09 is sent again, twice at most and within 180 days.",
+        )
+    times = ach.schedule(ctx.now, entry.amount, ctx.calendars, is_credit=False)
+    made = _again(entry, ctx, direction=Direction.DEBIT, description=RETRY, reverses_id=None)
+    made = let_through(book, msgspec.structs.replace(made, times=entry.times + 1), times, ctx)
+    keep_entry(book, made)
+    # The one that came back is not sent again as well.
+    book.change(AchEntry, entry.ach_id, times=2, updated_at=ctx.now)
+    entry = msgspec.structs.replace(entry, times=2)
+    book.put(book.referenced, entry.ach_id, entry)
+    book.keep_fingerprint(AchEntry, entry.ach_id, entry.proof)
+    return {"ach_id": str(made.ach_id), "status": made.status}
+
+
+def _must_be_reversible(entry: AchEntry, ctx: Context) -> None:
+    sent = entry.status in {AchStatus.IN_TRANSIT, AchStatus.PROCESSED} and entry.reverses_id is None
+    if not sent or entry.effective_on is None:
+        raise Refused("ach-origination-not-reversible", f"The origination is {entry.status}.")
+    last = ach.reversible_until(entry.effective_on, ctx.calendars)
+    if et_date(ctx.now) > last:
+        raise Refused("ach-origination-not-reversible", f"A reversal had to go by {last:%Y-%m-%d}.")
+
+
+def _reverses(seen: object, entry: AchEntry) -> bool:
+    return (
+        isinstance(seen, AchEntry)
+        and seen.reverses_id == entry.ach_id
+        and seen.status not in {AchStatus.REJECTED, AchStatus.CANCELLED}
+    )
+
+
+def _again(
+    entry: AchEntry,
+    ctx: Context,
+    *,
+    direction: Direction,
+    description: str,
+    reverses_id: UUID | None,
+) -> AchEntry:
+    """Return an entry to the same account, as it is before its review."""
+    ach_id = ctx.ids.next()
+    return AchEntry(
+        customer_id=entry.customer_id,
+        ach_id=ach_id,
+        pocket_id=entry.pocket_id,
+        partner_id=entry.partner_id,
+        way=AchWay.ORIGINATION,
+        direction=direction,
+        status=AchStatus.PENDING,
+        sec_code=entry.sec_code,
+        company_name=entry.company_name,
+        description=description,
+        lines=entry.lines,
+        amount=entry.amount,
+        counterparty_id=entry.counterparty_id,
+        routing_number=entry.routing_number,
+        account_number=entry.account_number,
+        account_type=entry.account_type,
+        party_name=entry.party_name,
+        identification=ach_id.hex[:IDENTIFICATION_WIDTH].upper(),
+        reverses_id=reverses_id,
+        created_at=ctx.now,
+        updated_at=ctx.now,
+    )

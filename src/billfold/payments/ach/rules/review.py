@@ -1,0 +1,70 @@
+"""A person decides about an entry that the review held back, or calls back one that waits."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from billfold.events import kinds
+from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.ledger.types import AccountKind, Direction, JournalKind
+from billfold.payments.ach import rules as ach
+from billfold.payments.ach.rules.originate import let_through, show
+from billfold.payments.ach.rules.settlement import alter, tell
+from billfold.payments.ach.types import AchEntry, AchStatus
+from billfold.payments.deposits.rules import take_in
+from billfold.platform.errors import NotFound, Refused
+from billfold.treasury.rules.day_end import start_moving
+
+if TYPE_CHECKING:
+    from billfold.payments.ach.commands import ReviewAch
+
+_CHANGED = (
+    "status", "reason", "due_at", "effective_on", "settles_at", "settled_at", "held_until",
+)  # fmt: skip
+
+
+def review_ach(books: Books, cmd: ReviewAch, ctx: Context) -> Outcome:
+    """Let the entry go, or give back what it took. Refuses: ach-origination-not-pending.
+
+    CANCELLED is also for an approved entry that no file holds yet.
+    """
+    book = book_of(books, cmd.customers[0])
+    entry = book.referenced.get(cmd.ach_id)
+    if not isinstance(entry, AchEntry):
+        raise NotFound
+    waits = (
+        cmd.decision == AchStatus.CANCELLED
+        and entry.status == AchStatus.APPROVED
+        and entry.file_id is None
+    )
+    if entry.status != AchStatus.PENDING and not waits:
+        raise Refused("ach-origination-not-pending", f"The origination is {entry.status}.")
+    if cmd.decision == AchStatus.APPROVED:
+        times = ach.schedule(
+            ctx.now, entry.amount, ctx.calendars, is_credit=entry.direction == Direction.CREDIT
+        )
+        passed = msgspec.structs.asdict(let_through(book, entry, times, ctx))
+        entry = alter(book, entry, ctx, **{name: passed[name] for name in _CHANGED})
+        book.keep_fingerprint(AchEntry, entry.ach_id, entry.proof)
+    else:
+        _give_back(books, entry, ctx)
+        alter(book, entry, ctx, status=cmd.decision, reason=cmd.reason or entry.reason)
+        tell(book, ctx, entry, kinds.ACH_OUT_REJECTED)
+    return {"ach_id": str(cmd.ach_id), "status": cmd.decision}
+
+
+def _give_back(books: Books, entry: AchEntry, ctx: Context) -> None:
+    """What was taken for a credit is a deposit again."""
+    if entry.journal_no is None or entry.pocket_id is None:
+        return
+    book = book_of(books, entry.customer_id)
+    pocket = book.pockets[entry.pocket_id]
+    start_moving(book, pocket, ctx)
+    book.begin(JournalKind.RETURN, ctx, settles_on=ctx.settles_on, reverses=entry.journal_no)
+    leg_no = book.post(book.house_account(AccountKind.RAIL_ACH), pocket.bank, entry.amount)
+    take_in(book, pocket, ctx, entry.amount)
+    show(book, pocket, ctx, entry, leg_no, direction=Direction.CREDIT, settles_at=book.booked_at,
+         title="ACH payment not sent")  # fmt: skip
+    book.close()

@@ -1,0 +1,73 @@
+"""What becomes of entries together: their file has gone, and later they count as settled."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+import msgspec
+
+from billfold.events import kinds, payloads
+from billfold.ledger.book import recording as record
+from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.payments.ach.types import AchEntry, AchStatus
+
+if TYPE_CHECKING:
+    from billfold.ledger.book.book import Book
+    from billfold.payments.ach.commands import CountAchSettled, SendAch
+
+
+def send_ach(books: Books, cmd: SendAch, ctx: Context) -> Outcome:
+    """Move APPROVED entries to IN_TRANSIT."""
+    book = book_of(books, cmd.customers[0])
+    moved = _move(book, ctx, cmd.ach_ids, since=AchStatus.APPROVED, to=AchStatus.IN_TRANSIT)
+    _tell(book, ctx, moved, kinds.ACH_OUT_SENT)
+    return {"moved": len(moved)}
+
+
+def count_ach_settled(books: Books, cmd: CountAchSettled, ctx: Context) -> Outcome:
+    """Move entries that are IN_TRANSIT to PROCESSED."""
+    book = book_of(books, cmd.customers[0])
+    moved = _move(book, ctx, cmd.ach_ids, since=AchStatus.IN_TRANSIT, to=AchStatus.PROCESSED)
+    _tell(book, ctx, moved, kinds.ACH_OUT_SUCCESS)
+    return {"moved": len(moved)}
+
+
+def alter(book: Book, entry: AchEntry, ctx: Context, **columns: object) -> AchEntry:
+    """Change columns of an entry, in its row and in what the batch sees; return it changed."""
+    columns["updated_at"] = ctx.now
+    book.change(AchEntry, entry.ach_id, **columns)
+    changed = msgspec.structs.replace(entry, **columns)
+    book.put(book.referenced, entry.ach_id, changed)
+    return changed
+
+
+def _move(
+    book: Book, ctx: Context, ach_ids: tuple[UUID, ...], *, since: AchStatus, to: AchStatus
+) -> list[AchEntry]:
+    """Equal changes, one after the other: they are written as one."""
+    entries = [book.referenced.get(ach_id) for ach_id in ach_ids]
+    return [
+        alter(book, entry, ctx, status=to)
+        for entry in entries
+        if isinstance(entry, AchEntry) and entry.status == since
+    ]
+
+
+def _tell(
+    book: Book,
+    ctx: Context,
+    entries: list[AchEntry],
+    kind: kinds.EventKind[payloads.AchPayload],
+) -> None:
+    for entry in entries:
+        tell(book, ctx, entry, kind)
+
+
+def tell(
+    book: Book, ctx: Context, entry: AchEntry, kind: kinds.EventKind[payloads.AchPayload]
+) -> None:
+    """Raise an event about an entry. The house tells nobody of its own."""
+    if entry.pocket_id is not None:
+        told = payloads.AchPayload(service_account_id=entry.pocket_id, ach_id=entry.ach_id)
+        record.event(book, ctx, kind, told)

@@ -1,0 +1,133 @@
+"""When an entry we originate is handed over, when it settles, and when it counts as settled.
+
+Sources: FedACH processing schedule; what is sent on which day is the bank's own rule (contract 9).
+"""
+
+from datetime import date, datetime, time
+from typing import NamedTuple
+
+import msgspec
+
+from billfold.platform.calendars import Calendars
+from billfold.platform.dates import ET, et_date, et_instant
+
+SAME_DAY_BELOW_CENTS = 25_000_00
+"""Entries below this settle on the day they are sent; from it on, on the next."""
+TAKEN_BEFORE = time(12)
+"""What is asked for later belongs to the next banking day."""
+SETTLED_AFTER_DAYS = 2
+"""Banking days after it was sent until an entry counts as settled: most returns are in by then."""
+
+
+class Window(NamedTuple):
+    """A file deadline of the operator, and the settlement of what was in the file (ET)."""
+
+    name: str
+    deadline: time
+    settles: time
+
+
+SAME_DAY = (
+    Window("same-day 1", time(10, 30), time(13)),
+    Window("same-day 2", time(14, 45), time(17)),
+    Window("same-day 3", time(16, 45), time(18)),
+)
+NEXT_DAY = Window("next-day", time(2, 15), time(8, 30))
+"""Its deadline is in the night after the day on which the entry is sent."""
+WINDOWS = (*SAME_DAY, NEXT_DAY)
+
+
+HELD_DAYS = {"CCD": 3, "PPD": 5, "WEB": 5}
+"""Banking days after settlement for which what a debit brought may not leave again."""
+ANSWERS_BY = time(7)
+"""When returns of a day are in (ET), before business opens."""
+REVERSAL_DAYS = 5
+"""Banking days after settlement within which its originator may reverse an entry."""
+
+
+class Schedule(msgspec.Struct, frozen=True, kw_only=True):
+    """The way of one entry. `settled_at` is when it counts as settled on our side."""
+
+    taken_on: date
+    sent_on: date
+    window: Window
+    due_at: datetime
+    effective_on: date
+    settles_at: datetime
+    settled_at: datetime
+
+
+def schedule(now: datetime, amount: int, calendars: Calendars, *, is_credit: bool) -> Schedule:
+    """Return when an entry of `amount` cents that is asked for `now` goes its way.
+
+    A credit is sent once the bills that pay for it have settled, on the day after it was taken.
+    """
+    taken_on = _taken_on(now, calendars)
+    sent_on = calendars.next_settlement_day(taken_on) if is_credit else taken_on
+    if amount < SAME_DAY_BELOW_CENTS:
+        window, effective_on = _first_window(now, sent_on), sent_on
+        due_at = et_instant(sent_on, window.deadline)
+    else:
+        window, effective_on = NEXT_DAY, calendars.next_fed_day(sent_on)
+        due_at = et_instant(effective_on, NEXT_DAY.deadline)
+    counted_on = calendars.add_fed_days(sent_on, SETTLED_AFTER_DAYS)
+    return Schedule(
+        taken_on=taken_on,
+        sent_on=sent_on,
+        window=window,
+        due_at=due_at,
+        effective_on=effective_on,
+        settles_at=et_instant(effective_on, window.settles),
+        settled_at=et_instant(counted_on, NEXT_DAY.settles),
+    )
+
+
+def _taken_on(now: datetime, calendars: Calendars) -> date:
+    today = et_date(now)
+    in_time = now.astimezone(ET).time() < TAKEN_BEFORE
+    if calendars.is_fed_day(today) and in_time:
+        return today
+    return calendars.next_fed_day(today)
+
+
+def _first_window(now: datetime, sent_on: date) -> Window:
+    """Return the first window of the day whose deadline is still to come."""
+    for window in SAME_DAY:
+        if now < et_instant(sent_on, window.deadline):
+            return window
+    raise AssertionError("what is taken before noon meets a window of its day")
+
+
+def held_until(effective_on: date, sec_code: str, calendars: Calendars) -> datetime:
+    """Return the instant until which the money of a debit stays."""
+    return et_instant(calendars.add_fed_days(effective_on, HELD_DAYS[sec_code]), NEXT_DAY.settles)
+
+
+def reversible_until(effective_on: date, calendars: Calendars) -> date:
+    """Return the last day on which an entry that settled on this day may be reversed."""
+    return calendars.add_fed_days(effective_on, REVERSAL_DAYS)
+
+
+def next_deadline(now: datetime, calendars: Calendars) -> datetime:
+    """Return the first deadline strictly after `now`, whatever the window: answers take any."""
+    today = et_date(now)
+    if calendars.is_fed_day(today):
+        for window in (NEXT_DAY, *SAME_DAY):
+            deadline = et_instant(today, window.deadline)
+            if now < deadline:
+                return deadline
+    return et_instant(calendars.next_fed_day(today), NEXT_DAY.deadline)
+
+
+def same_day_mark(due_at: datetime | None, effective_on: date | None) -> str:
+    """Return the descriptive date of entries for a same-day window (SD1300), "" of others."""
+    if effective_on is None:
+        return ""
+    deadlines = {et_instant(effective_on, window.deadline): window for window in SAME_DAY}
+    window = deadlines.get(due_at) if due_at is not None else None
+    return "" if window is None else f"SD{window.settles:%H%M}"
+
+
+def answered_at(settled_at: datetime, calendars: Calendars) -> datetime:
+    """Return when banks that return an entry at once do so: early on the next banking day."""
+    return et_instant(calendars.next_fed_day(et_date(settled_at)), ANSWERS_BY)

@@ -1,0 +1,106 @@
+"""An ACH origination as it is asked for and answered."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from typing import Annotated, Literal
+from uuid import UUID
+
+import msgspec
+
+from billfold.http.schemas.amounts import Amount, usd
+from billfold.ledger.types import Direction
+from billfold.payments.ach.types import LINE_WIDTH, MOST_CENTS, AchEntry
+from billfold.platform.errors import InvalidInput
+
+LINES_MOST = 1
+"""CCD, PPD and WEB entries carry one line of payment-related information at most."""
+
+Line = Annotated[str, msgspec.Meta(min_length=1, max_length=LINE_WIDTH, pattern=r"^[ -~]+$")]
+Description = Annotated[str, msgspec.Meta(pattern=r"^[ a-zA-Z0-9]{1,10}$")]
+_DEFAULTS: dict[str, str] = {Direction.DEBIT: "Funding TX", Direction.CREDIT: "Release TX"}
+
+
+_OURS = frozenset({"REVERSAL", "RETRY PYMT", "ACCTVERIFY"})
+"""What the network wants certain entries to be called; the bank makes those itself."""
+_GOES = {"PAYROLL": Direction.CREDIT, "PURCHASE": Direction.DEBIT}
+
+
+def _wrong_about(told: str, direction: str) -> str | None:
+    """Return why an entry of this direction may not be called so (Nacha, section 2.5)."""
+    if not told:
+        return "is blank"
+    if told in _OURS:
+        return f"{told} is what the bank calls entries that it makes itself"
+    if _GOES.get(told, direction) != direction:
+        return f"{told} is the name of a {_GOES[told]}"
+    return None
+
+
+class CreateAch(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """A payment to a counterparty (CREDIT), or a collection from it (DEBIT)."""
+
+    counterparty_id: UUID
+    direction: Literal["CREDIT", "DEBIT"]
+    amount_usdc: Annotated[int, msgspec.Meta(ge=1, le=MOST_CENTS)]
+    sec_code: Literal["CCD", "PPD", "WEB"] = "WEB"
+    payment_related_information: Annotated[list[Line], msgspec.Meta(max_length=LINES_MOST)] = []
+    company_entry_description: Description | None = None
+
+    @property
+    def description(self) -> str:
+        """What the receiver reads about the entry. Raises InvalidInput when it has to be said."""
+        told = self.company_entry_description
+        if told is None and self.sec_code == "CCD":
+            raise InvalidInput.at(
+                "body", "company_entry_description", msg="is required for CCD", kind="missing"
+            )
+        wrong = None if told is None else _wrong_about(told.strip().upper(), self.direction)
+        if wrong is not None:
+            raise InvalidInput.at("body", "company_entry_description", msg=wrong)
+        return told or _DEFAULTS[self.direction]
+
+
+class AchOrigination(msgspec.Struct, kw_only=True):
+    """An entry that a customer originates. `return_code` is the code under which it came back."""
+
+    id: UUID
+    service_account_id: UUID
+    counterparty_id: UUID
+    direction: Literal["CREDIT", "DEBIT"]
+    sec_code: Literal["CCD", "PPD", "WEB"]
+    status: Literal[
+        "PENDING", "APPROVED", "IN_TRANSIT", "PROCESSED", "REJECTED", "FAILED", "CANCELLED"
+    ]
+    amount: Amount
+    company_entry_description: str
+    payment_related_information: list[str]
+    effective_date: date | None
+    trace_number: str | None
+    return_code: str | None
+    reason: str | None
+    time_created: datetime
+    updated_at: datetime
+    object_type: Literal["ACHResponse"] = "ACHResponse"
+
+
+def render_origination(entry: AchEntry) -> AchOrigination:
+    """An origination as it is kept."""
+    told = {
+        "id": entry.ach_id,
+        "service_account_id": entry.pocket_id,
+        "counterparty_id": entry.counterparty_id,
+        "direction": entry.direction,
+        "sec_code": entry.sec_code,
+        "status": entry.status,
+        "amount": usd(entry.amount),
+        "company_entry_description": entry.description,
+        "payment_related_information": entry.lines,
+        "effective_date": entry.effective_on,
+        "trace_number": entry.trace_number,
+        "return_code": entry.return_code,
+        "reason": entry.reason,
+        "time_created": entry.created_at,
+        "updated_at": entry.updated_at,
+    }
+    return msgspec.convert(told, AchOrigination)

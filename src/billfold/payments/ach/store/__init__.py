@@ -1,0 +1,1 @@
+"""Queries of ACH entries and files."""

@@ -1,0 +1,148 @@
+"""Reads of ACH entries."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from billfold.payments.ach.rules.risk import ADMINISTRATIVE, LOOK_BACK_DAYS, UNAUTHORISED, History
+from billfold.payments.ach.types import AchEntry
+from billfold.platform.dates import et_date, et_instant
+from billfold.platform.errors import NotFound
+
+if TYPE_CHECKING:
+    from billfold.platform.database.pool import Connection, Pool
+
+COLUMNS = AchEntry.__struct_fields__
+_SELECT = f"SELECT {', '.join(COLUMNS)} FROM ach_entry"
+_LOOK = f"""
+{_SELECT} WHERE customer_id = ANY($1::uuid[]) AND ach_id = ANY($2::uuid[])
+UNION ALL
+{_SELECT} WHERE customer_id = ANY($1::uuid[]) AND reverses_id = ANY($2::uuid[])
+   AND reverses_id IS NOT NULL AND status NOT IN ('REJECTED', 'CANCELLED')
+"""
+_UNDER_WAY = f"""
+SELECT DISTINCT ON (customer_id, pocket_id) {", ".join(COLUMNS)} FROM ach_entry
+ WHERE customer_id = ANY($1::uuid[]) AND way = 'ORIGINATION' AND pocket_id IS NOT NULL
+   AND (status IN ('PENDING', 'APPROVED')
+        OR (status = 'IN_TRANSIT' AND direction = 'DEBIT' AND journal_no IS NULL))
+ ORDER BY customer_id, pocket_id
+"""
+_GET = f"{_SELECT} WHERE customer_id = $1 AND ach_id = $2 AND way = 'ORIGINATION'"
+_BY_TRACES = f"""{_SELECT}
+ WHERE trace_number = ANY($1::text[]) AND way = 'ORIGINATION' ORDER BY created_at"""
+_LIST = """{select}
+ WHERE customer_id = $1 AND way = 'ORIGINATION' AND ($2::uuid IS NULL OR pocket_id = $2)
+   AND ($3::text[] IS NULL OR status = ANY($3)) AND ($4::text IS NULL OR direction = $4)
+   AND ($5::timestamptz IS NULL OR (created_at, ach_id) {than} ($5, $6::uuid))
+ ORDER BY created_at {way}, ach_id {way} LIMIT $7"""
+_DOWN = _LIST.format(select=_SELECT, than="<", way="DESC")
+_UP = _LIST.format(select=_SELECT, than=">", way="ASC")
+_WAITING = f"{_SELECT} WHERE status = 'PENDING' ORDER BY created_at, ach_id LIMIT $1"
+_FIND = f"{_SELECT} WHERE ach_id = $1"
+_ENTRIES = f"""{_SELECT}
+ WHERE ($1::uuid IS NULL OR customer_id = $1) AND ($2::text IS NULL OR trace_number = $2)
+   AND ($3::text IS NULL OR way = $3) AND ($4::text IS NULL OR direction = $4)
+   AND ($5::text IS NULL OR status = $5)
+ ORDER BY created_at DESC, ach_id DESC LIMIT $6"""
+_HISTORY = """
+SELECT coalesce(sum(amount) FILTER (WHERE created_at >= $2), 0)::bigint,
+       count(*) FILTER (WHERE direction = 'DEBIT' AND trace_number IS NOT NULL),
+       count(*) FILTER (WHERE direction = 'DEBIT' AND return_code IS NOT NULL),
+       count(*) FILTER (WHERE direction = 'DEBIT' AND return_code = ANY($4::text[])),
+       count(*) FILTER (WHERE direction = 'DEBIT' AND return_code = ANY($5::text[]))
+  FROM ach_entry
+ WHERE customer_id = $1 AND way = 'ORIGINATION' AND created_at >= $3
+   AND status NOT IN ('REJECTED', 'CANCELLED')
+"""
+
+
+async def look_up(
+    conn: Connection, customer_ids: Sequence[UUID], ids: Sequence[UUID]
+) -> list[tuple[UUID, UUID, Any]]:
+    """Return the entries among these ids, and what reverses them, as (customer, id, entry)."""
+    rows = await conn.fetch(_LOOK, customer_ids, ids)
+    return [(row["customer_id"], row["ach_id"], AchEntry(**row)) for row in rows]
+
+
+async def look_up_under_way(
+    conn: Connection, customer_ids: Sequence[UUID], ids: Sequence[UUID]
+) -> list[tuple[UUID, UUID, Any]]:
+    """Return an entry of every Pocket in which one has not gone or not collected yet."""
+    del ids
+    rows = await conn.fetch(_UNDER_WAY, customer_ids)
+    return [(row["customer_id"], row["ach_id"], AchEntry(**row)) for row in rows]
+
+
+async def get_origination(conn: Connection | Pool, customer_id: UUID, ach_id: UUID) -> AchEntry:
+    """Return an entry the customer originated. Raises NotFound."""
+    row = await conn.fetchrow(_GET, customer_id, ach_id)
+    if row is None:
+        raise NotFound("There is no such ACH origination.")
+    return AchEntry(**row)
+
+
+async def get_entry(conn: Connection | Pool, ach_id: UUID) -> AchEntry:
+    """Return any entry, whoever's it is, for the operator. Raises NotFound."""
+    row = await conn.fetchrow(_FIND, ach_id)
+    if row is None:
+        raise NotFound("There is no such ACH entry.")
+    return AchEntry(**row)
+
+
+async def list_entries(
+    conn: Connection | Pool,
+    *,
+    customer_id: UUID | None = None,
+    trace: str | None = None,
+    way: str | None = None,
+    direction: str | None = None,
+    status: str | None = None,
+    limit: int = 100,
+) -> list[AchEntry]:
+    """Return entries of everybody, for the operator, newest first; those of one instant by id."""
+    rows = await conn.fetch(_ENTRIES, customer_id, trace, way, direction, status, limit)
+    return [AchEntry(**row) for row in rows]
+
+
+async def find_by_traces(conn: Connection | Pool, traces: Sequence[str]) -> dict[str, AchEntry]:
+    """Return what we sent under these trace numbers; of one that was used twice, the last."""
+    rows = await conn.fetch(_BY_TRACES, traces)
+    return {row["trace_number"]: AchEntry(**row) for row in rows}
+
+
+async def list_originations(
+    conn: Connection | Pool,
+    customer_id: UUID,
+    *,
+    pocket_id: UUID | None,
+    statuses: list[str] | None,
+    direction: str | None,
+    after: tuple[datetime, UUID] | None,
+    backwards: bool,
+    limit: int,
+) -> list[AchEntry]:
+    """Newest first, on from `after`; backwards oldest first."""
+    created_at, ach_id = after or (None, None)
+    rows = await conn.fetch(
+        _UP if backwards else _DOWN, customer_id, pocket_id, statuses, direction, created_at,
+        ach_id, limit,
+    )  # fmt: skip
+    return [AchEntry(**row) for row in rows]
+
+
+async def list_to_review(conn: Connection | Pool, limit: int = 100) -> list[AchEntry]:
+    """Return what waits for a person to look at it, oldest first."""
+    return [AchEntry(**row) for row in await conn.fetch(_WAITING, limit)]
+
+
+async def read_history(conn: Connection | Pool, customer_id: UUID, now: datetime) -> History:
+    """Return what the review weighs of a customer."""
+    midnight = et_instant(et_date(now), 0)
+    row = await conn.fetchrow(
+        _HISTORY, customer_id, midnight, now - timedelta(days=LOOK_BACK_DAYS),
+        sorted(ADMINISTRATIVE), sorted(UNAUTHORISED),
+    )  # fmt: skip
+    return History(*row) if row is not None else History()

@@ -1,0 +1,226 @@
+"""The file of a window: whose entries go into it, under which numbers, and who has been told.
+
+Numbering locks the heads of those customers, so that nothing is called back meanwhile; what a
+numbered file says is a function of its rows, so a process that dies leaves nothing half done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from datetime import date, datetime
+from typing import TYPE_CHECKING, NamedTuple
+from uuid import UUID
+
+import msgspec
+
+from billfold.payments.ach.types import Answered
+from billfold.platform.dates import ET, et_date
+from billfold.platform.ids import command_id
+
+if TYPE_CHECKING:
+    from billfold.platform.database.pool import Connection, Pool
+
+TRACES = 10_000_000
+"""How many trace numbers a bank has before they begin again."""
+_AT_ONCE = 2_000
+_ANSWERED = msgspec.json.Decoder(Answered)
+
+_WAITS = "status = 'APPROVED' AND file_id IS NULL AND due_at <= $1"
+_HEADS = f"""
+SELECT customer_id FROM head
+ WHERE customer_id IN (SELECT customer_id FROM ach_entry WHERE {_WAITS})
+ ORDER BY customer_id FOR UPDATE
+"""
+_COUNT = f"""
+SELECT (SELECT count(*) FROM ach_entry WHERE {_WAITS}),
+       (SELECT count(*) FROM ach_answer WHERE file_id IS NULL AND due_at <= $1)
+"""
+_LATE = """
+SELECT customer_id, array_agg(ach_id ORDER BY ach_id) AS ach_ids
+  FROM ach_entry
+ WHERE status = 'APPROVED' AND file_id IS NULL AND due_at <= $1 AND settles_at <= $1
+ GROUP BY customer_id ORDER BY customer_id
+"""
+_TAKE_TRACES = """
+UPDATE ach_counter SET traces =
+       CASE WHEN traces % $2 + $1 > $2 THEN (traces / $2 + 1) * $2 + $1 ELSE traces + $1 END
+RETURNING traces - $1
+"""
+_NEXT_OF_DAY = "SELECT count(*) FROM ach_file WHERE day = $1"
+_OPEN = """
+INSERT INTO ach_file (file_id, name, day, number, made_at) VALUES ($1, $2, $3, $4, $5)
+"""
+_NUMBER = f"""
+WITH waiting AS (
+  SELECT customer_id, ach_id,
+         row_number() OVER (ORDER BY customer_id, company_name, sec_code, description,
+                                     effective_on, direction, ach_id) AS nth
+    FROM ach_entry WHERE {_WAITS})
+UPDATE ach_entry e
+   SET file_id = $2, trace_number = $3 || lpad((($4::bigint + nth - 1) % $5)::text, 7, '0')
+  FROM waiting w WHERE e.customer_id = w.customer_id AND e.ach_id = w.ach_id
+"""
+_NUMBER_ANSWERS = """
+WITH waiting AS (
+  SELECT answer_id, row_number() OVER (ORDER BY told->>'company', told->>'company_id',
+                told->>'entry_class', told->>'purpose', answer_id) AS nth
+    FROM ach_answer WHERE file_id IS NULL AND due_at <= $1)
+UPDATE ach_answer a
+   SET file_id = $2, trace_number = $3 || lpad((($4::bigint + nth - 1) % $5)::text, 7, '0')
+  FROM waiting w WHERE a.answer_id = w.answer_id
+"""
+_TIMES = """
+UPDATE ach_file f SET settles_at = t.settles_at, settled_at = t.settled_at
+  FROM (SELECT max(settles_at) AS settles_at, max(settled_at) AS settled_at
+          FROM ach_entry WHERE file_id = $1) t
+ WHERE f.file_id = $1
+"""
+_UNTOLD = "SELECT * FROM ach_file WHERE told_at IS NULL ORDER BY made_at, number"
+_TOLD = "UPDATE ach_file SET told_at = $2 WHERE file_id = $1"
+_ENTRIES = """
+SELECT customer_id, company_name, sec_code, description, effective_on, direction, due_at,
+       routing_number, account_number, account_type, party_name, identification, amount, lines,
+       trace_number
+  FROM ach_entry
+ WHERE file_id = $1 AND way = 'ORIGINATION' ORDER BY trace_number
+"""
+_ANSWERS = "SELECT trace_number, told FROM ach_answer WHERE file_id = $1 ORDER BY trace_number"
+_PARTS = """
+SELECT customer_id, array_agg(ach_id ORDER BY trace_number) AS ach_ids
+  FROM ach_entry
+ WHERE file_id = $1 AND way = 'ORIGINATION' AND ($2::text IS NULL OR direction = $2)
+ GROUP BY customer_id ORDER BY customer_id
+"""
+_ANSWER = """
+INSERT INTO ach_answer (answer_id, customer_id, due_at, told, created_at)
+SELECT answer_id, $2, $3, told::json, $5
+  FROM unnest($1::uuid[], $4::text[]) AS a(answer_id, told) ON CONFLICT DO NOTHING
+"""
+
+
+class Outgoing(NamedTuple):
+    """What a file says of an entry, the fields that a batch has together first."""
+
+    customer_id: UUID
+    company_name: str
+    sec_code: str
+    description: str
+    effective_on: date
+    direction: str
+    due_at: datetime
+    routing_number: str
+    account_number: str
+    account_type: str
+    party_name: str
+    identification: str
+    amount: int
+    lines: list[str]
+    trace_number: str
+
+    @property
+    def together(self) -> tuple[object, ...]:
+        """What entries of one batch have in common."""
+        return self[:6]
+
+
+class Numbered(NamedTuple):
+    """A file whose entries have their numbers, in the order of its table's columns."""
+
+    file_id: UUID
+    name: str
+    day: date
+    number: int
+    made_at: datetime
+    settles_at: datetime | None
+    settled_at: datetime | None
+    told_at: datetime | None
+
+    @property
+    def modifier(self) -> str:
+        """A to Z and 0 to 9: the file of the day."""
+        return "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"[self.number % 36]
+
+    @property
+    def clock(self) -> datetime:
+        """When it was made, as the network reads clocks: minutes of Eastern time, no offset."""
+        return self.made_at.astimezone(ET).replace(second=0, microsecond=0, tzinfo=None)
+
+
+async def number_waiting(conn: Connection, *, by: datetime, now: datetime, bank: str) -> bool:
+    """Open a file for everything that is due by then, in one transaction. False without any.
+
+    `bank` are the eight digits that open our trace numbers.
+    """
+    await conn.execute(_HEADS, by)
+    entries, answers = await conn.fetchrow(_COUNT, by) or (0, 0)
+    if not entries + answers:
+        return False
+    day = et_date(now)
+    number = await conn.fetchval(_NEXT_OF_DAY, day)
+    name = f"ACH-{day:%Y%m%d}-{number + 1:03}.ach"
+    file_id = command_id("ach-file", name)
+    await conn.execute(_OPEN, file_id, name, day, number, now)
+    first = await conn.fetchval(_TAKE_TRACES, entries + answers, TRACES)
+    await conn.execute(_NUMBER, by, file_id, bank, first, TRACES)
+    await conn.execute(_NUMBER_ANSWERS, by, file_id, bank, first + entries, TRACES)
+    await conn.execute(_TIMES, file_id)
+    return True
+
+
+async def list_late(conn: Connection | Pool, now: datetime) -> list[tuple[UUID, list[UUID]]]:
+    """Return per customer the entries that wait though they were to have settled by now."""
+    return [(row[0], row[1]) for row in await conn.fetch(_LATE, now)]
+
+
+async def list_untold(conn: Connection | Pool) -> list[Numbered]:
+    """Return files of which not everybody has been told, oldest first."""
+    return [Numbered(*row) for row in await conn.fetch(_UNTOLD)]
+
+
+async def get_numbered(conn: Connection | Pool, file_id: UUID) -> Numbered:
+    """Return one file."""
+    row = await conn.fetchrow("SELECT * FROM ach_file WHERE file_id = $1", file_id)
+    assert row is not None
+    return Numbered(*row)
+
+
+async def everybody_told(conn: Connection | Pool, file_id: UUID, now: datetime) -> None:
+    """Say that a file has been handed over and everybody told."""
+    await conn.execute(_TOLD, file_id, now)
+
+
+async def read_entries(conn: Connection, file_id: UUID) -> AsyncIterator[list[Outgoing]]:
+    """Yield the entries of a file in the order of their numbers, lot by lot, in a transaction."""
+    entries = await conn.cursor(_ENTRIES, file_id)
+    while rows := await entries.fetch(_AT_ONCE):
+        yield [Outgoing(*row) for row in rows]
+
+
+async def read_answers(
+    conn: Connection, file_id: UUID
+) -> AsyncIterator[list[tuple[str, Answered]]]:
+    """Yield the answers of a file with their trace numbers, in order, as `read_entries` does."""
+    answers = await conn.cursor(_ANSWERS, file_id)
+    while rows := await answers.fetch(_AT_ONCE):
+        yield [(row[0], _ANSWERED.decode(row[1])) for row in rows]
+
+
+async def read_parts(
+    conn: Connection | Pool, file_id: UUID, *, direction: str | None = None
+) -> list[tuple[UUID, list[UUID]]]:
+    """Return per customer the entries of a file, in the order of their numbers."""
+    return [(row[0], row[1]) for row in await conn.fetch(_PARTS, file_id, direction)]
+
+
+async def put_answers(
+    conn: Connection | Pool,
+    answers: Sequence[tuple[UUID, Answered]],
+    customer_id: UUID,
+    *,
+    due_at: datetime,
+    now: datetime,
+) -> None:
+    """Let answers wait for their window. One of an id that is there already stays as it is."""
+    ids = [answer_id for answer_id, _ in answers]
+    words = [msgspec.json.encode(told).decode() for _, told in answers]
+    await conn.execute(_ANSWER, ids, customer_id, due_at, words, now)

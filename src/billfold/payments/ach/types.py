@@ -1,0 +1,223 @@
+"""What an ACH entry is to us, and what a file told of one that reached us."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date, datetime
+from enum import StrEnum
+from operator import attrgetter
+from uuid import UUID
+
+import msgspec
+
+from billfold.ledger.types import Direction
+from billfold.platform.crypto import fingerprint
+from billfold.platform.database.rows import Row
+
+
+class AchWay(StrEnum):
+    """Whether we sent an entry, or it reached us."""
+
+    ORIGINATION = "ORIGINATION"
+    RECEIVING = "RECEIVING"
+
+
+class AchStatus(StrEnum):
+    """Where an entry stands."""
+
+    PENDING = "PENDING"
+    APPROVED = "APPROVED"
+    REJECTED = "REJECTED"
+    CANCELLED = "CANCELLED"
+    IN_TRANSIT = "IN_TRANSIT"
+    PROCESSED = "PROCESSED"
+    FAILED = "FAILED"
+
+
+SEC_CODES = ("CCD", "PPD", "WEB")
+LINE_WIDTH = 80
+"""Characters of payment-related information that an addenda carries; these classes have one."""
+MOST_CENTS = 99_999_999_99
+"""The most the ten columns of an amount can say."""
+
+
+class AchEntry(Row, frozen=True, kw_only=True):
+    """One entry as stored. Amounts are cents.
+
+    `way` says whether we sent it or it reached us; `direction` is the entry's own: a CREDIT gives
+    money to its receiver. Of the house's own entries `pocket_id` is None.
+    """
+
+    table = "ach_entry"
+    key_column = "ach_id"
+
+    customer_id: UUID
+    ach_id: UUID
+    pocket_id: UUID | None
+    partner_id: UUID | None
+    way: AchWay
+    direction: Direction
+    status: AchStatus
+    reason: str | None = None
+    return_code: str | None = None
+    sec_code: str
+    company_name: str
+    description: str
+    lines: list[str] = msgspec.field(default_factory=list)
+    amount: int
+    counterparty_id: UUID | None = None
+    portal_id: UUID | None = None
+    routing_number: str
+    account_number: str
+    account_type: str
+    party_name: str
+    identification: str
+    trace_number: str | None = None
+    file_id: UUID | None = None
+    due_at: datetime | None = None
+    effective_on: date | None = None
+    settles_at: datetime | None = None
+    settled_at: datetime | None = None
+    held_until: datetime | None = None
+    journal_no: int | None = None
+    reverses_id: UUID | None = None
+    times: int = 0
+    change_code: str | None = None
+    corrected: str | None = None
+    request: str | None = None
+    created_at: datetime
+    updated_at: datetime
+
+    @property
+    def is_under_way(self) -> bool:
+        """Whether it waits to be sent, or to bring what it collects."""
+        if self.status in {AchStatus.PENDING, AchStatus.APPROVED}:
+            return True
+        return (
+            self.status == AchStatus.IN_TRANSIT
+            and self.direction == Direction.DEBIT
+            and self.journal_no is None
+        )
+
+    @property
+    def pays_out(self) -> bool:
+        """Whether the entry takes money from the pocket: a credit sent, a debit received."""
+        return (self.direction == Direction.CREDIT) == (self.way == AchWay.ORIGINATION)
+
+    @property
+    def proof(self) -> str:
+        """The fingerprint of what stays as it is once the entry has been let through."""
+        # What reached us has its number from its sender, and its file from the start.
+        came = (self.trace_number, self.file_id) if self.way == AchWay.RECEIVING else ()
+        return fingerprint((*_lasting(self), *came))
+
+
+_CHANGES = frozenset({
+    "status", "reason", "return_code", "trace_number", "file_id", "journal_no", "change_code",
+    "corrected", "updated_at",
+})  # fmt: skip
+_lasting: Callable[[AchEntry], tuple[object, ...]] = attrgetter(
+    *(name for name in AchEntry.__struct_fields__ if name not in _CHANGES)
+)
+
+
+class Incoming(msgspec.Struct, frozen=True, kw_only=True):
+    """An entry as a file brought it, with what its answer must repeat."""
+
+    code: str  # transaction code
+    amount: int
+    account_number: str
+    name: str
+    identification: str
+    trace: str  # 15 digits
+    bank: str  # 8 digits, of the bank that sent it
+    entry_class: str
+    company: str
+    company_id: str
+    purpose: str
+    effective_on: date | None = None
+    lines: list[str] = []
+
+    @property
+    def is_debit(self) -> bool:
+        """Whether it takes money from the account."""
+        return self.code[1] >= "5"
+
+    @property
+    def direction(self) -> Direction:
+        """CREDIT or DEBIT."""
+        return Direction.DEBIT if self.is_debit else Direction.CREDIT
+
+    @property
+    def account_type(self) -> str:
+        """Of which kind the account is, as the transaction code says."""
+        return "SAVINGS" if self.code[0] == "3" else "CHECKING"
+
+    @property
+    def is_prenote(self) -> bool:
+        """Whether it only asks if the account is there."""
+        return self.code[1] in "38"
+
+
+class AchAnswer(Row, frozen=True, kw_only=True):
+    """A return that waits for its window; `told` is the JSON text of an `Answered`."""
+
+    table = "ach_answer"
+
+    answer_id: UUID
+    customer_id: UUID
+    due_at: datetime
+    told: str
+    created_at: datetime
+
+    @property
+    def proof(self) -> str:
+        """The fingerprint of what stays as it is, whenever it is sent."""
+        return fingerprint((self.answer_id, self.customer_id, self.due_at, self.told))
+
+
+class Answered(msgspec.Struct, frozen=True, kw_only=True):
+    """An entry that we send back: as receiving bank a return (R01 and the like), as sending bank
+    a return that we do not accept (R61 to R70).
+    """
+
+    reason: str
+    code: str  # transaction code of the return
+    routing_number: str  # 9 digits, of the bank that gets it
+    account_number: str
+    amount: int
+    name: str
+    identification: str
+    original_trace: str
+    original_bank: str  # 8 digits
+    entry_class: str
+    company: str
+    company_id: str
+    purpose: str
+    information: str = ""
+
+
+def answered(entry: Incoming, reason: str, *, bank: str, information: str = "") -> Answered:
+    """Return the entry that sends one back; `bank` are the eight digits of who received it."""
+    return Answered(
+        reason=reason,
+        code=entry.code[0] + ("6" if entry.is_debit else "1"),
+        routing_number=entry.bank + check_digit(entry.bank),
+        account_number=entry.account_number,
+        amount=entry.amount,
+        name=entry.name,
+        identification=entry.identification,
+        original_trace=entry.trace,
+        original_bank=bank,
+        entry_class=entry.entry_class,
+        company=entry.company,
+        company_id=entry.company_id,
+        purpose=entry.purpose,
+        information=information,
+    )
+
+
+def check_digit(bank: str) -> str:
+    """Return the ninth digit of a routing number (ABA: weights 3, 7, 1)."""
+    total = sum(int(digit) * weight for digit, weight in zip(bank, (3, 7, 1) * 3, strict=False))
+    return str(-total % 10)

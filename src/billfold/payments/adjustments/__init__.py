@@ -1,0 +1,1 @@
+"""Adjustments: goodwill credits, manual debits and credits, corrections."""

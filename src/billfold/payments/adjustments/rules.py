@@ -1,0 +1,169 @@
+"""What the operator gives and takes by hand: credits, adjustments, and corrections of either.
+
+All of it comes from the house's account `promotions`, a fee that is given back from `fees`. What
+is taken back is never refused: what the pocket has spent of it, it owes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from billfold.accounts.pockets.rules import pocket_of
+from billfold.accounts.pockets.types import NOT_CLOSED
+from billfold.accounts.transactions.types import HouseBooking
+from billfold.bills.rules import fees
+from billfold.ledger.book import recording as record
+from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.ledger.types import AccountKind, Direction, JournalKind, TransactionType
+from billfold.payments.deposits.rules import take_in
+from billfold.payments.overdraft.rules import owes, pay_back
+from billfold.platform.errors import NotFound, Refused
+from billfold.platform.ids import member_of
+from billfold.treasury.rules.day_end import start_moving
+from billfold.treasury.rules.liquidate import liquidation_value
+
+if TYPE_CHECKING:
+    from billfold.ledger.book.book import Book
+    from billfold.ledger.book.holdings import Account, PocketBook
+    from billfold.payments.adjustments.commands import AdjustPocket, CorrectBooking, GiveCredit
+
+
+ADJUSTMENT, CORRECTION = "ADJUSTMENT", "CORRECTION"
+_JOURNAL = JournalKind.ADJUSTMENT
+_OWN_JOURNALS = frozenset({JournalKind.FEE, _JOURNAL})
+"""Journals in which nothing else is that somebody may want to take back."""
+
+
+def give_credit(books: Books, cmd: GiveCredit, ctx: Context) -> Outcome:
+    """Book it from `promotions`. Refuses: pocket-not-open."""
+    book = book_of(books, cmd.customers[0])
+    pocket = _that_takes(pocket_of(book, cmd.pocket_id), cmd.amount)
+    details = {"credit_type": cmd.credit_type, "period": None, "card_id": None}
+    _begin(book, pocket, ctx)
+    leg_no = _credit(book, pocket, ctx, book.house_account(AccountKind.PROMOTIONS), cmd.amount)
+    return _tell(
+        book,
+        pocket,
+        ctx,
+        leg_no,
+        type=TransactionType.CREDIT,
+        direction=Direction.CREDIT,
+        amount=cmd.amount,
+        title=_CREDIT[cmd.credit_type],
+        description=cmd.description,
+        details=details,
+    )
+
+
+def adjust_pocket(books: Books, cmd: AdjustPocket, ctx: Context) -> Outcome:
+    """Book it against `promotions`. Refuses: pocket-not-open, insufficient-funds."""
+    book = book_of(books, cmd.customers[0])
+    pocket = pocket_of(book, cmd.pocket_id)
+    there = book.house_account(AccountKind.PROMOTIONS)
+    if cmd.direction == Direction.CREDIT:
+        _that_takes(pocket, cmd.amount)
+        _begin(book, pocket, ctx)
+        leg_no = _credit(book, pocket, ctx, there, cmd.amount)
+    else:
+        _must_cover(pocket, ctx, cmd.amount)
+        _begin(book, pocket, ctx)
+        leg_no = _debit(book, pocket, ctx, there, cmd.amount)
+    return _tell(
+        book,
+        pocket,
+        ctx,
+        leg_no,
+        type=TransactionType.GENERIC,
+        direction=cmd.direction,
+        amount=cmd.amount,
+        title="Adjustment",
+        description=cmd.description,
+        details={"cause": ADJUSTMENT},
+    )
+
+
+def correct_booking(books: Books, cmd: CorrectBooking, ctx: Context) -> Outcome:
+    """Book the contrary, in a journal that reverses the other's. Refuses: already-corrected."""
+    book = book_of(books, cmd.customers[0])
+    wrong = book.referenced.get(cmd.activity_id)
+    if not isinstance(wrong, HouseBooking) or wrong.cause not in {None, ADJUSTMENT}:
+        raise NotFound("The house booked nothing of this id by itself.")
+    if wrong.is_corrected:
+        raise Refused("already-corrected", "It has been taken back already.")
+    pocket = pocket_of(book, wrong.pocket_id)
+    there = book.house_account(
+        AccountKind.FEES if wrong.type == TransactionType.FEE else AccountKind.PROMOTIONS
+    )
+    reverses = wrong.journal_no if wrong.journal_kind in _OWN_JOURNALS else None
+    _begin(book, pocket, ctx, reverses=reverses)
+    if wrong.direction == Direction.DEBIT:
+        _that_takes(pocket, wrong.amount)
+        direction, leg_no = Direction.CREDIT, _credit(book, pocket, ctx, there, wrong.amount)
+    else:
+        direction, leg_no = Direction.DEBIT, _debit(book, pocket, ctx, there, wrong.amount)
+    book.put(book.referenced, cmd.activity_id, msgspec.structs.replace(wrong, is_corrected=True))
+    return _tell(
+        book,
+        pocket,
+        ctx,
+        leg_no,
+        type=TransactionType.GENERIC,
+        direction=direction,
+        amount=wrong.amount,
+        title="Correction",
+        description=cmd.description,
+        details={"cause": CORRECTION, "corrects": str(wrong.activity_id)},
+    )
+
+
+_CREDIT = {"CASH_BACK": "Cash back", "PROMOTION": "Promotion", "ADJUSTMENT": "Adjustment"}
+
+
+def _that_takes(pocket: PocketBook, amount: int) -> PocketBook:
+    """The pocket, when money may come in; into a closed one only what it owes."""
+    if pocket.status in NOT_CLOSED or (0 < amount <= owes(pocket)):
+        return pocket
+    raise Refused("pocket-not-open", f"The pocket is {pocket.status}.")
+
+
+def _must_cover(pocket: PocketBook, ctx: Context, amount: int) -> None:
+    if pocket.status not in NOT_CLOSED:
+        raise Refused("pocket-not-open", f"The pocket is {pocket.status}.")
+    kept = fees.charge(pocket.fee_accrued)[0] + pocket.liened(ctx.now)
+    if liquidation_value(pocket, ctx.t0_bid) - kept < amount:
+        raise Refused("insufficient-funds", "The pocket does not cover the adjustment.")
+
+
+def _begin(book: Book, pocket: PocketBook, ctx: Context, reverses: int | None = None) -> None:
+    start_moving(book, pocket, ctx)
+    book.begin(_JOURNAL, ctx, settles_on=ctx.business_date, reverses=reverses)
+
+
+def _credit(book: Book, pocket: PocketBook, ctx: Context, there: Account, amount: int) -> int:
+    leg_no = book.post(there, pocket.bank, amount)
+    take_in(book, pocket, ctx, amount)
+    return leg_no
+
+
+def _debit(book: Book, pocket: PocketBook, ctx: Context, there: Account, amount: int) -> int:
+    return pay_back(
+        book, pocket, ctx, amount, to=there, price_of=ctx.t0_bid, settles_on=book.business_date
+    )
+
+
+def _tell(
+    book: Book,
+    pocket: PocketBook,
+    ctx: Context,
+    leg_no: int,
+    **told: Any,
+) -> Outcome:
+    group = ctx.ids.next_group()
+    record.activity(
+        book, pocket, leg_no=leg_no, group=group,
+        settles_at=book.booked_at, **told,
+    )  # fmt: skip
+    book.close()
+    return {"transaction_id": str(group), "activity_id": str(member_of(group, 1))}

@@ -1,0 +1,92 @@
+"""Reads of what moved by each rail and what of it is settled.
+
+A customer's payment settles at the instant of its activity, a journal of the house's own on its
+date.
+"""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from billfold.payments.clearing.types import Cleared, OpenPayment
+
+if TYPE_CHECKING:
+    from billfold.platform.database.pool import Connection, Pool
+
+_EASTERN = "(settles_at AT TIME ZONE 'America/New_York')::date"
+# $1 the house; $2, $3 from which date on, and at which instant it begins; $4, $5 up to when.
+_OF_CUSTOMERS = f"""
+SELECT type AS rail, {_EASTERN} AS settles_on, settles_at, direction, amount, customer_id,
+       journal_no, activity_id
+  FROM activity
+ WHERE type IN ('ACH', 'WIRE') AND settles_at >= $3 AND settles_at <= $5
+"""
+_OF_THE_HOUSE = """
+SELECT upper(substr(a.kind, 6)) AS rail, j.settles_on,
+       j.settles_on::timestamp AT TIME ZONE 'America/New_York' AS settles_at,
+       CASE WHEN l.debit = a.account_no THEN 'CREDIT' ELSE 'DEBIT' END AS direction,
+       l.amount, l.customer_id, l.journal_no, NULL::uuid AS activity_id
+  FROM journal j JOIN leg l USING (customer_id, journal_no)
+  JOIN account a ON a.customer_id = l.customer_id AND a.account_no IN (l.debit, l.credit)
+ WHERE j.customer_id = $1 AND j.kind NOT IN ('clearing', 'settlement')
+   AND a.kind IN ('rail:ach', 'rail:wire') AND j.settles_on BETWEEN $2 AND $4
+"""
+_MOVED = f"{_OF_CUSTOMERS} UNION ALL {_OF_THE_HOUSE}"
+_CLEARED = f"""
+SELECT rail, settles_on, coalesce(payments, 0)::bigint AS payments,
+       coalesce(m.came_in, 0)::bigint AS came_in, coalesce(m.went_out, 0)::bigint AS went_out,
+       coalesce(c.came_in, 0)::bigint AS settled_in, coalesce(c.went_out, 0)::bigint AS settled_out
+  FROM (SELECT rail, settles_on, count(*) AS payments,
+               sum(amount) FILTER (WHERE direction = 'CREDIT') AS came_in,
+               sum(amount) FILTER (WHERE direction = 'DEBIT') AS went_out
+          FROM ({_MOVED}) each GROUP BY rail, settles_on) m
+  FULL JOIN
+       (SELECT rail, settles_on, sum(came_in) AS came_in, sum(went_out) AS went_out
+          FROM clearing WHERE settles_on BETWEEN $2 AND $4 GROUP BY rail, settles_on) c
+       USING (rail, settles_on)
+ WHERE $6 OR (coalesce(m.came_in, 0), coalesce(m.went_out, 0))
+             IS DISTINCT FROM (coalesce(c.came_in, 0), coalesce(c.went_out, 0))
+ ORDER BY rail, settles_on
+"""
+_OPEN = f"""
+SELECT rail, settles_at, direction, amount, customer_id, journal_no, activity_id
+  FROM ({_MOVED}) each ORDER BY settles_at, rail, customer_id, journal_no LIMIT $6
+"""
+_BALANCES = """
+SELECT kind, sum(credits - debits)::bigint AS balance FROM account
+ WHERE kind IN ('rail:ach', 'rail:wire', 'suspense') GROUP BY kind
+"""
+DAWN, DUSK = date(2000, 1, 1), date(2999, 12, 31)
+"""Before the first date and after the last on which anything settles."""
+
+
+class Span:
+    """From the beginning of a day up to an instant on a later one, as the queries take it."""
+
+    def __init__(self, first: date, begins: datetime, last: date, ends: datetime) -> None:
+        self.arguments = (first, begins, last, ends)
+
+
+async def list_cleared(
+    conn: Connection | Pool, house: UUID, span: Span, *, all_of_it: bool = False
+) -> list[Cleared]:
+    """Return each rail's dates on which it and the house differ, or all its dates."""
+    rows = await conn.fetch(_CLEARED, house, *span.arguments, all_of_it, timeout=_PATIENCE_SECONDS)
+    return [Cleared(*row) for row in rows]
+
+
+async def list_open(
+    conn: Connection | Pool, house: UUID, span: Span, *, limit: int = 200
+) -> list[OpenPayment]:
+    """Return the payments that settle within the span, the next first."""
+    return [OpenPayment(*row) for row in await conn.fetch(_OPEN, house, *span.arguments, limit)]
+
+
+async def balances(conn: Connection | Pool) -> dict[str, int]:
+    """Return what the clearing accounts of all customers and the house hold together."""
+    return {row["kind"]: row["balance"] for row in await conn.fetch(_BALANCES)}
+
+
+_PATIENCE_SECONDS = 3_600.0

@@ -1,0 +1,1 @@
+"""Deposits: incoming money from any rail, credited to the pocket it names."""

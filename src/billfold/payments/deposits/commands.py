@@ -1,0 +1,34 @@
+"""Money that a rail delivers."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from billfold.accounts.counterparties.rules.verification_kinds import Account
+from billfold.accounts.counterparties.types import CounterpartyRow
+from billfold.ledger.commands import Command
+from billfold.ledger.types import Rail
+from billfold.payments.deposits.rules import receive_money
+from billfold.payments.wires.types import Arrived, QueuedMessage, WireRow
+
+
+class ReceiveMoney(Command, frozen=True, kw_only=True):
+    """A credit that a rail delivered to a portal. `amount` in cents; `details` per variant.
+
+    A wire that came by a message says so in `wire`; its id is then the key.
+    """
+
+    rule = receive_money
+    fingerprints = (WireRow, QueuedMessage, CounterpartyRow)
+
+    rail: Rail
+    portal_id: UUID
+    pocket_id: UUID
+    amount: int
+    description: str
+    details: dict[str, Any]
+    remittance: dict[str, Any] | None = None
+    wire: Arrived | None = None
+    sender: Account | None = None
+    """The account from which a wire came, where its bank says so."""

@@ -1,0 +1,51 @@
+"""The bank that holds our master account: what it delivers to us, and what goes back to it.
+
+Payments arrive with the numbers of their rail. Amounts are cents.
+"""
+
+from typing import Protocol
+from uuid import UUID
+
+import msgspec
+
+from billfold.payments.wires.ports import CreditTransfer
+
+
+class IncomingWire(msgspec.Struct, frozen=True, kw_only=True):
+    """A wire that reached our account with the receiving bank's routing number."""
+
+    wire_id: UUID
+    routing_number: str
+    account_number: str
+    amount: int
+    sender_name: str
+    reference_number: str
+    description: str = ""
+    sender_account_number: str | None = None
+    sender_routing_number: str | None = None
+    omad: str | None = None
+    message: CreditTransfer | None = None
+    """The message that brought it."""
+
+
+class IncomingAch(msgspec.Struct, frozen=True, kw_only=True):
+    """One credit entry of an ACH file that reached us. Names and lengths are the file's."""
+
+    ach_id: UUID
+    routing_number: str
+    account_number: str
+    amount: int
+    company_name: str
+    company_entry_description: str
+    individual_identification_number: str
+    trace_number: str
+
+
+IncomingPayment = IncomingWire | IncomingAch
+
+
+class CorrespondentBank(Protocol):
+    """Whoever delivers payments to us and takes back those that reach nobody."""
+
+    async def send_back(self, payment: IncomingPayment, reason: str) -> None:
+        """Return a payment to its sender. `reason` is the word given to the sender."""

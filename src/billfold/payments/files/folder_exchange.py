@@ -1,0 +1,117 @@
+"""An exchange made of folders: `outbox` and `inbox`, `done` and `refused`.
+
+What is put into a folder appears whole: it is written under a name with a dot before it, and then
+renamed. Names with a dot before them are nobody's files yet.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
+
+from billfold.payments.files.ports import Arrived
+
+REPORT = ".report.json"
+_NAME_BYTES = 200
+"""The longest name: a report is named after its file, and a name has at most 255 bytes."""
+
+
+class ExchangeFolders:
+    """One rail's folders below one."""
+
+    def __init__(self, folder: Path, *, outbox: str = "outbox", inbox: str = "inbox") -> None:
+        self._folder = folder
+        self._outbox, self._inbox = folder / outbox, folder / inbox
+
+    def other_side(self) -> ExchangeFolders:
+        """Return the exchange as whoever is on the other side sees it."""
+        return ExchangeFolders(self._folder, outbox=self._inbox.name, inbox=self._outbox.name)
+
+    async def hand_over(self, name: str, content: bytes) -> None:
+        """Hand a file over, whole or not at all. The same name and content may come again."""
+        await asyncio.to_thread(_place, self._outbox, name, content)
+
+    async def arrived(self) -> list[Arrived]:
+        """Return the files that have arrived, by name."""
+        return await asyncio.to_thread(self._read)
+
+    async def waiting(self) -> list[str]:
+        """Return the names of the files that have arrived, in order."""
+        return await asyncio.to_thread(self._names)
+
+    async def read(self, name: str) -> bytes | None:
+        """Return what an arrived file says, None when it has been put away meanwhile."""
+        return await asyncio.to_thread(_content, self._inbox / name)
+
+    async def put_away(self, name: str, *, report: bytes, refused: bool = False) -> None:
+        """Move an arrived file to the taken or the refused ones, its report beside it."""
+        await asyncio.to_thread(self._put_away, name, report, refused)
+
+    def _names(self) -> list[str]:
+        if not self._inbox.is_dir():
+            return []
+        return sorted(_named(path) for path in self._inbox.iterdir() if _is_file(path))
+
+    def _read(self) -> list[Arrived]:
+        files = ((name, _content(self._inbox / name)) for name in self._names())
+        return [Arrived(name=name, content=raw) for name, raw in files if raw is not None]
+
+    def _put_away(self, name: str, report: bytes, refused: bool) -> None:  # noqa: FBT001 - which of two folders
+        mine = self._inbox.name == "inbox"
+        away = self._folder / ("refused" if refused else "done" if mine else "sent")
+        if mine:
+            _place(away, name + REPORT, report)
+        away.mkdir(parents=True, exist_ok=True)
+        with suppress(FileNotFoundError):
+            (self._inbox / name).replace(away / name)
+
+
+def _content(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+
+
+def _is_file(path: Path) -> bool:
+    """Tell whether a file has arrived. What leads elsewhere or cannot be read is nobody's yet."""
+    return (
+        path.is_file()
+        and not path.is_symlink()
+        and not path.name.startswith(".")
+        and os.access(path, os.R_OK)
+    )
+
+
+def _named(path: Path) -> str:
+    """Return the file's name. One that cannot be told or is too long is changed on the spot."""
+    name = path.name
+    if name.isprintable() and len(name.encode()) <= _NAME_BYTES:
+        return name
+    proof = sha256(os.fsencode(name)).hexdigest()[:12]
+    plain = "".join(char if char.isascii() and char.isalnum() else "_" for char in path.stem)
+    fitting = f"{plain[:60].lstrip('.')}-{proof}.renamed"
+    with suppress(FileNotFoundError):
+        path.rename(path.with_name(fitting))
+    return fitting
+
+
+def _place(folder: Path, name: str, content: bytes) -> None:
+    if not name or Path(name).name != name or name.startswith("."):
+        reason = f"{name!r} is not the name of a file"
+        raise ValueError(reason)
+    folder.mkdir(parents=True, exist_ok=True)
+    unfinished = folder / f".{name}.{os.getpid()}"
+    with unfinished.open("wb") as out:
+        out.write(content)
+        out.flush()
+        os.fsync(out.fileno())
+    unfinished.replace(folder / name)
+    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)

@@ -1,0 +1,34 @@
+"""Transfers between pockets of this bank."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from billfold.ledger.commands import Command, Reference
+from billfold.payments.on_us.rules import transfer_on_us
+from billfold.payments.on_us.types import TransferOrder
+
+
+class TransferOnUs(Command, frozen=True, kw_only=True):
+    """Move `amount` cents (None: everything, net of fees) between two pockets of the bank.
+
+    `customers` is (payer,) or (payer, payee). With `later` the transfer is only recorded,
+    and a second command with `accepted` carries it out. `addresses` are the two pockets' on the
+    network. One that was `approved` is carried out at once; what would refuse another rejects it.
+    """
+
+    rule = transfer_on_us
+    reference_kinds = (Reference.COUNTERPARTY,)
+    needs_names = False
+
+    transfer_id: UUID | None
+    type: str
+    from_pocket_id: UUID
+    to_pocket_id: UUID | None
+    amount: int | None
+    partner_id: UUID
+    order: TransferOrder = TransferOrder()
+    addresses: tuple[str | None, str | None] = (None, None)
+    later: bool = False
+    approved: bool = False
+    accepted: bool = False

@@ -1,0 +1,236 @@
+"""On-us transfers: the four ways money moves between Pockets of this bank."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from typing import Annotated, Literal
+from uuid import UUID
+
+import msgspec
+
+from billfold.http import path_ids as ids_in
+from billfold.http.caller import Caller
+from billfold.http.operations import get, post
+from billfold.http.parameters import PathId
+from billfold.ledger.bank import Bank
+from billfold.payments.on_us import store as on_us_store
+from billfold.payments.on_us.commands import TransferOnUs
+from billfold.payments.on_us.payee_lookup import Peer, Peers
+from billfold.payments.on_us.schemas import OnUsTransfer, render_ordered, render_transfer
+from billfold.payments.on_us.types import TransferOrder
+from billfold.payments.on_us.worker import carry_out_soon
+from billfold.platform.errors import InvalidInput, NotFound, Refused
+
+_SIDES = {
+    "PARTNER_CUSTOMER_FUNDING": "leads from a pocket of your own to one of a customer",
+    "PARTNER_CUSTOMER_DEFUNDING": "leads from a pocket of a customer to one of your own",
+    "INTERNAL_REALLOCATION": "leads from a pocket to another one of the same customer",
+}
+MOST_CENTS = 999_999_999_999
+"""No single transfer is larger than a Fedwire payment: $9,999,999,999.99."""
+
+Cents = Annotated[int, msgspec.Meta(ge=1, le=MOST_CENTS)]
+Place = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+
+
+class AccountRef(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """A Pocket, by its id."""
+
+    id: UUID
+    type: Literal["SERVICE_ACCOUNT"] = "SERVICE_ACCOUNT"
+
+
+class RequestedAmount(
+    msgspec.Struct,
+    forbid_unknown_fields=True,
+    kw_only=True,
+    tag_field="type",
+    tag="REQUESTED_AMOUNT",
+):
+    """So many cents."""
+
+    amount_usdc: Cents
+
+
+class FullWithdrawal(
+    msgspec.Struct,
+    forbid_unknown_fields=True,
+    kw_only=True,
+    tag_field="type",
+    tag="FULL_WITHDRAWAL",
+):
+    """Everything, net of fees."""
+
+
+class CreateTransfer(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """A transfer. Exactly one of `amount` and the older `amount_usdc`."""
+
+    type: Literal[
+        "PARTNER_CUSTOMER_FUNDING",
+        "PARTNER_CUSTOMER_DEFUNDING",
+        "INTERNAL_REALLOCATION",
+        "PEER_TO_PEER",
+    ]
+    from_account: AccountRef
+    to_account: AccountRef | None = None
+    counterparty_id: UUID | None = None
+    amount: RequestedAmount | FullWithdrawal | None = None
+    amount_usdc: Cents | None = None
+    transfer_id: UUID | None = None
+    description: Annotated[str, msgspec.Meta(max_length=100)] | None = None
+    end_to_end_identification: Annotated[str, msgspec.Meta(max_length=35)] | None = None
+    source: Place | None = None
+    target: Place | None = None
+    transfer_type: Literal["BANK_TRANSFER", "SECURITY_TRANSFER"] | None = None
+    async_mode: bool = False
+
+
+@post(
+    "/api/v1/transfers/on-us/",
+    moves_money=True,
+    refuses=(
+        "not-found",
+        "pocket-not-open",
+        "pocket-frozen",
+        "counterparty-not-verified",
+        "duplicate-id",
+        "same-pocket",
+        "transfer-type-not-allowed",
+    ),
+)
+async def create_on_us_transfer(
+    caller: Caller, bank: Bank, peers: Peers, data: CreateTransfer
+) -> OnUsTransfer:
+    """Move money or bills. What the bank cannot do is REJECTED with a reason, and nothing moved."""
+    check_shape(data)
+    order = _order(data)
+    if data.transfer_id is not None:
+        earlier = await _same_id(caller, bank, data.transfer_id, order)
+        if earlier is not None:
+            return earlier
+    command = await _command(caller, bank, data, peers=peers, order=order)
+    answer = await bank.engine.submit(command)
+    outcome = answer.outcome
+    transfer_id = UUID(outcome["transfer_id"])
+    if outcome["status"] == "PENDING":
+        bank.background.start(carry_out_soon(bank, command.customers[0], transfer_id))
+    pockets = (command.from_pocket_id, command.to_pocket_id)
+    return render_ordered(order, outcome, transfer_id=transfer_id, kind=data.type, pockets=pockets)
+
+
+@get("/api/v1/transfers/on-us/{transfer_id}/")
+async def get_on_us_transfer(caller: Caller, bank: Bank, transfer_id: PathId) -> OnUsTransfer:
+    """Read a transfer and what became of it."""
+    owner, own_id = await caller.transfer(bank, ids_in.path_uuid("transfer_id", transfer_id))
+    return render_transfer(await on_us_store.get_transfer(bank.pool, owner, own_id))
+
+
+def check_shape(data: CreateTransfer) -> None:
+    """Raise InvalidInput where the fields do not belong together."""
+    if (data.amount is None) == (data.amount_usdc is None):
+        raise InvalidInput.at("body", "amount", msg="exactly one of amount and amount_usdc")
+    peer = data.type == "PEER_TO_PEER"
+    _needs(data, "counterparty_id", peer)
+    _needs(data, "to_account", not peer)
+    _needs(data, "source", data.type == "PARTNER_CUSTOMER_FUNDING")
+    _needs(data, "target", data.type == "PARTNER_CUSTOMER_DEFUNDING")
+    if data.transfer_type is not None and data.type != "INTERNAL_REALLOCATION":
+        raise InvalidInput.at(
+            "body", "transfer_type", msg="is only taken with INTERNAL_REALLOCATION"
+        )
+    funding = data.type == "PARTNER_CUSTOMER_FUNDING"
+    if funding and isinstance(data.amount, FullWithdrawal):
+        raise InvalidInput.at("body", "amount", msg="a funding names its amount")
+
+
+def _needs(data: CreateTransfer, name: str, needed: bool) -> None:  # noqa: FBT001 - the condition is the point of it
+    given = getattr(data, name) is not None
+    if needed and not given:
+        raise InvalidInput.at("body", name, msg=f"is required for {data.type}", kind="missing")
+    if given and not needed:
+        raise InvalidInput.at("body", name, msg=f"is not taken with {data.type}")
+
+
+async def _same_id(
+    caller: Caller, bank: Bank, transfer_id: UUID, order: TransferOrder
+) -> OnUsTransfer | None:
+    """The transfer that already has this id, when the same request created it."""
+    entry = await bank.directory.find("transfer", transfer_id)
+    if entry is None:
+        return None
+    row = await on_us_store.get_transfer(bank.pool, entry.customer_id, transfer_id)
+    if entry.partner_id != caller.partner_id or row.order.content_hash != order.content_hash:
+        raise Refused("duplicate-id", "Another transfer already has this transfer_id.")
+    return render_transfer(row)
+
+
+def _order(data: CreateTransfer) -> TransferOrder:
+    return TransferOrder(
+        counterparty_id=data.counterparty_id,
+        transfer_type=data.transfer_type,
+        description=data.description,
+        end_to_end_identification=data.end_to_end_identification,
+        source=data.source,
+        target=data.target,
+        async_mode=data.async_mode,
+        content_hash=sha256(msgspec.json.encode(data)).hexdigest(),
+    )
+
+
+async def _command(
+    caller: Caller, bank: Bank, data: CreateTransfer, *, peers: Peers, order: TransferOrder
+) -> TransferOnUs:
+    payer, from_pocket = await _side(caller, bank, "from_account", data.from_account)
+    payee, to_pocket, addresses = await _destination(
+        caller, bank, peers, data, (payer, from_pocket)
+    )
+    _check_sides(caller, data, payer, payee)
+    if from_pocket == to_pocket:
+        raise Refused("same-pocket", "A transfer needs two different pockets.")
+    amount = data.amount_usdc
+    if isinstance(data.amount, RequestedAmount):
+        amount = data.amount.amount_usdc
+    return TransferOnUs(
+        **caller.command_fields(payer, payee),
+        transfer_id=data.transfer_id,
+        type=data.type,
+        from_pocket_id=from_pocket,
+        to_pocket_id=to_pocket,
+        amount=amount,
+        partner_id=caller.partner_id,
+        addresses=addresses,
+        later=order.async_mode,
+        order=order,
+        references=order.referenced,
+    )
+
+
+async def _side(caller: Caller, bank: Bank, name: str, account: AccountRef) -> tuple[UUID, UUID]:
+    """(customer_id, pocket_id) of an account. Raises NotFound naming the field."""
+    try:
+        return await caller.pocket(bank, account.id)
+    except NotFound as error:
+        raise NotFound(f"{error.detail} Look at {name}.") from None
+
+
+async def _destination(
+    caller: Caller, bank: Bank, peers: Peers, data: CreateTransfer, origin: tuple[UUID, UUID]
+) -> Peer:
+    """The receiving side, with the addresses of both for a payment that goes over the network."""
+    if data.to_account is not None:
+        return Peer(*await _side(caller, bank, "to_account", data.to_account), (None, None))
+    assert data.counterparty_id is not None
+    return await peers.find(*origin, data.counterparty_id)
+
+
+def _check_sides(caller: Caller, data: CreateTransfer, payer: UUID, payee: UUID) -> None:
+    """Raise Refused when a side is not whose the type says it is."""
+    own = caller.own_customer_id
+    right = {
+        "PARTNER_CUSTOMER_FUNDING": payer == own and payee != own,
+        "PARTNER_CUSTOMER_DEFUNDING": payer != own and payee == own,
+        "INTERNAL_REALLOCATION": payer == payee,
+        "PEER_TO_PEER": True,
+    }
+    if not right[data.type]:
+        raise Refused("transfer-type-not-allowed", f"{data.type} {_SIDES[data.type]}.")

@@ -1,0 +1,384 @@
+"""On-us transfers: money, or the bills themselves, move between pockets of this bank.
+
+Between customers the payer's journal ends in `on_us` and the payee's begins there, in one
+commit. Within one customer `BANK_TRANSFER` sells here and buys there at T+1 prices and
+`SECURITY_TRANSFER` moves lots with date and tax basis unchanged.
+"""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from typing import TYPE_CHECKING, Any, NamedTuple
+from uuid import UUID
+
+from billfold.accounts.pockets.types import NOT_CLOSED, PocketStatus
+from billfold.bills.rules import fees, lots
+from billfold.bills.rules.lots import Sale
+from billfold.events import kinds, payloads
+from billfold.ledger.book import recording as record
+from billfold.ledger.book.draft import as_json
+from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.ledger.types import (
+    AccountKind,
+    Direction,
+    JournalKind,
+    TradeActivity,
+    TransactionType,
+)
+from billfold.payments.deposits.rules import take_in
+from billfold.payments.on_us.types import OnUsTransferRow, TransferStatus
+from billfold.payments.overdraft.rules import repay_by_selling
+from billfold.platform.dates import et_instant
+from billfold.platform.errors import NotFound, Refused
+from billfold.platform.ids import member_of
+from billfold.platform.money import cents_for
+from billfold.treasury.rules.day_end import start_moving
+from billfold.treasury.rules.liquidate import liquidation_value
+from billfold.treasury.rules.withdraw import Short, withdraw
+
+if TYPE_CHECKING:
+    from billfold.ledger.book.book import Book
+    from billfold.ledger.book.holdings import Lot, PocketBook
+    from billfold.payments.on_us.commands import TransferOnUs
+
+_KINDS = {
+    TransferStatus.PENDING: kinds.ON_US_PROCESSING,
+    TransferStatus.REJECTED: kinds.ON_US_REJECTED,
+    TransferStatus.COMPLETED: kinds.ON_US_SUCCESS,
+}
+
+
+class PendingTransfer(NamedTuple):
+    """A recorded transfer that waits to be carried out."""
+
+    from_pocket_id: UUID
+    to_pocket_id: UUID | None
+
+    def touches(self, pocket_id: UUID) -> bool:
+        """Does it move money of this pocket?"""
+        return pocket_id in self
+
+
+class _Rejected(Exception):
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+def transfer_on_us(books: Books, cmd: TransferOnUs, ctx: Context) -> Outcome:
+    """Carry the transfer out, or record why it was rejected. Rejected ones touch no ledger.
+
+    Refuses: pocket-not-open, pocket-frozen, same-pocket. NotFound for pockets that are not
+    the caller's.
+    """
+    payer = book_of(books, cmd.customers[0])
+    payee = book_of(books, cmd.customers[-1])
+    origin = payer.pockets.get(cmd.from_pocket_id)
+    if origin is None:
+        raise NotFound
+    if cmd.to_pocket_id == cmd.from_pocket_id:
+        raise Refused("same-pocket", "Money does not move from a pocket into itself.")
+    transfer_id = cmd.transfer_id or ctx.ids.next()
+    if cmd.later and not cmd.accepted:
+        _must_pay(origin)
+        return _put(payer, cmd, ctx, transfer_id, TransferStatus.PENDING, None, cmd.amount or 0)
+    try:
+        destination = _may_move(payer, origin, payee, cmd)
+        _screen(cmd, ctx)
+        if cmd.order.in_kind:
+            amount = _move_bills(payer, origin, destination, cmd, ctx, transfer_id)
+        else:
+            amount = _move_money(payer, origin, payee, destination, cmd, ctx, transfer_id)
+    except _Rejected as rejected:
+        payer.undo()
+        payee.undo()
+        return _put(
+            payer, cmd, ctx, transfer_id, TransferStatus.REJECTED, rejected.reason, cmd.amount or 0
+        )
+    return _put(payer, cmd, ctx, transfer_id, TransferStatus.COMPLETED, None, amount)
+
+
+# -- may it ---------------------------------------------------------------------------
+
+
+def _may_move(payer: Book, origin: PocketBook, payee: Book, cmd: TransferOnUs) -> PocketBook:
+    """The destination, when both ends may take part. What was accepted or approved is rejected."""
+    try:
+        _must_pay(origin)
+        if cmd.references:
+            _must_be_linked(payer, cmd)
+        return _destination(payee, cmd, payer)
+    except Refused:
+        if not (cmd.accepted or cmd.approved):
+            raise
+        raise _Rejected("ACCOUNT_UNAVAILABLE") from None
+
+
+def _must_pay(origin: PocketBook) -> None:
+    if origin.status == PocketStatus.FROZEN:
+        raise Refused("pocket-frozen", "The pocket is frozen: nothing leaves it.")
+    if origin.status != PocketStatus.OPEN:
+        raise Refused("pocket-not-open", f"The pocket is {origin.status}.")
+
+
+def _must_be_linked(payer: Book, cmd: TransferOnUs) -> None:
+    """Refuse a counterparty that was unlinked since, or leads elsewhere by now."""
+    named = cmd.order.counterparty_id
+    seen = payer.referenced.get(named) if named else None
+    linked = None if seen is None or seen.status not in {"LINKED", "VERIFIED"} else seen
+    if linked is None or linked.target_pocket_id != cmd.to_pocket_id:
+        raise Refused("counterparty-not-verified", "The counterparty is not linked any more.")
+
+
+def _destination(payee: Book, cmd: TransferOnUs, payer: Book) -> PocketBook:
+    destination = payee.pockets.get(cmd.to_pocket_id) if cmd.to_pocket_id else None
+    if destination is None:
+        raise NotFound
+    if destination.status not in NOT_CLOSED:
+        if payee is payer:
+            raise Refused("pocket-not-open", f"The receiving pocket is {destination.status}.")
+        raise _Rejected("ACCOUNT_UNAVAILABLE")
+    return destination
+
+
+def _screen(cmd: TransferOnUs, ctx: Context) -> None:
+    if reason := ctx.terms.screening.stopped_transfer(cmd.amount):
+        raise _Rejected(reason)
+
+
+# -- money ------------------------------------------------------------------------------
+
+
+def _move_money(
+    payer: Book,
+    origin: PocketBook,
+    payee: Book,
+    destination: PocketBook,
+    cmd: TransferOnUs,
+    ctx: Context,
+    transfer_id: UUID,
+) -> int:
+    within = payer is payee
+    price_of = ctx.t1_bid if within else ctx.t0_bid
+    start_moving(payer, origin, ctx)
+    if within:
+        start_moving(payee, destination, ctx)
+    group = ctx.ids.next_group()
+    settles_on = ctx.settles_on if within else ctx.business_date
+    _begin(payer, ctx, settles_on)
+    try:
+        amount, leg_no = withdraw(
+            payer, origin, ctx, cmd.amount, price_of=price_of, settles_on=settles_on,
+            to=payer.house_account(AccountKind.ON_US),
+        )  # fmt: skip
+    except Short:
+        raise _Rejected("INSUFFICIENT_FUNDS") from None
+    settles_at = et_instant(settles_on, 0) if within else payer.booked_at
+    _show(
+        payer, origin, cmd, leg_no, group, direction=Direction.DEBIT, amount=amount,
+        settles_at=settles_at, details=_details(cmd, transfer_id, payee, destination, paid=True),
+    )  # fmt: skip
+    if not within:
+        payer.close()
+        start_moving(payee, destination, ctx)
+        _begin(payee, ctx, ctx.settles_on)
+    leg_no = payee.post(payee.house_account(AccountKind.ON_US), destination.bank, amount)
+    take_in(payee, destination, ctx, amount)
+    _show(
+        payee, destination, cmd, leg_no, group, place=2, direction=Direction.CREDIT, amount=amount,
+        settles_at=settles_at, details=_details(cmd, transfer_id, payer, origin, paid=False),
+    )  # fmt: skip
+    payee.close()
+    if not within:
+        told = payloads.OnUsReceivedPayload(
+            on_us_id=transfer_id, transaction_activity_id=member_of(group, 2),
+            receiving_pocket_id=destination.pocket_id,
+        )  # fmt: skip
+        record.event(payee, ctx, kinds.ON_US_RECEIVED, told)
+    return amount
+
+
+def _begin(book: Book, ctx: Context, settles_on: date) -> None:
+    book.begin(JournalKind.ON_US, ctx, settles_on=settles_on)
+
+
+# -- bills ------------------------------------------------------------------------------
+
+
+def _move_bills(
+    book: Book,
+    origin: PocketBook,
+    destination: PocketBook,
+    cmd: TransferOnUs,
+    ctx: Context,
+    transfer_id: UUID,
+) -> int:
+    """Move whole bills worth at least the amount at the mark, shortest maturity first.
+
+    Returns the value moved. Cash stays where it is; acquisition dates and tax basis travel,
+    the earnings basis becomes the value at the transfer, so no pocket gains by it.
+    """
+    start_moving(book, origin, ctx)
+    start_moving(book, destination, ctx)
+    _begin(book, ctx, ctx.business_date)
+
+    def mark(cusip: str) -> int:
+        return ctx.market.mark(ctx.market.bill(cusip), ctx.now)
+
+    wanted = cmd.amount
+    if wanted is None:
+        wanted = sum(cents_for(units, mark(cusip)) for cusip, units in origin.positions())
+    kept = fees.charge(origin.fee_accrued)[0] + origin.liened(ctx.now)
+    sales = lots.plan_sale(origin.lots, wanted, mark) if wanted > 0 else None
+    moved = sum(sale.proceeds_cents for sale in sales or ())
+    if sales is None or liquidation_value(origin, mark) - moved < kept:
+        raise _Rejected("INSUFFICIENT_FUNDS")
+    for sale in sales:
+        _move_lots(book, origin, destination, sale, ctx, transfer_id)
+    repay_by_selling(book, destination, ctx)
+    book.close()
+    return moved
+
+
+def _move_lots(
+    book: Book,
+    origin: PocketBook,
+    destination: PocketBook,
+    sale: Sale[Lot],
+    ctx: Context,
+    transfer_id: UUID,
+) -> None:
+    tax = earnings = 0
+    left_units, left_value = sale.units, sale.proceeds_cents
+    for lot, units in sale.taken:
+        tax_part = lots.part_of_basis(lot.tax_basis, units, lot.balance)
+        earnings_part = lots.part_of_basis(lot.earnings_basis, units, lot.balance)
+        value_part = lots.part_of_basis(left_value, units, left_units)
+        left_units, left_value = left_units - units, left_value - value_part
+        here = book.lot(destination, lot.asset, lot.acquired_on, ctx.bill(lot.asset).maturity)
+        book.post(lot, here, units)
+        book.lot_out(origin, lot, tax_part, earnings_part)
+        book.lot_in(destination, here, tax_part, value_part)
+        tax += tax_part
+        earnings += earnings_part
+    origin.realised += sale.proceeds_cents - earnings
+    origin.outflow += sale.proceeds_cents
+    destination.inflow += sale.proceeds_cents
+    for pocket, other, incoming, basis in (
+        (origin, destination, False, earnings),
+        (destination, origin, True, sale.proceeds_cents),
+    ):
+        record.trade(
+            book,
+            pocket,
+            ctx,
+            activity=TradeActivity.SAME_ENTITY_SECURITY_TRANSFER,
+            incoming=incoming,
+            cusip=sale.cusip,
+            units=sale.units,
+            price_micros=sale.price_micros,
+            notional=sale.proceeds_cents,
+            tax_basis=tax,
+            earnings_basis=basis,
+            settles_on=book.business_date,
+            counter_pocket_id=other.pocket_id,
+            transfer_id=transfer_id,
+        )
+
+
+# -- telling ------------------------------------------------------------------------------
+
+
+def _details(
+    cmd: TransferOnUs, transfer_id: UUID, other: Book, other_pocket: PocketBook, *, paid: bool
+) -> dict[str, Any]:
+    """What one side sees of the other; only the payer has linked somebody."""
+    return {
+        "on_us_transfer_id": transfer_id,
+        "on_us_transfer_type": cmd.type,
+        "source": cmd.order.source,
+        "target": cmd.order.target,
+        "counterparty": {
+            "id": cmd.order.counterparty_id if paid else None,
+            "name": other.name,
+            "network_address": cmd.addresses[paid],
+            "pocket_id": other_pocket.pocket_id,
+        },
+        "end_to_end_identification": cmd.order.end_to_end_identification,
+    }
+
+
+def _show(
+    book: Book,
+    pocket: PocketBook,
+    cmd: TransferOnUs,
+    leg_no: int,
+    group: UUID,
+    *,
+    place: int = 1,
+    direction: Direction,
+    amount: int,
+    settles_at: datetime,
+    details: dict[str, Any],
+) -> None:
+    text, reference = cmd.order.description, cmd.order.end_to_end_identification
+    record.activity(
+        book, pocket, leg_no=leg_no, group=group, place=place,
+        type=TransactionType.ON_US, direction=direction, amount=amount, title=_TITLE[cmd.type],
+        description=text or _TITLE[cmd.type], settles_at=settles_at, details=details,
+        remittance={
+            "unstructured": [text] if text else [],
+            "structured": {"end_to_end_identification": reference} if reference else None,
+        } if text or reference else None,
+    )  # fmt: skip
+
+
+_TITLE = {
+    "PARTNER_CUSTOMER_FUNDING": "Funding",
+    "PARTNER_CUSTOMER_DEFUNDING": "Defunding",
+    "INTERNAL_REALLOCATION": "Internal reallocation",
+    "PEER_TO_PEER": "On-us transfer",
+}
+
+
+def _put(
+    payer: Book,
+    cmd: TransferOnUs,
+    ctx: Context,
+    transfer_id: UUID,
+    status: TransferStatus,
+    reason: str | None,
+    amount: int,
+) -> Outcome:
+    assert cmd.to_pocket_id is not None
+    told = payloads.OnUsPayload(
+        on_us_id=transfer_id, origin_account_id=cmd.from_pocket_id,
+        destination_account_id=cmd.to_pocket_id,
+    )  # fmt: skip
+    # An approved transfer was accepted, too: its customer learns of both.
+    for passed in (TransferStatus.PENDING, status) if cmd.approved else (status,):
+        record.event(payer, ctx, _KINDS[passed], told)
+    if cmd.accepted:
+        payer.drop(payer.pending, transfer_id)
+        payer.change(OnUsTransferRow, transfer_id, status=status, reason=reason, amount=amount)
+    else:
+        payer.draft.add(
+            OnUsTransferRow(
+                customer_id=payer.customer_id,
+                transfer_id=transfer_id,
+                partner_id=cmd.partner_id,
+                type=cmd.type,
+                status=status,
+                reason=reason,
+                from_pocket_id=cmd.from_pocket_id,
+                to_pocket_id=cmd.to_pocket_id,
+                amount=amount,
+                request=as_json(cmd.order),
+                created_at=ctx.now,
+            )
+        )
+        payer.enter("transfer", str(transfer_id), transfer_id)
+        if status == TransferStatus.PENDING:
+            waiting = PendingTransfer(cmd.from_pocket_id, cmd.to_pocket_id)
+            payer.put(payer.pending, transfer_id, waiting)
+    return {"transfer_id": str(transfer_id), "status": status, "reason": reason, "amount": amount}

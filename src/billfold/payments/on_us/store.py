@@ -1,0 +1,56 @@
+"""Reads of on-us transfers."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+import msgspec
+
+from billfold.payments.on_us.types import TransferOrder, TransferRow
+from billfold.platform.errors import NotFound
+
+if TYPE_CHECKING:
+    from asyncpg import Record
+
+    from billfold.platform.database.pool import Connection, Pool
+
+_COLUMNS = """
+SELECT t.customer_id, t.transfer_id, t.partner_id, t.type, t.status, t.reason, t.from_pocket_id,
+       t.to_pocket_id, t.amount, t.request, t.created_at, d.customer_id AS payee_id
+  FROM transfer t LEFT JOIN directory d ON d.kind = 'pocket' AND d.value = t.to_pocket_id::text
+"""
+_GET = f"{_COLUMNS} WHERE t.customer_id = $1 AND t.transfer_id = $2"
+_PENDING = f"{_COLUMNS} WHERE t.status = 'PENDING' ORDER BY t.created_at, t.transfer_id LIMIT $1"
+
+
+async def find_transfer(
+    conn: Connection | Pool, customer_id: UUID, transfer_id: UUID
+) -> TransferRow | None:
+    """The customer's transfer, or None."""
+    row = await conn.fetchrow(_GET, customer_id, transfer_id)
+    return None if row is None else _read(row)
+
+
+async def get_transfer(
+    conn: Connection | Pool, customer_id: UUID, transfer_id: UUID
+) -> TransferRow:
+    """The customer's transfer. Raises NotFound."""
+    found = await find_transfer(conn, customer_id, transfer_id)
+    if found is None:
+        raise NotFound("There is no such transfer.")
+    return found
+
+
+async def list_pending(conn: Connection | Pool, *, limit: int = 100) -> list[TransferRow]:
+    """Transfers recorded and not yet carried out, oldest first."""
+    return [_read(row) for row in await conn.fetch(_PENDING, limit)]
+
+
+def _read(row: Record) -> TransferRow:
+    text = row["request"]
+    order = msgspec.json.decode(text, type=TransferOrder)
+    if not order.content_hash:  # a row of a release that stored the request itself
+        order = msgspec.structs.replace(order, content_hash=sha256(text.encode()).hexdigest())
+    return msgspec.convert(dict(row) | {"order": order}, TransferRow)

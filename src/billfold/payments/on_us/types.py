@@ -1,0 +1,71 @@
+"""On-us transfers, as ordered and as stored."""
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Literal
+from uuid import UUID
+
+import msgspec
+
+from billfold.platform.database.rows import Row
+
+
+class TransferStatus(StrEnum):
+    """What became of an on-us transfer."""
+
+    PENDING = "PENDING"
+    COMPLETED = "COMPLETED"
+    REJECTED = "REJECTED"
+
+
+class TransferOrder(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What the payer ordered. Stored as JSON under these names; names of older rows are ignored.
+
+    `content_hash` is the SHA-256 of the request that created it, in hexadecimal: the same
+    transfer id with another content is refused.
+    """
+
+    counterparty_id: UUID | None = None
+    transfer_type: Literal["BANK_TRANSFER", "SECURITY_TRANSFER"] | None = None
+    description: str | None = None
+    end_to_end_identification: str | None = None
+    source: str | None = None
+    target: str | None = None
+    async_mode: bool = False
+    content_hash: str = ""
+
+    @property
+    def referenced(self) -> tuple[UUID, ...]:
+        """Return the ids of what the order names beside its Pockets."""
+        return () if self.counterparty_id is None else (self.counterparty_id,)
+
+    @property
+    def in_kind(self) -> bool:
+        """Tell whether the bills themselves move."""
+        return self.transfer_type == "SECURITY_TRANSFER"
+
+
+class OnUsTransferRow(Row, frozen=True):
+    """A transfer as stored; `request` is the JSON text of its order."""
+
+    table = "transfer"
+    key_column = "transfer_id"
+
+    customer_id: UUID
+    transfer_id: UUID
+    partner_id: UUID
+    type: str
+    status: TransferStatus
+    reason: str | None
+    from_pocket_id: UUID
+    to_pocket_id: UUID | None
+    amount: int
+    request: str
+    created_at: datetime
+
+
+class TransferRow(OnUsTransferRow, frozen=True):
+    """A transfer as it is read: `payee_id` is the customer of the receiving pocket."""
+
+    payee_id: UUID | None
+    order: TransferOrder

@@ -1,0 +1,59 @@
+"""Transfers that were accepted for later: carried out after the answer, or by a worker."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from billfold.accounts.counterparties import peers
+from billfold.payments.on_us import store as on_us_store
+from billfold.payments.on_us.commands import TransferOnUs
+from billfold.payments.on_us.types import TransferRow
+
+if TYPE_CHECKING:
+    from billfold.ledger.bank import Bank
+    from billfold.ledger.engine.pending_command import Answer
+
+AT_ONCE = 100
+CALLER = "pending-transfer"
+
+
+async def carry_out(bank: Bank, row: TransferRow) -> Answer:
+    """Carry out one recorded transfer. Doing it twice changes nothing the second time."""
+    addresses: tuple[str | None, str | None] = (None, None)
+    if row.order.counterparty_id is not None:
+        link = (row.customer_id, row.from_pocket_id, row.order.counterparty_id)
+        (peer,) = await peers.find_peers(bank.pool, [link])
+        addresses = (None, None) if peer is None else (peer.here, peer.there)
+    return await bank.engine.submit(
+        TransferOnUs(
+            caller=CALLER,
+            key=row.transfer_id,
+            customers=(row.customer_id, row.payee_id or row.customer_id),
+            transfer_id=row.transfer_id,
+            type=row.type,
+            from_pocket_id=row.from_pocket_id,
+            to_pocket_id=row.to_pocket_id,
+            amount=row.amount or None,
+            partner_id=row.partner_id,
+            addresses=addresses,
+            accepted=True,
+            order=row.order,
+            references=row.order.referenced,
+        )
+    )
+
+
+async def carry_out_pending(bank: Bank) -> int:
+    """An errand of the worker: carry out what waits; returns how many."""
+    rows = await on_us_store.list_pending(bank.pool, limit=AT_ONCE)
+    for row in rows:
+        await carry_out(bank, row)
+    return len(rows)
+
+
+async def carry_out_soon(bank: Bank, customer_id: UUID, transfer_id: UUID) -> None:
+    """Carry out a transfer that was accepted just now; a worker does it if this process dies."""
+    row = await on_us_store.find_transfer(bank.pool, customer_id, transfer_id)
+    if row is not None and row.status == "PENDING":
+        await carry_out(bank, row)

@@ -1,0 +1,1 @@
+"""Overdrafts: money that must go back although it is no longer there."""

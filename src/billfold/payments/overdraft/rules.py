@@ -1,0 +1,103 @@
+"""What a pocket owes: money that must go back though it is no longer there.
+
+A payment back is never refused. What the pocket has is sold, the house carries the rest on the
+pocket's account `owed`, and whatever arrives later repays that first. So a pocket that owes holds
+nothing. The customer sees both as transactions of kind GENERIC.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date
+from typing import TYPE_CHECKING
+
+from billfold.ledger.book import recording as record
+from billfold.ledger.types import Direction, TransactionType
+from billfold.treasury.rules.liquidate import liquidation_value, raise_cash
+
+if TYPE_CHECKING:
+    from billfold.ledger.book.book import Book
+    from billfold.ledger.book.holdings import Account, PocketBook
+    from billfold.ledger.commands import Context
+
+
+def pay_back(
+    book: Book,
+    pocket: PocketBook,
+    ctx: Context,
+    amount: int,
+    *,
+    to: Account,
+    price_of: Callable[[str], int],
+    settles_on: date,
+) -> int:
+    """Pay `amount` cents to `to` in the open journal, covered or not; return that leg's number.
+
+    Liens and accrued fees do not hold it up. The caller tells of the leg it gets.
+    """
+    covered = min(amount, liquidation_value(pocket, price_of))
+    if covered > 0:
+        raise_cash(book, pocket, ctx, covered, price_of=price_of, settles_on=settles_on)
+        book.post(pocket.cash, pocket.bank, covered)
+        pocket.idle = min(pocket.idle, pocket.cash.balance)
+    if covered < amount:
+        _carry(book, pocket, ctx, amount - covered)
+    pocket.outflow += amount
+    return book.post(pocket.bank, to, amount)
+
+
+def owes(pocket: PocketBook) -> int:
+    """Cents that the pocket owes."""
+    return -pocket.owed.balance if pocket.owed is not None else 0
+
+
+def repay(book: Book, pocket: PocketBook, ctx: Context, amount: int) -> int:
+    """Repay what is owed out of `amount` cents on the bank account; return the cents repaid."""
+    repaid = min(amount, owes(pocket))
+    if repaid:
+        pocket.outflow += repaid
+        leg_no = book.post(pocket.bank, book.owed_account(pocket), repaid)
+        _tell(book, pocket, ctx, leg_no, Direction.DEBIT, repaid)
+    return repaid
+
+
+def repay_by_selling(book: Book, pocket: PocketBook, ctx: Context) -> None:
+    """Sell bills that arrived in kind as far as the pocket owes, in the open journal."""
+    due = min(owes(pocket), liquidation_value(pocket, ctx.t0_bid))
+    if due > 0:
+        raise_cash(book, pocket, ctx, due, price_of=ctx.t0_bid, settles_on=book.business_date)
+        book.post(pocket.cash, pocket.bank, due)
+        repay(book, pocket, ctx, due)
+
+
+def _carry(book: Book, pocket: PocketBook, ctx: Context, cents: int) -> None:
+    """The house pays in the pocket's stead and keeps the claim."""
+    pocket.inflow += cents
+    leg_no = book.post(book.owed_account(pocket), pocket.bank, cents)
+    _tell(book, pocket, ctx, leg_no, Direction.CREDIT, cents)
+
+
+_TOLD = {
+    Direction.CREDIT: ("Shortfall carried", "Carried by the bank until the next deposit"),
+    Direction.DEBIT: ("Shortfall repaid", "Repaid from what arrived"),
+}
+
+
+def _tell(
+    book: Book, pocket: PocketBook, ctx: Context, leg_no: int, direction: Direction, cents: int
+) -> None:
+    group = ctx.ids.next_group()
+    title, description = _TOLD[direction]
+    record.activity(
+        book,
+        pocket,
+        leg_no=leg_no,
+        group=group,
+        type=TransactionType.GENERIC,
+        direction=direction,
+        amount=cents,
+        title=title,
+        description=description,
+        settles_at=book.booked_at,
+        details={},
+    )

@@ -1,0 +1,1 @@
+"""Screening of payments and payees, behind a port."""

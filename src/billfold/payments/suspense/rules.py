@@ -1,0 +1,207 @@
+"""Money for which no owner is found: the house holds it, and returns it or books it to its owner.
+
+It lies on the house's account `suspense`, opposite the rail that brought it. A DEBIT is money a
+rail took from the bank for an account nobody has. A fee that is given back with it lies there too,
+opposite `promotions`.
+"""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+import msgspec
+
+from billfold.ledger.book.draft import as_json
+from billfold.ledger.book.rows import Fingerprint
+from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.ledger.types import AccountKind, Direction, JournalKind, Rail
+from billfold.payments.adjustments.commands import GiveCredit
+from billfold.payments.adjustments.rules import give_credit
+from billfold.payments.deposits.commands import ReceiveMoney
+from billfold.payments.deposits.rules import receive_money
+from billfold.payments.suspense.types import FEE, STAYS, SuspenseItem, SuspenseStatus
+from billfold.payments.wires.ports import CreditTransfer, PaymentReturn
+from billfold.payments.wires.rules import incoming_details
+from billfold.platform.errors import NotFound, Refused
+
+if TYPE_CHECKING:
+    from billfold.ledger.book.book import Book
+    from billfold.ledger.book.holdings import Account
+    from billfold.payments.suspense.commands import (
+        AssignFromSuspense,
+        HoldInSuspense,
+        ReturnFromSuspense,
+    )
+
+
+def hold_in_suspense(books: Books, cmd: HoldInSuspense, ctx: Context) -> Outcome:
+    """Take it in from the rail."""
+    book = book_of(books, cmd.customers[0])
+    journal_no = _begin(book, ctx, cmd.settles_on)
+    rail, suspense = _accounts(book, cmd.rail)
+    fee = cmd.details.get(FEE, 0)
+    _move(book, cmd.direction, rail, suspense, cmd.amount - fee)
+    if fee:
+        book.post(book.house_account(AccountKind.PROMOTIONS), suspense, fee)
+    book.close()
+    item = SuspenseItem(
+        customer_id=book.customer_id,
+        item_id=cmd.item_id,
+        rail=cmd.rail,
+        direction=cmd.direction,
+        amount=cmd.amount,
+        status=SuspenseStatus.HELD,
+        reason=cmd.reason,
+        details=as_json(cmd.details),
+        journal_no=journal_no,
+        held_at=ctx.now,
+    )
+    book.draft.add(item)
+    book.keep_fingerprint(SuspenseItem, item.item_id, item.proof)
+    book.put(book.referenced, item.item_id, item)
+    return {
+        "item_id": str(cmd.item_id), "status": SuspenseStatus.HELD, "rail": cmd.rail,
+        "direction": cmd.direction, "amount": cmd.amount, "reason": cmd.reason,
+        "journal_no": journal_no,
+    }  # fmt: skip
+
+
+def return_from_suspense(books: Books, cmd: ReturnFromSuspense, ctx: Context) -> Outcome:
+    """Give it back to the rail, which makes the message.
+
+    Refuses: suspense-item-settled, suspense-item-stays for what no message can send back.
+    """
+    book = book_of(books, cmd.customers[0])
+    item = _held(book, cmd.item_id)
+    stays = _told(item).get(STAYS)
+    if stays is not None:
+        raise Refused("suspense-item-stays", stays)
+    journal_no = _give_back(book, ctx, item, cmd.settles_on)
+    book.schedule(f"{item.rail.lower()}.suspense_return", item.item_id, ctx.now)
+    return _end(book, ctx, item, SuspenseStatus.RETURNED, journal_no, return_reason=cmd.reason)
+
+
+def assign_from_suspense(books: Books, cmd: AssignFromSuspense, ctx: Context) -> Outcome:
+    """Let it arrive at its owner's portal now. Refuses: suspense-item-settled, no-open-portal."""
+    book, owner = book_of(books, cmd.customers[0]), book_of(books, cmd.customers[1])
+    item = _held(book, cmd.item_id)
+    if item.direction != Direction.CREDIT:
+        raise Refused("suspense-item-settled", "A debit is returned; it is nobody's money.")
+    told = _told(item)
+    journal_no, fee = _give_back(book, ctx, item, None), told.get(FEE, 0)
+    arrived = receive_money(
+        {owner.customer_id: owner},
+        ReceiveMoney(
+            caller=cmd.caller, key=item.item_id, customers=(owner.customer_id,), rail=item.rail,
+            portal_id=cmd.portal_id, pocket_id=cmd.pocket_id, amount=item.amount - fee,
+            description=str(told.get("description") or item.reason),
+            **_as_it_arrived(item, told, owner.customer_id),
+        ),
+        ctx,
+    )  # fmt: skip
+    if arrived["status"] != "COMPLETED":
+        raise Refused("no-open-portal", "The portal is closed, or does not take this rail.")
+    if fee:
+        _return_fee(owner, cmd, ctx, fee)
+    # The command stands with the house, and so does what it says of the wire.
+    for fingerprint in owner.draft.take(Fingerprint):
+        book.draft.add(fingerprint)
+    ended = _end(book, ctx, item, SuspenseStatus.ASSIGNED, journal_no, owner_id=owner.customer_id)
+    return ended | {name: arrived[name] for name in _TOLD_OF_ARRIVAL if name in arrived}
+
+
+def _return_fee(owner: Book, cmd: AssignFromSuspense, ctx: Context, fee: int) -> None:
+    give_credit(
+        {owner.customer_id: owner},
+        GiveCredit(
+            caller=cmd.caller, key=cmd.item_id, customers=(owner.customer_id,),
+            pocket_id=cmd.pocket_id, amount=fee, credit_type="ADJUSTMENT",
+            description="Fee of a wire that was rejected",
+        ),
+        ctx,
+    )  # fmt: skip
+
+
+_TOLD_OF_ARRIVAL = ("transaction_id", "wire_id")
+
+
+def _as_it_arrived(item: SuspenseItem, told: dict[str, Any], owner: UUID) -> dict[str, Any]:
+    """What `ReceiveMoney` is told of a wire by the message that brought it, of others as it is."""
+    if item.rail != Rail.WIRE or "message" not in told:
+        return {"details": told.get("details", told)}
+    message = msgspec.convert(told["message"], CreditTransfer | PaymentReturn)
+    if isinstance(message, PaymentReturn):
+        own = told.get("customer_id") == str(owner)
+        original = UUID(told["original_wire_id"]) if own else None
+        wire = incoming_details.came_back_by(message, told.get("omad"), original)
+        return {"wire": wire, "details": incoming_details.details_of(wire, item.item_id)}
+    wire = incoming_details.arrived_by(message, told.get("omad"))
+    return {
+        "wire": wire,
+        "details": incoming_details.details_of(wire, item.item_id),
+        "remittance": incoming_details.remittance_of(message),
+    }
+
+
+def _told(item: SuspenseItem) -> dict[str, Any]:
+    return msgspec.json.decode(item.details, type=dict[str, Any])
+
+
+def _held(book: Book, item_id: UUID) -> SuspenseItem:
+    item = book.referenced.get(item_id)
+    if not isinstance(item, SuspenseItem):
+        raise NotFound
+    if item.status != SuspenseStatus.HELD:
+        raise Refused("suspense-item-settled", f"The item is {item.status} already.")
+    return item
+
+
+def _give_back(book: Book, ctx: Context, item: SuspenseItem, settles_on: date | None) -> int:
+    journal_no = _begin(book, ctx, settles_on)
+    rail, suspense = _accounts(book, item.rail)
+    fee = _told(item).get(FEE, 0)
+    _move(book, item.direction, suspense, rail, item.amount - fee)
+    if fee:
+        book.post(suspense, book.house_account(AccountKind.PROMOTIONS), fee)
+    book.close()
+    return journal_no
+
+
+def _begin(book: Book, ctx: Context, settles_on: date | None) -> int:
+    """The house books on the day it has open; only the closing of that day goes on to the next."""
+    return book.begin(
+        JournalKind.SUSPENSE,
+        ctx,
+        settles_on=settles_on or ctx.business_date,
+        business_date=book.business_date,
+    )
+
+
+def _accounts(book: Book, rail: Rail) -> tuple[Account, Account]:
+    return book.house_account(AccountKind.of_rail(rail)), book.house_account(AccountKind.SUSPENSE)
+
+
+def _move(book: Book, direction: Direction, debit: Account, credit: Account, amount: int) -> None:
+    if direction == Direction.CREDIT:
+        book.post(debit, credit, amount)
+    else:
+        book.post(credit, debit, amount)
+
+
+def _end(
+    book: Book,
+    ctx: Context,
+    item: SuspenseItem,
+    status: SuspenseStatus,
+    journal_no: int,
+    **columns: object,
+) -> Outcome:
+    book.change(
+        SuspenseItem, item.item_id, status=status, ended_journal_no=journal_no,
+        ended_at=ctx.now, **columns,
+    )  # fmt: skip
+    book.put(book.referenced, item.item_id, msgspec.structs.replace(item, status=status))
+    told = {name: value if value is None else str(value) for name, value in columns.items()}
+    return {"item_id": str(item.item_id), "status": status, "journal_no": journal_no, **told}

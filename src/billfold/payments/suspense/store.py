@@ -1,0 +1,52 @@
+"""Reads of suspense."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from billfold.payments.suspense.types import SuspenseItem
+from billfold.platform.errors import NotFound
+
+if TYPE_CHECKING:
+    from billfold.platform.database.pool import Connection, Pool
+
+_COLUMNS = ", ".join(SuspenseItem.__struct_fields__)
+_SOME = f"SELECT {_COLUMNS} FROM suspense_item WHERE item_id = ANY($1::uuid[])"
+_LOOK_UP = f"""
+SELECT {_COLUMNS} FROM suspense_item
+ WHERE customer_id = ANY($1::uuid[]) AND item_id = ANY($2::uuid[])
+"""
+_LIST = f"""
+SELECT {_COLUMNS} FROM suspense_item WHERE $1::text IS NULL OR status = $1
+ ORDER BY held_at, item_id LIMIT $2
+"""
+
+
+async def get_item(conn: Connection | Pool, item_id: UUID) -> SuspenseItem:
+    """Return what is held, or was. Raises NotFound."""
+    found = await find_items(conn, [item_id])
+    if not found:
+        raise NotFound("Nothing of this id was ever held.")
+    return found[0]
+
+
+async def find_items(conn: Connection | Pool, item_ids: Sequence[UUID]) -> list[SuspenseItem]:
+    """Return those of these that are or were held."""
+    return [SuspenseItem(**row) for row in await conn.fetch(_SOME, list(item_ids))]
+
+
+async def look_up(
+    conn: Connection, customer_ids: Sequence[UUID], ids: Sequence[UUID]
+) -> list[tuple[UUID, UUID, Any]]:
+    """Return those of these ids that the house holds or held, as flows see them."""
+    rows = await conn.fetch(_LOOK_UP, customer_ids, ids)
+    return [(row[0], row[1], SuspenseItem(**row)) for row in rows]
+
+
+async def list_items(
+    conn: Connection | Pool, *, status: str | None = None, limit: int = 500
+) -> list[SuspenseItem]:
+    """Return what is in this state, or all of it, oldest first."""
+    return [SuspenseItem(**row) for row in await conn.fetch(_LIST, status, limit)]

@@ -1,0 +1,149 @@
+"""Wires that somebody asks for: we for one that we sent, or its sender for one that we took."""
+
+from __future__ import annotations
+
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+import msgspec
+
+from billfold.audit import record as audit_record
+from billfold.audit.record import Deed
+from billfold.audit.types import Origin
+from billfold.payments.wires.commands import PayBackWire
+from billfold.payments.wires.outbound_messages import message_sent, queue_about
+from billfold.payments.wires.ports import CreditTransfer, ReturnRequest
+from billfold.payments.wires.rules import messages
+from billfold.payments.wires.store import cases
+from billfold.payments.wires.store import message_queue as queue
+from billfold.payments.wires.store.wires import count_rejected_returns, find_wire, is_returned
+from billfold.payments.wires.types import WireDirection
+from billfold.platform.clock import wall_now
+from billfold.platform.errors import Broken, NotFound, Refused
+from billfold.platform.ids import command_id
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from billfold.ledger.bank import Bank
+    from billfold.payments.wires.store.cases import CaseRow
+    from billfold.payments.wires.types import WireRow
+    from billfold.platform.database.pool import Connection
+
+OPERATOR = "operator"
+
+
+async def recall(bank: Bank, wire_id: UUID, code: str) -> str:
+    """Ask for a wire of ours back (camt.056); return the case. It comes back as a wire, or not.
+
+    After an answer that refuses it may be asked for again, under a case of its own. Refuses:
+    wire-not-completed, wire-already-returned, wire-already-recalled.
+    """
+    wire = await _wire(bank, wire_id)
+    if wire.direction != WireDirection.OUTGOING or wire.status != "COMPLETED":
+        raise Refused("wire-not-completed", f"The wire is {wire.direction} and {wire.status}.")
+    if await is_returned(bank.pool, wire):
+        raise Refused("wire-already-returned", "The wire has come back already.")
+    asked = await cases.list_about(bank.pool, wire_id, WireDirection.OUTGOING)
+    _expect_refused(asked)
+    sent = await queue.find_last_sent(bank.pool, wire_id, ["pacs.008"])
+    message = None if sent is None else message_sent(bank, sent)
+    if not isinstance(message, CreditTransfer):
+        raise Broken("A wire has settled without a message.", wire_id=str(wire_id))
+    case_id = f"{wire_id.hex}-{len(asked) + 1}" if asked else wire_id.hex
+    terms = messages.return_request(
+        message, case_id=case_id, creator=bank.settings.bank_name, reason=code
+    )
+    async with _deed(bank, wire, "wire.recalled", code) as deed:
+        await queue_about(bank, deed.conn, wire_id, wire.customer_id, "camt.056", terms)
+        opened = await cases.open_case(
+            deed.conn, case_id=case_id, direction=WireDirection.OUTGOING,
+            customer_id=wire.customer_id, wire_id=wire_id, reason=code, information=None,
+            message=msgspec.json.encode(terms).decode(), now=await bank.now(deed.conn),
+        )  # fmt: skip
+        if not opened:
+            raise Refused("wire-already-recalled", "Somebody asks for the wire at this moment.")
+    return case_id
+
+
+def _expect_refused(asked: Sequence[CaseRow]) -> None:
+    """Raise Refused unless every earlier request has been answered by no."""
+    for case in asked:
+        if case.status == "OPEN":
+            detail = f"It is asked for under case {case.case_id}: no answer has come."
+            raise Refused("wire-already-recalled", detail)
+        if case.status == "ACCEPTED":
+            detail = f"Its bank has agreed under case {case.case_id}: it comes back by a wire."
+            raise Refused("wire-already-recalled", detail)
+
+
+async def pay_back(bank: Bank, wire_id: UUID, code: str) -> UUID:
+    """Return a wire that arrived (pacs.004), asked for or not; return the id of the return.
+
+    Refuses: wire-not-completed, wire-already-returned.
+    """
+    wire = await _wire(bank, wire_id)
+    answer = await bank.engine.submit(
+        PayBackWire(
+            caller=OPERATOR, key=await _attempt(bank, wire), customers=(wire.customer_id,),
+            references=(wire_id,), origin=Origin.operator(), original_id=wire_id, code=code,
+        )
+    )  # fmt: skip
+    await _consent(bank, wire)
+    return UUID(answer.outcome["wire_id"])
+
+
+async def _attempt(bank: Bank, wire: WireRow) -> UUID:
+    """The key of this pay-back: another one after each that the network has rejected."""
+    rejected = await count_rejected_returns(bank.pool, wire)
+    return command_id(f"wire.paid_back:{rejected}", wire.wire_id) if rejected else wire.wire_id
+
+
+async def refuse(bank: Bank, wire_id: UUID, code: str) -> None:
+    """Keep a wire that its sender asks for (camt.029). NotFound when nobody asks for it."""
+    wire = await _wire(bank, wire_id)
+    async with _deed(bank, wire, "wire.kept", code) as deed:
+        case = await cases.get_open_case(deed.conn, wire_id, WireDirection.INCOMING)
+        await _answer(bank, deed.conn, wire, case, reason=code)
+
+
+async def _consent(bank: Bank, wire: WireRow) -> None:
+    """Tell whoever asks for a wire that it comes back, if anybody does."""
+    async with bank.pool.acquire() as conn, conn.transaction():
+        try:
+            case = await cases.get_open_case(conn, wire.wire_id, WireDirection.INCOMING)
+        except NotFound:
+            return
+        await _answer(bank, conn, wire, case, reason=None)
+
+
+async def _answer(
+    bank: Bank, conn: Connection, wire: WireRow, case: CaseRow, *, reason: str | None
+) -> None:
+    """Answer a request and end its case: refused for a reason, else the wire comes back."""
+    terms = messages.return_answer(
+        msgspec.json.decode(case.message, type=ReturnRequest),
+        bank=bank.settings.bank_routing_number,
+        creator=bank.settings.bank_name,
+        verdict="CNCL" if reason is None else "RJCR",
+        reason=reason,
+    )
+    await queue_about(bank, conn, wire.wire_id, wire.customer_id, "camt.029", terms)
+    status = "ACCEPTED" if reason is None else "REFUSED"
+    now = await bank.now(conn)
+    await cases.close_case(conn, WireDirection.INCOMING, case.case_id, status, now=now)
+
+
+def _deed(bank: Bank, wire: WireRow, action: str, code: str) -> AbstractAsyncContextManager[Deed]:
+    return audit_record.deed(
+        bank.pool, bank.vault, wire.customer_id, Origin.operator(), action,
+        resource=("wire", wire.wire_id), now=wall_now(), details={"reason": code},
+    )  # fmt: skip
+
+
+async def _wire(bank: Bank, wire_id: UUID) -> WireRow:
+    wire = await find_wire(bank.pool, wire_id)
+    if wire is None:
+        raise NotFound("There is no such wire.")
+    return wire

@@ -1,0 +1,1 @@
+"""Incoming Fedwire files: validated as a whole, then booked message by message."""

@@ -1,0 +1,186 @@
+"""How values stand in XML: rows of a table lead from elements to fields, both ways."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any, NamedTuple
+
+from lxml import etree
+
+from billfold.payments.wires.ports import Mistake
+
+Element = etree._Element  # noqa: SLF001 - lxml gives its type no other name
+_CENTS = Decimal(100)
+_REPEATABLE = frozenset(
+    (
+        "AddtlInf", "AdrLine", "ChrgsInf", "CxlRsnInf", "CxlStsRsnInf", "InstrForCdtrAgt",
+        "InstrForNxtAgt", "Othr", "RfrdDocInf", "RgltryRptg", "RltdRmtInf", "RtrRsnInf",
+        "StsRsnInf", "Strd", "Ustrd",
+    )
+)  # fmt: skip
+"""Elements that ISO lets stand side by side. The first is read, and none moves money."""
+
+
+class Form(NamedTuple):
+    """One value in one element. `read` raises ValueError with the reason."""
+
+    write: Callable[[Element, Any], None]
+    read: Callable[[Element], Any]
+
+
+class Row(NamedTuple):
+    """An element, by its path below the one above, and the field it holds.
+
+    A field without a value has no element. A form that is a table holds a struct of its own. A
+    constant stands there always, or with the field that is named beside it.
+    """
+
+    path: str
+    field: str | None
+    form: Form | tuple[Row, ...]
+
+
+def write_rows(parent: Element, rows: Iterable[Row], fields: object) -> None:
+    """Add the elements of `rows` below `parent`, in their order, with the values of `fields`."""
+    for row in rows:
+        value = getattr(fields, row.field) if row.field else None
+        if row.field and value is None:
+            continue
+        if isinstance(row.form, Form):
+            row.form.write(_new_element(parent, row.path), value)
+        else:
+            write_rows(_element_at(parent, row.path), row.form, value)
+
+
+def read_rows(parent: Element, rows: Iterable[Row]) -> tuple[dict[str, Any], list[Mistake]]:
+    """Return the fields found below `parent`, and what is wrong with them."""
+    fields: dict[str, Any] = {}
+    mistakes: list[Mistake] = []
+    namespace = etree.QName(parent).namespace
+    for row in rows:
+        element = parent.find("/".join(f"{{{namespace}}}{step}" for step in row.path.split("/")))
+        if element is None:
+            continue
+        if isinstance(row.form, Form):
+            try:
+                value = row.form.read(element)
+            except ValueError as error:
+                mistakes.append(mistake_at(element, str(error)))
+                continue
+        else:
+            value, wrong = read_rows(element, row.form)
+            mistakes += wrong
+        if row.field and value is not None:
+            fields[row.field] = value
+    return fields, mistakes
+
+
+def paths_of(rows: Iterable[Row], above: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Yield the path of every element that holds a value."""
+    for row in rows:
+        path = (*above, *row.path.split("/"))
+        if isinstance(row.form, Form):
+            yield path
+        else:
+            yield from paths_of(row.form, path)
+
+
+def repeated_in(element: Element) -> Iterator[Mistake]:
+    """Yield what stands below an element twice and may stand there once: it says two things."""
+    for parent in element.iter():
+        seen: set[object] = set()
+        for child in parent:
+            if child.tag in seen and etree.QName(child).localname not in _REPEATABLE:
+                yield mistake_at(child, "stands there twice")
+            seen.add(child.tag)
+
+
+def mistake_at(element: Element, reason: str) -> Mistake:
+    """Return what is wrong at an element."""
+    return Mistake(element.sourceline or 0, etree.QName(element).localname, reason)
+
+
+def constant(text: str) -> Form:
+    """An element that always says the same."""
+
+    def read(element: Element) -> None:
+        if _read_text(element) != text:
+            reason = f"should be {text}, not {_read_text(element)!r}"
+            raise ValueError(reason)
+
+    return Form(lambda element, _: _write_text(element, text), read)
+
+
+def _new_element(parent: Element, path: str) -> Element:
+    """Return a new element at the path, below elements that are there."""
+    above, _, last = path.rpartition("/")
+    parent = _element_at(parent, above) if above else parent
+    element: Element = etree.SubElement(parent, f"{{{etree.QName(parent).namespace}}}{last}")
+    return element
+
+
+def _element_at(parent: Element, path: str) -> Element:
+    """Return the element at the path: the last that was written there, or a new one."""
+    for step in path.split("/"):
+        name = f"{{{etree.QName(parent).namespace}}}{step}"
+        last = parent[-1] if len(parent) else None
+        parent = last if last is not None and last.tag == name else etree.SubElement(parent, name)
+    return parent
+
+
+def _write_text(element: Element, value: object) -> None:
+    element.text = str(value)
+
+
+def _read_text(element: Element) -> str:
+    return (element.text or "").strip()
+
+
+def _write_instant(element: Element, value: datetime) -> None:
+    element.text = value.isoformat()
+
+
+def _read_instant(element: Element) -> datetime:
+    at = datetime.fromisoformat(_read_text(element))
+    if at.tzinfo is None:
+        reason = f"{_read_text(element)} has no offset from UTC"
+        raise ValueError(reason)
+    return at
+
+
+def _read_day(element: Element) -> date:
+    return date.fromisoformat(_read_text(element))
+
+
+def _write_money(element: Element, cents: int) -> None:
+    element.set("Ccy", "USD")
+    element.text = f"{cents // 100}.{cents % 100:02}"
+
+
+def _read_money(element: Element) -> int:
+    if element.get("Ccy") != "USD":
+        reason = f"currency is {element.get('Ccy')}, not USD"
+        raise ValueError(reason)
+    text = _read_text(element)
+    if not text.isascii() or not text.replace(".", "", 1).isdecimal():
+        reason = f"{text!r} is no amount"
+        raise ValueError(reason)
+    cents = Decimal(text) * _CENTS
+    if cents != int(cents):
+        reason = f"{text} has parts of a cent"
+        raise ValueError(reason)
+    return int(cents)
+
+
+def _read_nothing(_: Element) -> None:
+    """What is told twice is read once."""
+
+
+TEXT = Form(_write_text, _read_text)
+INSTANT = Form(_write_instant, _read_instant)
+DAY = Form(_write_text, _read_day)
+MONEY = Form(_write_money, _read_money)
+MONEY_AS_ORDERED = Form(_write_money, _read_nothing)
+"""The amount in the sender's currency: what we send is in dollars, what arrives may be in any."""

@@ -1,0 +1,77 @@
+"""Messages about wires: those that move no customer's money are queued here, all are made here."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+import msgspec
+
+from billfold.ledger.jobs import store as jobs_store
+from billfold.ledger.jobs.types import Appointment
+from billfold.payments.wires.rules import cut_offs, messages
+from billfold.payments.wires.rules.messages import Terms
+from billfold.payments.wires.rules.send import WIRE_SEND
+from billfold.payments.wires.store import message_queue as queue
+from billfold.payments.wires.types import QueuedMessage
+from billfold.platform.dates import et_date
+from billfold.platform.ids import command_id, derive
+
+if TYPE_CHECKING:
+    from billfold.ledger.bank import Bank
+    from billfold.payments.wires.ports import Message
+    from billfold.payments.wires.store.message_queue import Sent, Waiting
+    from billfold.platform.database.pool import Connection
+    from billfold.platform.settings.settings import Settings
+
+
+async def queue_about(
+    bank: Bank, conn: Connection, wire_id: UUID, customer_id: UUID, kind: str, terms: Terms
+) -> None:
+    """Let a message about a wire be sent when wires are: one of a kind for each wire and case.
+
+    Call it in a transaction: the message and its appointment belong together.
+    """
+    messages.expect_sendable(kind, terms)
+    now = await bank.now()
+    at = cut_offs.leaves_at(now, bank.calendars, bank.terms.wire_hours, international=False)
+    case_id = terms.get("case_id")
+    about = wire_id if case_id is None else f"{wire_id}:{case_id}"
+    message_id = derive(bank.seed, command_id(f"wire-message:{kind}", about), 0)
+    message = QueuedMessage(
+        message_id=message_id,
+        customer_id=customer_id,
+        wire_id=wire_id,
+        kind=kind,
+        send_at=at,
+        terms=msgspec.json.encode(terms).decode(),
+    )
+    await queue.queue(conn, message)
+    await jobs_store.make(conn, [Appointment(WIRE_SEND, message_id, customer_id, at)])
+
+
+def message_of(bank: Bank, waiting: Waiting, imad: str, at: datetime) -> Message:
+    """Return what a message says that goes now, with the account number of whoever pays."""
+    told: dict[str, Any] = msgspec.json.decode(waiting.terms)
+    if waiting.kind == "pacs.008" and waiting.account_number is not None:
+        told["debtor_account"] = {"number": waiting.account_number}
+    return messages.message_of(waiting.kind, told, imad, at, fedwire_day(bank, at))
+
+
+def message_sent(bank: Bank, sent: Sent) -> Message:
+    """Return a message of ours as it was sent."""
+    told: dict[str, Any] = msgspec.json.decode(sent.terms)
+    return messages.message_of(
+        sent.kind, told, sent.imad, sent.sent_at, fedwire_day(bank, sent.sent_at)
+    )
+
+
+def environment_of(settings: Settings) -> str:
+    """Return which Fedwire the bank is on: a sandbox knows no real one."""
+    return "PROD" if settings.is_production else "TEST"
+
+
+def fedwire_day(bank: Bank, at: datetime) -> date:
+    """Return the day of Fedwire on which a message of this instant settles."""
+    return bank.calendars.fed_on_or_after(et_date(at))

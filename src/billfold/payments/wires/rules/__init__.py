@@ -1,0 +1,1 @@
+"""Wire decisions, pure: cut-offs, sending, returns, status changes, message contents."""

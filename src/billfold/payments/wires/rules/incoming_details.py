@@ -1,0 +1,63 @@
+"""What a message that brought money tells of the wire it makes."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from billfold.payments.wires.ports import CreditTransfer, PaymentReturn
+from billfold.payments.wires.types import Arrived, WireType
+
+
+def arrived_by(message: CreditTransfer, omad: str | None) -> Arrived:
+    """Return the wire that a payment makes."""
+    return Arrived(
+        uetr=message.uetr,
+        imad=message.message_id,
+        omad=omad,
+        sender_name=message.debtor.name,
+        reference_number=message.instruction_id or message.message_id,
+        instructions=message.instructions,
+        end_to_end=message.end_to_end_id,
+        message=msgspec.json.encode(message).decode(),
+    )
+
+
+def came_back_by(
+    message: PaymentReturn, omad: str | None, original_wire_id: UUID | None
+) -> Arrived:
+    """Return the wire that a return makes; without an original it is a payment like any other."""
+    return Arrived(
+        uetr=message.original.uetr,
+        imad=message.message_id,
+        omad=omad,
+        sender_name=message.debtor.name,
+        reference_number=message.return_id or message.message_id,
+        instructions=None,
+        end_to_end=message.original.end_to_end_id,
+        message=msgspec.json.encode(message).decode() if original_wire_id else None,
+        original_wire_id=original_wire_id,
+    )
+
+
+def details_of(arrived: Arrived, wire_id: UUID) -> dict[str, Any]:
+    """Return what a transaction tells of the wire that made it."""
+    original = arrived.original_wire_id
+    return {
+        "wire_type": WireType.PAYMENT if original is None else WireType.RETURN,
+        "wire_id": str(wire_id),
+        "original_wire_id": None if original is None else str(original),
+        "reference_number": arrived.reference_number,
+        "counterparty_name": arrived.sender_name,
+        "counterparty_id": None,
+    }
+
+
+def remittance_of(message: CreditTransfer) -> dict[str, Any]:
+    """Return what the sender says the payment is for."""
+    return {
+        "unstructured": [message.remittance] if message.remittance else [],
+        "structured": {"end_to_end_identification": message.end_to_end_id},
+    }

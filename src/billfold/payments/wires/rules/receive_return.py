@@ -1,0 +1,106 @@
+"""A wire of ours comes back, maybe days after it settled: a wire of its own, invested again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from billfold.accounts.pockets.types import NOT_CLOSED
+from billfold.events import kinds, payloads
+from billfold.ledger.book import recording as record
+from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.ledger.types import AccountKind, Direction, JournalKind, TransactionType
+from billfold.payments.deposits.rules import take_in
+from billfold.payments.wires.rules import cut_offs
+from billfold.payments.wires.rules.send import put_wire
+from billfold.payments.wires.rules.status import seen_wire, wire_details
+from billfold.payments.wires.types import WireDirection, WireRow, WireStatus, WireType
+from billfold.platform.errors import Refused
+from billfold.platform.money import format_usd
+from billfold.treasury.rules.day_end import start_moving
+
+if TYPE_CHECKING:
+    from billfold.payments.wires.commands import TakeBackWire
+
+_TAKES = NOT_CLOSED
+
+
+def take_back_wire(books: Books, cmd: TakeBackWire, ctx: Context) -> Outcome:
+    """Book the money of the wire again, once.
+
+    Refuses: wire-already-returned when it has come back before, wire-not-completed when it never
+    left, pocket-not-open when its pocket takes nothing any more.
+    """
+    book = book_of(books, cmd.customers[0])
+    original, returned, _ = seen_wire(book, cmd.original_id)
+    if returned:
+        raise Refused("wire-already-returned", "The wire has come back already.")
+    if original.status == WireStatus.REJECTED or original.journal_no is None:
+        raise Refused("wire-not-completed", "The wire has not settled: it cannot come back.")
+    pocket = book.pockets[original.pocket_id]
+    if pocket.status not in _TAKES:
+        raise Refused("pocket-not-open", f"The pocket is {pocket.status}.")
+    start_moving(book, pocket, ctx)
+    book.begin(JournalKind.DEPOSIT, ctx, settles_on=ctx.settles_on, reverses=original.journal_no)
+    group = ctx.ids.next_group()
+    wire = _wire(original, cmd, ctx, group, book.journal_no)
+    leg_no = book.post(book.house_account(AccountKind.RAIL_WIRE), pocket.bank, cmd.amount)
+    take_in(book, pocket, ctx, cmd.amount)
+    record.activity(
+        book,
+        pocket,
+        leg_no=leg_no,
+        group=group,
+        type=TransactionType.WIRE,
+        direction=Direction.CREDIT,
+        amount=cmd.amount,
+        title="Wire returned",
+        description=f"Wire to {original.counterparty_name}: {_why(original, cmd)}",
+        settles_at=book.booked_at,
+        details=wire_details(wire, WireType.RETURN),
+    )
+    book.close()
+    put_wire(book, wire)
+    told = payloads.WirePayload(wire_id=cmd.wire_id, service_account_id=original.pocket_id)
+    record.event(book, ctx, kinds.WIRE_IN_SUCCESS, told)
+    return {
+        "wire_id": str(cmd.wire_id),
+        "status": WireStatus.COMPLETED,
+        "transaction_id": str(group),
+    }
+
+
+def _why(original: WireRow, cmd: TakeBackWire) -> str:
+    """Why it came back, and what the banks on its way kept."""
+    why = cmd.information or cmd.code
+    kept = original.amount - cmd.amount
+    return f"{why}, less {format_usd(kept)} in charges" if kept else why
+
+
+def _wire(
+    original: WireRow, cmd: TakeBackWire, ctx: Context, group: UUID, journal_no: int
+) -> WireRow:
+    return WireRow(
+        customer_id=original.customer_id,
+        wire_id=cmd.wire_id,
+        partner_id=original.partner_id,
+        pocket_id=original.pocket_id,
+        direction=WireDirection.INCOMING,
+        wire_type=WireType.RETURN,
+        original_wire_id=original.wire_id,
+        status=WireStatus.COMPLETED,
+        amount=cmd.amount,
+        counterparty_id=original.counterparty_id,
+        counterparty_name=original.counterparty_name,
+        reference_number=cut_offs.reference_of(ctx.seed, cmd.wire_id),
+        uetr=original.uetr,
+        imad=cmd.imad,
+        omad=cmd.omad,
+        description=_why(original, cmd),
+        message=cmd.message,
+        transaction_id=group,
+        journal_no=journal_no,
+        created_at=ctx.now,
+        settled_at=ctx.now,
+        updated_at=ctx.now,
+    )

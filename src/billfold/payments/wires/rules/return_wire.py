@@ -1,0 +1,110 @@
+"""A wire that arrived is paid back whole, because its sender asked or the bank must.
+
+What the pocket cannot raise it owes; the payment itself is never short.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from billfold.accounts.pockets.types import PocketStatus
+from billfold.ledger.book import recording as record
+from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.ledger.types import AccountKind, Direction, JournalKind, TransactionType
+from billfold.payments.overdraft.rules import pay_back
+from billfold.payments.wires.rules import cut_offs, messages
+from billfold.payments.wires.rules.send import put_wire, queue_message
+from billfold.payments.wires.rules.status import seen_wire, wire_details
+from billfold.payments.wires.types import WireDirection, WireRow, WireStatus, WireType
+from billfold.platform.errors import Refused
+from billfold.treasury.rules.day_end import start_moving
+
+if TYPE_CHECKING:
+    from billfold.payments.wires.commands import PayBackWire
+
+
+def pay_back_wire(books: Books, cmd: PayBackWire, ctx: Context) -> Outcome:
+    """Book the return and queue its message.
+
+    Refuses: wire-not-completed for what did not arrive as a payment, wire-already-returned,
+    pocket-not-open when its pocket is closed. A return that was rejected is none: it reverses what
+    undid that one.
+    """
+    book = book_of(books, cmd.customers[0])
+    original, returned, stands_in = seen_wire(book, cmd.original_id)
+    if returned:
+        raise Refused("wire-already-returned", "The wire has gone back already.")
+    arrived = (
+        original.direction == WireDirection.INCOMING and original.wire_type == WireType.PAYMENT
+    )
+    if not arrived or original.status != WireStatus.COMPLETED or original.message is None:
+        raise Refused("wire-not-completed", "Only a payment that arrived can be paid back.")
+    pocket = book.pockets[original.pocket_id]
+    if pocket.status == PocketStatus.CLOSED:
+        raise Refused("pocket-not-open", "The pocket is closed: what it held has left it.")
+    send_at = _send_at(ctx)
+    start_moving(book, pocket, ctx)
+    book.begin(JournalKind.PAYMENT, ctx, settles_on=ctx.business_date, reverses=stands_in)
+    group = ctx.ids.next_group()
+    wire = _wire(original, cmd, ctx, wire_id=ctx.ids.next(), group=group, journal=book.journal_no)
+    leg_no = pay_back(
+        book, pocket, ctx, original.amount, to=book.house_account(AccountKind.RAIL_WIRE),
+        price_of=ctx.t0_bid, settles_on=ctx.business_date,
+    )  # fmt: skip
+    record.activity(
+        book,
+        pocket,
+        leg_no=leg_no,
+        group=group,
+        type=TransactionType.WIRE,
+        direction=Direction.DEBIT,
+        amount=original.amount,
+        title="Wire returned",
+        description=f"Wire from {original.counterparty_name} went back: {cmd.code}",
+        settles_at=send_at,
+        details=wire_details(wire, WireType.RETURN),
+    )
+    book.close()
+    put_wire(book, wire)
+    terms = messages.payment_return(
+        messages.paid_by(original),
+        bank=ctx.terms.routing_number,
+        reason=cmd.code,
+        information=cmd.information or "Returned as requested",
+    )
+    queue_message(book, ctx, "pacs.004", wire.wire_id, terms, send_at=send_at)
+    return {"wire_id": str(wire.wire_id), "status": WireStatus.PENDING, "reason": None}
+
+
+def _wire(
+    original: WireRow, cmd: PayBackWire, ctx: Context, *, wire_id: UUID, group: UUID,
+    journal: int,
+) -> WireRow:  # fmt: skip
+    return WireRow(
+        customer_id=original.customer_id,
+        wire_id=wire_id,
+        partner_id=original.partner_id,
+        pocket_id=original.pocket_id,
+        portal_id=original.portal_id,
+        direction=WireDirection.OUTGOING,
+        wire_type=WireType.RETURN,
+        original_wire_id=original.wire_id,
+        status=WireStatus.PENDING,
+        amount=original.amount,
+        counterparty_id=original.counterparty_id,
+        counterparty_name=original.counterparty_name,
+        reference_number=cut_offs.reference_of(ctx.seed, wire_id),
+        uetr=original.uetr,
+        description=cmd.information,
+        transaction_id=group,
+        journal_no=journal,
+        created_at=ctx.now,
+        updated_at=ctx.now,
+        send_at=_send_at(ctx),
+    )
+
+
+def _send_at(ctx: Context) -> datetime:
+    return cut_offs.leaves_at(ctx.now, ctx.calendars, ctx.terms.wire_hours, international=False)

@@ -1,0 +1,301 @@
+"""A wire out: booked in full when it is accepted; the message waits until Fedwire takes it.
+
+The money is the rail's from then on, so nothing can lack later. `submit_wire` notes that the
+message has left, `complete_wire` that it has settled, `reject_wire` gives the money back.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, NamedTuple
+from uuid import UUID
+
+from billfold.accounts.counterparties.rules.verification_kinds import must_be_payable
+from billfold.accounts.directory.types import CustomerStatus
+from billfold.accounts.pockets.types import PocketStatus
+from billfold.events import kinds, payloads
+from billfold.ledger.book import recording as record
+from billfold.ledger.book.draft import as_json
+from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.ledger.types import AccountKind, Direction, JournalKind, Rail, TransactionType
+from billfold.payments.wires.rules import cut_offs, messages
+from billfold.payments.wires.rules.messages import Terms
+from billfold.payments.wires.types import (
+    QueuedMessage,
+    WireDirection,
+    WireRow,
+    WireStatus,
+    WireType,
+)
+from billfold.platform.errors import NotFound, Refused
+from billfold.treasury.rules.day_end import start_moving
+from billfold.treasury.rules.withdraw import Short, withdraw
+
+if TYPE_CHECKING:
+    from billfold.accounts.counterparties.types import Payee
+    from billfold.ledger.book.book import Book
+    from billfold.ledger.book.holdings import PocketBook
+    from billfold.payments.wires.commands import SendWire
+
+WIRE_SEND = "wire.send"
+"""The appointment at which messages that wait are sent."""
+
+
+class _Name(NamedTuple):
+    """A wire's id, and the number under which people speak of it."""
+
+    wire_id: UUID
+    reference: str
+
+
+def send_wire(books: Books, cmd: SendWire, ctx: Context) -> Outcome:
+    """Book the wire and queue its message; what the sanction screen stops is REJECTED unmoved.
+
+    Refuses: customer-not-open, pocket-not-open, pocket-frozen, counterparty-type-mismatch,
+    counterparty-not-verified, insufficient-funds. NotFound for a pocket
+    or counterparty that is not the customer's.
+
+    Of an approved one the refusal is told, and its code is the answer.
+    """
+    book = book_of(books, cmd.customers[0])
+    try:
+        return _send(book, cmd, ctx)
+    except Refused as refusal:
+        if not cmd.approved or cmd.wire_id is None:
+            raise
+        book.undo()
+        _tell(book, ctx, kinds.WIRE_OUT_REJECTED, cmd.wire_id, cmd.pocket_id)
+        return {"status": WireStatus.REJECTED, "code": refusal.code}
+
+
+def _send(book: Book, cmd: SendWire, ctx: Context) -> Outcome:
+    pocket = _may_pay(book, cmd)
+    payee = _may_be_paid(book, cmd)
+    wire_id = cmd.wire_id or ctx.ids.next()
+    name = _Name(wire_id, cut_offs.reference_of(ctx.seed, wire_id))
+    if reason := ctx.terms.screening.stopped_wire(cmd.amount):
+        stopped = cmd.amount or 0
+        _draft(book, pocket, cmd, ctx, payee, name, amount=stopped, reason=reason)
+        _tell(book, ctx, kinds.WIRE_OUT_REJECTED, wire_id, cmd.pocket_id)
+        return _outcome(wire_id, WireStatus.REJECTED, reason, stopped)
+    international = payee.type == "international_wire"
+    send_at = cut_offs.leaves_at(
+        ctx.now, ctx.calendars, ctx.terms.wire_hours, international=international
+    )
+    group = ctx.ids.next_group()
+    amount = _book(book, pocket, cmd, ctx, payee, name, group, send_at)
+    booked = (group, send_at)
+    wire = _draft(book, pocket, cmd, ctx, payee, name, amount=amount, booked=booked)
+    _queue(book, ctx, payee, wire, send_at)
+    return _outcome(wire_id, WireStatus.PENDING, None, amount)
+
+
+# -- may it ---------------------------------------------------------------------------
+
+
+def _may_pay(book: Book, cmd: SendWire) -> PocketBook:
+    pocket = book.pockets.get(cmd.pocket_id)
+    if pocket is None:
+        raise NotFound
+    if book.account_status != CustomerStatus.OPEN:
+        raise Refused("customer-not-open", f"The customer is {book.account_status}.")
+    if pocket.status == PocketStatus.FROZEN:
+        raise Refused("pocket-frozen", "The pocket is frozen: nothing leaves it.")
+    if pocket.status != PocketStatus.OPEN:
+        raise Refused("pocket-not-open", f"The pocket is {pocket.status}.")
+    return pocket
+
+
+def _may_be_paid(book: Book, cmd: SendWire) -> Payee:
+    payee: Payee | None = book.referenced.get(cmd.counterparty_id)
+    if payee is None:
+        raise NotFound("There is no such counterparty.")
+    must_be_payable(payee, Rail.WIRE, unverified_wires=cmd.unverified_wires)
+    return payee
+
+
+# -- booking --------------------------------------------------------------------------
+
+
+def _book(
+    book: Book,
+    pocket: PocketBook,
+    cmd: SendWire,
+    ctx: Context,
+    payee: Payee,
+    name: _Name,
+    group: UUID,
+    send_at: datetime,
+) -> int:
+    """Post the payment and its fee; return the cents paid."""
+    start_moving(book, pocket, ctx)
+    book.begin(JournalKind.PAYMENT, ctx, settles_on=ctx.business_date)
+    fee = ctx.terms.wire_fee_cents
+    try:
+        amount, leg_no = withdraw(
+            book, pocket, ctx, cmd.amount, price_of=ctx.t0_bid, settles_on=ctx.business_date,
+            to=book.house_account(AccountKind.RAIL_WIRE), aside=fee,
+        )  # fmt: skip
+    except Short:
+        raise Refused(
+            "insufficient-funds", "The pocket cannot raise the amount and its fees today."
+        ) from None
+    record.activity(
+        book, pocket, leg_no=leg_no, group=group,
+        type=TransactionType.WIRE, direction=Direction.DEBIT, amount=amount, title="Wire sent",
+        description=cmd.description or f"Wire to {payee.name}", settles_at=send_at,
+        details={
+            "wire_type": WireType.PAYMENT,
+            "wire_id": str(name.wire_id),
+            "original_wire_id": None,
+            "reference_number": name.reference,
+            "counterparty_name": payee.name,
+            "counterparty_id": str(cmd.counterparty_id),
+            "portal_id": None,
+        },
+        remittance=_remittance(cmd),
+    )  # fmt: skip
+    if fee:
+        _charge(book, pocket, fee, group)
+    book.close()
+    return amount
+
+
+def _charge(book: Book, pocket: PocketBook, fee: int, group: UUID) -> None:
+    leg_no = book.post(pocket.cash, book.house_account(AccountKind.FEES), fee)
+    pocket.fees += fee
+    pocket.idle = min(pocket.idle, pocket.cash.balance)
+    record.activity(
+        book,
+        pocket,
+        leg_no=leg_no,
+        group=group,
+        place=2,
+        type=TransactionType.FEE,
+        direction=Direction.DEBIT,
+        amount=fee,
+        title="Wire fee",
+        description="Fee for a wire",
+        settles_at=book.booked_at,
+        swept=False,
+        details={"fee_type": "WIRE_FEE", "related_transaction_id": str(group)},
+    )
+
+
+def _remittance(cmd: SendWire) -> dict[str, Any] | None:
+    reference = cmd.end_to_end_identification
+    if not cmd.description and not reference:
+        return None
+    return {
+        "unstructured": [cmd.description] if cmd.description else [],
+        "structured": {"end_to_end_identification": reference} if reference else None,
+    }
+
+
+# -- telling --------------------------------------------------------------------------
+
+
+def _draft(
+    book: Book,
+    pocket: PocketBook,
+    cmd: SendWire,
+    ctx: Context,
+    payee: Payee,
+    name: _Name,
+    *,
+    amount: int,
+    booked: tuple[UUID, datetime] | None = None,
+    reason: str | None = None,
+) -> WireRow:
+    """Write the wire down; `booked` is its transaction and when its message leaves."""
+    group, send_at = booked or (None, None)
+    wire = WireRow(
+        customer_id=book.customer_id,
+        wire_id=name.wire_id,
+        partner_id=pocket.partner_id,
+        pocket_id=cmd.pocket_id,
+        direction=WireDirection.OUTGOING,
+        wire_type=WireType.PAYMENT,
+        status=WireStatus.PENDING if booked else WireStatus.REJECTED,
+        reason=reason,
+        amount=amount,
+        fee=ctx.terms.wire_fee_cents if booked else 0,
+        counterparty_id=cmd.counterparty_id,
+        counterparty_name=payee.name,
+        reference_number=name.reference,
+        uetr=cut_offs.uetr_of(ctx.seed, name.wire_id),
+        description=cmd.description,
+        wire_instructions=_instructions(cmd, payee),
+        end_to_end_identification=cmd.end_to_end_identification,
+        created_by=cmd.created_by,
+        request=cmd.request,
+        transaction_id=group,
+        journal_no=book.journal_no if booked else None,
+        send_at=send_at,
+        created_at=ctx.now,
+        updated_at=ctx.now,
+    )
+    put_wire(book, wire)
+    return wire
+
+
+def put_wire(book: Book, wire: WireRow) -> None:
+    """Write a new wire down, under its id."""
+    book.draft.add(wire)
+    book.keep_fingerprint(WireRow, wire.wire_id, wire.proof)
+    book.enter("wire", str(wire.wire_id), wire.wire_id)
+
+
+def _queue(book: Book, ctx: Context, payee: Payee, wire: WireRow, send_at: datetime) -> None:
+    terms = messages.credit_transfer(
+        wire_id=wire.wire_id,
+        uetr=wire.uetr,
+        amount=wire.amount,
+        bank=ctx.terms.routing_number,
+        correspondent=ctx.terms.correspondent,
+        payer=book.name,
+        payee=payee.name,
+        details=payee.details,
+        international=payee.type == "international_wire",
+        description=wire.description,
+        instructions=wire.wire_instructions,
+        end_to_end=wire.end_to_end_identification,
+    )
+    queue_message(book, ctx, "pacs.008", wire.wire_id, terms, send_at=send_at)
+
+
+def queue_message(
+    book: Book, ctx: Context, kind: str, wire_id: UUID, terms: Terms, *, send_at: datetime
+) -> None:
+    """Let a message about a wire be sent at its instant."""
+    messages.expect_sendable(kind, terms)
+    message = QueuedMessage(
+        message_id=ctx.ids.next(),
+        customer_id=book.customer_id,
+        wire_id=wire_id,
+        kind=kind,
+        send_at=send_at,
+        terms=as_json(terms),
+    )
+    book.draft.add(message)
+    book.keep_fingerprint(QueuedMessage, message.message_id, message.proof)
+    book.schedule(WIRE_SEND, message.message_id, send_at)
+
+
+def _instructions(cmd: SendWire, payee: Payee) -> str | None:
+    return cmd.wire_instructions or payee.details.get("wire_instructions")
+
+
+def _tell(
+    book: Book,
+    ctx: Context,
+    kind: kinds.EventKind[payloads.WirePayload],
+    wire_id: UUID,
+    pocket_id: UUID,
+) -> None:
+    told = payloads.WirePayload(wire_id=wire_id, service_account_id=pocket_id)
+    record.event(book, ctx, kind, told)
+
+
+def _outcome(wire_id: UUID, status: str, reason: str | None, amount: int) -> Outcome:
+    return {"wire_id": str(wire_id), "status": status, "reason": reason, "amount": amount}

@@ -1,0 +1,155 @@
+"""What becomes of a wire that was sent: it has left, it has settled, or it was rejected.
+
+A wire that has settled never goes back to being anything else: what comes back later is a wire of
+its own (`take_back_wire`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from billfold.accounts.pockets.types import PocketStatus
+from billfold.events import kinds, payloads
+from billfold.ledger.book import recording as record
+from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.ledger.types import AccountKind, Direction, JournalKind, TransactionType
+from billfold.payments.deposits.rules import take_in
+from billfold.payments.wires import types as wire_types
+from billfold.payments.wires.rules import cut_offs
+from billfold.payments.wires.types import SeenWire, WireRow, WireStatus, WireType
+from billfold.platform.errors import Broken, NotFound
+from billfold.treasury.rules.day_end import start_moving
+
+if TYPE_CHECKING:
+    from billfold.ledger.book.book import Book
+    from billfold.payments.wires.commands import CompleteWire, RejectWire, SubmitWire
+
+_UNDER_WAY = frozenset({WireStatus.PENDING, WireStatus.PROCESSING})
+
+
+def submit_wire(books: Books, cmd: SubmitWire, ctx: Context) -> Outcome:
+    """PENDING becomes PROCESSING. A wire that has gone further stays where it is."""
+    book = book_of(books, cmd.customers[0])
+    wire = seen_wire(book, cmd.wire_id).row
+    if wire.status != WireStatus.PENDING:
+        return _outcome(wire, wire.status)
+    _tell(book, ctx, kinds.WIRE_OUT_PROCESSING, wire)
+    _move(book, ctx, wire, WireStatus.PROCESSING, imad=cmd.imad)
+    return _outcome(wire, WireStatus.PROCESSING)
+
+
+def complete_wire(books: Books, cmd: CompleteWire, ctx: Context) -> Outcome:
+    """PENDING or PROCESSING becomes COMPLETED. A wire that has ended stays as it is."""
+    book = book_of(books, cmd.customers[0])
+    wire = seen_wire(book, cmd.wire_id).row
+    if wire.status not in _UNDER_WAY:
+        return _outcome(wire, wire.status)
+    _tell(book, ctx, kinds.WIRE_OUT_SUCCESS, wire)
+    omad = {} if cmd.omad is None else {"omad": cmd.omad}
+    _move(book, ctx, wire, WireStatus.COMPLETED, settled_at=ctx.now, **omad)
+    return _outcome(wire, WireStatus.COMPLETED)
+
+
+def reject_wire(books: Books, cmd: RejectWire, ctx: Context) -> Outcome:
+    """Give the money back, with the fee, and invest it again.
+
+    `no_pocket` is in the outcome when the pocket has been closed since: its caller lets the house
+    hold the money.
+    """
+    book = book_of(books, cmd.customers[0])
+    wire = seen_wire(book, cmd.wire_id).row
+    if wire.status not in _UNDER_WAY:
+        return _outcome(wire, wire.status)
+    reason = cut_offs.reason_of(cmd.code)
+    taken = book.pockets[wire.pocket_id].status != PocketStatus.CLOSED
+    if taken:
+        _give_back(book, ctx, wire, reason)
+    _tell(book, ctx, kinds.WIRE_OUT_REJECTED, wire)
+    _move(book, ctx, wire, WireStatus.REJECTED, reason=reason)
+    outcome = {**_outcome(wire, WireStatus.REJECTED), "reason": reason}
+    return outcome if taken else {**outcome, "no_pocket": True}
+
+
+def seen_wire(book: Book, wire_id: UUID) -> SeenWire:
+    """Return the wire the command looks at. Raises NotFound."""
+    seen: SeenWire | None = book.referenced.get(wire_id)
+    if seen is None:
+        raise NotFound("There is no such wire.")
+    return seen
+
+
+def wire_details(wire: WireRow, wire_type: str) -> dict[str, str | None]:
+    """Return what an activity tells of a wire."""
+    return {
+        "wire_type": wire_type,
+        "wire_id": str(wire.wire_id),
+        "original_wire_id": str(wire.original_wire_id) if wire.original_wire_id else None,
+        "reference_number": wire.reference_number,
+        "counterparty_name": wire.counterparty_name,
+        "counterparty_id": str(wire.counterparty_id) if wire.counterparty_id else None,
+        "portal_id": str(wire.portal_id) if wire.portal_id else None,
+    }
+
+
+def _give_back(book: Book, ctx: Context, wire: WireRow, reason: str) -> None:
+    if wire.journal_no is None:
+        raise Broken("A wire is under way that was never booked.", wire_id=str(wire.wire_id))
+    pocket = book.pockets[wire.pocket_id]
+    start_moving(book, pocket, ctx)
+    book.begin(JournalKind.DEPOSIT, ctx, settles_on=ctx.settles_on, reverses=wire.journal_no)
+    group = ctx.ids.next_group()
+    leg_no = book.post(book.house_account(AccountKind.RAIL_WIRE), pocket.bank, wire.amount)
+    record.activity(
+        book,
+        pocket,
+        leg_no=leg_no,
+        group=group,
+        type=TransactionType.WIRE,
+        direction=Direction.CREDIT,
+        amount=wire.amount,
+        title="Wire reversed",
+        description=_was_rejected(wire, reason),
+        settles_at=max(ctx.now, wire.send_at or ctx.now),
+        details=wire_details(wire, WireType.REVERSAL),
+    )
+    if wire.fee:
+        leg_no = book.post(book.house_account(AccountKind.PROMOTIONS), pocket.bank, wire.fee)
+        record.activity(
+            book,
+            pocket,
+            leg_no=leg_no,
+            group=group,
+            place=2,
+            type=TransactionType.CREDIT,
+            direction=Direction.CREDIT,
+            amount=wire.fee,
+            title="Wire fee returned",
+            description="The wire was rejected",
+            settles_at=book.booked_at,
+            details={"credit_type": "ADJUSTMENT"},
+        )
+    take_in(book, pocket, ctx, wire.amount + wire.fee)
+    book.close()
+
+
+def _was_rejected(wire: WireRow, reason: str) -> str:
+    sent = "Wire" if wire.wire_type == WireType.PAYMENT else "Return of a wire"
+    return f"{sent} to {wire.counterparty_name} was rejected: {reason}"
+
+
+def _tell(
+    book: Book, ctx: Context, kind: kinds.EventKind[payloads.WirePayload], wire: WireRow
+) -> None:
+    told = payloads.WirePayload(wire_id=wire.wire_id, service_account_id=wire.pocket_id)
+    record.event(book, ctx, kind, told)
+
+
+def _move(
+    book: Book, ctx: Context, wire: WireRow, status: wire_types.WireStatus, **more: object
+) -> None:
+    book.change(WireRow, wire.wire_id, status=status, updated_at=ctx.now, **more)
+
+
+def _outcome(wire: WireRow, status: WireStatus) -> Outcome:
+    return {"wire_id": str(wire.wire_id), "status": status, "reason": wire.reason}

@@ -1,0 +1,1 @@
+"""Queries of wires, their messages and cases."""

@@ -1,0 +1,66 @@
+"""What the gate asks of the past: which messages have arrived, which wires they may be about."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, NamedTuple
+from uuid import UUID
+
+if TYPE_CHECKING:
+    from billfold.platform.database.pool import Connection, Pool
+
+_ARRIVED = """
+SELECT a.number, f.name FROM wire_arrival a JOIN rail_file f USING (file_id)
+ WHERE a.number = ANY($1::text[]) AND a.file_id <> $2
+"""
+_NOTE = """
+INSERT INTO wire_arrival (number, file_id, arrived_at)
+SELECT number, $2, $3 FROM unnest($1::text[]) AS number ON CONFLICT DO NOTHING
+"""
+_BY_UETR = """
+SELECT w.customer_id, w.wire_id, w.direction, w.status, w.amount, w.uetr, w.imad, EXISTS (
+         SELECT 1 FROM wire r WHERE r.customer_id = w.customer_id
+            AND r.original_wire_id = w.wire_id AND r.status <> 'REJECTED') AS returned
+  FROM wire w WHERE w.uetr = ANY($1::text[]) AND w.wire_type = 'PAYMENT'
+ ORDER BY w.status = 'REJECTED' DESC
+"""
+
+
+class KnownWire(NamedTuple):
+    """A wire that a message may be about. `returned`: it has come back already."""
+
+    customer_id: UUID
+    wire_id: UUID
+    direction: str
+    status: str
+    amount: int
+    uetr: str
+    imad: str | None
+    returned: bool
+
+
+async def find_arrived(
+    conn: Connection | Pool, numbers: Sequence[str], file_id: UUID
+) -> dict[str, str]:
+    """Return those of the numbers that came in another file, and its name."""
+    rows = await conn.fetch(_ARRIVED, numbers, file_id)
+    return {row["number"]: row["name"] for row in rows}
+
+
+async def note_arrived(
+    conn: Connection | Pool, numbers: Sequence[str], file_id: UUID, now: datetime
+) -> None:
+    """Note that these messages came in this file."""
+    await conn.execute(_NOTE, numbers, file_id, now)
+
+
+async def find_payments(
+    conn: Connection | Pool, uetrs: Sequence[str]
+) -> dict[tuple[str, str], KnownWire]:
+    """Return the payments of these numbers, by direction and number.
+
+    One that was rejected and then booked elsewhere is the latter.
+    """
+    rows = await conn.fetch(_BY_UETR, uetrs)
+    return {(row["direction"], row["uetr"]): KnownWire(*row) for row in rows}

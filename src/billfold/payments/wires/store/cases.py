@@ -1,0 +1,112 @@
+"""Cases: somebody asks for a wire back. Ours end with an answer, theirs with what we decide."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+import msgspec
+
+from billfold.platform.errors import NotFound
+
+if TYPE_CHECKING:
+    from billfold.platform.database.pool import Connection, Pool
+
+_COLUMNS = """case_id, direction, customer_id, wire_id, status, reason, information, message,
+       opened_at, closed_at"""
+_OPEN = """
+INSERT INTO wire_case (case_id, direction, customer_id, wire_id, status, reason, information,
+                       message, opened_at)
+VALUES ($1, $2, $3, $4, 'OPEN', $5, $6, $7, $8) ON CONFLICT DO NOTHING
+"""
+_CLOSE = """
+UPDATE wire_case SET status = $3, closed_at = $4, information = coalesce($5, information)
+ WHERE direction = $1 AND case_id = $2 AND status = 'OPEN'
+"""
+_OPEN_ONES = """
+SELECT case_id FROM wire_case
+ WHERE direction = 'OUTGOING' AND status = 'OPEN' AND case_id = ANY($1::text[])
+"""
+_LIST = f"""
+SELECT {_COLUMNS} FROM wire_case WHERE ($1::text IS NULL OR status = $1)
+ ORDER BY opened_at DESC, case_id LIMIT $2
+"""
+_OF_WIRE = f"""
+SELECT {_COLUMNS} FROM wire_case WHERE wire_id = $1 AND direction = $2 AND status = 'OPEN'
+"""
+
+_ABOUT = f"SELECT {_COLUMNS} FROM wire_case WHERE wire_id = $1 AND direction = $2"
+
+
+class CaseRow(msgspec.Struct, frozen=True):
+    """One case. INCOMING: the sender of a wire that we took asks for it. `message` is JSON text."""
+
+    case_id: str
+    direction: str
+    customer_id: UUID
+    wire_id: UUID
+    status: str
+    reason: str
+    information: str | None
+    message: str
+    opened_at: datetime
+    closed_at: datetime | None
+
+
+async def open_case(
+    conn: Connection | Pool,
+    *,
+    case_id: str,
+    direction: str,
+    customer_id: UUID,
+    wire_id: UUID,
+    reason: str,
+    information: str | None,
+    message: str,
+    now: datetime,
+) -> bool:
+    """Open a case; False when it is open already, or another about the same wire."""
+    done = await conn.execute(
+        _OPEN, case_id, direction, customer_id, wire_id, reason, information, message, now
+    )
+    return str(done) != "INSERT 0 0"
+
+
+async def close_case(
+    conn: Connection | Pool,
+    direction: str,
+    case_id: str,
+    status: str,
+    *,
+    now: datetime,
+    information: str | None = None,
+) -> None:
+    """End a case as ACCEPTED or REFUSED. One that has ended stays as it is."""
+    await conn.execute(_CLOSE, direction, case_id, status, now, information)
+
+
+async def find_open(conn: Connection | Pool, case_ids: Sequence[str]) -> frozenset[str]:
+    """Return those of our cases that wait for an answer."""
+    return frozenset(row["case_id"] for row in await conn.fetch(_OPEN_ONES, case_ids))
+
+
+async def list_cases(
+    conn: Connection | Pool, *, status: str | None = None, limit: int = 100
+) -> list[CaseRow]:
+    """Return cases, newest first."""
+    return [CaseRow(*row) for row in await conn.fetch(_LIST, status, limit)]
+
+
+async def list_about(conn: Connection | Pool, wire_id: UUID, direction: str) -> list[CaseRow]:
+    """Return every case about a wire, ended or not."""
+    return [CaseRow(*row) for row in await conn.fetch(_ABOUT, wire_id, direction)]
+
+
+async def get_open_case(conn: Connection | Pool, wire_id: UUID, direction: str) -> CaseRow:
+    """Return the case that is open about a wire. Raises NotFound."""
+    row = await conn.fetchrow(_OF_WIRE, wire_id, direction)
+    if row is None:
+        raise NotFound("No such case is open about this wire.")
+    return CaseRow(*row)

@@ -1,0 +1,127 @@
+"""Messages that wait to be sent: taken together, numbered, and found again by their numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date, datetime
+from typing import TYPE_CHECKING, NamedTuple
+from uuid import UUID
+
+import msgspec
+
+from billfold.payments.wires.types import QueuedMessage
+
+if TYPE_CHECKING:
+    from billfold.platform.database.pool import Connection, Pool
+
+_WAITING = """
+SELECT m.message_id, m.customer_id, m.wire_id, m.kind, m.send_at, m.terms,
+       (SELECT p.account_number FROM portal p
+         WHERE p.customer_id = w.customer_id AND p.pocket_id = w.pocket_id
+           AND p.account_number IS NOT NULL
+         ORDER BY p.status DESC, p.created_at, p.portal_id LIMIT 1) AS account_number
+  FROM wire_message m LEFT JOIN wire w ON w.customer_id = m.customer_id AND w.wire_id = m.wire_id
+ WHERE m.file_id IS NULL AND m.send_at <= $1
+ ORDER BY m.send_at, m.message_id LIMIT $2 FOR UPDATE OF m SKIP LOCKED
+"""
+_NUMBERS = """
+INSERT INTO wire_sequence (day, last) VALUES ($1, $2)
+ON CONFLICT (day) DO UPDATE SET last = wire_sequence.last + $2 RETURNING last
+"""
+_SENT = """
+UPDATE wire_message m SET imad = n.imad, file_id = $3, sent_at = $4
+  FROM unnest($1::uuid[], $2::text[]) AS n(message_id, imad) WHERE m.message_id = n.message_id
+"""
+_SENT_COLUMNS = """
+SELECT m.message_id, m.customer_id, m.wire_id, m.kind, m.imad, m.sent_at, m.terms,
+       w.direction, w.wire_type, w.status
+  FROM wire_message m LEFT JOIN wire w ON w.customer_id = m.customer_id AND w.wire_id = m.wire_id
+"""
+_OF_FILE = f"{_SENT_COLUMNS} WHERE m.file_id = $1 ORDER BY m.imad"
+_BY_IMAD = f"{_SENT_COLUMNS} WHERE m.imad = ANY($1::text[])"
+_LAST = f"""
+{_SENT_COLUMNS} WHERE m.wire_id = $1 AND m.kind = ANY($2::text[]) AND m.imad IS NOT NULL
+ ORDER BY m.imad DESC LIMIT 1
+"""
+_QUEUE = """
+INSERT INTO wire_message (message_id, customer_id, wire_id, kind, send_at, terms)
+VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING
+"""
+_HASTEN = "UPDATE wire_message SET send_at = $2 WHERE wire_id = $1 AND file_id IS NULL"
+
+
+class Waiting(NamedTuple):
+    """A message that may be sent now. `account_number` is one of the pocket it is about."""
+
+    message_id: UUID
+    customer_id: UUID
+    wire_id: UUID
+    kind: str
+    send_at: datetime
+    terms: str
+    account_number: str | None
+
+
+class Sent(msgspec.Struct, frozen=True):
+    """A message that has its number, and the wire it is about as far as there is one."""
+
+    message_id: UUID
+    customer_id: UUID
+    wire_id: UUID
+    kind: str
+    imad: str
+    sent_at: datetime
+    terms: str
+    direction: str | None
+    wire_type: str | None
+    status: str | None
+
+
+async def take_waiting(conn: Connection, now: datetime, limit: int) -> list[Waiting]:
+    """Return the messages whose instant has come, locked until the transaction ends."""
+    return [Waiting(*row) for row in await conn.fetch(_WAITING, now, limit)]
+
+
+async def draw_numbers(conn: Connection, day: date, count: int) -> range:
+    """Return the next numbers of this day of Fedwire."""
+    last: int = await conn.fetchval(_NUMBERS, day, count)
+    return range(last - count + 1, last + 1)
+
+
+async def mark_sent(
+    conn: Connection,
+    messages: Sequence[tuple[UUID, str]],
+    file_id: UUID,
+    now: datetime,
+) -> None:
+    """Note the numbers of messages and the file they went into."""
+    ids, imads = zip(*messages, strict=True)
+    await conn.execute(_SENT, ids, imads, file_id, now)
+
+
+async def list_of_file(conn: Connection | Pool, file_id: UUID) -> list[Sent]:
+    """Return the messages of one of our files, in order."""
+    return [Sent(*row) for row in await conn.fetch(_OF_FILE, file_id)]
+
+
+async def find_sent(conn: Connection | Pool, imads: Sequence[str]) -> dict[str, Sent]:
+    """Return those of our messages that have these numbers."""
+    return {row["imad"]: Sent(*row) for row in await conn.fetch(_BY_IMAD, imads)}
+
+
+async def find_last_sent(
+    conn: Connection | Pool, wire_id: UUID, kinds: Sequence[str]
+) -> Sent | None:
+    """Return the last message of these kinds that was sent about a wire."""
+    row = await conn.fetchrow(_LAST, wire_id, kinds)
+    return None if row is None else Sent(*row)
+
+
+async def queue(conn: Connection | Pool, message: QueuedMessage) -> None:
+    """Let a message wait. One of this id that waits already, or is sent, stays as it is."""
+    await conn.execute(_QUEUE, *msgspec.structs.astuple(message))
+
+
+async def hasten(conn: Connection | Pool, wire_id: UUID, now: datetime) -> bool:
+    """Let what waits about a wire be sent now; tell whether anything did."""
+    return str(await conn.execute(_HASTEN, wire_id, now)) != "UPDATE 0"

@@ -1,0 +1,129 @@
+"""Reads of wires."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from billfold.payments.wires.types import SeenWire, WireRow
+from billfold.platform.errors import NotFound
+
+if TYPE_CHECKING:
+    from asyncpg import Record
+
+    from billfold.platform.database.pool import Connection, Pool
+
+_COLUMNS = ", ".join(f"w.{name}" for name in WireRow.__struct_fields__)
+_RETURNED = """EXISTS (SELECT 1 FROM wire r WHERE r.customer_id = w.customer_id
+                AND r.original_wire_id = w.wire_id AND r.status <> 'REJECTED')"""
+_STANDS_IN = """
+WITH RECURSIVE undone AS (
+  SELECT w.journal_no
+   UNION ALL
+  SELECT j.journal_no FROM undone u
+    JOIN journal j ON j.customer_id = w.customer_id AND j.reverses = u.journal_no
+) SELECT max(journal_no) FROM undone
+"""
+_LOOK = f"""
+SELECT {_COLUMNS}, {_RETURNED} AS returned, ({_STANDS_IN}) AS stands_in FROM wire w
+ WHERE w.customer_id = ANY($1::uuid[]) AND w.wire_id = ANY($2::uuid[])
+"""
+_GET = f"SELECT {_COLUMNS} FROM wire w WHERE w.customer_id = $1 AND w.wire_id = $2"
+_FIND = f"""
+SELECT {_COLUMNS} FROM directory d
+  JOIN wire w ON w.customer_id = d.customer_id AND w.wire_id = d.object_id
+ WHERE d.kind = 'wire' AND d.value = $1
+"""
+_IS_RETURNED = """
+SELECT EXISTS (SELECT 1 FROM wire
+                WHERE customer_id = $1 AND original_wire_id = $2 AND status <> 'REJECTED')
+"""
+_REJECTED_RETURNS = """
+SELECT count(*) FROM wire
+ WHERE customer_id = $1 AND original_wire_id = $2 AND status = 'REJECTED'
+"""
+_LIST = """
+SELECT {columns} FROM wire w
+ WHERE w.{owner} = $1 AND ($2::uuid IS NULL OR w.pocket_id = $2)
+   AND ($3::uuid IS NULL OR w.customer_id = $3) AND ($4::text IS NULL OR w.direction = $4)
+   AND ($5::timestamptz IS NULL OR (w.created_at, w.wire_id) {than} ($5, $6::uuid))
+ ORDER BY w.created_at {way}, w.wire_id {way} LIMIT $7
+"""
+
+
+def _list(owner: str, *, down: bool) -> str:
+    than, way = ("<", "DESC") if down else (">", "ASC")
+    return _LIST.format(columns=_COLUMNS, owner=owner, than=than, way=way)
+
+
+_LISTS = {
+    (owner, down): _list(owner, down=down)
+    for owner in ("customer_id", "partner_id")
+    for down in (True, False)
+}
+
+
+async def look_up(
+    conn: Connection, customer_ids: Sequence[UUID], ids: Sequence[UUID]
+) -> list[tuple[UUID, UUID, SeenWire]]:
+    """Return those of the ids that are wires of these customers, as flows look at them."""
+    seen = []
+    for row in await conn.fetch(_LOOK, customer_ids, ids):
+        wire = _row(row)
+        seen.append(
+            (wire.customer_id, wire.wire_id, SeenWire(wire, row["returned"], row["stands_in"]))
+        )
+    return seen
+
+
+async def get_wire(conn: Connection | Pool, customer_id: UUID, wire_id: UUID) -> WireRow:
+    """Return the customer's wire. Raises NotFound."""
+    row = await conn.fetchrow(_GET, customer_id, wire_id)
+    if row is None:
+        raise NotFound("There is no such wire.")
+    return _row(row)
+
+
+async def find_wire(conn: Connection | Pool, wire_id: UUID) -> WireRow | None:
+    """Return the wire of this id, whoever it belongs to, or None."""
+    row = await conn.fetchrow(_FIND, str(wire_id))
+    return None if row is None else _row(row)
+
+
+async def is_returned(conn: Connection | Pool, wire: WireRow) -> bool:
+    """Tell whether a return of the wire has been booked."""
+    returned: bool = await conn.fetchval(_IS_RETURNED, wire.customer_id, wire.wire_id)
+    return returned
+
+
+async def count_rejected_returns(conn: Connection | Pool, wire: WireRow) -> int:
+    """Return how many of our returns of the wire the network has rejected."""
+    count: int = await conn.fetchval(_REJECTED_RETURNS, wire.customer_id, wire.wire_id)
+    return count
+
+
+async def list_wires(
+    conn: Connection | Pool,
+    owner: str,
+    owner_id: UUID,
+    *,
+    pocket_id: UUID | None,
+    customer_id: UUID | None,
+    direction: str | None,
+    after: tuple[datetime, UUID] | None,
+    descending: bool,
+    limit: int,
+) -> list[WireRow]:
+    """Return wires of one owner, a `customer_id` or a `partner_id`, on from `after`."""
+    created_at, wire_id = after or (None, None)
+    rows = await conn.fetch(
+        _LISTS[owner, descending], owner_id, pocket_id, customer_id, direction, created_at,
+        wire_id, limit,
+    )  # fmt: skip
+    return [_row(row) for row in rows]
+
+
+def _row(row: Record) -> WireRow:
+    return WireRow(**{name: row[name] for name in WireRow.__struct_fields__})

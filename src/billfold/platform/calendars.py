@@ -1,0 +1,277 @@
+"""Business days: Federal Reserve days move payments, bond market days move bills.
+
+A trade needs the bond market, a payment the Reserve, the settlement of a bill needs both.
+Days come from the `holidays` package, corrected by an operator's overrides.
+A `Calendars` never changes; what it has worked out it keeps, per day.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, time, timedelta
+from functools import cache
+from itertools import pairwise
+from types import MappingProxyType
+from typing import NamedTuple
+
+import holidays
+
+from billfold.platform.dates import ET, aware, et_instant
+
+_ONE_DAY = timedelta(days=1)
+_SATURDAY, _SUNDAY = 5, 6
+_MATURES = time(8, 30)
+_CLOSES_IN_NAME = re.compile(r"close at (\d{1,2}):(\d{2})pm")
+
+
+@dataclass(frozen=True, slots=True)
+class DayOverride:
+    """What an operator knows about one day that the calendars do not. None leaves it as it is."""
+
+    fed_open: bool | None = None
+    bond_open: bool | None = None
+    closes: time | None = None
+
+
+class _Day(NamedTuple):
+    fed: bool
+    bond: bool
+    closes: time
+
+
+class _Span(NamedTuple):
+    """A stretch of time, up to `until`, during which every answer stays the same."""
+
+    until: datetime
+    business_date: date
+    trading: bool
+    investing: bool
+    pricing_day: date
+    last_close: datetime | None
+    next_open: datetime
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Calendars:
+    """Both calendars and the hours of the bond market, all hours Eastern time."""
+
+    overrides: Mapping[date, DayOverride] = field(default_factory=lambda: MappingProxyType({}))
+    opens: time = time(8)
+    closes: time = time(17)
+    invests_until: time = time(15)
+    _known_days: dict[date, _Day] = field(default_factory=dict, init=False, repr=False)
+    _known_spans: dict[date, tuple[_Span, ...]] = field(
+        default_factory=dict, init=False, repr=False
+    )
+    _known_opens: dict[date, datetime] = field(default_factory=dict, init=False, repr=False)
+    _known_closes: dict[date, datetime] = field(default_factory=dict, init=False, repr=False)
+    _known_maturities: dict[date, datetime] = field(default_factory=dict, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Refuse hours out of order, and keep the overrides from changing later."""
+        if not self.opens < self.invests_until <= self.closes:
+            msg = "the market opens before it stops investing, and closes after that"
+            raise ValueError(msg)
+        for day, override in self.overrides.items():
+            if override.closes is not None and not self.opens < override.closes <= self.closes:
+                raise ValueError(f"the override of {day} closes outside market hours")
+        object.__setattr__(self, "overrides", MappingProxyType(dict(self.overrides)))
+
+    def is_fed_day(self, day: date) -> bool:
+        """Tell whether payments (ACH, Fedwire) move on this day."""
+        return self._day(day).fed
+
+    def is_bond_day(self, day: date) -> bool:
+        """Tell whether the government bond market trades on this day."""
+        return self._day(day).bond
+
+    def is_settlement_day(self, day: date) -> bool:
+        """Tell whether a bill can settle on this day: Reserve and market are both open."""
+        known = self._day(day)
+        return known.fed and known.bond
+
+    def next_settlement_day(self, day: date) -> date:
+        """Return the first settlement day strictly after this day."""
+        return self.settlement_on_or_after(day + _ONE_DAY)
+
+    def settlement_on_or_after(self, day: date) -> date:
+        """Return this day when bills settle on it, else the next day on which they do."""
+        while not self.is_settlement_day(day):
+            day += _ONE_DAY
+        return day
+
+    def next_fed_day(self, day: date) -> date:
+        """Return the first Reserve day strictly after this day."""
+        return self.fed_on_or_after(day + _ONE_DAY)
+
+    def fed_on_or_after(self, day: date) -> date:
+        """Return this day when the Reserve is open, else the next day on which it is."""
+        while not self._day(day).fed:
+            day += _ONE_DAY
+        return day
+
+    def add_fed_days(self, day: date, n: int) -> date:
+        """Return the n-th Reserve day after `day`, or before it when n is negative.
+
+        Zero moves a closed day forward to the next open one and leaves an open day alone.
+        """
+        if n == 0:
+            return self.fed_on_or_after(day)
+        step = _ONE_DAY if n > 0 else -_ONE_DAY
+        for _ in range(abs(n)):
+            day += step
+            while not self._day(day).fed:
+                day += step
+        return day
+
+    def opens_at(self, day: date) -> datetime:
+        """Return the instant (UTC) the market opens on a day, or would if it traded."""
+        known = self._known_opens.get(day)
+        if known is None:
+            known = self._known_opens[day] = et_instant(day, self.opens)
+        return known
+
+    def closes_at(self, day: date) -> datetime:
+        """Return the instant (UTC) the market closes on a day, early closes included."""
+        known = self._known_closes.get(day)
+        if known is None:
+            known = self._known_closes[day] = et_instant(day, self._day(day).closes)
+        return known
+
+    def matures_at(self, day: date) -> datetime:
+        """Return the instant (UTC) a bill due on `day` pays: 08:30 ET, on the next Reserve day."""
+        known = self._known_maturities.get(day)
+        if known is None:
+            known = et_instant(self.fed_on_or_after(day), _MATURES)
+            self._known_maturities[day] = known
+        return known
+
+    def is_trading(self, at: datetime) -> bool:
+        """Tell whether the bond market is open at this instant; at the close it no longer is."""
+        return self._span(at).trading
+
+    def may_invest(self, at: datetime) -> bool:
+        """Tell whether cash is invested at this instant: trading, on a settlement day, in time."""
+        return self._span(at).investing
+
+    def next_open(self, at: datetime) -> datetime:
+        """Return the next instant, strictly after `at`, at which investing starts for the day."""
+        return self._span(at).next_open
+
+    def pricing_day(self, at: datetime) -> date:
+        """Return the latest bond day that had opened by this instant: its rates are the rates."""
+        return self._span(at).pricing_day
+
+    def last_tick(self, at: datetime) -> datetime:
+        """Return the latest whole minute of market time up to this instant, the close included."""
+        span = self._span(at)
+        if span.last_close is not None:
+            return span.last_close
+        utc = at if at.tzinfo is UTC else at.astimezone(UTC)
+        # Three times as fast as replace(), and this is on the way of every valuation.
+        return utc - timedelta(0, utc.second, utc.microsecond)
+
+    def business_date(self, at: datetime) -> date:
+        """Return the settlement day this instant belongs to: the next one from the close on."""
+        return self._span(at).business_date
+
+    def _day(self, day: date) -> _Day:
+        known = self._known_days.get(day)
+        if known is None:
+            known = self._known_days[day] = self._look_up(day)
+        return known
+
+    def _look_up(self, day: date) -> _Day:
+        weekday = day.weekday() < _SATURDAY
+        fed = weekday and day not in _fed_closures(day.year)
+        bond = weekday and day not in _bond_closures(day.year)
+        closes = min(_early_closes(day.year).get(day, self.closes), self.closes)
+        override = self.overrides.get(day, DayOverride())
+        return _Day(
+            fed if override.fed_open is None else override.fed_open,
+            bond if override.bond_open is None else override.bond_open,
+            closes if override.closes is None else override.closes,
+        )
+
+    def _span(self, at: datetime) -> _Span:
+        if at.tzinfo is not UTC:
+            at = aware(at).astimezone(UTC)
+        spans = self._known_spans.get(at.date())
+        if spans is None:
+            spans = self._known_spans[at.date()] = self._spans_of(at.date())
+        index = 0
+        while at >= spans[index].until:
+            index += 1
+        return spans[index]
+
+    def _spans_of(self, utc_day: date) -> tuple[_Span, ...]:
+        """Cut a UTC day at every instant that may change an answer."""
+        start = datetime.combine(utc_day, time(), tzinfo=UTC)
+        end = start + _ONE_DAY
+        cuts = {start, end}
+        for day in (utc_day - _ONE_DAY, utc_day):
+            cuts |= {
+                et_instant(day, time()),
+                self.opens_at(day),
+                et_instant(day, self.invests_until),
+                self.closes_at(day),
+            }
+        inside = sorted(cut for cut in cuts if start <= cut <= end)
+        return tuple(self._span_from(since, until) for since, until in pairwise(inside))
+
+    def _span_from(self, at: datetime, until: datetime) -> _Span:
+        today = at.astimezone(ET).date()
+        known = self._day(today)
+        trading = known.bond and self.opens_at(today) <= at < self.closes_at(today)
+        pricing_day = self._opened_by(at, today)
+        return _Span(
+            until=until,
+            business_date=self.settlement_on_or_after(
+                today if at < self.closes_at(today) else today + _ONE_DAY
+            ),
+            trading=trading,
+            investing=trading and known.fed and at < et_instant(today, self.invests_until),
+            pricing_day=pricing_day,
+            last_close=None if trading else self.closes_at(pricing_day),
+            next_open=self.opens_at(
+                self.settlement_on_or_after(
+                    today if at < self.opens_at(today) else today + _ONE_DAY
+                )
+            ),
+        )
+
+    def _opened_by(self, at: datetime, today: date) -> date:
+        day = today
+        while not self._day(day).bond or self.opens_at(day) > at:
+            day -= _ONE_DAY
+        return day
+
+
+@cache
+def _fed_closures(year: int) -> frozenset[date]:
+    """Return the days the Reserve is closed: a Sunday holiday moves to Monday, a Saturday none."""
+    listed = holidays.country_holidays("US", years=year, observed=False)
+    return frozenset(
+        day + _ONE_DAY if day.weekday() == _SUNDAY else day
+        for day in listed
+        if day.weekday() != _SATURDAY
+    )
+
+
+@cache
+def _bond_closures(year: int) -> frozenset[date]:
+    return frozenset(holidays.financial_holidays("USGS", years=year))
+
+
+@cache
+def _early_closes(year: int) -> dict[date, time]:
+    listed = holidays.financial_holidays("USGS", years=year, categories=("half_day",))
+    return {day: _closing_time(name) for day, name in listed.items()}
+
+
+def _closing_time(name: str) -> time:
+    """Read the hour of an early close, which the package gives only in the name of the day."""
+    found = _CLOSES_IN_NAME.search(name)
+    if found is None:
+        raise ValueError(f"an early close without an hour: {name}")
+    return time(int(found[1]) % 12 + 12, int(found[2]))

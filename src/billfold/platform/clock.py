@@ -1,0 +1,143 @@
+"""The clock: the only reader of wall time, and the sandbox's clock that can be set forward.
+
+The bank's time is wall time unless a row of the table `clock` says otherwise. Everybody else
+takes `now` as a parameter. The bank's time never goes back.
+"""
+
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from billfold.platform.dates import aware, iso_z
+from billfold.platform.errors import Refused
+
+if TYPE_CHECKING:
+    from billfold.platform.database.pool import Connection
+
+LATEST = datetime(2100, 1, 1, tzinfo=UTC)
+"""The clock cannot be set to this instant or later: no calendar reaches that far."""
+
+_FIRST = datetime(1, 1, 1, tzinfo=UTC)
+_LOCK = 0x636C6F63  # "cloc": shared by those who book by the clock, alone for whoever sets it
+_READ = "select business_anchor, wall_anchor, frozen from clock"
+_READ_HELD = """
+select business_anchor, wall_anchor, frozen
+  from pg_advisory_xact_lock_shared($1) cross join clock
+"""
+_WRITE = """
+insert into clock as c (singleton, business_anchor, wall_anchor, frozen)
+select true, $1, $2, $3 from pg_advisory_xact_lock($4)
+on conflict (singleton) do update
+   set business_anchor = excluded.business_anchor,
+       wall_anchor = excluded.wall_anchor,
+       frozen = excluded.frozen
+ where c.business_anchor <= excluded.business_anchor
+returning true
+"""
+
+
+class ClockWouldGoBack(Refused):
+    """The clock was to be set to an instant that has already been."""
+
+    def __init__(self, now: datetime, wanted: datetime) -> None:
+        super().__init__(
+            "clock-would-go-back",
+            f"It is {iso_z(now)} in the bank; it cannot become {iso_z(wanted)}.",
+            now=now,
+            wanted=wanted,
+        )
+
+
+class ClockTooFar(Refused):
+    """The clock was to be set beyond what the calendars know."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "clock-too-far", f"The clock can be set to instants before {iso_z(LATEST)}."
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ClockState:
+    """A settable clock: at `wall_anchor` it showed `business_anchor`; frozen, it still does.
+
+    Every verb takes the wall time of the deed and returns the state from then on.
+    """
+
+    business_anchor: datetime
+    wall_anchor: datetime
+    frozen: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse anchors without a time zone."""
+        aware(self.business_anchor)
+        aware(self.wall_anchor)
+
+    def at(self, wall: datetime) -> datetime:
+        """Return the bank's time at a wall time; before the anchor it is the anchor's."""
+        if self.frozen or wall <= self.wall_anchor:
+            return self.business_anchor
+        return self.business_anchor + (wall - self.wall_anchor)
+
+    def set(self, to: datetime, wall: datetime) -> "ClockState":
+        """Return the clock set to `to`, running or frozen as before.
+
+        Raises ClockWouldGoBack when `to` has been, ClockTooFar from `LATEST` on.
+        """
+        now = self.at(wall)
+        to = aware(to).astimezone(UTC)
+        if to < now:
+            raise ClockWouldGoBack(now, to)
+        if to >= LATEST:
+            raise ClockTooFar
+        return ClockState(to, max(wall, self.wall_anchor), self.frozen)
+
+    def advance(self, by: timedelta, wall: datetime) -> "ClockState":
+        """Return the clock moved forward. Raises as `set` does."""
+        now = self.at(wall)
+        if by >= LATEST - now:
+            raise ClockTooFar
+        return self.set(now + max(by, _FIRST - now), wall)
+
+    def freeze(self, wall: datetime) -> "ClockState":
+        """Return the clock standing still at what it shows now."""
+        return ClockState(self.at(wall), max(wall, self.wall_anchor), frozen=True)
+
+    def resume(self, wall: datetime) -> "ClockState":
+        """Return the clock running on from what it shows now."""
+        return ClockState(self.at(wall), max(wall, self.wall_anchor), frozen=False)
+
+
+def wall_now() -> datetime:
+    """Return the wall time, aware, in UTC."""
+    return datetime.now(UTC)
+
+
+def monotonic() -> float:
+    """Return seconds from a clock that never goes back, for measuring durations only."""
+    return time.monotonic()
+
+
+def business_now(state: ClockState | None, wall: datetime) -> datetime:
+    """Return the bank's time: the settable clock's where there is one, else the wall's."""
+    return wall if state is None else state.at(wall)
+
+
+async def read_clock(conn: "Connection", *, hold: bool = False) -> ClockState | None:
+    """Return the settable clock, or None when the bank runs on wall time.
+
+    `hold` keeps others from setting it until the transaction ends: what is booked by it is never
+    more than one step behind it.
+    """
+    row = await (conn.fetchrow(_READ_HELD, _LOCK) if hold else conn.fetchrow(_READ))
+    return None if row is None else ClockState(*row)
+
+
+async def write_clock(conn: "Connection", state: ClockState) -> None:
+    """Make this the bank's clock. Raises ClockWouldGoBack when another was set further on."""
+    anchors = (state.business_anchor, state.wall_anchor, state.frozen)
+    written = await conn.fetchval(_WRITE, *anchors, _LOCK)
+    if written is None:
+        current = await conn.fetchval("select business_anchor from clock")
+        raise ClockWouldGoBack(current, state.business_anchor)

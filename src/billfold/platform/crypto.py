@@ -1,0 +1,243 @@
+"""Keeping secrets and proving knowledge of them; the algorithms themselves are libraries'.
+
+Sealed values are AES-256-GCM, bound to the place they belong to. Tokens are stored as hashes,
+passwords as argon2id. Requests are signed with HMAC-SHA256, what leaves the bank with Ed25519.
+"""
+
+import base64
+import binascii
+import hashlib
+import hmac
+import re
+import secrets
+from collections.abc import Iterable, Sequence
+
+import argon2
+import msgspec
+from cryptography.exceptions import InvalidSignature, InvalidTag
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+from billfold.platform.errors import Broken
+
+KEY_BYTES = 32
+_pack = msgspec.msgpack.Encoder().encode
+_VERSION = b"\x01"
+_KEY_ID_BYTES = 4
+_NONCE_BYTES = 12
+_TAG_BYTES = 16
+_TOKEN_BYTES = 32
+_HEAD_BYTES = len(_VERSION) + _KEY_ID_BYTES
+_SEALED_BYTES_MIN = _HEAD_BYTES + _NONCE_BYTES + _TAG_BYTES
+_SIGNATURE_BYTES = 32
+_CANONICAL_UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_PLAIN_PATH = re.compile(r"/[A-Za-z0-9/_.-]*")
+_WEBHOOK_PREFIX = "whsec_"
+
+# The floor that OWASP gives for argon2id: 19 MiB, two passes, one lane.
+_PASSWORDS = argon2.PasswordHasher(time_cost=2, memory_cost=19_456, parallelism=1)
+_NOBODY = _PASSWORDS.hash(secrets.token_urlsafe())
+
+
+class Vault:
+    """Seals small values under a key of 32 bytes, and opens those sealed under retired keys.
+
+    A sealed value is version, key id, nonce, ciphertext and tag. It opens only with the `aad` it
+    was sealed with (see `place`), so it cannot be moved to another row, column or tenant.
+    """
+
+    __slots__ = ("_ciphers", "_current", "_index_key", "_signers", "_vouching")
+
+    def __init__(self, key: bytes, *, retired: Sequence[bytes] = ()) -> None:
+        for each in (key, *retired):
+            if len(each) != KEY_BYTES:
+                raise ValueError(f"a key of the vault has {KEY_BYTES} bytes, not {len(each)}")
+        self._current = _key_id(key)
+        self._ciphers = {_key_id(each): AESGCM(each) for each in (*retired, key)}
+        self._vouching = {_key_id(each): _derived(each, b"vouch") for each in (*retired, key)}
+        self._signers = {
+            _key_id(each): Ed25519PrivateKey.from_private_bytes(_derived(each, b"sign"))
+            for each in (*retired, key)
+        }
+        self._index_key = hashlib.blake2b(key, person=b"billfold.index", digest_size=32).digest()
+
+    def seal(self, plain: bytes, aad: bytes) -> bytes:
+        """Return the value sealed under the current key, bound to `aad`."""
+        nonce = secrets.token_bytes(_NONCE_BYTES)
+        ciphertext = self._ciphers[self._current].encrypt(nonce, plain, aad)
+        return _VERSION + self._current + nonce + ciphertext
+
+    def open(self, sealed: bytes, aad: bytes) -> bytes:
+        """Return what was sealed. Raises Broken when it was altered, moved, or its key is gone."""
+        head, rest = sealed[:_HEAD_BYTES], sealed[_HEAD_BYTES:]
+        cipher = self._ciphers.get(head[len(_VERSION) :])
+        if len(sealed) < _SEALED_BYTES_MIN or not head.startswith(_VERSION) or cipher is None:
+            raise Broken("A sealed value is damaged, or its key is not among the bank's keys.")
+        try:
+            return cipher.decrypt(rest[:_NONCE_BYTES], rest[_NONCE_BYTES:], aad)
+        except InvalidTag:
+            raise Broken("A sealed value was altered, or moved from where it belongs.") from None
+
+    def is_current(self, sealed: bytes) -> bool:
+        """Tell whether a value is sealed under the current key, or waits to be sealed anew."""
+        return sealed[:_HEAD_BYTES] == _VERSION + self._current
+
+    def blind_index(self, text: str, purpose: str) -> bytes:
+        """Return 32 bytes by which a sealed text can be found again, different for each purpose.
+
+        Made under the current key: after a change of key indexes are made anew.
+        """
+        return hmac.digest(self._index_key, _joined((purpose, text)), "sha256")
+
+    def vouch(self, message: bytes, purpose: str) -> bytes:
+        """Return the id of the current key (4 bytes) and the HMAC-SHA256 of a message under it."""
+        return self._current + hmac.digest(
+            self._vouching[self._current], _joined((purpose,)) + message, "sha256"
+        )
+
+    def has_vouched(self, voucher: bytes, message: bytes, purpose: str) -> bool:
+        """Tell whether `vouch` gave this for the message, now or under a retired key."""
+        key_id, digest = voucher[:_KEY_ID_BYTES], voucher[_KEY_ID_BYTES:]
+        key = self._vouching.get(key_id)
+        if key is None:
+            return False
+        return hmac.compare_digest(
+            digest, hmac.digest(key, _joined((purpose,)) + message, "sha256")
+        )
+
+    def sign(self, message: bytes) -> bytes:
+        """Return the id of the current key (4 bytes) and an Ed25519 signature made with it."""
+        return self._current + self._signers[self._current].sign(message)
+
+    def has_signed(self, signature: bytes, message: bytes) -> bool:
+        """Tell whether `sign` gave this for the message, now or under a retired key."""
+        signer = self._signers.get(signature[:_KEY_ID_BYTES])
+        if signer is None:
+            return False
+        try:
+            signer.public_key().verify(signature[_KEY_ID_BYTES:], message)
+        except InvalidSignature:
+            return False
+        return True
+
+    def public_keys(self) -> dict[str, str]:
+        """Return the PEM of every public key that signatures are checked with, by its id in hex."""
+        return {
+            key_id.hex(): signer.public_key()
+            .public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+            .decode()
+            for key_id, signer in self._signers.items()
+        }
+
+
+def place(table: str, column: str, row_id: object, tenant_id: object) -> bytes:
+    """Return the `aad` of a sealed value: the one place in the database where it opens."""
+    return _joined((table, column, str(row_id), str(tenant_id)))
+
+
+def token(prefix: str = "") -> tuple[str, bytes]:
+    """Return a new secret token (256 random bits, URL-safe) and the hash to store instead of it."""
+    secret = prefix + secrets.token_urlsafe(_TOKEN_BYTES)
+    return secret, hash_token(secret)
+
+
+def fingerprint(values: Sequence[object]) -> str:
+    """Return what tells a row from any other: SHA-256 in hex of these values as MessagePack."""
+    return hashlib.sha256(_pack(values)).hexdigest()
+
+
+def hash_token(secret: str) -> bytes:
+    """Return the hash under which a token is stored. Only for secrets too random to be guessed."""
+    return hashlib.sha256(secret.encode()).digest()
+
+
+def hash_password(password: str) -> str:
+    """Return the argon2id hash of a password, with its salt and cost, in PHC form."""
+    return _PASSWORDS.hash(password)
+
+
+def verify_password(password_hash: str | None, password: str) -> bool:
+    """Tell whether a password is right. For None (no such user) it takes as long and says no."""
+    try:
+        _PASSWORDS.verify(password_hash or _NOBODY, password)
+    except (argon2.exceptions.VerificationError, argon2.exceptions.InvalidHashError):
+        return False
+    return password_hash is not None
+
+
+def sign_request(secret: str | bytes, idempotency_key: str, path: str, body: bytes) -> str:
+    """Return the signature of a Partner API request: base64 of HMAC-SHA256 over the three parts."""
+    return base64.b64encode(_request_digest(secret, idempotency_key, path, body)).decode()
+
+
+def verify_signature(
+    shared_secrets: Iterable[str | bytes],
+    idempotency_key: str,
+    path: str,
+    body: bytes,
+    signature: str,
+) -> bool:
+    """Tell whether a request was signed with one of the secrets (two while they are changed).
+
+    Only the standard base64 of 32 bytes is a signature: one text for each. Every secret is
+    tried, in constant time.
+    """
+    try:
+        given = base64.b64decode(signature, validate=True)
+    except (binascii.Error, ValueError):
+        return False
+    if len(given) != _SIGNATURE_BYTES or base64.b64encode(given) != signature.encode():
+        return False
+    matches = [
+        hmac.compare_digest(given, _request_digest(secret, idempotency_key, path, body))
+        for secret in shared_secrets
+    ]
+    return any(matches)
+
+
+def is_unambiguous(idempotency_key: str, path: str, body: bytes) -> bool:
+    """Tell whether the three signed parts can be read in one way only though nothing parts them."""
+    return (
+        _CANONICAL_UUID.fullmatch(idempotency_key) is not None
+        and _PLAIN_PATH.fullmatch(path) is not None
+        and (not body or body[:1] in {b"{", b"["})
+    )
+
+
+def sign_webhook(shared_secret: str, delivery_id: str, timestamp_seconds: int, body: bytes) -> str:
+    """Return the `webhook-signature` of a delivery ("v1,...") as Standard Webhooks defines it.
+
+    The key is the text of the secret, or what its base64 stands for when it begins with `whsec_`.
+    """
+    signed = f"{delivery_id}.{timestamp_seconds}.".encode() + body
+    digest = hmac.digest(webhook_key(shared_secret), signed, "sha256")
+    return "v1," + base64.b64encode(digest).decode()
+
+
+def webhook_key(shared_secret: str) -> bytes:
+    """Return the key a secret stands for. Raises ValueError when its base64 is broken."""
+    if not shared_secret.startswith(_WEBHOOK_PREFIX):
+        return shared_secret.encode()
+    encoded = shared_secret.removeprefix(_WEBHOOK_PREFIX)
+    return base64.b64decode(encoded + "=" * (-len(encoded) % 4), validate=True)
+
+
+def _request_digest(secret: str | bytes, idempotency_key: str, path: str, body: bytes) -> bytes:
+    key = secret.encode() if isinstance(secret, str) else secret
+    return hmac.digest(key, idempotency_key.encode() + path.encode() + body, "sha256")
+
+
+def _key_id(key: bytes) -> bytes:
+    return hashlib.blake2b(key, person=b"billfold.key-id", digest_size=_KEY_ID_BYTES).digest()
+
+
+def _derived(key: bytes, use: bytes) -> bytes:
+    """Return the key for one use: 32 bytes that tell nothing about the key itself."""
+    return hashlib.blake2b(key, person=b"billfold." + use, digest_size=KEY_BYTES).digest()
+
+
+def _joined(parts: Iterable[str]) -> bytes:
+    """Join texts so that no two lists of texts give the same bytes."""
+    encoded = [part.encode() for part in parts]
+    return b"".join(len(part).to_bytes(4) + part for part in encoded)

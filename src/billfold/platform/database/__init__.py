@@ -1,0 +1,1 @@
+"""The database: the connection pool, typed rows, batched reads, claimed rows."""

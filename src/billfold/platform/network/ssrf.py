@@ -1,0 +1,158 @@
+"""Addresses that others give us to call: which are really outside, and which lead back inside.
+
+A name is resolved once, every address it has is looked at, and what is called is one of those
+addresses: a name that means something else a moment later changes nothing (security.md C1).
+"""
+
+import asyncio
+import ipaddress
+import socket
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from billfold.platform.settings.kinds import Network
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
+"""Returns the addresses of a host as texts. Raises OSError when it has none."""
+
+PORTS = {"https": 443, "http": 80}
+PORTS_OUTSIDE = frozenset({443, 8443})
+URL_CHARS_MAX = 2083
+_LABEL_CHARS_MAX, _NAME_CHARS_MAX = 63, 253
+
+# The only part of the IPv6 space that is handed out, and what of it leads elsewhere: protocol
+# assignments with Teredo, documentation twice, 6to4.
+_UNICAST_6 = ipaddress.IPv6Network("2000::/3")
+_NOT_OUTSIDE_6 = tuple(
+    map(ipaddress.IPv6Network, ("2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20"))
+)
+_NOT_OUTSIDE_4 = tuple(
+    map(
+        ipaddress.IPv4Network,
+        ("0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.88.99.0/24", "224.0.0.0/3"),
+    )
+)
+
+
+class NotOutside(ValueError):
+    """An address that is not to be called; the text says why, to whoever gave it."""
+
+
+class NoSuchHost(OSError):
+    """The name has no address now. It may have one later."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A url taken apart: what to connect to, what to ask for, and what to call the host."""
+
+    scheme: str
+    host: str
+    port: int
+    path: str
+
+    @property
+    def authority(self) -> str:
+        """Return the host as a Host header gives it."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port == PORTS[self.scheme] else f"{host}:{self.port}"
+
+
+def read_url(url: str) -> Target:
+    """Return what a url asks us to call. Raises NotOutside when it is not one we would call."""
+    if not 0 < len(url) <= URL_CHARS_MAX:
+        raise NotOutside(f"must have 1 to {URL_CHARS_MAX} characters")
+    if not url.isascii() or not url.isprintable() or any(char in url for char in ' \\"<>^`{|}'):
+        raise NotOutside("must be a URL in ASCII, without spaces")
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+        host = (parts.hostname or "").removesuffix(".")
+    except ValueError:
+        raise NotOutside("must be a URL like https://example.com/webhooks") from None
+    if parts.scheme not in PORTS or not host:
+        raise NotOutside("must be a URL like https://example.com/webhooks")
+    if "@" in parts.netloc or parts.fragment:
+        raise NotOutside("must have no user, no password and no fragment")
+    _check_host(host)
+    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    return Target(parts.scheme, host, PORTS[parts.scheme] if port is None else port, path)
+
+
+def is_outside(address: Address) -> bool:
+    """Tell whether an address belongs to the net that everybody shares, however it is spelled."""
+    if isinstance(address, ipaddress.IPv4Address):
+        return address.is_global and not any(address in inner for inner in _NOT_OUTSIDE_4)
+    return (
+        address in _UNICAST_6
+        and address.is_global
+        and not any(address in inner for inner in _NOT_OUTSIDE_6)
+    )
+
+
+async def addresses_of(
+    target: Target, *, allowed: Sequence[Network] = (), resolve: Resolve | None = None
+) -> tuple[str, ...]:
+    """Return the addresses of a target, each of which may be called.
+
+    `allowed` are inner networks that may be called too; only there plain http and other ports
+    will do. Raises NotOutside when any of its addresses is not to be called, NoSuchHost.
+    """
+    try:
+        found = await (resolve or look_up)(target.host, target.port)
+    except (OSError, UnicodeError) as error:
+        raise NoSuchHost(f"{target.host} has no address") from error
+    addresses = [_plain(text) for text in found]
+    if not addresses:
+        raise NoSuchHost(f"{target.host} has no address")
+    inner = all(any(a.version == n.version and a in n for n in allowed) for a in addresses)
+    if not inner:
+        check_form(target)
+        if not all(map(is_outside, addresses)):
+            raise NotOutside("must lead to a public address")
+    return tuple(map(str, addresses))
+
+
+def check_form(target: Target) -> None:
+    """Refuse what is never called outside. Raises NotOutside."""
+    if target.scheme != "https":
+        raise NotOutside("must begin with https://")
+    if target.port not in PORTS_OUTSIDE:
+        raise NotOutside("must be on port 443 or 8443")
+
+
+async def look_up(host: str, port: int) -> Sequence[str]:
+    """Return the addresses the system knows for a host."""
+    loop = asyncio.get_running_loop()
+    found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return [str(sockaddr[0]) for *_, sockaddr in found]
+
+
+def _plain(text: str) -> Address:
+    """Return an address; one of IPv4 in the clothes of IPv6 is the one of IPv4."""
+    address = ipaddress.ip_address(text.partition("%")[0])
+    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+    return mapped or address
+
+
+def _check_host(host: str) -> None:
+    """Refuse a host that is no address in its usual spelling and no name that DNS could have."""
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        labels = host.split(".")
+        is_name = len(host) <= _NAME_CHARS_MAX and all(map(_is_label, labels))
+        # What ends in a number is an address in some old spelling: octal, hex, or in fewer parts.
+        if not is_name or labels[-1].isdigit() or labels[-1].startswith("0x"):
+            raise NotOutside("must name a host as DNS does, or give its address") from None
+
+
+def _is_label(label: str) -> bool:
+    return (
+        0 < len(label) <= _LABEL_CHARS_MAX
+        and label.replace("-", "a").replace("_", "a").isalnum()
+        and not label.startswith("-")
+        and not label.endswith("-")
+    )

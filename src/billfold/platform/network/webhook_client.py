@@ -1,0 +1,239 @@
+"""Calls to addresses that others gave us: resolved once, checked, and bounded in every direction.
+
+Written on sockets and h11 because the connection is the point: it goes to the very address that
+was checked, with the name of the host in TLS and in the request. No redirect is followed, no
+proxy is asked, no cookie kept.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from http import HTTPStatus
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import h11
+
+from billfold.events.webhooks.ports import Answer
+from billfold.platform.clock import monotonic
+from billfold.platform.network.ssrf import (
+    NoSuchHost,
+    NotOutside,
+    Resolve,
+    Target,
+    addresses_of,
+    read_url,
+)
+from billfold.platform.settings.kinds import Network
+
+if TYPE_CHECKING:
+    from asyncio import StreamReader, StreamWriter
+
+CONNECT_SECONDS = 5.0
+ANSWER_SECONDS = 10.0
+"""For a whole call: name, connection, request and answer."""
+BODY_SECONDS = 1.0
+"""How long the rest of an answer is read that nobody looks at, to keep the connection."""
+BODY_BYTES = 64 * 1024
+LINE_SECONDS = 30.0
+"""How long a connection is kept before its host is looked up again."""
+_HEAD_BYTES = 16 * 1024
+_CHUNK = 16 * 1024
+
+
+class GuardedHttp:
+    """Makes lines to addresses outside, and to inner networks that are allowed."""
+
+    def __init__(
+        self,
+        *,
+        allowed: Sequence[Network] = (),
+        trusted_ca: Path | None = None,
+        resolve: Resolve | None = None,
+    ) -> None:
+        self.allowed = tuple(allowed)
+        self.resolve = resolve
+        self.tls = ssl.create_default_context()
+        if trusted_ca is not None:
+            self.tls.load_verify_locations(trusted_ca)
+
+    def line(self, url: str) -> GuardedLine:
+        """Return a line to a url; nothing is connected before the first call."""
+        return GuardedLine(self, url)
+
+
+class GuardedLine:
+    """One connection at a time to one url."""
+
+    def __init__(self, ground: GuardedHttp, url: str) -> None:
+        self._ground = ground
+        self._url = url
+        self._target: Target | None = None
+        self._wire: _Wire | None = None
+
+    async def post(self, headers: Mapping[str, str], body: bytes) -> Answer:
+        """Post a body and return how it went, within `ANSWER_SECONDS`."""
+        try:
+            async with asyncio.timeout(ANSWER_SECONDS):
+                return await self._post(headers, body)
+        except TimeoutError:
+            answer = Answer(code=0, message="no answer in time")
+        except NotOutside as refused:
+            answer = Answer(code=0, message=f"not called: the address {refused}")
+        except NoSuchHost:
+            answer = Answer(code=0, message="the host was not found")
+        except ssl.SSLError:
+            answer = Answer(code=0, message="no trusted encryption")
+        except h11.RemoteProtocolError:
+            answer = Answer(code=0, message="an answer that is not HTTP")
+        except EOFError:
+            answer = Answer(code=0, message="hung up without an answer")
+        except OSError:
+            answer = Answer(code=0, message="no connection")
+        await self.hang_up()
+        return answer
+
+    async def hang_up(self) -> None:
+        """Let go of the connection."""
+        wire, self._wire = self._wire, None
+        if wire is not None:
+            wire.close()
+
+    async def _post(self, headers: Mapping[str, str], body: bytes) -> Answer:
+        target = self._target = self._target or read_url(self._url)
+        kept = self._wire
+        if kept is not None and kept.is_fresh():
+            try:
+                return await self._call(kept, target, headers, body)
+            except (EOFError, ConnectionError):
+                # It was closed while nobody looked, as receivers may: called again on a new one.
+                if kept.heard:
+                    raise
+        await self.hang_up()
+        self._wire = await self._connect(target)
+        return await self._call(self._wire, target, headers, body)
+
+    async def _call(
+        self, wire: _Wire, target: Target, headers: Mapping[str, str], body: bytes
+    ) -> Answer:
+        head = await wire.ask(target, headers, body)
+        if not await wire.finish():
+            await self.hang_up()
+        return Answer(
+            code=head.status_code,
+            message=_phrase(head.status_code),
+            retry_after=_header(head, b"retry-after"),
+        )
+
+    async def _connect(self, target: Target) -> _Wire:
+        async with asyncio.timeout(CONNECT_SECONDS):
+            ground = self._ground
+            addresses = await addresses_of(target, allowed=ground.allowed, resolve=ground.resolve)
+            *others, last = addresses
+            for address in others:
+                with suppress(OSError):
+                    return await _open(address, target, ground.tls)
+            return await _open(last, target, ground.tls)
+
+
+async def _open(address: str, target: Target, tls: ssl.SSLContext) -> _Wire:
+    """Connect to an address that was checked, under the name it was found by."""
+    secure = target.scheme == "https"
+    return _Wire(
+        *await asyncio.open_connection(
+            address,
+            target.port,
+            limit=_CHUNK,
+            ssl=tls if secure else None,
+            server_hostname=target.host if secure else None,
+        )
+    )
+
+
+class _Wire:
+    """A connection that speaks HTTP/1.1, one request after the other."""
+
+    def __init__(self, reader: StreamReader, writer: StreamWriter) -> None:
+        self._reader, self._writer = reader, writer
+        self._http = h11.Connection(h11.CLIENT, max_incomplete_event_size=_HEAD_BYTES)
+        self._until = monotonic() + LINE_SECONDS
+        self.heard = False
+        """Whether anything has come back for the request that was last sent."""
+
+    def is_fresh(self) -> bool:
+        """Tell whether another request may go over it."""
+        return monotonic() < self._until and not self._writer.is_closing()
+
+    async def ask(self, target: Target, headers: Mapping[str, str], body: bytes) -> h11.Response:
+        """Send a request and return the head of its answer."""
+        self.heard = False
+        lines = [("host", target.authority), ("content-length", str(len(body))), *headers.items()]
+        request = h11.Request(method="POST", target=target.path, headers=lines)
+        sent = (self._http.send(request), self._http.send(h11.Data(data=body)))
+        self._http.send(h11.EndOfMessage())
+        self._writer.write(b"".join(filter(None, sent)))
+        await self._writer.drain()
+        while True:
+            event = await self._next()
+            if isinstance(event, h11.Response):
+                return event
+            if self._http.their_state is h11.CLOSED:
+                raise EOFError("closed before the head of an answer")
+
+    async def finish(self) -> bool:
+        """Read the rest of an answer; tell whether the connection may be used again."""
+        left = BODY_BYTES
+        try:
+            async with asyncio.timeout(BODY_SECONDS):
+                while left > 0:
+                    event = await self._next()
+                    if isinstance(event, h11.EndOfMessage):
+                        return self._begin_again()
+                    if not isinstance(event, h11.Data):
+                        return False
+                    left -= len(event.data)
+        except (TimeoutError, OSError, EOFError, h11.RemoteProtocolError):
+            return False
+        return False
+
+    def close(self) -> None:
+        """Let go of the socket; what the other side still says is not waited for."""
+        self._writer.transport.abort()
+
+    def _begin_again(self) -> bool:
+        if self._http.our_state is not h11.DONE or self._http.their_state is not h11.DONE:
+            return False
+        self._http.start_next_cycle()
+        return True
+
+    async def _next(self) -> object:
+        while True:
+            event = self._http.next_event()
+            if event is not h11.NEED_DATA:
+                return event
+            received = await self._reader.read(_CHUNK)
+            if received:
+                self.heard = True
+            elif not self.heard:
+                raise EOFError("closed without an answer")
+            self._http.receive_data(received)
+
+
+def _phrase(code: int) -> str:
+    """What kind of answer a status is, in words of the standard and not of the receiver."""
+    if HTTPStatus.MULTIPLE_CHOICES <= code < HTTPStatus.BAD_REQUEST:
+        return "a redirect, which is not followed"
+    try:
+        return HTTPStatus(code).phrase
+    except ValueError:
+        return "a status without a name"
+
+
+def _header(head: h11.Response, name: bytes) -> str | None:
+    for found, value in head.headers:
+        if found == name:
+            return bytes(value).decode("latin-1")[:100]
+    return None

@@ -1,0 +1,1 @@
+"""The embedded PostgreSQL server and the programs of its wheel."""

@@ -1,0 +1,400 @@
+"""The PostgreSQL server that comes with Billfold, started under a state directory.
+
+Every `start` takes a shared lock on one file and `stop` lets go; the last to let go stops the
+server. The kernel drops the lock of a process that dies, so no count is left wrong by a crash: the
+server then runs on until the next user of the directory attaches and stops. It listens on a Unix
+socket only, never on TCP, and only its owner (and root) may connect.
+"""
+
+import fcntl
+import hashlib
+import os
+import re
+import shutil
+import signal
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import quote
+
+import asyncpg
+import psutil
+
+from billfold.platform.postgres.programs import MAJOR, EmbeddedPostgresError, Owner
+
+__all__ = [
+    "DEFAULT_SETTINGS",
+    "THROWAWAY_SETTINGS",
+    "EmbeddedPostgresError",
+    "Server",
+    "start",
+    "stop",
+]
+
+SUPERUSER = "postgres"
+PORT = 5432  # names the socket file; nothing listens on a port
+
+# For two cores that also run the application. Durable: an acknowledged commit survives a power cut.
+DEFAULT_SETTINGS: Mapping[str, str] = {
+    "fsync": "on",
+    "synchronous_commit": "on",
+    "shared_buffers": "256MB",
+    "effective_cache_size": "1GB",
+    "max_connections": "60",
+    "max_wal_size": "2GB",
+    "checkpoint_timeout": "15min",
+    "wal_compression": "pglz",
+    "jit": "off",
+    "max_parallel_workers_per_gather": "0",
+    "autovacuum_naptime": "30s",
+    "autovacuum_vacuum_scale_factor": "0.05",
+    "autovacuum_analyze_scale_factor": "0.05",
+    "log_checkpoints": "off",
+    "timezone": "UTC",
+    "log_timezone": "UTC",
+}
+# Nothing survives a power cut, everything survives `kill -9`: for tests and benchmarks of the CPU.
+THROWAWAY_SETTINGS: Mapping[str, str] = {
+    "fsync": "off",
+    "synchronous_commit": "off",
+    "full_page_writes": "off",
+    "shared_buffers": "128MB",
+    "autovacuum": "off",
+}
+
+_START_SECONDS = 600  # recovery replays up to max_wal_size; a slow disk may need minutes
+_STOP_SECONDS = 60
+_ORPHAN_SECONDS = 5.0
+_SOCKET_LINE, _STATUS_LINE = 4, 7  # of postmaster.pid
+_SOCKET_PATH_BYTES = 103  # what macOS allows; Linux allows 107
+_DATABASE_NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A running server somebody holds. Give it to `stop` when done."""
+
+    data_dir: Path
+    socket_dir: Path
+    pid: int
+    hold: "_Hold" = field(repr=False)
+
+    @property
+    def dsn(self) -> str:
+        """The address of the maintenance database `postgres`."""
+        return self.dsn_for("postgres")
+
+    def dsn_for(self, database: str) -> str:
+        """Return the address of `database`, for asyncpg and libpq; it need not exist yet."""
+        host = quote(str(self.socket_dir), safe="/")
+        return f"postgresql://{SUPERUSER}@/{quote(database)}?host={host}&port={PORT}"
+
+    async def create_database(self, name: str, *, template: str = "template1") -> str:
+        """Create database `name` unless it exists, as a copy of `template`; return its address."""
+        for each in (name, template):
+            if not _DATABASE_NAME.fullmatch(each):
+                raise ValueError(f"not a database name: {each!r}")
+        connection = await asyncpg.connect(self.dsn)
+        try:
+            with suppress(asyncpg.DuplicateDatabaseError, asyncpg.UniqueViolationError):
+                # By files, not through the log: ten times quicker for a database without rows.
+                await connection.execute(
+                    f'CREATE DATABASE "{name}" TEMPLATE "{template}" STRATEGY FILE_COPY'
+                )
+        finally:
+            await connection.close()
+        return self.dsn_for(name)
+
+
+def start(
+    state_dir: Path,
+    *,
+    settings: Mapping[str, str] | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> Server:
+    """Start the server of `state_dir`, or attach to it when it runs already, and return it ready.
+
+    The first start creates the cluster (about a second). After a crash of the server, or of the
+    machine, the start recovers. `settings` (postgresql.conf names) are laid over DEFAULT_SETTINGS
+    and take effect when the server starts only. Blocks. Raises EmbeddedPostgresError.
+    """
+    report = progress or _say_nothing
+    state_dir = state_dir.expanduser().resolve()
+    try:
+        state_dir.mkdir(mode=0o755, parents=True, exist_ok=True)
+    except OSError as error:
+        raise EmbeddedPostgresError(f"{state_dir} cannot be made: {error.strerror}") from error
+    if not os.access(state_dir, os.W_OK):
+        raise EmbeddedPostgresError(f"{state_dir} is not writable; choose another state dir")
+    data_dir = state_dir / "postgres"
+    wanted = {**DEFAULT_SETTINGS, **(settings or {})}
+    with _alone(state_dir):
+        hold = _Hold(state_dir)
+        try:
+            owner = Owner.of(data_dir, report)
+            if not data_dir.exists():
+                _create_cluster(data_dir, owner, durable=wanted["fsync"] != "off", report=report)
+            _check_version(data_dir)
+            postmaster = _find_postmaster(data_dir)
+            if postmaster is None:
+                postmaster = _launch(data_dir, owner, wanted, report)
+            else:
+                report("Attached to the running PostgreSQL")
+        except BaseException:  # Ctrl-C too, which must not leave a server behind
+            _let_go(data_dir, hold)
+            raise
+    return Server(data_dir, postmaster.socket_dir, postmaster.pid, hold)
+
+
+def stop(server: Server) -> bool:
+    """Let go of `server`; the last to let go stops it (a fast shutdown, nothing is lost).
+
+    Return whether nobody uses the server any more. Does nothing the second time. Blocks. Raises
+    EmbeddedPostgresError when the server does not end.
+    """
+    state_dir = server.data_dir.parent
+    if not server.hold.is_held or not state_dir.exists():
+        return False
+    with _alone(state_dir):
+        if not _let_go(server.data_dir, server.hold):
+            return False
+        if server.socket_dir != server.data_dir:
+            with suppress(OSError):  # a later start makes it again
+                server.socket_dir.rmdir()
+    return True
+
+
+def _let_go(data_dir: Path, hold: "_Hold") -> bool:
+    """Give the hold up; stop the server unless others use it; tell whether none do."""
+    try:
+        if not hold.is_last():
+            return False
+        if _find_postmaster(data_dir):
+            _shut_down(data_dir)
+    finally:
+        hold.release()
+    return True
+
+
+def _shut_down(data_dir: Path) -> None:
+    owner = Owner.of(data_dir, _say_nothing)
+    where = ("-D", str(data_dir), "-w", "-t", str(_STOP_SECONDS))
+    try:
+        owner.run("pg_ctl", "stop", *where, "-m", "fast")
+    except EmbeddedPostgresError:
+        if _find_postmaster(data_dir):  # a stuck backend: the next start recovers
+            owner.run("pg_ctl", "stop", *where, "-m", "immediate")
+
+
+class _Hold:
+    """A shared lock that says: this process uses the server of this state directory."""
+
+    def __init__(self, state_dir: Path) -> None:
+        self._file: int | None = os.open(
+            state_dir / "postgres.users", os.O_RDWR | os.O_CREAT, 0o600
+        )
+        fcntl.flock(self._file, fcntl.LOCK_SH)
+
+    @property
+    def is_held(self) -> bool:
+        return self._file is not None
+
+    def is_last(self) -> bool:
+        """Try to hold it alone. Either way the share is given up."""
+        if self._file is None:
+            return False
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+    def release(self) -> None:
+        if self._file is not None:
+            # Closing is not enough: a forked child has the same lock open.
+            fcntl.flock(self._file, fcntl.LOCK_UN)
+            os.close(self._file)
+            self._file = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Postmaster:
+    """What the lock file of a running, ready server says."""
+
+    pid: int
+    socket_dir: Path
+
+
+def _say_nothing(_: str) -> None:
+    pass
+
+
+@contextmanager
+def _alone(state_dir: Path) -> Iterator[None]:
+    """Hold off every other start and stop of this directory meanwhile."""
+    with (state_dir / "postgres.lock").open("a") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _create_cluster(
+    data_dir: Path, owner: Owner, *, durable: bool, report: Callable[[str], None]
+) -> None:
+    """Make the cluster beside its place and move it there, so half a cluster is never used."""
+    report("Creating the database cluster")
+    unfinished = data_dir.with_name("postgres.unfinished")
+    shutil.rmtree(unfinished, ignore_errors=True)
+    unfinished.mkdir(mode=0o700)
+    owner.take(unfinished)
+    # The builtin locale sorts and folds the same on every machine and after every upgrade.
+    locale = ("--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8")
+    options = (*locale, "--encoding=UTF8", "--auth=trust", "--no-instructions", "-U", SUPERUSER)
+    owner.run("initdb", *options, *(() if durable else ("--no-sync",)), "-D", str(unfinished))
+    unfinished.rename(data_dir)
+
+
+def _check_version(data_dir: Path) -> None:
+    found = (data_dir / "PG_VERSION").read_text().strip()
+    if found != str(MAJOR):
+        raise EmbeddedPostgresError(
+            f"{data_dir} was made by PostgreSQL {found}; this is {MAJOR}. "
+            "Dump it with the older release and restore it into a new state directory"
+        )
+
+
+def _launch(
+    data_dir: Path, owner: Owner, settings: Mapping[str, str], report: Callable[[str], None]
+) -> _Postmaster:
+    socket_dir = _socket_dir(data_dir, owner)
+    if (data_dir / "postmaster.pid").exists():
+        report("PostgreSQL ended without warning; recovering")
+        _end_orphans(data_dir)
+        _disown(data_dir / "postmaster.pid")
+        _disown(socket_dir / f".s.PGSQL.{PORT}.lock")
+    else:
+        report("Starting PostgreSQL")
+    _write_settings(data_dir, owner, settings, socket_dir)
+    log = data_dir / "server.log"
+    where = ("-D", str(data_dir), "-l", str(log), "-w", "-t", str(_START_SECONDS))
+    try:
+        owner.run("pg_ctl", "start", *where)
+    except EmbeddedPostgresError as error:
+        tail = log.read_text(errors="replace")[-2000:] if log.exists() else ""
+        raise EmbeddedPostgresError(f"PostgreSQL did not start. {error}\n{tail}") from error
+    postmaster = _find_postmaster(data_dir)
+    if postmaster is None:
+        raise EmbeddedPostgresError(f"PostgreSQL ended right after its start; see {log}")
+    return postmaster
+
+
+def _cluster_name(data_dir: Path) -> str:
+    return f"billfold-{hashlib.sha256(os.fsencode(data_dir)).hexdigest()[:12]}"
+
+
+def _write_settings(
+    data_dir: Path, owner: Owner, settings: Mapping[str, str], socket_dir: Path
+) -> None:
+    ours = {
+        "listen_addresses": "",
+        "port": str(PORT),
+        "unix_socket_directories": str(socket_dir),
+        # Any local user could otherwise connect as superuser.
+        "unix_socket_permissions": "0700",
+        "cluster_name": _cluster_name(data_dir),
+    }
+    quoted = {
+        name: value.replace("\\", "\\\\").replace("'", "''")
+        for name, value in {**settings, **ours}.items()
+    }
+    lines = ["# Written at every start; settings belong into Billfold's own.\n"]
+    lines += [f"{name} = '{value}'\n" for name, value in quoted.items()]
+    path = data_dir / "postgresql.conf"
+    path.write_text("".join(lines))
+    path.chmod(0o600)
+    owner.take(path)
+
+
+def _socket_dir(data_dir: Path, owner: Owner) -> Path:
+    """Return the cluster's own folder, or one in the temporary folder when its name is too long."""
+    socket = os.fsencode(data_dir / f".s.PGSQL.{PORT}.lock")
+    if len(socket) <= _SOCKET_PATH_BYTES and b"," not in socket:  # a comma separates folders
+        return data_dir
+    short = Path(tempfile.gettempdir()) / _cluster_name(data_dir)
+    with suppress(FileExistsError):
+        short.mkdir(mode=0o700)
+        owner.take(short)
+    found = short.lstat()
+    if short.is_symlink() or found.st_uid != owner.uid or found.st_mode & 0o077:
+        raise EmbeddedPostgresError(f"{short} is not ours; remove it or choose a shorter state dir")
+    return short
+
+
+def _find_postmaster(data_dir: Path) -> _Postmaster | None:
+    """Return the running server of `data_dir` once it is ready, or None when none runs."""
+    waited_until = time.monotonic() + _START_SECONDS
+    while True:
+        try:
+            lines = (data_dir / "postmaster.pid").read_text().splitlines()
+            pid = int(lines[0])
+        except (FileNotFoundError, IndexError, ValueError):
+            return None
+        if not _is_of(data_dir, pid):
+            return None
+        if lines[_STATUS_LINE:] and lines[_STATUS_LINE].strip() == "ready":
+            return _Postmaster(pid, Path(lines[_SOCKET_LINE]))
+        if time.monotonic() > waited_until:
+            raise EmbeddedPostgresError(
+                f"PostgreSQL (process {pid}) runs but does not become ready"
+            )
+        time.sleep(0.05)
+
+
+def _disown(lock_file: Path) -> None:
+    """Let the server take over a lock file whose pid by now is another program's, or a zombie's.
+
+    It would refuse to start. It ignores a pid that is its grandparent's, ours, and goes on to
+    check all else: whether shared memory is in use, or another server runs on the same files.
+    """
+    try:
+        pid, rest = lock_file.read_text().split("\n", 1)
+        process = psutil.Process(int(pid))
+        is_live_server = process.name() == "postgres" and process.status() != psutil.STATUS_ZOMBIE
+    except (FileNotFoundError, ValueError, psutil.NoSuchProcess):
+        return
+    if not is_live_server:
+        lock_file.write_text(f"{os.getpid()}\n{rest}")
+
+
+def _is_of(data_dir: Path, pid: int) -> bool:
+    """Tell whether the process belongs to the server of `data_dir`, by what it calls itself.
+
+    Its folder would be surer, but in a container root may not look at another user's process.
+    """
+    try:
+        words = psutil.Process(pid).cmdline()
+    except (psutil.NoSuchProcess, psutil.AccessDenied):
+        return False
+    return str(data_dir) in words or f"{_cluster_name(data_dir)}:" in " ".join(words)
+
+
+def _end_orphans(data_dir: Path) -> None:
+    """Wait for the children of a dead server to notice; end those that do not."""
+    orphans = [pid for pid in psutil.pids() if _is_of(data_dir, pid)]
+    orphans = _still_there(data_dir, orphans, _ORPHAN_SECONDS)
+    for pid in orphans:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    if orphans := _still_there(data_dir, orphans, _ORPHAN_SECONDS):
+        raise EmbeddedPostgresError(f"processes of the dead server remain: {orphans}")
+
+
+def _still_there(data_dir: Path, pids: list[int], seconds: float) -> list[int]:
+    """Wait for the processes to end; one that nobody reaps has ended too."""
+    wait_until = time.monotonic() + seconds
+    while pids and time.monotonic() < wait_until:
+        time.sleep(0.02)
+        pids = [pid for pid in pids if _is_of(data_dir, pid)]
+    return pids

@@ -1,0 +1,1 @@
+"""Settings: read once from `BILLFOLD_*` variables, validated together, documented from their declaration."""

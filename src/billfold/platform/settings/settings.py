@@ -1,0 +1,398 @@
+"""Everything an operator can set, read once from BILLFOLD_* variables and frozen.
+
+A secret may stand in a file instead: BILLFOLD_SEED_FILE names the file that holds the seed.
+All mistakes are found before the first is reported, a misspelt name included.
+"""
+
+import stat
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, fields
+from datetime import UTC, datetime, time
+from difflib import get_close_matches
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+from typing import Annotated, Any, get_type_hints
+
+from billfold.platform.settings import kinds
+from billfold.platform.settings.kinds import Network, Setting
+from billfold.platform.settings.validation import Mistake, SettingsError, as_text
+
+PREFIX = "BILLFOLD_"
+FILE_SUFFIX = "_FILE"
+_MASK = "[hidden]"
+_SEED_BYTES_MIN = 16
+_HTTPS_PORT = 443
+_OPEN_TO_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+_LIEN_DAYS = {"sandbox": 0, "production": 2}
+_WIRE_HOURS = {"wires_from": time(8), "wires_until": time(16), "wires_abroad_until": time(15)}
+_NEEDED_IN_PRODUCTION = ("encryption_key", "seed", "bank_name", "bank_routing_number", "mail_url")
+_SANDBOX_ONLY = (
+    "clock_start",
+    "execute_transfers",
+    "webhook_allowed_networks",
+    "webhook_trusted_ca",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """The settings of one bank. Defaults run a sandbox on this machine."""
+
+    environment: Annotated[
+        str,
+        Setting(
+            kinds.one_of("sandbox", "production"),
+            "A sandbox has a clock that can be set and simulated rails.",
+        ),
+    ] = "sandbox"
+    database_url: Annotated[
+        str | None,
+        Setting(kinds.DATABASE, "The database; without it one is run inside.", secret=True),
+    ] = field(default=None, repr=False)
+    state_dir: Annotated[
+        Path, Setting(kinds.PATH, "Where the embedded database, keys and files are kept.")
+    ] = Path(".billfold")
+    host: Annotated[str, Setting(kinds.text("an address"), "The address to listen on.")] = (
+        "127.0.0.1"
+    )
+    port: Annotated[int, Setting(kinds.whole(1, 65_535), "The port of https.")] = 8443
+    http_port: Annotated[
+        int, Setting(kinds.whole(1, 65_535), "The port that tells plain http to use https.")
+    ] = 8080
+    workers: Annotated[int, Setting(kinds.whole(1, 64), "How many processes answer requests.")] = 1
+    seed: Annotated[
+        bytes | None,
+        Setting(
+            kinds.SEED,
+            "What all ids are derived from. Without it a sandbox draws one and keeps it.",
+            secret=True,
+        ),
+    ] = field(default=None, repr=False)
+    encryption_key: Annotated[
+        bytes | None,
+        Setting(
+            kinds.SECRET_KEY,
+            "What secrets in the database are sealed with. Without it a sandbox makes one.",
+            secret=True,
+        ),
+    ] = field(default=None, repr=False)
+    retired_encryption_keys: Annotated[
+        tuple[bytes, ...],
+        Setting(
+            kinds.flat_list(kinds.SECRET_KEY),
+            "Earlier keys, under which there may still be sealed values.",
+            secret=True,
+        ),
+    ] = field(default=(), repr=False)
+    domain: Annotated[
+        str, Setting(kinds.DOMAIN, "The name of the host; partners and auth are below it.")
+    ] = "localhost"
+    auth_url: Annotated[
+        str | None,
+        Setting(kinds.HTTPS_ORIGIN, "The public address of the authorization server, its issuer."),
+    ] = None
+    customer_url: Annotated[
+        str | None, Setting(kinds.HTTPS_ORIGIN, "The public address of the Customer API.")
+    ] = None
+    rate_limit_per_minute: Annotated[
+        int,
+        Setting(
+            kinds.whole(1, 1_000_000),
+            "Requests each token of a new partner may send; `billfold partner limit` changes it.",
+        ),
+    ] = 300
+    money_rate_limit_per_minute: Annotated[
+        int,
+        Setting(kinds.whole(1, 1_000_000), "Those of them that may move money; likewise."),
+    ] = 60
+    aum_fee_bps: Annotated[
+        int,
+        Setting(kinds.whole(0, 1000, "basis points"), "The yearly fee on what a pocket is worth."),
+    ] = 25
+    same_day_haircut_bps: Annotated[
+        int, Setting(kinds.whole(0, 1000, "basis points"), "What selling for the same day costs.")
+    ] = 0
+    ach_credit_lien_days: Annotated[
+        int,
+        Setting(
+            kinds.whole(0, 90, "days"), "How long an incoming ACH may not leave: 2 in production."
+        ),
+    ] = 0
+    wire_fee_cents: Annotated[
+        int, Setting(kinds.whole(0, 100_00, "cents"), "What sending a wire costs.")
+    ] = 0
+    wires_from: Annotated[
+        time, Setting(kinds.TIME_OF_DAY, "From when on wires leave on a day of Fedwire.")
+    ] = _WIRE_HOURS["wires_from"]
+    wires_until: Annotated[
+        time, Setting(kinds.TIME_OF_DAY, "Until when they do; later ones go on the next such day.")
+    ] = _WIRE_HOURS["wires_until"]
+    wires_abroad_until: Annotated[
+        time, Setting(kinds.TIME_OF_DAY, "Until when wires abroad leave.")
+    ] = _WIRE_HOURS["wires_abroad_until"]
+    ach_review_above_cents: Annotated[
+        int,
+        Setting(
+            kinds.whole(0, 999_999_999_999, "cents"),
+            "What a customer may originate by ACH in a day before a person looks at it.",
+        ),
+    ] = 1_000_000_00
+    correspondent_routing_number: Annotated[
+        str, Setting(kinds.ROUTING_NUMBER, "The bank by way of which wires go abroad.")
+    ] = "026009593"
+    clock_start: Annotated[
+        datetime, Setting(kinds.INSTANT, "What a new sandbox's clock shows.")
+    ] = datetime(2025, 6, 2, 13, tzinfo=UTC)
+    execute_transfers: Annotated[
+        bool, Setting(kinds.YES_OR_NO, "Whether a sandbox carries out approved transfer requests.")
+    ] = True
+    bank_routing_number: Annotated[
+        str, Setting(kinds.ROUTING_NUMBER, "The routing number of the bank.")
+    ] = "061199992"
+    bank_name: Annotated[
+        str, Setting(kinds.text("a name", longest=35), "The name of the bank.")
+    ] = "Billfold Sandbox Bank"
+    bank_bic: Annotated[
+        str, Setting(kinds.text("a BIC of 8 or 11 characters", longest=11), "The bank's BIC.")
+    ] = "BLFDUS33"
+    bank_address: Annotated[
+        str, Setting(kinds.text("an address", longest=140), "Where the bank is.")
+    ] = "1 Ledger Way, Wilmington, DE 19801, US"
+    mail_url: Annotated[
+        str | None,
+        Setting(kinds.MAIL_SERVER, "The mail server; without it letters are files.", secret=True),
+    ] = field(default=None, repr=False)
+    mail_from: Annotated[
+        str, Setting(kinds.text("an address of mail"), "From whom letters are.")
+    ] = "Billfold <no-reply@localhost>"
+    audit_seals: Annotated[
+        Path | None,
+        Setting(kinds.PATH, "The file that seals of the audit log are added to, out of the bank."),
+    ] = None
+    files_dir: Annotated[
+        Path | None,
+        Setting(kinds.PATH, "The folder of the files that people upload, out of the bank."),
+    ] = None
+    rails_dir: Annotated[
+        Path | None,
+        Setting(kinds.PATH, "The folder of files for and from the rails, out of the bank."),
+    ] = None
+    log_level: Annotated[
+        str,
+        Setting(
+            kinds.one_of("DEBUG", "INFO", "WARNING", "ERROR", fold=str.upper),
+            "From which level on is logged.",
+        ),
+    ] = "INFO"
+    lanes: Annotated[
+        int, Setting(kinds.whole(1, 64), "How many batches of commands may run side by side.")
+    ] = 2
+    batch_limit: Annotated[
+        int, Setting(kinds.whole(1, 5000), "How many commands a batch may hold.")
+    ] = 300
+    tls_certificate: Annotated[
+        Path | None,
+        Setting(kinds.PATH, "The certificate of the server (PEM). A sandbox makes its own."),
+    ] = None
+    tls_key: Annotated[
+        Path | None, Setting(kinds.PATH, "The key of that certificate (PEM, PKCS#8).")
+    ] = None
+    behind_proxy: Annotated[
+        bool, Setting(kinds.YES_OR_NO, "Whether a proxy in front of the bank terminates https.")
+    ] = False
+    trusted_proxies: Annotated[
+        tuple[Network, ...],
+        Setting(
+            kinds.flat_list(kinds.NETWORK), "The proxies whose forwarded headers are believed."
+        ),
+    ] = ()
+    webhook_attempts_days: Annotated[
+        int,
+        Setting(
+            kinds.whole(1, 3650, "days"),
+            "How long attempts to deliver a webhook are listed, after the last one.",
+        ),
+    ] = 30
+    webhook_allowed_networks: Annotated[
+        tuple[Network, ...],
+        Setting(
+            kinds.flat_list(kinds.NETWORK),
+            "Private networks that webhooks of a sandbox may be sent to, by http and on any port.",
+        ),
+    ] = ()
+    webhook_trusted_ca: Annotated[
+        Path | None,
+        Setting(kinds.PATH, "A certificate authority that webhooks of a sandbox trust too (PEM)."),
+    ] = None
+
+    @property
+    def is_production(self) -> bool:
+        """Tell whether this is a real bank."""
+        return self.environment == "production"
+
+    @property
+    def auth_origin(self) -> str:
+        """Return the public address of the authorization server, without a slash at its end."""
+        return self.auth_url or self._below_domain("auth")
+
+    @property
+    def customer_origin(self) -> str:
+        """Return the public address of the Customer API, without a slash at its end."""
+        return self.customer_url or self._below_domain("api")
+
+    def _below_domain(self, label: str) -> str:
+        usual = self.behind_proxy or self.port == _HTTPS_PORT
+        return f"https://{label}.{self.domain}" + ("" if usual else f":{self.port}")
+
+    @classmethod
+    def from_env(
+        cls, environ: Mapping[str, str], *, also_known: Collection[str] = ()
+    ) -> "Settings":
+        """Return the settings of an environment; an empty variable counts as not set.
+
+        `also_known` names BILLFOLD_ variables that belong to somebody else. Raises SettingsError
+        with every mistake: wrong values, unknown names, what production lacks or forbids.
+        """
+        known = _variables()
+        given = {
+            name: raw.strip()
+            for name, raw in environ.items()
+            if name.startswith(PREFIX) and raw.strip() and name not in also_known
+        }
+        mistakes = [_misspelt(name, known) for name in sorted(given.keys() - known.keys())]
+        values: dict[str, Any] = {}
+        for name, declared in declared_settings().items():
+            _read_one(name, declared, given, values, mistakes)
+        environment = values.get("environment", "sandbox")
+        values.setdefault("ach_credit_lien_days", _LIEN_DAYS[environment])
+        mistakes += _contradictions(values, {mistake.name for mistake in mistakes})
+        if mistakes:
+            raise SettingsError(mistakes)
+        return cls(**values)
+
+
+def variable_of(name: str) -> str:
+    """Return the variable that sets a field: `http_port` is BILLFOLD_HTTP_PORT."""
+    return PREFIX + name.upper()
+
+
+@cache
+def declared_settings() -> Mapping[str, Setting]:
+    """Return what is declared of every setting, in order."""
+    hints = get_type_hints(Settings, include_extras=True)
+    return MappingProxyType({one.name: hints[one.name].__metadata__[0] for one in fields(Settings)})
+
+
+def _variables() -> dict[str, str]:
+    declared = declared_settings()
+    in_files = [name for name in declared if declared[name].secret]
+    return {variable_of(name): name for name in declared} | {
+        variable_of(name) + FILE_SUFFIX: name for name in in_files
+    }
+
+
+def _misspelt(name: str, known: Mapping[str, str]) -> Mistake:
+    # Without the prefix that all share, so that only what resembles it is suggested.
+    bare = [each.removeprefix(PREFIX) for each in known]
+    nearest = get_close_matches(name.removeprefix(PREFIX), bare, n=1)
+    expected = f"perhaps {PREFIX}{nearest[0]}" if nearest else "nothing under that name"
+    return Mistake(name, _MASK, expected, unknown=True)
+
+
+def _read_one(
+    name: str,
+    declared: Setting,
+    given: Mapping[str, str],
+    values: dict[str, Any],
+    mistakes: list[Mistake],
+) -> None:
+    """Read one setting into `values`, or what is wrong with it into `mistakes`."""
+    variable = variable_of(name)
+    raw = given.get(variable)
+    file_name = given.get(variable + FILE_SUFFIX) if declared.secret else None
+    if raw is not None and file_name is not None:
+        expected = f"nothing, since {variable}{FILE_SUFFIX} is set"
+        mistakes.append(Mistake(variable, _MASK, expected))
+        return
+    if file_name is not None:
+        raw = _secret_file(variable + FILE_SUFFIX, Path(file_name), mistakes)
+    if raw is None:
+        return
+    try:
+        values[name] = declared.kind.read(raw)
+    except ValueError:
+        shown = _MASK if declared.secret else raw
+        mistakes.append(Mistake(variable, shown, declared.kind.expected))
+
+
+def _secret_file(variable: str, path: Path, mistakes: list[Mistake]) -> str | None:
+    try:
+        mode, content = path.stat().st_mode, path.read_text().strip()
+    except (OSError, UnicodeDecodeError):
+        mistakes.append(Mistake(variable, str(path), "a file that can be read"))
+        return None
+    if mode & _OPEN_TO_OTHERS:
+        expected = "a file that nobody else can read (chmod 600)"
+        mistakes.append(Mistake(variable, str(path), expected))
+        return None
+    return content
+
+
+def _contradictions(values: Mapping[str, Any], reported: set[str]) -> list[Mistake]:
+    """Return what is wrong with the settings together, leaving out what is reported already."""
+    found = _tls_mistakes(values)
+    if values.get("environment") == "production":
+        found += _production_mistakes(values)
+    if values.get("trusted_proxies") and not values.get("behind_proxy"):
+        found.append(Mistake(variable_of("behind_proxy"), "false", "true, as proxies are trusted"))
+    hours = {name: values.get(name, usual) for name, usual in _WIRE_HOURS.items()}
+    found += [
+        Mistake(variable_of(name), as_text(at), "later than BILLFOLD_WIRES_FROM")
+        for name, at in hours.items()
+        if at <= hours["wires_from"] and name != "wires_from"
+    ]
+    if values.get("port", 8443) == values.get("http_port", 8080):
+        found.append(
+            Mistake(variable_of("http_port"), str(values.get("http_port", 8080)), "another port")
+        )
+    return [mistake for mistake in found if mistake.name not in reported]
+
+
+def _tls_mistakes(values: Mapping[str, Any]) -> list[Mistake]:
+    files = ("tls_certificate", "tls_key")
+    given = [name for name in files if values.get(name)]
+    found = [
+        Mistake(variable_of(name), str(values[name]), "a file that is there")
+        for name in given
+        if not values[name].is_file()
+    ]
+    needed = values.get("environment") == "production" and not values.get("behind_proxy")
+    if given or needed:
+        found += [
+            Mistake(variable_of(name), None, "a file: a certificate and its key go together")
+            for name in files
+            if name not in given
+        ]
+    return found
+
+
+def _production_mistakes(values: Mapping[str, Any]) -> list[Mistake]:
+    found = [
+        Mistake(
+            variable_of(name),
+            None,
+            f"to be set in production: {declared_settings()[name].kind.expected}",
+        )
+        for name in _NEEDED_IN_PRODUCTION
+        if name not in values
+    ]
+    found += [
+        Mistake(variable_of(name), as_text(values[name]), "not to be set in production")
+        for name in _SANDBOX_ONLY
+        if name in values
+    ]
+    if len(values.get("seed", bytes(_SEED_BYTES_MIN))) < _SEED_BYTES_MIN:
+        expected = f"{_SEED_BYTES_MIN} bytes or more in production"
+        found.append(Mistake(variable_of("seed"), _MASK, expected))
+    return found

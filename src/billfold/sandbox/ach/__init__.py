@@ -1,0 +1,1 @@
+"""The simulated ACH network, and the operations that act for other banks."""

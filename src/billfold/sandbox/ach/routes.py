@@ -1,0 +1,171 @@
+"""What happens to ACH entries outside the bank, or in it by a person's hand: one move each."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Annotated, Literal
+from uuid import UUID
+
+import msgspec
+
+from billfold.http.caller import Caller
+from billfold.http.operations import TOKEN, post
+from billfold.ledger.bank import Bank
+from billfold.ledger.jobs.scheduler import run_job
+from billfold.ledger.jobs.types import Appointment
+from billfold.payments.ach.commands import GiveBackAch, RetryAch, ReverseAch, ReviewAch
+from billfold.payments.ach.rules.notifications_of_change import CHANGE_CODES, correction_of
+from billfold.payments.ach.rules.originate import WINDOW
+from billfold.payments.ach.rules.return_codes import RETURN_REASONS
+from billfold.payments.ach.types import MOST_CENTS, AchStatus
+from billfold.platform.errors import InvalidInput, NotFound, Refused
+from billfold.platform.ids import command_id
+from billfold.sandbox.simulation import AchOrder, Simulation
+
+Text16 = Annotated[str, msgspec.Meta(min_length=1, max_length=16)]
+_ENTRY = """
+SELECT e.customer_id, c.partner_id FROM ach_entry e JOIN customer c USING (customer_id)
+ WHERE e.ach_id = $1
+"""
+_PORTAL = """
+SELECT routing_number, account_number FROM portal WHERE customer_id = $1 AND portal_id = $2
+"""
+_FAR = timedelta(days=30)
+"""Whatever waits for a window of the coming weeks is sent at once when somebody submits."""
+
+
+class AchMove(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """One move of an entry. `code` goes with return, give-back (R..) and change (C..), `corrected`
+    with change: the 29 characters that its code reads.
+    """
+
+    move: Literal[
+        "approve", "reject", "cancel", "return", "change", "reverse", "retry", "give-back"
+    ]
+    code: str | None = None
+    corrected: Annotated[str, msgspec.Meta(min_length=1, max_length=29)] | None = None
+
+
+class AchEntryRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """An entry of some company for a portal: a DEBIT takes money out of its Pocket."""
+
+    portal_id: UUID
+    direction: Literal["CREDIT", "DEBIT"]
+    amount_usdc: Annotated[int, msgspec.Meta(ge=1, le=MOST_CENTS)]
+    company_name: Text16 = "FakeCompany"
+    sec_code: Literal["CCD", "PPD", "WEB"] = "PPD"
+    company_entry_description: Annotated[str, msgspec.Meta(pattern=r"^[ a-zA-Z0-9]{1,10}$")] = (
+        "PAYMENT"
+    )
+
+
+@post(
+    "/api/v1/sandbox/ach/entries/",
+    TOKEN,
+    name="sandbox_ach_entry",
+    tag="sandbox",
+    status=202,
+    moves_money=True,
+    refuses=("not-found", "no-open-portal"),
+)
+async def send_entry(
+    caller: Caller, bank: Bank, simulation: Simulation, data: AchEntryRequest
+) -> None:
+    """Let an ACH file with one entry arrive for a portal, open or closed."""
+    customer_id, portal_id = await caller.portal(bank, data.portal_id)
+    row = await bank.pool.fetchrow(_PORTAL, customer_id, portal_id)
+    if row is None or row["account_number"] is None:
+        raise Refused("no-open-portal", "The portal has no account number.")
+    order = AchOrder(
+        routing_number=row["routing_number"],
+        account_number=row["account_number"],
+        amount=data.amount_usdc,
+        is_debit=data.direction == "DEBIT",
+        company_name=data.company_name,
+        sec_code=data.sec_code,
+        description=data.company_entry_description,
+    )
+    await simulation.send_ach_entry(bank, _key(caller), order)
+
+
+@post(
+    "/api/v1/sandbox/ach/submit/",
+    TOKEN,
+    name="sandbox_ach_submit",
+    tag="sandbox",
+    status=202,
+    moves_money=True,
+)
+async def submit(caller: Caller, bank: Bank) -> None:
+    """Send what waits for a window now, in a file of its own."""
+    at = caller.now + _FAR
+    await run_job(bank, Appointment(WINDOW, _key(caller), None, at))
+
+
+@post(
+    "/api/v1/sandbox/ach/{transfer_id}/",
+    TOKEN,
+    name="sandbox_ach_move",
+    tag="sandbox",
+    status=202,
+    moves_money=True,
+    refuses=(
+        "ach-origination-not-pending",
+        "ach-origination-not-sent",
+        "ach-origination-not-reversible",
+        "ach-origination-not-returned",
+        "ach-entry-not-returnable",
+        "insufficient-funds",
+    ),
+)
+async def move(
+    caller: Caller, bank: Bank, transfer_id: UUID, simulation: Simulation, data: AchMove
+) -> None:
+    """Decide about an entry, let it come back or be corrected, reverse it, send it once more."""
+    ach_id = transfer_id
+    owner = await bank.pool.fetchrow(_ENTRY, ach_id)
+    if owner is None or owner["partner_id"] != caller.partner_id:
+        raise NotFound("There is no such ACH entry.")
+    fields = {**caller.command_fields(owner["customer_id"]), "ach_id": ach_id}
+    fields["references"] = (ach_id,)
+    if data.move == "return":
+        await simulation.return_ach_entry(bank, _key(caller), ach_id, _return_code(data))
+    elif data.move == "change":
+        code, corrected = _change(data)
+        await simulation.change_ach_entry(bank, _key(caller), ach_id, code, corrected)
+    elif data.move == "reverse":
+        await bank.engine.submit(ReverseAch(**fields))
+    elif data.move == "retry":
+        await bank.engine.submit(RetryAch(**fields))
+    elif data.move == "give-back":
+        await bank.engine.submit(GiveBackAch(**fields, code=_return_code(data)))
+    else:
+        await bank.engine.submit(ReviewAch(**fields, decision=_DECISIONS[data.move]))
+
+
+_DECISIONS = {
+    "approve": AchStatus.APPROVED,
+    "reject": AchStatus.REJECTED,
+    "cancel": AchStatus.CANCELLED,
+}
+
+
+def _return_code(data: AchMove) -> str:
+    if data.code is None or data.code not in RETURN_REASONS:
+        known = ", ".join(sorted(RETURN_REASONS))
+        raise InvalidInput.at("body", "code", msg=f"is one of {known}")
+    return data.code
+
+
+def _change(data: AchMove) -> tuple[str, str]:
+    if data.code not in CHANGE_CODES:
+        raise InvalidInput.at("body", "code", msg=f"is one of {', '.join(sorted(CHANGE_CODES))}")
+    try:
+        correction_of(data.code, data.corrected or "")
+    except ValueError as error:
+        raise InvalidInput.at("body", "corrected", msg=str(error)) from None
+    return data.code, data.corrected or ""
+
+
+def _key(caller: Caller) -> UUID:
+    return command_id(f"sandbox:{caller.user_id}", caller.key)

@@ -1,0 +1,167 @@
+"""The banks of the sandbox: they read our ACH files and answer with files of their own.
+
+An account at the bank 091000019 is not there (R03). An amount that ends in 03 comes back: a debit
+for want of funds (R01), a credit because the account is closed (R02). All else is paid.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from itertools import groupby
+from typing import NamedTuple
+
+from billfold.payments.ach.ports import (
+    RETURN_OR_CHANGE,
+    AchFile,
+    Addenda,
+    Batch,
+    Change,
+    Entry,
+    Payment,
+    Return,
+)
+
+OPERATOR, OPERATOR_NAME = "061000146", "FEDERAL RESERVE BANK"
+NO_SUCH_BANK = "091000019"
+_BACK = 3
+SENDER = "09100001"
+"""The first digits of the bank that companies of the sandbox send from."""
+
+
+class Sent(NamedTuple):
+    """An entry of ours and the batch it was in."""
+
+    batch: Batch
+    entry: Entry
+
+
+class Order(NamedTuple):
+    """An entry that somebody is to send us."""
+
+    routing_number: str
+    account_number: str
+    amount: int
+    is_debit: bool
+    company: str
+    entry_class: str
+    purpose: str
+    identification: str
+    number: int  # the last seven digits of its trace
+    lines: tuple[str, ...] = ()
+
+
+def entries_of(file: AchFile) -> Iterator[Sent]:
+    """Yield the entries of a file that pay or take; answers are not answered."""
+    for batch in file.batches:
+        for entry in batch.entries:
+            if entry.code[1] not in "16":
+                yield Sent(batch, entry)
+
+
+def answer_to(file: AchFile, at: datetime) -> AchFile | None:
+    """Return the file of returns that a file of ours calls forth, None when all is well."""
+    back = [(sent, code) for sent in entries_of(file) if (code := _code(sent)) is not None]
+    return returned(back, file.origin, at) if back else None
+
+
+def returned(back: Iterable[tuple[Sent, str]], to: str, at: datetime) -> AchFile:
+    """Return a file in which these entries come back."""
+    answers = [(sent, _return(sent, code)) for sent, code in back]
+    return _file_of(answers, to, at)
+
+
+def changed(sent: Sent, code: str, corrected: str, to: str, at: datetime) -> AchFile:
+    """Return a file that says what to put right about an entry."""
+    told = Change(
+        code=code,
+        original_trace=sent.entry.trace,
+        original_bank=sent.entry.routing_number[:8],
+        corrected=corrected,
+    )
+    return _file_of([(sent, told)], to, at)
+
+
+def ordered(order: Order, at: datetime) -> AchFile:
+    """Return a file with one entry from a company of the sandbox."""
+    entry = Entry(
+        code="27" if order.is_debit else "22",
+        routing_number=order.routing_number,
+        account_number=order.account_number,
+        amount=order.amount,
+        name="ACCOUNT HOLDER",
+        identification=order.identification,
+        discretionary="S" if order.entry_class == "WEB" else "",
+        trace=f"{SENDER}{order.number:07}",
+        addenda=tuple(map(Payment, order.lines)),
+    )
+    batch = Batch(
+        number=1, company=order.company, company_id="9000000001", entry_class=order.entry_class,
+        purpose=order.purpose, effective_on=at.date(), bank=SENDER, entries=(entry,),
+        settlement_day=at.timetuple().tm_yday,
+    )  # fmt: skip
+    return _file((batch,), order.routing_number, at)
+
+
+def _code(sent: Sent) -> str | None:
+    if sent.entry.routing_number == NO_SUCH_BANK:
+        return "R03"
+    if sent.entry.amount % 100 == _BACK:
+        return "R01" if sent.entry.is_debit else "R02"
+    return None
+
+
+def _return(sent: Sent, code: str) -> Return:
+    return Return(
+        reason=code,
+        original_trace=sent.entry.trace,
+        original_bank=sent.entry.routing_number[:8],
+    )
+
+
+def _file_of(answers: Iterable[tuple[Sent, Addenda]], to: str, at: datetime) -> AchFile:
+    batches: list[Batch] = []
+    for (batch, bank), together in groupby(answers, _batch_and_bank):
+        change = False
+        entries = []
+        for number, (sent, told) in enumerate(together, start=1):
+            change = isinstance(told, Change)
+            entries.append(_answer(sent.entry, told, to, _trace(bank, len(batches), number)))
+        batches.append(
+            Batch(
+                number=len(batches) + 1, company=batch.company, company_id=batch.company_id,
+                entry_class=RETURN_OR_CHANGE if change else batch.entry_class,
+                purpose=batch.purpose, effective_on=at.date(), bank=bank, entries=tuple(entries),
+                settlement_day=at.timetuple().tm_yday,
+            )
+        )  # fmt: skip
+    return _file(tuple(batches), to, at)
+
+
+def _batch_and_bank(answer: tuple[Sent, Addenda]) -> tuple[Batch, str]:
+    sent, _ = answer
+    return sent.batch, sent.entry.routing_number[:8]
+
+
+def _trace(bank: str, batch: int, number: int) -> str:
+    return f"{bank}{batch * 1000 + number:07}"
+
+
+def _answer(entry: Entry, told: Addenda, to: str, trace: str) -> Entry:
+    return Entry(
+        code=entry.code[0] + ("6" if entry.is_debit else "1"),
+        routing_number=to,
+        account_number=entry.account_number,
+        amount=0 if isinstance(told, Change) else entry.amount,
+        name=entry.name,
+        identification=entry.identification,
+        trace=trace,
+        addenda=(told,),
+    )
+
+
+def _file(batches: tuple[Batch, ...], to: str, at: datetime) -> AchFile:
+    return AchFile(
+        destination=to, origin=OPERATOR, origin_name=OPERATOR_NAME, created_at=at, modifier="A",
+        batches=batches,
+    )  # fmt: skip

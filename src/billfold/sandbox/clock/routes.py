@@ -1,0 +1,135 @@
+"""The bank's clock over HTTP: shown, set forward, stopped and let run.
+
+Setting it forward answers when everything that was due on the way has been done.
+"""
+
+from __future__ import annotations
+
+from datetime import date, datetime, timedelta
+from typing import Annotated, Literal
+
+import msgspec
+
+from billfold.http.operations import TOKEN, get, post
+from billfold.platform.dates import aware, iso_z
+from billfold.platform.errors import FieldError, InvalidInput
+from billfold.sandbox.clock.stepper import ClockFace, Stepping
+
+ADVANCE_MOST_SECONDS = 10 * 366 * 86_400
+ADVANCE_MOST_DAYS = 2_600
+_WAYS = ("seconds", "business_days", "until")
+
+
+class AdvanceRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """How far: exactly one of seconds, business days (same time of day) or an instant."""
+
+    seconds: Annotated[int, msgspec.Meta(ge=0, le=ADVANCE_MOST_SECONDS)] | None = None
+    business_days: Annotated[int, msgspec.Meta(ge=1, le=ADVANCE_MOST_DAYS)] | None = None
+    until: datetime | None = None
+
+
+class SetRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """The instant the clock is to show, with its offset."""
+
+    now: datetime
+
+
+class Clock(msgspec.Struct, kw_only=True):
+    """What the clock shows, and what was done on the way there, counted by kind."""
+
+    now: str
+    frozen: bool
+    business_date: date
+    next_event_at: str | None
+    happened: dict[str, int]
+    object_type: Literal["Clock"] = "Clock"
+
+
+def render_clock(face: ClockFace) -> Clock:
+    """Return the clock as it is answered."""
+    return Clock(
+        now=iso_z(face.now),
+        frozen=face.frozen,
+        business_date=face.business_date,
+        next_event_at=None if face.next_event_at is None else iso_z(face.next_event_at),
+        happened=face.happened,
+    )
+
+
+@get("/api/v1/sandbox/clock/", TOKEN, name="sandbox_clock", tag="sandbox")
+async def show(stepping: Stepping) -> Clock:
+    """Show the bank's time, its business date and the next instant at which something is due."""
+    return render_clock(await stepping.show())
+
+
+@post(
+    "/api/v1/sandbox/clock/advance/",
+    TOKEN,
+    name="sandbox_clock_advance",
+    tag="sandbox",
+    status=200,
+    refuses=("clock-would-go-back", "clock-too-far"),
+)
+async def advance(stepping: Stepping, data: AdvanceRequest) -> Clock:
+    """Move the clock forward; maturities, fees and day ends on the way happen in order."""
+    if sum(getattr(data, way) is not None for way in _WAYS) != 1:
+        raise InvalidInput(
+            [FieldError(("body",), f"needs exactly one of {', '.join(_WAYS)}", "value_error")]
+        )
+    if data.seconds is not None:
+        face = await stepping.advance(timedelta(seconds=data.seconds))
+    elif data.business_days is not None:
+        face = await stepping.advance_business_days(data.business_days)
+    else:
+        assert data.until is not None
+        face = await stepping.set_to(_instant("until", data.until))
+    return render_clock(face)
+
+
+@post(
+    "/api/v1/sandbox/clock/set/",
+    TOKEN,
+    name="sandbox_clock_set",
+    tag="sandbox",
+    status=200,
+    refuses=("clock-would-go-back", "clock-too-far"),
+)
+async def set_clock(stepping: Stepping, data: SetRequest) -> Clock:
+    """Set the clock to an instant that has not been yet."""
+    return render_clock(await stepping.set_to(_instant("now", data.now)))
+
+
+@post(
+    "/api/v1/sandbox/clock/run-to-next-event/",
+    TOKEN,
+    name="sandbox_clock_run_to_next_event",
+    tag="sandbox",
+    status=200,
+    refuses=("clock-would-go-back", "clock-too-far"),
+)
+async def run_to_next_event(stepping: Stepping) -> Clock:
+    """Move the clock to the next instant at which anything in the bank is due."""
+    return render_clock(await stepping.run_to_next_event())
+
+
+@post(
+    "/api/v1/sandbox/clock/freeze/", TOKEN, name="sandbox_clock_freeze", tag="sandbox", status=200
+)
+async def freeze(stepping: Stepping) -> Clock:
+    """Let the clock stand still at what it shows."""
+    return render_clock(await stepping.freeze())
+
+
+@post(
+    "/api/v1/sandbox/clock/resume/", TOKEN, name="sandbox_clock_resume", tag="sandbox", status=200
+)
+async def resume(stepping: Stepping) -> Clock:
+    """Let the clock run on, a second per second."""
+    return render_clock(await stepping.resume())
+
+
+def _instant(name: str, given: datetime) -> datetime:
+    try:
+        return aware(given)
+    except ValueError:
+        raise InvalidInput.at("body", name, msg="needs an offset, such as Z or -04:00") from None

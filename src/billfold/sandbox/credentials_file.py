@@ -1,0 +1,80 @@
+"""`.billfold/sandbox.json`: all a program needs to call the sandbox, readable by its owner."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Literal
+from uuid import UUID
+
+import msgspec
+
+from billfold.cli.context import CannotGoOn
+from billfold.sandbox.oauth_clients import SandboxClient
+from billfold.sandbox.users import SandboxPerson
+
+NAME = "sandbox.json"
+
+Stage = Literal["none", "playing", "played"]
+
+
+class SandboxFile(msgspec.Struct, frozen=True, kw_only=True):
+    """Addresses, credentials and ids of a running sandbox."""
+
+    base_url: str
+    partner_url: str
+    host: str
+    http_url: str
+    docs_url: str
+    clock_url: str
+    ca_file: str
+    partner: str
+    username: str
+    password: str
+    shared_secret: str
+    private_key: str
+    kid: str
+    person: SandboxPerson | None = None
+    """Who signs in for the customer on the authorization server's pages."""
+    colleague: SandboxPerson | None = None
+    """Another member of its team: he approves what the first asks for."""
+    customer_id: UUID
+    own_customer_id: UUID
+    facilitation_pocket_id: UUID
+    auth_url: str = ""
+    customer_url: str = ""
+    clients: tuple[SandboxClient, ...] = ()
+    """Programs at the authorization server: one of each profile, and a service user."""
+    story: Stage = "none"
+    pocket_ids: tuple[UUID, ...] = ()
+    """The Pockets of the story, the 4-week one first."""
+
+
+def read_sandbox_file(state_dir: Path) -> SandboxFile | None:
+    """Return what the last start wrote, or None when there is nothing, or nothing readable."""
+    try:
+        return msgspec.json.decode((state_dir / NAME).read_bytes(), type=SandboxFile)
+    except (OSError, msgspec.MsgspecError):
+        return None
+
+
+def sandbox_of(state_dir: Path) -> SandboxFile:
+    """Return what the sandbox of a folder wrote down. Raises CannotGoOn when there is none."""
+    box = read_sandbox_file(state_dir)
+    if box is None:
+        raise CannotGoOn(
+            f"There is no sandbox in {state_dir}.",
+            "Start one with `billfold sandbox`, or set BILLFOLD_STATE_DIR.",
+        )
+    return box
+
+
+def write_sandbox_file(state_dir: Path, content: SandboxFile) -> Path:
+    """Put the file in place whole, never readable by anybody else."""
+    path = state_dir / NAME
+    draft = path.with_suffix(".new")
+    draft.unlink(missing_ok=True)
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:
+        out.write(msgspec.json.format(msgspec.json.encode(content)) + b"\n")
+    draft.replace(path)
+    return path

@@ -1,0 +1,100 @@
+"""The programs a sandbox comes with: one of each profile, and one that acts by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+import msgspec
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    PublicFormat,
+)
+
+from billfold.access.oauth import clients
+from billfold.access.oauth.rules.client_metadata import NewClient
+from billfold.access.oauth.rules.scopes import PERSONAL, SCOPES
+from billfold.access.oauth.types import BY_ITSELF
+from billfold.platform.clock import wall_now
+
+if TYPE_CHECKING:
+    from billfold.ledger.bank import Bank
+    from billfold.platform.database.pool import Connection
+
+REDIRECT_URIS = ("http://127.0.0.1:8765/callback", "https://localhost:8765/callback")
+
+
+class SandboxClient(msgspec.Struct, frozen=True, kw_only=True):
+    """What a program needs to be this client. The key is an ES256 one, PEM."""
+
+    client_id: str
+    profile: str
+    grant_types: tuple[str, ...]
+    redirect_uris: tuple[str, ...]
+    scope: str
+    private_key: str
+    kid: str
+
+
+async def sandbox_clients(
+    bank: Bank, customer_id: UUID, kept: Iterable[SandboxClient] = ()
+) -> tuple[SandboxClient, ...]:
+    """Register the sandbox's programs, or find them again with the keys of the last start."""
+    known = {each.client_id: each for each in kept}
+    async with bank.pool.acquire() as conn:
+        return tuple(
+            [
+                await _client(conn, client_id, new, known.get(client_id))
+                for client_id, new in _wanted(customer_id).items()
+            ]
+        )
+
+
+def _wanted(customer_id: UUID) -> dict[str, NewClient]:
+    scopes = tuple(SCOPES)
+    return {
+        "sandbox-fapi2": NewClient(
+            name="Sandbox application", scopes=scopes, redirect_uris=REDIRECT_URIS,
+            description="Pushes its requests and proves its key, as new clients do.",
+        ),
+        "sandbox-documented": NewClient(
+            name="Sandbox application without PAR", scopes=scopes, redirect_uris=REDIRECT_URIS,
+            profile="documented", description="May use bearer tokens.",
+        ),
+        "sandbox-service": NewClient(
+            name="Sandbox service user", grant_types=(BY_ITSELF,), customer_id=customer_id,
+            scopes=tuple(each for each in scopes if each not in PERSONAL), requires_nonce=False,
+        ),
+    }  # fmt: skip
+
+
+async def _client(
+    conn: Connection, client_id: str, new: NewClient, kept: SandboxClient | None
+) -> SandboxClient:
+    found = await clients.find_client(conn, client_id)
+    keys = await clients.client_keys(conn, client_id, wall_now())
+    if found is not None and kept is not None and kept.kid in {each.key_id for each in keys}:
+        return kept
+    private, public = _new_key()
+    made = found or await clients.register_client(conn, new, now=wall_now(), client_id=client_id)
+    key = await clients.rotate_client_key(conn, client_id, public, now=wall_now())
+    return SandboxClient(
+        client_id=client_id,
+        profile=made.profile,
+        grant_types=made.grant_types,
+        redirect_uris=made.redirect_uris,
+        scope=" ".join(made.scopes),
+        private_key=private,
+        kid=key.key_id,
+    )
+
+
+def _new_key() -> tuple[str, str]:
+    key = ec.generate_private_key(ec.SECP256R1())
+    private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    public = key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+    return private.decode(), public.decode()

@@ -1,0 +1,123 @@
+"""The processes of a sandbox, kept alive: who dies is started again, and all end together."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext, suppress
+from pathlib import Path
+
+from billfold.cli.context import CannotGoOn
+from billfold.platform.clock import monotonic
+
+STOP_SECONDS = 20.0
+RESTART_SECONDS = 1.0
+"""How long a process that died at once is left alone before it is started again."""
+WATCH_SECONDS = 1.0
+
+Report = Callable[[str], None]
+
+
+class Child:
+    """One process under supervision, and the log it writes to."""
+
+    def __init__(self, name: str, words: Sequence[str], log: Path | None) -> None:
+        self.name = name
+        self.words = words
+        self.log = log
+        self.process: asyncio.subprocess.Process | None = None
+        self.starts = 0
+
+
+class Supervisor:
+    """Starts children, starts them again when they die, and stops them in the end."""
+
+    def __init__(
+        self, environment: Mapping[str, str], report: Report, *, watch: Callable[[], None]
+    ) -> None:
+        self._environment = environment
+        self._report = report
+        self._watch = watch
+        self._children: list[Child] = []
+        self._keepers: list[asyncio.Task[None]] = []
+
+    async def start(self, name: str, words: Sequence[str], log: Path | None = None) -> Child:
+        """Start a process and keep it alive from now on; without a log it writes where we do."""
+        if not self._keepers:
+            self._keepers.append(asyncio.create_task(self._look_after()))
+        child = Child(name, words, log)
+        await self._spawn(child)
+        self._children.append(child)
+        self._keepers.append(asyncio.create_task(self._keep(child)))
+        return child
+
+    async def stop(self) -> None:
+        """Ask every child to end, and end those that do not."""
+        for keeper in self._keepers:
+            keeper.cancel()
+        await asyncio.gather(*self._keepers, return_exceptions=True)
+        await asyncio.gather(*(self._end(child) for child in self._children))
+
+    async def _look_after(self) -> None:
+        """Watch over what the children stand on."""
+        while True:
+            try:
+                await asyncio.to_thread(self._watch)
+            except CannotGoOn as gap:
+                self._report(f"{gap} {gap.next_step}")
+            await asyncio.sleep(WATCH_SECONDS)
+
+    async def _keep(self, child: Child) -> None:
+        while True:
+            assert child.process is not None
+            began = monotonic()
+            status = await child.process.wait()
+            self._report(f"{child.name} ended with {status}; it is started again")
+            if monotonic() - began < RESTART_SECONDS:
+                await asyncio.sleep(RESTART_SECONDS)
+            await self._spawn(child)
+
+    async def _spawn(self, child: Child) -> None:
+        if child.log is not None:
+            child.log.parent.mkdir(parents=True, exist_ok=True)
+        with nullcontext() if child.log is None else child.log.open("ab") as log:
+            # A group of its own: Ctrl-C reaches the supervisor alone, and no grandchild is left.
+            child.process = await asyncio.create_subprocess_exec(
+                *child.words,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=dict(self._environment),
+                start_new_session=True,
+            )
+        child.starts += 1
+
+    async def _end(self, child: Child) -> None:
+        process = child.process
+        if process is None:
+            return
+        with suppress(ProcessLookupError):
+            process.terminate()
+        try:
+            await asyncio.wait_for(process.wait(), STOP_SECONDS)
+        except TimeoutError:
+            self._report(f"{child.name} does not end; it is killed")
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)  # whatever of its group is still there
+        await process.wait()
+
+
+def end_with_parent() -> None:
+    """End this process when the one that started it is gone, however that happened."""
+    parent = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(WATCH_SECONDS)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=watch, name="parent-watch", daemon=True).start()

@@ -1,0 +1,1 @@
+"""HTTP operations that only a sandbox has, mounted on the Partner API."""

@@ -1,0 +1,76 @@
+"""Bills that come from a custodian elsewhere, or go to one, because somebody asked for it."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Annotated, Literal
+from uuid import UUID
+
+import msgspec
+
+from billfold.http.caller import Caller
+from billfold.http.operations import TOKEN, post
+from billfold.ledger.bank import Bank
+from billfold.platform.errors import InvalidInput
+from billfold.sandbox.routes.payments import payment_id
+from billfold.treasury.custody.commands import DeliverBills, ReceiveBills
+
+UNITS_MOST = 10_000_000
+"""A billion dollars of face value."""
+CENTS_MOST = 100_000_000_000
+
+
+class SecurityTransferRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """So many bills of $100 face. What they cost and since when is told by whoever had them."""
+
+    account_id: UUID
+    direction: Literal["IN", "OUT"]
+    cusip: Annotated[str, msgspec.Meta(pattern=r"^[0-9A-Z]{9}$")]
+    quantity: Annotated[int, msgspec.Meta(ge=1, le=UNITS_MOST)]
+    counterparty_name: Annotated[str, msgspec.Meta(min_length=1, max_length=140)] = (
+        "Another Custodian"
+    )
+    counterparty_account: Annotated[str, msgspec.Meta(pattern=r"^[0-9A-Z]{1,34}$")] = "0000"
+    acquired_on: date | None = None
+    cost_usdc: Annotated[int, msgspec.Meta(ge=0, le=CENTS_MOST)] | None = None
+
+
+@post(
+    "/api/v1/sandbox/security-transfer/",
+    TOKEN,
+    name="sandbox_security_transfer",
+    tag="sandbox",
+    status=202,
+    moves_money=True,
+    refuses=(
+        "not-found",
+        "pocket-not-open",
+        "pocket-frozen",
+        "bill-not-deliverable",
+        "insufficient-funds",
+    ),
+)
+async def security_transfer(caller: Caller, bank: Bank, data: SecurityTransferRequest) -> None:
+    """Let bills arrive from another custodian, or leave for one.
+
+    A `counterparty_name` with REFUSE in it takes none: they come back.
+    """
+    customer_id, pocket_id = await caller.pocket(bank, data.account_id)
+    common = {
+        **caller.command_fields(customer_id),
+        "transfer_id": payment_id(bank, caller, 0),
+        "pocket_id": pocket_id,
+        "cusip": data.cusip,
+        "units": data.quantity,
+        "counterparty_name": data.counterparty_name,
+        "counterparty_account": data.counterparty_account,
+    }
+    if data.direction == "IN":
+        await bank.engine.submit(
+            ReceiveBills(**common, acquired_on=data.acquired_on, cost_cents=data.cost_usdc)
+        )
+        return
+    for name in ("acquired_on", "cost_usdc"):
+        if getattr(data, name) is not None:
+            raise InvalidInput.at("body", name, msg="is only taken with IN")
+    await bank.engine.submit(DeliverBills(**common))

@@ -1,0 +1,114 @@
+"""Customers without onboarding, and what otherwise only the operator does with a Pocket."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+import msgspec
+
+from billfold.accounts.commands import EnrolCustomer, SetPocketState
+from billfold.accounts.customers.schemas import Name, name_in
+from billfold.accounts.pockets.types import PocketStatus
+from billfold.http.caller import Caller
+from billfold.http.operations import TOKEN, post
+from billfold.ledger.bank import Bank
+from billfold.platform.errors import FieldError, InvalidInput
+from billfold.platform.ids import command_id, derive
+
+
+class NewCustomer(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """A customer as far as the sandbox needs him.
+
+    The name of an INDIVIDUAL is an object, or one line with a first and a last name.
+    """
+
+    name: Annotated[str, msgspec.Meta(min_length=1, max_length=250)] | Name
+    type: Literal["BUSINESS", "INDIVIDUAL"] = "BUSINESS"
+
+
+class EnrolledCustomer(msgspec.Struct, kw_only=True):
+    """The customer that was made; his first Pocket opens his account."""
+
+    id: UUID
+    name: Name | str
+    type: str
+    account_status: Literal["PENDING"] = "PENDING"
+    object_type: Literal["Customer"] = "Customer"
+
+
+class PocketState(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """What to change; at least one of both."""
+
+    status: Literal["OPEN", "FROZEN"] | None = None
+    real_time_yield: bool | None = None
+
+
+class ChangedPocket(msgspec.Struct, kw_only=True):
+    """The Pocket after the change."""
+
+    id: UUID
+    status: str
+    real_time_yield: bool
+    object_type: Literal["PocketState"] = "PocketState"
+
+
+@post("/api/v1/sandbox/customers/", TOKEN, name="sandbox_customer", tag="sandbox")
+async def enrol(caller: Caller, bank: Bank, data: NewCustomer) -> EnrolledCustomer:
+    """Make a customer without an application. An idempotency key makes the call repeatable."""
+    name, profile = _named(data)
+    command = command_id(f"sandbox:{caller.user_id}", caller.key)
+    customer_id = derive(bank.seed, command, 0)
+    await bank.engine.submit(
+        EnrolCustomer(
+            **caller.command_fields(customer_id),
+            partner_id=caller.partner_id,
+            role="customer",
+            type=data.type,
+            name=name if isinstance(name, str) else name.written,
+            profile=profile,
+        )
+    )
+    return EnrolledCustomer(id=customer_id, name=name, type=data.type)
+
+
+def _named(data: NewCustomer) -> tuple[Name | str, dict[str, Any]]:
+    """Return the name as the customer's kind has it, and what of it the profile keeps."""
+    if data.type == "INDIVIDUAL":
+        name = name_in(data.name) if isinstance(data.name, str) else data.name
+        return name, {"name": msgspec.to_builtins(name)}
+    if not isinstance(data.name, str):
+        raise InvalidInput.at("body", "name", msg="of a business is a text")
+    return data.name, {}
+
+
+@post(
+    "/api/v1/sandbox/pockets/{pocket_id}/",
+    TOKEN,
+    name="sandbox_pocket",
+    tag="sandbox",
+    status=200,
+    refuses=("pocket-not-open",),
+)
+async def set_pocket(
+    caller: Caller, bank: Bank, pocket_id: UUID, data: PocketState
+) -> ChangedPocket:
+    """Do what only the operator does: freeze, unfreeze, switch `real_time_yield`."""
+    if data.status is None and data.real_time_yield is None:
+        raise InvalidInput(
+            [FieldError(("body",), "needs status or real_time_yield", "value_error")]
+        )
+    customer_id, own_id = await caller.pocket(bank, pocket_id)
+    answer = await bank.engine.submit(
+        SetPocketState(
+            **caller.command_fields(customer_id),
+            pocket_id=own_id,
+            status=data.status and PocketStatus(data.status),
+            real_time_yield=data.real_time_yield,
+        )
+    )
+    return ChangedPocket(
+        id=own_id,
+        status=answer.outcome["status"],
+        real_time_yield=answer.outcome["real_time_yield"],
+    )

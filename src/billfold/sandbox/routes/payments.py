@@ -1,0 +1,114 @@
+"""Money that arrives because somebody asked for it: ACH credits and wires."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+from uuid import UUID
+
+import msgspec
+
+from billfold.http.caller import Caller
+from billfold.http.operations import TOKEN, post
+from billfold.ledger.bank import Bank
+from billfold.platform.errors import InvalidInput, Refused
+from billfold.platform.ids import command_id, derive
+from billfold.sandbox.simulation import Address, Sender, Simulation
+
+if TYPE_CHECKING:
+    from billfold.platform.database.pool import Pool
+
+FUND_MOST_CENTS = 4_999_999
+FUND_MOST_TIMES = 9
+WIRE_MOST_CENTS = 999_999_999_999
+"""The most a Fedwire message can say: $9,999,999,999.99."""
+
+_OPEN_PORTAL = """
+SELECT routing_number, account_number FROM portal
+ WHERE customer_id = $1 AND pocket_id = $2 AND status = 'OPEN' AND 'ACH' = ANY(payment_rails)
+ ORDER BY created_at, portal_id LIMIT 1
+"""
+_PORTAL = """
+SELECT routing_number, account_number FROM portal
+ WHERE customer_id = $1 AND portal_id = $2 AND status = 'OPEN' AND 'WIRE' = ANY(payment_rails)
+"""
+
+Text = Annotated[str, msgspec.Meta(min_length=1, max_length=140)]
+
+
+class FundRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """Up to nine ACH credits of one amount from one company."""
+
+    account_id: UUID
+    amount_usdc: Annotated[int, msgspec.Meta(ge=1, le=FUND_MOST_CENTS)]
+    company_name: Annotated[str, msgspec.Meta(min_length=1, max_length=16)] = "FakeCompany"
+    count: Annotated[int, msgspec.Meta(ge=1, le=FUND_MOST_TIMES)] = 1
+
+
+class WireRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """One wire from anybody, to a portal or to any account number, be it closed or nobody's."""
+
+    portal_id: UUID | None = None
+    account_number: Annotated[str, msgspec.Meta(pattern=r"^[0-9]{4,17}$")] | None = None
+    amount_usdc: Annotated[int, msgspec.Meta(ge=1, le=WIRE_MOST_CENTS)]
+    sender_name: Text
+    sender_account_number: Annotated[str, msgspec.Meta(pattern=r"^[0-9A-Z]{4,34}$")] | None = None
+    sender_routing_number: Annotated[str, msgspec.Meta(pattern=r"^[0-9]{9}$")] | None = None
+
+
+@post(
+    "/api/v1/sandbox/fund/",
+    TOKEN,
+    name="sandbox_fund",
+    tag="sandbox",
+    status=202,
+    moves_money=True,
+    refuses=("not-found", "no-open-portal"),
+)
+async def fund(caller: Caller, bank: Bank, simulation: Simulation, data: FundRequest) -> None:
+    """Let up to nine ACH credits arrive at the first open portal of a Pocket."""
+    customer_id, pocket_id = await caller.pocket(bank, data.account_id)
+    to = await _address(bank.pool, _OPEN_PORTAL, customer_id, pocket_id)
+    for nth in range(data.count):
+        ach_id = payment_id(bank, caller, nth)
+        await simulation.send_ach_credit(bank, ach_id, to, data.amount_usdc, data.company_name)
+
+
+@post(
+    "/api/v1/sandbox/wire/",
+    TOKEN,
+    name="sandbox_wire",
+    tag="sandbox",
+    status=202,
+    moves_money=True,
+    refuses=("not-found", "no-open-portal"),
+)
+async def wire(caller: Caller, bank: Bank, simulation: Simulation, data: WireRequest) -> None:
+    """Let a wire arrive. What cannot be booked goes back to its sender."""
+    to = await _wire_to(bank, caller, data)
+    sender = Sender(data.sender_name, data.sender_account_number, data.sender_routing_number)
+    await simulation.send_wire(bank, payment_id(bank, caller, 0), to, data.amount_usdc, sender)
+
+
+async def _wire_to(bank: Bank, caller: Caller, data: WireRequest) -> Address:
+    if data.portal_id is not None and data.account_number is None:
+        customer_id, portal_id = await caller.portal(bank, data.portal_id)
+        return await _address(bank.pool, _PORTAL, customer_id, portal_id)
+    if data.account_number is None or data.portal_id is not None:
+        raise InvalidInput.at(
+            "body", "portal_id", msg="exactly one of portal_id and account_number"
+        )
+    return Address(bank.settings.bank_routing_number, data.account_number)
+
+
+def payment_id(bank: Bank, caller: Caller, nth: int) -> UUID:
+    """Return the id of the nth payment of a request: the same when the request is repeated."""
+    return derive(bank.seed, command_id(f"sandbox:{caller.user_id}", caller.key), nth)
+
+
+async def _address(pool: Pool, query: str, customer_id: UUID, of: UUID) -> Address:
+    row = await pool.fetchrow(query, customer_id, of)
+    if row is None:
+        raise Refused(
+            "no-open-portal", "There is no open portal this payment could arrive at. Open one."
+        )
+    return Address(*row)

@@ -1,0 +1,102 @@
+"""An event that never happened, told to whoever subscribed to its kind."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any
+from uuid import UUID
+
+import msgspec
+
+from billfold.events.kinds import CUSTOMER_KINDS, KINDS, PARTNER_KINDS
+from billfold.events.webhooks import redelivery
+from billfold.events.webhooks.requests import unknown_kind
+from billfold.events.webhooks.types import Owner, Simulated
+from billfold.http.caller import Caller
+from billfold.http.json_body import instant_in_body
+from billfold.http.operations import TOKEN, post
+from billfold.http.validation_errors import mistakes_in
+from billfold.ledger.bank import Bank
+from billfold.platform.errors import FieldError, InvalidInput
+
+Ignored = Annotated[
+    int | str | None, msgspec.Meta(description="May be there, as in any envelope; is not read.")
+]
+
+
+class SimulatedEvent(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """An envelope. Only customers are told of some kinds: these need `customer_id`."""
+
+    event_id: UUID
+    event_type: str
+    timestamp: datetime
+    payload: dict[str, Any]
+    customer_id: UUID | None = None
+    sequence: Ignored = None
+    previous_sequence: Ignored = None
+    api_version: Ignored = None
+    resource_version: Ignored = None
+
+
+@post(
+    "/api/v1/sandbox/webhook/",
+    TOKEN,
+    name="sandbox_webhook",
+    tag="sandbox",
+    status=202,
+    refuses=("not-found", "duplicate-id"),
+)
+async def simulate(caller: Caller, bank: Bank, data: SimulatedEvent) -> None:
+    """Tell the subscriptions of a kind that something happened, though nothing did.
+
+    The partner's subscriptions are told, and with `customer_id` those of that customer. It is in
+    the stream, but neither in the log nor in any sequence.
+    """
+    event = _event(data)
+    if data.customer_id is not None:
+        await caller.customer_id(bank, data.customer_id)
+    for owner in _owners(caller, data):
+        await redelivery.simulate(bank.pool, owner, event, now=caller.wall)
+
+
+def _owners(caller: Caller, data: SimulatedEvent) -> list[Owner]:
+    owners = [Owner(caller.partner_id)] if data.event_type in PARTNER_KINDS else []
+    if data.event_type in CUSTOMER_KINDS and data.customer_id is not None:
+        owners.append(Owner(caller.partner_id, data.customer_id))
+    if not owners:
+        raise InvalidInput.at(
+            "body", "customer_id", msg=f"is required for {data.event_type}", kind="missing"
+        )
+    return owners
+
+
+def _event(data: SimulatedEvent) -> Simulated:
+    """Return the event. Raises InvalidInput for its kind, time and payload."""
+    if data.event_type not in KINDS:
+        raise InvalidInput([unknown_kind("body", "event_type")])
+    return Simulated(
+        event_id=data.event_id,
+        kind=data.event_type,
+        raised_at=instant_in_body("timestamp", data.timestamp),
+        payload=_payload(data.event_type, data.payload),
+    )
+
+
+def _payload(kind: str, sent: dict[str, Any]) -> str:
+    """Return the payload as a flow would write it."""
+    shape = KINDS[kind].payload
+    extra = sorted(sent.keys() - set(shape.__struct_fields__))
+    mistakes = [
+        FieldError(("body", name), "is not a field of this payload", "extra_forbidden")
+        for name in extra
+    ]
+    try:
+        read = msgspec.convert(sent, shape)
+    except msgspec.ValidationError as error:
+        read = None
+        mistakes += mistakes_in(msgspec.json.encode(sent), shape, error)
+    if mistakes:
+        raise InvalidInput(
+            FieldError(("body", "payload", *each.loc[1:]), each.msg, each.type) for each in mistakes
+        )
+    return msgspec.json.encode(read).decode()

@@ -1,0 +1,105 @@
+"""A running sandbox called from outside, with the credentials it wrote down."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import httpx
+
+from billfold.cli.context import CannotGoOn
+from billfold.client.customer_api import CustomerApi
+from billfold.client.dpop import DpopAuth
+from billfold.client.oauth import Authorization, Registered
+from billfold.client.partner_api import PartnerApi
+from billfold.client.request_signature import PartnerAuth
+from billfold.client.responses import ApiError
+from billfold.client.sandbox import local_client
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from billfold.events.schemas import StreamMessage
+    from billfold.sandbox.credentials_file import SandboxFile
+
+OWN_PROGRAM = "sandbox-service"
+_START = "Start it with `billfold sandbox`, in this folder or the one BILLFOLD_STATE_DIR names."
+
+
+class Caller:
+    """What the command line asks a sandbox."""
+
+    def __init__(self, partner: PartnerApi, listener: PartnerApi | CustomerApi) -> None:
+        self._partner = partner
+        self._listener = listener
+
+    def stream(self, after: int | None, kinds: Sequence[str]) -> Iterator[StreamMessage]:
+        """Follow the stream of events."""
+        with _told():
+            yield from self._listener.stream(after=after, kinds=kinds)
+
+    def bank_time(self) -> datetime:
+        """Return what the sandbox's clock shows."""
+        with _told():
+            return self._partner.bank_time()
+
+    def simulate(self, event: Mapping[str, object]) -> None:
+        """Tell whoever subscribed that something happened."""
+        with _told():
+            self._partner.simulate("webhook", **event)
+
+
+@contextmanager
+def call_sandbox(box: SandboxFile, *, customer: bool) -> Iterator[Caller]:
+    """Lend a caller of a sandbox that runs. Raises CannotGoOn when it does not answer."""
+    with partner_http(box) as http:
+        partner = PartnerApi(http)
+        with _told():
+            partner.bank_time()
+        if not customer:
+            yield Caller(partner, partner)
+            return
+        with _told():
+            own = _acting_alone(box)
+        with local_client(box.customer_url, box.ca_file, own) as customers:
+            yield Caller(partner, CustomerApi(customers))
+
+
+def partner_http(box: SandboxFile) -> httpx.Client:
+    """Return a client that signs as the sandbox's partner."""
+    auth = PartnerAuth(
+        url=box.partner_url,
+        username=box.username,
+        shared_secret=box.shared_secret,
+        private_key=box.private_key,
+        kid=box.kid,
+    )
+    address = httpx.URL(box.base_url).host
+    return local_client(box.partner_url, box.ca_file, auth, address=address)
+
+
+def _acting_alone(box: SandboxFile) -> DpopAuth:
+    """Return the credentials of the program that acts for the sandbox's customer by itself."""
+    client = next(each for each in box.clients if each.client_id == OWN_PROGRAM)
+    authorization = Authorization(
+        Registered(
+            issuer=box.auth_url,
+            client_id=client.client_id,
+            kid=client.kid,
+            private_key=client.private_key,
+        )
+    )
+    with local_client(box.auth_url, box.ca_file) as http:
+        return DpopAuth(authorization, authorization.by_itself(http, ["subscriptions.read"]))
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """Say in a sentence what went wrong between us and the sandbox."""
+    try:
+        yield
+    except ApiError as error:
+        raise CannotGoOn(f"The sandbox answered {error}", "See `billfold doctor`.") from error
+    except httpx.TransportError as error:
+        raise CannotGoOn(f"The sandbox does not answer: {error}", _START) from error

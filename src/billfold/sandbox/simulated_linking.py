@@ -1,0 +1,91 @@
+"""A linking provider that exists only in the sandbox: every account is derived from its id.
+
+Public tokens begin with `public-sandbox-`. An account whose id has `manual` or `automatic` in it
+waits for that verification until it is asked about; one with `fail` fails; `savings` makes it a
+savings account; `unknown` is of nobody.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import datetime, timedelta
+
+from billfold.accounts.counterparties.ports import (
+    Linked,
+    LinkedAccount,
+    LinkRefused,
+    LinkStatus,
+    LinkToken,
+)
+
+PUBLIC = "public-sandbox-"
+_ACCESS = "access-sandbox-"
+_ROUTING_NUMBER = "011000015"
+_DIGITS = 10
+_LASTS = timedelta(hours=4)
+_MENDING_LASTS = timedelta(minutes=30)
+
+
+class SimulatedLinking:
+    """Knows every account there could be."""
+
+    def __init__(self, seed: bytes) -> None:
+        self._seed = seed
+
+    async def link_token(
+        self,
+        *,
+        client_name: str,
+        user: str,
+        now: datetime,
+        redirect_uri: str | None = None,
+        android_package_name: str | None = None,
+        access: str | None = None,
+    ) -> LinkToken:
+        """Return a token that is another for every user, client and instant."""
+        said = (client_name, user, now.isoformat(), redirect_uri, android_package_name, access)
+        lasts = _LASTS if access is None else _MENDING_LASTS
+        return LinkToken(token=f"link-sandbox-{self._mixed(str(said))}", expires_at=now + lasts)
+
+    async def exchange(self, public_token: str, account_ids: list[str]) -> Linked:
+        """Return an account for every id. Raises LinkRefused."""
+        if not public_token.startswith(PUBLIC) or public_token == PUBLIC:
+            raise LinkRefused("public_token", "is not a token of the linking provider")
+        strange = [each for each in account_ids if "unknown" in each]
+        if strange:
+            raise LinkRefused("accounts", f"{strange[0]} is no account of this link")
+        return Linked(
+            access=_ACCESS + self._mixed(public_token),
+            institution_name="First Sandbox Bank",
+            accounts=tuple(self._account(public_token, each) for each in account_ids),
+        )
+
+    async def status_of(self, access: str, account_id: str) -> LinkStatus:
+        """Return what became of an account's verification."""
+        if not access.startswith(_ACCESS):
+            return "VERIFICATION_EXPIRED"
+        if "fail" in account_id:
+            return "VERIFICATION_FAILED"
+        return "MANUALLY_VERIFIED" if "manual" in account_id else "AUTOMATICALLY_VERIFIED"
+
+    def _account(self, public_token: str, account_id: str) -> LinkedAccount:
+        number = str(int(self._mixed(public_token + account_id), 16) % 10**_DIGITS).zfill(_DIGITS)
+        return LinkedAccount(
+            account_id=account_id,
+            routing_number=_ROUTING_NUMBER,
+            account_number=number,
+            account_type="SAVINGS" if "savings" in account_id else "CHECKING",
+            mask=number[-4:],
+            status=_first_status(account_id),
+        )
+
+    def _mixed(self, text: str) -> str:
+        return hashlib.blake2b(text.encode(), key=self._seed[:64], digest_size=16).hexdigest()
+
+
+def _first_status(account_id: str) -> LinkStatus:
+    if "manual" in account_id:
+        return "PENDING_MANUAL_VERIFICATION"
+    if "automatic" in account_id or "fail" in account_id:
+        return "PENDING_AUTOMATIC_VERIFICATION"
+    return "AUTOMATICALLY_VERIFIED"

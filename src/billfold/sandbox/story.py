@@ -1,0 +1,273 @@
+"""The opening story: a customer's money becomes bills, moves, settles, matures and is bought again.
+
+It is played through the public API only. Every figure it prints is read from an answer and
+noted with the place it was read from, so that anybody can look it up in the transcript.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from billfold.cli.context import CannotGoOn
+from billfold.sandbox.recording_client import Answer, RecordingClient
+
+DEPOSIT_CENTS = 250_000_00
+ACH_CENTS, ACH_TIMES = 15_000_00, 3
+MOVED_CENTS = 60_000_00
+SENDER = "Northwind Trading LLC"
+COMPANY = "Contoso Payroll"
+SETTLED_AT = "2025-06-03T17:30:00-04:00"
+MATURED_AT = "2025-06-24T09:00:00-04:00"
+
+_HOLDINGS = ("CUSIP", "matures", "bills", "mark", "yield", "value")
+_HOLDING = ("cusip", "maturity_date", "quantity", "mark_price", "yield_to_maturity",
+            "market_value.formatted")  # fmt: skip
+_TRADES = ("trade", "CUSIP", "bills", "price", "amount", "settles", "status")
+_TRADE = ("activity", "cusip", "quantity", "price", "notional.formatted", "settled_date", "status")
+_PAYMENTS = ("booked", "", "what", "amount", "status")
+_PAYMENT = ("time_booked", "direction", "title", "amount.formatted", "status")
+_WORTH = (
+    ("cash", "portfolio.cash.formatted"),
+    ("total value", "portfolio.total_value.formatted"),
+    ("if paid out today", "portfolio.liquidation_value_t0.formatted"),
+    ("if paid out tomorrow", "portfolio.liquidation_value_t1.formatted"),
+)
+_YIELD = (
+    ("priced at", "portfolio.pricing_timestamp"),
+    ("cents a second", "portfolio.appreciation_per_second"),
+)
+_RIGHT = frozenset({"bills", "mark", "yield", "value", "price", "amount"})
+_EARNED = (
+    ("earned", "earnings.formatted"),
+    ("of which realised", "realised.formatted"),
+    ("paid in", "contributions.formatted"),
+    ("paid out", "withdrawals.formatted"),
+    ("worth now", "end_value.formatted"),
+)
+
+
+class Figure(NamedTuple):
+    """A figure that was printed: the number of the answer, the place in it, the text shown."""
+
+    answer: int
+    where: str
+    shown: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """What the story leaves behind: two Pockets of one customer."""
+
+    customer_id: str
+    pocket_ids: tuple[UUID, UUID]
+
+
+@dataclass(slots=True)
+class Story:
+    """One playing of the story by one client."""
+
+    client: RecordingClient
+    console: Console
+    figures: list[Figure] = field(default_factory=list)
+    _names: dict[str, str] = field(default_factory=dict)
+
+    def play(self) -> Ending:
+        """Play it from the first line to the last. Raises CannotGoOn when the bank says no."""
+        customer = self._customer()
+        first = self._open(customer, "Operating reserve", "UST-4W")
+        self._wire(first)
+        self._see(first)
+        second = self._open(customer, "Rainy day", "UST-26W")
+        self._ach(second)
+        self._yield_by_the_second(first)
+        for pocket in (first, second):
+            self._see(pocket)
+        self._move(first, second)
+        self._settle(first, second)
+        self._mature(first)
+        self._heading("What was earned, and what is left at the bank")
+        for pocket in (first, second):
+            self._earnings(pocket)
+        for pocket in (first, second):
+            self._bank_side(pocket)
+        return Ending(customer, (UUID(first), UUID(second)))
+
+    # -- what happens ------------------------------------------------------------------
+
+    def _customer(self) -> str:
+        told = self.client.get("/api/v1/customers/")
+        place = next(
+            n for n, each in enumerate(told.body["items"]) if each["name"].startswith("Dummy")
+        )
+        self._line(f"The customer: {self._show(told, f'items.{place}.name')}")
+        return str(told.at(f"items.{place}.id"))
+
+    def _open(self, customer: str, name: str, strategy: str) -> str:
+        told = self.client.post(
+            f"/api/v2/customers/{customer}/pockets/",
+            {"pocket_name": name, "deposit_strategy_id": strategy},
+        )
+        self._heading(
+            f"Pocket {self._show(told, 'pocket_name')},"
+            f" strategy {self._show(told, 'deposit_strategy_id')}"
+        )
+        self._names[told.at("id")] = name
+        return str(told.at("id"))
+
+    def _wire(self, pocket: str) -> None:
+        portals = self.client.get(f"/api/v2/pockets/{pocket}/portals/")
+        self._line(
+            f"A wire from {SENDER} goes to account {self._show(portals, 'items.0.account_number')}"
+            f" at {self._show(portals, 'items.0.routing_number')}."
+        )
+        self.client.post(
+            "/api/v1/sandbox/wire/",
+            {
+                "portal_id": portals.at("items.0.id"),
+                "amount_usdc": DEPOSIT_CENTS,
+                "sender_name": SENDER,
+            },
+        )
+        self._payments(pocket)
+
+    def _ach(self, pocket: str) -> None:
+        self.client.post(
+            "/api/v1/sandbox/fund/",
+            {
+                "account_id": pocket,
+                "amount_usdc": ACH_CENTS,
+                "company_name": COMPANY,
+                "count": ACH_TIMES,
+            },
+        )
+        self._line(f"{COMPANY} pays by ACH.")
+        self._payments(pocket)
+
+    def _yield_by_the_second(self, pocket: str) -> None:
+        self.client.post(f"/api/v1/sandbox/pockets/{pocket}/", {"real_time_yield": True})
+        self._line("The operator switches real-time yield on for the first Pocket.")
+
+    def _move(self, origin: str, destination: str) -> None:
+        self._heading("Money moves between the Pockets")
+        told = self.client.post(
+            "/api/v1/transfers/on-us/",
+            {
+                "type": "INTERNAL_REALLOCATION",
+                "transfer_type": "BANK_TRANSFER",
+                "from_account": {"id": origin, "type": "SERVICE_ACCOUNT"},
+                "to_account": {"id": destination, "type": "SERVICE_ACCOUNT"},
+                "amount": {"type": "REQUESTED_AMOUNT", "amount_usdc": MOVED_CENTS},
+                "description": "Put aside for a rainy day",
+            },
+        )
+        self._line(
+            f"{self._show(told, 'transfer.amount.formatted')} is"
+            f" {self._show(told, 'status')}: bills are sold in one and bought in the other."
+        )
+        for pocket in (origin, destination):
+            self._trades(pocket)
+            self._payments(pocket)
+
+    def _settle(self, *pockets: str) -> None:
+        self._heading("The next business day: trades settle")
+        self._clock(SETTLED_AT)
+        for pocket in pockets:
+            self._trades(pocket)
+
+    def _mature(self, pocket: str) -> None:
+        self._heading("Three weeks later: the bill matures and is bought again")
+        self._clock(MATURED_AT)
+        self._trades(pocket)
+        self._see(pocket)
+
+    def _bank_side(self, pocket: str) -> None:
+        told = self.client.get(
+            f"/api/v2/pockets/{pocket}/transactions/?include_sweeps=true&limit=100"
+        )
+        rows = told.body["items"]
+        signs = {"CREDIT": 1, "DEBIT": -1}
+        # A fee is taken from the brokerage side and never passes the bank account.
+        passing = [row for row in rows if row["type"] != "FEE"]
+        left = sum(signs[row["direction"]] * row["amount"]["value"] for row in passing)
+        if left:
+            raise CannotGoOn(f"The bank account of {pocket} holds {left} cents.", "Run verify.")
+        self._line(
+            f"Bank account of {self._names[pocket]}: {len(passing)} movements,"
+            " sweeps included, come to zero."
+        )
+
+    # -- what is seen --------------------------------------------------------------------
+
+    def _see(self, pocket: str) -> None:
+        told = self.client.get(f"/api/v2/pockets/{pocket}/")
+        self._table(told, "portfolio.securities", _HOLDINGS, _HOLDING, title="Portfolio")
+        pairs = [*_WORTH]
+        if told.at("portfolio").get("pricing_timestamp"):
+            pairs += _YIELD
+        self._pairs(told, pairs)
+
+    def _trades(self, pocket: str) -> None:
+        told = self.client.get(f"/api/v2/pockets/{pocket}/trades/?limit=10")
+        self._table(told, "items", _TRADES, _TRADE, title="Trades, newest first")
+
+    def _payments(self, pocket: str) -> None:
+        told = self.client.get(f"/api/v2/pockets/{pocket}/transactions/?limit=10")
+        self._table(told, "items", _PAYMENTS, _PAYMENT, title="Transactions, newest first")
+
+    def _earnings(self, pocket: str) -> None:
+        told = self.client.get(f"/api/v2/pockets/{pocket}/earnings/?period=all-time")
+        self._line(f"Earnings of {self._names[pocket]}")
+        self._pairs(told, _EARNED)
+
+    def _clock(self, until: str) -> None:
+        told = self.client.post("/api/v1/sandbox/clock/advance/", {"until": until})
+        done = ", ".join(
+            f"{kind} {self._show(told, f'happened.{kind}')}" for kind in told.at("happened")
+        )
+        self._line(
+            f"The clock shows {self._show(told, 'now')}, business date"
+            f" {self._show(told, 'business_date')}. On the way: {done or 'nothing'}."
+        )
+
+    # -- how it is printed -----------------------------------------------------------------
+
+    def _show(self, told: Answer, where: str) -> str:
+        """Return a figure for printing, and note where it was read."""
+        found = told.at(where)
+        if found is None:
+            return "-"
+        shown = str(found)
+        self.figures.append(Figure(told.number, where, shown))
+        return f"[bold]{escape(shown)}[/]"
+
+    def _line(self, text: str) -> None:
+        self.console.print(text, soft_wrap=True)
+
+    def _heading(self, text: str) -> None:
+        self.console.print()
+        self.console.rule(text, align="left", style="cyan")
+
+    def _pairs(self, told: Answer, pairs: Sequence[tuple[str, str]]) -> None:
+        made = Table(box=None, show_header=False, padding=(0, 2, 0, 1))
+        for name, where in pairs:
+            made.add_row(name, self._show(told, where))
+        self.console.print(made)
+
+    def _table(
+        self, told: Answer, of: str, columns: Sequence[str], fields: Sequence[str], *, title: str
+    ) -> None:
+        made = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+        for column in columns:
+            made.add_column(column, justify="right" if column in _RIGHT else "left", no_wrap=True)
+        rows: list[Any] = told.at(of)
+        for n in range(len(rows)):
+            made.add_row(*(self._show(told, f"{of}.{n}.{name}") for name in fields))
+        self.console.print(made)

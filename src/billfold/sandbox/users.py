@@ -1,0 +1,66 @@
+"""The people of a sandbox: members of its customer who can sign in on the pages.
+
+There are two, for nobody moves money alone.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+from uuid import UUID
+
+import msgspec
+
+from billfold.access.partners.cli import new_password
+from billfold.access.users import store as user_store
+from billfold.access.users import totp
+from billfold.access.users.types import Role
+from billfold.platform.clock import wall_now
+from billfold.platform.crypto import hash_password
+from billfold.sandbox import provision_user
+
+if TYPE_CHECKING:
+    from billfold.ledger.bank import Bank
+
+
+class Named(NamedTuple):
+    """Somebody of the sandbox's customer, and what he is in its team."""
+
+    email: str
+    first_name: str
+    last_name: str
+    role: Role
+
+
+ADA = Named("ada@dummy-customer.example", "Ada", "Marsh", "ADMIN")
+BO = Named("bo@dummy-customer.example", "Bo", "Reyes", "MANAGER")
+
+
+class SandboxPerson(msgspec.Struct, frozen=True):
+    """What a person signs in with; `totp_secret` is for an authenticator app, in base32."""
+
+    email: str
+    password: str
+    totp_secret: str
+
+
+async def sandbox_person(
+    bank: Bank, customer_id: UUID, who: Named, kept: SandboxPerson | None
+) -> SandboxPerson:
+    """Return credentials in force: those of the last start, or new ones where they are lost."""
+    known = await user_store.find_person_by_email(bank.pool, who.email)
+    if known is not None and kept is not None:
+        return kept
+    made = SandboxPerson(who.email, new_password(), totp.new_secret())
+    async with bank.pool.acquire() as conn:
+        if known is None:
+            await provision_user.settle_person(
+                conn, bank.vault, customer_id, email=who.email, first_name=who.first_name,
+                last_name=who.last_name, role=who.role, password_hash=hash_password(made.password),
+                secret=made.totp_secret, now=wall_now(),
+            )  # fmt: skip
+        else:
+            await provision_user.renew_person(
+                conn, bank.vault, known.user_id, password_hash=hash_password(made.password),
+                secret=made.totp_secret, now=wall_now(),
+            )  # fmt: skip
+    return made

@@ -1,0 +1,172 @@
+"""The simulated Fedwire behind a sandbox: it reads what we hand over and answers with files.
+
+Every answer goes through the inbox and the gate, like one of the real service.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from billfold.ledger.jobs import store as jobs_store
+from billfold.ledger.jobs import types as jobs_types
+from billfold.payments.files import store as files_store
+from billfold.payments.wires.inbound.booking import incoming
+from billfold.payments.wires.outbound_messages import fedwire_day as _day
+from billfold.payments.wires.outbound_messages import message_sent
+from billfold.payments.wires.ports import CreditTransfer, PaymentReturn, ReturnRequest
+from billfold.payments.wires.rules import messages
+from billfold.payments.wires.store import cases
+from billfold.payments.wires.store import message_queue as queue
+from billfold.payments.wires.store.wires import find_wire, get_wire, is_returned
+from billfold.payments.wires.types import WireDirection, WireType
+from billfold.platform.errors import Broken, InvalidInput, Refused
+from billfold.sandbox.wires.simulated_fedwire import SimulatedFed
+from billfold.wiring.file_exchange import wire_folders
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from billfold.ledger.bank import Bank
+    from billfold.ledger.jobs.types import Appointment
+    from billfold.payments.wires.inbound.files import WireGate
+    from billfold.payments.wires.ports import FedwireFiles, Wire
+    from billfold.payments.wires.sender import WireSender
+    from billfold.payments.wires.types import WireRow
+    from billfold.sandbox.simulation import Address, Sender
+
+WIRE_ANSWER = "sandbox.wire_answer"
+"""The appointment at which the simulated service answers a file of ours."""
+ANSWERS_AFTER = timedelta(seconds=5)
+_UNDER_WAY = frozenset({"PENDING", "PROCESSING"})
+
+
+class SimulatedWires:
+    """What the other side of Fedwire does, at its own instants or because somebody asks for it."""
+
+    def __init__(self, files: FedwireFiles, sender: WireSender, gate: WireGate) -> None:
+        self._files = files
+        self._sender = sender
+        self._gate = gate
+
+    # -- by itself ------------------------------------------------------------------------
+
+    async def answer(self, bank: Bank, appointment: Appointment) -> None:
+        """Answer a file of ours: every message of it that nobody has answered yet."""
+        content = await files_store.read_content(bank.pool, appointment.object_id)
+        sent = [wire for _, wire in self._files.read(content, "outgoing")]
+        open_ones = [wire for wire in sent if await _is_open(bank, wire)]
+        fed = SimulatedFed(bank.settings.bank_routing_number)
+        answers = fed.answers(open_ones, appointment.at, _day(bank, appointment.at))
+        await self._deliver(bank, f"fed-{appointment.object_id}.xml", answers)
+
+    # -- when asked -----------------------------------------------------------------------
+
+    async def submit(self, bank: Bank, customer_id: UUID, wire_id: UUID) -> None:
+        """Let the message of a wire go before its hour. Refuses: wire-not-pending."""
+        wire = await get_wire(bank.pool, customer_id, wire_id)
+        if wire.status != "PENDING" or not await queue.hasten(bank.pool, wire_id, await bank.now()):
+            raise Refused("wire-not-pending", f"The wire is {wire.status}.")
+        await self._sender.send(bank)
+
+    async def settle(self, bank: Bank, customer_id: UUID, wire_id: UUID, code: str | None) -> None:
+        """Let a wire settle, or be rejected for a code. Refuses: wire-not-processing."""
+        wire = await get_wire(bank.pool, customer_id, wire_id)
+        if wire.direction != WireDirection.OUTGOING or wire.status != "PROCESSING":
+            raise Refused("wire-not-processing", f"The wire is {wire.status}.")
+        message = await _sent(bank, wire)
+        now = await bank.now()
+        status = SimulatedFed(bank.settings.bank_routing_number).status(message, now, code)
+        await self._deliver(bank, f"fed-status-{wire_id}.xml", [status])
+
+    async def give_back(
+        self,
+        bank: Bank,
+        customer_id: UUID,
+        wire_id: UUID,
+        reason: str,
+        information: str,
+        charges: int = 0,
+    ) -> None:
+        """Let the receiver of a wire of ours send it back. Refuses: wire-not-completed."""
+        wire = await get_wire(bank.pool, customer_id, wire_id)
+        _expect_completed(wire, WireDirection.OUTGOING)
+        if await is_returned(bank.pool, wire):
+            raise Refused("wire-already-returned", "The wire has come back already.")
+        message = await _sent(bank, wire)
+        if not isinstance(message, CreditTransfer):
+            raise Refused("wire-not-completed", "A return does not come back.")
+        if charges >= message.amount:
+            raise InvalidInput.at("body", "charges_usdc", msg="must be less than the wire's amount")
+        now = await bank.now()
+        back = SimulatedFed(bank.settings.bank_routing_number).payment_return(
+            message, now, _day(bank, now), reason=reason, information=information, charges=charges
+        )
+        await self._deliver(bank, f"fed-return-{wire_id}.xml", [back])
+
+    async def ask_for(self, bank: Bank, customer_id: UUID, wire_id: UUID, reason: str) -> None:
+        """Let the sender of a wire that we took ask for it. Refuses: wire-not-completed."""
+        wire = await get_wire(bank.pool, customer_id, wire_id)
+        _expect_completed(wire, WireDirection.INCOMING)
+        if wire.wire_type != WireType.PAYMENT or wire.message is None:
+            raise Refused("wire-not-completed", "Only a payment that arrived is asked for.")
+        now = await bank.now()
+        asked = SimulatedFed(bank.settings.bank_routing_number).return_request(
+            messages.paid_by(wire), now, _day(bank, now), reason=reason
+        )
+        await self._deliver(bank, f"fed-request-{wire_id}.xml", [asked])
+
+    async def pay(self, bank: Bank, named: UUID, to: Address, amount: int, sender: Sender) -> bool:
+        """Let a payment arrive; tell whether it was booked. The same name arrives once."""
+        now = await bank.now()
+        wire = SimulatedFed(to.routing_number).payment(
+            str(named), now, _day(bank, now), account_number=to.account_number, amount=amount,
+            sender_name=sender.name, sender_account_number=sender.account_number,
+            sender_routing_number=sender.routing_number,
+        )  # fmt: skip
+        wire_id = incoming(bank, wire).wire_id
+        if await find_wire(bank.pool, wire_id) is None:
+            await self._deliver(bank, f"fed-payment-{named}.xml", [wire])
+        booked = await find_wire(bank.pool, wire_id)
+        return booked is not None and booked.status == "COMPLETED"
+
+    async def _deliver(self, bank: Bank, name: str, answers: Sequence[Wire]) -> None:
+        """Put a file into the inbox and let it be taken at once."""
+        if answers:
+            content = self._files.write(answers, "incoming")
+            await wire_folders(bank.settings).other_side().hand_over(name, content)
+            await self._gate.take(bank)
+
+
+async def on_handed(bank: Bank, file_id: UUID) -> None:
+    """Let the simulated service answer a file of ours; in production others do."""
+    if not bank.settings.is_production:
+        at = await bank.now() + ANSWERS_AFTER
+        await jobs_store.make(bank.pool, [jobs_types.Appointment(WIRE_ANSWER, file_id, None, at)])
+
+
+async def _is_open(bank: Bank, wire: Wire) -> bool:
+    """Has nobody answered this message of ours yet?"""
+    message = wire.message
+    if isinstance(message, ReturnRequest):
+        return bool(await cases.find_open(bank.pool, [message.case_id]))
+    sent = (await queue.find_sent(bank.pool, [message.message_id])).get(message.message_id)
+    if sent is None:
+        return False
+    return sent.status in _UNDER_WAY or sent.direction != WireDirection.OUTGOING
+
+
+async def _sent(bank: Bank, wire: WireRow) -> CreditTransfer | PaymentReturn:
+    sent = await queue.find_last_sent(bank.pool, wire.wire_id, ["pacs.008", "pacs.004"])
+    message = None if sent is None else message_sent(bank, sent)
+    if not isinstance(message, CreditTransfer | PaymentReturn):
+        raise Broken("A wire has left without a message.", wire_id=str(wire.wire_id))
+    return message
+
+
+def _expect_completed(wire: WireRow, direction: str) -> None:
+    if wire.direction != direction:
+        raise Refused("wire-not-completed", f"The wire is {wire.direction}.")
+    if wire.status != "COMPLETED":
+        raise Refused("wire-not-completed", f"The wire is {wire.status}.")

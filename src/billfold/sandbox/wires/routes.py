@@ -1,0 +1,128 @@
+"""What the other side of Fedwire does, at once instead of at its own instants."""
+
+from __future__ import annotations
+
+from typing import Annotated
+from uuid import UUID
+
+import msgspec
+
+from billfold.http.caller import Caller
+from billfold.http.operations import TOKEN, post
+from billfold.ledger.bank import Bank
+from billfold.sandbox.simulation import Simulation
+
+Code = Annotated[
+    str,
+    msgspec.Meta(pattern="^[A-Z0-9]{4}$", description="a code of ISO 20022, such as AC04"),
+]
+MOST_CENTS = 999_999_999_999
+Words = Annotated[str, msgspec.Meta(min_length=1, max_length=105)]
+
+
+class Nothing(msgspec.Struct, forbid_unknown_fields=True):
+    """An empty object."""
+
+
+class Rejection(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """Why the wire is rejected."""
+
+    reason: Code = "AC04"
+
+
+class Returned(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """Why the wire comes back, and what the banks on its way keep of it, in cents."""
+
+    reason: Code = "AC04"
+    information: Words = "Returned by the receiving bank"
+    charges_usdc: Annotated[int, msgspec.Meta(ge=0, le=MOST_CENTS)] = 0
+
+
+class Request(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """Why the sender asks for his wire."""
+
+    reason: Code = "DUPL"
+
+
+@post(
+    "/api/v1/sandbox/wires/{wire_id}/submit/",
+    TOKEN,
+    name="sandbox_submit_wire",
+    tag="sandbox",
+    status=202,
+    refuses=("wire-not-pending",),
+)
+async def submit(
+    caller: Caller, bank: Bank, simulation: Simulation, wire_id: UUID, data: Nothing
+) -> None:
+    """Hand the message of a PENDING wire over before its hour: it is PROCESSING then."""
+    del data
+    owner, own_id = await caller.wire(bank, wire_id)
+    await simulation.wires.submit(bank, owner, own_id)
+
+
+@post(
+    "/api/v1/sandbox/wires/{wire_id}/acknowledge/",
+    TOKEN,
+    name="sandbox_acknowledge_wire",
+    tag="sandbox",
+    status=202,
+    refuses=("wire-not-processing",),
+)
+async def acknowledge(
+    caller: Caller, bank: Bank, simulation: Simulation, wire_id: UUID, data: Nothing
+) -> None:
+    """Let a PROCESSING wire settle (pacs.002, ACSC): it is COMPLETED then."""
+    del data
+    owner, own_id = await caller.wire(bank, wire_id)
+    await simulation.wires.settle(bank, owner, own_id, None)
+
+
+@post(
+    "/api/v1/sandbox/wires/{wire_id}/reject/",
+    TOKEN,
+    name="sandbox_reject_wire",
+    tag="sandbox",
+    status=202,
+    refuses=("wire-not-processing",),
+)
+async def reject(
+    caller: Caller, bank: Bank, simulation: Simulation, wire_id: UUID, data: Rejection
+) -> None:
+    """Let a PROCESSING wire be rejected (pacs.002, RJCT): the money is back then."""
+    owner, own_id = await caller.wire(bank, wire_id)
+    await simulation.wires.settle(bank, owner, own_id, data.reason)
+
+
+@post(
+    "/api/v1/sandbox/wires/{wire_id}/return/",
+    TOKEN,
+    name="sandbox_return_wire",
+    tag="sandbox",
+    status=202,
+    refuses=("wire-not-completed", "wire-already-returned"),
+)
+async def give_back(
+    caller: Caller, bank: Bank, simulation: Simulation, wire_id: UUID, data: Returned
+) -> None:
+    """Let a COMPLETED wire of ours come back (pacs.004), as a wire of the type RETURN."""
+    owner, own_id = await caller.wire(bank, wire_id)
+    await simulation.wires.give_back(
+        bank, owner, own_id, data.reason, data.information, data.charges_usdc
+    )
+
+
+@post(
+    "/api/v1/sandbox/wires/{wire_id}/request-return/",
+    TOKEN,
+    name="sandbox_request_wire_return",
+    tag="sandbox",
+    status=202,
+    refuses=("wire-not-completed",),
+)
+async def ask_for(
+    caller: Caller, bank: Bank, simulation: Simulation, wire_id: UUID, data: Request
+) -> None:
+    """Let the sender of a wire that arrived ask for it (camt.056); the operator decides."""
+    owner, own_id = await caller.wire(bank, wire_id)
+    await simulation.wires.ask_for(bank, owner, own_id, data.reason)

@@ -1,0 +1,1 @@
+"""Treasury: bills are bought, sold and mature; fees, settlement, custody, trades and earnings."""

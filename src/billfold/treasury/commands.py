@@ -1,0 +1,31 @@
+"""What the bank does by itself: due work, and the end of the house's day."""
+
+from __future__ import annotations
+
+from datetime import date
+
+from billfold.ledger.commands import Command
+from billfold.treasury.rules.catch_up import nothing_more
+from billfold.treasury.settlement.rules import Block, RailClearing, close_house_day
+
+
+class CloseHouseDay(Command, frozen=True, kw_only=True):
+    """Settle these blocks and rails; they are everything due by `day` and not yet settled.
+
+    Customers due by the end of `day` have been brought up to date before.
+    """
+
+    rule = close_house_day
+    needs_names = False
+
+    day: date
+    blocks: tuple[Block, ...]
+    clearings: tuple[RailClearing, ...] = ()
+
+
+class CatchUp(Command, frozen=True, kw_only=True):
+    """Bring these customers up to date and do nothing more. Leaves no command row."""
+
+    rule = nothing_more
+    is_recorded = False
+    needs_names = False

@@ -1,0 +1,64 @@
+"""Bills on their way between us and a custodian elsewhere."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from enum import StrEnum
+from uuid import UUID
+
+import msgspec
+
+from billfold.platform.database.rows import Row
+
+
+class SecurityTransferStatus(StrEnum):
+    """What became of bills on their way."""
+
+    PENDING = "PENDING"
+    COMPLETED = "COMPLETED"
+    REJECTED = "REJECTED"
+
+
+class SecurityTransferDirection(StrEnum):
+    """From a custodian elsewhere, or to one."""
+
+    IN = "IN"
+    OUT = "OUT"
+
+
+class Moved(msgspec.Struct, frozen=True, array_like=True):
+    """A lot that moved: the journal in which it did, its day, units and tax basis in cents."""
+
+    journal_no: int
+    acquired_on: date
+    units: int
+    tax_basis: int
+
+
+class SecurityTransfer(Row, frozen=True, kw_only=True):
+    """It as stored. `market_value` in cents when it was booked.
+
+    `lots` is the JSON text of what `moved_lots` returns.
+    """
+
+    table = "security_transfer"
+    key_column = "transfer_id"
+
+    customer_id: UUID
+    transfer_id: UUID
+    pocket_id: UUID
+    direction: SecurityTransferDirection
+    cusip: str
+    units: int
+    market_value: int
+    status: SecurityTransferStatus
+    counterparty_name: str
+    counterparty_account: str
+    lots: str
+    created_at: datetime
+    reason: str | None = None
+    ended_at: datetime | None = None
+
+    def moved_lots(self) -> tuple[Moved, ...]:
+        """Return the lots that moved."""
+        return msgspec.json.decode(self.lots, type=tuple[Moved, ...])

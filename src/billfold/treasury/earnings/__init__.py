@@ -1,0 +1,1 @@
+"""Earnings of pockets over a period."""

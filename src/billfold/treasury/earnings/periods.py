@@ -1,0 +1,115 @@
+"""What Pockets earned over a period: both APIs ask for it in the same words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import date, datetime
+from typing import Annotated, Literal
+
+import msgspec
+
+from billfold.accounts.pockets import history
+from billfold.accounts.pockets.history import Boundary
+from billfold.accounts.pockets.schemas import valuation
+from billfold.accounts.pockets.types import PocketRow
+from billfold.bills.rules import earnings
+from billfold.bills.rules.earnings import PocketState
+from billfold.bills.types import Period
+from billfold.http.parameters import Query
+from billfold.ledger.bank import Bank
+from billfold.platform.dates import is_day, parse_day
+from billfold.platform.errors import InvalidInput, Refused
+from billfold.treasury.earnings.schemas import Earned
+
+POCKETS_MAX = 30
+
+PeriodName = Literal["wtd", "mtd", "ytd", "all-time", "range"]
+
+
+def _parse_bound(name: str, text: str) -> date:
+    """Return a date, or a date-time with its offset."""
+    try:
+        # A `+` in a query that was not escaped arrives as a space.
+        return parse_day(text) if is_day(text) else datetime.fromisoformat(text.replace(" ", "+"))
+    except ValueError:
+        raise InvalidInput.at(
+            "query", name, msg="must be a date or a date-time with its offset", kind="date_parsing"
+        ) from None
+
+
+Bound = Annotated[
+    date | None,
+    Query(
+        parse=_parse_bound,
+        schema={"type": "string"},
+        description="With period=range: a date or a date-time.",
+    ),
+]
+
+
+class EarningsQuery(msgspec.Struct, frozen=True, kw_only=True):
+    """The period whose earnings a caller asks for."""
+
+    period: Annotated[PeriodName, Query()] = "all-time"
+    date_from: Bound = None
+    date_to: Bound = None
+
+
+async def earned_by(
+    bank: Bank,
+    rows: list[PocketRow],
+    asked: EarningsQuery,
+    now: datetime,
+) -> list[Earned]:
+    """Every pocket's entry: its states at both ends are read for all of them at once."""
+    period, bounds = asked.period, (asked.date_from, asked.date_to)
+    earnings.period_bounds(period, now, now, *bounds)  # a wrong one is refused without pockets too
+    found = [earnings.period_bounds(period, now, row.opened_at, *bounds) for row in rows]
+    ends = [
+        boundary
+        for row, each in zip(rows, found, strict=True)
+        for boundary in _boundaries(bank, row, each)
+    ]
+    states = dict(zip(ends, await history.states_before(bank.pool, ends), strict=True))
+    return [_entry(bank, row, each, states, now) for row, each in zip(rows, found, strict=True)]
+
+
+def _boundaries(bank: Bank, row: PocketRow, period: Period) -> list[Boundary]:
+    """The ends of the period at which the pocket's state must be read: not before its opening."""
+    ends = [period.start] if period.live else [period.start, period.end]
+    return [_boundary(bank, row, at) for at in ends if at > row.opened_at]
+
+
+def _boundary(bank: Bank, row: PocketRow, at: datetime) -> Boundary:
+    return Boundary(row.customer_id, row.pocket_id, bank.calendars.business_date(at), at)
+
+
+def _entry(
+    bank: Bank,
+    row: PocketRow,
+    period: Period,
+    states: Mapping[Boundary, PocketState],
+    now: datetime,
+) -> Earned:
+    def at(instant: datetime) -> PocketState:
+        if instant <= row.opened_at:
+            return PocketState()
+        return states[_boundary(bank, row, instant)]
+
+    begin = at(period.start)
+    end = history.state_now(row) if period.live else at(period.end)
+    entry = earnings.entry(begin, period.start, end, period.end, bank.market, live=period.live)
+    shows_slope = row.real_time_yield and period.live
+    valued = valuation(row, bank, now) if shows_slope else None
+    return Earned(
+        pocket_id=row.pocket_id,
+        entry=entry,
+        period=period,
+        priced_at=valued.pricing_timestamp if valued else None,
+        slope=valued.appreciation_per_second if valued else None,
+    )
+
+
+def too_many() -> Refused:
+    """Return the refusal of more pockets than one call may ask for."""
+    return Refused("too-many-pockets", f"At most {POCKETS_MAX} pockets a call: name them.")

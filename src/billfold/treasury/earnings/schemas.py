@@ -1,0 +1,96 @@
+"""What Pockets earned: additive Amounts only, so that `aggregate` is the exact sum."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Literal
+from uuid import UUID
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from billfold.bills.rules import earnings as earnings_module
+from billfold.bills.rules.earnings import Entry
+from billfold.bills.types import Period
+from billfold.http.schemas.amounts import Amount, slope_text, usd
+from billfold.platform.dates import et_date
+
+
+class Earnings(msgspec.Struct, kw_only=True):
+    """One entry. `earnings` is before fees: realised plus the change of unrealised."""
+
+    pocket_id: UUID | UnsetType = UNSET
+    earnings: Amount
+    earnings_net: Amount
+    fees: Amount
+    realised: Amount
+    unrealised_change: Amount
+    contributions: Amount
+    withdrawals: Amount
+    start_value: Amount
+    end_value: Amount
+    date_from: date | None
+    date_to: date
+    pricing_timestamp: datetime | None = None
+    appreciation_per_second: str | None = None
+    object_type: str = "PocketEarnings"
+
+
+class EarningsList(msgspec.Struct, kw_only=True):
+    """One entry per Pocket and their sum, field by field."""
+
+    items: list[Earnings]
+    aggregate: Earnings
+    object_type: Literal["EarningsList"] = "EarningsList"
+
+
+class Earned(msgspec.Struct, frozen=True, kw_only=True):
+    """An entry before it is shown. The slope is there for pockets with real-time yield."""
+
+    pocket_id: UUID
+    entry: Entry
+    period: Period
+    priced_at: datetime | None
+    slope: Decimal | None
+
+
+def render_earned(earned: Earned, *, named: bool) -> Earnings:
+    """One entry, with its pocket's id in a list."""
+    slope = earned.slope
+    return Earnings(
+        pocket_id=earned.pocket_id if named else UNSET,
+        **_amounts(earned.entry),  # type: ignore[arg-type]
+        date_from=et_date(earned.period.start),
+        date_to=_last_day(earned.period),
+        pricing_timestamp=earned.priced_at,
+        appreciation_per_second=None if slope is None else slope_text(slope),
+    )
+
+
+def render_all(all_earned: list[Earned], today: date) -> EarningsList:
+    """Every entry, and the exact sum."""
+    slopes = [each.slope for each in all_earned if each.slope is not None]
+    priced = [each.priced_at for each in all_earned if each.priced_at is not None]
+    return EarningsList(
+        items=[render_earned(each, named=True) for each in all_earned],
+        aggregate=Earnings(
+            **_amounts(  # type: ignore[arg-type]
+                earnings_module.aggregate(each.entry for each in all_earned)
+            ),
+            date_from=min((et_date(each.period.start) for each in all_earned), default=None),
+            date_to=max((_last_day(each.period) for each in all_earned), default=today),
+            pricing_timestamp=max(priced, default=None),
+            appreciation_per_second=slope_text(sum(slopes, Decimal(0))) if slopes else None,
+            object_type="AggregateEarnings",
+        ),
+    )
+
+
+def _amounts(entry: Entry) -> dict[str, Amount]:
+    return {name: usd(cents) for name, cents in entry._asdict().items()}
+
+
+def _last_day(period: Period) -> date:
+    """The last day of which some instant belongs to the period, whose end is excluded."""
+    return max(et_date(period.end - datetime.resolution), et_date(period.start))

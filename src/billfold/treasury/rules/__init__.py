@@ -1,0 +1,1 @@
+"""Investment decisions, pure: invest, liquidate, mature, fees, day end, catch-up."""

@@ -1,0 +1,148 @@
+"""What must happen by itself: closing a day, charging the fee, maturity, waiting cash.
+
+Anything that must happen later has a due instant. A customer is brought up to date before
+his next command is decided, so a late worker can never make a wrong decision.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from billfold.accounts.pockets.types import PocketStatus
+from billfold.bills.rules import fees
+from billfold.ledger.commands import Books, Context, Outcome
+from billfold.ledger.types import JournalKind
+from billfold.platform.calendars import Calendars
+from billfold.platform.ids import command_id
+from billfold.treasury.rules.day_end import ONE_DAY, accrue, charge_fee, close_day, start_moving
+from billfold.treasury.rules.invest import invest
+from billfold.treasury.rules.mature import mature
+
+if TYPE_CHECKING:
+    from billfold.ledger.book.book import Book
+    from billfold.ledger.book.holdings import PocketBook
+    from billfold.treasury.commands import CatchUp
+
+HOUSE = "house"
+"""The role of the one customer that is the bank itself."""
+
+Step = Callable[["Book", "PocketBook", "Context"], None]
+
+
+def nothing_more(books: Books, cmd: CatchUp, ctx: Context) -> Outcome:
+    """Catching up is done before any flow; this one says what it did, counted by kind."""
+    del ctx
+    happened: Counter[str] = Counter()
+    for customer_id in cmd.customers:
+        if customer_id in books:
+            happened.update(books[customer_id].draft.happened)
+    return {"happened": dict(happened)}
+
+
+def pocket_due(pocket: PocketBook, calendars: Calendars) -> datetime | None:
+    """The next instant at which something must happen in this pocket, if any."""
+    if pocket.status == PocketStatus.CLOSED and pocket.moved_on is None:
+        return None
+    first: datetime | None = pocket.invest_at
+    if pocket.moved_on is not None:
+        at = calendars.closes_at(pocket.moved_on)
+        first = at if first is None or at < first else first
+    if pocket.lots:
+        at = calendars.matures_at(pocket.lots[0].maturity)
+        first = at if first is None or at < first else first
+    if pocket.lots or pocket.cash.balance or pocket.fee_accrued:
+        at = calendars.opens_at(pocket.charge_on)
+        first = at if first is None or at < first else first
+    return first
+
+
+def refresh_due(book: Book, calendars: Calendars) -> datetime | None:
+    """Work out the due instants of pockets that changed, and the book's first.
+
+    The house has no pockets: its day is due to be closed when business of that day is over.
+    """
+    if book.role == HOUSE:
+        return calendars.closes_at(book.business_date)
+    for pocket_id in book.draft.touched_pockets:
+        pocket = book.pockets.get(pocket_id)
+        if pocket is not None:
+            pocket.due_at = pocket_due(pocket, calendars)
+    dues = [p.due_at for p in book.pockets.values() if p.due_at is not None]
+    return min(dues) if dues else None
+
+
+def catch_up(book: Book, ctx: Context) -> int:
+    """Do everything that was due by `ctx.now`, in order; return how many things were done.
+
+    Each is booked at its own due instant and named after it, so it does not matter who
+    brings the customer up to date or when. The house closes its days by a command of its own,
+    since it needs to see everybody's trades.
+    """
+    done = 0
+    if book.role == HOUSE:
+        return done
+    while True:
+        due = refresh_due(book, ctx.calendars)
+        if due is None or due > ctx.now:
+            if not done and due != book.due_at:
+                # The calendar has changed since the head was written: it says when from now on.
+                book.draft.touched_pockets.update(book.pockets)
+            return done
+        then = ctx.at(max(due, book.booked_at))
+        for pocket in sorted(book.pockets.values(), key=lambda p: p.pocket_id.bytes):
+            if pocket.due_at is not None and pocket.due_at <= due:
+                _run(book, pocket, then, due)
+                done += 1
+
+
+def _run(book: Book, pocket: PocketBook, ctx: Context, due: datetime) -> None:
+    for name, is_due, step in _STEPS:
+        if is_due(pocket, ctx.calendars, due):
+            ctx.serve(command_id(f"due:{name}:{due.isoformat()}", pocket.pocket_id))
+            book.touch(pocket)
+            step(book, pocket, ctx)
+            book.draft.happened[name] += 1
+    book.touch(pocket)
+
+
+def _charge(book: Book, pocket: PocketBook, ctx: Context) -> None:
+    if pocket.lots or pocket.cash.balance:
+        start_moving(book, pocket, ctx)
+        accrue(pocket, ctx, through=pocket.charge_on - ONE_DAY)
+        book.begin(JournalKind.FEE, ctx, settles_on=ctx.business_date)
+        charge_fee(book, pocket, ctx)
+        book.close()
+    pocket.charge_on = fees.month_charge_date(pocket.charge_on, ctx.calendars)
+
+
+def _invest(book: Book, pocket: PocketBook, ctx: Context) -> None:
+    start_moving(book, pocket, ctx)
+    book.begin(JournalKind.INVEST, ctx, settles_on=ctx.settles_on)
+    invest(book, pocket, ctx)
+    book.close()
+
+
+def _close(book: Book, pocket: PocketBook, ctx: Context) -> None:
+    """End the date on which the pocket moved; emptied lots of matured bills leave the book."""
+    matures_at = ctx.calendars.matures_at
+    book.lose_lots(
+        pocket,
+        [lot for lot in pocket.emptied if matures_at(lot.maturity) <= ctx.now],
+    )  # fmt: skip
+    close_day(book, pocket)
+
+
+# In the order in which things of one instant happen.
+_STEPS: tuple[tuple[str, Callable[[PocketBook, Calendars, datetime], bool], Step], ...] = (
+    ("close", lambda p, c, due: p.moved_on is not None and c.closes_at(p.moved_on) <= due, _close),
+    ("charge", lambda p, c, due: c.opens_at(p.charge_on) <= due, _charge),
+    (
+        "mature",
+        lambda p, c, due: bool(p.lots) and c.matures_at(p.lots[0].maturity) <= due,
+        mature,
+    ),
+    ("invest", lambda p, _, due: p.invest_at is not None and p.invest_at <= due, _invest),
+)

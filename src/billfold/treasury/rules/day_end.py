@@ -1,0 +1,103 @@
+"""A pocket's day: what moved is kept as a snapshot, and the fee for holding accrues.
+
+An untouched pocket costs nothing: a snapshot is written only for dates on which the pocket
+moved, and the fee of the days in between is computed when the pocket moves or is charged.
+"""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+from typing import TYPE_CHECKING
+
+from billfold.accounts.pockets.types import PocketSnapshot
+from billfold.bills.rules import fees
+from billfold.bills.rules.fees import ACCRUED_PER_CENT
+from billfold.ledger.book import recording as record
+from billfold.ledger.book.draft import as_json
+from billfold.ledger.types import AccountKind, Direction, TransactionType
+from billfold.treasury.rules.liquidate import liquidation_value, raise_cash
+
+if TYPE_CHECKING:
+    from billfold.ledger.book.book import Book
+    from billfold.ledger.book.holdings import PocketBook
+    from billfold.ledger.commands import Context
+
+ONE_DAY = timedelta(days=1)
+
+
+def start_moving(book: Book, pocket: PocketBook, ctx: Context) -> None:
+    """Call before money moves in a pocket: closes its earlier day and accrues up to this one."""
+    book.touch(pocket)
+    today = max(book.business_date, ctx.business_date)
+    if pocket.moved_on == today:
+        return
+    close_day(book, pocket)
+    accrue(pocket, ctx, through=today - ONE_DAY)
+    if pocket.charge_on <= today and not (pocket.lots or pocket.cash.balance or pocket.fee_accrued):
+        # Of the months in which it held nothing there is nothing to charge.
+        pocket.charge_on = fees.month_charge_date(today, ctx.calendars)
+    pocket.moved_on = today
+
+
+def close_day(book: Book, pocket: PocketBook) -> None:
+    """Keep the end-of-day state of the date on which the pocket last moved."""
+    if pocket.moved_on is None:
+        return
+    book.touch(pocket)
+    book.draft.add(
+        PocketSnapshot(
+            customer_id=book.customer_id,
+            pocket_id=pocket.pocket_id,
+            business_date=pocket.moved_on,
+            journal_no=book.journal_no,
+            cash=pocket.cash.balance,
+            positions=as_json(pocket.positions()),
+            earnings_basis=pocket.earnings_basis(),
+            inflow=pocket.inflow,
+            outflow=pocket.outflow,
+            fees=pocket.fees,
+            realised=pocket.realised,
+        )
+    )
+    pocket.moved_on = None
+
+
+def accrue(pocket: PocketBook, ctx: Context, *, through: date) -> None:
+    """Add the fee of every calendar day after `accrued_through` up to `through`."""
+    if pocket.accrued_through >= through:
+        return
+    if pocket.lots or pocket.cash.balance:
+        pocket.fee_accrued += fees.accrual(
+            pocket.positions(),
+            pocket.cash.balance,
+            after=pocket.accrued_through,
+            through=through,
+            market=ctx.market,
+            bps=ctx.terms.aum_fee_bps,
+        )
+    pocket.accrued_through = through
+
+
+def charge_fee(book: Book, pocket: PocketBook, ctx: Context) -> bool:
+    """Take the accrued whole cents in the open journal; the fraction is carried on.
+
+    Residual cash pays first, else bills are sold. What the pocket cannot pay stays accrued.
+    Returns True when something was charged.
+    """
+    whole, _ = fees.charge(pocket.fee_accrued)
+    due = min(whole, liquidation_value(pocket, ctx.t0_bid))
+    if due <= 0:
+        return False
+    raise_cash(book, pocket, ctx, due, price_of=ctx.t0_bid, settles_on=book.business_date)
+    leg_no = book.post(pocket.cash, book.house_account(AccountKind.FEES), due)
+    pocket.fee_accrued -= due * ACCRUED_PER_CENT
+    pocket.fees += due
+    pocket.idle = min(pocket.idle, pocket.cash.balance)
+    group = ctx.ids.next_group()
+    record.activity(
+        book, pocket, leg_no=leg_no, group=group,
+        type=TransactionType.FEE, direction=Direction.DEBIT, amount=due, title="AUM fee",
+        description="Fee on assets held", settles_at=book.booked_at,
+        details={"fee_type": "AUM_FEE", "related_transaction_id": None}, swept=False,
+    )  # fmt: skip
+    return True

@@ -1,0 +1,48 @@
+"""Cash becomes bills: the on-the-run bill of a strategy, at the ask, settling T+1."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from billfold.bills.rules import lots
+from billfold.ledger.book import recording as record
+from billfold.ledger.types import AccountKind, TradeActivity
+from billfold.platform.money import cents_for
+
+if TYPE_CHECKING:
+    from billfold.ledger.book.book import Book
+    from billfold.ledger.book.holdings import PocketBook
+    from billfold.ledger.commands import Context
+
+
+def invest(book: Book, pocket: PocketBook, ctx: Context, *, weeks: int | None = None) -> bool:
+    """Buy what the pocket's free cash buys, in the open journal. True when something was bought.
+
+    Outside investing hours the cash waits as a due thing for the next opening; cash below
+    the price of one bill stays, and so does matured money of a pocket without reinvestment.
+    """
+    free = pocket.cash.balance - pocket.cash.reserved - pocket.idle
+    if free <= 0:
+        pocket.invest_at = None
+        return False
+    if not ctx.investing:
+        # It may have come to nothing: a day that was to be open has been declared closed.
+        if pocket.invest_at is None or pocket.invest_at <= ctx.now:
+            pocket.invest_at = ctx.calendars.next_open(ctx.now)
+        return False
+    pocket.invest_at = None
+    bill, price = ctx.offer(weeks or pocket.deposit_weeks)
+    units = lots.units_for(free, price)
+    if units == 0:
+        return False
+    cost = cents_for(units, price)
+    book.post(pocket.cash, book.house_account(AccountKind.STREET), cost)
+    lot = book.lot(pocket, bill.cusip, book.business_date, bill.maturity)
+    book.post(book.house_account(AccountKind.STREET, bill.cusip), lot, units)
+    book.lot_in(pocket, lot, cost, cost)
+    record.trade(
+        book, pocket, ctx, activity=TradeActivity.BUY, incoming=True, cusip=bill.cusip, units=units,
+        price_micros=price, notional=cost, tax_basis=cost, earnings_basis=cost,
+        settles_on=ctx.settles_on,
+    )  # fmt: skip
+    return True

@@ -1,0 +1,76 @@
+"""Money leaves a pocket: bills become cash, cash goes over the bank account to whoever takes it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date
+from typing import TYPE_CHECKING
+
+from billfold.bills.rules import fees
+from billfold.treasury.rules.day_end import charge_fee
+from billfold.treasury.rules.liquidate import liquidation_value, raise_cash, sell_all
+
+if TYPE_CHECKING:
+    from billfold.ledger.book.book import Book
+    from billfold.ledger.book.holdings import Account, PocketBook
+    from billfold.ledger.commands import Context
+
+
+class Short(Exception):
+    """What the pocket can raise does not reach. Whoever began the journal takes it back."""
+
+
+def withdraw(
+    book: Book,
+    pocket: PocketBook,
+    ctx: Context,
+    amount: int | None,
+    *,
+    price_of: Callable[[str], int],
+    settles_on: date,
+    to: Account,
+    aside: int = 0,
+) -> tuple[int, int]:
+    """Pay `amount` cents (None: everything, net of fees) to `to`, in the open journal.
+
+    Returns the amount and the number of the leg that pays it, which is told as activity. Accrued
+    fees and liens stay behind. `aside` cents are raised besides and stay in cash, for a fee that
+    the caller takes in the same journal. Raises Short when it does not reach.
+    """
+    amount = _raise(
+        book, pocket, ctx, amount, price_of=price_of, settles_on=settles_on, aside=aside
+    )
+    book.post(pocket.cash, pocket.bank, amount)
+    pocket.idle = min(pocket.idle, pocket.cash.balance)
+    leg_no = book.post(pocket.bank, to, amount)
+    pocket.outflow += amount
+    return amount, leg_no
+
+
+def _raise(
+    book: Book,
+    pocket: PocketBook,
+    ctx: Context,
+    amount: int | None,
+    *,
+    price_of: Callable[[str], int],
+    settles_on: date,
+    aside: int,
+) -> int:
+    """Make the amount free in cash and return it."""
+    if amount is None:
+        sell_all(book, pocket, ctx, price_of=price_of, settles_on=settles_on)
+        charge_fee(book, pocket, ctx)
+        amount = pocket.cash.balance - pocket.cash.reserved - aside
+        if amount <= 0 or pocket.liened(ctx.now):
+            raise Short
+        return amount
+    need = amount + aside
+    kept = fees.charge(pocket.fee_accrued)[0]
+    if pocket.liens:
+        kept += pocket.liened(ctx.now)
+    if kept and liquidation_value(pocket, price_of) - kept < need:
+        raise Short
+    if not raise_cash(book, pocket, ctx, need, price_of=price_of, settles_on=settles_on):
+        raise Short
+    return amount

@@ -1,0 +1,4 @@
+"""Trades as they are read.
+
+Owns every read of trades. Never makes one: flows do, and the engine writes them.
+"""

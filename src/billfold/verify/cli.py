@@ -1,0 +1,77 @@
+"""`billfold verify`: the whole ledger recomputed from its log, and the first bad row named."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
+from billfold.cli.context import CannotGoOn, ground_of
+from billfold.cli.output import complain, console, done, pairs
+from billfold.cli.resources import with_database
+from billfold.verify import verify_bank
+from billfold.verify.report import Report
+
+if TYPE_CHECKING:
+    from billfold.platform.crypto import Vault
+    from billfold.platform.database.pool import Connection
+
+SHOWN_MAX = 20
+
+
+def verify(
+    ctx: typer.Context,
+    seals: Annotated[
+        Path | None, typer.Option(help="A copy of the seals of the audit log, from elsewhere.")
+    ] = None,
+) -> None:
+    """Prove the ledger and the audit log: sums, balances, lots, chains. Changes nothing."""
+    ground = ground_of(ctx)
+    settings = ground.settings()
+    vault = ground.vault(settings)
+    kept = ground.archive(settings)
+    lines = asyncio.run(kept.lines()) if seals is None else _lines_of(seals)
+    show_report(with_database(ground, partial(prove, vault=vault, seals=lines)))
+
+
+def _lines_of(seals: Path) -> list[str]:
+    try:
+        return seals.read_text(encoding="utf-8").splitlines()
+    except (OSError, ValueError) as error:
+        raise CannotGoOn(f"The seals cannot be read: {error}", "Name another file.") from error
+
+
+async def prove(
+    conn: Connection, *, vault: Vault | None = None, seals: Sequence[str] = ()
+) -> Report:
+    """Prove the bank, with a bar that says how far it is."""
+    columns = (
+        TextColumn("Proving"), BarColumn(), TaskProgressColumn(),
+        TextColumn("{task.completed:,} of {task.total:,} commits"), TimeElapsedColumn(),
+    )  # fmt: skip
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("", total=0)
+
+        def progress(so_far: int, total: int) -> None:
+            bar.update(task, completed=so_far, total=total)
+
+        return await verify_bank(conn, progress=progress, vault=vault, seals=seals)
+
+
+def show_report(report: Report) -> None:
+    """Print what was checked. Raises CannotGoOn with the first bad row when there is one."""
+    console.print(pairs((what, f"{count:,}") for what, count in report.checked.items()))
+    if report.first is None:
+        done("The ledger and the audit log prove themselves: every row is as it was written.")
+        return
+    for finding in report.findings[:SHOWN_MAX]:
+        complain(str(finding))
+    raise CannotGoOn(
+        f"The first bad row is in {report.first.table}: {report.first}",
+        "Stop writing to this database, keep a copy of it, and compare with the last backup.",
+    )

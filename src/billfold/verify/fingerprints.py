@@ -1,0 +1,185 @@
+"""Rows that no chain covers, against the fingerprints that a chain keeps of them.
+
+A command that leaves such a row says in its outcome what the row's lasting part comes to: to whom
+a wire goes, from which account an entry takes, whether a counterparty may be paid. Of commands of
+one commit nothing tells which was the last: the row is what one of them said. Of the rows of dual
+control the entries of the audit log say it, in their order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+from uuid import UUID
+
+from billfold.accounts.counterparties import commands as counterparty_commands
+from billfold.accounts.counterparties.store import payee_in
+from billfold.accounts.counterparties.types import CounterpartyRow
+from billfold.approvals.store.fingerprints import KEYS, proof_of
+from billfold.ledger.commands import commands
+from billfold.payments.ach import commands as ach_commands
+from billfold.payments.ach.types import AchAnswer, AchEntry
+from billfold.payments.deposits import commands as deposit_commands
+from billfold.payments.suspense import commands as suspense_commands
+from billfold.payments.suspense.types import SuspenseItem
+from billfold.payments.wires import commands as wire_commands
+from billfold.payments.wires.types import QueuedMessage, WireRow
+from billfold.verify.report import CHANGED, MISSING, Findings
+from billfold.verify.streams import PATIENCE_SECONDS
+
+if TYPE_CHECKING:
+    from asyncpg import Record
+
+    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.rows import Row
+
+CHECK = "proofs"
+LEAVING = (
+    ach_commands,
+    counterparty_commands,
+    deposit_commands,
+    suspense_commands,
+    wire_commands,
+)
+"""Loaded, so that `commands` knows all that leave a fingerprint."""
+_AT_ONCE = 2_000
+_TWICE = "it is there twice"
+_CHANGED = "what left it said otherwise"
+_GONE = "it was left here, and is not there"
+_UNBORN = "nothing left it here"
+_BESIDE = frozenset({"said", "is_there", "needs_one", "of_customer", "of_id"})
+"""What a query of ours adds to the columns of a row."""
+_OWNER = """CASE c.kind WHEN 'AssignFromSuspense' THEN (c.outcome->>'owner_id')::uuid
+                  ELSE c.customer_id END"""
+"""Whose row it is. What the house assigns is its owner's."""
+_COMMANDS = f"""
+  SELECT customer_id, id, array_agg(proof) AS said
+    FROM (SELECT {_OWNER} AS customer_id, p.key AS id, p.value AS proof,
+                 rank() OVER (PARTITION BY {_OWNER}, p.key ORDER BY c.version DESC) AS place
+            FROM command c, json_each_text(c.outcome->'proves'->'{{table}}') p
+           WHERE c.accepted AND c.kind IN ({{left_by}})) last
+   WHERE place = 1 GROUP BY customer_id, id
+"""
+_ENTRIES = """
+  SELECT DISTINCT ON (a.customer_id, p.key) a.customer_id, p.key AS id, ARRAY[p.value] AS said
+    FROM audit_entry a, json_each_text(a.details->'proves'->'{table}') p
+   WHERE a.outcome = 'SUCCESS' AND a.resource_type IN ({left_by})
+   ORDER BY a.customer_id, p.key, a.entry_no DESC
+"""
+
+
+class Proved(NamedTuple):
+    """A table: its key, who leaves its rows, what a row comes to, which rows need one, who says."""
+
+    table: str
+    key: tuple[str, ...]
+    left_by: tuple[str, ...]
+    proof_of: Callable[[Record], str]
+    needs_one: str = "true"
+    said: str = _COMMANDS
+
+
+def _proved(
+    row: type[Row],
+    key: str,
+    proof_of: Callable[[Record], str] | None = None,
+    needs_one: str = "true",
+) -> Proved:
+    """Rows of which the commands that leave them keep a fingerprint."""
+    left_by = sorted(
+        name for each in commands() if row in each.fingerprints for name in each.names()
+    )
+    return Proved(row.table, (key,), tuple(left_by), proof_of or _proof_as(row), needs_one)
+
+
+def _proof_as(row: type[Any]) -> Callable[[Record], str]:
+    fields = row.__struct_fields__
+    return lambda record: str(row(**{name: record[name] for name in fields}).proof)
+
+
+def _of_all(row: Record) -> str:
+    return proof_of(row, set(row.keys()) - _BESIDE)
+
+
+TABLES = (
+    _proved(AchEntry, "ach_id"),
+    # What the house answers of its own it has held in suspense, or it moves nothing.
+    _proved(
+        AchAnswer,
+        "answer_id",
+        needs_one="t.customer_id <> (SELECT house_customer_id FROM bank)",
+    ),
+    _proved(WireRow, "wire_id"),
+    # Those that ask and answer move no customer's money; nor do the house's own returns.
+    _proved(
+        QueuedMessage,
+        "message_id",
+        needs_one="t.kind LIKE 'pacs.%' AND t.customer_id <> (SELECT house_customer_id FROM bank)",
+    ),
+    _proved(CounterpartyRow, "counterparty_id", lambda row: payee_in(row).proof),
+    _proved(SuspenseItem, "item_id"),
+    *(
+        Proved(
+            table,
+            key,
+            ("transfer_request", "authorization_request", "customer"),
+            _of_all,
+            said=_ENTRIES,
+        )
+        for table, key in KEYS.items()
+    ),
+)
+
+
+async def check_proofs(
+    conn: Connection, found: Findings, tables: Iterable[Proved] = TABLES
+) -> None:
+    """Compare every row of these tables with what was last said about it."""
+    for proved in tables:
+        await _check(conn, found, proved)
+
+
+async def _check(conn: Connection, found: Findings, proved: Proved) -> None:
+    cursor = await conn.cursor(_sql(proved), timeout=PATIENCE_SECONDS)
+    before: tuple[UUID, str] | None = None
+    while rows := await cursor.fetch(_AT_ONCE, timeout=PATIENCE_SECONDS):
+        for row in rows:
+            place = row["of_customer"], row["of_id"]
+            wrong = _TWICE if place == before else _wrong(proved, row, row["said"])
+            before = place
+            found.checked[proved.table] += row["is_there"]
+            if wrong is not None:
+                own = zip(proved.key, place[1].split("/"), strict=False)
+                key = {"customer_id": place[0]} | {name: _as_id(value) for name, value in own}
+                sureness = CHANGED if wrong == _CHANGED else MISSING
+                found.add(CHECK, proved.table, key, wrong, sureness)
+
+
+def _wrong(proved: Proved, row: Record, said: Sequence[str] | None) -> str | None:
+    if not row["is_there"]:
+        return _GONE if any(said or ()) else None
+    if said is None:
+        return _UNBORN if row["needs_one"] else None
+    return None if proved.proof_of(row) in said else _CHANGED
+
+
+def _sql(proved: Proved) -> str:
+    left_by = ", ".join(f"'{each}'" for each in proved.left_by)
+    own = " || '/' || ".join(f"t.{name}" for name in proved.key)
+    own = own if len(proved.key) > 1 else f"{own}::text"
+    return f"""
+      WITH said AS ({proved.said.format(table=proved.table, left_by=left_by)})
+      SELECT t.*, s.said, t.{proved.key[0]} IS NOT NULL AS is_there,
+             {proved.needs_one} AS needs_one,
+             coalesce(t.customer_id, s.customer_id) AS of_customer,
+             coalesce({own}, s.id) AS of_id
+        FROM {proved.table} t FULL JOIN said s ON s.customer_id = t.customer_id AND s.id = {own}
+       ORDER BY of_customer, of_id
+    """
+
+
+def _as_id(value: str | None) -> object:
+    try:
+        return UUID(value)
+    except (TypeError, ValueError):
+        return int(value) if value is not None and value.isdecimal() else value

@@ -1,0 +1,176 @@
+"""Tables read side by side in the order of customers, a few thousand rows in memory at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from billfold.accounts.pockets.types import PocketSnapshot
+from billfold.ledger.book.holdings import PocketColumns
+from billfold.ledger.book.rows import (
+    ChainEntry,
+    CommandEntry,
+    EventEntry,
+    JournalEntry,
+    Posting,
+    TradeEntry,
+    TransactionEntry,
+)
+
+if TYPE_CHECKING:
+    from asyncpg import Record
+    from asyncpg.cursor import Cursor
+
+    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.rows import Row
+
+PATIENCE_SECONDS = 3_600.0
+"""How long one statement may take: a proof is not in a hurry."""
+_AT_ONCE = 2_000
+
+HEAD_COLUMNS = (
+    "customer_id", "version", "journal_no", "event_no", "account_no", "booked_at",
+    "business_date", "due_at", "chain", "image",
+)  # fmt: skip
+ACCOUNT_COLUMNS = (
+    "customer_id", "account_no", "kind", "pocket_id", "asset", "acquired_on", "live", "debits",
+    "credits", "reserved", "tax_basis", "earnings_basis",
+)  # fmt: skip
+POCKET_COLUMNS = ("customer_id", *PocketColumns.__struct_fields__)
+CUSTOMER_COLUMNS = (
+    "customer_id", "partner_id", "role", "name", "account_status", "opened_at", "closed_at",
+    "closure_reason",
+)  # fmt: skip
+
+
+class Table:
+    """How a table is read: its columns, the order after the customer, its key."""
+
+    def __init__(
+        self,
+        name: str,
+        columns: Sequence[str],
+        order: Sequence[str],
+        key: Sequence[str],
+    ) -> None:
+        self.name = name
+        self.columns = tuple(columns)
+        self.key = tuple(key)
+        self.number = self.columns.index(order[0]) if order else 0
+        listed = ", ".join(("customer_id", *order))
+        self.query = f"SELECT {', '.join(columns)} FROM {name} ORDER BY {listed}"
+
+    @classmethod
+    def of(cls, row: type[Row], order: Sequence[str], key: Sequence[str]) -> Table:
+        """The table of a class of rows."""
+        return cls(row.table, row.__struct_fields__, order, key)
+
+    def key_of(self, row: Record) -> dict[str, object]:
+        """The primary key of a row, by name."""
+        return {name: row[name] for name in self.key}
+
+
+HEADS = Table("head", HEAD_COLUMNS, (), ("customer_id",))
+CUSTOMERS = Table("customer", CUSTOMER_COLUMNS, (), ("customer_id",))
+ACCOUNTS = Table("account", ACCOUNT_COLUMNS, ("account_no",), ("customer_id", "account_no"))
+POCKETS = Table("pocket", POCKET_COLUMNS, ("pocket_id",), ("customer_id", "pocket_id"))
+LINKS = Table.of(ChainEntry, ("version",), ("customer_id", "version"))
+JOURNALS = Table.of(JournalEntry, ("journal_no",), ("customer_id", "journal_no"))
+LEGS = Table.of(Posting, ("journal_no", "leg_no"), ("customer_id", "journal_no", "leg_no"))
+TRADES = Table.of(
+    TradeEntry,
+    ("journal_no", "trade_no", "pocket_id"),
+    ("customer_id", "pocket_id", "journal_no", "trade_no"),
+)
+ACTIVITIES = Table.of(
+    TransactionEntry,
+    ("journal_no", "leg_no", "pocket_id"),
+    ("customer_id", "pocket_id", "journal_no", "leg_no"),
+)
+EVENTS = Table.of(EventEntry, ("event_no",), ("customer_id", "event_no"))
+COMMANDS = Table.of(CommandEntry, ("version", "command_id"), ("customer_id", "command_id"))
+SNAPSHOTS = Table.of(
+    PocketSnapshot,
+    ("journal_no", "pocket_id", "business_date"),
+    ("customer_id", "pocket_id", "business_date"),
+)
+LIENS = Table(
+    "lien", ("customer_id", "lien_id", "pocket_id", "amount", "until"), ("lien_id",),
+    ("customer_id", "lien_id"),
+)  # fmt: skip
+
+OF_A_CUSTOMER = (
+    CUSTOMERS, ACCOUNTS, POCKETS, LIENS, LINKS, JOURNALS, LEGS, TRADES, ACTIVITIES, EVENTS,
+    COMMANDS, SNAPSHOTS,
+)  # fmt: skip
+
+
+class Stream:
+    """A table from its first customer to its last."""
+
+    def __init__(self, table: Table, cursor: Cursor[Record]) -> None:
+        self.table = table
+        self.read = 0
+        self._cursor = cursor
+        self._rows: list[Record] = []
+        self._next = 0
+        self._ended = False
+
+    @classmethod
+    async def of(cls, conn: Connection, table: Table) -> Stream:
+        """Begin to read a table in this transaction."""
+        return cls(table, await conn.cursor(table.query, timeout=PATIENCE_SECONDS))
+
+    async def next(self) -> Record | None:
+        """The next row, or None after the last."""
+        if self._next == len(self._rows):
+            await self._fill()
+        if self._next == len(self._rows):
+            return None
+        self._next += 1
+        return self._rows[self._next - 1]
+
+    async def skip_to(self, customer_id: UUID | None) -> Record | None:
+        """Pass over rows of customers before this one (None: of all); return the first of them."""
+        passed: Record | None = None
+        while True:
+            row = await self.next()
+            if row is None:
+                return passed
+            if customer_id is not None and row[0] >= customer_id:
+                self._next -= 1
+                return passed
+            passed = row if passed is None else passed
+
+    async def take(self, customer_id: UUID, through: object = None) -> list[Record]:
+        """The customer's rows whose number is at most `through`; all of them without it."""
+        taken: list[Record] = []
+        at = self.table.number
+        while True:
+            rows, first = self._rows, self._next
+            last, end = first, len(self._rows)
+            while last < end and rows[last][0] == customer_id:
+                if through is not None and rows[last][at] > through:
+                    break
+                last += 1
+            taken += rows[first:last]
+            self._next = last
+            if last < end or self._ended:
+                return taken
+            await self._fill()
+
+    async def drop(self, customer_id: UUID) -> None:
+        """Pass over what is left of this customer."""
+        while (row := await self.next()) is not None:
+            if row[0] != customer_id:
+                self._next -= 1
+                return
+
+    async def _fill(self) -> None:
+        if self._ended:
+            return
+        self._rows = await self._cursor.fetch(_AT_ONCE, timeout=PATIENCE_SECONDS)
+        self._next = 0
+        self.read += len(self._rows)
+        self._ended = len(self._rows) < _AT_ONCE

@@ -1,0 +1,274 @@
+"""What the command line stands on, made of the real parts."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import sys
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import asyncpg
+import httpx
+import msgspec
+import psutil
+
+from billfold.access.auth_server.app import auth_document
+from billfold.audit.worker import Notary
+from billfold.cli.context import CannotGoOn, Report
+from billfold.events.email.worker import Post
+from billfold.events.notifications.worker import Crier, tell_failing
+from billfold.events.webhooks.worker import Courier
+from billfold.http.customer_api.app import customer_document
+from billfold.http.edge.https_required import serve_plain
+from billfold.http.edge.serve import https_server
+from billfold.http.partner_api.app import partner_document, partner_operations
+from billfold.migrations import runner
+from billfold.payments.on_us.worker import carry_out_pending
+from billfold.platform.clock import wall_now
+from billfold.platform.network.tls import TlsFiles, ensure_certificates
+from billfold.platform.postgres import embedded as embedded_postgres
+from billfold.platform.postgres.programs import EmbeddedPostgresError
+from billfold.platform.settings.settings import Settings, variable_of
+from billfold.sandbox.credentials_file import sandbox_of
+from billfold.sandbox.routes.routes import sandbox_operations
+from billfold.sandbox.sandbox_client import Caller, call_sandbox, partner_http
+from billfold.wiring.audit_archive import SEALS, archive_of
+from billfold.wiring.email import mail_of
+from billfold.wiring.open_bank import found, open_bank, vault_of
+from billfold.wiring.scheduled_jobs import file_gates
+from billfold.wiring.webhook_client import messenger_of
+from billfold.wiring.worker import Worker
+
+if TYPE_CHECKING:
+    from billfold.audit.ports import Archive
+    from billfold.ledger.bank import Bank
+    from billfold.platform.crypto import Vault
+    from billfold.platform.database.pool import Connection
+
+DATABASE = "billfold"
+APP = "billfold.wiring:partner_app"
+LOOK_SECONDS = 10.0
+_REFUSED = (OSError, asyncpg.PostgresError, TimeoutError)
+
+Result = TypeVar("Result")
+
+
+class EmbeddedDatabase:
+    """The database that comes with Billfold, held by this process."""
+
+    embedded = True
+
+    def __init__(self, state_dir: Path, report: Report) -> None:
+        self._state_dir = state_dir
+        self._server = embedded_postgres.start(state_dir, progress=report)
+        try:
+            self.dsn = asyncio.run(self._server.create_database(DATABASE))
+        except BaseException:  # Ctrl-C too, which must not leave a server behind
+            self.close()
+            raise
+
+    def revive(self) -> None:
+        """Start the server again when it is gone; what was committed is there."""
+        if psutil.pid_exists(self._server.pid):
+            return
+        try:
+            gone, self._server = self._server, embedded_postgres.start(self._state_dir)
+        except EmbeddedPostgresError as error:
+            raise CannotGoOn(
+                f"The embedded database does not come back: {error}.", "It is tried again."
+            ) from error
+        gone.hold.release()
+
+    def close(self) -> None:
+        """Let go; the last to do so stops the server."""
+        embedded_postgres.stop(self._server)
+
+
+class OwnDatabase:
+    """A database that somebody else runs."""
+
+    embedded = False
+
+    def __init__(self, dsn: str) -> None:
+        self.dsn = dsn
+        asyncio.run(self._look())
+
+    def revive(self) -> None:
+        """Leave it to whoever runs it."""
+
+    async def _look(self) -> None:
+        try:
+            await (await asyncpg.connect(self.dsn, timeout=LOOK_SECONDS)).close()
+        except _REFUSED as error:
+            raise CannotGoOn(
+                f"The database does not answer: {error}", "Check BILLFOLD_DATABASE_URL."
+            ) from error
+
+
+class Wiring:
+    """Everything the command line may ask for, made of the real parts."""
+
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        self._environ = environ
+
+    def settings(self, **changes: Any) -> Settings:
+        """Return the settings of the environment with some replaced."""
+        return replace(Settings.from_env(self._environ), **changes)
+
+    @contextmanager
+    def database(
+        self, settings: Settings, report: Report
+    ) -> Iterator[EmbeddedDatabase | OwnDatabase]:
+        """Lend the database, started when it is the embedded one."""
+        if settings.database_url is not None:
+            yield OwnDatabase(settings.database_url)
+            return
+        try:
+            embedded = EmbeddedDatabase(settings.state_dir, report)
+        except EmbeddedPostgresError as error:
+            raise CannotGoOn(
+                f"The embedded database does not start: {error}",
+                f"Look into {settings.state_dir}, or set BILLFOLD_STATE_DIR to another folder.",
+            ) from error
+        try:
+            yield embedded
+        finally:
+            embedded.close()
+
+    def bank(self, settings: Settings, dsn: str) -> AbstractAsyncContextManager[Bank]:
+        """Open the bank in a database."""
+        return open_bank(settings, dsn)
+
+    async def migrate_up(self, dsn: str, report: Report) -> list[str]:
+        """Bring the schema up to this release."""
+        return await _migrated(dsn, lambda conn: runner.up(conn, report))
+
+    async def migrate_down(self, dsn: str, to: int) -> list[str]:
+        """Take steps of the schema back."""
+        return await _migrated(dsn, lambda conn: runner.down(conn, to))
+
+    async def pending_migrations(self, dsn: str) -> list[str]:
+        """Return what is still to be done."""
+        return await _migrated(dsn, runner.pending)
+
+    async def found(self, settings: Settings, dsn: str) -> None:
+        """Found the bank in a migrated database."""
+        await found(settings, dsn)
+
+    def certificates(self, settings: Settings, partners: Sequence[str]) -> TlsFiles | None:
+        """Return the certificate of the bank's hosts; None when a proxy has it."""
+        if settings.tls_certificate is not None and settings.tls_key is not None:
+            return TlsFiles(settings.tls_certificate, settings.tls_certificate, settings.tls_key)
+        if settings.behind_proxy:
+            return None
+        return ensure_certificates(
+            settings.state_dir, wall_now(), domain=settings.domain, partners=partners
+        )
+
+    def auth_openapi(self, settings: Settings) -> bytes:
+        """Return the OpenAPI document of the authorization server."""
+        return msgspec.json.format(msgspec.json.encode(auth_document(settings)))
+
+    def openapi(self, settings: Settings, *, everything: bool) -> bytes:
+        """Return the OpenAPI document of the Partner API."""
+        sandbox = () if settings.is_production else sandbox_operations()
+        document = partner_document(
+            settings, partner_operations(sandbox), include_deprecated=everything
+        )
+        return msgspec.json.format(msgspec.json.encode(document))
+
+    def customer_openapi(self, settings: Settings) -> bytes:
+        """Return the OpenAPI document of the Customer API."""
+        return msgspec.json.format(msgspec.json.encode(customer_document(settings)))
+
+    def run_https(self, settings: Settings, tls: TlsFiles | None) -> None:
+        """Serve the Partner API until a signal ends it. Blocks."""
+        server = https_server(
+            APP,
+            host=settings.host,
+            port=settings.port,
+            workers=settings.workers,
+            certificate=None if tls is None else tls.certificate,
+            key=None if tls is None else tls.key,
+        )
+        server.serve()
+
+    async def run_plain(self, settings: Settings, stop: asyncio.Event) -> None:
+        """Tell whoever comes over plain http to use https, until told to stop."""
+        server = await serve_plain(
+            settings.host, settings.http_port, https_host=f"{settings.domain}:{settings.port}"
+        )
+        async with server:
+            await stop.wait()
+
+    async def work(self, bank: Bank, stop: asyncio.Event) -> None:
+        """Do what is due until told to stop."""
+        errands = (Crier(), Post(mail_of(bank.settings)), Notary(archive_of(bank.settings)))
+        worker = Worker(bank, carry_out_pending, *file_gates(), *errands)
+        messenger, told = messenger_of(bank.settings), tell_failing(bank.vault)
+        courier = Courier(bank.pool, bank.vault, messenger, on_failing=told)
+        async with asyncio.TaskGroup() as both:
+            both.create_task(worker.run(stop))
+            both.create_task(courier.run(stop))
+
+    async def take_files(self, bank: Bank) -> int:
+        """Take the files that have arrived from the rails; return how many there were."""
+        return sum([await take(bank) for take in file_gates()])
+
+    def vault(self, settings: Settings) -> Vault:
+        """Return what seals and vouches."""
+        return vault_of(settings)
+
+    def archive(self, settings: Settings) -> Archive:
+        """Return where the seals of the audit log are carried to."""
+        return archive_of(settings)
+
+    def environment(self, settings: Settings, dsn: str, **changes: object) -> dict[str, str]:
+        """Return the environment in which a child process sees these settings."""
+        named = {variable_of(name): str(value) for name, value in changes.items()}
+        address = {variable_of("database_url"): dsn, "PYTHONUNBUFFERED": "1"}
+        state = {variable_of("state_dir"): str(settings.state_dir)}
+        return {**self._environ, **named, **state, **address}
+
+    def outside(self, settings: Settings, *, customer: bool) -> AbstractContextManager[Caller]:
+        """Call a running sandbox with the credentials it wrote down."""
+        return call_sandbox(sandbox_of(settings.state_dir), customer=customer)
+
+    def partner_http(self, settings: Settings) -> httpx.Client:
+        """Return a client that signs as the sandbox's partner."""
+        return partner_http(sandbox_of(settings.state_dir))
+
+    def program(self) -> Sequence[str]:
+        """Return the words that start this program, for a child process."""
+        return (sys.executable, "-m", "billfold")
+
+    def wipe(self, state_dir: Path, report: Report) -> None:
+        """Stop and remove the embedded database of a state directory, and what was told of it.
+
+        What banks and people have sent goes too: the next bank would take it for its own.
+        """
+        folder = state_dir / "postgres"
+        if folder.exists():
+            report("Removing the database of the last time")
+            server = embedded_postgres.start(state_dir)
+            if not embedded_postgres.stop(server):
+                raise CannotGoOn(
+                    "Another process uses the database.", "Stop the other sandbox first."
+                )
+            shutil.rmtree(folder)
+        for name in ("sandbox.json", "story.jsonl", "encryption.key", SEALS):
+            (state_dir / name).unlink(missing_ok=True)
+        for name in ("rails", "files", "mail"):
+            shutil.rmtree(state_dir / name, ignore_errors=True)
+
+
+async def _migrated(dsn: str, work: Callable[[Connection], Awaitable[Result]]) -> Result:
+    conn = await asyncpg.connect(dsn)
+    try:
+        return await work(conn)
+    finally:
+        await conn.close()

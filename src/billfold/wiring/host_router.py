@@ -1,0 +1,60 @@
+"""One server, several houses: which application a request is for, by its host name and path."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from billfold.http.edge.hosts import name_of
+from billfold.http.edge.lazy_app import Living
+
+if TYPE_CHECKING:
+    from litestar.types import Receive, Scope, Send
+
+    from billfold.platform.settings.settings import Settings
+
+_PROTOCOL_PATHS = ("/api/", "/.well-known/")
+
+
+class Houses:
+    """ASGI: the Partner API, unless the host is that of the authorization server or customers.
+
+    On the host of the authorization server programs find its endpoints and people its `pages`.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        partner: Living,
+        auth: Living,
+        pages: Living | None = None,
+        customer: Living | None = None,
+    ) -> None:
+        self._auth_host = urlsplit(settings.auth_origin).hostname
+        self._customer_host = urlsplit(settings.customer_origin).hostname
+        self._partner, self._auth = partner, auth
+        self._pages, self._customer = pages or auth, customer or partner
+        self._apps = [each for each in (partner, auth, pages, customer) if each is not None]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        await self._house(scope)(scope, receive, send)
+
+    @asynccontextmanager
+    async def lifespan(self) -> AsyncIterator[None]:
+        """Open all houses, close them in reverse."""
+        async with AsyncExitStack() as stack:
+            for app in self._apps:
+                await stack.enter_async_context(app.lifespan())
+            yield
+
+    def _house(self, scope: Any) -> Living:  # noqa: ANN401 - any scope of a server
+        sent = next((value for name, value in scope["headers"] if name == b"host"), b"")
+        host = name_of(sent.decode("latin-1").lower()).removesuffix(".")
+        if host == self._auth_host:
+            programs = scope["path"].startswith(_PROTOCOL_PATHS)
+            return self._auth if programs else self._pages
+        return self._customer if host == self._customer_host else self._partner

@@ -1,0 +1,226 @@
+"""The authorization endpoint: where a browser is sent, and where it never is."""
+
+import re
+from datetime import timedelta
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from tests.support.oauth_clients import REDIRECT
+from tests.support.relying_party import AUTHORIZE, ISSUER, came
+
+from billfold.access.oauth import authorization_requests, consent, grants
+from billfold.platform import ids
+from billfold.platform.clock import wall_now
+from billfold.platform.errors import NotFound, Refused
+
+
+def is_a_page(answer, error):
+    """Check that an answer is a page about an error and sends nobody anywhere."""
+    assert answer.status_code == 400, answer.headers
+    assert "location" not in answer.headers
+    assert answer.headers["content-type"].startswith("text/html")
+    assert "frame-ancestors 'none'" in answer.headers["content-security-policy"]
+    assert answer.headers["x-frame-options"] == "DENY"
+    assert error in answer.text
+    return True
+
+
+def sent_back(answer, error, **fields):
+    """Check that a browser is sent back to the client with an error and our name."""
+    assert answer.status_code == 303
+    back = came(answer.headers["location"])
+    assert back.address == REDIRECT
+    assert back.fields["error"] == error
+    assert back.fields["iss"] == ISSUER
+    assert "code" not in back.fields
+    assert {name: back.fields.get(name) for name in fields} == fields
+
+
+async def test_a_pushed_request_leads_to_the_page_that_asks(books_client):
+    answer = await books_client.browse(request_uri=await books_client.pushed())
+    assert answer.status_code == 303
+    where = urlsplit(answer.headers["location"])
+    assert (where.netloc, where.path) == ("auth.localhost:8443", "/consent")
+    assert list(parse_qs(where.query)) == ["request"]
+
+
+async def test_a_documented_client_may_bring_its_request_itself(ledger_client):
+    came_back = await ledger_client.approved(state="s")
+    assert came_back.address == REDIRECT
+    assert came_back.fields["state"] == "s"
+    assert came_back.fields["iss"] == ISSUER
+    assert (await ledger_client.exchange(came_back.fields["code"], dpop=None)).status_code == 200
+
+
+async def test_a_documented_client_may_push_as_well(ledger_client):
+    answer = await ledger_client.browse(request_uri=await ledger_client.pushed())
+    assert answer.status_code == 303
+
+
+async def test_a_request_may_come_as_a_form(ledger_client):
+    answer = await ledger_client.http.post(AUTHORIZE, data=ledger_client.asked())
+    assert answer.status_code == 303
+    assert "/consent?" in answer.headers["location"]
+
+
+async def test_a_strict_client_must_push(books_client, bank):
+    sent_back(await books_client.browse(**books_client.asked()), "invalid_request", state="a state")
+    assert await bank.pool.fetchval("SELECT count(*) FROM authorization_request") == 0
+
+
+@pytest.mark.parametrize(
+    ("changed", "error"),
+    [
+        ({"response_type": "token"}, "unsupported_response_type"),
+        ({"response_type": None}, "invalid_request"),
+        ({"code_challenge": None}, "invalid_request"),
+        ({"code_challenge_method": "plain"}, "invalid_request"),
+        ({"scope": "everything"}, "invalid_scope"),
+        ({"prompt": "none"}, "interaction_required"),
+        ({"request": "e30.e30."}, "request_not_supported"),
+    ],
+)
+async def test_a_mistake_is_told_to_the_registered_address(ledger_client, changed, error):
+    sent_back(await ledger_client.browse(**ledger_client.asked(**changed)), error, state="a state")
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "https://evil.example/", "https://books.example/callback/../callback",
+        "https://books.example:444/callback", "https://Books.example/callback",
+        "https://books.example@evil.example/callback", "https://books.example/%63allback",
+        "https://books.example/callback?a=b", "https://books.example/callback#", "//books.example",
+        "javascript:alert(1)", None,
+    ],
+)  # fmt: skip
+async def test_nobody_is_sent_to_an_address_that_is_not_registered(
+    ledger_client, books_client, uri
+):
+    for client in (ledger_client, books_client):
+        assert is_a_page(await client.browse(**client.asked(redirect_uri=uri)), "invalid_request")
+
+
+@pytest.mark.parametrize("client_id", [None, "nobody", "nul\x00", "<script>"])
+async def test_an_unknown_client_gets_a_page(ledger_client, client_id):
+    answer = await ledger_client.browse(
+        **ledger_client.asked(client_id=client_id) | {"client_id": client_id}
+    )
+    assert answer.status_code == 400
+    assert "location" not in answer.headers
+    assert "<script>" not in answer.text
+
+
+async def test_a_parameter_that_is_there_twice_gets_a_page(ledger_client):
+    answer = await ledger_client.http.get(AUTHORIZE + "?client_id=ledger&client_id=books")
+    assert is_a_page(answer, "invalid_request")
+
+
+async def test_a_reference_is_another_clients_or_none_or_old_and_looks_the_same(
+    books_client, relying, bank
+):
+    uri = await books_client.pushed()
+    other = await relying("other", requires_nonce=False)
+    texts = {
+        (await other.browse(request_uri=uri)).text,
+        (await books_client.browse(request_uri=uri + "x")).text,
+    }
+    await bank.pool.execute("UPDATE authorization_request SET uri_expires_at = now()")
+    texts.add((await books_client.browse(request_uri=uri)).text)
+    assert len(texts) == 1
+    assert "invalid_request_uri" in texts.pop()
+
+
+async def test_an_address_of_others_is_never_fetched(books_client):
+    answer = await books_client.browse(request_uri="https://127.0.0.1:1/request.jwt")
+    assert is_a_page(answer, "invalid_request_uri")
+
+
+# -- answers -----------------------------------------------------------------------------
+
+
+async def test_a_request_is_answered_once(books_client, bank, oauth_user):
+    request_id = await books_client.waiting()
+    await books_client.approved(request_id)
+    with pytest.raises(NotFound):
+        await books_client.approved(request_id)
+    async with bank.pool.acquire() as conn:
+        with pytest.raises(NotFound):
+            await consent.deny(conn, request_id, issuer=ISSUER, now=wall_now())
+        with pytest.raises(NotFound):
+            await authorization_requests.pending_request(conn, request_id, wall_now())
+    assert await bank.pool.fetchval("SELECT count(*) FROM authorization_code") == 1
+
+
+async def test_the_page_that_asks_knows_what_is_asked(books_client, bank):
+    request_id = await books_client.waiting(
+        login_hint="anna@example.com", max_age="60", prompt="login"
+    )
+    found = await authorization_requests.pending_request(bank.pool, request_id, wall_now())
+    assert (found.client_name, found.scopes) == ("Books", ("openid", "pockets.read"))
+    assert (found.login_hint, found.max_age, found.prompts) == (
+        "anna@example.com", 60, ("login",)
+    )  # fmt: skip
+    assert found.refreshes
+    assert found.redirect_uri == REDIRECT
+
+
+async def test_a_request_waits_for_half_an_hour(books_client, bank):
+    request_id = await books_client.waiting()
+    later = wall_now() + timedelta(minutes=30)
+    with pytest.raises(NotFound):
+        await authorization_requests.pending_request(bank.pool, request_id, later)
+
+
+@pytest.mark.parametrize("status", ["PENDING", "DEACTIVATED"])
+async def test_nobody_grants_for_a_customer_he_is_no_member_of(books_client, bank, status):
+    request_id = await books_client.waiting()
+    await bank.pool.execute("UPDATE membership SET status = $1", status)
+    with pytest.raises(Refused):
+        await books_client.approved(request_id)
+    assert await bank.pool.fetchval("SELECT count(*) FROM oauth_grant") == 0
+    assert (
+        await authorization_requests.pending_request(bank.pool, request_id, wall_now())
+    ).client_id == "books"
+
+
+async def test_a_person_who_signed_in_too_long_ago_must_do_so_again(books_client, bank, oauth_user):
+    request_id = await books_client.waiting(max_age="60")
+    now = wall_now()
+    async with bank.pool.acquire() as conn:
+        with pytest.raises(Refused) as refused:
+            await consent.approve(
+                conn, request_id, user_id=oauth_user.user_id, customer_id=oauth_user.customer_id,
+                authenticated_at=now - timedelta(seconds=61), session_id=ids.new(), issuer=ISSUER,
+                now=now,
+            )  # fmt: skip
+    assert refused.value.code == "insufficient-user-authentication"
+    assert (await books_client.approved(request_id)).fields["code"]
+
+
+async def test_two_grants_for_one_customer_are_one_that_grew(books_client, bank, oauth_user):
+    await books_client.approved(scope="openid")
+    await books_client.approved(scope="pockets.read")
+    (grant,) = await grants.grants_of(bank.pool, oauth_user.user_id)
+    assert grant.scopes == ("openid", "pockets.read")
+    assert (grant.client_name, grant.customer_name) == ("Books", "Northwind")
+
+
+async def test_an_answer_is_carried_in_a_form_where_it_is_wanted_so(ledger_client):
+    carried = await ledger_client.approved(response_mode="form_post", state='"><script>')
+    assert carried.address.startswith(f"{ISSUER}/api/oauth2/form-post/")
+    page = await ledger_client.http.get(carried.address, params=carried.fields)
+    assert page.status_code == 200
+    assert f'action="{REDIRECT}"' in page.text
+    assert '"><script>' not in page.text
+    found = dict(re.findall(r'name="(\w+)" value="([^"]*)"', page.text))
+    assert found["code"] == carried.fields["code"]
+    assert found["iss"] == ISSUER
+    assert "form-action https://books.example" in page.headers["content-security-policy"]
+    assert (await ledger_client.exchange(found["code"], dpop=None)).status_code == 200
+
+
+async def test_no_form_is_made_for_what_was_not_answered(ledger_client):
+    request_id = await ledger_client.waiting(response_mode="form_post")
+    page = await ledger_client.http.get(f"/api/oauth2/form-post/{request_id}", params={"code": "x"})
+    assert page.status_code == 404

@@ -1,0 +1,147 @@
+"""Mailed links: a first sign-in from nothing, a forgotten password, and what strangers learn."""
+
+import pyotp
+import pytest
+from tests.fixtures.pages import PASSWORD
+from tests.support.apps import lend_auth_app, take_back
+from tests.support.browser import found
+from tests.support.oauth_clients import program
+from tests.support.oauth_users import Member
+from tests.support.relying_party import Relying
+
+from billfold.access.users import email_links as links
+from billfold.access.users import members as user_members
+
+NEW = "lantern-gravel-otter"
+
+
+def link_in(text):
+    return found(r"https://auth\.localhost:8443(/password\?link=\S+)", text)
+
+
+async def test_somebody_new_sets_password_and_app_and_is_in(
+    bank, anna, browser, pages_clock, emails
+):
+    user_id = await user_members.enrol_person(
+        bank.pool,
+        email="Ben@Northwind.example",
+        first_name="Ben",
+        last_name="Ode",
+        now=pages_clock.now,
+    )
+    async with bank.pool.acquire() as conn:
+        secret = await links.new_link(conn, user_id, "welcome", now=pages_clock.now)
+    await browser.go(f"/password?link={secret}")
+    assert "ben@northwind.example" in browser.text
+    await browser.send("/password", password=NEW, again=NEW)
+    await browser.follow()
+    await browser.follow()
+    key = found(r'class="key">([A-Z2-7 ]+)<', browser.page.text).replace(" ", "")
+    assert (await browser.send("/set-up", code="000000")).status_code == 422
+    assert (
+        await browser.send("/set-up", code=pyotp.TOTP(key).at(pages_clock.now))
+    ).status_code == 303
+    await browser.follow()
+    assert "Ben Ode" in browser.text
+    told = [subject for subject, _ in await emails()]
+    assert told == ["Your password was changed", "Your second factor was changed"]
+
+
+async def test_a_forgotten_password_is_set_anew_and_the_old_sessions_end(
+    anna, browser, new_browser, emails
+):
+    other = new_browser()
+    await anna.sign_in(other)
+    await browser.go("/forgot")
+    await browser.send("/forgot", email=anna.email)
+    [(_, text)] = await emails()
+    await browser.go(link_in(text))
+    page = await browser.send("/password", password=NEW, again=NEW)
+    assert page.status_code == 303
+    assert (await other.go("/account")).status_code == 303
+    await browser.follow()
+    assert "Code from your authenticator app" in browser.text
+    fresh = new_browser()
+    await fresh.go("/sign-in")
+    assert (await fresh.send("/sign-in", email=anna.email, password=PASSWORD)).status_code == 422
+
+
+async def test_every_token_ends_when_a_password_is_set_anew(bank, anna, browser, emails):
+    client = await program(bank.pool, "books", requires_nonce=False)
+    protocol = await lend_auth_app(bank)
+    books = Relying(bank, protocol, client, Member(anna.user_id, anna.user_id, anna.customer_id))
+    tokens, code = await books.tokens(), await books.code()
+    await browser.go("/forgot")
+    await browser.send("/forgot", email=anna.email)
+    [(_, text)] = await emails()
+    await browser.go(link_in(text))
+    assert await books.is_good(tokens["access_token"])
+    await browser.send("/password", password=NEW, again=NEW)
+    assert not await books.is_good(tokens["access_token"])
+    assert (await books.refresh(tokens["refresh_token"])).json()["error"] == "invalid_grant"
+    assert (await books.exchange(code)).json()["error"] == "invalid_grant"
+    await books.close()
+    await take_back(protocol)
+
+
+async def test_a_link_works_once_and_looking_does_not_use_it(anna, browser, new_browser, emails):
+    await browser.go("/forgot")
+    await browser.send("/forgot", email=anna.email)
+    [(_, text)] = await emails()
+    path = link_in(text)
+    for _ in range(3):
+        assert (await new_browser().go(path)).status_code == 200
+    one, other = new_browser(), new_browser()
+    await one.go(path)
+    await other.go(path)
+    assert (await one.send("/password", password=NEW, again=NEW)).status_code == 303
+    assert (await other.send("/password", password=NEW, again=NEW)).status_code == 404
+    assert (await browser.go(path)).status_code == 404
+
+
+async def test_a_link_to_reset_ends_after_an_hour(anna, browser, emails, pages_clock):
+    await browser.go("/forgot")
+    await browser.send("/forgot", email=anna.email)
+    [(_, text)] = await emails()
+    pages_clock.forward(minutes=61)
+    assert (await browser.go(link_in(text))).status_code == 404
+
+
+async def test_a_stranger_is_told_the_same_and_gets_no_letter(anna, browser, emails):
+    said = []
+    for email in (anna.email, "nobody@northwind.example"):
+        await browser.go("/forgot")
+        page = await browser.send("/forgot", email=email)
+        said.append((page.status_code, browser.text.replace(email, "")))
+    assert said[0] == said[1]
+    assert len(await emails()) == 1
+
+
+async def test_one_letter_a_minute_is_sent(anna, browser, emails, pages_clock):
+    for _ in range(3):
+        await browser.go("/forgot")
+        await browser.send("/forgot", email=anna.email)
+    assert len(await emails()) == 1
+    pages_clock.forward(seconds=61)
+    await browser.go("/forgot")
+    await browser.send("/forgot", email=anna.email)
+    assert len(await emails()) == 1
+
+
+@pytest.mark.parametrize(
+    ("password", "again", "said"),
+    [
+        ("short", "short", "12 to 128"),
+        ("password1234", "password1234", "too easy"),
+        ("northwind-anna", "northwind-anna", "too easy"),
+        (NEW, NEW + "x", "typed differently"),
+        ("x" * 129, "x" * 129, "12 to 128"),
+    ],
+)
+async def test_a_password_is_refused_when_it_is_weak(bank, anna, browser, password, again, said):
+    async with bank.pool.acquire() as conn:
+        secret = await links.new_link(conn, anna.user_id, "reset", now=anna.clock.now)
+    await browser.go(f"/password?link={secret}")
+    page = await browser.send("/password", password=password, again=again)
+    assert page.status_code == 422
+    assert said in browser.text

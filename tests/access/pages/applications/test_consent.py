@@ -1,0 +1,187 @@
+"""Consent: in words, for one company, once; listed afterwards and taken back at once."""
+
+from urllib.parse import parse_qs, quote, urlsplit
+
+import pytest
+from tests.support.apps import lend_auth_app, take_back
+from tests.support.browser import found
+from tests.support.oauth_clients import REDIRECT, program
+from tests.support.oauth_users import company
+from tests.support.relying_party import AUTHORIZE, ISSUER, PAR, TOKEN, Relying
+
+from billfold.access.oauth import access_tokens, grants
+from billfold.access.users import members as user_members
+from billfold.platform.clock import wall_now
+
+
+class Books(Relying):
+    """A program that can send people to the page on which they are asked."""
+
+    async def ask(self, **changed):
+        """Return the path to which the person's browser is sent."""
+        form = self.authenticated(self.asked(scope="openid pockets.read", **changed))
+        pushed = await self.http.post(PAR, data=form, headers={"dpop": self.proof_for(PAR)})
+        query = {"client_id": "books", "request_uri": pushed.json()["request_uri"]}
+        answer = await self.http.get(AUTHORIZE, params=query)
+        return answer.headers["location"].removeprefix(ISSUER)
+
+
+@pytest.fixture
+async def books(bank, anna, pages_clock):
+    """A program that asks Anna."""
+    pages_clock.now = wall_now()
+    protocol = await lend_auth_app(bank)
+    client = await program(bank.pool, "books", requires_nonce=False)
+    made = Books(bank, protocol, client, anna)
+    yield made
+    await made.close()
+    await take_back(protocol)
+
+
+async def token_of(books, page):
+    """Exchange the code that consent led to."""
+    code = parse_qs(urlsplit(page.headers["location"]).query)["code"][0]
+    form = books.authenticated(
+        {
+            "grant_type": "authorization_code", "code": code, "redirect_uri": REDIRECT,
+            "code_verifier": books.verifier,
+        }
+    )  # fmt: skip
+    answer = await books.http.post(TOKEN, data=form, headers={"dpop": books.proof_for(TOKEN)})
+    return answer.json()["access_token"]
+
+
+async def test_consent_says_who_asks_for_what_and_leads_back(anna, browser, books, emails):
+    await anna.sign_in(browser, await books.ask())
+    assert "Give Books access?" in browser.text
+    assert "for Northwind" in browser.text
+    assert "See Pockets, what they are worth" in browser.text
+    policy = browser.page.headers["content-security-policy"]
+    assert policy.endswith("form-action 'self' https://books.example")
+    page = await browser.send("/consent", decision="grant")
+    assert page.status_code == 303
+    back = urlsplit(page.headers["location"])
+    assert f"{back.scheme}://{back.netloc}{back.path}" == REDIRECT
+    assert parse_qs(back.query).keys() == {"code", "state", "iss"}
+    [(subject, text)] = await emails()
+    assert subject == "Books has access to Northwind"
+    assert "  - Know who you are" in text
+
+
+async def test_the_program_is_told_no_when_consent_is_refused(anna, browser, books, bank):
+    await anna.sign_in(browser, await books.ask())
+    page = await browser.send("/consent", decision="deny")
+    told = parse_qs(urlsplit(page.headers["location"]).query)
+    assert told["error"] == ["access_denied"]
+    assert told["iss"] == [ISSUER]
+    assert await bank.pool.fetchval("SELECT count(*) FROM oauth_grant") == 0
+
+
+async def test_consent_is_given_once(anna, browser, books, bank):
+    await anna.sign_in(browser, await books.ask())
+    shown = browser.page
+    assert (await browser.send("/consent", decision="grant")).status_code == 303
+    browser.page = shown
+    assert (await browser.send("/consent", decision="grant")).status_code == 404
+    assert await bank.pool.fetchval("SELECT count(*) FROM authorization_code") == 1
+
+
+async def test_consent_is_refused_for_a_company_of_others(anna, browser, books, bank):
+    other = await company(bank.pool, "Somebody else")
+    await anna.sign_in(browser, await books.ask())
+    page = await browser.send("/consent", decision="grant", customer=str(other))
+    assert page.status_code == 422
+    assert await bank.pool.fetchval("SELECT count(*) FROM oauth_grant") == 0
+
+
+async def test_one_of_two_companies_is_chosen(anna, browser, books, bank):
+    other = await company(bank.pool, "Southwind")
+    await user_members.add_member(bank.pool, other, anna.user_id, role="VIEWER", now=anna.clock.now)
+    await anna.sign_in(browser, await books.ask())
+    assert "For which company?" in browser.text
+    page = await browser.send("/consent", decision="grant", customer=str(other))
+    access = await access_tokens.find_access(bank.pool, await token_of(books, page), wall_now())
+    assert access is not None
+    assert access.customer_id == other
+    assert access.role == "VIEWER"
+
+
+async def test_tokens_end_at_once_when_access_is_taken_back(anna, browser, books, bank):
+    await anna.sign_in(browser, await books.ask())
+    token = await token_of(books, await browser.send("/consent", decision="grant"))
+    assert await access_tokens.find_access(bank.pool, token, wall_now()) is not None
+    await browser.go("/applications")
+    assert "Books" in browser.text
+    [action] = [each for each in browser.page.text.split('"') if each.endswith("/revoke")]
+    await browser.send(action)
+    await browser.follow()
+    assert "No application has access" in browser.text
+    assert await access_tokens.find_access(bank.pool, token, wall_now()) is None
+
+
+@pytest.mark.parametrize("way", ["sign out", "deactivate"])
+async def test_tokens_end_at_once_when_their_person_leaves(anna, browser, books, bank, way):
+    await anna.sign_in(browser, await books.ask())
+    token = await token_of(books, await browser.send("/consent", decision="grant"))
+    await browser.go("/account")
+    if way == "sign out":
+        await browser.send("/sign-out")
+    else:
+        await user_members.deactivate_member(
+            bank.pool, anna.customer_id, anna.user_id, now=anna.clock.now
+        )
+    assert await access_tokens.find_access(bank.pool, token, wall_now()) is None
+
+
+@pytest.mark.parametrize(
+    "asked", [{"prompt": "login"}, {"max_age": "60"}], ids=["prompt login", "max_age"]
+)
+async def test_a_proof_is_asked_for_again_when_the_program_wants_a_fresh_one(
+    anna, browser, books, asked
+):
+    anna.clock.forward(minutes=-3)
+    await anna.sign_in(browser)
+    anna.clock.now = wall_now()
+    before = await books.ask()
+    assert (await browser.go(before)).status_code == 200
+    page = await books.ask(**asked)
+    assert (await browser.go(page)).status_code == 303
+    assert browser.page.headers["location"] == f"/confirm?next={quote(page, safe='')}"
+    await browser.follow()
+    assert (await browser.send("/confirm", code="000000")).status_code == 422
+    assert (await browser.go(page)).status_code == 303
+    await browser.follow()
+    anna.clock.forward(seconds=1)
+    await browser.send("/confirm", code=anna.code)
+    await browser.follow()
+    assert browser.page.status_code == 200
+    assert "Give Books access?" in browser.text
+
+
+async def test_a_grant_is_refused_when_the_fresh_proof_was_left_out(anna, browser, books, bank):
+    anna.clock.forward(minutes=-3)
+    await anna.sign_in(browser)
+    anna.clock.now = wall_now()
+    await browser.go(await books.ask())
+    shown = browser.page.text
+    wanted = (await books.ask(prompt="login")).partition("request=")[2]
+    asked = found(r'name="request" value="([^"]+)"', shown)
+    form = {"csrf": browser.csrf, "request": wanted, "decision": "grant"}
+    form["customer"] = str(anna.customer_id)
+    assert asked != wanted
+    answer = await browser.post("/consent", form)
+    assert answer.headers["location"].startswith("/confirm?next=%2Fconsent")
+    assert await bank.pool.fetchval("SELECT count(*) FROM oauth_grant") == 0
+
+
+async def test_others_cannot_take_access_back(anna, browser, books, bank, pages_clock):
+    await anna.sign_in(browser, await books.ask())
+    await browser.send("/consent", decision="grant")
+    grant_id = await bank.pool.fetchval("SELECT grant_id FROM oauth_grant")
+    async with bank.pool.acquire() as conn:
+        stranger = await user_members.enrol_person(
+            conn, email="eve@b.example", first_name="Eve", last_name="B", now=pages_clock.now
+        )
+        assert not await grants.revoke_grant(
+            conn, user_id=stranger, grant_id=grant_id, now=pages_clock.now
+        )

@@ -1,0 +1,193 @@
+"""A mailed invitation: somebody new joins, somebody known signs in first, nobody else can."""
+
+import asyncio
+from datetime import timedelta
+
+import pyotp
+import pytest
+from tests.support.browser import found
+from tests.support.oauth_users import company
+
+from billfold.access.team import invitations as team_invitations
+from billfold.access.team.transaction import Administrator
+from billfold.access.team.types import Invited
+from billfold.access.users import members as user_members
+from billfold.access.users import store as user_store
+from billfold.audit.types import Origin
+from billfold.sandbox.clock.stepper import Stepping
+
+NEW = "lantern-gravel-otter"
+BEN = "ben@northwind.example"
+
+
+async def administrator(bank, pages_clock, customer_id, customer_name):
+    """Return whoever may change the team of a company."""
+    return Administrator(
+        pool=bank.pool, vault=bank.vault, customer_id=customer_id, customer_name=customer_name,
+        name="Anna Lind", origin=Origin.operator(), scopes=None,
+        pages="https://auth.localhost:8443", now=await bank.now(), wall=pages_clock.now,
+    )  # fmt: skip
+
+
+@pytest.fixture
+async def boss(bank, anna):
+    """The administrator of Anna's team."""
+    return await administrator(bank, anna.clock, anna.customer_id, "Northwind")
+
+
+@pytest.fixture
+def invited(boss, emails):
+    """Invite somebody; the path his link leads to."""
+
+    async def invite(email=BEN, role="MANAGER"):
+        wanted = Invited(
+            first_name="Ben", last_name="Ode", email=email, phone_number="+12025550123", role=role
+        )
+        made = await team_invitations.invite(boss, wanted)
+        [text] = [text for subject, text in await emails() if subject == "Join Northwind"]
+        return found(r"https://auth\.localhost:8443(/invitation\?link=\S+)", text), made
+
+    return invite
+
+
+async def test_somebody_new_joins_with_password_and_second_factor(
+    bank, browser, pages_clock, invited
+):
+    path, made = await invited()
+    await browser.go(path)
+    assert "ben@northwind.example is invited as Manager." in browser.text
+    page = await browser.send("/invitation", password=NEW, again=NEW, first_name="Benjamin")
+    assert page.status_code == 303
+    await browser.follow()
+    await browser.follow()
+    key = found(r'class="key">([A-Z2-7 ]+)<', browser.page.text).replace(" ", "")
+    await browser.send("/set-up", code=pyotp.TOTP(key).at(pages_clock.now))
+    await browser.follow()
+    assert "Benjamin Ode (you)" in browser.text
+    row = await bank.pool.fetchrow(
+        "SELECT m.member_id, m.role, m.status, p.email_verified_at, p.phone_number "
+        "FROM membership m JOIN person p USING (user_id) WHERE p.email = $1",
+        BEN,
+    )
+    assert tuple(row) == (made.member_id, "MANAGER", "ACTIVE", pages_clock.now, "+12025550123")
+    assert await bank.pool.fetchval("SELECT count(*) FROM invitation") == 0
+    entry = await bank.pool.fetchrow(
+        "SELECT member_id, actor_name, resource_id FROM audit_entry WHERE action = 'member.joined'"
+    )
+    assert tuple(entry) == (made.member_id, "Benjamin Ode", str(made.member_id))
+
+
+async def test_a_link_works_once_and_looking_does_not_use_it(new_browser, invited):
+    path, _ = await invited()
+    one, other = new_browser(), new_browser()
+    for each in (one, other, one):
+        assert (await each.go(path)).status_code == 200
+    answers = await asyncio.gather(
+        *(each.send("/invitation", password=NEW, again=NEW) for each in (one, other))
+    )
+    assert sorted(each.status_code for each in answers) == [303, 404]
+    assert (await other.go(path)).status_code == 404
+    assert "Ask whoever invited you" in other.text
+
+
+async def test_a_weak_password_or_an_empty_name_does_not_use_the_link_up(bank, browser, invited):
+    path, _ = await invited()
+    for fields, said in (
+        ({"password": "short", "again": "short"}, "12 to 128"),
+        ({"password": NEW, "again": NEW + "x"}, "typed differently"),
+        ({"password": NEW, "again": NEW, "last_name": " "}, "The last name must be"),
+    ):
+        await browser.go(path)
+        assert (await browser.send("/invitation", **fields)).status_code == 422
+        assert said in browser.text
+    assert await user_store.find_person_by_email(bank.pool, BEN) is None
+
+
+async def test_a_person_of_another_company_signs_in_and_accepts(bank, anna, browser, emails):
+    other_id = await company(bank.pool, "Contoso")
+    by = await administrator(bank, anna.clock, other_id, "Contoso")
+    wanted = Invited(
+        first_name="A", last_name="L", email=anna.email, phone_number=None, role="VIEWER"
+    )
+    made = await team_invitations.invite(by, wanted)
+    [(_, text)] = await emails()
+    path = found(r"https://auth\.localhost:8443(/invitation\?link=\S+)", text)
+    await browser.go(path)
+    assert "There is an account for this address." in browser.text
+    assert "next=%2Finvitation%3Flink%3D" in browser.page.text
+    await browser.go("/sign-in")
+    forged = {"csrf": browser.csrf, "link": path.partition("=")[2], "password": NEW, "again": NEW}
+    assert (await browser.post("/invitation", forged)).status_code == 403
+    await anna.sign_in(browser, path)
+    await browser.send("/invitation")
+    await browser.follow()
+    assert "Contoso" in browser.text
+    held = await user_store.memberships_of(bank.pool, anna.user_id)
+    assert [(each.customer_name, each.role) for each in held] == [
+        ("Contoso", "VIEWER"), ("Northwind", "ADMIN"),
+    ]  # fmt: skip
+    assert held[0].member_id == made.member_id
+
+
+async def test_an_invitation_is_not_for_whoever_else_is_signed_in(anna, browser, invited):
+    path, _ = await invited()
+    await anna.sign_in(browser, path)
+    assert "this invitation is for another address" in browser.text
+    form = {"csrf": browser.csrf, "link": path.partition("=")[2]}
+    assert (await browser.post("/invitation", form)).status_code == 403
+    assert (await browser.go(path)).status_code == 200
+
+
+async def test_a_link_is_over_after_seven_days(browser, pages_clock, invited):
+    path, _ = await invited()
+    pages_clock.forward(days=7, seconds=-1)
+    assert (await browser.go(path)).status_code == 200
+    pages_clock.forward(seconds=1)
+    assert (await browser.go(path)).status_code == 404
+
+
+async def test_a_link_is_over_when_it_was_sent_again_or_taken_back(browser, boss, invited, emails):
+    path, made = await invited()
+    await team_invitations.resend_invitation(boss, made.member_id)
+    [(_, text)] = await emails()
+    newer = found(r"https://auth\.localhost:8443(/invitation\?link=\S+)", text)
+    assert (await browser.go(path)).status_code == 404
+    assert (await browser.go(newer)).status_code == 200
+    await team_invitations.cancel_invitation(boss, made.member_id)
+    assert (await browser.go(newer)).status_code == 404
+
+
+async def test_a_link_is_over_when_the_banks_week_is(bank, browser, invited):
+    path, _ = await invited()
+    await Stepping(bank).advance(timedelta(days=7))
+    assert (await browser.go(path)).status_code == 404
+
+
+async def test_somebody_known_without_a_password_gets_one_and_keeps_his_name(
+    bank, browser, pages_clock, invited
+):
+    await user_members.enrol_person(
+        bank.pool, email=BEN, first_name="Benedict", last_name="Ode", now=pages_clock.now
+    )
+    path, _ = await invited()
+    await browser.go(path)
+    page = await browser.send("/invitation", password=NEW, again=NEW)
+    assert page.status_code == 303
+    person = await user_store.find_person_by_email(bank.pool, BEN)
+    assert person is not None
+    assert person.name == "Benedict Ode"
+
+
+async def test_whom_the_operator_shut_out_no_invitation_lets_in(
+    bank, browser, pages_clock, invited
+):
+    user_id = await user_members.enrol_person(
+        bank.pool, email=BEN, first_name="Ben", last_name="Ode", now=pages_clock.now
+    )
+    async with bank.pool.acquire() as conn:
+        await user_members.deactivate_person(conn, user_id)
+    path, _ = await invited()
+    await browser.go(path)
+    await browser.send("/invitation", password=NEW, again=NEW)
+    assert browser.page.status_code == 409
+    assert "shut by the operator" in browser.text

@@ -1,0 +1,138 @@
+"""The team in a browser: members see it, administrators change it without any script."""
+
+import pytest
+
+from billfold.access.users import members as user_members
+
+NEW = {
+    "first_name": "Ben", "last_name": "Ode", "email": "ben@northwind.example", "phone_number": "",
+    "role": "MANAGER",
+}  # fmt: skip
+
+
+@pytest.fixture
+async def base(anna, browser):
+    """Anna signed in, on the page of her team; where that is."""
+    await anna.sign_in(browser, "/team")
+    await browser.follow()
+    return f"/team/{anna.customer_id}"
+
+
+async def colleague(bank, anna, role="VIEWER", email="cora@northwind.example"):
+    """Return the id of another member."""
+    user_id = await user_members.enrol_person(
+        bank.pool, email=email, first_name="Cora", last_name="Vale", now=anna.clock.now
+    )
+    return await user_members.add_member(
+        bank.pool, anna.customer_id, user_id, role=role, now=anna.clock.now
+    )
+
+
+async def invite(browser, base, **fields):
+    await browser.go(f"{base}/invite")
+    return await browser.send(f"{base}/invite", **NEW | fields)
+
+
+async def members(bank, anna):
+    rows = await bank.pool.fetch(
+        "SELECT member_id, role, status FROM membership WHERE customer_id = $1", anna.customer_id
+    )
+    return {row["member_id"]: (row["role"], row["status"]) for row in rows}
+
+
+async def test_somebody_is_invited_sent_another_link_and_taken_back(base, browser, emails):
+    assert "Anna Lind (you)" in browser.text
+    assert (await invite(browser, base)).status_code == 303
+    await browser.follow()
+    assert "Invited Ben Ode ben@northwind.example Manager, until" in browser.text
+    action = browser.page.text.partition(f'action="{base}/invitations/')[2].partition("/")[0]
+    await browser.send(f"{base}/invitations/{action}/resend")
+    await browser.follow()
+    await browser.send(f"{base}/invitations/{action}/cancel")
+    await browser.follow()
+    assert "Ben Ode" not in browser.text
+    subjects = [subject for subject, _ in await emails()]
+    assert subjects.count("Join Northwind") == 2
+
+
+async def test_an_invitation_that_cannot_be_is_shown_again_with_what_was_typed(base, browser):
+    for fields, said in (
+        ({"email": "ben@localhost"}, "The email address must be"),
+        ({"phone_number": "12"}, "The phone number must be"),
+        ({"role": ""}, "Choose what this person may do."),
+        ({"role": "SERVICE"}, "Choose what this person may do."),
+        ({"email": "anna@northwind.example"}, "There is a member, or an open invitation"),
+    ):
+        page = await invite(browser, base, **fields)
+        assert page.status_code in {409, 422}
+        assert said in browser.text
+        assert 'value="Ben"' in page.text
+
+
+async def test_a_member_gets_another_role_is_deactivated_and_comes_back(bank, base, anna, browser):
+    member_id = await colleague(bank, anna)
+    path = f"{base}/members/{member_id}"
+    for form, expected in (
+        ({"role": "APPROVER", "change": "role"}, ("APPROVER", "ACTIVE")),
+        ({"change": "deactivate"}, ("APPROVER", "DEACTIVATED")),
+        ({"change": "activate"}, ("APPROVER", "ACTIVE")),
+    ):
+        await browser.go(path)
+        page = await browser.post(path, form | {"csrf": browser.csrf})
+        assert page.status_code == 303
+        assert (await members(bank, anna))[member_id] == expected
+    await browser.go(path)
+    assert (await browser.post(path, {"csrf": browser.csrf})).status_code == 422
+
+
+async def test_the_last_administrator_is_told_why_he_stays(bank, base, anna, browser):
+    [own] = await members(bank, anna)
+    await browser.go(f"{base}/members/{own}")
+    await browser.send(f"{base}/members/{own}", role="VIEWER", change="role")
+    assert browser.page.status_code == 409
+    assert "the only active administrator" in browser.text
+    assert (await members(bank, anna))[own] == ("ADMIN", "ACTIVE")
+
+
+async def test_changes_ask_for_a_fresh_proof_and_a_form_of_our_own(
+    bank, base, anna, browser, pages_clock
+):
+    member_id = await colleague(bank, anna)
+    path = f"{base}/members/{member_id}"
+    await browser.go(path)
+    form = {"change": "deactivate", "csrf": browser.csrf}
+    assert (await browser.post(path, form | {"csrf": "x"})).status_code == 403
+    assert (await browser.post(path, form, {"origin": "https://evil.example"})).status_code == 403
+    pages_clock.forward(minutes=6)
+    answer = await browser.post(path, form)
+    assert (answer.status_code, answer.headers["location"][:9]) == (303, "/confirm?")
+    for page in (path, f"{base}/invite"):
+        assert (await browser.go(page)).headers["location"].startswith("/confirm?next=")
+    assert (await members(bank, anna))[member_id] == ("VIEWER", "ACTIVE")
+
+
+async def test_a_viewer_sees_the_team_and_changes_nothing(bank, base, anna, browser):
+    member_id = await colleague(bank, anna)
+    await bank.pool.execute(
+        "UPDATE membership SET role = 'VIEWER' WHERE user_id = $1", anna.user_id
+    )
+    await browser.go(base)
+    assert "Cora Vale" in browser.text
+    assert "Invite" not in browser.text
+    assert "<form" not in browser.page.text.partition("<main>")[2]
+    token = {"csrf": browser.csrf}
+    for path in (f"{base}/invite", f"{base}/members/{member_id}"):
+        assert (await browser.go(path)).status_code == 403
+        assert (await browser.post(path, token | NEW | {"change": "deactivate"})).status_code == 403
+    assert (await members(bank, anna))[member_id] == ("VIEWER", "ACTIVE")
+
+
+async def test_another_companys_team_is_not_there(bank, base, anna, browser):
+    member_id = await colleague(bank, anna)
+    await bank.pool.execute("DELETE FROM membership WHERE user_id = $1", anna.user_id)
+    token = browser.csrf
+    for path in (base, f"{base}/invite", f"{base}/members/{member_id}", "/team/x"):
+        assert (await browser.go(path)).status_code == 404
+    assert (await browser.post(f"{base}/invite", NEW | {"csrf": token})).status_code == 404
+    await browser.go("/team")
+    assert "You are a member of no company" in browser.text

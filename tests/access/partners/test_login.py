@@ -1,0 +1,135 @@
+"""Logging in with a password."""
+
+import asyncio
+from datetime import datetime, timedelta
+
+import pytest
+from tests.support.partner_client import PASSWORD, PartnerClient, close_app, new_partner
+from tests.support.whole_bank import bank
+
+from billfold.access.partners import jwt_login as token
+from billfold.access.partners import login
+from billfold.access.partners.password_hashing import PasswordGate
+from billfold.http.limits import ip_rate_limit as addresses
+from billfold.http.partner_api.app import create_partner_app
+from billfold.platform.clock import wall_now
+
+__all__ = ["bank"]
+LOGIN = "/api/v1/login/"
+
+
+@pytest.fixture
+async def app(bank):
+    made = create_partner_app(bank, operations=[login.log_in, token.exchange_assertion])
+    yield made
+    await close_app(made)
+
+
+@pytest.fixture
+async def client(app, bank):
+    made = PartnerClient(app, await new_partner(bank))
+    yield made
+    await made.close()
+
+
+async def log_in(client, password=PASSWORD, username="acme-app"):
+    return await client.http.post(LOGIN, json={"username": username, "password": password})
+
+
+async def test_a_token_of_one_hour_is_given_for_the_right_password(client, bank):
+    answer = await log_in(client)
+    assert answer.status_code == 200
+    expires = datetime.fromisoformat(answer.json()["expires"])
+    assert expires.utcoffset() is not None
+    assert timedelta(minutes=59) < expires - wall_now() <= timedelta(hours=1)
+    stored = await bank.pool.fetchval("SELECT count(*) FROM partner_token")
+    assert stored == 2
+    client.partner.token = answer.json()["token"]
+    assert (await client.get("/api/v1/nothing/")).status_code == 404
+
+
+async def test_no_closing_slash_is_fine_too(client):
+    body = {"username": "acme-app", "password": PASSWORD}
+    assert (await client.http.post("/api/v1/login", json=body)).status_code == 200
+
+
+@pytest.mark.parametrize("username", ["acme-app", "nobody"])
+async def test_the_sixth_try_is_locked_even_with_the_right_password(client, username):
+    for _ in range(5):
+        answer = await log_in(client, "wrong", username)
+        assert (answer.status_code, answer.json()["code"]) == (401, "invalid-credentials")
+        assert "www-authenticate" in answer.headers
+    answer = await log_in(client, PASSWORD, username)
+    assert (answer.status_code, answer.json()["code"]) == (429, "login-locked")
+    assert 0 < int(answer.headers["retry-after"]) <= 15 * 60
+
+
+async def test_the_lock_ends_after_a_quarter_of_an_hour(client, bank):
+    for _ in range(5):
+        await log_in(client, "wrong")
+    await bank.pool.execute("UPDATE partner_user SET locked_until = $1", wall_now())
+    assert (await log_in(client, "wrong")).status_code == 401
+    assert (await log_in(client)).status_code == 200
+    for _ in range(4):
+        await log_in(client, "wrong")
+    assert (await log_in(client)).status_code == 200
+
+
+async def test_a_user_cannot_log_in_on_the_host_of_another_partner(app, bank, client):
+    await new_partner(bank, "other")
+    elsewhere = PartnerClient(app, client.partner, host="other.localhost")
+    assert (await log_in(elsewhere)).json()["code"] == "invalid-credentials"
+    await elsewhere.close()
+    by_address = PartnerClient(app, client.partner, host="127.0.0.1:8443")
+    assert (await log_in(by_address)).status_code == 200
+    await by_address.close()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {}, {"username": "a"}, {"username": "", "password": "a"}, {"username": 1, "password": "a"},
+        {"username": "a", "password": "b" * 129}, {"username": "a", "password": "b", "x": 1},
+    ],
+)  # fmt: skip
+async def test_a_login_of_another_shape_is_invalid(client, body):
+    answer = await client.http.post(LOGIN, json=body)
+    assert answer.status_code == 422
+    assert answer.json()["detail"][0]["loc"][0] == "body"
+
+
+async def test_logins_from_one_address_are_limited(client, monkeypatch):
+    monkeypatch.setattr(addresses.count_address, "__kwdefaults__", {"limit": 3})
+    answers = [(await log_in(client, "wrong", f"user-{n}")).json()["code"] for n in range(5)]
+    assert answers.count("rate-limited") >= 1
+    assert set(answers) == {"invalid-credentials", "rate-limited"}
+
+
+async def test_a_password_is_verified_for_a_name_that_nobody_has_too(client, monkeypatch):
+    """Verifying is what takes time: who measures cannot tell the two apart."""
+    verified = []
+    verify = PasswordGate.verify
+
+    async def noted(gate, password_hash, password):
+        verified.append(password_hash is None)
+        return await verify(gate, password_hash, password)
+
+    monkeypatch.setattr(PasswordGate, "verify", noted)
+    for username in ("acme-app", "nobody"):
+        await log_in(client, "wrong", username)
+    assert verified == [False, True]
+
+
+async def test_a_password_appears_nowhere(client, bank, caplog):
+    canary = "a-canary-password-7431"
+    await log_in(client, canary)
+    await client.http.post(LOGIN, json={"username": canary, "password": canary, "x": canary})
+    assert canary not in caplog.text
+    assert canary not in repr(login.LoginRequest("someone", canary))
+    rows = await bank.pool.fetch("SELECT * FROM partner_user")
+    assert PASSWORD not in str(rows)
+
+
+async def test_many_logins_wait_for_each_other(client):
+    answers = await asyncio.gather(*(log_in(client) for _ in range(6)))
+    assert {answer.status_code for answer in answers} == {200}

@@ -1,0 +1,81 @@
+"""`billfold people`: a member gets a link, never a password; whoever is shut out is out."""
+
+import re
+
+from tests.cli.test_commands import _fetch, billfold, founded
+from tests.support.oauth_clients import new_key
+
+from billfold.wiring.initialize import partner_places
+
+__all__ = ["billfold", "founded"]
+
+SEED = b"a seed of the command line"
+ANNA = ("anna@acme.example", "--first-name", "Anna", "--last-name", "Lind")
+
+
+def customer(founded):
+    founded("partner", "create", "acme")
+    return str(partner_places(SEED, "acme").dummy_customer_id)
+
+
+def test_somebody_new_is_a_member_and_gets_a_link(founded, database_dsn):
+    status, said = founded(
+        "people", "add", *ANNA, "--customer", customer(founded), "--role", "admin", "--show-link"
+    )
+    assert status == 0, said
+    assert "as ADMIN" in said
+    assert re.search(r"https://auth\.localhost:8443/password\?link=[\w-]{43}", said)
+    [letter] = _fetch(database_dsn, "SELECT recipient, subject FROM letter")
+    assert tuple(letter) == ("anna@acme.example", "Your access to Dummy Customer Inc.")
+    assert "anna@acme.example" in founded("people", "list")[1]
+
+
+def test_the_link_is_not_printed_unless_it_is_asked_for(founded):
+    said = founded("people", "add", *ANNA, "--customer", customer(founded))[1]
+    assert "link=" not in said
+    assert "on its way" in said
+
+
+def test_a_person_is_shut_out_and_gone_from_the_list(founded, database_dsn):
+    founded("people", "add", *ANNA, "--customer", customer(founded))
+    assert founded("people", "reset-factor", "anna@acme.example")[0] == 0
+    assert founded("people", "invite", "anna@acme.example")[0] == 0
+    assert founded("people", "deactivate", "anna@acme.example")[0] == 0
+    assert "anna@acme.example" not in founded("people", "list")[1]
+    assert _fetch(database_dsn, "SELECT 1 FROM mailed_link") == []
+    log = _fetch(database_dsn, "SELECT action, actor_name FROM audit_entry ORDER BY entry_no")
+    assert [tuple(row) for row in log] == [
+        ("member.added", "operator"), ("user.factor_changed", "operator"),
+        ("member.deactivated", "operator"),
+    ]  # fmt: skip
+
+
+def test_it_says_what_is_wrong(founded):
+    status, said = founded("people", "invite", "nobody@acme.example")
+    assert (status, "billfold people list" in said) == (1, True)
+    own = customer(founded)
+    assert "is no role" in founded("people", "add", *ANNA, "--customer", own, "--role", "KING")[1]
+    nobody = "8f3b6f60-0000-4000-8000-00000000aaaa"
+    assert "no such customer" in founded("people", "add", *ANNA, "--customer", nobody)[1]
+    assert "email" in founded("people", "add", "anna", "--customer", own)[1]
+
+
+def test_what_the_operator_does_is_in_the_log_of_the_team(founded, database_dsn, tmp_path):
+    own = customer(founded)
+    founded("people", "add", *ANNA, "--customer", own, "--role", "ADMIN")
+    key = tmp_path / "key.pem"
+    key.write_text(new_key().pem)
+    founded(
+        "client", "create", "Ledger", "--client-id", "ledger", "--scope", "pockets.read",
+        "--customer", own, "--key", str(key),
+    )  # fmt: skip
+    founded("client", "revoke", "ledger")
+    founded("people", "deactivate", "anna@acme.example")
+    rows = _fetch(
+        database_dsn,
+        "SELECT action FROM audit_entry WHERE actor = 'OPERATOR' AND resource_type = 'member' "
+        "ORDER BY entry_no",
+    )
+    assert [row["action"] for row in rows] == [
+        "member.added", "service_user.created", "member.deactivated", "member.deactivated",
+    ]  # fmt: skip

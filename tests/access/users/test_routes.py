@@ -1,0 +1,48 @@
+"""The user, through the Customer API."""
+
+from uuid import UUID
+
+from tests.support.customer_client import MemberDesk, Team, token_for
+from tests.support.oauth_users import member
+
+PATH, MEMBERSHIPS = "/api/v1/user/", "/api/v1/user/memberships/"
+
+
+async def test_a_user_is_told_with_as_much_as_the_scopes_say(customer_desk):
+    async def told(*scopes):
+        token = await token_for(customer_desk.bank, customer_desk.team, scopes=scopes)
+        return (await customer_desk.ask("GET", PATH, status=200, token=token)).json()
+
+    least = await told("profile")
+    assert least["sub"] == str(customer_desk.team.user_id)
+    assert (least["name"], least["customer_id"]) == ("Anna Lind", customer_desk.team.customer)
+    assert set(least) == {
+        "sub", "name", "given_name", "family_name", "member_id", "customer_id", "partner_id",
+    }  # fmt: skip
+    mail = await told("profile", "email")
+    assert set(mail) - set(least) == {"email", "email_verified"}
+    phone = await told("profile", "phone")
+    assert set(phone) - set(least) == {"phone_number", "phone_number_verified"}
+
+
+async def test_memberships_name_each_customer_and_the_role(customer_desk, customer_world):
+    other = await customer_world.customer("Contoso")
+    async with customer_desk.bank.pool.acquire() as conn:
+        await member(conn, UUID(other), role="VIEWER", user_id=customer_desk.team.user_id)
+    items = (await customer_desk.get(MEMBERSHIPS))["items"]
+    found = {(each["customer_id"], each["customer_name"], each["role"]) for each in items}
+    assert found == {
+        (customer_desk.team.customer, "Northwind", "ADMIN"), (other, "Contoso", "VIEWER"),
+    }  # fmt: skip
+    assert {each["status"] for each in items} == {"ACTIVE"}
+
+
+async def test_a_client_that_acts_by_itself_has_no_user(customer_desk):
+    alone = Team(customer_desk.team.customer, customer_desk.team.client_id, None)
+    service = MemberDesk(
+        customer_desk.bank, customer_desk.app, alone, await token_for(customer_desk.bank, alone)
+    )
+    for path in (PATH, MEMBERSHIPS):
+        await service.refused("GET", path, status=403, code="forbidden")
+    assert (await service.get("/api/v1/customer/"))["id"] == customer_desk.team.customer
+    await service.close()

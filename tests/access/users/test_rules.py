@@ -1,0 +1,75 @@
+"""How tries slow down, what a password must be, what roles may do."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from billfold.access.users.rules import (
+    ACCOUNT_PACE,
+    PERMISSIONS,
+    check_email,
+    check_password,
+    failures_after,
+    locked_for,
+)
+from billfold.platform.errors import InvalidInput
+
+NOW = datetime(2026, 3, 2, 15, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("failures", "seconds"), [(0, 0), (1, 0), (2, 1), (3, 2), (4, 4), (5, 900), (50, 900)]
+)
+def test_the_wait_doubles_up_to_a_lock(failures, seconds):
+    assert locked_for(ACCOUNT_PACE, failures, NOW, NOW) == seconds
+
+
+def test_a_lock_ends_by_itself_and_counting_begins_anew():
+    later = NOW + timedelta(minutes=15)
+    assert locked_for(ACCOUNT_PACE, 5, NOW, later) == 0
+    assert failures_after(ACCOUNT_PACE, 5, NOW, later) == 1
+    assert failures_after(ACCOUNT_PACE, 4, NOW, NOW) == 5
+
+
+@pytest.mark.parametrize(
+    "password",
+    ["walnut-orbit-canyon", "correct horse battery", "ünïcödé wörds grow"],
+)
+def test_a_password_is_taken_when_it_is_long_and_hard_to_guess(password):
+    assert check_password(password) == password
+
+
+@pytest.mark.parametrize(
+    "password",
+    ["elevenchars", "123456789012", "qwertyuiopas", "Password1234!", "aaaaaaaaaaaaaaaa", "a" * 129],
+)
+def test_a_password_is_refused_when_it_is_common_short_or_a_pattern(password):
+    with pytest.raises(InvalidInput):
+        check_password(password)
+
+
+def test_a_password_is_refused_when_it_is_made_of_what_others_know():
+    with pytest.raises(InvalidInput):
+        check_password("anna-northwind", known=("anna@northwind.example", "Anna", "Lind"))
+
+
+def test_an_address_of_mail_is_kept_in_lower_case():
+    assert check_email(" Anna@Northwind.Example ") == "anna@northwind.example"
+
+
+@pytest.mark.parametrize(
+    "email",
+    ["anna", "@b.example", "anna@", "a b@c.example", "a@b@c", "a\r\nb@c.example", "a@" + "b" * 260],
+)
+def test_an_address_of_mail_is_refused_when_it_is_none(email):
+    with pytest.raises(InvalidInput):
+        check_email(email)
+
+
+def test_no_role_but_the_administrators_manages_the_team():
+    may = {role for role, scopes in PERMISSIONS.items() if "team.write" in scopes}
+    assert may == {"ADMIN", "SERVICE"}
+    assert "transfers.approve" not in PERMISSIONS["SERVICE"]
+    assert not {scope for scope in PERMISSIONS["VIEWER"] if scope.endswith(".write")} - {
+        "notifications.write"
+    }

@@ -1,0 +1,109 @@
+"""Numbers of banks and accounts: what is right passes, a typing mistake does not."""
+
+import pytest
+
+from billfold.accounts.counterparties.rules import identifiers
+from billfold.accounts.counterparties.rules.keccak import keccak_256
+
+ABA = ["021000021", "011000015", "121182904", "084106768", "122105155", "091000019"]
+IBANS = ["DE89370400440532013000", "GB29 NWBK 6016 1331 9268 19", "FR1420041010050500013M02606"]
+ADDRESSES = [
+    "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266", "0x70997970C51812dc3A010C7d01b50e0d17dc79C8",
+    "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC", "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+]  # fmt: skip
+
+
+def test_keccak_is_the_one_before_sha_3():
+    assert keccak_256(b"").hex() == (
+        "c5d2460186f7233c927e7db2dcc703c0e500b653ca82273b7bfad8045d85a470"
+    )
+    assert keccak_256(b"Transfer(address,address,uint256)").hex() == (
+        "ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
+    )
+    assert len({keccak_256(b"x" * length) for length in range(134, 140)}) == 6
+
+
+@pytest.mark.parametrize("number", ABA)
+def test_a_routing_number_is_right_to_its_last_digit(number):
+    assert identifiers.wrong_routing_number(number) is None
+    for place in range(9):
+        for by in range(1, 10):
+            digit = str((int(number[place]) + by) % 10)
+            other = number[:place] + digit + number[place + 1 :]
+            assert identifiers.wrong_routing_number(other) is not None
+
+
+@pytest.mark.parametrize(
+    ("number", "why"),
+    [
+        ("02100002", "9 digits"), ("0210000211", "9 digits"), ("02100002a", "9 digits"),
+        ("٠٢١٠٠٠٠٢١", "9 digits"), ("021000022", "check digit"), ("000000000", "begin"),
+        ("131000021", "begin"), ("990000009", "begin"),
+    ],
+)  # fmt: skip
+def test_a_routing_number_that_is_wrong_says_why(number, why):
+    assert why in (identifiers.wrong_routing_number(number) or "")
+
+
+@pytest.mark.parametrize("number", IBANS)
+def test_an_iban_is_right_to_its_last_character(number):
+    assert identifiers.wrong_iban(number) is None
+    assert identifiers.is_iban_like(number)
+    assert "check digits" in (identifiers.wrong_iban(number[:-1] + "8") or "")
+
+
+@pytest.mark.parametrize(
+    ("number", "why"),
+    [
+        ("US89370400440532013000", "US has none"), ("DE8937040044053201300", "IBAN"),
+        ("hello", "like DE89"), ("", "like DE89"), ("DE" + "1" * 40, "like DE89"),
+    ],
+)  # fmt: skip
+def test_an_iban_that_is_wrong_says_why(number, why):
+    assert why in (identifiers.wrong_iban(number) or "")
+
+
+@pytest.mark.parametrize("code", ["COBADEFFXXX", "COBADEFF", "CHASUS33", "E097AEXX"])
+def test_a_bic_has_eight_or_eleven_characters_and_a_country(code):
+    assert identifiers.wrong_bic(code) is None
+
+
+@pytest.mark.parametrize("code", ["COBADEF", "COBADEFFXX", "COBAZZFF", "COBADEFF BBB", "cobadeff"])
+def test_what_is_no_bic_is_refused(code):
+    assert identifiers.wrong_bic(code) is not None
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+def test_the_capitals_of_an_address_are_its_check_digits(address):
+    for chain in ("ETHEREUM", "POLYGON", "BASE"):
+        assert identifiers.wrong_wallet(chain, address) is None
+        assert identifiers.wrong_wallet(chain, address.lower()) is None
+        assert "typing mistake" in (identifiers.wrong_wallet(chain, _swapped(address)) or "")
+    assert identifiers.checksummed(address.lower()) == address
+
+
+@pytest.mark.parametrize(
+    ("chain", "address"),
+    [
+        ("ETHEREUM", "0x" + "0" * 40),
+        ("ETHEREUM", "0x123"),
+        ("BASE", "f39Fd6e51aad88F6F4ce6aB8827279cffFb92266"),
+        ("SOLANA", "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266"),
+        ("SOLANA", "EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEG"),
+        ("SOLANA", "0PjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v"),
+    ],
+)
+def test_an_address_of_another_chain_is_refused(chain, address):
+    assert identifiers.wrong_wallet(chain, address) is not None
+
+
+def test_an_address_of_solana_stands_for_32_bytes():
+    usdc = "EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v"
+    assert identifiers.wrong_wallet("SOLANA", usdc) is None
+    assert identifiers.wrong_wallet("SOLANA", "1" * 32) is None
+
+
+def _swapped(address):
+    """Change the case of the first letter."""
+    place = next(n for n, each in enumerate(address) if n > 1 and each.isalpha())
+    return address[:place] + address[place].swapcase() + address[place + 1 :]

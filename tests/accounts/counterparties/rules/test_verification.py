@@ -1,0 +1,234 @@
+"""Counterparties stand where their verification has brought them."""
+
+from uuid import UUID
+
+import pytest
+from tests.fixtures.teller import Teller
+
+from billfold.accounts.counterparties.commands import (
+    AddCounterparty,
+    ConfirmDeposits,
+    CorrectAccount,
+    DecideVerification,
+    ExpireVerification,
+    FailVerification,
+    SettleLink,
+    UpdateCounterparty,
+)
+from billfold.accounts.counterparties.rules.verification_kinds import Account, may_be_paid
+from billfold.payments.ach.rules.notifications_of_change import Correction
+from billfold.payments.deposits.commands import ReceiveMoney
+from billfold.payments.screening.ports import NoScreening
+from billfold.platform.errors import Refused
+
+ACCOUNT = {"routing_number": "021000021", "account_number": "12345678", "account_type": "CHECKING"}
+WIRED = {"routing_number": "021000021", "identifier": "12345678"}
+BERT = {"type": "individual", "first_name": "Bert", "last_name": "Stone"}
+
+
+def opened(**terms):
+    teller = Teller(**terms)
+    teller.pocket()
+    return teller
+
+
+@pytest.fixture
+def teller():
+    return opened()
+
+
+def add(teller, kind="ach", verification="micro_deposits", name=BERT, **fields):
+    fields.setdefault("details", ACCOUNT if kind == "ach" else WIRED)
+    made = teller.do(
+        AddCounterparty, type=kind, counterparty_name=name, verification=verification, **fields
+    )
+    return UUID(made["counterparty_id"])
+
+
+def standing(teller, counterparty_id):
+    payee = teller.book.counterparties[counterparty_id]
+    return payee.status, payee.verification["type"], payee.verification["status"]
+
+
+def wire(teller, pocket, sender):
+    return teller.do(
+        ReceiveMoney, rail="WIRE", portal_id=teller.portals[pocket.pocket_id],
+        pocket_id=pocket.pocket_id, amount=1_00, description="a wire", details={}, sender=sender,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("kind", "verification", "expected"),
+    [
+        ("wire", "unverified", ("LINKED", "unverified", "NOT_REQUIRED")),
+        ("wire", "incoming_wire", ("PENDING", "incoming_wire", "PENDING_REVIEW")),
+        ("wire", "supporting_documents", ("PENDING", "supporting_documents", "PENDING_REVIEW")),
+        ("ach", "micro_deposits", ("PENDING", "micro_deposits", "PENDING_REVIEW")),
+        ("ach", "linking_provider", ("LINKED", "linking_provider", "NOT_REQUIRED")),
+        ("on_us", None, ("LINKED", "name_match", "NOT_REQUIRED")),
+        ("crypto_wallet_address", None, ("LINKED", "pre_verified", "NOT_REQUIRED")),
+    ],
+)
+def test_a_counterparty_begins_as_its_verification_says(teller, kind, verification, expected):
+    assert standing(teller, add(teller, kind, verification)) == expected
+
+
+def test_an_account_of_this_bank_is_verified_by_the_name_of_its_holder(teller):
+    matched = add(teller, "wire", "incoming_wire", holder="STONE, BERT")
+    other = add(teller, "wire", "incoming_wire", holder="Somebody Else")
+    assert standing(teller, matched) == ("LINKED", "name_match", "APPROVED")
+    assert standing(teller, other)[0] == "PENDING"
+
+
+def test_what_was_verified_once_is_known_the_next_time(teller):
+    first = add(teller, verification="micro_deposits")
+    teller.do(ConfirmDeposits, counterparty_id=first, amounts=(11, 22))
+    assert standing(teller, add(teller, "wire", "incoming_wire")) == (
+        "LINKED", "pre_verified", "NOT_REQUIRED",
+    )  # fmt: skip
+    stranger = {"type": "business", "business_name": "Somebody Else"}
+    assert standing(teller, add(teller, "wire", "incoming_wire", stranger))[0] == "PENDING"
+    assert standing(teller, add(teller, "wire", "unverified"))[1] == "unverified"
+    teller.do(UpdateCounterparty, counterparty_id=first, unlink=True)
+    assert standing(teller, add(teller, "wire", "incoming_wire"))[0] == "PENDING"
+
+
+def test_nobody_called_unverifiable_is_verified_in_a_sandbox(teller):
+    name = {"type": "business", "business_name": "The unverifiable Company"}
+    assert standing(teller, add(teller, name=name)) == ("UNLINKED", "micro_deposits", "REJECTED")
+    real = opened(screening=NoScreening())
+    assert standing(real, add(real, name=name))[0] == "PENDING"
+
+
+def test_deposits_are_confirmed_in_any_order(teller):
+    for amounts in ((11, 22), (22, 11)):
+        waiting = add(teller, details=ACCOUNT | {"account_number": str(amounts[0]) * 4})
+        said = teller.do(ConfirmDeposits, counterparty_id=waiting, amounts=amounts)
+        assert said["confirmed"]
+        assert standing(teller, waiting) == ("VERIFIED", "micro_deposits", "APPROVED")
+        with pytest.raises(Refused, match="micro-deposits-not-pending"):
+            teller.do(ConfirmDeposits, counterparty_id=waiting, amounts=amounts)
+
+
+def test_a_counterparty_is_unlinked_when_other_amounts_are_named_three_times(teller):
+    waiting = add(teller)
+    for left in (2, 1, 0):
+        said = teller.do(ConfirmDeposits, counterparty_id=waiting, amounts=(11, 11))
+        assert (said["confirmed"], said["left"]) == (False, left)
+    assert standing(teller, waiting) == ("UNLINKED", "micro_deposits", "REJECTED")
+    with pytest.raises(Refused, match="micro-deposits-not-pending"):
+        teller.do(ConfirmDeposits, counterparty_id=waiting, amounts=(11, 22))
+
+
+def test_deposits_outside_a_sandbox_are_two_different_amounts_below_a_dollar():
+    teller = opened(screening=NoScreening())
+    for n in range(50):
+        waiting = add(teller, details=ACCOUNT | {"account_number": f"{n:08}"})
+        first, second = teller.book.counterparties[waiting].verification["deposits"]
+        assert 1 <= first <= 99
+        assert 1 <= second <= 99
+        assert first != second
+
+
+def test_a_counterparty_is_unlinked_when_its_deposits_come_back(teller):
+    waiting = add(teller)
+    teller.do(FailVerification, counterparty_id=waiting, reason="R03: no such account.")
+    assert standing(teller, waiting) == ("UNLINKED", "micro_deposits", "REJECTED")
+    done = add(teller)
+    teller.do(ConfirmDeposits, counterparty_id=done, amounts=(11, 22))
+    teller.do(FailVerification, counterparty_id=done, reason="R03")
+    assert standing(teller, done)[0] == "VERIFIED"
+
+
+def test_what_was_reviewed_is_decided_once(teller):
+    for approved, status in ((True, "VERIFIED"), (False, "UNLINKED")):
+        details = WIRED | {"identifier": status}
+        waiting = add(
+            teller, "wire", "supporting_documents", document_ids=(UUID(int=7),), details=details
+        )
+        teller.do(DecideVerification, counterparty_id=waiting, approved=approved)
+        assert standing(teller, waiting)[0] == status
+        with pytest.raises(Refused, match="counterparty-not-pending"):
+            teller.do(DecideVerification, counterparty_id=waiting, approved=not approved)
+
+
+def test_a_wire_verifies_whoever_waits_for_one_from_its_account(teller):
+    pocket = teller.pocket()
+    waiting = add(teller, "wire", "incoming_wire")
+    elsewhere = add(teller, "wire", "incoming_wire", details=WIRED | {"identifier": "999"})
+    deposits = add(teller, "ach", "micro_deposits")
+    assert "counterparties" not in wire(teller, pocket, Account("021000021", "12345679"))
+    told = wire(teller, pocket, Account("021000021", "12345678"))
+    assert [each["counterparty_id"] for each in told["counterparties"]] == [str(waiting)]
+    assert standing(teller, waiting) == ("VERIFIED", "incoming_wire", "APPROVED")
+    assert standing(teller, elsewhere)[0] == standing(teller, deposits)[0] == "PENDING"
+    assert "counterparties" not in wire(teller, pocket, Account("021000021", "12345678"))
+
+
+def test_a_wire_from_abroad_is_known_by_its_bank_and_iban(teller):
+    pocket = teller.pocket()
+    details = {"routing_number": "COBADEFF", "identifier": "DE89370400440532013000"}
+    waiting = add(teller, "international_wire", "incoming_wire", details=details)
+    wire(teller, pocket, Account("COBADEFFXXX", "DE89370400440532013000"))
+    assert standing(teller, waiting)[0] == "VERIFIED"
+
+
+def test_a_wire_is_awaited_for_ninety_days(teller):
+    waiting = add(teller, "wire", "incoming_wire")
+    told = teller.do(ExpireVerification, counterparty_id=waiting)
+    assert standing(teller, waiting) == ("UNLINKED", "incoming_wire", "EXPIRED")
+    assert told["counterparties"][0]["said"].endswith("could not be verified.")
+    assert "counterparties" not in teller.do(ExpireVerification, counterparty_id=waiting)
+
+
+@pytest.mark.parametrize(
+    ("status", "stands"),
+    [
+        ("AUTOMATICALLY_VERIFIED", ("VERIFIED", "linking_provider", "APPROVED")),
+        ("VERIFICATION_FAILED", ("UNLINKED", "linking_provider", "REJECTED")),
+        ("VERIFICATION_EXPIRED", ("UNLINKED", "linking_provider", "EXPIRED")),
+        ("PENDING_MANUAL_VERIFICATION", ("PENDING", "linking_provider", "PENDING_REVIEW")),
+    ],
+)
+def test_a_linked_account_goes_on_by_what_its_bank_says(teller, status, stands):
+    first = {"id": "x", "mask": "5678", "status": "PENDING_AUTOMATIC_VERIFICATION", "access": ""}
+    waiting = add(teller, verification="linking_provider", linked=first)
+    assert standing(teller, waiting)[0] == "PENDING"
+    for _ in range(2):
+        teller.do(SettleLink, counterparty_id=waiting, link_status=status)
+        assert standing(teller, waiting) == stands
+    payee = teller.book.counterparties[waiting]
+    assert payee.verification["account"]["status"] == status
+
+
+def test_a_correction_changes_the_numbers_that_are_used(teller):
+    done = add(teller)
+    correction = Correction(account_number="87654321", transaction_code="32")
+    told = teller.do(CorrectAccount, counterparty_id=done, correction=correction)
+    assert teller.book.counterparties[done].details == {
+        "routing_number": "021000021", "account_number": "87654321", "account_type": "SAVINGS",
+    }  # fmt: skip
+    assert told["counterparties"][0]["said"] == (
+        "The counterparty Bert Stone was corrected by its bank."
+    )
+    again = teller.do(CorrectAccount, counterparty_id=done, correction=correction)
+    assert "counterparties" not in again
+
+
+@pytest.mark.parametrize(
+    ("kind", "verification", "rail", "unverified_wires", "may"),
+    [
+        ("ach", "linking_provider", "ACH", False, True),
+        ("ach", "linking_provider", "WIRE", False, False),
+        ("ach", "micro_deposits", "ACH", False, False),
+        ("wire", "incoming_wire", "WIRE", True, False),
+        ("wire", "unverified", "WIRE", False, False),
+        ("wire", "unverified", "WIRE", True, True),
+        ("international_wire", "unverified", "WIRE", True, True),
+        ("on_us", None, "ON_US", False, True),
+        ("crypto_wallet_address", None, "USDC", False, True),
+    ],
+)
+def test_money_moves_only_where_it_may(teller, kind, verification, rail, unverified_wires, may):
+    payee = teller.book.counterparties[add(teller, kind, verification)]
+    assert (may_be_paid(payee, rail, unverified_wires=unverified_wires) is None) is may

@@ -1,0 +1,217 @@
+"""Counterparties through the Customer API: every kind, and how each comes to be verified."""
+
+import msgspec
+import pytest
+from tests.support.partner_desk import UNKNOWN
+from tests.support.payees import CONTOSO, HOME, abroad, ach, wallet, wire
+
+from billfold.accounts.counterparties.customer_routes import CreateCounterparty
+from billfold.http.json_body import decode
+from billfold.platform.errors import InvalidInput
+
+PATH = "/api/v2/counterparties/"
+NOT_PENDING = "micro-deposits-not-pending"
+
+
+def one(counterparty):
+    return f"{PATH}{counterparty['id']}/"
+
+
+def confirm(counterparty):
+    return f"{one(counterparty)}verify-micro-deposits/"
+
+
+def by_id(counterparties):
+    return sorted(counterparties, key=lambda each: each["id"])
+
+
+async def told_of(customer_desk, body):
+    """Return where a body is wrong, sorted."""
+    answer = (await customer_desk.ask("POST", PATH, body, status=422)).json()
+    return sorted(".".join(map(str, each["loc"])) for each in answer["detail"])
+
+
+async def test_every_kind_is_added_shown_and_listed(customer_desk, customer_world):
+    await customer_desk.pocket()
+    made = [
+        await customer_desk.post(PATH, body)
+        for body in (
+            wire(display_name="Supplier", wire_instructions="Invoice 7", institution_name="Chase"),
+            ach(verification={"type": "micro_deposits"}),
+            abroad(verification={"type": "unverified"}),
+            wallet(),
+        )
+    ]
+    assert [(each["type"], each["status"], each["verification"]["type"]) for each in made] == [
+        ("wire", "PENDING", "incoming_wire"),
+        ("ach", "PENDING", "micro_deposits"),
+        ("international_wire", "LINKED", "unverified"),
+        ("crypto_wallet_address", "LINKED", "pre_verified"),
+    ]
+    supplier, person, foreign, held = made
+    assert supplier["verification"]["status"] == "PENDING_REVIEW"
+    assert (supplier["routing_number"], supplier["account_number"]) == ("021000021", "000123456789")
+    assert (supplier["institution_name"], supplier["wire_instructions"]) == ("Chase", "Invoice 7")
+    assert supplier["address"]["city"] == "New York"
+    assert (person["account_type"], person["counterparty_name"]) == ("CHECKING", "Ada Stone")
+    assert person["verification"]["verification_failure_count"] == 0
+    assert "deposits" not in person["verification"]
+    assert (foreign["identifier_type"], foreign["account_number"]) == (
+        "IBAN", "DE89370400440532013000",
+    )  # fmt: skip
+    assert (held["chain"], held["asset"]) == ("BASE", "USDC")
+    assert by_id(await customer_desk.pages(PATH)) == by_id(made)
+    listed = (await customer_desk.get(PATH, {"type[]": ["ach", "wire"]}))["items"]
+    assert by_id(listed) == by_id([person, supplier])
+    listed = (await customer_desk.get(PATH, {"status": "LINKED"}))["items"]
+    assert by_id(listed) == by_id([held, foreign])
+    assert await customer_desk.get(one(held)) == held
+    seen = await customer_world.get(
+        f"/api/v2/customers/{customer_desk.team.customer}/counterparties/"
+    )
+    assert by_id(seen["items"]) == by_id(made)
+
+
+async def test_every_mistake_of_a_body_is_told_at_its_field(customer_desk):
+    await customer_desk.pocket()
+    wrong = wire(
+        routing_number="021000022", identifier="DE00370400440532013000", colour="red",
+        counterparty_name={"type": "individual", "first_name": " "}, display_name="",
+        address=HOME | {"state": "XX", "city": None}, verification={"type": "magic"},
+    )  # fmt: skip
+    assert await told_of(customer_desk, wrong) == [
+        "body.address.city", "body.colour", "body.counterparty_name.first_name",
+        "body.counterparty_name.last_name", "body.display_name", "body.identifier",
+        "body.routing_number", "body.verification.type",
+    ]  # fmt: skip
+    assert await told_of(customer_desk, {"type": "ach"}) == [
+        "body.account_number", "body.account_type", "body.counterparty_name",
+        "body.routing_number", "body.verification",
+    ]  # fmt: skip
+    assert (await customer_desk.get(PATH))["items"] == []
+
+
+@pytest.mark.parametrize(
+    ("body", "places"),
+    [
+        (wire(address=HOME | {"state": None}), ["address.state"]),
+        (wire(address=HOME | {"country": "XX"}), ["address.country"]),
+        (wire(account_number="1"), ["account_number"]),
+        (wire(verification={"type": "supporting_documents"}), ["verification.document_ids"]),
+        (
+            wire(verification={"type": "incoming_wire", "document_ids": [UNKNOWN]}),
+            ["verification.document_ids"],
+        ),
+        (wire(verification={"type": "micro_deposits"}), ["verification.type"]),
+        (wire(verification={"type": "pre_verified"}), ["verification.type"]),
+        (wire(wire_instructions="x" * 141), ["wire_instructions"]),
+        (ach(verification={"type": "unverified"}), ["verification.type"]),
+        (ach(account_number="123", routing_number="12"), ["account_number", "routing_number"]),
+        (ach(account_type="SHARES"), ["account_type"]),
+        (ach(identifier="1"), ["identifier"]),
+        (abroad(routing_number="COBAZZFF"), ["routing_number"]),
+        (abroad(routing_number=None), ["routing_number"]),
+        (abroad(identifier_code="ABA"), ["identifier_code"]),
+        (abroad(identifier_type="IBAN", identifier="12345678"), ["identifier"]),
+        (abroad(identifier="COBADEFF", account_number="DE99", routing_number="DEUTDEFF"),
+         ["routing_number"]),
+        (wallet(chain="SOLANA"), ["wallet_address"]),
+        (wallet(wallet_address="0xF39Fd6e51aad88F6F4ce6aB8827279cffFb92266"), ["wallet_address"]),
+        (wallet(chain="DOGE"), ["chain"]),
+        (wallet(display_name="x"), ["display_name"]),
+        ({"type": "pigeon"}, ["type"]),
+        ({}, ["type"]),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_told(body, places):
+    assert sorted(mistakes(body)) == [f"body.{each}" for each in places]
+
+
+def mistakes(body):
+    """Return where the door finds a body wrong."""
+    try:
+        decode(msgspec.json.encode(body), CreateCounterparty)
+    except InvalidInput as wrong:
+        return [".".join(map(str, each.loc)) for each in wrong.errors]
+    return []
+
+
+async def test_both_layouts_of_an_account_abroad_are_one(customer_desk):
+    await customer_desk.pocket()
+    first = await customer_desk.post(PATH, abroad())
+    turned = abroad(identifier="cobadeffxxx", account_number="DE89370400440532013000")
+    turned.pop("routing_number")
+    second = await customer_desk.post(PATH, turned)
+    for field in ("routing_number", "account_number", "identifier_type", "address"):
+        assert first[field] == second[field]
+    plain = await customer_desk.post(PATH, abroad(identifier="12-345/6", routing_number="DEUTDEFF"))
+    assert (plain["identifier_type"], plain["account_number"]) == ("ACCOUNT_NUMBER", "12-345/6")
+
+
+async def test_deposits_are_named_in_three_tries(customer_desk, other_customer):
+    await customer_desk.pocket()
+    made = await customer_desk.post(PATH, ach(verification={"type": "micro_deposits"}))
+    for body in ({"amounts": [11]}, {"amounts": [11, 22, 33]}, {"amounts": [0, 11]}, {}):
+        await customer_desk.ask("POST", confirm(made), body, status=422)
+    key = "a key"
+    for _ in range(2):  # a request that is repeated is one try
+        problem = await customer_desk.refused(
+            "POST", confirm(made), {"amounts": [11, 12]}, status=422,
+            code="micro-deposits-mismatch", key=key,
+        )  # fmt: skip
+        assert problem["tries_left"] == 2
+    assert (await customer_desk.get(one(made)))["verification"]["verification_failure_count"] == 1
+    await other_customer.ask("POST", confirm(made), {"amounts": [11, 22]}, status=404)
+    done = await customer_desk.post(confirm(made), {"amounts": [22, 11]}, status=200)
+    assert (done["status"], done["verification"]["status"]) == ("VERIFIED", "APPROVED")
+    await customer_desk.refused(
+        "POST", confirm(made), {"amounts": [22, 11]}, status=409, code=NOT_PENDING
+    )
+    other = await customer_desk.post(
+        PATH, ach(account_number="99887766", verification={"type": "micro_deposits"})
+    )
+    for _ in range(3):
+        await customer_desk.ask("POST", confirm(other), {"amounts": [1, 2]}, status=422)
+    gone = await customer_desk.get(one(other))
+    assert (gone["status"], gone["verification"]["status"]) == ("UNLINKED", "REJECTED")
+    await customer_desk.refused(
+        "POST", confirm(other), {"amounts": [11, 22]}, status=409, code=NOT_PENDING
+    )
+
+
+async def test_a_wire_from_the_account_verifies_and_the_team_is_told(customer_desk, customer_world):
+    pocket = await customer_desk.pocket()
+    waiting = await customer_desk.post(PATH, wire())
+    late = await customer_desk.post(PATH, wire(identifier="4711"))
+    sent = {
+        "portal_id": pocket.portal, "amount_usdc": 1_00, "sender_name": "Contoso",
+        "sender_account_number": "000123456789", "sender_routing_number": "021000021",
+    }  # fmt: skip
+    await customer_world.ask("POST", "/api/v1/sandbox/wire/", sent, status=202)
+    done = await customer_desk.get(one(waiting))
+    assert (done["status"], done["verification"]["status"]) == ("VERIFIED", "APPROVED")
+    (moved,) = (await customer_desk.get("/api/v2/transactions/"))["items"]
+    assert moved["counterparty_id"] == waiting["id"]
+    told = (await customer_desk.get("/api/v1/notifications/"))["items"]
+    said = "The counterparty Contoso was verified."
+    assert said in [each["description"] for each in told]
+    # What was verified once is known the next time; another account waits for ninety days.
+    again = await customer_desk.post(PATH, wire(verification={"type": "incoming_wire"}))
+    assert (again["status"], again["verification"]["type"]) == ("LINKED", "pre_verified")
+    await customer_world.post(
+        "/api/v1/sandbox/clock/advance/", {"seconds": 89 * 86_400}, status=200
+    )
+    assert (await customer_desk.get(one(late)))["status"] == "PENDING"
+    await customer_world.post("/api/v1/sandbox/clock/advance/", {"seconds": 2 * 86_400}, status=200)
+    ended = await customer_desk.get(one(late))
+    assert (ended["status"], ended["verification"]["status"]) == ("UNLINKED", "EXPIRED")
+
+
+async def test_nobody_called_unverifiable_is_linked(customer_desk):
+    await customer_desk.pocket()
+    name = CONTOSO | {"business_name": "Unverifiable Ltd"}
+    made = await customer_desk.post(PATH, wire(counterparty_name=name))
+    assert (made["status"], made["verification"]["status"]) == ("UNLINKED", "REJECTED")
+    await customer_desk.refused(
+        "PATCH", one(made), {"display_name": "x"}, status=409, code="counterparty-not-linked"
+    )

@@ -1,0 +1,114 @@
+"""Reads of Pockets: what is held, lists in their order, and by which index they are found."""
+
+from typing import Any
+from uuid import UUID
+
+import pytest
+from tests.support.whole_bank import PARTNER
+
+from billfold.accounts.commands import OpenPocket, UpdatePocket
+from billfold.accounts.pockets import store as pocket_store
+from billfold.accounts.pockets import store as reads
+from billfold.platform import ids
+from billfold.platform.errors import NotFound
+
+
+@pytest.fixture
+async def opened(bank, new_holder):
+    """Four Pockets of three customers, oldest first; the second of the first one is closed."""
+    first, second, third = [await new_holder() for _ in range(3)]
+    made = [(each.customer_id, each.pocket_id) for each in (first, second, third)]
+    command: dict[str, Any] = {"caller": "test", "customers": (first.customer_id,)}
+    outcome = await bank.engine.submit(
+        OpenPocket(
+            key=ids.new(), partner_id=PARTNER, name="Closed", deposit_weeks=4,
+            reinvestment_weeks=4, **command,
+        )
+    )  # fmt: skip
+    closed = UUID(outcome.outcome["pocket_id"])
+    await bank.engine.submit(
+        UpdatePocket(key=ids.new(), pocket_id=closed, close_for="INACTIVITY", **command)
+    )
+    return [*made, (first.customer_id, closed)]
+
+
+def keys(rows):
+    return [(row.customer_id, row.pocket_id) for row in rows]
+
+
+async def test_a_pocket_is_read_with_all_it_holds(bank, new_holder):
+    holder = await new_holder()
+    await holder.deposit(123_456_78)
+    row = await pocket_store.get_pocket(bank.pool, holder.customer_id, holder.pocket_id)
+    assert (row.inflow, row.outflow, row.fees) == (123_456_78, 0, 0)
+    assert row.cash + row.earnings_basis == 123_456_78
+    assert sum(row.positions().values()) == sum(row.lot_units) > 0
+    with pytest.raises(NotFound):
+        await pocket_store.get_pocket(bank.pool, ids.new(), holder.pocket_id)
+
+
+async def test_lists_walk_down_and_up_from_any_place(bank, opened):
+    pool = bank.pool
+    common: dict[str, Any] = {"statuses": None, "limit": 10}
+    down = await pocket_store.list_of_partner(pool, PARTNER, after=None, backwards=False, **common)
+    assert sorted(keys(down)) == sorted(opened)
+    places = [(row.opened_at, row.pocket_id) for row in down]
+    assert places == sorted(places, reverse=True)
+    below = await pocket_store.list_of_partner(
+        pool, PARTNER, after=places[1], backwards=False, **common
+    )
+    above = await pocket_store.list_of_partner(
+        pool, PARTNER, after=places[2], backwards=True, **common
+    )
+    assert keys(below) == keys(down[2:])
+    assert keys(above) == keys(down[1::-1])
+    assert (
+        await pocket_store.list_of_partner(pool, ids.new(), after=None, backwards=False, **common)
+        == []
+    )
+
+
+async def test_customers_are_listed_together_in_the_order_of_all(bank, opened):
+    pool = bank.pool
+    named = [opened[0][0], opened[2][0]]
+    found = await pocket_store.list_of_customers(pool, named, limit=10)
+    assert sorted(keys(found)) == sorted([opened[0], opened[2], opened[3]])
+    places = [(row.opened_at, row.pocket_id) for row in found]
+    assert places == sorted(places, reverse=True)
+    assert keys(await pocket_store.list_of_customers(pool, named, limit=1)) == keys(found[:1])
+    only = await pocket_store.list_of_customers(pool, named, statuses=["CLOSED"], limit=10)
+    assert keys(only) == [opened[3]]
+    up = await pocket_store.list_of_customers(
+        pool, named, after=places[2], backwards=True, limit=10
+    )
+    assert keys(up) == keys(found[1::-1])
+
+
+async def test_closed_pockets_are_left_out_of_those_that_earn(bank, opened):
+    everyone = await pocket_store.list_open(bank.pool, PARTNER, None, limit=10)
+    assert sorted(keys(everyone)) == sorted(opened[:3])
+    assert (
+        keys(await pocket_store.list_open(bank.pool, PARTNER, opened[0][0], limit=10)) == opened[:1]
+    )
+    assert len(await pocket_store.list_open(bank.pool, PARTNER, None, limit=2)) == 2
+    assert sorted(await pocket_store.list_ids(bank.pool, opened[0][0])) == sorted(
+        [opened[0][1], opened[3][1]]
+    )
+    assert sorted(keys(await pocket_store.list_by_id(bank.pool, opened[1:]))) == sorted(opened[1:])
+
+
+@pytest.mark.parametrize(
+    ("sql", "arguments", "index"),
+    [
+        (reads._GET, (PARTNER, PARTNER), "pocket_pkey"),
+        (reads._PARTNER_DOWN, (PARTNER, None, None, None, 30), "pocket_partner"),
+        (reads._CUSTOMERS_DOWN, ([PARTNER], None, None, None, 30), "pocket_pkey"),
+    ],
+)
+async def test_a_read_goes_by_index_whatever_the_number_of_pockets(conn, sql, arguments, index):
+    await conn.execute("SET enable_seqscan = off")
+    # A plan made once for all arguments, as a prepared statement gets after a while.
+    await conn.execute("SET plan_cache_mode = force_generic_plan")
+    plan = await (await conn.prepare(sql)).explain(*arguments)
+    assert index in str(plan)
+    assert "account_live" in str(plan)

@@ -1,0 +1,142 @@
+"""Reading activity: by either id, in booking order, at each level."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from billfold.accounts.transactions import store as transaction_store
+from billfold.accounts.transactions.store import Wanted
+from billfold.platform import ids
+from billfold.platform.errors import NotFound
+from billfold.platform.ids import group_of, member_of
+
+AT = datetime(2025, 6, 2, 13, tzinfo=UTC)
+WANTED = Wanted(now=AT + timedelta(days=1))
+CUSTOMER, PARTNER = ids.new(), ids.new()
+HERE, THERE = ids.new(), ids.new()
+CARD, OTHER_CARD = ids.new(), ids.new()
+_INSERT = """
+INSERT INTO activity VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 't', 'd', $12,
+  '2025-06-02', $12, $13, NULL)
+"""
+
+
+async def book(conn, journal_no, leg_no, pocket, activity_id, **changes):
+    """Write down one row of activity, a swept wire of a dollar unless `changes` say otherwise."""
+    row = {"type": "WIRE", "direction": "CREDIT", "amount": 100, "swept": True, "details": "{}"}
+    row |= changes
+    await conn.execute(
+        _INSERT, CUSTOMER, pocket, journal_no, leg_no, activity_id, group_of(activity_id),
+        PARTNER, row["type"], row["direction"], row["amount"], row["swept"],
+        AT + timedelta(minutes=journal_no), row["details"],
+    )  # fmt: skip
+
+
+@pytest.fixture
+async def booked(conn):
+    """Four journals: in here, in there, out here, and a fee here. Their activity ids, in order."""
+    made = [member_of(ids.new(), 1) for _ in range(4)]
+    await book(conn, 1, 1, HERE, made[0])
+    await book(conn, 2, 1, THERE, made[1])
+    await book(conn, 3, 1, HERE, made[2], direction="DEBIT", amount=300)
+    await book(conn, 4, 2, HERE, made[3], type="FEE", swept=False, details='{"fee_type":"AUM_FEE"}')
+    return made
+
+
+async def numbered(conn, pockets, wanted=WANTED, *, after=None, descending=False, limit=9):
+    rows = await transaction_store.list_of_customer(
+        conn, CUSTOMER, pockets, wanted, after=after, descending=descending, limit=limit
+    )
+    return [row.activity_id for row in rows]
+
+
+async def test_a_customers_list_is_his_pockets_merged_in_booking_order(conn, booked):
+    assert await numbered(conn, [HERE, THERE]) == booked
+    assert await numbered(conn, [THERE, HERE], descending=True) == booked[::-1]
+    assert await numbered(conn, [HERE, THERE], after=(2, 1), limit=1) == [booked[2]]
+    assert await numbered(conn, [HERE, THERE], after=(2, 1), descending=True) == [booked[0]]
+    assert await numbered(conn, []) == []
+
+
+async def test_a_pockets_list_has_its_own_only(conn, booked):
+    rows = await transaction_store.list_of_pocket(
+        conn, CUSTOMER, HERE, WANTED, after=None, descending=True, limit=2
+    )
+    assert [row.activity_id for row in rows] == [booked[3], booked[2]]
+
+
+async def test_a_partners_list_goes_by_time(conn, booked):
+    async def listed(descending, after=None, pockets=None):
+        rows = await transaction_store.list_of_partner(
+            conn, PARTNER, pockets, WANTED, after=after, descending=descending, limit=9
+        )
+        return [row.activity_id for row in rows]
+
+    assert await listed(descending=False) == booked
+    place = (AT + timedelta(minutes=3), booked[2])
+    assert await listed(descending=True, after=place) == [booked[1], booked[0]]
+    assert await listed(descending=False, pockets=[THERE]) == [booked[1]]
+
+
+@pytest.mark.parametrize(
+    ("filters", "found"),
+    [
+        ({"types": ["WIRE"]}, [0, 1, 2]),
+        ({"types": ["FEE:AUM_FEE"]}, [3]),
+        ({"types": ["FEE:WIRE_FEE"]}, []),
+        ({"direction": "DEBIT"}, [2]),
+        ({"amount_from": 101}, [2]),
+        ({"amount_to": 100}, [0, 1, 3]),
+        ({"booked_from": AT + timedelta(minutes=2)}, [1, 2, 3]),
+        ({"booked_to": AT + timedelta(minutes=2)}, [0]),
+        ({"settled_from": AT + timedelta(minutes=2), "now": AT + timedelta(minutes=3)}, [1, 2]),
+        ({"settled_to": AT + timedelta(minutes=2)}, [0]),
+    ],
+)
+async def test_a_filter_leaves_what_it_names(conn, booked, filters, found):
+    wanted = Wanted(**{"now": WANTED.now, **filters})
+    assert await numbered(conn, [HERE, THERE], wanted) == [booked[place] for place in found]
+
+
+@pytest.mark.parametrize(
+    ("filters", "found"),
+    [
+        ({"cards": [CARD]}, [0, 2]),
+        ({"cards": [CARD, OTHER_CARD]}, [0, 1, 2]),
+        ({"cards": [CARD], "types": ["CARD"]}, [0]),
+        ({"cards": [HERE]}, []),
+    ],
+)
+async def test_a_card_leaves_what_was_paid_with_it_and_given_back_for_it(
+    conn, booked, filters, found
+):
+    made = [member_of(ids.new(), 1) for _ in range(3)]
+    paid = {"type": "CARD", "direction": "DEBIT"}
+    await book(conn, 5, 1, HERE, made[0], **paid, details=f'{{"card_id":"{CARD}"}}')
+    await book(conn, 6, 1, HERE, made[1], **paid, details=f'{{"card_id":"{OTHER_CARD}"}}')
+    back = f'{{"credit_type":"CASH_BACK","card_id":"{CARD}"}}'
+    await book(conn, 7, 1, THERE, made[2], type="CREDIT", details=back)
+    wanted = Wanted(now=WANTED.now, **filters | {"cards": [str(c) for c in filters["cards"]]})
+    assert await numbered(conn, [HERE, THERE], wanted) == [made[place] for place in found]
+
+
+async def test_one_is_found_by_its_id_its_transaction_and_its_sweep(conn, booked):
+    for asked in (booked[2], group_of(booked[2])):
+        assert (
+            await transaction_store.find_activity(conn, CUSTOMER, HERE, asked)
+        ).activity_id == booked[2]
+    sweep = member_of(booked[2], 1001)
+    found = await transaction_store.find_activity(conn, CUSTOMER, HERE, sweep)
+    assert (found.activity_id, found.type, found.direction) == (sweep, "SWEEP", "CREDIT")
+
+
+async def test_what_was_never_booked_here_is_not_found(conn, booked):
+    for asked in (
+        booked[1],  # of the other pocket
+        member_of(booked[0], 7),
+        member_of(booked[0], 1000),
+        member_of(booked[3], 1001),  # a fee is not swept
+        ids.new(),
+    ):
+        with pytest.raises(NotFound):
+            await transaction_store.find_activity(conn, CUSTOMER, HERE, asked)

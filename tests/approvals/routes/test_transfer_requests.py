@@ -1,0 +1,441 @@
+"""Transfer requests: asked for by one, decided by another, carried out once."""
+
+import asyncio
+from datetime import timedelta
+from uuid import UUID
+
+from tests.support.approvals import (
+    REQUESTS,
+    ask_for_two,
+    ask_step_up,
+    counterparty,
+    decide,
+    funded,
+    manager,
+    member_id_of,
+    on_us,
+    other,
+    path_of,
+    refused,
+    status_of,
+)
+from tests.support.customer_client import EVERYTHING, MemberDesk, Team, token_for
+from tests.support.oauth_clients import new_key
+
+from billfold.access.oauth import access_tokens
+from billfold.platform import ids
+from billfold.platform.clock import wall_now
+
+__all__ = ["funded", "manager", "other"]
+
+
+async def test_money_moves_when_another_member_approves(
+    customer_desk, manager, customer_world, funded
+):
+    payee = await customer_world.pocket()
+    linked = await counterparty(customer_world, customer_desk.team.customer, payee)
+    body = on_us(funded, 1_000_00, counterparty=linked, description="Rent")
+    made = await customer_desk.post(REQUESTS, body)
+    assert made["id"] == body["transfer"]["id"]
+    assert made["status"] == "PENDING"
+    assert made["required_approvals"] == 1
+    assert made["requested_by"]["member_id"] == await member_id_of(customer_desk)
+    shown = made["transfer"]
+    assert shown["execution_status"] == "NOT_STARTED"
+    assert shown["amount"] == {"value": 1_000_00, "currency": "USD", "formatted": "$1,000.00"}
+    assert shown["counterparty_name"] == "Contoso"
+    assert shown["details"] == body["transfer"]["details"]
+    assert await customer_world.value(payee) == 0
+
+
+async def test_an_approval_is_shown_with_what_it_moved(
+    customer_desk, manager, customer_world, funded
+):
+    payee = await customer_world.pocket()
+    linked = await counterparty(customer_world, customer_desk.team.customer, payee)
+    made = await customer_desk.post(REQUESTS, on_us(funded, 1_000_00, counterparty=linked))
+    done = await decide(manager, made, comment="As agreed")
+    assert done["status"] == "APPROVED"
+    assert done["transfer"]["execution_status"] == "COMPLETED"
+    assert done["transfer"]["reason"] is None
+    (review,) = done["reviews"]
+    assert (review["decision"], review["comment"], review["is_void"]) == (
+        "APPROVED", "As agreed", False,
+    )  # fmt: skip
+    assert review["reviewer"]["member_id"] == await member_id_of(manager)
+    (transaction,) = done["transfer"]["transaction_ids"]
+    booked = await customer_desk.get(f"/api/v2/transactions/{transaction}/")
+    assert (booked["on_us_transfer_id"], booked["amount"]["value"]) == (made["id"], 1_000_00)
+    moved = await customer_world.get(f"/api/v1/transfers/on-us/{made['id']}/")
+    assert (moved["status"], moved["transfer"]["amount"]["value"]) == ("COMPLETED", 1_000_00)
+    events = [each["event"] for each in (await customer_desk.get("/api/v1/events/"))["items"]]
+    kinds = [e["event_type"] for e in events if e["payload"].get("on_us_id") == made["id"]]
+    assert sorted(kinds) == ["transfers.on-us.processing", "transfers.on-us.success"]
+    assert not await customer_desk.bank.pool.fetchval("SELECT count(*) FROM agenda")
+
+
+async def test_bills_move_whole_between_own_pockets_when_approved(
+    customer_desk, manager, funded, other
+):
+    body = on_us(funded, 2_000_00, to=other)
+    body["transfer"]["details"]["transfer_type"] = "SECURITY_TRANSFER"
+    made = await customer_desk.post(REQUESTS, body)
+    assert made["transfer"]["details"]["transfer_type"] == "SECURITY_TRANSFER"
+    assert (await decide(manager, made))["transfer"]["execution_status"] == "COMPLETED"
+    trades = (await customer_desk.get("/api/v2/trades/", {"pocket_id[]": other.id}))["items"]
+    assert trades[0]["activity"] == "SAME_ENTITY_SECURITY_TRANSFER"
+
+
+async def test_nobody_decides_about_what_he_asked_for(customer_desk, funded, other):
+    made = await customer_desk.post(REQUESTS, on_us(funded, 1_00, to=other))
+    for status in ("APPROVED", "DENIED"):
+        await refused(customer_desk, made, "self-approval", answers=403, status=status)
+    assert await status_of(customer_desk, made) == ("PENDING", "NOT_STARTED")
+
+
+async def test_only_reviewers_who_are_named_and_may_approve_decide(
+    customer_desk, customer_desks, funded, other
+):
+    named = await customer_desks(customer_desk.team.customer, role="APPROVER")
+    body = on_us(funded, 1_00, to=other, reviewers=[await member_id_of(named)])
+    made = await customer_desk.post(REQUESTS, body)
+    assert [each["role"] for each in made["reviewers"]] == ["APPROVER"]
+    for role, code in (("MANAGER", "not-a-reviewer"), ("INITIATOR", "forbidden")):
+        someone = await customer_desks(customer_desk.team.customer, role=role)
+        await refused(someone, made, code, answers=403)
+    assert (await decide(named, made))["status"] == "APPROVED"
+
+
+async def test_reviewers_must_be_others_who_may_approve(
+    customer_desk, customer_desks, manager, other_customer, funded, other
+):
+    initiator = await customer_desks(customer_desk.team.customer, role="INITIATOR")
+    told = await customer_desk.get(f"{REQUESTS}reviewers/")
+    assert [each["member_id"] for each in told["items"]] == [await member_id_of(manager)]
+    wrong = [await member_id_of(each) for each in (customer_desk, initiator, other_customer)]
+    body = on_us(funded, 1_00, to=other, reviewers=[await member_id_of(manager), *wrong])
+    answer = await customer_desk.ask("POST", REQUESTS, body, status=422)
+    places = [each["loc"] for each in answer.json()["detail"]]
+    assert places == [["body", "reviewers", place] for place in (1, 2, 3)]
+
+
+async def test_a_denial_is_final(customer_desk, manager, funded, other):
+    made = await customer_desk.post(REQUESTS, on_us(funded, 1_00, to=other))
+    assert (await decide(manager, made, "DENIED"))["status"] == "DENIED"
+    await refused(manager, made, "transfer-request-not-pending", answers=409)
+    await customer_desk.refused(
+        "DELETE", path_of(made), status=409, code="transfer-request-not-pending"
+    )
+    assert await status_of(customer_desk, made) == ("DENIED", "NOT_STARTED")
+
+
+async def test_who_asked_or_an_administrator_cancels(
+    customer_desk, customer_desks, manager, funded, other
+):
+    for who, made_by in ((customer_desk, customer_desk), (customer_desk, manager)):
+        made = await made_by.post(REQUESTS, on_us(funded, 1_00, to=other))
+        someone = await customer_desks(customer_desk.team.customer, role="INITIATOR")
+        await someone.refused("DELETE", path_of(made), status=403, code="forbidden")
+        await who.ask("DELETE", path_of(made), status=204)
+        assert await status_of(customer_desk, made) == ("CANCELLED", "NOT_STARTED")
+        await refused(manager if made_by is customer_desk else customer_desk, made, "transfer-request-not-pending",
+                      answers=409)  # fmt: skip
+
+
+async def test_a_request_expires_after_seven_days(
+    customer_desk, manager, customer_world, funded, other
+):
+    made = await customer_desk.post(REQUESTS, on_us(funded, 1_00, to=other))
+    await customer_world.later(days=7, seconds=-1)
+    assert (await status_of(customer_desk, made))[0] == "PENDING"
+    await customer_world.later(seconds=1)
+    assert (await status_of(customer_desk, made))[0] == "EXPIRED"
+    await refused(manager, made, "transfer-request-not-pending", answers=409)
+    entries = (await customer_desk.get("/api/v1/team/audit-logs/"))["items"]
+    assert "transfer_request.expired" in [each["action"] for each in entries]
+
+
+async def test_what_the_pocket_cannot_raise_is_not_approved(
+    customer_desk, manager, customer_world, funded, other
+):
+    made = await customer_desk.post(REQUESTS, on_us(funded, 10_000_00, to=other))
+    await refused(manager, made, "insufficient-funds", answers=422)
+    shown = await customer_desk.get(path_of(made))
+    assert (shown["status"], shown["reviews"]) == ("PENDING", [])
+    await customer_world.wire(funded, 2_000_00)
+    assert (await decide(manager, made))["transfer"]["execution_status"] == "COMPLETED"
+
+
+async def test_a_counterparty_that_was_unlinked_is_not_paid(
+    customer_desk, manager, customer_world, funded
+):
+    customer = customer_desk.team.customer
+    linked = await counterparty(customer_world, customer, await customer_world.pocket())
+    made = await customer_desk.post(REQUESTS, on_us(funded, 1_00, counterparty=linked))
+    path = f"/api/v2/customers/{customer}/counterparties/{linked}/"
+    await customer_world.patch(path, {"status": "UNLINKED"})
+    await refused(manager, made, "counterparty-not-verified", answers=422)
+    body = on_us(funded, 1_00, counterparty=linked)
+    await manager.refused("POST", REQUESTS, body, status=422, code="counterparty-not-verified")
+
+
+async def test_what_the_world_rejects_is_approved_and_rejected(
+    customer_desk, manager, funded, other
+):
+    made = await customer_desk.post(REQUESTS, on_us(funded, 1_02, to=other))
+    done = await decide(manager, made)
+    assert done["status"] == "APPROVED"
+    shown = done["transfer"]
+    assert (shown["execution_status"], shown["reason"]) == ("REJECTED", "SANCTION_SCREEN_FAILED")
+    assert shown["transaction_ids"] == []
+
+
+async def test_a_change_voids_what_was_approved(customer_desk, customer_desks, funded, other):
+    reviewers = [
+        await customer_desks(customer_desk.team.customer, role="APPROVER") for _ in range(2)
+    ]
+    named = [await member_id_of(each) for each in reviewers]
+    body = on_us(funded, 1_00, to=other, reviewers=named)
+    made = await customer_desk.post(REQUESTS, body)
+    await ask_for_two(customer_desk)
+    first = await decide(reviewers[0], made, content_hash=made["content_hash"])
+    assert (first["status"], len(first["reviews"])) == ("PENDING", 1)
+    await refused(reviewers[0], made, "already-reviewed", answers=409, status="DENIED")
+
+    await reviewers[1].refused("PATCH", path_of(made), {"reviewers": []}, status=403,
+                               code="forbidden")  # fmt: skip
+    dearer = body["transfer"] | {"amount": {"type": "REQUESTED_AMOUNT", "amount_usdc": 5_000_00}}
+    changed = await customer_desk.patch(path_of(made), {"transfer": dearer})
+    assert changed["transfer"]["amount"]["value"] == 5_000_00
+    assert changed["content_hash"] != made["content_hash"]
+    assert [each["is_void"] for each in changed["reviews"]] == [True]
+    await refused(
+        reviewers[1], made, "content-changed", answers=409, content_hash=made["content_hash"]
+    )
+    assert (await decide(reviewers[0], made))["status"] == "APPROVED"
+
+
+async def test_a_reviewer_who_gets_another_role_has_said_nothing(
+    customer_desk, customer_desks, funded, other
+):
+    reviewers = [
+        await customer_desks(customer_desk.team.customer, role="APPROVER") for _ in range(3)
+    ]
+    made = await customer_desk.post(REQUESTS, on_us(funded, 1_00, to=other))
+    await ask_for_two(customer_desk)
+    await decide(reviewers[0], made)
+    await customer_desk.ask("PUT", f"/api/v1/team/{await member_id_of(reviewers[0])}/", {"role": "MANAGER"},
+                   status=200)  # fmt: skip
+    shown = await customer_desk.get(path_of(made))
+    assert [each["is_void"] for each in shown["reviews"]] == [True]
+    assert (await decide(reviewers[1], made))["status"] == "PENDING"
+    await customer_desk.ask(
+        "DELETE", f"/api/v1/team/{await member_id_of(reviewers[1])}/", status=200
+    )
+    assert (await decide(reviewers[2], made))["status"] == "PENDING"
+    done = await decide(reviewers[0], made)
+    assert done["status"] == "APPROVED"
+    assert [each["is_void"] for each in done["reviews"]] == [True, True, False, False]
+
+
+async def test_many_approvals_at_once_move_the_money_once(
+    customer_desk, customer_desks, manager, customer_world, funded
+):
+    payee = await customer_world.pocket()
+    linked = await counterparty(customer_world, customer_desk.team.customer, payee)
+    made = await customer_desk.post(REQUESTS, on_us(funded, 1_000_00, counterparty=linked))
+    approvers = [
+        manager,
+        *[await customer_desks(customer_desk.team.customer, role="APPROVER") for _ in range(4)],
+    ]
+    path, body = f"{path_of(made)}status/", {"status": "APPROVED"}
+    answers = await asyncio.gather(
+        *(each.send("PATCH", path, body) for each in approvers for _ in range(4))
+    )
+    codes = sorted(each.status_code for each in answers)
+    assert codes == [200] + [409] * 19
+    said = {each.json()["code"] for each in answers if each.status_code == 409}
+    assert said <= {"transfer-request-not-pending", "already-reviewed"}
+    assert len((await customer_desk.get(path_of(made)))["reviews"]) == 1
+    moved = (await customer_world.get(f"/api/v2/pockets/{payee.id}/transactions/"))["items"]
+    assert [each["amount"]["value"] for each in moved] == [1_000_00]
+
+
+async def test_of_approval_and_cancellation_at_once_one_is_refused(
+    customer_desk, manager, funded, other
+):
+    made = await customer_desk.post(REQUESTS, on_us(funded, 1_00, to=other))
+    approved, cancelled = await asyncio.gather(
+        manager.send("PATCH", f"{path_of(made)}status/", {"status": "APPROVED"}),
+        customer_desk.send("DELETE", path_of(made)),
+    )
+    assert sorted([approved.status_code, cancelled.status_code]) in ([200, 409], [204, 409])
+    refusal = approved if approved.status_code == 409 else cancelled
+    assert refusal.json()["code"] == "transfer-request-not-pending"
+    expected = "APPROVED" if approved.status_code == 200 else "CANCELLED"
+    assert (await status_of(customer_desk, made))[0] == expected
+
+
+async def test_the_same_request_is_made_once(customer_desk, manager, funded, other):
+    body = on_us(funded, 1_00, to=other)
+    made = await customer_desk.post(REQUESTS, body)
+    again = on_us(funded, 2_00, to=other, request_id=made["id"])
+    await manager.refused("POST", REQUESTS, again, status=409, code="duplicate-id")
+    await customer_desk.bank.pool.execute("DELETE FROM rate_window")
+    assert await customer_desk.post(REQUESTS, body) == made
+    listed = await customer_desk.get(REQUESTS)
+    assert [each["id"] for each in listed["items"]] == [made["id"]]
+
+
+async def test_one_request_a_second_is_let_in(customer_desk, funded, other):
+    answers = [
+        await customer_desk.send("POST", REQUESTS, on_us(funded, 1_00, to=other)) for _ in range(3)
+    ]
+    limited = [each for each in answers if each.status_code == 429]
+    assert limited
+    assert limited[0].json()["code"] == "rate-limited"
+    assert limited[0].headers["retry-after"] == "1"
+    assert answers[0].headers["x-ratelimit-limit"] == "60"
+
+
+async def test_a_program_asks_and_its_keepers_do_not_approve(customer_desk, manager, funded, other):
+    new = {"name": "Payroll", "scopes": ["transfers.read", "transfers.write"],
+           "public_key": new_key().pem, "profile": "documented"}  # fmt: skip
+    made = await customer_desk.post("/api/v1/team/service-users/", new)
+    its = Team(
+        customer_desk.team.customer, made["client_id"], None, ("transfers.read", "transfers.write")
+    )
+    program = MemberDesk(
+        customer_desk.bank, customer_desk.app, its, await token_for(customer_desk.bank, its)
+    )
+    asked = await program.post(REQUESTS, on_us(funded, 1_00, to=other))
+    assert asked["requested_by"]["user_id"] is None
+    await refused(program, asked, "forbidden", answers=403)
+    await refused(customer_desk, asked, "self-approval", answers=403)
+    assert (await decide(manager, asked))["status"] == "APPROVED"
+    await program.close()
+
+
+async def test_a_strict_program_needs_a_fresh_proof_to_approve(
+    customer_desk, customer_desks, funded, other
+):
+    customer = customer_desk.team.customer
+    strict = await customer_desks(customer, role="MANAGER", client_id="strict", profile="fapi2")
+    await customer_desk.bank.pool.execute("UPDATE oauth_client SET requires_nonce = false")
+    made = await customer_desk.post(REQUESTS, on_us(funded, 1_00, to=other))
+
+    async def token(age):
+        text = await access_tokens.issue_access(
+            customer_desk.bank.pool, client_id="strict", customer_id=UUID(customer), scopes=EVERYTHING,
+            now=wall_now(), user_id=strict.team.user_id, jkt=strict.token.key.thumbprint,
+            auth_time=None if age is None else wall_now() - age,
+        )  # fmt: skip
+        return type(strict.token)(text, strict.token.key)
+
+    path = f"{path_of(made)}status/"
+    for age in (None, timedelta(minutes=5, seconds=1)):
+        answer = await strict.ask(
+            "PATCH", path, {"status": "APPROVED"}, status=401, token=await token(age)
+        )
+        assert answer.json()["code"] == "insufficient-user-authentication"
+        told = answer.headers["www-authenticate"]
+        assert 'error="insufficient_user_authentication"' in told
+        assert 'max_age="300"' in told
+    fresh = await token(timedelta(minutes=4))
+    await strict.ask("PATCH", path, {"status": "APPROVED"}, status=200, token=fresh)
+
+
+async def test_everybody_needs_a_fresh_proof_where_the_customer_wants_it(
+    customer_desk, manager, funded, other
+):
+    made = await customer_desk.post(REQUESTS, on_us(funded, 1_00, to=other))
+    await ask_step_up(customer_desk)
+    await refused(manager, made, "insufficient-user-authentication", answers=401)
+    assert (await decide(manager, made, "DENIED"))["status"] == "DENIED"
+
+
+async def test_nothing_is_approved_that_a_frozen_pocket_cannot_pay(
+    customer_desk, manager, customer_world, funded, other
+):
+    made = await customer_desk.post(REQUESTS, on_us(funded, 1_00, to=other))
+    path = f"/api/v1/sandbox/pockets/{funded.id}/"
+    await customer_world.ask("POST", path, {"status": "FROZEN"}, status=200)
+    await refused(manager, made, "pocket-frozen", answers=409)
+    body = on_us(funded, 1_00, to=other)
+    await manager.refused("POST", REQUESTS, body, status=409, code="pocket-frozen")
+    await customer_world.ask("POST", path, {"status": "OPEN"}, status=200)
+    assert (await decide(manager, made))["status"] == "APPROVED"
+
+
+async def test_what_a_request_names_must_be_there_and_in_order(
+    customer_desk, other_customer, customer_world, funded, other
+):
+    theirs = await other_customer.pocket()
+    linked = await counterparty(customer_world, other_customer.team.customer, funded)
+    for body in (
+        on_us(theirs, 1_00, to=other),
+        on_us(funded, 1_00, to=theirs),
+        on_us(funded, 1_00, counterparty=linked),
+    ):
+        await customer_desk.bank.pool.execute("DELETE FROM rate_window")
+        await customer_desk.refused("POST", REQUESTS, body, status=404, code="not-found")
+    await customer_desk.bank.pool.execute("DELETE FROM rate_window")
+    await customer_desk.refused("POST", REQUESTS, on_us(funded, 1_00, to=funded), status=422,
+                       code="same-pocket")  # fmt: skip
+    made = await other_customer.post(
+        REQUESTS, on_us(theirs, 1_00, to=await other_customer.pocket())
+    )
+    for method, path, body in (
+        ("GET", path_of(made), b""), ("DELETE", path_of(made), b""),
+        ("PATCH", path_of(made), {"reviewers": []}),
+        ("PATCH", f"{path_of(made)}status/", {"status": "APPROVED"}),
+    ):  # fmt: skip
+        await customer_desk.refused(method, path, body, status=404, code="not-found")
+
+
+WRONG = (
+    ({"amount": {"type": "FULL_WITHDRAWAL"}}, "body.transfer.amount.type"),
+    ({"amount": {"type": "REQUESTED_AMOUNT", "amount_usdc": 0}},
+     "body.transfer.amount.amount_usdc"),
+    ({"type": "ACH"}, "body.transfer.type"),
+    ({"details": {"type": "GIFT"}}, "body.transfer.details.type"),
+    ({"description": "x" * 101}, "body.transfer.description"),
+    ({"status": "APPROVED"}, "body.transfer.status"),
+)  # fmt: skip
+
+
+async def test_a_request_of_another_shape_is_told_where_it_is_wrong(customer_desk):
+    pocket = await customer_desk.pocket()
+    for change, loc in WRONG:
+        body = on_us(pocket, 1_00, to=pocket)
+        body["transfer"] |= change
+        await customer_desk.invalid("POST", REQUESTS, body, loc=loc)
+
+
+async def test_requests_are_found_by_what_they_are(
+    customer_desk, customer_desks, manager, funded, other
+):
+    initiator = await customer_desks(customer_desk.team.customer, role="INITIATOR")
+    mine = await customer_desk.post(REQUESTS, on_us(funded, 1_00, to=other))
+    theirs = await manager.post(
+        REQUESTS, on_us(other, 1_00, to=funded, reviewers=[await member_id_of(customer_desk)])
+    )
+    third = await initiator.post(REQUESTS, on_us(funded, 1_00, to=other))
+    await decide(manager, mine, "DENIED")
+    for filters, expected in (
+        ({"status": "DENIED"}, [mine]),
+        ({"status[]": ["PENDING", "EXPIRED"]}, [third, theirs]),
+        ({"reviewer": await member_id_of(customer_desk)}, [theirs]),
+        ({"reviewer": await member_id_of(manager)}, [mine]),
+        ({"requested_by": await member_id_of(initiator)}, [third]),
+        ({"type": "WIRE"}, []),
+        ({"pocket[]": other.id}, [theirs]),
+        ({"time_created_from": "2025-06-03"}, []),
+        ({"time_created_to": "2025-06-02"}, [third, theirs, mine]),
+    ):
+        items = (await customer_desk.get(REQUESTS, filters))["items"]
+        assert {each["id"] for each in items} == {each["id"] for each in expected}, filters
+    assert len(await customer_desk.pages(REQUESTS, limit=1)) == 3
+    await customer_desk.invalid("GET", REQUESTS, filters={"status": "DONE"}, loc="query.status[]")
+    await customer_desk.refused("GET", REQUESTS, filters={"reviewer": str(ids.new())}, status=404,
+                       code="not-found")  # fmt: skip

@@ -1,0 +1,138 @@
+"""What was approved by the wrong people, or not at all, is named by the proof."""
+
+from datetime import timedelta
+from functools import partial
+from uuid import UUID
+
+import asyncpg
+import pytest
+from tests.fixtures.damaged_bank import DROP_EVERYTHING
+from tests.support.approvals import (
+    REQUESTS,
+    ask_for_two,
+    ask_step_up,
+    decide,
+    funded,
+    manager,
+    on_us,
+    other,
+    path_of,
+)
+from tests.support.damage import proved, unnamed
+from tests.support.whole_bank import bank
+
+from billfold.approvals.store.fingerprints import KEYS
+from billfold.approvals.transfer_requests import note_rejected
+from billfold.verify import verify_bank
+from billfold.verify.fingerprints import TABLES, check_proofs
+
+__all__ = ["app", "bank", "desk", "desks", "funded", "manager", "other", "world"]
+
+DAMAGES = {
+    "its hash is of something else": "UPDATE transfer_request SET content_hash = sha256('x')",
+    "it was approved by fewer than it needs": "UPDATE review SET voided_at = now()",
+    "the audit log knows of nobody who said so": "UPDATE review SET decision = 'DENIED'",
+    "it is about the reviewer's own request": "UPDATE transfer_request q SET user_id = v.user_id "
+    "FROM review v WHERE v.request_id = q.request_id",
+    "it carries out what nobody approved": "UPDATE transfer_request SET status = 'DENIED'",
+}
+
+
+@pytest.fixture
+async def approved(customer_desk, manager, funded, other):
+    """A transfer that was approved and carried out."""
+    made = await customer_desk.post(REQUESTS, on_us(funded, 1_00, to=other))
+    await decide(manager, made)
+    return made
+
+
+async def test_the_proof_names_what_was_not_approved_as_it_says(customer_desk, approved):
+    bank = customer_desk.bank
+    async with bank.pool.acquire() as conn:
+        for wrong, damage in DAMAGES.items():
+            transaction = conn.transaction(isolation="repeatable_read")
+            await transaction.start()
+            await conn.execute(damage)
+            report = await verify_bank(conn, market=bank.market, vault=bank.vault)
+            await transaction.rollback()
+            assert wrong in {each.wrong for each in report.findings}, wrong
+
+
+RULES, CHANGES = "/api/v1/approval-rules/", "/api/v1/authorization-requests/"
+# Each kind of row, as each way of leaving it leaves it.
+LEFT = {
+    "transfer_request": ("status = 'PENDING'", "status = 'CANCELLED'", "status = 'EXPIRED'",
+                         "status = 'APPROVED' AND reason IS NULL", "reason IS NOT NULL"),
+    "change_request": ("status = 'PENDING'", "status = 'DENIED'", "status = 'EXPIRED'",
+                       "action = 'approval_rule.create' AND status = 'APPROVED'",
+                       "action = 'member.invite' AND status = 'APPROVED'"),
+    "review": ("decision = 'APPROVED'", "decision = 'DENIED'", "voided_at IS NOT NULL"),
+    "approval_rule": ("true",),
+    "dual_control": ("true",),
+}  # fmt: skip
+NOBODY = {"first_name": "Ben", "last_name": "Ode", "email": "b@b.example", "role": "VIEWER"}
+
+
+@pytest.fixture
+async def asked_for(customer_desk, customer_desks, manager, funded, other):
+    """A team that has left a row in each of these states."""
+
+    async def ask(path, body):
+        return (await customer_desk.ask("POST", path, body, status=202)).json()
+
+    async def confirm(change, status="APPROVED"):
+        path = f"{CHANGES}{change['id']}/status/"
+        await manager.ask("PATCH", path, {"status": status}, status=200)
+
+    async def transfer():
+        # Nobody may ask twice in a second.
+        asker = await customer_desks(customer_desk.team.customer)
+        return asker, await asker.post(REQUESTS, on_us(funded, 1_00, to=other))
+
+    rule = {"name": "Roles", "actions": ["MEMBER_ROLE"], "required_approvals": 1}
+    await transfer()
+    await ask(RULES, rule)
+    await customer_desk.clock.advance(timedelta(days=7))
+    await confirm(await ask(RULES, rule))
+    await confirm(await ask(RULES, rule), "DENIED")
+    await confirm(await ask("/api/v1/team/invite/", NOBODY))
+    gone = (await customer_desk.get(RULES))["items"][0]["id"]
+    await confirm(await ask(RULES, rule | {"name": "Others"}))
+    await confirm((await customer_desk.ask("DELETE", f"{RULES}{gone}/", status=202)).json())
+    await ask(RULES, rule)
+    (_, done), (_, failed) = await transfer(), await transfer()
+    for each in (done, failed):
+        await decide(manager, each)
+    customer_id, failed_id = UUID(customer_desk.team.customer), UUID(failed["id"])
+    await note_rejected(customer_desk.bank, customer_id, failed_id, reason="ACCOUNT_UNAVAILABLE")
+    asker, cancelled = await transfer()
+    await asker.ask("DELETE", path_of(cancelled), status=204)
+    asker, changed = await transfer()
+    await ask_for_two(customer_desk)
+    await decide(manager, changed)
+    body = on_us(funded, 2_00, to=other, request_id=changed["id"])
+    await asker.patch(path_of(changed), {"transfer": body["transfer"]})
+    await ask_step_up(customer_desk)
+
+
+def proofs_of(table):
+    """The proof of one table, as a check."""
+    return partial(check_proofs, tables=[each for each in TABLES if each.table == table])
+
+
+async def test_each_column_of_what_was_asked_for_is_proven(market_dsn, asked_for):
+    conn = await asyncpg.connect(market_dsn)
+    transaction = conn.transaction()
+    await transaction.start()
+    await conn.execute(DROP_EVERYTHING)
+    assert (await proved(conn, check_proofs)).is_clean
+    missed = {
+        (table, where): wrong
+        for table, states in LEFT.items()
+        for where in states
+        if (wrong := await unnamed(conn, table, proofs_of(table), where=where))
+    }
+    await transaction.rollback()
+    await conn.close()
+    assert missed == {}
+    assert LEFT.keys() == KEYS.keys()

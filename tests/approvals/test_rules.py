@@ -1,0 +1,94 @@
+"""Which rule decides, and who may speak when."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from billfold.approvals import rules
+from billfold.approvals.types import USUAL, Rule, Terms
+from billfold.platform import ids
+from billfold.platform.errors import InvalidInput, Refused
+
+NOW = datetime(2025, 6, 2, 13, tzinfo=UTC)
+ANNA, BEN, CLEO = (ids.new() for _ in range(3))
+
+
+def rule(name, required=1, *, age=0, **fields):
+    return Rule(
+        rule_id=ids.new(), name=name, required_approvals=required,
+        created_at=NOW - timedelta(days=age), updated_at=NOW, **fields,
+    )  # fmt: skip
+
+
+def decides(given, type_, cents):
+    return [each.name for each in rules.matching(given, "TRANSFER", type_=type_, amount=cents)]
+
+
+def test_the_highest_tier_that_the_amount_reaches_decides():
+    tiers = [
+        rule("small", 0), rule("large", 2, min_amount=10_000_00),
+        rule("huge", 3, min_amount=100_000_00),
+    ]  # fmt: skip
+    assert decides(tiers, "WIRE", 9_999_99) == ["small"]
+    assert decides(tiers, "WIRE", 10_000_00) == ["large", "small"]
+    assert decides(tiers, "ON_US", 100_000_00) == ["huge", "large", "small"]
+
+
+def test_a_rule_for_the_type_decides_before_one_for_all():
+    given = [rule("all", 3), rule("wires", 1, transfer_types=("WIRE",))]
+    assert decides(given, "WIRE", 1) == ["wires", "all"]
+    assert decides(given, "USDC", 1) == ["all"]
+
+
+def test_the_stricter_decides_when_each_is_more_specific_in_something():
+    given = [
+        rule("wires", 1, transfer_types=("WIRE",)), rule("large", 3, min_amount=1_000_00),
+    ]  # fmt: skip
+    assert decides(given, "WIRE", 5_000_00) == ["large", "wires"]
+
+
+def test_rules_that_are_off_or_about_something_else_decide_nothing():
+    given = [rule("off", 3, enabled=False), rule("roles", 2, actions=("MEMBER_ROLE",))]
+    assert decides(given, "WIRE", 1) == []
+    assert [each.name for each in rules.matching(given, "MEMBER_ROLE")] == ["roles"]
+
+
+def test_only_what_asks_for_more_takes_the_place_of_a_rule_without_room():
+    small, large = rule("small", 0), rule("large", 2, min_amount=100)
+    assert rules.stricter([large, small], large) == []
+    assert rules.stricter([small], small) == [USUAL]
+    assert [each.required for each in rules.stricter([small, large], small)] == [2, 1]
+
+
+def test_nobody_speaks_before_his_turn():
+    by_role = Terms(required=2, roles=("MANAGER", "ADMIN"), ordered=True)
+    rules.check_turn(by_role, ANNA, "MANAGER", approvals=0)
+    rules.check_turn(by_role, BEN, "ADMIN", approvals=1)
+    by_id = Terms(required=2, ids=(ANNA, BEN), ordered=True)
+    rules.check_turn(by_id, BEN, "APPROVER", approvals=1)
+    for terms in (by_role, by_id):
+        with pytest.raises(Refused) as refusal:
+            rules.check_turn(terms, BEN, "ADMIN", approvals=0)
+        assert refusal.value.code == "approval-out-of-order"
+
+
+@pytest.mark.parametrize(
+    ("fields", "place"),
+    [
+        ({"approver_roles": ("ADMIN", "VIEWER")}, ("approver_roles", 1)),
+        ({"approver_ids": (ANNA, CLEO)}, ("approver_ids", 1)),
+        ({"approver_ids": (ANNA,), "required": 2}, ("approver_ids",)),
+        ({"ordered": True}, ("ordered",)),
+        ({"ordered": True, "approver_roles": ("ADMIN",), "required": 2}, ("ordered",)),
+        ({"actions": ("MEMBER_ROLE",), "min_amount": 1}, ("min_amount_usdc",)),
+    ],
+)
+def test_a_rule_that_nobody_can_live_up_to_is_refused(fields: dict[str, object], place):
+    with pytest.raises(InvalidInput) as wrong:
+        rules.check_rule(rule("x", **fields), {ANNA, BEN})
+    assert [each.loc for each in wrong.value.errors] == [place]
+
+
+def test_a_rule_in_order_is_taken():
+    rules.check_rule(rule("x", 2, approver_ids=(ANNA, BEN), ordered=True), {ANNA, BEN})
+    rules.check_rule(rule("x", 2, approver_roles=("APPROVER", "APPROVER"), ordered=True), set())

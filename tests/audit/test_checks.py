@@ -1,0 +1,184 @@
+"""Whatever happens to a row of the audit log, the proof names the first bad one."""
+
+from datetime import UTC, datetime
+
+import asyncpg
+import msgspec
+import pytest
+from tests.support.whole_bank import VAULT
+
+from billfold.audit import record as audit_record
+from billfold.audit import seals
+from billfold.audit.checks import check_audit
+from billfold.audit.types import Entry, Origin
+from billfold.platform.crypto import Vault
+from billfold.platform.ids import command_id
+from billfold.verify.report import Findings
+
+NOW = datetime(2025, 6, 2, 13, tzinfo=UTC)
+ANNA, BERT = (command_id("customer", name) for name in ("Anna", "Bert"))
+
+
+@pytest.fixture
+async def log(database_dsn):
+    """An owner's connection, his triggers off, to a log of twice five entries that was sealed."""
+    conn = await asyncpg.connect(database_dsn)
+    async with conn.transaction():
+        for number in range(5):
+            await audit_record.record_all(
+                conn, VAULT, [of(ANNA, number), of(BERT, number)], now=NOW
+            )
+        await seals.seal_heads(conn, VAULT, now=NOW)
+        await audit_record.record(conn, VAULT, of(ANNA, 5), now=NOW)
+    await conn.execute("ALTER TABLE audit_entry DISABLE TRIGGER ALL")
+    await conn.execute("ALTER TABLE audit_seal DISABLE TRIGGER ALL")
+    yield conn
+    await conn.close()
+
+
+def of(customer_id, number):
+    return Entry(
+        customer_id=customer_id, origin=Origin.operator(), action="pocket.updated",
+        resource_type="pocket", details={"number": number},
+    )  # fmt: skip
+
+
+async def prove(conn, *, vault=VAULT, copy=()):
+    found = Findings()
+    async with conn.transaction():
+        await check_audit(conn, found, vault, copy)
+    return found.report()
+
+
+async def carried_out(conn):
+    return await seals.lines_after(conn, 0)
+
+
+def place(report):
+    assert report.first is not None
+    return report.first.table, *report.first.key.values()
+
+
+async def test_a_log_as_it_was_written_is_clean(log):
+    report = await prove(log, copy=await carried_out(log))
+    assert report.is_clean, report.findings
+    assert report.checked == {"audit_entry": 11, "audit_seal": 1}
+
+
+@pytest.mark.parametrize(
+    "change",
+    ["outcome = 'FAILURE'", "details = '{}'", "recorded_at = recorded_at + interval '1 us'",
+     "actor_name = 'nobody'", r"hash = '\x00'", "ip_address = '::1'"],
+)  # fmt: skip
+async def test_an_altered_row_is_named(log, change):
+    await log.execute(
+        f"UPDATE audit_entry SET {change} WHERE customer_id = $1 AND entry_no = 3", ANNA
+    )
+    assert place(await prove(log)) == ("audit_entry", ANNA, 3)
+
+
+async def test_a_deleted_row_is_named(log):
+    await log.execute("DELETE FROM audit_entry WHERE customer_id = $1 AND entry_no = 3", BERT)
+    assert place(await prove(log)) == ("audit_entry", BERT, 3)
+
+
+async def test_a_deleted_row_is_named_when_those_behind_it_moved_up(log):
+    await log.execute("DELETE FROM audit_entry WHERE customer_id = $1 AND entry_no = 3", BERT)
+    for number in (4, 5):
+        await log.execute(
+            "UPDATE audit_entry SET entry_no = $2 - 1 WHERE customer_id = $1 AND entry_no = $2",
+            BERT, number,
+        )  # fmt: skip
+    assert place(await prove(log)) == ("audit_entry", BERT, 3)
+
+
+async def test_swapped_rows_are_named(log):
+    for one, other in ((2, 99), (4, 2), (99, 4)):
+        await log.execute(
+            "UPDATE audit_entry SET entry_no = $3 WHERE customer_id = $1 AND entry_no = $2",
+            ANNA, one, other,
+        )  # fmt: skip
+    assert place(await prove(log)) == ("audit_entry", ANNA, 2)
+
+
+async def test_a_row_of_another_customer_is_named(log):
+    await log.execute("DELETE FROM audit_entry WHERE customer_id = $1 AND entry_no = 5", BERT)
+    await log.execute(
+        "UPDATE audit_entry SET customer_id = $1 WHERE customer_id = $2 AND entry_no = 5",
+        BERT,
+        ANNA,
+    )
+    named = {finding.key["entry_no"] for finding in (await prove(log)).findings}
+    assert 5 in named
+
+
+async def test_a_tail_that_was_cut_off_is_missed_by_the_head(log):
+    await log.execute("DELETE FROM audit_entry WHERE customer_id = $1 AND entry_no > 4", ANNA)
+    assert place(await prove(log)) == ("audit_entry", ANNA, 5)
+
+
+async def cut(log, customer_id, after):
+    """Cut a tail off and make the head fit."""
+    await log.execute(
+        "DELETE FROM audit_entry WHERE customer_id = $1 AND entry_no > $2", customer_id, after
+    )
+    if not after:
+        await log.execute("DELETE FROM audit_head WHERE customer_id = $1", customer_id)
+        return
+    await log.execute(
+        "UPDATE audit_head h SET entry_no = e.entry_no, hash = e.hash, sealed_no = e.entry_no"
+        " FROM audit_entry e WHERE e.customer_id = $1 AND h.customer_id = $1 AND e.entry_no = $2",
+        customer_id, after,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("after", [0, 3])
+async def test_a_tail_that_was_cut_off_with_its_head_is_missed_by_the_seal(log, after):
+    await cut(log, BERT, after)
+    assert place(await prove(log)) == ("audit_entry", BERT, after + 1)
+
+
+async def test_a_tail_is_missed_by_the_copy_when_the_seals_are_gone_too(log):
+    copy = await carried_out(log)
+    await cut(log, BERT, 3)
+    await log.execute("DELETE FROM audit_seal")
+    assert (await prove(log)).is_clean
+    report = await prove(log, copy=copy)
+    assert {finding.table for finding in report.findings} == {"audit_entry", "audit_seal"}
+
+
+async def test_a_seal_that_was_altered_is_named(log):
+    line = (await carried_out(log))[0]
+    altered = line.replace('"entry_no":5', '"entry_no":4')
+    await log.execute("UPDATE audit_seal SET line = $1", altered)
+    assert place(await prove(log)) == ("audit_seal", 1)
+    assert place(await prove(log, copy=[line])) == ("audit_seal", 1)
+
+
+async def test_a_seal_under_the_banks_own_key_that_does_not_follow_is_named(log):
+    async with log.transaction():
+        await audit_record.record(log, VAULT, of(ANNA, 6), now=NOW)
+        seal = await seals.seal_heads(log, VAULT, now=NOW)
+    assert seal is not None
+    assert seal.seal_no == 2
+    assert (await prove(log)).is_clean
+    forged = seals.line_of(msgspec.structs.replace(seal, previous="0" * 64), VAULT)
+    await log.execute("UPDATE audit_seal SET line = $1 WHERE seal_no = 2", forged)
+    assert place(await prove(log)) == ("audit_seal", 2)
+
+
+async def test_a_head_that_knows_less_or_else_is_named(log):
+    await log.execute("UPDATE audit_head SET entry_no = 5 WHERE customer_id = $1", ANNA)
+    assert place(await prove(log)) == ("audit_entry", ANNA, 6)
+    await log.execute(
+        r"UPDATE audit_head SET entry_no = 6, hash = '\x00' WHERE customer_id = $1", ANNA
+    )
+    assert place(await prove(log)) == ("audit_head", ANNA)
+    await log.execute("DELETE FROM audit_head WHERE customer_id = $1", ANNA)
+    assert place(await prove(log)) == ("audit_head", ANNA)
+
+
+async def test_everything_is_doubted_under_a_strangers_key_and_numbers_only_without_one(log):
+    report = await prove(log, vault=Vault(bytes(32)))
+    assert not report.is_clean
+    assert (await prove(log, vault=None)).is_clean

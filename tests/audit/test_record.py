@@ -1,0 +1,171 @@
+import asyncio
+from datetime import UTC, datetime, timedelta
+
+import asyncpg
+import pytest
+
+from billfold.audit import record as audit_record
+from billfold.audit import rules as audit_rules
+from billfold.audit import store as audit_store
+from billfold.audit.rules import START
+from billfold.audit.types import Entry, Origin, Wanted
+from billfold.platform import ids
+from billfold.platform.crypto import Vault
+from billfold.platform.database.pool import APP_ROLE, create_pool
+from billfold.platform.errors import Refused
+
+VAULT = Vault(bytes(range(32)))
+NOW = datetime(2025, 6, 2, 13, tzinfo=UTC)
+PARTNER = Origin(
+    kind="PARTNER", name="acme", client_id="partner-user:1", ip_address="192.0.2.1",
+    user_agent="curl/8",
+)  # fmt: skip
+
+
+@pytest.fixture
+async def pool(database_dsn):
+    opened = await create_pool(database_dsn, max_size=8, role=APP_ROLE)
+    yield opened
+    await opened.close()
+
+
+def entry(customer_id, action="pocket.created", **fields):
+    return Entry(
+        customer_id=customer_id, origin=PARTNER, action=action, resource_type="pocket", **fields
+    )
+
+
+async def record(pool, *entries, now=NOW):
+    async with pool.acquire() as conn, conn.transaction():
+        await audit_record.record_all(conn, VAULT, entries, now=now)
+
+
+async def log_of(pool, customer_id, **wanted):
+    asked = Wanted(customer_id=customer_id, **wanted)
+    return await audit_store.list_entries(pool, asked, descending=False, limit=1000)
+
+
+def is_whole(rows):
+    previous = START
+    for number, row in enumerate(rows, 1):
+        if row.entry_no != number or not audit_rules.follows(previous, row, VAULT):
+            return False
+        previous = row.hash
+    return True
+
+
+async def test_entries_are_numbered_and_chained_per_customer(pool):
+    one, other = ids.new(), ids.new()
+    await record(pool, entry(one), entry(other), entry(one, "pocket.updated", details={"a": 1}))
+    await record(pool, entry(one, "pocket.closed", outcome="FAILURE"))
+    rows = await log_of(pool, one)
+    assert [row.action for row in rows] == ["pocket.created", "pocket.updated", "pocket.closed"]
+    assert [row.details for row in rows] == ["{}", '{"a":1}', "{}"]
+    assert (rows[0].actor, rows[0].actor_name, rows[0].ip_address) == (
+        "PARTNER",
+        "acme",
+        "192.0.2.1",
+    )
+    assert is_whole(rows)
+    assert is_whole(await log_of(pool, other))
+
+
+async def test_concurrent_writers_leave_one_chain_without_a_gap(pool):
+    customers = [ids.new() for _ in range(3)]
+    # Each writes to all customers, in another order.
+    await asyncio.gather(
+        *(
+            record(pool, *(entry(c) for c in customers[n % 3 :] + customers[: n % 3]))
+            for n in range(40)
+        )
+    )
+    for customer in customers:
+        rows = await log_of(pool, customer)
+        assert len(rows) == 40
+        assert is_whole(rows)
+
+
+async def test_time_never_runs_backwards_within_a_log(pool):
+    customer = ids.new()
+    await record(pool, entry(customer))
+    await record(pool, entry(customer), now=NOW - timedelta(seconds=5))
+    first, second = await log_of(pool, customer)
+    assert first.recorded_at == second.recorded_at == NOW
+
+
+async def test_what_is_rolled_back_leaves_nothing(pool):
+    customer = ids.new()
+    async with pool.acquire() as conn:
+        transaction = conn.transaction()
+        await transaction.start()
+        await audit_record.record(conn, VAULT, entry(customer), now=NOW)
+        await transaction.rollback()
+    await record(pool, entry(customer))
+    assert [row.entry_no for row in await log_of(pool, customer)] == [1]
+
+
+@pytest.mark.parametrize("table", ["audit_entry", "audit_seal"])
+@pytest.mark.parametrize("change", ["UPDATE {} SET {}", "DELETE FROM {}", "TRUNCATE {}"])
+async def test_nobody_changes_what_was_recorded_not_even_the_owner(pool, conn, table, change):
+    await record(pool, entry(ids.new()))
+    columns = {"audit_entry": "outcome = 'FAILURE'", "audit_seal": "line = ''"}
+    statement = change.format(table, columns[table])
+    with pytest.raises(asyncpg.InsufficientPrivilegeError, match="permission denied"):
+        await pool.execute(statement)
+    with pytest.raises(asyncpg.InsufficientPrivilegeError, match="never changed"):
+        await conn.execute(statement)
+
+
+async def test_the_application_cannot_change_the_schema(pool):
+    for statement in (
+        "ALTER TABLE audit_entry DISABLE TRIGGER ALL", "DROP TABLE audit_head",
+        "DELETE FROM audit_head", "UPDATE schema_migration SET sha256 = ''",
+    ):  # fmt: skip
+        with pytest.raises(asyncpg.InsufficientPrivilegeError):
+            await pool.execute(statement)
+
+
+async def test_a_later_table_is_the_applications_as_well(pool, conn):
+    await conn.execute("CREATE TABLE later (n int)")
+    await pool.execute("INSERT INTO later VALUES (1)")
+    await pool.execute("DELETE FROM later")
+
+
+async def test_a_deed_is_recorded_with_what_became_known_in_it(pool):
+    customer, made = ids.new(), ids.new()
+    async with audit_record.deed(
+        pool, VAULT, customer, PARTNER, "member.invited", resource=("member", None), now=NOW
+    ) as deed:
+        deed.resource_id = made
+        deed.details["role"] = "VIEWER"
+    (row,) = await log_of(pool, customer)
+    assert (row.resource_id, row.outcome, row.details) == (
+        str(made),
+        "SUCCESS",
+        '{"role":"VIEWER"}',
+    )
+
+
+async def test_a_refused_deed_is_taken_back_and_recorded_as_a_failure(pool):
+    customer = ids.new()
+    with pytest.raises(Refused):
+        async with audit_record.deed(
+            pool, VAULT, customer, PARTNER, "member.updated", resource=("member", "7"),
+            details={"role": "VIEWER"}, now=NOW,
+        ) as deed:  # fmt: skip
+            await deed.conn.execute("INSERT INTO clock VALUES (true, now(), now(), true)")
+            raise Refused("last-administrator", "Somebody has to stay.")
+    (row,) = await log_of(pool, customer)
+    assert (row.outcome, row.details) == (
+        "FAILURE", '{"role":"VIEWER","refused":"last-administrator"}',
+    )  # fmt: skip
+    assert await pool.fetchval("SELECT count(*) FROM clock") == 0
+
+
+async def test_a_deed_that_changed_nothing_leaves_nothing(pool):
+    customer = ids.new()
+    async with audit_record.deed(
+        pool, VAULT, customer, PARTNER, "member.updated", resource=("member", None), now=NOW
+    ) as deed:
+        deed.skip()
+    assert await log_of(pool, customer) == []

@@ -1,0 +1,30 @@
+"""The throwaway server: there while it is used, gone afterwards, whatever happened."""
+
+import pytest
+
+from benchmarks.throwaway_server import throwaway_server
+from billfold.platform.postgres import embedded as embedded_postgres
+
+
+def test_ground_is_gone_when_the_benchmark_failed(state_dir):
+    with pytest.raises(ValueError, match="it failed"), throwaway_server(state_dir) as database:
+        assert database.path.is_dir()
+        raise ValueError("it failed")
+    assert list(state_dir.iterdir()) == []
+
+
+def test_ground_of_a_killed_benchmark_is_swept_away_by_the_next(state_dir):
+    left = state_dir / "bench-left"
+    left.mkdir(mode=0o755)
+    server = embedded_postgres.start(left)
+    server.hold.release()  # as the kernel does when a process dies
+    with throwaway_server(state_dir) as database:
+        assert not left.exists()
+        assert database.path != left
+
+
+def test_ground_of_a_running_benchmark_is_left_alone_by_another(state_dir):
+    with throwaway_server(state_dir) as first, throwaway_server(state_dir) as second:
+        assert first.path != second.path
+        assert first.path.exists()
+    assert list(state_dir.iterdir()) == []

@@ -1,0 +1,169 @@
+"""Earnings: the identity, the ends of a period, and sums."""
+
+from collections.abc import Callable
+from datetime import UTC, date, datetime, timedelta
+
+import pytest
+
+from billfold.bills.rules.earnings import Entry, PocketState, aggregate, entry, period_bounds
+from billfold.bills.rules.market import Market
+from billfold.bills.rules.valuation import value
+from billfold.bills.types import Bill
+from billfold.platform.dates import et_instant
+from billfold.platform.errors import Broken, InvalidInput
+from billfold.platform.money import cents_for
+
+MarketBuilder = Callable[..., Market]
+
+START, END = et_instant(date(2023, 11, 2), 0), et_instant(date(2023, 12, 1), 0)
+NOW = datetime(2025, 6, 4, 15, 30, tzinfo=UTC)
+CREATED = datetime(2025, 5, 20, 14, tzinfo=UTC)
+
+
+def test_a_held_bill_earns_what_its_price_rose(flat_market: MarketBuilder, he0: Bill) -> None:
+    market = flat_market(5_135, he0)
+    state = PocketState(((he0.cusip, 100),), cash=50, earnings_basis=948_000, inflow=948_050)
+
+    earned = entry(state, START, state, END, market)
+
+    assert earned.start_value == cents_for(100, market.price_at(he0, START)) + 50
+    assert earned.end_value == cents_for(100, market.price_at(he0, END)) + 50
+    assert earned.earnings == earned.unrealised_change == earned.end_value - earned.start_value > 0
+    assert (earned.realised, earned.contributions, earned.withdrawals) == (0, 0, 0)
+
+
+def test_flows_are_not_earnings_and_fees_are_added_back(
+    flat_market: MarketBuilder, he0: Bill
+) -> None:
+    market = flat_market(5_135, he0)
+    before = PocketState(cash=1_000_000, inflow=1_000_000)
+    # 100 bills bought for 948,100; 30 of them sold for 284,900; 25 charged; 20,000 paid out.
+    after = PocketState(
+        ((he0.cusip, 70),),
+        cash=1_000_000 - 948_100 + 284_900 - 25 - 20_000 + 500,
+        earnings_basis=948_100 - 284_430,
+        inflow=1_000_500,
+        outflow=20_000,
+        fees=25,
+        realised=284_900 - 284_430,
+    )
+
+    earned = entry(before, START, after, END, market)
+
+    assert (earned.contributions, earned.withdrawals, earned.fees) == (500, 20_000, 25)
+    assert earned.realised == 470
+    assert earned.earnings == earned.realised + earned.unrealised_change
+    assert earned.earnings_net == earned.earnings - 25
+    assert earned.end_value - earned.start_value == 500 - 20_000 + earned.earnings_net
+
+
+def test_one_lost_cent_breaks_the_entry(flat_market: MarketBuilder, he0: Bill) -> None:
+    before = PocketState(cash=100, inflow=100)
+    after = PocketState(cash=99, inflow=100)
+
+    with pytest.raises(Broken) as caught:
+        entry(before, START, after, END, flat_market(5_135, he0))
+    assert caught.value.facts["earnings_net"] == -1
+
+
+def test_a_live_end_agrees_with_the_portfolio(flat_market: MarketBuilder, he0: Bill) -> None:
+    market = flat_market(5_135, he0)
+    state = PocketState(((he0.cusip, 100),), earnings_basis=948_000)
+    evening, maturity_morning = et_instant(date(2023, 11, 20), 22), et_instant(he0.maturity, 5)
+
+    for now in (evening, maturity_morning):
+        earned = entry(state, START, state, now, market, live=True)
+
+        assert earned.end_value == value([(he0.cusip, 100, 100)], 0, 0, market, now).total_value
+    assert entry(state, START, state, maturity_morning, market, live=True).end_value == 1_000_000
+
+
+def test_a_live_period_that_begins_after_the_last_tick_has_earned_nothing(
+    flat_market: MarketBuilder, he0: Bill
+) -> None:
+    market = flat_market(5_135, he0)
+    monday, now = et_instant(date(2023, 11, 6), 0), et_instant(date(2023, 11, 6), 6)
+    state = PocketState(((he0.cusip, 1_000),), earnings_basis=948_000)
+
+    assert entry(state, monday, state, now, market, live=True).earnings == 0
+
+
+def test_the_aggregate_is_the_sum_of_every_field() -> None:
+    one, two = Entry(1, 2, 3, 4, 5, 6, 7, 8, 9), Entry(10, 20, 30, 40, 50, 60, 70, 80, 90)
+
+    assert aggregate([one, two]) == Entry(11, 22, 33, 44, 55, 66, 77, 88, 99)
+    assert aggregate([]) == Entry(0, 0, 0, 0, 0, 0, 0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("period", "start"),
+    [
+        ("wtd", et_instant(date(2025, 6, 2), 0)),
+        ("mtd", et_instant(date(2025, 6, 1), 0)),
+        ("ytd", et_instant(date(2025, 1, 1), 0)),
+        ("all-time", CREATED),
+    ],
+)
+def test_a_period_runs_from_its_eastern_start_to_now(period: str, start: datetime) -> None:
+    assert period_bounds(period, NOW, CREATED) == (start, NOW, True)
+
+
+def test_late_on_sunday_in_utc_it_is_still_the_old_week_in_new_york() -> None:
+    late = datetime(2025, 6, 2, 3, tzinfo=UTC)
+
+    assert period_bounds("wtd", late, CREATED).start == et_instant(date(2025, 5, 26), 0)
+
+
+def test_a_range_of_dates_takes_both_days_whole() -> None:
+    bounds = period_bounds("range", NOW, CREATED, date(2025, 5, 30), date(2025, 6, 1))
+
+    assert bounds == (et_instant(date(2025, 5, 30), 0), et_instant(date(2025, 6, 2), 0), False)
+
+
+def test_a_range_through_today_ends_now() -> None:
+    bounds = period_bounds("range", NOW, CREATED, date(2025, 6, 4), date(2025, 6, 4))
+
+    assert bounds == (et_instant(date(2025, 6, 4), 0), NOW, True)
+
+
+def test_a_range_through_the_end_of_the_calendar_ends_now() -> None:
+    bounds = period_bounds("range", NOW, CREATED, date.min, date.max)
+
+    assert bounds == (et_instant(date.min, 0), NOW, True)
+
+
+def test_a_range_of_instants_is_taken_as_given() -> None:
+    start, end = NOW - timedelta(hours=30), NOW - timedelta(hours=1)
+
+    assert period_bounds("range", NOW, CREATED, start, end) == (start, end, False)
+
+
+@pytest.mark.parametrize(
+    ("period", "date_from", "date_to", "field"),
+    [
+        ("weekly", None, None, "period"),
+        ("mtd", date(2025, 6, 1), None, "date_from"),
+        ("mtd", None, date(2025, 6, 1), "date_to"),
+        ("range", None, date(2025, 6, 1), "date_from"),
+        ("range", date(2025, 6, 1), None, "date_to"),
+        ("range", date(2025, 6, 2), date(2025, 5, 31), "date_to"),
+        ("range", date(2025, 6, 5), date(2025, 6, 6), "date_from"),
+        ("range", datetime(2025, 6, 1, 12), date(2025, 6, 2), "date_from"),
+        ("range", datetime(1, 1, 1, tzinfo=UTC), date(2025, 6, 2), "date_from"),
+        ("range", date(2025, 6, 1), datetime(1, 1, 1, tzinfo=UTC), "date_to"),
+    ],
+)
+def test_a_period_that_makes_no_sense_is_refused(
+    period: str, date_from: date | None, date_to: date | None, field: str
+) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        period_bounds(period, NOW, CREATED, date_from, date_to)
+
+    assert [mistake.loc for mistake in caught.value.errors] == [("query", field)]
+
+
+def test_a_range_without_dates_names_both() -> None:
+    with pytest.raises(InvalidInput) as caught:
+        period_bounds("range", NOW, CREATED)
+
+    assert len(caught.value.errors) == 2

@@ -1,0 +1,69 @@
+"""The weekday rule against eight years of real auctions."""
+
+from datetime import date, timedelta
+
+from billfold.bills import market_data as packaged
+from billfold.bills.rules.issue_calendar import TERMS, latest_maturity, simulated_bill
+from billfold.platform.calendars import Calendars, DayOverride
+
+# Until here 4-week bills were issued on Thursdays.
+TUESDAYS_SINCE = date(2018, 12, 11)
+
+
+def test_the_rule_finds_every_real_issue_and_maturity_since_tuesdays_began(
+    calendars: Calendars,
+) -> None:
+    regular = [
+        row
+        for row in packaged.auctions()
+        if row.weeks in TERMS and row.issue_date >= TUESDAYS_SINCE
+    ]
+
+    assert len(regular) == 1303
+    for row in regular:
+        term = TERMS[row.weeks or 0]
+        assert latest_maturity(term, row.issue_date, calendars) == row.maturity, row
+        day_before = row.issue_date - timedelta(days=1)
+        assert latest_maturity(term, day_before, calendars) < row.maturity, row
+
+
+def test_a_simulated_bill_begins_like_the_real_bill_of_its_maturity(calendars: Calendars) -> None:
+    long_bills = [
+        bill
+        for bill in packaged.securities()
+        if bill.original_term in {"26-Week", "52-Week"} and bill.first_issue >= TUESDAYS_SINCE
+    ]
+
+    assert len(long_bills) > 300
+    for real in long_bills:
+        simulated = simulated_bill(real.maturity, calendars)
+        assert simulated.first_issue == real.first_issue
+        assert simulated.original_term == real.original_term
+
+
+def test_a_maturity_moves_with_the_holiday_it_falls_on(calendars: Calendars) -> None:
+    # The Thursday thirteen weeks after 2026-08-27 is Thanksgiving.
+    assert latest_maturity(TERMS[13], date(2026, 8, 27), calendars) == date(2026, 11, 27)
+    bill = simulated_bill(date(2026, 11, 27), calendars)
+    assert (bill.original_term, bill.first_issue) == ("52-Week", date(2025, 11, 28))
+
+
+def test_an_issue_waits_when_its_tuesday_is_a_holiday(calendars: Calendars) -> None:
+    # Tuesday 2030-01-01 is a holiday: until Wednesday the bill of the week before is the newest.
+    assert latest_maturity(TERMS[4], date(2030, 1, 1), calendars) == date(2030, 1, 22)
+    assert latest_maturity(TERMS[4], date(2030, 1, 2), calendars) == date(2030, 1, 29)
+
+
+def test_a_simulated_bill_stays_itself_when_its_maturity_is_closed_later() -> None:
+    maturity = date(2027, 3, 11)
+    closed = Calendars({maturity: DayOverride(fed_open=False, bond_open=False)})
+
+    assert simulated_bill(maturity, closed) == simulated_bill(maturity, Calendars())
+
+
+def test_a_tuesday_ends_a_four_week_bill_and_wednesday_stands_in_for_it(
+    calendars: Calendars,
+) -> None:
+    assert simulated_bill(date(2027, 3, 9), calendars).original_term == "4-Week"
+    assert simulated_bill(date(2030, 1, 2), calendars).first_issue == date(2029, 12, 4)
+    assert TERMS[4].label == "4-Week"

@@ -1,0 +1,127 @@
+"""Whole units: buying, raising, dividing a basis, choosing lots."""
+
+from datetime import date
+
+import pytest
+
+from billfold.bills.rules.lots import part_of_basis, plan_sale, units_for, units_to_raise
+from billfold.platform.money import cents_for
+
+FOUR_WEEKS = 99_588_556
+YEAR = 94_807_944
+
+
+class Held:
+    """A lot as the book keeps it."""
+
+    __slots__ = ("acquired_on", "cusip", "maturity", "units")
+
+    def __init__(self, cusip: str, maturity: date, acquired_on: date, units: int) -> None:
+        self.cusip, self.maturity, self.acquired_on, self.units = (
+            cusip,
+            maturity,
+            acquired_on,
+            units,
+        )
+
+
+def held(cusip: str, day: int, units: int) -> Held:
+    return Held(cusip, date(2025, 7, 1), date(2025, 6, day), units)
+
+
+@pytest.mark.parametrize(
+    ("cash", "ask", "units", "residue"),
+    [
+        (100_000, FOUR_WEEKS, 10, 411),
+        (9_958, FOUR_WEEKS, 0, 9_958),
+        (9_959, FOUR_WEEKS, 1, 0),
+        (123_456_789, YEAR, 13_021, 7_365),
+        (0, FOUR_WEEKS, 0, 0),
+        (-1, FOUR_WEEKS, 0, -1),
+    ],
+)
+def test_cash_buys_as_many_units_as_it_pays_for(
+    cash: int, ask: int, units: int, residue: int
+) -> None:
+    assert units_for(cash, ask) == units
+    assert cash - cents_for(units, ask) == residue
+
+
+@pytest.mark.parametrize(
+    ("need", "units", "leftover"),
+    [(123_456, 13, 6_009), (1, 1, 9_958), (9_959, 1, 0), (9_960, 2, 9_958), (0, 0, 0), (-7, 0, 7)],
+)
+def test_a_need_sells_as_few_units_as_cover_it(need: int, units: int, leftover: int) -> None:
+    assert units_to_raise(need, FOUR_WEEKS) == units
+    assert cents_for(units, FOUR_WEEKS) - need == leftover
+
+
+def test_one_unit_and_thirteen_cost_what_the_rounding_rule_says() -> None:
+    assert cents_for(1, FOUR_WEEKS) == 9_959
+    assert cents_for(13, FOUR_WEEKS) == 129_465
+
+
+def test_the_parts_of_a_basis_add_up_to_it() -> None:
+    basis, units, parts = 9_509_237, 1_003, []
+    for sold in (1, 2, 500, 500):
+        part = part_of_basis(basis, sold, units)
+        parts.append(part)
+        basis, units = basis - part, units - sold
+
+    assert parts == [9_481, 18_962, 4_740_397, 4_740_397]
+    assert (basis, units) == (0, 0)
+
+
+@pytest.mark.parametrize(("sold", "of"), [(-1, 3), (4, 3), (0, 0)])
+def test_a_basis_is_not_divided_when_the_units_are_not_there(sold: int, of: int) -> None:
+    with pytest.raises(ValueError, match="cannot be sold"):
+        part_of_basis(100, sold, of)
+
+
+def test_the_first_lot_alone_is_sold_when_it_suffices() -> None:
+    lots = [held("A", 1, 20), held("B", 2, 20)]
+
+    assert plan_sale(lots, 123_456, {"A": FOUR_WEEKS}.__getitem__) == [
+        ("A", 13, FOUR_WEEKS, 129_465, [(lots[0], 13)])
+    ]
+
+
+def test_a_cusip_is_one_trade_however_many_lots_it_takes() -> None:
+    lots = [held("A", 1, 3), held("A", 2, 4), held("A", 3, 9), held("B", 1, 5)]
+
+    (sale,) = plan_sale(lots, 99_589, {"A": FOUR_WEEKS, "B": YEAR}.__getitem__) or []
+
+    assert (sale.units, sale.proceeds_cents) == (10, 99_589)
+    assert sale.taken == [(lots[0], 3), (lots[1], 4), (lots[2], 3)]
+
+
+def test_the_next_maturity_raises_what_the_shortest_leaves_open() -> None:
+    lots = [held("A", 1, 2), held("A", 2, 1), held("B", 1, 50)]
+    sales = plan_sale(lots, 100_000, {"A": FOUR_WEEKS, "B": YEAR}.__getitem__) or []
+
+    assert [(sale.cusip, sale.units) for sale in sales] == [("A", 3), ("B", 8)]
+    assert sales[1].taken == [(lots[2], 8)]
+    assert sum(sale.proceeds_cents for sale in sales) >= 100_000
+
+
+def test_lots_of_one_cusip_stay_one_trade_when_another_of_the_same_maturity_lies_between() -> None:
+    lots = [held("A", 1, 2), held("B", 2, 2), held("A", 3, 2)]
+    sales = plan_sale(lots, 39_000, {"A": FOUR_WEEKS, "B": FOUR_WEEKS}.__getitem__) or []
+
+    assert [sale.taken for sale in sales] == [[(lots[0], 2), (lots[2], 2)]]
+
+
+def test_everything_goes_when_the_need_is_exactly_what_it_brings() -> None:
+    lots = [held("A", 1, 1), held("B", 1, 1)]
+    prices = {"A": FOUR_WEEKS, "B": YEAR}.__getitem__
+    worth = cents_for(1, FOUR_WEEKS) + cents_for(1, YEAR)
+
+    assert len(plan_sale(lots, worth, prices) or []) == 2
+    assert plan_sale(lots, worth + 1, prices) is None
+
+
+def test_nothing_is_sold_for_nothing_and_nothing_sells_nothing() -> None:
+    prices: dict[str, int] = {}
+
+    assert plan_sale([held("A", 1, 1)], 0, prices.__getitem__) == []
+    assert plan_sale([], 1, prices.__getitem__) is None

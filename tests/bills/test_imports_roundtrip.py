@@ -1,0 +1,92 @@
+"""The market in its tables: loaded once, newer files added, nothing changed."""
+
+from dataclasses import replace
+from datetime import date
+
+import pytest
+
+from billfold.bills import market_data as packaged
+from billfold.bills.imports import import_auctions, import_rates, write_packaged_market
+from billfold.bills.rules.market import Market
+from billfold.bills.store import load_market
+from billfold.bills.types import Auction, DailyRates, Quote
+from billfold.platform.calendars import Calendars
+from billfold.platform.dates import et_instant
+from billfold.platform.errors import InvalidInput
+
+NEW_DAY = date(2026, 11, 20)
+NEW = Auction(
+    cusip="912797ZZ1", term="4-Week", auction_date=date(2026, 11, 18),
+    issue_date=date(2026, 11, 24), maturity=date(2026, 12, 22),
+)  # fmt: skip
+
+
+async def test_the_market_from_its_tables_is_the_packaged_one(conn):
+    await write_packaged_market(conn)
+    calendars = Calendars()
+    loaded, direct = await load_market(conn, calendars), Market.packaged(calendars)
+    for day in (date(2023, 6, 1), date(2025, 6, 2), date(2026, 7, 1), date(2027, 3, 3)):
+        at = et_instant(day, 11)
+        for weeks in (4, 13, 26, 52):
+            bill = direct.on_the_run(weeks, day)
+            assert loaded.on_the_run(weeks, day) == bill
+            assert loaded.ask(bill, at) == direct.ask(bill, at)
+            assert loaded.mark(bill, at) == direct.mark(bill, at)
+
+
+async def test_nothing_is_loaded_again_when_there_is_a_market(conn):
+    await write_packaged_market(conn)
+    await conn.execute("DELETE FROM bill_rate WHERE day > '2023-01-05'")
+    await write_packaged_market(conn)
+    assert await conn.fetchval("SELECT max(day) FROM bill_rate") == date(2023, 1, 5)
+
+
+async def test_rates_of_new_days_are_added_and_known_ones_passed_over(conn):
+    await write_packaged_market(conn)
+    new = DailyRates(NEW_DAY, (Quote(4, 3950, 4010), Quote(26, 3700, 3800)))
+    done = await import_rates(conn, (*packaged.rates()[-3:], new))
+    assert done == (1, 3)
+    assert await conn.fetchval("SELECT count(*) FROM bill_rate WHERE day = $1", NEW_DAY) == 2
+
+
+async def test_rates_are_refused_whole_when_one_day_contradicts_the_record(conn):
+    await write_packaged_market(conn)
+    last = packaged.rates()[-1]
+    other = replace(last, quotes=(Quote(4, 1, 1),))
+    with pytest.raises(InvalidInput, match=last.day.isoformat()):
+        await import_rates(conn, (DailyRates(NEW_DAY, (Quote(4, 3950, 4010),)), other))
+    assert await conn.fetchval("SELECT max(day) FROM bill_rate") == last.day
+
+
+async def test_a_new_auction_brings_its_bill(conn):
+    await write_packaged_market(conn)
+    assert await import_auctions(conn, [NEW]) == (1, 0)
+    bill = (await load_market(conn, Calendars())).bill(NEW.cusip)
+    assert (bill.maturity, bill.original_term) == (NEW.maturity, "4-Week")
+
+
+async def test_a_result_is_filled_in_when_the_auction_was_on_record_without(conn):
+    await write_packaged_market(conn)
+    await import_auctions(conn, [NEW])
+    result = replace(NEW, price_micros=99_690_000, high_rate_milli=3985, basis="published")
+    assert await import_auctions(conn, [result]) == (1, 0)
+    assert await import_auctions(conn, [result]) == (0, 1)
+    row = await conn.fetchrow("SELECT * FROM auction WHERE cusip = $1", NEW.cusip)
+    assert (row["price_micros"], row["basis"]) == (99_690_000, "published")
+
+
+@pytest.mark.parametrize("change", [{"price_micros": 99_000_000}, {"term": "8-Week"}])
+async def test_an_auction_is_refused_when_it_contradicts_the_record(conn, change):
+    await write_packaged_market(conn)
+    result = replace(NEW, price_micros=99_690_000, high_rate_milli=3985, basis="published")
+    await import_auctions(conn, [result])
+    with pytest.raises(InvalidInput, match="otherwise"):
+        await import_auctions(conn, [replace(result, **change)])
+
+
+async def test_an_auction_is_refused_when_its_bill_matures_on_another_day(conn):
+    await write_packaged_market(conn)
+    await import_auctions(conn, [NEW])
+    again = replace(NEW, issue_date=date(2026, 12, 1), maturity=date(2026, 12, 29))
+    with pytest.raises(InvalidInput, match="maturity_date"):
+        await import_auctions(conn, [again])

@@ -1,0 +1,89 @@
+"""A running bank knows an import without a restart; nobody buys what another cannot show."""
+
+from dataclasses import replace
+from datetime import date
+
+import pytest
+from tests.support.whole_bank import close_bank, open_bank
+
+from billfold.bills.imports import import_auctions, import_rates
+from billfold.bills.market_refresh import MarketWatch
+from billfold.bills.store import load_market
+from billfold.bills.types import Auction, DailyRates, Quote
+
+TODAY = date(2025, 6, 2)
+NEW = Auction(
+    cusip="912797ZZ1", term="4-Week", auction_date=date(2025, 5, 28), issue_date=TODAY,
+    maturity=date(2025, 7, 1),
+)  # fmt: skip
+RATES = DailyRates(TODAY, (Quote(4, 1000, 1014), Quote(52, 1000, 1014)))
+
+
+async def know_less(*banks):
+    """Let each know, in a market of its own, what was on record on the day before."""
+    async with banks[0].pool.acquire() as conn:
+        await conn.execute("DELETE FROM auction WHERE issue_date >= $1", TODAY)
+        await conn.execute("DELETE FROM bill_rate WHERE day >= $1", TODAY)
+        for bank in banks:
+            bank.market = bank.engine.market = await load_market(conn, bank.calendars)
+
+
+@pytest.fixture
+async def banks(bank, market_dsn):
+    """Two processes of one bank."""
+    other = await open_bank(market_dsn)
+    await know_less(bank, other)
+    yield bank, other
+    await close_bank(other)
+
+
+async def import_both(bank):
+    async with bank.pool.acquire() as conn:
+        await import_auctions(conn, [NEW])
+        await import_rates(conn, [RATES])
+
+
+async def bought(bank):
+    rows = await bank.pool.fetch("SELECT DISTINCT cusip FROM trade WHERE activity = 'BUY'")
+    return {row["cusip"] for row in rows}
+
+
+async def test_what_one_process_buys_is_known_to_all_when_it_was_imported(banks, new_holder):
+    here, there = banks
+    watch = MarketWatch(here.pool, here.market, grace_seconds=0)
+    holder = await new_holder(at=here)
+    await holder.deposit(10_000_00)
+    assert NEW.cusip not in await bought(here)
+
+    await import_both(here)
+    await watch.look()
+    await MarketWatch(there.pool, there.market).look()
+    bill = here.market.on_the_run(4, TODAY)
+    assert bill.cusip == NEW.cusip
+    assert here.market.bid_rate(bill, TODAY) == 1000
+    # The other one has noticed too and waits: it does not buy the bill and knows it.
+    assert there.market.on_the_run(4, TODAY) != bill
+    assert there.market.bill(NEW.cusip) == bill
+
+    await holder.deposit(10_000_00)
+    assert NEW.cusip in await bought(here)
+    holder.bank = there
+    assert (await holder.deposit(10_000_00))["status"] == "COMPLETED"
+
+
+async def test_a_result_that_came_in_is_noticed_and_nothing_is_read_twice(banks):
+    here, _ = banks
+    async with here.pool.acquire() as conn:
+        await import_auctions(conn, [NEW])
+    watch = MarketWatch(here.pool, here.market, grace_seconds=0)
+    await watch.look()
+    before = here.market.made_of
+    async with here.pool.acquire() as conn:
+        await import_auctions(
+            conn, [replace(NEW, price_micros=99_690_000, high_rate_milli=3985, basis="published")]
+        )
+    await watch.look()
+    assert here.market.made_of == (*before[:2], before[2] + 1, before[3])
+    strike = here.market.strike(await here.now())
+    await watch.look()
+    assert here.market.strike(await here.now()) is strike

@@ -1,0 +1,33 @@
+"""The vocabulary answers for itself."""
+
+from datetime import date
+
+import pytest
+
+from billfold.bills.types import Auction, Bill
+
+
+@pytest.mark.parametrize(
+    ("term", "cash_management", "weeks"),
+    [("4-Week", False, 4), ("52-Week", False, 52), ("42-Day", True, None), ("6-Week", True, None)],
+)
+def test_only_a_regular_auction_has_weeks(
+    term: str, *, cash_management: bool, weeks: int | None
+) -> None:
+    row = Auction(
+        cusip="912797UZ8",
+        term=term,
+        auction_date=date(2026, 5, 18),
+        issue_date=date(2026, 5, 21),
+        maturity=date(2026, 11, 19),
+        cash_management=cash_management,
+    )
+
+    assert row.weeks == weeks
+
+
+def test_a_simulated_bill_says_so() -> None:
+    bill = Bill("SIM26B193", "US", date(2026, 11, 19), date(2026, 5, 21), "26-Week")
+
+    assert bill.simulated
+    assert bill.description == "US T-Bill (simulated)"

@@ -1,0 +1,114 @@
+"""The command line: every command teaches, every failure says what to do next."""
+
+import os
+import sys
+from socket import socket
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from billfold.__main__ import main
+from billfold.cli.app import build_app, run
+from billfold.wiring.cli_context import Wiring
+
+
+def commands(app, words=()):
+    """Yield the words of every command and every group, hidden ones left out."""
+    group = typer.main.get_command(app)
+    yield from _below(group, words)
+
+
+def _below(group, words):
+    for name, command in group.commands.items():
+        if command.hidden:
+            continue
+        yield (*words, name)
+        if hasattr(command, "commands"):
+            yield from _below(command, (*words, name))
+
+
+ALL = sorted(commands(build_app(Wiring({}))))
+
+
+def test_every_command_of_the_house_is_there():
+    top = {words[0] for words in ALL}
+    assert top == {
+        "ach", "approvals", "audit", "bench", "calendar", "clearing", "client", "clock", "credit",
+        "custody", "deprecations", "doctor", "files", "listen", "market", "migrate", "openapi",
+        "partner", "people", "pocket", "review", "sandbox", "serve", "suspense", "trigger",
+        "verify", "wires", "worker",
+    }  # fmt: skip
+    assert {words[1] for words in ALL if words[0] == "clock" and len(words) > 1} == {
+        "show", "set", "advance", "next", "freeze", "resume",
+    }  # fmt: skip
+    assert {words[1] for words in ALL if words[0] == "partner" and len(words) > 1} == {
+        "create", "add-user", "add-key", "rotate-secret", "enable", "disable", "limit", "list",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("words", ALL, ids=" ".join)
+def test_the_help_of_a_command_says_what_it_does_and_shows_an_example(words):
+    result = CliRunner().invoke(build_app(Wiring({})), [*words, "--help"])
+    assert result.exit_code == 0
+    assert "Example" in result.output
+    shown = " ".join(result.output.split())
+    assert "billfold" in shown[shown.index("Example") :]
+
+
+def test_the_version_is_printed_when_asked_for(capsys):
+    assert run(Wiring({}), arguments=["--version"]) == 0
+    assert capsys.readouterr().out.startswith("billfold ")
+
+
+def test_misuse_ends_with_two(capsys):
+    assert run(Wiring({}), arguments=["clock", "nonsense"]) == 2
+
+
+def test_wrong_settings_are_all_named_when_a_command_starts(capsys):
+    environment = {"BILLFOLD_PORT": "high", "BILLFOLD_LANES": "0"}
+    assert run(Wiring(environment), arguments=["clock", "show"]) == 1
+    said = capsys.readouterr().err
+    assert "BILLFOLD_PORT" in said
+    assert "BILLFOLD_LANES" in said
+
+
+def test_a_database_that_does_not_answer_ends_with_what_to_do(capsys, tmp_path):
+    environment = {
+        "BILLFOLD_DATABASE_URL": f"postgresql://nobody@/none?host={tmp_path}",
+        "PATH": os.environ["PATH"],
+    }
+    assert run(Wiring(environment), arguments=["clock", "show"]) == 1
+    said = " ".join(capsys.readouterr().err.split())
+    assert "does not answer" in said
+    assert "BILLFOLD_DATABASE_URL" in said
+
+
+def test_a_state_directory_that_cannot_be_made_ends_with_what_to_do(capsys, tmp_path):
+    (tmp_path / "file").touch()
+    environment = {"BILLFOLD_STATE_DIR": str(tmp_path / "file" / "state")}
+    with socket() as first, socket() as second:
+        first.bind(("127.0.0.1", 0))
+        second.bind(("127.0.0.1", 0))
+        ports = [str(each.getsockname()[1]) for each in (first, second)]
+    for words in (["clock", "show"], ["sandbox", "--port", ports[0], "--http-port", ports[1]]):
+        assert run(Wiring(environment), arguments=words) == 1
+        said = " ".join(capsys.readouterr().err.split())
+        assert "Not a directory" in said
+        assert "BILLFOLD_STATE_DIR" in said
+
+
+def test_benchmarks_come_with_the_checkout_only(capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "benchmarks.cli", None)
+    assert run(Wiring({}), arguments=["bench", "--quick"]) == 1
+    assert "The benchmarks come with the source checkout." in capsys.readouterr().err
+
+
+def test_nobody_sees_a_traceback_when_a_command_is_interrupted(monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("billfold.cli.app.run", interrupted)
+    with pytest.raises(SystemExit) as end:
+        main()
+    assert end.value.code == 130

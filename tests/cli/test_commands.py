@@ -1,0 +1,338 @@
+"""The commands on a real database: each does what it says and tells what to do next."""
+
+import asyncio
+import json
+import os
+from datetime import date
+
+import asyncpg
+import pytest
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+from billfold.access.partners.rules import FEATURES
+from billfold.accounts.customers import partner_routes as customers
+from billfold.cli.app import run
+from billfold.payments.ach import routes as ach
+from billfold.payments.wires import partner_routes as wires
+from billfold.wiring.cli_context import Wiring
+from billfold.wiring.initialize import partner_places
+
+SEED = "a seed of the command line"
+RESTART = "Restart `billfold serve` and every `billfold worker`"
+
+
+@pytest.fixture
+def billfold(database_dsn, tmp_path, capsys):
+    """Run a command on a database of this test; return (status, what was said)."""
+    environment = {
+        "BILLFOLD_DATABASE_URL": database_dsn,
+        "BILLFOLD_STATE_DIR": str(tmp_path),
+        "BILLFOLD_SEED": SEED,
+        "BILLFOLD_LOG_LEVEL": "ERROR",
+        "PATH": os.environ["PATH"],
+    }
+
+    def call(*words, **more):
+        status = run(Wiring(environment | more), arguments=words)
+        captured = capsys.readouterr()
+        return status, " ".join((captured.out + captured.err).split())
+
+    return call
+
+
+@pytest.fixture
+def founded(billfold):
+    assert billfold("migrate", "up")[0] == 0
+    return billfold
+
+
+async def fetch(dsn, query):
+    conn = await asyncpg.connect(dsn)
+    try:
+        return await conn.fetch(query)
+    finally:
+        await conn.close()
+
+
+def _fetch(dsn, query):
+    return asyncio.run(fetch(dsn, query))
+
+
+def test_a_bank_is_founded_once_when_the_database_is_migrated(billfold):
+    assert billfold("migrate", "up") == (0, "✓ Nothing was pending.")  # the fixture had migrated
+    assert billfold("migrate", "status")[0] == 0
+    status, said = billfold("migrate", "up", BILLFOLD_SEED="another")
+    assert status == 1
+    assert "another seed" in said
+
+
+def test_steps_are_taken_back_and_done_again(billfold):
+    assert billfold("migrate", "down", "--yes")[0] == 0
+    status, said = billfold("migrate", "status")
+    assert status == 1
+    assert "billfold migrate up" in said
+    assert billfold("clock", "show")[0] == 1
+    assert billfold("migrate", "up")[0] == 0
+
+
+def test_the_clock_is_shown_moved_and_does_not_go_back(founded):
+    status, said = founded("clock", "show")
+    assert status == 0
+    assert "Mon 2025-06-02 09:00:00 EDT (frozen)" in said
+    assert "2025-06-03" in founded("clock", "advance", "--business-days", "1")[1]
+    assert "Wed 2025-06-04 10:00:00" in founded("clock", "set", "2025-06-04T10:00")[1]
+    assert "Wed 2025-06-04 17:00:00" in founded("clock", "next")[1]
+    assert "running" in founded("clock", "resume")[1]
+    assert "frozen" in founded("clock", "freeze")[1]
+    status, said = founded("clock", "set", "2025-06-01T00:00")
+    assert status == 1
+    assert "clock-would-go-back" in said
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("advance",), ("advance", "--business-days", "1", "--hours", "1"), ("set", "tomorrow")],
+)
+def test_the_clock_asks_again_when_it_is_not_clear_how_far_to_go(founded, words):
+    status, said = founded("clock", *words)
+    assert status == 1
+    assert "Next:" in said
+
+
+def test_a_partner_is_made_with_what_it_needs(founded):
+    status, said = founded("partner", "create", "acme", "--name", "Acme Inc.")
+    assert status == 0
+    places = partner_places(SEED.encode(), "acme")
+    assert str(places.facilitation_pocket_id) in said
+    assert "password" in said
+    assert "once" in said
+    status, said = founded("partner", "create", "acme")
+    assert status == 1
+    assert "duplicate-id" in said
+    assert "Acme Inc." in founded("partner", "list")[1]
+
+
+def test_a_partner_with_a_name_that_is_no_host_leaves_nothing(founded):
+    status, said = founded("partner", "create", "Not A Host")
+    assert status == 1
+    assert "slug" in said
+    assert "Not A Host" not in founded("partner", "list")[1]
+
+
+def test_credentials_are_added_and_changed(founded, tmp_path):
+    founded("partner", "create", "acme")
+    assert "anna may log in" in founded("partner", "add-user", "acme", "anna")[1]
+    pem = tmp_path / "key.pem"
+    key = ec.generate_private_key(ec.SECP256R1()).public_key()
+    pem.write_bytes(key.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo))
+    status, said = founded("partner", "add-key", "anna", str(pem))
+    assert status == 0
+    assert "kid = " in said
+    assert founded("partner", "add-key", "nobody", str(pem))[0] == 1
+    pem.write_bytes(b"\xff\xfe")
+    assert "is not a text" in founded("partner", "add-key", "anna", str(pem))[1]
+    assert "new signing secret" in founded("partner", "rotate-secret", "acme")[1]
+    assert founded("partner", "enable", "acme", "customer_closure")[0] == 0
+    assert "customer_closure" in founded("partner", "list")[1]
+    assert founded("partner", "disable", "acme", "customer_closure")[0] == 0
+    assert "customer_closure" not in founded("partner", "list")[1]
+    assert "ccd is on" in founded("partner", "enable", "acme", "ccd")[1]
+    assert "unverified_wires is on" in founded("partner", "enable", "acme", "unverified-wires")[1]
+    status, said = founded("partner", "enable", "acme", "customer-close")
+    assert status == 1
+    assert "customer_closure" in said
+    status, said = founded("partner", "enable", "nobody", "customer_closure")
+    assert status == 1
+    assert "billfold partner list" in said
+
+
+def test_every_feature_that_a_door_asks_for_can_be_switched_on():
+    asked = {ach.CCD, customers.CLOSURE_FEATURE, wires.FEATURE, wires.UNVERIFIED}
+    assert asked == FEATURES
+
+
+def test_a_partners_limits_are_changed_one_by_one(founded):
+    founded("partner", "create", "acme")
+    said = founded("partner", "limit", "acme", "--requests", "1200")[1]
+    assert "1200 requests a minute, of which 60" in said
+    said = founded("partner", "limit", "acme", "--of-which-money", "7")[1]
+    assert "1200 requests a minute, of which 7" in said
+    assert "1200 │ 7" in founded("partner", "list")[1]
+    assert founded("partner", "limit", "acme")[0] == 1
+    assert founded("partner", "limit", "nobody", "--requests", "5")[0] == 1
+
+
+def test_a_pocket_is_frozen_and_opened_by_the_operator(founded, database_dsn):
+    founded("partner", "create", "acme")
+    pocket = str(partner_places(SEED.encode(), "acme").facilitation_pocket_id)
+    for words, column, expected in (
+        (("freeze", pocket), "status", "FROZEN"),
+        (("unfreeze", pocket), "status", "OPEN"),
+        (("real-time-yield", pocket), "real_time_yield", True),
+        (("real-time-yield", pocket, "--off"), "real_time_yield", False),
+    ):
+        assert founded("pocket", *words)[0] == 0
+        rows = _fetch(database_dsn, "SELECT status, real_time_yield FROM pocket")
+        assert [row[column] for row in rows] == [expected]
+    status, said = founded("pocket", "freeze", "8f72b064-f013-8fbb-add9-dd64e9528fe6")
+    assert status == 1
+    assert "There is no Pocket" in said
+
+
+@pytest.mark.parametrize(
+    ("words", "when"),
+    [
+        (("market",), "seconds later"),
+        (("market", "import"), "seconds later"),
+        (("calendar",), "once it is restarted"),
+        (("calendar", "override"), "once it is restarted"),
+    ],
+)
+def test_help_says_when_running_processes_know(billfold, words, when):
+    status, said = billfold(*words, "--help")
+    assert status == 0
+    assert when in " ".join(said.split())
+
+
+def test_days_are_overridden_and_given_back(founded, database_dsn):
+    words = ("calendar", "override", "2025-11-28", "--closes", "13:00", "--reason", "Early close")
+    status, said = founded(*words)
+    assert status == 0
+    assert RESTART in said
+    assert "Early close" in founded("calendar", "list")[1]
+    (row,) = _fetch(database_dsn, "SELECT * FROM calendar_override")
+    assert (row["day"], row["bond_market"], row["fed"]) == (date(2025, 11, 28), "early", "open")
+    status, said = founded("calendar", "override", "2025-11-28", "--remove")
+    assert status == 0
+    assert RESTART in said
+    assert founded("calendar", "override", "2025-11-28", "--remove")[0] == 1
+    assert founded("calendar", "override", "2025-11-28", "--bond", "closed")[0] == 1
+
+
+def test_newer_rates_are_imported_and_contradicting_ones_refused(founded, tmp_path):
+    header = "Date,4 WEEKS BANK DISCOUNT,4 WEEKS COUPON EQUIVALENT\n"
+    rates = tmp_path / "rates.csv"
+    rates.write_text(header + "11/20/2026,3.95,4.01\n")
+    said = founded("market", "import", "--rates", str(rates))[1]
+    assert "1 new, 0 known" in said
+    assert "8 seconds later" in said
+    said = founded("market", "import", "--rates", str(rates))[1]
+    assert "0 new, 1 known" in said
+    assert "later" not in said
+    rates.write_text(header + "11/20/2026,3.96,4.02\n")
+    status, said = founded("market", "import", "--rates", str(rates))
+    assert status == 1
+    assert "otherwise than what is on record" in said
+    rates.write_text(header + "11/20/2026,high,4.02\n")
+    assert "not a percentage" in founded("market", "import", "--rates", str(rates))[1]
+    assert founded("market", "import")[0] == 1
+
+
+def test_the_ledger_is_proven_and_the_first_bad_row_is_named(founded, database_dsn):
+    founded("partner", "create", "acme")
+    status, said = founded("verify")
+    assert status == 0, said
+    assert "every row is as it was written" in said
+    _fetch(database_dsn, "UPDATE customer SET account_status = 'FROZEN' WHERE role = 'partner'")
+    _fetch(database_dsn, "UPDATE head SET event_no = event_no + 1")
+    status, said = founded("verify")
+    assert status == 1
+    assert "The first bad row is in" in said
+    assert "Next:" in said
+
+
+def test_the_doctor_names_the_first_gap_and_what_to_do(billfold):
+    status, said = billfold("doctor")
+    assert status == 1
+    assert "no bank in the database yet" in said
+    assert "billfold migrate up" in said
+    billfold("migrate", "up")
+    status, said = billfold("doctor", BILLFOLD_PORT="1", BILLFOLD_HTTP_PORT="2")
+    assert status == 1
+    assert "test clock: Mon 2025-06-02 09:00:00 EDT" in said
+    assert "none yet" in said  # the certificate
+
+
+def test_the_openapi_document_is_printed_without_a_database(capsysbinary):
+    assert run(Wiring({}), arguments=["openapi", "partner"]) == 0
+    plain = json.loads(capsysbinary.readouterr().out)
+    assert run(Wiring({}), arguments=["openapi", "partner", "--all"]) == 0
+    everything = json.loads(capsysbinary.readouterr().out)
+    assert plain["openapi"].startswith("3.1")
+    assert "/api/v1/sandbox/fund/" in plain["paths"]
+    assert plain["paths"].keys() < everything["paths"].keys()
+    production = {"BILLFOLD_ENVIRONMENT": "production"}
+    assert run(Wiring(production), arguments=["openapi", "partner"]) == 1  # it lacks its settings
+
+
+def test_callers_of_deprecated_operations_are_listed(founded, database_dsn):
+    assert "Nobody" in founded("deprecations")[1]
+    founded("partner", "create", "acme")
+    _fetch(
+        database_dsn,
+        "INSERT INTO deprecated_call SELECT user_id, 'list_accounts', 3, now(), now()"
+        " FROM partner_user",
+    )
+    said = founded("deprecations")[1]
+    assert "list_accounts" in said
+    assert "acme" in said
+
+
+def test_a_customers_program_is_in_his_audit_log(founded, database_dsn, tmp_path):
+    founded("partner", "create", "acme")
+    customer = str(partner_places(SEED.encode(), "acme").dummy_customer_id)
+    for name in ("one", "two"):
+        key = ec.generate_private_key(ec.SECP256R1()).public_key()
+        pem = key.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+        (tmp_path / name).write_bytes(pem)
+    words = ("--scope", "pockets.read", "--client-id", "bot", "--key", str(tmp_path / "one"))
+    assert founded("client", "create", "Bot", *words, "--customer", customer)[0] == 0
+    assert founded("client", "rotate", "bot", str(tmp_path / "two"))[0] == 0
+    assert founded("client", "revoke", "bot")[0] == 0
+    log = _fetch(database_dsn, "SELECT action, customer_id FROM audit_entry ORDER BY entry_no")
+    assert [(row["action"], str(row["customer_id"])) for row in log] == [
+        ("service_user.created", customer), ("service_user.key_rotated", customer),
+        ("member.deactivated", customer),
+    ]  # fmt: skip
+
+
+def test_the_audit_log_is_shown_exported_and_sealed(founded, database_dsn, tmp_path):
+    founded("partner", "create", "acme")
+    pocket = str(partner_places(SEED.encode(), "acme").facilitation_pocket_id)
+    assert founded("pocket", "freeze", pocket)[0] == 0
+    customer = str(_fetch(database_dsn, "SELECT customer_id FROM audit_head")[0]["customer_id"])
+    status, said = founded("audit", "list", customer)
+    assert status == 0
+    assert "pocket.updated" in said
+    assert "operator" in said
+    status, said = founded("audit", "export", customer, "--from", "2020-01-01T00:00:00Z")
+    told = json.loads(said)
+    assert (told["action"], told["details"]) == ("pocket.updated", {"status": "FROZEN"})
+    assert founded("audit", "export", customer, "--to", "2020-01-01T00:00:00Z") == (0, "")
+    assert "not sealed, since" in founded("doctor")[1]
+    assert "1 made; 1 are kept" in founded("audit", "seal")[1]
+    assert "audit log sealed" in founded("doctor")[1]
+    assert "0 made; 1 are kept" in founded("audit", "seal")[1]
+    assert "BEGIN PUBLIC KEY" in founded("audit", "keys")[1]
+    assert "offset" in founded("audit", "list", customer, "--from", "2020-01-01")[1]
+
+
+def test_the_proof_misses_what_was_cut_off_the_audit_log(founded, database_dsn, tmp_path):
+    founded("partner", "create", "acme")
+    founded("pocket", "freeze", str(partner_places(SEED.encode(), "acme").facilitation_pocket_id))
+    founded("audit", "seal")
+    assert founded("verify")[0] == 0
+    for statement in (
+        "ALTER TABLE audit_entry DISABLE TRIGGER ALL", "ALTER TABLE audit_seal DISABLE TRIGGER ALL",
+        "DELETE FROM audit_entry", "DELETE FROM audit_head", "DELETE FROM audit_seal",
+    ):  # fmt: skip
+        _fetch(database_dsn, statement)
+    kept = tmp_path / "audit-seals.txt"
+    status, said = founded("verify")
+    assert status == 1
+    assert "audit_entry" in said
+    moved = kept.rename(tmp_path / "elsewhere.txt")
+    assert founded("verify")[0] == 0
+    assert founded("verify", "--seals", str(moved))[0] == 1
+    assert "cannot be read" in founded("verify", "--seals", str(tmp_path / "nothing.txt"))[1]

@@ -1,0 +1,153 @@
+"""A program works with the Customer API: it asks a user, proves its key, and renews its tokens."""
+
+import asyncio
+from uuid import UUID
+
+import msgspec
+import pytest
+from tests.access.partners.test_jwt_login import private_pem
+from tests.support.oauth_clients import REDIRECT, new_key, program
+from tests.support.oauth_users import member
+
+from billfold.access.oauth import clients, consent
+from billfold.access.oauth.types import BY_ITSELF
+from billfold.client.customer_api import CustomerApi
+from billfold.client.dpop import DpopAuth
+from billfold.client.oauth import Authorization, Registered
+from billfold.client.responses import ApiError
+from billfold.platform import ids
+from billfold.platform.clock import wall_now
+
+SCOPES = ("openid", "profile", "email", "customer.read", "pockets.read", "pockets.write",
+          "agreements.read", "subscriptions.read")  # fmt: skip
+
+
+async def registered(bank, client_id="books", **fields):
+    """Register a program with a key of its own; return what it knows of itself."""
+    key = new_key()
+    async with bank.pool.acquire() as conn:
+        await program(conn, client_id, keys=(), **{"scopes": SCOPES, **fields})
+        kept = await clients.add_client_key(conn, client_id, key.pem, now=wall_now())
+    return Registered(
+        issuer=bank.settings.auth_origin, client_id=client_id, kid=kept.key_id,
+        private_key=private_pem(key.private).decode(), redirect_uri=REDIRECT,
+    )  # fmt: skip
+
+
+@pytest.fixture
+async def person(bank, world):
+    """An administrator of a new customer."""
+    customer = await world.customer()
+    async with bank.pool.acquire() as conn:
+        return await member(conn, UUID(customer))
+
+
+@pytest.fixture
+async def api(bank, calling, bridge, person):
+    """The Customer API in the name of a person who agreed, for a client of the strict profile."""
+    authorization = Authorization(await registered(bank))
+    http = calling(bank.settings.auth_origin)
+    begun = await asyncio.to_thread(authorization.begin, http, SCOPES)
+    answer = await asyncio.to_thread(http.get, begun.url)
+    assert answer.status_code == 303
+    request_id = UUID(answer.headers["location"].partition("request=")[2])
+    now = wall_now()
+    async with bank.pool.acquire() as conn:
+        came_back = await consent.approve(
+            conn, request_id, user_id=person.user_id, customer_id=person.customer_id,
+            authenticated_at=now, session_id=ids.new(), issuer=bank.settings.auth_origin, now=now,
+        )  # fmt: skip
+    with pytest.raises(ValueError, match="another request"):
+        authorization.finish(http, msgspec.structs.replace(begun, state="x"), came_back)
+    with pytest.raises(ValueError, match="another authorization server"):
+        authorization.finish(http, begun, came_back.replace("iss=https", "iss=http"))
+    tokens = await asyncio.to_thread(authorization.finish, http, begun, came_back)
+    assert tokens.token_type == "DPoP"
+    auth = DpopAuth(authorization, tokens)
+    return CustomerApi(calling(bank.settings.customer_origin, auth)), auth
+
+
+async def test_a_user_is_asked_and_every_call_is_proven(api, world, person):
+    calls, _ = api
+
+    def work():
+        assert calls.customer().id == person.customer_id
+        assert calls.user()["sub"] == str(person.user_id)
+        assert calls.memberships()[0]["role"] == "ADMIN"
+        assert calls.pockets().count == 0
+        made = calls.open_pocket("Reserve", "UST-13W", key="first")
+        assert calls.open_pocket("Reserve", "UST-13W", key="first").id == made.id
+        assert calls.change_pocket(made.id, name="Taxes").pocket_name == "Taxes"
+        portal = calls.open_portal(made.id, "Payroll")
+        calls.change_portal(made.id, portal.id, name="Wages")
+        assert [each.name for each in calls.portals(made.id)] == [
+            each.name for each in calls.portals()
+        ]
+        assert calls.funding_instructions(made.id, portal.id).portal_id == portal.id
+        return made, portal
+
+    made, portal = await asyncio.to_thread(work)
+    for _ in range(3):
+        body = {"portal_id": str(portal.id), "amount_usdc": 1_000_00, "sender_name": "Contoso"}
+        await world.ask("POST", "/api/v1/sandbox/wire/", body, status=202)
+
+    def look():
+        assert calls.pocket(made.id).portfolio.total_value.value > 2_900_00
+        assert len(list(calls.transactions(limit=2))) == 3
+        assert len(list(calls.trades(limit=2))) == 3
+        assert len(list(calls.v1_trades(**{"account[]": [made.id]}))) == 3
+        assert len(calls.transactions_csv().splitlines()) == 4
+        assert len(calls.trades_csv().splitlines()) == 4
+        assert calls.earnings().aggregate.contributions.value == 3_000_00
+        assert calls.pocket_earnings(made.id, period="mtd").contributions.value == 3_000_00
+        assert calls.strategies().count == 4
+        assert "trades.maturity" in {each.event for each in calls.event_types()}
+        assert [each.event.sequence for each in calls.events()] == [3, 2, 1]
+        assert len(calls.agreements()["documents"]) == 20
+
+    await asyncio.to_thread(look)
+
+
+async def test_a_refusal_is_one_exception_with_its_code(api):
+    calls, _ = api
+
+    def work():
+        with pytest.raises(ApiError) as refused:
+            calls.pocket(ids.new())
+        assert (refused.value.status, refused.value.code) == (404, "not-found")
+        assert refused.value.trace_id
+        with pytest.raises(ApiError) as refused:
+            calls.open_pocket("x", "UST-5W")
+        assert (refused.value.status, refused.value.code) == (422, "invalid")
+        with pytest.raises(ApiError, match="422 invalid"):
+            list(calls.transactions(**{"type[]": "X"}))
+
+    await asyncio.to_thread(work)
+
+
+async def test_tokens_are_renewed_before_they_end_and_when_they_are_gone(bank, api):
+    calls, auth = api
+    first = auth.tokens
+    auth.tokens = msgspec.structs.replace(first, expires_at=0.0)
+    await asyncio.to_thread(calls.customer)
+    second = auth.tokens
+    assert second.access_token != first.access_token
+    assert second.refresh_token
+    await bank.pool.execute("DELETE FROM access_token")
+    await asyncio.to_thread(calls.customer)
+    assert auth.tokens.access_token != second.access_token
+
+
+async def test_a_program_by_itself_needs_no_user(bank, world, calling):
+    customer = await world.customer()
+    me = await registered(
+        bank, "service", grant_types=(BY_ITSELF,), customer_id=UUID(customer), redirect_uris=(),
+        post_logout_redirect_uris=(), scopes=("customer.read", "pockets.read"),
+    )  # fmt: skip
+    authorization = Authorization(me)
+    http = calling(bank.settings.auth_origin)
+    tokens = await asyncio.to_thread(authorization.by_itself, http)
+    calls = CustomerApi(calling(bank.settings.customer_origin, DpopAuth(authorization, tokens)))
+    assert str((await asyncio.to_thread(calls.customer)).id) == customer
+    with pytest.raises(ApiError, match="invalid_scope"):
+        await asyncio.to_thread(authorization.by_itself, http, ["team.read"])

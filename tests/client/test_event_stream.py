@@ -1,0 +1,70 @@
+"""A stream goes on where it was cut, and says what will not get better."""
+
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import islice
+
+import httpx
+import pytest
+from typing_extensions import override
+
+from billfold.client import event_stream as module
+from billfold.client.event_stream import EventStream, messages_of
+from billfold.client.responses import ApiError
+
+
+@pytest.fixture
+def told():
+    """A server that tells two events on each line and hangs up, and what it was asked."""
+    asked = []
+
+    class Told(BaseHTTPRequestHandler):
+        def do_GET(self):
+            last = self.headers.get("last-event-id")
+            asked.append((self.path, last))
+            if "gone" in self.path:
+                self.send_error(403)
+                return
+            self.send_response(503 if len(asked) == 2 else 200)
+            self.end_headers()
+            if len(asked) != 2:
+                position = json.dumps({"sequence": int(last or 0)})
+                self.wfile.write(f"event: heartbeat\ndata: {position}\n\n".encode())
+                for number in (int(last or 0) + 1, int(last or 0) + 2):
+                    self.wfile.write(b'id: %d\ndata: {"sequence": %d}\n\n' % (number, number))
+                self.wfile.write(b"id: 99\ndata: half a mess")
+
+        @override
+        def log_message(self, *_):
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Told)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}", asked
+    server.shutdown()
+    server.server_close()
+
+
+def test_a_line_that_breaks_is_opened_again_after_the_last_sequence(told, monkeypatch):
+    monkeypatch.setattr(module, "PAUSE_SECONDS", (0.0, 0.0))
+    address, asked = told
+    with httpx.Client(base_url=address) as http:
+        stream = EventStream(http, kinds=["a", "b"])
+        events = (each for each in stream if not each.event)
+        assert [each.sequence for each in islice(events, 5)] == [1, 2, 3, 4, 5]
+        assert stream.sequence == 5
+    assert [last for _, last in asked] == [None, "2", "2", "4"]
+    assert asked[0][0].endswith("?event_type%5B%5D=a&event_type%5B%5D=b")
+
+
+def test_what_will_not_get_better_is_raised(told, monkeypatch):
+    monkeypatch.setattr(module, "PATH", "/gone/")
+    with httpx.Client(base_url=told[0]) as http, pytest.raises(ApiError, match="403"):
+        next(iter(EventStream(http)))
+
+
+def test_a_message_without_an_id_is_no_place_to_go_on_from():
+    lines = [": a comment", "", "retry: 1", "", 'data: {"sequence": null}', ""]
+    (message,) = messages_of(iter(lines))
+    assert (message.event, message.sequence) == ("", None)

@@ -1,0 +1,50 @@
+"""A receiver sees whether a delivery is genuine."""
+
+from datetime import UTC, datetime
+from uuid import UUID
+
+import pytest
+
+from billfold.client.webhooks import NotGenuine, unwrap
+from billfold.events.envelope import encode_envelope
+from billfold.platform.clock import wall_now
+from billfold.platform.crypto import sign_webhook
+
+SECRET, OLD = "a secret of sufficient length", "the secret before this one"
+EVENT = UUID(int=7)
+BODY = encode_envelope(
+    event_id=EVENT, kind="trades.maturity", raised_at=datetime(2025, 6, 2, tzinfo=UTC),
+    payload_json="{}", sequence=1, previous_sequence=0, customer_id=None,
+)  # fmt: skip
+
+
+def headers(*secrets, age=0):
+    at = int(wall_now().timestamp()) - age
+    signatures = [sign_webhook(each, str(EVENT), at, BODY) for each in secrets]
+    return {
+        "Webhook-Id": str(EVENT), "Webhook-Timestamp": str(at),
+        "Webhook-Signature": " ".join(signatures),
+    }  # fmt: skip
+
+
+def test_a_delivery_is_read_when_one_of_its_signatures_holds():
+    for sent in (headers(SECRET), headers(OLD, SECRET), headers(SECRET, age=290)):
+        assert unwrap(BODY, sent, shared_secret=SECRET).event_id == EVENT
+
+
+def test_anything_else_is_refused():
+    good = headers(SECRET)
+    for body, sent in (
+        (BODY, headers(OLD)),
+        (BODY + b" ", good),
+        (BODY, {**good, "Webhook-Id": "other"}),
+        (BODY, {**good, "Webhook-Timestamp": "now"}),
+        (BODY, {}),
+    ):
+        with pytest.raises(NotGenuine):
+            unwrap(body, sent, shared_secret=SECRET)
+
+
+def test_an_old_delivery_is_refused():
+    with pytest.raises(NotGenuine, match="too long ago"):
+        unwrap(BODY, headers(SECRET, age=301), shared_secret=SECRET)

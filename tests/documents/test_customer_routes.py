@@ -1,0 +1,214 @@
+"""Documents through both APIs: sent, looked into, reviewed, and what hangs on them."""
+
+from uuid import UUID
+
+import pytest
+from tests.documents.inspection.test_sandboxed_process import (
+    a_pdf,
+    a_picture,
+    huge_png,
+    opens_with,
+    pdf_with,
+)
+from tests.support.customer_client import EVERYTHING, token_for
+from tests.support.partner_desk import UNKNOWN
+from tests.support.payees import CONTOSO, wire
+
+from billfold.onboarding import review_queue as reviewing
+from billfold.onboarding.review_queue import Verdict
+from billfold.platform.errors import NotFound, Refused
+
+PROOF = "WIRE_COUNTERPARTY_VERIFICATION"
+NEW = f"/api/v1/documents/{PROOF}/"
+PATH = "/api/v2/counterparties/"
+APPROVED, REJECTED = Verdict(True, None), Verdict(False, "The name is missing.")
+PAGE = a_pdf()
+
+
+def sent(kind="application/pdf", name=None):
+    named = {} if name is None else {"content-disposition": f'attachment; filename="{name}"'}
+    return {"content-type": kind} | named
+
+
+async def upload(
+    customer_desk, path=NEW, content=PAGE, *, kind="application/pdf", name=None, **options
+):
+    headers = sent(kind, name) | options.pop("headers", {})
+    return await customer_desk.send("POST", path, content, headers=headers, **options)
+
+
+async def proof(customer_desk, **options):
+    answer = await upload(customer_desk, **options)
+    assert answer.status_code == 201, answer.text
+    assert answer.json()["success"]
+    return answer.json()["document_id"]
+
+
+def payee(*documents, **fields):
+    kind = {"type": "supporting_documents", "document_ids": list(documents)}
+    return wire(verification=kind, **fields)
+
+
+async def test_a_counterparty_is_verified_when_its_documents_are_approved(
+    customer_desk, customer_world
+):
+    await customer_desk.pocket()
+    first, second = await proof(customer_desk, name="statement.pdf"), await proof(customer_desk)
+    made = await customer_desk.post(PATH, payee(first, second))
+    assert (made["status"], made["verification"]["status"]) == ("PENDING", "PENDING_REVIEW")
+    assert made["verification"]["supporting_documents"] == [
+        {"document_id": each, "type": PROOF, "status": "PENDING_REVIEW"} for each in (first, second)
+    ]
+    bank = customer_desk.bank
+    (waiting,) = await reviewing.list_waiting(bank, 10)
+    assert (waiting.kind, str(waiting.object_id)) == ("counterparty", made["id"])
+    assert await reviewing.decide(bank, waiting.object_id, APPROVED)
+    done = await customer_desk.get(f"{PATH}{made['id']}/")
+    assert (done["status"], done["verification"]["status"]) == ("VERIFIED", "APPROVED")
+    shown = await customer_desk.get(f"/api/v2/documents/{first}/")
+    assert (shown["status"], shown["name"]) == ("APPROVED", "statement.pdf")
+    assert shown == await customer_world.get(f"/api/v1/documents/{first}/")
+    again = await upload(customer_desk, f"/api/v2/documents/{first}/")
+    assert (again.status_code, again.json()["code"]) == (412, "already-approved")
+    with pytest.raises(Refused, match="counterparty-not-pending"):
+        await reviewing.decide(bank, waiting.object_id, REJECTED)
+    with pytest.raises(NotFound):
+        await reviewing.decide(bank, UUID(UNKNOWN), APPROVED)
+    told = [
+        each["description"] for each in (await customer_desk.get("/api/v1/notifications/"))["items"]
+    ]
+    assert "The counterparty Contoso was verified." in told
+
+
+async def test_a_file_called_invalid_is_sent_again(customer_desk):
+    await customer_desk.pocket()
+    bad = await proof(customer_desk, name="Invalid scan.pdf")
+    shown = await customer_desk.get(f"/api/v2/documents/{bad}/")
+    assert (shown["status"], shown["exception_reason"]) == (
+        "INVALID", "IMAGE_QUALITY_ERROR_CUTOFF",
+    )  # fmt: skip
+    made = await customer_desk.post(PATH, payee(bad))
+    assert (made["status"], made["verification"]["status"]) == ("PENDING", "PENDING_UPLOAD")
+    assert await reviewing.list_waiting(customer_desk.bank, 10) == []
+    answer = await customer_desk.ask(
+        "POST", "/api/v2/documents/" + bad + "/", a_picture("PNG"), status=200,
+        headers=sent("image/png", "scan.png"),
+    )  # fmt: skip
+    assert (answer.json()["status"], answer.json()["name"]) == ("PENDING_REVIEW", "scan.png")
+    twice = await upload(customer_desk, f"/api/v2/documents/{bad}/")
+    assert (twice.status_code, twice.json()["code"]) == (409, "document-in-review")
+    (waiting,) = await reviewing.list_waiting(customer_desk.bank, 10)
+    await reviewing.decide(customer_desk.bank, waiting.object_id, REJECTED)
+    gone = await customer_desk.get(f"{PATH}{made['id']}/")
+    assert (gone["status"], gone["verification"]["status"]) == ("UNLINKED", "REJECTED")
+    assert gone["verification"]["description"] == REJECTED.reason
+    assert gone["verification"]["supporting_documents"][0]["status"] == "INVALID"
+
+
+async def test_a_document_by_itself_is_found_invalid_and_its_counterparty_waits(customer_desk):
+    await customer_desk.pocket()
+    document = await proof(customer_desk)
+    (alone,) = await reviewing.list_waiting(customer_desk.bank, 10)
+    assert (alone.kind, str(alone.object_id)) == ("document", document)
+    made = await customer_desk.post(PATH, payee(document))
+    await reviewing.decide(customer_desk.bank, alone.object_id, REJECTED)
+    shown = await customer_desk.get(f"{PATH}{made['id']}/")
+    assert (shown["status"], shown["verification"]["status"]) == ("PENDING", "PENDING_UPLOAD")
+    with pytest.raises(Refused, match="document-not-in-review"):
+        await reviewing.decide(customer_desk.bank, UUID(made["id"]), APPROVED)
+
+
+async def test_documents_of_others_and_of_other_types_prove_nothing(
+    customer_desk, other_customer, customer_world
+):
+    await customer_desk.pocket()
+    await other_customer.pocket()
+    foreign = await proof(other_customer)
+    other = await proof(customer_desk, path="/api/v1/documents/OTHER/")
+    answer = await customer_desk.ask("POST", PATH, payee(foreign, other, UNKNOWN), status=422)
+    places = [".".join(map(str, each["loc"])) for each in answer.json()["detail"]]
+    assert places == [f"body.verification.document_ids.{n}" for n in range(3)]
+    await customer_desk.ask("GET", f"/api/v2/documents/{foreign}/", status=404)
+    assert (await upload(customer_desk, f"/api/v2/documents/{foreign}/")).status_code == 404
+    await customer_world.ask("GET", f"/api/v1/documents/{UNKNOWN}/", status=404)
+
+
+async def test_a_partner_sends_documents_without_a_signature(customer_world, customer_desk):
+    await customer_desk.pocket()
+    path = f"/api/v1/customers/{customer_desk.team.customer}/documents/{PROOF}/file/"
+    unsigned = {"x-service-signature": None}
+    answer = await upload(customer_world.client, path, headers=unsigned)
+    assert answer.status_code == 201, answer.text
+    document = answer.json()["document_id"]
+    customer = f"/api/v2/customers/{customer_desk.team.customer}/counterparties/"
+    made = await customer_world.post(customer, payee(document, counterparty_name=CONTOSO))
+    assert made["verification"]["supporting_documents"][0]["document_id"] == document
+    again = await upload(customer_world.client, f"/api/v1/documents/{document}/", headers=unsigned)
+    assert again.status_code == 409
+    keyless = await upload(customer_world.client, path, headers={"x-service-idempotency": None})
+    assert keyless.status_code == 422
+    for headers in ({"authorization": None}, {"authorization": "Bearer x"}):
+        assert (await upload(customer_world.client, path, headers=headers)).status_code == 401
+    elsewhere = f"/api/v1/customers/{UNKNOWN}/documents/{PROOF}/file/"
+    assert (await upload(customer_world.client, elsewhere)).status_code == 404
+    # The same request again is the same document.
+    key = "5a0f4a52-6d0b-4c8e-9a57-2f3f2f6f1c11"
+    ids = {
+        (await upload(customer_world.client, path, key=key)).json()["document_id"] for _ in range(2)
+    }
+    assert len(ids) == 1
+
+
+async def test_the_sandbox_decides_what_it_is_asked_to(customer_world, customer_desk):
+    await customer_desk.pocket()
+    box = "/api/v1/sandbox/counterparty-verification/"
+    for status, stands in (
+        ("APPROVED", ("VERIFIED", "APPROVED")), ("REJECTED", ("UNLINKED", "REJECTED")),
+        ("EXPIRED", ("UNLINKED", "EXPIRED")),
+    ):  # fmt: skip
+        made = await customer_desk.post(PATH, wire(identifier=status))
+        await customer_world.ask(
+            "POST", box, {"counterparty_id": made["id"], "status": status}, status=202
+        )
+        shown = await customer_desk.get(f"{PATH}{made['id']}/")
+        assert (shown["status"], shown["verification"]["status"]) == stands
+        await customer_world.refused(
+            "POST", box, {"counterparty_id": made["id"], "status": status}, status=409,
+            code="counterparty-not-pending",
+        )  # fmt: skip
+
+
+WRONG = [
+    (PAGE, "text/plain", None, 415, "unsupported-media-type"),
+    (PAGE, "multipart/form-data; boundary=x", None, 415, "unsupported-media-type"),
+    (PAGE, "image/png", None, 415, "unsupported-media-type"),
+    (PAGE, "application/pdf", "x.png", 415, "unsupported-media-type"),
+    (b"<html>%PDF-", "application/pdf", None, 415, "unsupported-media-type"),
+    (b"PK\x03\x04", "application/zip", None, 415, "unsupported-media-type"),
+    (PAGE[:200], "application/pdf", None, 422, "document-not-readable"),
+    (b"", "application/pdf", None, 422, None),
+    (huge_png(), "image/png", None, 422, "document-not-readable"),
+    (pdf_with(opens_with({"/S": "/JavaScript", "/JS": "x"})), "application/pdf", None, 422,
+     "document-not-readable"),
+    (b"\x89PNG\r\n\x1a\n" + bytes(10 * 1024 * 1024), "image/png", None, 413,
+     "payload-too-large"),
+]  # fmt: skip
+
+
+async def test_a_file_that_is_not_what_it_says_is_refused(customer_desk):
+    for content, kind, name, status, code in WRONG:
+        answer = await upload(customer_desk, content=content, kind=kind, name=name)
+        assert (answer.status_code, answer.json().get("code")) == (status, code), answer.text
+    assert await customer_desk.bank.pool.fetchval("SELECT count(*) FROM document") == 0
+
+
+async def test_a_type_of_nobody_is_told(customer_desk):
+    answer = await upload(customer_desk, "/api/v1/documents/LOVE_LETTER/")
+    assert answer.json()["detail"][0]["loc"] == ["path", "document_type"]
+
+
+async def test_who_may_not_send_is_refused_before_his_file_is_read(customer_desk, bank):
+    others = [each for each in EVERYTHING if each != "onboarding.write"]
+    token = await token_for(bank, customer_desk.team, scopes=others)
+    assert (await upload(customer_desk, token=token)).status_code == 403
+    assert (await upload(customer_desk, token=None)).status_code == 401

@@ -1,0 +1,71 @@
+"""A file is what it says: by its first bytes, its name and its size."""
+
+import pytest
+
+from billfold.documents.ports import FileKind
+from billfold.documents.rules import check_file, file_name_in, largest_bytes
+from billfold.platform.errors import BillfoldError, InvalidInput
+
+PDF, PNG, JPEG = FileKind.PDF, FileKind.PNG, FileKind.JPEG
+
+
+@pytest.mark.parametrize(
+    ("sent", "name"),
+    [
+        (None, None),
+        ("attachment", None),
+        ('attachment; filename="statement.pdf"', "statement.pdf"),
+        ("attachment; filename=statement.pdf", "statement.pdf"),
+        ('attachment; filename="../../x.pdf"', "x.pdf"),
+        (r'attachment; filename="C:\\temp\\x.pdf"', "x.pdf"),
+        (r'attachment; filename="a \"b\".pdf"', 'a "b".pdf'),
+        ("attachment; filename*=UTF-8''%e2%82%ac%20rates.pdf", "€ rates.pdf"),
+    ],
+)
+def test_a_file_is_called_as_its_sender_says_without_folders(sent, name):
+    assert file_name_in(sent) == name
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        'attachment; filename=".."',
+        'attachment; filename="x/"',
+        f'attachment; filename="{"x" * 256}"',
+        "attachment; filename*=UTF-8''a%00.pdf",
+        "attachment; filename*=UTF-8''a%E2%80%AEfdp.exe",
+    ],
+)
+def test_a_name_that_shows_something_else_is_refused(sent):
+    with pytest.raises(InvalidInput, match="content-disposition"):
+        file_name_in(sent)
+
+
+@pytest.mark.parametrize(
+    ("content", "kind", "name", "code"),
+    [
+        (b"", PDF, None, "invalid-input"),
+        (b"<html>", PDF, "x.pdf", "unsupported-media-type"),
+        (b"%PDF-1.7", PNG, None, "unsupported-media-type"),
+        (b"%PDF-1.7", PDF, "x.png", "unsupported-media-type"),
+        (b"\xff\xd8\xff", JPEG, "x.pdf", "unsupported-media-type"),
+        (b"%PDF-" + bytes(5 * 1024 * 1024), PDF, None, "payload-too-large"),
+    ],
+    ids=["empty", "html", "pdf as png", "named png", "named pdf", "too large"],
+)
+def test_bytes_name_and_declared_kind_must_agree(content, kind, name, code):
+    with pytest.raises(BillfoldError) as refused:
+        check_file(content, kind, "PASSPORT", name)
+    assert refused.value.code == code
+
+
+def test_names_of_every_spelling_fit_their_kind():
+    check_file(b"\xff\xd8\xff", JPEG, "OTHER", "photo.JPEG")
+    check_file(b"\xff\xd8\xff", JPEG, "OTHER", "photo.jpg")
+    check_file(b"%PDF-1.4", PDF, "OTHER", "statement")
+
+
+def test_a_picture_of_a_person_is_smaller_than_a_statement():
+    assert largest_bytes(PDF, "WIRE_COUNTERPARTY_VERIFICATION") == 52_428_799
+    assert largest_bytes(PNG, "WIRE_COUNTERPARTY_VERIFICATION") == 10 * 1024 * 1024
+    assert largest_bytes(PDF, "PASSPORT") == largest_bytes(PNG, "SELFIE") == 5 * 1024 * 1024

@@ -1,0 +1,62 @@
+"""The post: letters go out once, are tried again when they cannot, and are not kept."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from tests.support.whole_bank import bank
+
+from billfold.events.email import outbox as letters
+from billfold.events.email.ports import MailRefused
+from billfold.events.email.templates import Notice
+from billfold.events.email.worker import Post
+
+__all__ = ["bank"]
+
+NOW = datetime(2026, 3, 2, 15, tzinfo=UTC)
+NOTICE = Notice("A subject", "a secret link")
+
+
+class Carrier:
+    """Carries letters unless it is out of order."""
+
+    def __init__(self):
+        self.out_of_order = False
+        self.carried = []
+
+    async def send(self, letter):
+        if self.out_of_order:
+            raise MailRefused("out of order")
+        self.carried.append(letter)
+
+
+@pytest.fixture
+async def written(bank):
+    await letters.write_letter(bank.pool, bank.vault, "anna@b.example", NOTICE, now=NOW)
+
+
+async def test_a_letter_goes_out_once_and_its_text_is_gone(bank, written):
+    carrier = Carrier()
+    post = Post(carrier, lambda: NOW)
+    assert [await post(bank), await post(bank)] == [1, 0]
+    [letter] = carrier.carried
+    assert (letter.recipient, letter.subject, letter.text) == ("anna@b.example", *NOTICE)
+    assert await bank.pool.fetchval("SELECT sealed FROM letter") is None
+
+
+async def test_a_letter_is_sealed_while_it_waits(bank, written):
+    sealed = await bank.pool.fetchval("SELECT sealed FROM letter")
+    assert NOTICE.text.encode() not in sealed
+
+
+async def test_a_letter_is_tried_again_later_when_it_cannot_go(bank, written):
+    carrier = Carrier()
+    carrier.out_of_order = True
+    assert await Post(carrier, lambda: NOW)(bank) == 0
+    carrier.out_of_order = False
+    assert await Post(carrier, lambda: NOW + timedelta(seconds=29))(bank) == 0
+    assert await Post(carrier, lambda: NOW + timedelta(seconds=31))(bank) == 1
+
+
+async def test_what_was_outlived_is_cleared_away(bank, written):
+    await Post(Carrier(), lambda: NOW + timedelta(days=31))(bank)
+    assert await bank.pool.fetchval("SELECT count(*) FROM letter") == 0

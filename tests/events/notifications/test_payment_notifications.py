@@ -1,0 +1,129 @@
+"""Teams are told of the money that came and went: once, in order, by whoever comes first."""
+
+import asyncio
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+import msgspec
+import pytest
+from tests.support.oauth_users import member
+from tests.support.whole_bank import PARTNER, bank, new_holder
+
+from billfold.events.notifications import payment_notifications
+from billfold.events.notifications.kinds import KINDS
+from billfold.events.notifications.payment_notifications import MEANINGS, sentence_of, tell_of_money
+from billfold.payments.on_us.commands import TransferOnUs
+from billfold.platform import ids
+from billfold.platform.errors import BillfoldError
+
+__all__ = ["bank", "new_holder"]
+
+NOW = datetime(2026, 3, 2, 15, tzinfo=UTC)
+
+
+@pytest.fixture
+async def told(bank):
+    """Return what a customer's people were told, oldest first."""
+
+    async def read(holder):
+        await tell_of_money(bank.pool, bank.vault, now=NOW)
+        rows = await bank.pool.fetch(
+            "SELECT type, description, metadata FROM notification WHERE customer_id = $1"
+            " ORDER BY created_at", holder.customer_id,
+        )  # fmt: skip
+        return [(row["type"], row["description"]) for row in rows]
+
+    return read
+
+
+async def pay(bank, payer, payee, cents):
+    command = TransferOnUs(
+        caller="test", key=ids.new(), customers=(payer.customer_id, payee.customer_id),
+        transfer_id=None, type="PEER_TO_PEER", from_pocket_id=payer.pocket_id,
+        to_pocket_id=payee.pocket_id, amount=cents, partner_id=PARTNER,
+    )  # fmt: skip
+    with suppress(BillfoldError):
+        await bank.engine.submit(command)
+
+
+@pytest.fixture
+async def both(bank, new_holder):
+    """A payer and a payee with a team each."""
+    found = await new_holder(), await new_holder()
+    for each in found:
+        await member(bank.pool, each.customer_id)
+    return found
+
+
+async def test_both_teams_are_told_of_a_payment_and_the_payer_of_his_deposit(bank, both, told):
+    payer, payee = both
+    await payer.deposit(5_000_00)
+    await pay(bank, payer, payee, 1_234_56)
+    await pay(bank, payer, payee, 99_999_00)
+    refused = "A transfer of $99,999.00 was rejected; nothing left the Pocket Reserve"
+    assert await told(payer) == [
+        ("FUNDS_RECEIVED", "A wire arrived in the Pocket Reserve."),
+        ("TRANSFER_COMPLETED", "A transfer of $1,234.56 was sent from the Pocket Reserve."),
+        ("TRANSFER_REJECTED", f"{refused} (INSUFFICIENT_FUNDS)."),
+    ]
+    assert await told(payee) == [
+        ("FUNDS_RECEIVED", "A transfer of $1,234.56 arrived in the Pocket Reserve.")
+    ]
+    assert len(await told(payer)) == 3
+
+
+async def test_what_is_told_names_the_event_and_the_amount(bank, both, told):
+    payer, payee = both
+    await payer.deposit(5_000_00)
+    await pay(bank, payer, payee, 1_00)
+    await told(payee)
+    row = await bank.pool.fetchrow(
+        "SELECT metadata, created_at FROM notification WHERE customer_id = $1", payee.customer_id
+    )
+    metadata = msgspec.json.decode(row["metadata"])
+    assert row["created_at"] - NOW < timedelta(milliseconds=1)
+    assert metadata["amount_usdc"] == 100
+    assert metadata["pocket_id"] == str(payee.pocket_id)
+    assert metadata["occurred_at"] == "2025-06-02T13:00:00.000000Z"
+    kind = await bank.pool.fetchval(
+        "SELECT kind FROM event WHERE event_id = $1", UUID(metadata["event_id"])
+    )
+    assert kind == metadata["event_type"] == "transfers.on-us.received"
+
+
+async def test_everything_is_told_once_whoever_comes_and_however_much_it_is(
+    bank, both, told, monkeypatch
+):
+    monkeypatch.setattr(payment_notifications, "AT_ONCE", 3)
+    payer, _ = both
+    for _ in range(10):
+        await payer.deposit(1_00)
+    await asyncio.gather(
+        *(tell_of_money(bank.pool, bank.vault, now=NOW, wait=n % 2 > 0) for n in range(6))
+    )
+    assert len(await told(payer)) == 10
+
+
+async def test_who_has_no_team_is_passed_over_and_not_told_later(bank, new_holder, told):
+    holder = await new_holder()
+    await holder.deposit(1_00)
+    assert await told(holder) == []
+    await member(bank.pool, holder.customer_id)
+    assert await told(holder) == []
+    await holder.deposit(1_00)
+    assert len(await told(holder)) == 1
+
+
+async def test_nobody_is_told_of_what_was_before_there_were_notifications(bank, both, told):
+    payer, _ = both
+    await payer.deposit(1_00)
+    await bank.pool.execute("INSERT INTO notification_past SELECT customer_id, event_no FROM head")
+    await payer.deposit(2_00)
+    assert len(await told(payer)) == 1
+
+
+def test_every_meaning_has_a_type_and_a_sentence():
+    for meaning in MEANINGS.values():
+        assert meaning.type in KINDS
+        assert sentence_of(meaning, 100, "Reserve", None).startswith(f"{meaning.noun} of $1.00 ")

@@ -1,0 +1,130 @@
+"""Notifications through the Customer API: everybody reads his own, a program all of them."""
+
+from uuid import UUID
+
+from tests.support.customer_client import join, token_for
+from tests.support.customer_events import tell
+from tests.support.partner_desk import UNKNOWN
+
+from billfold.access.users.members import deactivate_member
+from billfold.platform.clock import wall_now
+
+PATH = "/api/v1/notifications/"
+
+
+async def titles(customer_desk, **filters):
+    return [each["title"] for each in (await customer_desk.get(PATH, filters))["items"]]
+
+
+async def test_a_member_reads_what_he_was_told_and_marks_it(customer_desk):
+    assert (await customer_desk.get(PATH))["items"] == []
+    assert await tell(customer_desk, metadata={"amount_usdc": 100}) == 1
+    (told,) = (await customer_desk.get(PATH))["items"]
+    assert told | {"id": "", "created_at": ""} == {
+        "id": "", "title": "Money arrived", "description": "A wire of $1.00.",
+        "type": "FUNDS_RECEIVED", "status": "UNREAD", "created_at": "",
+        "notification_metadata": {"amount_usdc": 100}, "object_type": "CustomerNotification",
+    }  # fmt: skip
+    one = f"{PATH}{told['id']}/"
+    assert await customer_desk.get(one) == told
+    for status in ("READ", "READ", "UNREAD", "READ"):
+        assert await customer_desk.patch(one, {"status": status}) == told | {"status": status}
+        other = "UNREAD" if status == "READ" else "READ"
+        assert await titles(customer_desk, status=status) == ["Money arrived"]
+        assert await titles(customer_desk, status=other) == []
+    log = (await customer_desk.get("/api/v1/team/audit-logs/"))["items"]
+    marked = [each["details"] for each in log if each["action"] == "notification.updated"]
+    assert marked == [{"status": "READ"}, {"status": "UNREAD"}, {"status": "READ"}]
+
+
+async def test_money_that_arrives_is_told_at_once(customer_desk, customer_world):
+    pocket = await customer_desk.pocket(name="Payroll")
+    await customer_world.wire(pocket, 25_000_00)
+    await customer_world.ach(pocket, 12_50)
+    ach, wire = (await customer_desk.get(PATH))["items"]
+    assert wire["description"] == "A wire of $25,000.00 arrived in the Pocket Payroll."
+    assert ach["description"] == "An ACH credit of $12.50 arrived in the Pocket Payroll."
+    assert {wire["type"], ach["type"]} == {"FUNDS_RECEIVED"}
+    assert wire["notification_metadata"]["amount_usdc"] == 25_000_00
+
+
+async def test_each_has_his_own_list_and_status(customer_desk, customer_desks, other_customer):
+    manager = await customer_desks(customer_desk.team.customer, role="MANAGER")
+    viewer = await customer_desks(customer_desk.team.customer, role="VIEWER")
+    assert await tell(customer_desk) == 2
+    (mine,) = (await customer_desk.get(PATH))["items"]
+    await customer_desk.patch(f"{PATH}{mine['id']}/", {"status": "READ"})
+    assert (await manager.get(f"{PATH}{mine['id']}/"))["status"] == "UNREAD"
+    for who in (viewer, other_customer):
+        assert await titles(who) == []
+        for method, body in (("GET", b""), ("PATCH", {"status": "READ"})):
+            await who.refused(method, f"{PATH}{mine['id']}/", body, status=404, code="not-found")
+
+
+async def test_lists_go_by_page_and_by_status(customer_desk):
+    for number in range(5):
+        await tell(customer_desk, title=f"{number}")
+    everything = await customer_desk.pages(PATH)
+    assert [each["title"] for each in everything] == ["4", "3", "2", "1", "0"]
+    for each in everything[::2]:
+        await customer_desk.patch(f"{PATH}{each['id']}/", {"status": "READ"})
+    assert [each["title"] for each in await customer_desk.pages(PATH, {"status": "UNREAD"})] == [
+        "3",
+        "1",
+    ]
+    assert [each["title"] for each in await customer_desk.pages(PATH, {"status": "READ"})] == [
+        "4",
+        "2",
+        "0",
+    ]
+    cursor = (await customer_desk.get(PATH, {"limit": 1}))["next_page"]
+    await customer_desk.invalid(
+        "GET", PATH, loc="query.cursor", filters={"cursor": cursor, "status": "READ"}
+    )
+
+
+async def test_a_program_sees_all_of_its_customers_and_reads_none(bank, customer_desk):
+    await tell(customer_desk)
+    team = await join(bank, customer_desk.team.customer, role="VIEWER")
+    team.user_id = None
+    token = await token_for(bank, team)
+    (told,) = (await customer_desk.ask("GET", PATH, status=200, token=token)).json()["items"]
+    assert told["status"] is None
+    one = f"{PATH}{told['id']}/"
+    assert (await customer_desk.ask("GET", one, status=200, token=token)).json() == told
+    await customer_desk.refused(
+        "PATCH", one, {"status": "READ"}, status=403, code="forbidden", token=token
+    )
+    filters = {"status": "UNREAD"}
+    empty = await customer_desk.ask("GET", PATH, status=200, token=token, filters=filters)
+    assert empty.json()["items"] == []
+
+
+async def test_a_letter_goes_to_everybody_who_is_told_and_to_nobody_who_left(
+    customer_desk, customer_desks
+):
+    manager = await customer_desks(customer_desk.team.customer, role="MANAGER")
+    await deactivate_member(
+        customer_desk.bank.pool,
+        UUID(customer_desk.team.customer),
+        manager.team.user_id,
+        now=wall_now(),
+    )
+    assert await tell(customer_desk) == 1
+    query = "SELECT p.user_id FROM letter l JOIN person p ON p.email = l.recipient"
+    letters = await customer_desk.bank.pool.fetch(query)
+    assert [row["user_id"] for row in letters] == [customer_desk.team.user_id]
+
+
+async def test_mistakes_are_named(customer_desk):
+    for method, path, body, loc in (
+        ("GET", PATH, b"", "query.status"),
+        ("GET", f"{PATH}x/", b"", "path.notification_id"),
+        ("PATCH", f"{PATH}{UNKNOWN}/", {"status": "SEEN"}, "body.status"),
+        ("PATCH", f"{PATH}{UNKNOWN}/", {}, "body.status"),
+        ("PATCH", f"{PATH}{UNKNOWN}/", {"status": "READ", "title": "x"}, "body.title"),
+    ):
+        filters = {"status": "read"} if loc == "query.status" else None
+        await customer_desk.invalid(method, path, body, loc=loc, filters=filters)
+    for method, body in (("GET", b""), ("PATCH", {"status": "READ"})):
+        await customer_desk.refused(method, f"{PATH}{UNKNOWN}/", body, status=404, code="not-found")

@@ -1,0 +1,107 @@
+"""Sequences and deliveries that say something else than the log, found out."""
+
+from datetime import timedelta
+
+import pytest
+from tests.events.webhooks.test_sequencer import subscribe
+from tests.fixtures.damaged_bank import DROP_EVERYTHING
+from tests.support.raised_events import (
+    BOTH,
+    CUSTOMERS,
+    NOW,
+    PARTNER,
+    PARTNERS,
+    add_customer,
+    raise_event,
+)
+
+from billfold.events.checks import check_told
+from billfold.events.webhooks import attempts, redelivery, sequencer
+from billfold.events.webhooks.types import Attempt, Outcome, Owner, Simulated
+from billfold.platform import ids
+from billfold.verify.report import Findings
+
+
+@pytest.fixture
+async def told(conn):
+    """A database without constraints in which some of what happened was told and some was not."""
+    anna, bert = await add_customer(conn), await add_customer(conn)
+    wants = await subscribe(conn, Owner(PARTNER))
+    await subscribe(conn, Owner(PARTNER, anna))
+    for kind in (BOTH, CUSTOMERS, PARTNERS, BOTH):
+        await raise_event(conn, anna, kind)
+        await raise_event(conn, bert, kind)
+    await sequencer.sequence(conn, now=NOW)
+    event = Simulated(event_id=ids.new(), kind=BOTH, raised_at=NOW, payload="{}")
+    await redelivery.simulate(conn, Owner(PARTNER), event, now=NOW)
+    rows = await conn.fetch(
+        "SELECT event_id FROM delivery WHERE subscription_id = $1 ORDER BY sequence", wants
+    )
+    await attempts.record_attempts(
+        conn,
+        [
+            Attempt(
+                attempt_id=ids.new(), subscription_id=wants, event_id=row["event_id"],
+                response_code=code, response_message="", called_at=NOW, duration_ms=1,
+                outcome=outcome,
+            )
+            for row, code, outcome in zip(
+                rows, (200, 500, 500),
+                (Outcome(state="delivered"), Outcome(state="failed"),
+                 Outcome(state="pending", due_at=NOW + timedelta(hours=1))),
+                strict=False,
+            )
+        ],
+        now=NOW,
+    )  # fmt: skip
+    await raise_event(conn, anna)  # nobody has read it yet
+    await conn.execute(DROP_EVERYTHING)
+    return conn
+
+
+async def findings(conn):
+    found = Findings()
+    await check_told(conn, found)
+    return {(each.table, each.wrong) for each in found.report().findings}
+
+
+async def test_what_was_told_as_it_happened_is_clean(told):
+    assert await findings(told) == set()
+
+
+DAMAGE = [
+    ("DELETE FROM told WHERE partner_sequence = 3", "told"),
+    ("UPDATE told SET partner_sequence = 99 WHERE partner_sequence = 3", "told"),
+    ("UPDATE told SET partner_sequence = 2 WHERE partner_sequence = 3", "told"),
+    ("UPDATE told SET customer_sequence = 5 WHERE customer_sequence = 2", "told"),
+    ("UPDATE told SET partner_sequence = 7 - partner_sequence", "told"),
+    ("UPDATE told SET customer_sequence = 4 - customer_sequence", "told"),
+    ("UPDATE told SET kind = 'x' WHERE partner_sequence = 1", "told"),
+    ("UPDATE told SET event_id = gen_random_uuid() WHERE partner_sequence = 1", "told"),
+    ("UPDATE told SET partner_id = gen_random_uuid() WHERE partner_sequence = 1", "told"),
+    ("UPDATE told SET raised_at = now() WHERE partner_sequence = 1", "told"),
+    ("UPDATE event SET kind = 'x' WHERE event_no = 1", "told"),
+    ("DELETE FROM event WHERE event_no = 2", "told"),
+    ("UPDATE delivery SET sequence = 9 WHERE sequence = 3", "delivery"),
+    ("UPDATE delivery SET previous_sequence = 9 WHERE sequence = 3", "delivery"),
+    ("UPDATE delivery SET event_id = gen_random_uuid() WHERE sequence = 3", "delivery"),
+    ("UPDATE delivery SET event_id = gen_random_uuid() WHERE sequence IS NULL", "delivery"),
+    ("UPDATE delivery SET subscription_id = gen_random_uuid() WHERE sequence = 3", "delivery"),
+    ("UPDATE delivery SET tries = 9 WHERE sequence = 3", "delivery"),
+    ("UPDATE delivery SET state = 'delivered', due_at = NULL WHERE sequence = 3", "delivery"),
+    ("UPDATE delivery SET state = 'failed', due_at = NULL, tries = 1 WHERE tries = 0", "delivery"),
+    ("UPDATE delivery SET due_at = NULL WHERE state = 'pending'", "delivery"),
+    ("UPDATE delivery_attempt SET success = NOT success", "delivery_attempt"),
+    ("DELETE FROM delivery WHERE state = 'delivered'", "delivery_attempt"),
+    ("UPDATE subscription_lane SET due_at = NULL", "subscription_lane"),
+    ("DELETE FROM subscription_lane", "subscription_lane"),
+]
+
+
+async def test_what_was_damaged_is_found(told):
+    for damage, table in DAMAGE:
+        taken_back = told.transaction()
+        await taken_back.start()
+        assert await told.execute(damage) not in {"UPDATE 0", "DELETE 0"}, damage
+        assert table in {found for found, _ in await findings(told)}, damage
+        await taken_back.rollback()

@@ -1,0 +1,37 @@
+"""The kinds of events: who may see which, and that each is what it says."""
+
+import re
+
+import msgspec
+import pytest
+
+from billfold.events.kinds import CUSTOMER_KINDS, KINDS, PARTNER_KINDS
+
+
+def test_partners_see_what_the_contract_gives_them():
+    assert {kind.split(".")[0] for kind in PARTNER_KINDS} == {
+        "application", "card", "reports", "transfers",
+    }  # fmt: skip
+    assert len(PARTNER_KINDS) == 31
+    assert not {"trades.maturity", "transfers.on-us.received"} & set(PARTNER_KINDS)
+
+
+def test_customers_see_their_own_wires_transfers_bills_and_reports():
+    assert len(CUSTOMER_KINDS) == 12
+    assert not [kind for kind in CUSTOMER_KINDS if ".ach." in kind or ".crypto." in kind]
+    assert set(CUSTOMER_KINDS) - set(PARTNER_KINDS) == {
+        "trades.maturity", "transfers.on-us.received",
+    }  # fmt: skip
+
+
+def test_every_kind_is_for_somebody():
+    assert set(KINDS) == {*PARTNER_KINDS, *CUSTOMER_KINDS}
+    assert list(KINDS) == sorted(KINDS)
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=list(KINDS))
+def test_a_kind_has_a_name_a_sentence_and_an_example_of_its_payload(kind):
+    assert re.fullmatch(r"[a-z]+(\.[a-z_-]+){1,3}", kind.name)
+    assert re.fullmatch(r"[A-Z].+\.", kind.meaning)
+    sent = msgspec.json.encode(kind.example)
+    assert msgspec.json.decode(sent, type=kind.payload) == kind.example

@@ -1,0 +1,39 @@
+"""What the documents say of webhooks is what a receiver gets."""
+
+import pytest
+from tests.support.raised_events import NOW
+
+from billfold.events.kinds import CUSTOMER_KINDS, KINDS, PARTNER_KINDS
+from billfold.events.webhook_openapi import webhooks_of
+from billfold.events.webhooks.types import Delivery, Lane
+from billfold.events.webhooks.worker import headers_of
+from billfold.platform import ids
+
+
+@pytest.mark.parametrize(("kinds", "customer"), [(PARTNER_KINDS, False), (CUSTOMER_KINDS, True)])
+def test_every_kind_has_a_schema_that_its_example_fits(kinds, customer):
+    told = webhooks_of(kinds, customer=customer)
+    assert tuple(told) == kinds
+    for kind, call in told.items():
+        (content,) = call["post"]["requestBody"]["content"].values()
+        schema, example = content["schema"], content["example"]
+        assert set(schema["required"]) == set(example) == set(schema["properties"])
+        assert example["event_type"] == kind == schema["properties"]["event_type"]["const"]
+        assert ("customer_id" in example) is customer
+        assert schema["properties"]["timestamp"] == {"type": "string", "format": "date-time"}
+        payload = schema["properties"]["payload"]
+        assert set(payload["required"]) <= set(example["payload"]) <= set(payload["properties"])
+    assert set(KINDS) == {*PARTNER_KINDS, *CUSTOMER_KINDS}
+
+
+def test_the_headers_are_those_of_a_delivery():
+    call = webhooks_of(PARTNER_KINDS[:1], customer=False)[PARTNER_KINDS[0]]["post"]
+    lane = Lane(
+        subscription_id=ids.new(), customer_id=None, url="https://a.example/", retry_policy=None,
+        secrets=("s" * 24,), failures=0,
+    )  # fmt: skip
+    delivery = Delivery(event_id=ids.new(), body=b"{}", tries=0)
+    sent = headers_of(lane, delivery, ids.new(), NOW)
+    assert {each["name"] for each in call["parameters"]} == set(sent) - {
+        "content-type", "user-agent",
+    }  # fmt: skip

@@ -1,0 +1,148 @@
+"""What is asked for again, and what did not happen."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from tests.events.webhooks.test_sequencer import EVERYTHING, VAULT, delivered, subscribe
+from tests.support.raised_events import (
+    BOTH,
+    CUSTOMERS,
+    NOW,
+    OTHER_PARTNER,
+    PARTNER,
+    RAISED,
+    add_customer,
+    raise_event,
+)
+
+from billfold.events.webhooks import redelivery, sequencer, subscriptions
+from billfold.events.webhooks.types import Changes, Owner, Simulated
+from billfold.platform import ids
+from billfold.platform.errors import NotFound, Refused
+
+OWNER = Owner(PARTNER)
+
+
+async def queue(conn, subscription_id):
+    rows = await conn.fetch(
+        "SELECT event_id FROM delivery WHERE subscription_id = $1 AND state = 'pending'"
+        " ORDER BY due_at, sequence",
+        subscription_id,
+    )
+    return [row["event_id"] for row in rows]
+
+
+async def fail(conn, *, tries=3):
+    await conn.execute("UPDATE delivery SET state = 'failed', due_at = NULL, tries = $1", tries)
+
+
+def simulated(**fields):
+    usual: dict[str, Any] = {
+        "event_id": ids.new(),
+        "kind": BOTH,
+        "raised_at": RAISED,
+        "payload": "{}",
+    }
+    return Simulated(**usual | fields)
+
+
+async def test_one_event_is_queued_again_with_all_its_tries(conn):
+    wants, anna = await subscribe(conn, OWNER), await add_customer(conn)
+    first, _ = await raise_event(conn, anna), await raise_event(conn, anna)
+    await sequencer.sequence(conn, now=NOW)
+    await fail(conn)
+    await redelivery.resend(conn, OWNER, wants, first, now=NOW)
+    assert await queue(conn, wants) == [first]
+    assert await conn.fetchval("SELECT tries FROM delivery WHERE event_id = $1", first) == 0
+    with pytest.raises(NotFound):
+        await redelivery.resend(conn, OWNER, wants, ids.new(), now=NOW)
+
+
+async def test_what_failed_since_then_is_queued_again_in_order(conn):
+    wants, anna = await subscribe(conn, OWNER), await add_customer(conn)
+    events = []
+    for minute in range(4):
+        events.append(await raise_event(conn, anna))
+        await sequencer.sequence(conn, now=NOW + timedelta(minutes=minute))
+    await fail(conn)
+    since = NOW + timedelta(minutes=1)
+    assert await redelivery.recover(conn, OWNER, wants, since, now=NOW) == 3
+    assert await queue(conn, wants) == events[1:]
+    assert await redelivery.recover(conn, OWNER, wants, NOW, now=NOW) == 1
+
+
+async def test_what_was_never_queued_since_then_is_queued_with_the_one_before(conn):
+    anna = await add_customer(conn)
+    events = []
+    for second in range(4):
+        events.append(await raise_event(conn, anna, seconds=second))
+        await raise_event(conn, anna, CUSTOMERS, seconds=second)
+    await sequencer.sequence(conn, now=NOW)
+    wants = await subscribe(conn, OWNER)
+    own = await subscribe(conn, Owner(PARTNER, anna), [CUSTOMERS])
+    events.append(await raise_event(conn, anna, seconds=9))
+    await sequencer.sequence(conn, now=NOW)
+    since = RAISED + timedelta(seconds=2)
+    assert await redelivery.replay_missing(conn, OWNER, wants, since, now=NOW) == 2
+    assert await redelivery.replay_missing(conn, OWNER, wants, since, now=NOW) == 0
+    assert sorted(await delivered(conn, wants), key=lambda row: row[1]) == [
+        (events[2], 3, 2), (events[3], 4, 3), (events[4], 5, 4)
+    ]  # fmt: skip
+    owner = Owner(PARTNER, anna)
+    assert await redelivery.replay_missing(conn, owner, own, RAISED, now=NOW) == 4
+    assert [row[1:] for row in await delivered(conn, own)] == [(2, 0), (4, 2), (6, 4), (8, 6)]
+
+
+async def test_nothing_is_queued_for_a_subscription_that_is_disabled(conn):
+    wants = await subscribe(conn, OWNER)
+    await subscriptions.update_subscription(
+        conn, VAULT, OWNER, wants, Changes(status="disabled"), now=NOW
+    )
+    for attempt in (
+        redelivery.resend(conn, OWNER, wants, ids.new(), now=NOW),
+        redelivery.recover(conn, OWNER, wants, NOW, now=NOW),
+        redelivery.replay_missing(conn, OWNER, wants, NOW, now=NOW),
+        redelivery.send_example(conn, OWNER, wants, simulated(), now=NOW),
+    ):
+        with pytest.raises(Refused) as refused:
+            await attempt
+        assert refused.value.code == "subscription-disabled"
+    assert await redelivery.simulate(conn, OWNER, simulated(), now=NOW) == 0
+
+
+async def test_a_simulated_event_goes_to_whoever_subscribed_to_its_kind(conn):
+    anna = await add_customer(conn)
+    wants = await subscribe(conn, OWNER, [BOTH])
+    others = [
+        await subscribe(conn, OWNER, [CUSTOMERS]),
+        await subscribe(conn, Owner(PARTNER, anna)),
+        await subscribe(conn, Owner(OTHER_PARTNER)),
+    ]
+    event = simulated()
+    assert await redelivery.simulate(conn, OWNER, event, now=NOW) == 1
+    assert await queue(conn, wants) == [event.event_id]
+    assert [await queue(conn, other) for other in others] == [[], [], []]
+    annas = simulated()
+    assert await redelivery.simulate(conn, Owner(PARTNER, anna), annas, now=NOW) == 1
+    assert await queue(conn, others[1]) == [annas.event_id]
+
+
+async def test_a_simulated_event_is_one_event_however_often_it_is_sent(conn):
+    await subscribe(conn, OWNER)
+    event = simulated()
+    assert await redelivery.simulate(conn, OWNER, event, now=NOW) == 1
+    assert await redelivery.simulate(conn, OWNER, event, now=NOW) == 0
+    with pytest.raises(Refused) as refused:
+        other = simulated(event_id=event.event_id, payload='{"a": 1}')
+        await redelivery.simulate(conn, OWNER, other, now=NOW)
+    assert refused.value.code == "duplicate-id"
+
+
+async def test_an_example_goes_to_one_subscription_whatever_its_kinds(conn):
+    wants = await subscribe(conn, OWNER, [CUSTOMERS])
+    other = await subscribe(conn, OWNER, EVERYTHING)
+    event = simulated()
+    await redelivery.send_example(conn, OWNER, wants, event, now=NOW)
+    assert await queue(conn, wants) == [event.event_id]
+    assert await queue(conn, other) == []

@@ -1,0 +1,262 @@
+"""Subscriptions over both APIs: what may be said of one, whose it is, and how it is mended."""
+
+import asyncio
+import base64
+from uuid import UUID
+
+from tests.support.customer_client import new_key
+from tests.support.whole_bank import bank
+
+from billfold.events.webhooks import attempts
+from billfold.events.webhooks.types import Attempt, Outcome
+from billfold.platform import ids
+from billfold.platform.clock import wall_now
+
+__all__ = ["app", "bank", "desk", "desks", "world"]
+
+PATH = "/api/v1/subscriptions/"
+POLICY = {
+    "retry_on_status_codes": [502, 503], "backoff_coefficient": 1.5, "maximum_attempts": 5,
+    "initial_interval_seconds": 30, "maximum_interval_seconds": 300,
+}  # fmt: skip
+NEW = {
+    "url": "https://93.184.215.14/hooks", "events": ["transfers.wire.in.success"],
+    "shared_secret": "a secret of sufficient length", "description": "Books",
+    "retry_policy": POLICY,
+}  # fmt: skip
+
+
+def without(body, name):
+    return {key: value for key, value in body.items() if key != name}
+
+
+async def test_a_subscription_is_made_read_listed_changed_and_deleted(
+    customer_world, customer_desk
+):
+    for who, changed_with in ((customer_desk, 202), (customer_world, 200)):
+        made = await who.post(PATH, NEW, status=201)
+        assert made == {
+            **without(NEW, "shared_secret"), "id": made["id"], "status": "enabled",
+            "disabled_because": None, "time_created": made["time_created"],
+            "updated_at": made["updated_at"], "object_type": "Subscription",
+        }  # fmt: skip
+        one = f"{PATH}{made['id']}/"
+        assert await who.get(one) == made
+        changes = {"status": "disabled", "retry_policy": None, "events": ["reports.failed"]}
+        changed = await who.patch(one, changes, status=changed_with)
+        assert changed == {**made, **changes, "updated_at": changed["updated_at"]}
+        await who.ask("POST", f"{one}send-example/", {}, status=409)
+        for n in range(2):
+            await who.post(PATH, {**NEW, "description": str(n)})
+        listed = await who.pages(PATH, limit=2)
+        assert [each["description"] for each in listed] == ["1", "0", "Books"]
+        gone = await who.ask("DELETE", one, status=202)
+        assert gone.content == b""
+        await who.refused("GET", one, status=404, code="not-found")
+        await who.refused("DELETE", one, status=404, code="not-found")
+
+
+async def forget_keys(bank):
+    """Let a day go by: answers are kept no longer, once they are written down."""
+    waiting = "SELECT EXISTS (SELECT 1 FROM request_key WHERE status IS NULL)"
+    while await bank.pool.fetchval(waiting):
+        await asyncio.sleep(0)
+    await bank.pool.execute("DELETE FROM request_key")
+
+
+async def test_a_subscription_is_made_once_under_one_key(bank, customer_desk):
+    key = new_key()
+    first = await customer_desk.post(PATH, NEW, key=key)
+    assert await customer_desk.post(PATH, NEW, key=key) == first
+    assert len((await customer_desk.get(PATH))["items"]) == 1
+    await forget_keys(bank)
+    assert await customer_desk.post(PATH, NEW, key=key) == first
+    await customer_desk.ask("DELETE", f"{PATH}{first['id']}/", status=202)
+    await forget_keys(bank)
+    await customer_desk.refused(
+        "POST", PATH, NEW, key=key, status=422, code="idempotency-key-reused"
+    )
+
+
+async def test_who_made_changed_and_deleted_it_stands_in_the_audit_log(
+    bank, customer_world, customer_desk
+):
+    for who, changed_with in ((customer_desk, 202), (customer_world, 200)):
+        made = await who.post(PATH, NEW)
+        one, secret = f"{PATH}{made['id']}/", "another secret of good length"
+        await who.patch(
+            one, {"shared_secret": secret, "events": ["reports.failed"]}, status=changed_with
+        )
+        await who.ask("DELETE", one, status=202)
+        await who.ask("DELETE", one, status=404)
+        rows = await bank.pool.fetch(
+            "SELECT action, outcome, details::text FROM audit_entry WHERE resource_id = $1 "
+            "ORDER BY entry_no", made["id"],
+        )  # fmt: skip
+        assert [(row["action"], row["outcome"]) for row in rows] == [
+            ("subscription.created", "SUCCESS"), ("subscription.updated", "SUCCESS"),
+            ("subscription.deleted", "SUCCESS"),
+        ]  # fmt: skip
+        told = "".join(row["details"] for row in rows)
+        assert "reports.failed" in told
+        assert secret not in told
+        assert str(NEW["shared_secret"]) not in told
+
+
+async def test_whose_a_subscription_is_nobody_else_can_tell(
+    customer_world, customer_desks, customer_desk
+):
+    mine, partners = await customer_desk.post(PATH, NEW), await customer_world.post(PATH, NEW)
+    stranger = await customer_desks()
+    for who, foreign in ((stranger, mine), (customer_desk, partners), (customer_world, mine)):
+        one = f"{PATH}{foreign['id']}/"
+        for method, path, body in (
+            ("GET", one, b""), ("PATCH", one, {"description": "x"}), ("DELETE", one, b""),
+            ("GET", f"{one}attempts/", b""), ("POST", f"{one}send-example/", {}),
+            ("POST", f"{one}resend/", {"event_id": str(ids.new())}),
+            ("POST", f"{one}recover/", {"since": "2025-06-02T00:00:00Z"}),
+            ("POST", f"{one}replay-missing/", {"since": "2025-06-02T00:00:00Z"}),
+        ):  # fmt: skip
+            await who.refused(method, path, body, status=404, code="not-found")
+        query = {"subscription_id": foreign["id"]}
+        await who.refused("GET", "/api/v1/events/", status=404, code="not-found", filters=query)
+
+
+async def test_every_field_is_checked_at_its_place(customer_desk):
+    one = f"{PATH}{(await desk.post(PATH, NEW))['id']}/"
+    for changes, place in (
+        ({"events": []}, "body.events"),
+        ({"events": ["transfers.wire.in.success", "nothing"]}, "body.events.1"),
+        ({"events": ["transfers.ach.in.success"]}, "body.events.0"),
+        ({"shared_secret": "x" * 15}, "body.shared_secret"),
+        ({"shared_secret": "x" * 257}, "body.shared_secret"),
+        ({"shared_secret": "whsec_not base64 at all"}, "body.shared_secret"),
+        ({"url": ""}, "body.url"),
+        ({"url": "https://93.184.215.14/" + "x" * 2083}, "body.url"),
+        ({"url": "http://93.184.215.14/"}, "body.url"),
+        ({"url": "https://127.0.0.1/"}, "body.url"),
+        ({"url": "https://169.254.169.254/latest"}, "body.url"),
+        ({"url": "https://[::ffff:10.0.0.1]/"}, "body.url"),
+        ({"url": "https://me:secret@93.184.215.14/"}, "body.url"),
+        ({"url": "https://93.184.215.14:22/"}, "body.url"),
+        ({"url": "hooks"}, "body.url"),
+        ({"description": "x" * 501}, "body.description"),
+        ({"secret": "x"}, "body.secret"),
+    ):
+        await customer_desk.invalid("POST", PATH, {**NEW, **changes}, loc=place)
+        await customer_desk.invalid("PATCH", one, changes, loc=place)
+    await customer_desk.invalid("PATCH", one, {"status": "paused"}, loc="body.status")
+    for name in ("url", "events", "shared_secret"):
+        await customer_desk.invalid("POST", PATH, without(NEW, name), loc=f"body.{name}")
+
+
+async def test_all_mistakes_are_named_at_once(customer_desk):
+    shapes = {"events": ["nothing"], "shared_secret": "short", "url": "", "more": 1}
+    answer = (await customer_desk.ask("POST", PATH, {**NEW, **shapes}, status=422)).json()
+    assert {each["loc"][1] for each in answer["detail"]} == set(shapes)
+    meanings = {
+        "url": "https://127.0.0.1:4242/", "shared_secret": "whsec_no base64 at all",
+        "retry_policy": {**POLICY, "initial_interval_seconds": 301},
+    }  # fmt: skip
+    answer = (await customer_desk.ask("POST", PATH, {**NEW, **meanings}, status=422)).json()
+    assert {each["loc"][1] for each in answer["detail"]} == set(meanings)
+    told = next(each["msg"] for each in answer["detail"] if each["loc"][1] == "url")
+    assert "billfold listen" in told
+    assert "BILLFOLD_WEBHOOK_ALLOWED_NETWORKS" in told
+
+
+async def test_a_retry_policy_says_five_things_within_their_limits(customer_desk):
+    for changes in (
+        {"retry_on_status_codes": [600]}, {"retry_on_status_codes": [99]},
+        {"backoff_coefficient": 0.9}, {"backoff_coefficient": 1001},
+        {"maximum_attempts": 0}, {"maximum_attempts": 21}, {"maximum_attempts": 2.5},
+        {"initial_interval_seconds": 29}, {"initial_interval_seconds": 86_401},
+        {"maximum_interval_seconds": 29}, {"maximum_interval_seconds": 86_401},
+        {"initial_interval_seconds": 301}, {"jitter": 1},
+    ):  # fmt: skip
+        wrong = {**NEW, "retry_policy": {**POLICY, **changes}}
+        answer = (await customer_desk.ask("POST", PATH, wrong, status=422)).json()
+        assert [each["loc"][:2] for each in answer["detail"]] == [["body", "retry_policy"]]
+    for name in POLICY:
+        wrong = {**NEW, "retry_policy": without(POLICY, name)}
+        await customer_desk.invalid("POST", PATH, wrong, loc=f"body.retry_policy.{name}")
+    made = await customer_desk.post(PATH, without(NEW, "retry_policy"))
+    assert made["retry_policy"] is None
+
+
+async def test_a_short_secret_is_taken_with_a_warning(customer_desk):
+    short, long = "sixteen chars ok", base64.b64encode(bytes(24)).decode()
+    made = await customer_desk.post(PATH, {**NEW, "shared_secret": short})
+    assert made["warnings"]
+    one = f"{PATH}{made['id']}/"
+    assert "warnings" not in await customer_desk.get(one)
+    body = {"shared_secret": f"whsec_{long}"}
+    assert "warnings" not in await customer_desk.patch(one, body, status=202)
+    assert (await customer_desk.patch(one, {"shared_secret": short}, status=202))["warnings"]
+
+
+async def test_events_are_sent_again_and_what_was_missed_is_sent_at_last(
+    bank, customer_world, customer_desk
+):
+    pocket = await customer_desk.pocket()
+    for _ in range(2):
+        await customer_world.wire(pocket, 100_00)
+    before = {"since": "2025-06-01T00:00:00Z"}
+    made = await customer_desk.post(PATH, NEW)
+    one, mine = f"{PATH}{made['id']}/", {"subscription_id": made["id"]}
+    await customer_world.wire(pocket, 200_00)
+    waiting = await customer_desk.pages("/api/v1/events/", mine, limit=1)
+    assert [(each["event"]["previous_sequence"], each["event"]["sequence"])
+            for each in waiting] == [(2, 3)]  # fmt: skip
+    assert await customer_desk.post(f"{one}replay-missing/", before, status=202) == {
+        "count": 2, "object_type": "Redelivery",
+    }  # fmt: skip
+    assert len(await customer_desk.pages("/api/v1/events/", mine, limit=2)) == 3
+    event_id = waiting[0]["event"]["event_id"]
+    await failed(bank, made["id"], event_id)
+    for name, body in (("resend", {"event_id": event_id}), ("recover", before)):
+        await failed(bank, made["id"], event_id)
+        assert (await customer_desk.post(f"{one}{name}/", body, status=202))["count"] == 1
+    unknown = {"event_id": str(ids.new())}
+    await customer_desk.refused("POST", f"{one}resend/", unknown, status=404, code="not-found")
+    await customer_desk.invalid("POST", f"{one}recover/", {"since": "yesterday"}, loc="body.since")
+    naive = {"since": "2025-06-02T00:00:00"}
+    await customer_desk.invalid("POST", f"{one}replay-missing/", naive, loc="body.since")
+    await check_attempts(customer_desk, one, event_id)
+
+
+async def failed(bank, subscription_id, event_id):
+    """Let a delivery fail, as a courier would write it down."""
+    now = wall_now()
+    attempt = Attempt(
+        attempt_id=ids.new(), subscription_id=UUID(subscription_id), event_id=UUID(event_id),
+        response_code=500, response_message="Internal Server Error", called_at=now,
+        duration_ms=7, outcome=Outcome(state="failed"),
+    )  # fmt: skip
+    async with bank.pool.acquire() as conn, conn.transaction():
+        await attempts.record_attempts(conn, [attempt], now=now)
+
+
+async def check_attempts(customer_desk, one, event_id):
+    """Check what is told of the three attempts to deliver an event, all of which failed."""
+    listed = await customer_desk.pages(f"{one}attempts/", limit=2)
+    assert len(listed) == 3
+    assert {each["response_code"] for each in listed} == {500}
+    assert not any(each["success"] for each in listed)
+    of_one = await customer_desk.get(f"{one}attempts/", {"event_id": event_id})
+    assert of_one["items"] == listed
+    assert not (await customer_desk.get(f"{one}attempts/", {"event_id": str(ids.new())}))["items"]
+    shown = (await customer_desk.get(f"/api/v1/events/{event_id}/"))["delivery_attempts"]
+    assert shown == listed[::-1]
+
+
+async def test_an_example_is_sent_of_any_kind_that_can_be_subscribed_to(customer_desk):
+    made = await customer_desk.post(PATH, NEW)
+    one, mine = f"{PATH}{made['id']}/send-example/", {"subscription_id": made["id"]}
+    for body in ({}, {"event_type": "trades.maturity"}):
+        assert (await customer_desk.post(one, body, status=202))["count"] == 1
+    sent = (await customer_desk.get("/api/v1/events/", {**mine, "order": "asc"}))["items"]
+    assert [each["event"]["event_type"] for each in sent] == [*NEW["events"], "trades.maturity"]
+    assert {each["event"]["sequence"] for each in sent} == {None}
+    await customer_desk.invalid("POST", one, {"event_type": "nothing"}, loc="body.event_type")
+    assert (await customer_desk.get("/api/v1/events/"))["items"] == []

@@ -1,0 +1,137 @@
+"""What follows from an answer, to the second; what a subscription may say."""
+
+from datetime import timedelta
+from uuid import UUID
+
+import pytest
+from tests.support.raised_events import NOW
+
+from billfold.events.webhooks import rules
+from billfold.events.webhooks.types import Outcome, RetryPolicy
+from billfold.platform.errors import InvalidInput
+
+POLICY = RetryPolicy(
+    retry_on_status_codes=(),
+    backoff_coefficient=2.0,
+    maximum_attempts=4,
+    initial_interval_seconds=30,
+    maximum_interval_seconds=100,
+)
+PICKY = RetryPolicy(
+    retry_on_status_codes=(502, 503),
+    backoff_coefficient=1,
+    maximum_attempts=2,
+    initial_interval_seconds=30,
+    maximum_interval_seconds=30,
+)
+FAILED, DELIVERED = Outcome(state="failed"), Outcome(state="delivered")
+
+
+def outcome(policy, code, *, tries=1, retry_after=None, spread=0.0):
+    return rules.outcome_of(
+        policy, tries=tries, code=code, retry_after=retry_after, now=NOW, spread=spread
+    )
+
+
+def again(seconds):
+    return Outcome(state="pending", due_at=NOW + timedelta(seconds=seconds))
+
+
+def test_a_success_is_any_2xx():
+    assert [outcome(POLICY, code) for code in (200, 204, 299)] == [DELIVERED] * 3
+
+
+def test_without_a_policy_there_is_one_attempt():
+    assert [outcome(None, code) for code in (0, 301, 404, 500, 503)] == [FAILED] * 5
+
+
+def test_a_policy_repeats_everything_unless_it_names_codes():
+    assert [outcome(POLICY, code) for code in (0, 199, 301, 404, 500)] == [again(30)] * 5
+    assert [outcome(PICKY, code) for code in (0, 301, 404, 500)] == [FAILED] * 4
+    assert [outcome(PICKY, code) for code in (502, 503)] == [again(30)] * 2
+
+
+def test_delays_grow_to_the_longest_and_attempts_end():
+    after = [outcome(POLICY, 500, tries=tries) for tries in (1, 2, 3, 4, 5)]
+    assert after == [again(30), again(60), again(100), FAILED, FAILED]
+
+
+def test_delays_are_spread_by_a_fifth_at_most():
+    assert outcome(POLICY, 500, spread=-1) == again(24)
+    assert outcome(POLICY, 500, spread=1) == again(36)
+    spreads = [rules.spread_of(UUID(int=n), UUID(int=n), 1) for n in range(200)]
+    assert min(spreads) < -0.9
+    assert max(spreads) > 0.9
+    assert all(-1 <= each <= 1 for each in spreads)
+    assert spreads == [rules.spread_of(UUID(int=n), UUID(int=n), 1) for n in range(200)]
+
+
+def test_no_delay_is_too_long_to_be_computed():
+    wild = RetryPolicy(
+        retry_on_status_codes=(),
+        backoff_coefficient=1_000,
+        maximum_attempts=20,
+        initial_interval_seconds=30,
+        maximum_interval_seconds=86_400,
+    )
+    assert rules.delay(wild, 19) == timedelta(days=1)
+
+
+def test_a_receiver_that_is_gone_is_called_no_more():
+    assert outcome(POLICY, 410) == Outcome(state="failed", gone=True)
+
+
+def test_a_receiver_that_asks_for_rest_gets_it():
+    rest = NOW + timedelta(seconds=90)
+    for code in (429, 503):
+        resting = Outcome(state="pending", due_at=rest, rests_until=rest)
+        assert outcome(POLICY, code, retry_after="90") == resting
+        assert outcome(None, code, retry_after="90") == Outcome(state="failed", rests_until=rest)
+    assert outcome(POLICY, 500, retry_after="90") == again(30)
+    assert outcome(POLICY, 429, retry_after="1").due_at == NOW + timedelta(seconds=30)
+
+
+@pytest.mark.parametrize(
+    ("retry_after", "seconds"),
+    [("0", 0), ("7200", 3600), ("9" * 50, 3600), ("Mon, 02 Mar 2026 15:02:00 GMT", 120),
+     ("Mon, 02 Mar 2126 15:02:00 GMT", 3600), ("Mon, 02 Mar 2020 15:02:00 GMT", None),
+     ("-1", None), ("soon", None), ("", None), (None, None), ("1.5", None),
+     ("Wed, 21 Oct 2015 07:28:00 +" + "9" * 24, None),
+     ("Wed, 21 Oct " + "9" * 20 + " 07:28:00 GMT", None)],
+)  # fmt: skip
+def test_rest_is_given_for_an_hour_at_most(retry_after, seconds):
+    expected = None if seconds is None else NOW + timedelta(seconds=seconds)
+    assert rules.rest_asked_for(retry_after, NOW) == expected
+
+
+@pytest.mark.parametrize(
+    "secret", ["", "x" * 15, "whsec_", "whsec_!!!!!!!!!!!!!!!!", "whsec_YWJj" + "="]
+)
+def test_a_secret_is_refused_when_it_is_short_or_broken(secret):
+    with pytest.raises(InvalidInput) as refused:
+        rules.check_secret(secret)
+    assert [error.loc for error in refused.value.errors] == [("body", "shared_secret")]
+
+
+def test_a_secret_is_weak_when_it_is_shorter_than_it_should_be():
+    for secret, weak in (("x" * 16, True), ("x" * 24, False), ("whsec_" + "YWJj" * 8, False)):
+        rules.check_secret(secret)
+        assert rules.is_weak_secret(secret) is weak
+
+
+def test_a_policy_is_refused_with_all_its_mistakes():
+    rules.check_policy(POLICY)
+    with pytest.raises(InvalidInput) as refused:
+        rules.check_policy(
+            RetryPolicy(
+                retry_on_status_codes=(600,),
+                backoff_coefficient=0.5,
+                maximum_attempts=21,
+                initial_interval_seconds=29,
+                maximum_interval_seconds=28,
+            )
+        )
+    assert [error.loc[-1] for error in refused.value.errors] == [
+        "retry_on_status_codes", "backoff_coefficient", "maximum_attempts",
+        "initial_interval_seconds", "maximum_interval_seconds",
+    ]  # fmt: skip

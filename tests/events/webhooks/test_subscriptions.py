@@ -1,0 +1,161 @@
+"""Subscriptions: made, listed, changed and ended by their owner and nobody else."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from tests.events.webhooks.test_sequencer import EVERYTHING, VAULT, subscribe
+from tests.support.raised_events import NOW, OTHER_PARTNER, PARTNER, add_customer, raise_event
+from tests.support.webhook_receivers import SECRET
+
+from billfold.events.webhooks import claims, redelivery, sequencer, subscriptions
+from billfold.events.webhooks import store as webhook_store
+from billfold.events.webhooks.types import Changes, Owner, RetryPolicy
+from billfold.platform import ids
+from billfold.platform.errors import InvalidInput, NotFound
+from billfold.platform.paging import Position
+
+OWNER = Owner(PARTNER)
+POLICY = RetryPolicy(
+    retry_on_status_codes=(502,),
+    backoff_coefficient=1.5,
+    maximum_attempts=5,
+    initial_interval_seconds=30,
+    maximum_interval_seconds=300,
+)
+
+
+async def update(conn, subscription_id, *, now=NOW, **changes):
+    return await subscriptions.update_subscription(
+        conn, VAULT, OWNER, subscription_id, Changes(**changes), now=now
+    )
+
+
+async def secrets_of(conn, subscription_id, now):
+    """The secrets a courier signs with at an instant."""
+    courier = await claims.sign_on(conn, now)
+    await conn.execute("UPDATE subscription_lane SET courier_no = $1", courier)
+    lane = await claims.read_lane(conn, VAULT, subscription_id, courier, now)
+    assert lane is not None
+    return lane.secrets
+
+
+async def test_a_subscription_is_what_was_asked_for(conn):
+    made = await subscriptions.create_subscription(
+        conn, VAULT, OWNER, url="https://a.example/", events=[*EVERYTHING, EVERYTHING[0]],
+        shared_secret=SECRET, description="d", retry_policy=POLICY, now=NOW,
+    )  # fmt: skip
+    assert (made.status, made.events, made.retry_policy) == ("enabled", EVERYTHING, POLICY)
+    assert (made.created_at, made.updated_at, made.customer_id) == (NOW, NOW, None)
+    assert await webhook_store.get_subscription(conn, OWNER, made.subscription_id) == made
+
+
+async def test_its_secret_is_sealed(conn):
+    await subscribe(conn, OWNER)
+    assert SECRET.encode() not in await conn.fetchval("SELECT sealed FROM subscription_secret")
+
+
+async def test_a_wrong_secret_or_policy_makes_nothing(conn):
+    bad_policy = RetryPolicy(
+        retry_on_status_codes=(),
+        backoff_coefficient=1,
+        maximum_attempts=0,
+        initial_interval_seconds=30,
+        maximum_interval_seconds=30,
+    )
+    usual: dict[str, Any] = {"shared_secret": SECRET, "now": NOW}
+    for wrong in ({"shared_secret": "short"}, {"retry_policy": bad_policy}):
+        with pytest.raises(InvalidInput):
+            await subscriptions.create_subscription(
+                conn, VAULT, OWNER, url="https://a.example/", events=EVERYTHING,
+                **usual | wrong,
+            )  # fmt: skip
+    assert await webhook_store.list_subscriptions(conn, OWNER, limit=30) == []
+
+
+async def test_nobody_elses_subscription_is_there(conn):
+    anna = await add_customer(conn)
+    ours, annas = await subscribe(conn, OWNER), await subscribe(conn, Owner(PARTNER, anna))
+    for owner, foreign in (
+        (OWNER, annas), (Owner(PARTNER, anna), ours), (Owner(OTHER_PARTNER), ours),
+        (Owner(PARTNER, ids.new()), annas), (OWNER, ids.new()),
+    ):  # fmt: skip
+        for attempt in (
+            webhook_store.get_subscription(conn, owner, foreign),
+            subscriptions.delete_subscription(conn, owner, foreign, now=NOW),
+            subscriptions.update_subscription(conn, VAULT, owner, foreign, Changes(), now=NOW),
+            webhook_store.list_attempts(conn, owner, foreign, limit=30),
+            redelivery.resend(conn, owner, foreign, ids.new(), now=NOW),
+            redelivery.recover(conn, owner, foreign, NOW, now=NOW),
+            redelivery.replay_missing(conn, owner, foreign, NOW, now=NOW),
+        ):
+            with pytest.raises(NotFound):
+                await attempt
+
+
+async def test_subscriptions_are_listed_newest_first_and_back(conn):
+    made = []
+    for minute in range(5):
+        row = await subscriptions.create_subscription(
+            conn, VAULT, OWNER, url="https://a.example/", events=EVERYTHING, shared_secret=SECRET,
+            now=NOW + timedelta(minutes=minute // 2),
+        )  # fmt: skip
+        made.append(row)
+    await subscribe(conn, Owner(PARTNER, await add_customer(conn)))
+    newest = sorted(made, key=webhook_store.place_of, reverse=True)
+    assert await webhook_store.list_subscriptions(conn, OWNER, limit=30) == newest
+    assert await webhook_store.list_subscriptions(conn, OWNER, limit=2) == newest[:3]
+    place = webhook_store.place_of(newest[2])
+    for position, expected in (
+        (Position("next", place), newest[3:]),
+        (Position("prev", place), newest[1::-1]),
+    ):
+        found = await webhook_store.list_subscriptions(conn, OWNER, limit=2, position=position)
+        assert found == expected
+
+
+async def test_only_what_was_named_changes(conn):
+    wants = await subscribe(conn, OWNER)
+    was = await webhook_store.get_subscription(conn, OWNER, wants)
+    later = NOW + timedelta(hours=1)
+    now = await update(conn, wants, now=later, description="new", retry_policy=POLICY)
+    assert (now.description, now.retry_policy, now.updated_at) == ("new", POLICY, later)
+    assert (now.url, now.events, now.status, now.created_at) == (
+        was.url, was.events, was.status, was.created_at
+    )  # fmt: skip
+    assert (await update(conn, wants, retry_policy=None)).retry_policy is None
+
+
+async def test_an_old_secret_signs_beside_the_new_one_for_a_day(conn):
+    wants = await subscribe(conn, OWNER)
+    await update(conn, wants, shared_secret="the second secret")
+    second_at = NOW + timedelta(hours=1)
+    assert await secrets_of(conn, wants, NOW) == ("the second secret", SECRET)
+    await update(conn, wants, shared_secret="the third secret !", now=second_at)
+    assert await secrets_of(conn, wants, second_at) == ("the third secret !", "the second secret")
+    day_after = second_at + timedelta(hours=24, seconds=1)
+    assert await secrets_of(conn, wants, day_after) == ("the third secret !",)
+
+
+async def test_a_subscription_that_was_deleted_is_gone_and_owes_nothing(conn):
+    wants = await subscribe(conn, OWNER)
+    await raise_event(conn, await add_customer(conn))
+    await sequencer.sequence(conn, now=NOW)
+    await subscriptions.delete_subscription(conn, OWNER, wants, now=NOW)
+    with pytest.raises(NotFound):
+        await webhook_store.get_subscription(conn, OWNER, wants)
+    assert await webhook_store.list_subscriptions(conn, OWNER, limit=30) == []
+    courier = await claims.sign_on(conn, NOW)
+    assert await claims.claim_lanes(conn, courier, NOW, failing=False, limit=9) == []
+    assert await conn.fetchval("SELECT count(*) FROM subscription_secret") == 0
+
+
+async def test_what_waited_when_it_was_disabled_is_due_when_it_is_enabled(conn):
+    wants = await subscribe(conn, OWNER)
+    await raise_event(conn, await add_customer(conn))
+    await sequencer.sequence(conn, now=NOW)
+    courier = await claims.sign_on(conn, NOW)
+    await update(conn, wants, status="disabled")
+    assert await claims.claim_lanes(conn, courier, NOW, failing=False, limit=9) == []
+    await update(conn, wants, status="enabled")
+    assert await claims.claim_lanes(conn, courier, NOW, failing=False, limit=9) == [wants]

@@ -1,0 +1,344 @@
+"""The courier against receivers of every kind: all they are owed, in order, and no more."""
+
+import asyncio
+import json
+import subprocess
+from datetime import timedelta
+
+import pytest
+import standardwebhooks
+from tests.node.runtime import node_command
+from tests.support.raised_events import BOTH, NOW, add_customer
+from tests.support.webhook_bank import OWNER, VAULT, Town
+from tests.support.webhook_receivers import (
+    LOOPBACK,
+    SECRET,
+    always,
+    answer,
+    receiving,
+)
+from typing_extensions import override
+
+from billfold.events.webhooks import claims, redelivery, sequencer, subscriptions
+from billfold.events.webhooks import store as webhook_store
+from billfold.events.webhooks.types import Changes, RetryPolicy, Simulated
+from billfold.events.webhooks.worker import Courier
+from billfold.platform import ids
+from billfold.platform.clock import wall_now
+from billfold.platform.database.pool import create_pool
+from billfold.platform.network import webhook_client as guarded_http
+from billfold.platform.network.webhook_client import GuardedHttp
+
+POLICY = RetryPolicy(
+    retry_on_status_codes=(),
+    backoff_coefficient=2,
+    maximum_attempts=3,
+    initial_interval_seconds=30,
+    maximum_interval_seconds=300,
+)
+
+
+@pytest.fixture
+async def town(database_dsn):
+    pool = await create_pool(database_dsn, min_size=2)
+    yield Town(pool, await add_customer(pool))
+    await pool.close()
+
+
+async def test_events_arrive_in_order_over_one_connection(town):
+    async with receiving() as receiver:
+        wants = await town.subscribe(receiver)
+        happened = await town.happen(120)
+        await town.work()
+        assert [each.event["event_id"] for each in receiver.requests] == happened
+        assert [each.event["sequence"] for each in receiver.requests] == list(range(1, 121))
+        assert [each.event["previous_sequence"] for each in receiver.requests] == list(range(120))
+        assert receiver.connections == 1
+    assert await town.states(wants) == ["delivered"] * 120
+    assert set(await town.attempts(wants)) == {(200, "OK")}
+
+
+async def test_a_delivery_is_verified_by_the_libraries_of_others(town):
+    town.now = wall_now()
+    secret = "whsec_" + "c2VjcmV0" * 4
+    async with receiving() as plain, receiving() as prefixed:
+        await town.subscribe(plain)
+        rotated = await town.subscribe(prefixed, shared_secret="an old secret, soon replaced")
+        changes = Changes(shared_secret=secret)
+        await subscriptions.update_subscription(
+            town.pool, VAULT, OWNER, rotated, changes, now=town.now
+        )
+        await town.happen()
+        await town.work()
+    one, two = plain.requests[0], prefixed.requests[0]
+    assert two.headers["webhook-signature"].count("v1,") == 2
+    for key, got in ((SECRET.encode(), one), (secret, two), (b"an old secret, soon replaced", two)):
+        told = standardwebhooks.Webhook(key).verify(got.body, got.headers)
+        assert told["event_type"] == BOTH
+        with pytest.raises(standardwebhooks.WebhookVerificationError):
+            standardwebhooks.Webhook(key).verify(got.body + b" ", got.headers)
+    old = str(int(two.headers["webhook-timestamp"]) - 301)
+    assert verified_by_node(
+        [SECRET, one.headers, one.body.decode(), True],
+        [secret, two.headers, two.body.decode(), False],
+        [secret, two.headers, two.body.decode() + " ", False],
+        [secret, two.headers | {"webhook-timestamp": old}, two.body.decode(), False],
+    ) == ["genuine", "genuine", "No matching signature found", "Message timestamp too old"]
+
+
+def verified_by_node(*deliveries):
+    ran = subprocess.run(
+        node_command("verify_webhook.cjs"),
+        input="\n".join(map(json.dumps, deliveries)), capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    return ran.stdout.splitlines()
+
+
+async def test_an_answer_of_500_is_tried_again_while_later_events_go_on(town):
+    async with receiving() as receiver:
+        wants = await town.subscribe(receiver, retry_policy=POLICY)
+        first, second, third = await town.happen(3)
+
+        async def script(request):
+            return answer(500 if request.id == first else 204)
+
+        receiver.script = script
+        await town.work()
+        assert [each.id for each in receiver.requests] == [first, second, third]
+        assert await town.states(wants) == ["pending", "delivered", "delivered"]
+        for seconds in (23, 15, 300):
+            town.now += timedelta(seconds=seconds)
+            await town.work()
+        assert [each.id for each in receiver.requests[3:]] == [first, first]
+        assert len({each.body for each in receiver.requests if each.id == first}) == 1
+    assert await town.states(wants) == ["failed", "delivered", "delivered"]
+    attempts = await town.attempts(wants)
+    assert sorted(attempts) == [(204, "No Content")] * 2 + [(500, "Internal Server Error")] * 3
+
+
+async def test_without_a_policy_everything_is_tried_once(town):
+    async def hang_up(_):
+        return None
+
+    for script, attempt in (
+        (always(answer(301, "location: http://127.0.0.1/")),
+         (301, "a redirect, which is not followed")),
+        (always(b"nonsense\r\n\r\n"), (0, "an answer that is not HTTP")),
+        (hang_up, (0, "hung up without an answer")),
+    ):  # fmt: skip
+        async with receiving(script) as receiver:
+            wants = await town.subscribe(receiver)
+            await town.happen()
+            await town.work()
+            assert await town.attempts(wants) == [attempt]
+            assert await town.states(wants) == ["failed"]
+            await subscriptions.delete_subscription(town.pool, OWNER, wants, now=town.now)
+
+
+async def test_a_receiver_that_says_410_is_disabled(town):
+    async with receiving(always(answer(410))) as receiver:
+        wants = await town.subscribe(receiver, retry_policy=POLICY)
+        await town.happen(3)
+        await town.work()
+        assert len(receiver.requests) == 1
+    row = await webhook_store.get_subscription(town.pool, OWNER, wants)
+    assert row.status == "disabled"
+    assert row.disabled_because is not None
+    assert [(each.subscription_id, each.ended) for each in town.failing] == [(wants, True)]
+
+
+async def test_a_receiver_that_asks_for_rest_is_left_alone_with_all_its_events(town):
+    async with receiving(always(answer(429, "Retry-After: 60"))) as receiver:
+        wants = await town.subscribe(receiver, retry_policy=POLICY)
+        await town.happen(3)
+        await town.work()
+        receiver.script = None
+        town.now += timedelta(seconds=59)
+        await town.work()
+        assert len(receiver.requests) == 1
+        town.now += timedelta(seconds=1)
+        await town.work()
+        assert len(receiver.requests) == 4
+    assert await town.states(wants) == ["delivered"] * 3
+
+
+async def test_a_receiver_that_hangs_costs_the_others_nothing(town, monkeypatch):
+    monkeypatch.setattr(guarded_http, "ANSWER_SECONDS", 1.0)
+
+    async def never(_):
+        await asyncio.sleep(60)
+
+    async with receiving(never) as hanging, receiving() as well:
+        for _ in range(5):
+            await town.subscribe(hanging)
+        await town.subscribe(well)
+        await town.happen(60)
+        async with asyncio.timeout(10), town.courier(lanes_max=6):
+            await well.count(60)
+            assert len(hanging.requests) == 5
+            for _ in range(5):
+                await hanging.count(len(hanging.requests) + 1)
+            await town.happen(30)
+            await well.count(90, seconds=0.9)
+
+
+async def test_a_subscription_that_fails_again_and_again_is_reported_once(town):
+    async with receiving(always(answer(500))) as receiver:
+        wants = await town.subscribe(receiver)
+        await town.happen(15)
+        await town.work()
+    assert [(each.subscription_id, each.ended) for each in town.failing] == [(wants, False)]
+
+
+async def test_what_is_disabled_or_deleted_meanwhile_is_told_nothing_more(town):
+    for ending in ("disable", "delete"):
+        async with receiving() as receiver:
+            wants = await town.subscribe(receiver)
+            turned = asyncio.Event()
+
+            async def script(_, wants=wants, turned=turned, ending=ending):
+                if ending == "disable":
+                    await subscriptions.update_subscription(
+                        town.pool, VAULT, OWNER, wants, Changes(status="disabled"), now=town.now
+                    )
+                else:
+                    await subscriptions.delete_subscription(town.pool, OWNER, wants, now=town.now)
+                turned.set()
+                await asyncio.sleep(1.1)
+                return answer()
+
+            receiver.script = script
+            await town.happen(3)
+            await town.work()
+            assert turned.is_set()
+            assert len(receiver.requests) == 1
+
+
+async def test_two_couriers_never_call_one_receiver_at_once(town):
+    busy = 0
+
+    async def script(_):
+        nonlocal busy
+        busy += 1
+        assert busy == 1
+        await asyncio.sleep(0.001)
+        busy -= 1
+        return answer()
+
+    async with receiving(script) as receiver:
+        wants = await town.subscribe(receiver)
+        async with town.courier(), town.courier(), town.courier():
+            happened = []
+            for _ in range(20):
+                happened += await town.happen(3)
+                await asyncio.sleep(0.005)
+            await receiver.count(60)
+            await town.quiet()
+        assert [each.id for each in receiver.requests] == happened
+    assert await town.states(wants) == ["delivered"] * 60
+
+
+async def test_what_a_dead_courier_held_is_delivered_by_another(town, database_dsn):
+    async with receiving() as receiver:
+        wants = await town.subscribe(receiver)
+        happened = await town.happen(3)
+        await sequencer.sequence(town.pool, now=town.now)
+        lost = await create_pool(database_dsn, min_size=1)
+        async with lost.acquire() as conn:
+            dead = await claims.sign_on(conn, town.now)
+            assert await claims.claim_lanes(conn, dead, town.now, failing=False, limit=1) == [wants]
+            async with town.courier():
+                await asyncio.sleep(0.1)
+                assert receiver.requests == [], "it is alive"
+            conn.terminate()
+        await lost.close()
+        async with town.courier():
+            await receiver.count(3)
+        assert [each.id for each in receiver.requests] == happened
+
+
+async def test_a_courier_that_is_silent_is_given_up(town):
+    async with receiving() as receiver, town.pool.acquire() as conn:
+        wants = await town.subscribe(receiver)
+        await town.happen()
+        await sequencer.sequence(town.pool, now=town.now)
+        silent = await claims.sign_on(conn, town.now)
+        assert await claims.claim_lanes(conn, silent, town.now, failing=False, limit=1) == [wants]
+        town.now += timedelta(seconds=31)
+        async with town.courier():
+            await receiver.count(1)
+        assert not await claims.show_up(conn, silent, town.now)
+
+
+async def test_a_courier_signs_on_again_when_it_was_given_up(town):
+    async with receiving() as receiver:
+        await town.subscribe(receiver)
+        async with town.courier():
+            while not await town.pool.fetchval("SELECT count(*) FROM courier"):
+                await asyncio.sleep(0.01)
+            await town.pool.execute("DELETE FROM courier")
+            await town.happen()
+            await receiver.count(1)
+            await town.quiet()
+    assert await town.pool.fetchval("SELECT count(*) FROM courier") == 0
+
+
+async def test_one_event_is_sent_again_on_request(town):
+    async with receiving() as receiver:
+        wants = await town.subscribe(receiver)
+        [event_id] = await town.happen()
+        await town.work()
+        await redelivery.resend(town.pool, OWNER, wants, event_id, now=town.now)
+        await town.work()
+        assert [each.id for each in receiver.requests] == [event_id] * 2
+    assert await town.attempts(wants) == [(200, "OK")] * 2
+
+
+async def test_a_simulated_event_is_delivered_like_any_other(town):
+    async with receiving() as receiver:
+        await town.subscribe(receiver)
+        event = Simulated(event_id=ids.new(), kind=BOTH, raised_at=NOW, payload='{"b": [2]}')
+        assert await redelivery.simulate(town.pool, OWNER, event, now=town.now) == 1
+        await town.work()
+        told = receiver.requests[0].event
+    assert told["payload"] == {"b": [2]}
+    assert (told["event_id"], told["sequence"]) == (str(event.event_id), None)
+
+
+class Stumbling(GuardedHttp):
+    """Meets what nobody foresaw at one of its receivers."""
+
+    def __init__(self, at):
+        super().__init__(allowed=LOOPBACK)
+        self.at = at
+
+    @override
+    def line(self, url):
+        if url == self.at:
+            raise LookupError(url)
+        return super().line(url)
+
+
+async def test_a_lane_that_breaks_takes_no_other_along(town):
+    async with receiving() as good, receiving() as bad:
+        broken = await town.subscribe(bad)
+        well = await town.subscribe(good)
+        await town.happen(3)
+        await sequencer.sequence(town.pool, now=town.now)
+        stop = asyncio.Event()
+        courier = Courier(
+            town.pool, VAULT, Stumbling(bad.url), clock=lambda: town.now, pause_seconds=0.01
+        )
+        work = asyncio.create_task(courier.run(stop))
+        async with asyncio.timeout(10):
+            while await town.states(well) != ["delivered"] * 3:
+                await asyncio.sleep(0.01)
+        await town.happen()
+        async with asyncio.timeout(10):
+            while await town.states(well) != ["delivered"] * 4:
+                await asyncio.sleep(0.01)
+        stop.set()
+        await work
+
+    assert await town.states(broken) == ["pending"] * 4
+    assert await town.pool.fetchval("SELECT count(courier_no) FROM subscription_lane") == 0

@@ -1,0 +1,64 @@
+"""What holds for the Customer API as a whole."""
+
+from tests.support.partner_desk import UNKNOWN
+
+from billfold.access.oauth.rules.scopes import SCOPES
+from billfold.http.customer_api.app import customer_document
+from billfold.platform.settings.settings import Settings
+
+STRATEGIES = "/api/v2/trading-strategies/"
+
+
+def test_the_document_names_the_scope_of_every_operation():
+    document = customer_document(Settings())
+    assert document["info"]["title"] == "Customer API"
+    assert document["servers"] == [{"url": "https://api.localhost:8443"}]
+    flows = document["components"]["securitySchemes"]["CodeBearer"]["flows"]
+    assert flows["authorizationCode"]["scopes"] == dict(SCOPES)
+    for path in document["paths"].values():
+        for method, operation in path.items():
+            ((scope,),) = (each["CodeBearer"] for each in operation["security"])
+            assert scope in SCOPES
+            assert {"401", "403", "429"} <= set(operation["responses"])
+            refs = [each.get("$ref", "") for each in operation.get("parameters", [])]
+            assert any("IdempotencyKey" in ref for ref in refs) == (method != "get")
+            assert not any("Signature" in ref for ref in refs)
+
+
+def test_files_are_told_with_their_own_spelling_and_type():
+    paths = customer_document(Settings())["paths"]
+    for path in ("/api/v1/trades.csv", "/api/v2/transactions.csv"):
+        assert "text/csv" in paths[path]["get"]["responses"]["200"]["content"]
+
+
+async def test_pages_for_people_need_no_token(customer_desk):
+    for path in ("/health", "/docs/", "/docs/errors/", "/docs/errors/forbidden", "/openapi.json"):
+        assert (await customer_desk.http.get(path)).status_code == 200, path
+
+
+async def test_every_answer_carries_its_trace_and_what_a_careful_server_says(customer_desk):
+    for path, status in (("/api/v1/customer/", 200), (f"/api/v2/pockets/{UNKNOWN}/", 404)):
+        answer = await customer_desk.ask("GET", path, status=status)
+        assert len(answer.headers["x-service-trace-id"]) == 32
+        assert answer.headers["cache-control"] == "no-store"
+        assert "x-service-clock" in answer.headers
+
+
+async def test_cookies_open_nothing(customer_desk):
+    headers = {
+        "cookie": f"token={customer_desk.token.text}; __Host-session={customer_desk.token.text}"
+    }
+    await customer_desk.ask("GET", "/api/v1/customer/", status=401, token=None, headers=headers)
+
+
+async def test_trading_strategies_are_those_the_partner_sees(customer_desk, customer_world):
+    for filters in ({}, {"enabled_for": "DEPOSIT"}, {"offset": 1, "limit": 2}):
+        assert await customer_desk.get(STRATEGIES, filters) == await customer_world.get(
+            STRATEGIES, filters
+        )
+
+
+async def test_a_use_of_strategies_that_is_not_known_is_refused(customer_desk):
+    await customer_desk.invalid(
+        "GET", STRATEGIES, filters={"enabled_for": "LUNCH"}, loc="query.enabled_for"
+    )

@@ -1,0 +1,315 @@
+"""Who is let in to the Customer API, what he may do there, how often, and what runs twice."""
+
+import asyncio
+import logging
+from datetime import timedelta
+from uuid import UUID
+
+import pytest
+from tests.support.customer_client import EVERYTHING, Team, Token, token_for
+from tests.support.customer_client import new_key as idempotency_key
+from tests.support.oauth_clients import new_key
+from tests.support.oauth_users import member
+
+from billfold.access.oauth import clients, grants, signing_keys
+from billfold.access.users import members as user_members
+from billfold.http.limits import rate_groups as groups
+from billfold.platform.clock import wall_now
+
+PATH = "/api/v1/customer/"
+POCKETS = "/api/v2/pockets/"
+NEW = {"pocket_name": "x", "deposit_strategy_id": "UST-4W"}
+
+
+async def refused(customer_desk, error, *, status=401, method="GET", path=PATH, **options):
+    """Check that a request is refused with this error in its challenge; return the answer."""
+    answer = await customer_desk.ask(method, path, status=status, **options)
+    challenge = answer.headers["www-authenticate"]
+    assert (f'error="{error}"' in challenge) if error else ("error" not in challenge)
+    assert answer.json()["status"] == status
+    return answer
+
+
+async def test_a_bearer_token_opens_the_door(customer_desk):
+    token = await token_for(customer_desk.bank, customer_desk.team, key=None)
+    assert (await customer_desk.ask("GET", PATH, status=200, token=token)).json()[
+        "name"
+    ] == "Northwind"
+    await refused(customer_desk, "invalid_token", headers={"authorization": f"DPoP {token.text}"})
+
+
+async def test_nobody_is_let_in_without_a_token(customer_desk):
+    await refused(customer_desk, None, token=None)
+    for sent in ("Bearer", "Bearer x", "DPoP x", "Basic eDp5", "Bearer a, Bearer b", "Bearer é"):
+        headers = {"authorization": sent.encode()}
+        await refused(customer_desk, "invalid_token", token=None, headers=headers)
+
+
+async def test_a_bound_token_is_worth_nothing_without_its_own_proof(customer_desk):
+    text = customer_desk.token.text
+    await refused(customer_desk, "invalid_token", headers={"authorization": f"Bearer {text}"})
+    await refused(
+        customer_desk, "invalid_token", token=None, headers={"authorization": f"DPoP {text}"}
+    )
+    await refused(customer_desk, "invalid_token", token=Token(text, new_key()))
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"htm": "POST"},
+        {"htu": "https://api.localhost:8443/api/v1/user/"},
+        {"htu": "https://evil.example/api/v1/customer/"},
+        {"ath": None},
+        {"ath": "x"},
+        {"iat": 0},
+        {"iat": "now"},
+        {"jti": None},
+    ],
+)
+async def test_a_proof_made_for_something_else_is_refused(customer_desk, changed):
+    headers = customer_desk.headers("GET", PATH, customer_desk.token, **changed)
+    await refused(customer_desk, "invalid_dpop_proof", token=None, headers=headers)
+
+
+async def test_an_id_token_opens_no_door(customer_desk):
+    now, bank, team = wall_now(), customer_desk.bank, customer_desk.team
+    async with bank.pool.acquire() as conn:
+        await signing_keys.ensure_signing_keys(conn, bank.vault, now)
+        keys = await signing_keys.published_keys(conn, bank.vault, now)
+    seconds = int(now.timestamp())
+    claims = {
+        "iss": bank.settings.auth_origin, "sub": str(team.user_id), "aud": team.client_id,
+        "iat": seconds, "exp": seconds + 300, "scope": "customer.read",
+    }  # fmt: skip
+    signed = signing_keys.sign(keys, "PS256", claims, now)
+    for key in (None, customer_desk.token.key):
+        await refused(customer_desk, "invalid_token", token=Token(signed, key))
+
+
+async def test_a_proof_opens_once_even_to_two_at_the_same_time(customer_desk):
+    headers = customer_desk.headers("GET", PATH, customer_desk.token)
+    answers = await asyncio.gather(
+        *(customer_desk.send("GET", PATH, token=None, headers=headers) for _ in range(5))
+    )
+    assert sorted(answer.status_code for answer in answers) == [200, 401, 401, 401, 401]
+    await refused(customer_desk, "invalid_dpop_proof", token=None, headers=headers)
+
+
+async def test_forged_hosts_change_nothing(customer_desk):
+    forged = {"host": "evil.example", "x-forwarded-host": "evil.example"}
+    await customer_desk.ask("GET", PATH, status=200, headers=forged)
+    sent = customer_desk.headers(
+        "GET", PATH, customer_desk.token, htu=f"https://evil.example{PATH}"
+    )
+    await refused(customer_desk, "invalid_dpop_proof", token=None, headers=sent | forged)
+
+
+async def test_both_spellings_of_a_path_answer_each_with_its_own_proof(customer_desk):
+    bare = PATH.rstrip("/")
+    await customer_desk.ask("GET", bare, status=200)
+    sent = customer_desk.headers("GET", PATH, customer_desk.token)
+    await refused(customer_desk, "invalid_dpop_proof", path=bare, token=None, headers=sent)
+
+
+async def test_a_token_in_the_query_is_refused_and_never_logged(customer_desk, caplog, capsys):
+    token = await token_for(customer_desk.bank, customer_desk.team, key=None)
+    with caplog.at_level(logging.DEBUG):
+        for options in ({}, {"token": token}):
+            answer = await customer_desk.ask(
+                "GET", PATH, status=400, filters={"access_token": token.text}, **options
+            )
+            assert token.text not in answer.text
+    out, err = capsys.readouterr()
+    # What the test's own client writes about what it sends is not ours.
+    ours = [each.getMessage() for each in caplog.records if not each.name.startswith("http")]
+    assert token.text not in "".join(ours) + out + err
+
+
+async def test_a_token_ends_after_900_seconds_or_when_it_is_revoked(customer_desk):
+    for age in (timedelta(seconds=901), timedelta(seconds=900)):
+        await refused(
+            customer_desk,
+            "invalid_token",
+            token=await token_for(customer_desk.bank, customer_desk.team, age=age),
+        )
+    late = await token_for(customer_desk.bank, customer_desk.team, age=timedelta(seconds=880))
+    await customer_desk.ask("GET", PATH, status=200, token=late)
+    async with customer_desk.bank.pool.acquire() as conn:
+        await grants.revoke_all_of(conn, customer_desk.team.user_id)
+    await refused(customer_desk, "invalid_token", token=late)
+
+
+async def test_a_member_who_is_deactivated_is_out_at_once(customer_desk):
+    await customer_desk.get(PATH)
+    await user_members.deactivate_member(
+        customer_desk.bank.pool,
+        UUID(customer_desk.team.customer),
+        customer_desk.team.user_id,
+        now=wall_now(),
+    )
+    await refused(customer_desk, "invalid_token")
+
+
+async def test_a_client_that_is_revoked_is_out_at_once(customer_desk):
+    await customer_desk.get(PATH)
+    async with customer_desk.bank.pool.acquire() as conn:
+        await clients.revoke_client(conn, customer_desk.team.client_id, now=wall_now())
+    await refused(customer_desk, "invalid_token")
+
+
+async def test_a_client_of_the_strict_profile_proves_itself_with_our_nonce(customer_desks):
+    customer_desk = await customer_desks(client_id="strict", profile="fapi2")
+    answer = await refused(customer_desk, "use_dpop_nonce")
+    sent = customer_desk.headers(
+        "GET", PATH, customer_desk.token, nonce=answer.headers["dpop-nonce"]
+    )
+    await customer_desk.ask("GET", PATH, status=200, token=None, headers=sent)
+    stale = customer_desk.headers("GET", PATH, customer_desk.token, nonce="x")
+    await refused(customer_desk, "use_dpop_nonce", token=None, headers=stale)
+
+
+async def test_a_scope_that_is_missing_is_named(customer_desk):
+    others = tuple(each for each in EVERYTHING if each != "pockets.write")
+    token = await token_for(customer_desk.bank, customer_desk.team, scopes=others)
+    answer = await refused(
+        customer_desk,
+        "insufficient_scope",
+        status=403,
+        method="POST",
+        path=POCKETS,
+        body=NEW,
+        token=token,
+    )
+    assert 'scope="pockets.write"' in answer.headers["www-authenticate"]
+    assert "pockets.write" in answer.json()["detail"]
+    assert (await customer_desk.get(POCKETS))["count"] == 0
+
+
+@pytest.mark.parametrize(
+    ("role", "status"),
+    [("ADMIN", 201), ("MANAGER", 201), ("APPROVER", 403), ("INITIATOR", 403), ("VIEWER", 403)],
+)
+async def test_the_role_limits_what_a_token_may_do(customer_desks, role, status):
+    customer_desk = await customer_desks(role=role)
+    await customer_desk.get(POCKETS)
+    answer = await customer_desk.ask("POST", POCKETS, NEW, status=status)
+    if status == 403:
+        assert answer.json()["code"] == "forbidden"
+        assert role in answer.json()["detail"]
+        assert "www-authenticate" not in answer.headers
+    assert (await customer_desk.get(POCKETS))["count"] == (status == 201)
+
+
+async def test_a_client_by_itself_does_what_its_scopes_say(customer_desk):
+    alone = Team(customer_desk.team.customer, customer_desk.team.client_id, None)
+    token = await token_for(customer_desk.bank, alone, scopes=("pockets.write",))
+    await customer_desk.ask("POST", POCKETS, NEW, status=201, token=token)
+    await customer_desk.ask("GET", POCKETS, status=403, token=token)
+
+
+async def test_the_same_request_under_one_key_runs_once(customer_desk):
+    key = idempotency_key()
+    first = await customer_desk.ask("POST", POCKETS, NEW, status=201, key=key)
+    again = await customer_desk.ask("POST", POCKETS, NEW, status=201, key=key)
+    assert first.content == again.content
+    assert again.headers["idempotent-replayed"] == "true"
+    assert again.headers["x-service-idempotent-replay"] == "true"
+    other = {**NEW, "pocket_name": "y"}
+    await customer_desk.refused(
+        "POST", POCKETS, other, status=422, code="idempotency-key-reused", key=key
+    )
+    path = f"{POCKETS}{first.json()['id']}/portals/"
+    await customer_desk.refused(
+        "POST", path, {"name": "x"}, status=422, code="idempotency-key-reused", key=key
+    )
+    assert (await customer_desk.get(POCKETS))["count"] == 1
+
+
+async def test_many_at_once_under_one_key_are_one(customer_desk):
+    key = idempotency_key()
+    answers = await asyncio.gather(
+        *(customer_desk.send("POST", POCKETS, NEW, key=key) for _ in range(6))
+    )
+    assert {answer.status_code for answer in answers} <= {201, 409}
+    assert (await customer_desk.get(POCKETS))["count"] == 1
+
+
+async def test_a_key_is_any_short_text_and_need_not_be_there(customer_desk):
+    for key in ("invoice 7", '"invoice 8"', "x" * 255):
+        made = await customer_desk.post(POCKETS, NEW, key=key)
+        assert await customer_desk.post(POCKETS, NEW, key=key) == made
+    assert (await customer_desk.post(POCKETS, NEW))["id"] != (
+        await customer_desk.post(POCKETS, NEW)
+    )["id"]
+    for key in ("", '""', "x" * 256):
+        await customer_desk.invalid("POST", POCKETS, NEW, loc="header.idempotency-key", key=key)
+    assert (await customer_desk.get(POCKETS))["count"] == 5
+
+
+async def test_a_key_belongs_to_the_client_and_user_who_sent_it(customer_desks):
+    one = await customer_desks()
+    other = await customer_desks(one.team.customer)
+    key = idempotency_key()
+    first, second = [await each.post(POCKETS, NEW, key=key) for each in (one, other)]
+    assert first["id"] != second["id"]
+
+
+async def test_a_user_of_two_customers_has_keys_for_each(customer_desk, customer_world, bank):
+    other = await customer_world.customer("Contoso")
+    async with bank.pool.acquire() as conn:
+        await member(conn, UUID(other), user_id=customer_desk.team.user_id)
+    key = idempotency_key()
+    mine = await customer_desk.post(POCKETS, NEW, key=key)
+    theirs = await token_for(
+        bank, Team(other, customer_desk.team.client_id, customer_desk.team.user_id)
+    )
+    made = (await customer_desk.ask("POST", POCKETS, NEW, status=201, key=key, token=theirs)).json()
+    assert (mine["customer_id"], made["customer_id"]) == (customer_desk.team.customer, other)
+
+
+async def test_an_answer_is_not_repeated_to_a_token_that_may_not_ask(customer_desk):
+    key = idempotency_key()
+    await customer_desk.post(POCKETS, NEW, key=key)
+    token = await token_for(customer_desk.bank, customer_desk.team, scopes=("pockets.read",))
+    answer = await customer_desk.ask("POST", POCKETS, NEW, status=403, key=key, token=token)
+    assert "idempotent-replayed" not in answer.headers
+    await customer_desk.post(POCKETS, NEW, key=key)
+
+
+async def test_each_group_of_operations_has_its_own_pace(customer_desk, monkeypatch):
+    now = wall_now().replace(second=30)
+    monkeypatch.setattr("billfold.http.limits.idempotency.wall_now", lambda: now)
+    answer = await customer_desk.ask("GET", POCKETS, status=200)
+    assert answer.headers["x-ratelimit-limit"] == "120"
+    assert answer.headers["x-ratelimit-remaining"] == "119"
+    assert int(answer.headers["x-ratelimit-reset"]) % 60 == 0
+    answers = await asyncio.gather(*(customer_desk.send("GET", POCKETS) for _ in range(125)))
+    turned = [each for each in answers if each.status_code == 429]
+    assert len(turned) == 6
+    assert {each.json()["code"] for each in turned} == {"rate-limited"}
+    assert all(1 <= int(each.headers["retry-after"]) <= 60 for each in turned)
+    answer = await customer_desk.ask("GET", "/api/v2/portals/", status=200)
+    assert answer.headers["x-ratelimit-remaining"] == "299"
+
+
+async def test_another_user_of_the_same_client_has_his_own_pace(customer_desks, monkeypatch):
+    one = await customer_desks()
+    other = await customer_desks(one.team.customer)
+    for customer_desk in (one, other):
+        answer = await customer_desk.ask("GET", POCKETS, status=200)
+        assert answer.headers["x-ratelimit-remaining"] == "119"
+
+
+def test_the_groups_are_as_fast_as_the_contract_says():
+    slow = {each.name for each in vars(groups).values() if getattr(each, "per_minute", 0) == 120}
+    assert slow == {"pockets", "trades", "transactions", "transfer-requests"}
+
+
+async def test_bodies_of_another_kind_are_refused(customer_desk):
+    await customer_desk.refused("POST", POCKETS, b"{", status=400, code="malformed-json")
+    form = {"content-type": "application/x-www-form-urlencoded"}
+    answer = await customer_desk.ask("POST", POCKETS, b"a=b", status=415, headers=form)
+    assert answer.json()["code"] == "unsupported-media-type"
+    await customer_desk.invalid("POST", POCKETS, b"", loc="body")
+    await customer_desk.refused("DELETE", POCKETS, status=405, code="method-not-allowed")

@@ -1,0 +1,54 @@
+"""The port of plain http."""
+
+import asyncio
+import json
+
+import httpx
+import pytest
+
+from billfold.http.edge.https_required import serve_plain
+
+
+@pytest.fixture
+async def port():
+    server = await serve_plain("127.0.0.1", 0, https_host="acme.localhost:8443")
+    yield server.sockets[0].getsockname()[1]
+    server.close()
+    await server.wait_closed()
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+async def test_every_request_is_told_to_use_https(port, method):
+    async with httpx.AsyncClient() as sample_client:
+        url = f"http://127.0.0.1:{port}/api/v1/login/"
+        answer = await sample_client.request(method, url, content=b"x" * 200_000)
+    assert (answer.status_code, answer.json()["code"]) == (403, "https-required")
+    assert answer.json()["type"] == "https://acme.localhost:8443/docs/errors/https-required"
+    assert answer.headers["connection"] == "close"
+    assert "location" not in answer.headers
+
+
+async def test_the_answer_comes_before_anything_is_read(port):
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    head, body = (await asyncio.wait_for(reader.read(), 5)).split(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 403 Forbidden")
+    assert json.loads(body)["status"] == 403
+    writer.close()
+
+
+async def test_a_connection_that_never_ends_is_cut(port, monkeypatch):
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(b"GET / HTTP/1.1\r\n")
+    await reader.read()
+    started = asyncio.get_running_loop().time()
+    with pytest.raises((ConnectionError, TimeoutError)):
+        await send_for_ever(writer)
+    assert asyncio.get_running_loop().time() - started < 8
+    writer.close()
+
+
+async def send_for_ever(writer):
+    for _ in range(100):
+        writer.write(b"x: y\r\n" * 1000)
+        await writer.drain()
+        await asyncio.sleep(0.1)

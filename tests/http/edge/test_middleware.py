@@ -1,0 +1,80 @@
+"""Behind a proxy: whose word about scheme and address counts."""
+
+from ipaddress import ip_network
+
+import httpx
+import pytest
+from tests.support.partner_client import close_app
+from tests.support.whole_bank import close_bank, open_bank
+
+from billfold.http.edge.hosts import client_of, is_bare, name_of, slug_of
+from billfold.http.partner_api.app import create_partner_app
+
+PROXIES = (ip_network("10.0.0.0/8"), ip_network("127.0.0.1/32"))
+
+
+@pytest.fixture
+async def proxied(market_dsn):
+    bank = await open_bank(market_dsn, behind_proxy=True, trusted_proxies=PROXIES)
+    sample_app = create_partner_app(bank, operations=[])
+    yield sample_app
+    await close_app(sample_app)
+    await close_bank(bank)
+
+
+@pytest.mark.parametrize(
+    ("peer", "scheme", "forwarded", "status"),
+    [
+        ("10.1.1.1", "http", "https", 200),
+        ("10.1.1.1", "http", "http", 403),
+        ("10.1.1.1", "http", None, 403),
+        ("10.1.1.1", "https", "http", 403),
+        ("10.1.1.1", "https", None, 200),
+        ("192.0.2.1", "http", "https", 403),
+        ("192.0.2.1", "https", "http", 200),
+    ],
+)
+async def test_the_scheme_is_the_sockets_or_a_trusted_proxys(
+    proxied, peer, scheme, forwarded, status
+):
+    transport = httpx.ASGITransport(proxied, client=(peer, 1))
+    async with httpx.AsyncClient(
+        transport=transport, base_url=f"{scheme}://localhost"
+    ) as sample_client:
+        headers = {"x-forwarded-proto": forwarded} if forwarded else {}
+        assert (await sample_client.get("/health", headers=headers)).status_code == status
+
+
+@pytest.mark.parametrize(
+    ("peer", "forwarded", "client"),
+    [
+        ("192.0.2.1", "198.51.100.7", "192.0.2.1"),
+        ("10.0.0.1", "198.51.100.7", "198.51.100.7"),
+        ("10.0.0.1", "1.1.1.1, 198.51.100.7, 10.2.2.2", "198.51.100.7"),
+        ("10.0.0.1", None, "10.0.0.1"),
+        ("10.0.0.1", "10.9.9.9", "10.0.0.1"),
+        ("", "198.51.100.7", ""),
+    ],
+)
+def test_the_caller_is_the_last_address_no_proxy_of_ours_vouches_against(
+    peer, forwarded, sample_client
+):
+    assert client_of(peer, forwarded, PROXIES) == sample_client
+
+
+@pytest.mark.parametrize(
+    ("host", "slug"),
+    [
+        ("acme.localhost", "acme"), ("acme.localhost:8443", "acme"), ("acme.localhost.", "acme"),
+        ("localhost", None), ("a.b.localhost", None), (".localhost", None), ("acmelocalhost", None),
+        ("acme.example.com", None), ("", None), ("[::1]:8443", None),
+    ],
+)  # fmt: skip
+def test_a_partner_is_the_label_before_the_domain(host, slug):
+    assert slug_of(host, "localhost") == slug
+
+
+def test_bare_hosts_are_this_machine():
+    assert all(map(is_bare, ("localhost:1", "127.0.0.1", "[::1]:8443", "[::1]")))
+    assert not any(map(is_bare, ("acme.localhost", "127.0.0.2", "localhost.example", "")))
+    assert name_of("[::1]:8443") == "[::1]"

@@ -1,0 +1,114 @@
+"""The document made from the code, and the page made from the document."""
+
+import json
+import re
+from html.parser import HTMLParser
+
+import pytest
+from typing_extensions import override
+
+from billfold.http.openapi.document import spelled
+from billfold.http.openapi.reference import as_page
+
+
+@pytest.fixture
+async def document(sample_app):
+    return sample_app.document()
+
+
+async def test_paths_are_spelled_with_the_closing_slash(document):
+    assert set(document["paths"]) == {
+        "/api/v1/login/", "/token/", "/api/v2/things/", "/api/v2/things/{thing_id}/",
+        "/api/v1/sandbox/thing/", "/api/v2/slow/", "/api/v2/errors/{kind}/",
+    }  # fmt: skip
+    assert spelled("/health") == "/health"
+    assert document["openapi"].startswith("3.1")
+
+
+async def test_operations_are_named_by_their_functions_and_grouped(document):
+    made = document["paths"]["/api/v2/things/"]["post"]
+    assert made["operationId"] == "make_thing"
+    assert made["summary"].startswith("Make a thing")
+    assert made["tags"] == ["conftest"]
+    assert made["x-moves-money"] is True
+    assert document["paths"]["/api/v1/login/"]["post"]["tags"] == ["authentication"]
+
+
+async def test_each_door_asks_for_its_own_headers(document):
+    refs = [{"$ref": "#/components/parameters/IdempotencyKey"},
+            {"$ref": "#/components/parameters/Signature"}]  # fmt: skip
+    signed = document["paths"]["/api/v2/things/{thing_id}/"]["get"]
+    assert [each for each in signed["parameters"] if "$ref" in each] == refs
+    assert {each.get("name") for each in signed["parameters"]} >= {"thing_id", "limit", "omit[]"}
+    assert signed["security"] == [{"bearer": []}]
+    sandbox = document["paths"]["/api/v1/sandbox/thing/"]["post"]
+    assert sandbox["security"] == [{"bearer": []}]
+    assert "parameters" not in sandbox
+    assert document["paths"]["/token/"]["post"]["security"] == []
+
+
+async def test_errors_are_named_by_status(document):
+    responses = document["paths"]["/api/v2/things/"]["post"]["responses"]
+    assert responses["401"]["x-problems"] == ["invalid-signature", "unauthorized"]
+    assert "idempotency-key-reused" in responses["422"]["x-problems"]
+    assert "application/json" in responses["422"]["content"]
+    assert "malformed-json" in responses["400"]["x-problems"]
+    assert set(responses) == {"201", "400", "401", "409", "413", "415", "422", "429", "500", "503"}
+
+
+async def test_bodies_take_no_other_fields_and_answers_may_get_more(document):
+    schemas = document["components"]["schemas"]
+    assert schemas["Thing"]["additionalProperties"] is False
+    assert schemas["Size"]["additionalProperties"] is False
+    assert "additionalProperties" not in schemas["Problem"]
+
+
+async def test_an_answer_without_a_body_has_no_content(document):
+    assert all("content" not in answer or answer["content"]
+               for path in document["paths"].values() for operation in path.values()
+               for answer in operation["responses"].values())  # fmt: skip
+    thing = document["paths"]["/api/v1/sandbox/thing/"]["post"]["responses"]
+    assert "content" not in thing["202"]
+    assert "ambiguous-signature" in thing["400"]["x-problems"]
+
+
+async def test_deprecated_operations_are_only_in_the_whole_document(sample_app, document):
+    assert "/api/v1/old-things/" not in document["paths"]
+    whole = sample_app.document(include_deprecated=True)
+    old = whole["paths"]["/api/v1/old-things/"]["get"]
+    assert old["deprecated"] is True
+    assert old["x-sunset"] == "2027-01-01"
+
+
+async def test_every_reference_leads_somewhere(document):
+    for ref in set(re.findall(r'"\$ref": "#/([^"]+)"', json.dumps(document))):
+        found = document
+        for step in ref.split("/"):
+            found = found[step]
+        assert found
+
+
+async def test_the_reference_is_a_page_without_scripts_or_anything_from_elsewhere(
+    sample_client, document
+):
+    answer = await sample_client.http.get("/docs/")
+    assert "default-src 'none'" in answer.headers["content-security-policy"]
+    page = answer.text
+    assert page == as_page(document)
+    assert "<script" not in page
+    assert "http://" not in page
+    assert "prefers-color-scheme" in page
+    tags = []
+
+    class Reader(HTMLParser):
+        @override
+        def handle_starttag(self, tag, attrs):
+            tags.append((tag, dict(attrs)))
+
+    Reader().feed(page)
+    ids = {attrs["id"] for _, attrs in tags if "id" in attrs}
+    links = {attrs["href"] for tag, attrs in tags if tag == "a"}
+    assert {"make_thing", "get_thing", "log_in"} <= ids
+    assert {each["post"]["operationId"] for each in document["webhooks"].values()} <= ids
+    assert "webhook-signature" in page
+    assert {link.removeprefix("#") for link in links if link.startswith("#")} <= ids

@@ -1,0 +1,174 @@
+"""JSON bodies: what is refused before anybody sees it, and how each mistake is told."""
+
+from datetime import date, datetime
+from typing import Annotated, Literal
+from uuid import UUID
+
+import msgspec
+import pytest
+
+from billfold.http.json_body import decode, instant_in_body
+from billfold.platform.errors import BillfoldError, InvalidInput
+
+
+class Anything(msgspec.Struct, forbid_unknown_fields=True):
+    text: str | None = None
+    inside: dict[str, object] | None = None
+    many: list[str] | None = None
+
+
+def refusal(body, declared=Anything):
+    with pytest.raises(BillfoldError) as refused:
+        decode(body, declared)
+    return refused.value
+
+
+def told(body, declared):
+    error = refusal(body, declared)
+    assert isinstance(error, InvalidInput)
+    return [(".".join(map(str, each.loc)), each.msg, each.type) for each in error.errors]
+
+
+@pytest.mark.parametrize(
+    ("body", "place"),
+    [
+        (rb'{"text":"a\u0000b"}', "body.text"),
+        (rb'{"text":"\u001b[31m"}', "body.text"),
+        (rb'{"text":"\b"}', "body.text"),
+        (rb'{"text":"\u0085"}', "body.text"),
+        (b'{"text":"\x7f"}', "body.text"),
+        ('{"text":"\u0085"}'.encode(), "body.text"),
+        (rb'{"text":"\uFFFE"}', "body.text"),
+        (rb'{"inside":{"deep":["a","\u0000"]}}', "body.inside.deep.1"),
+        (rb'{"inside":{"\u0000":1}}', "body.inside"),
+        (rb'{"many":["a","\f"]}', "body.many.1"),
+    ],
+)
+def test_a_control_character_is_refused_wherever_it_stands(body, place):
+    assert told(body, Anything) == [(place, "may not hold control characters", "value_error")]
+
+
+@pytest.mark.parametrize(
+    "text", ["two\nlines\r\n", "a\ttab", r"C:\u0000", "Zoë 💰", "\u202eright to left", "\u00a0"]
+)
+def test_every_other_text_is_taken_as_it_is(text):
+    assert decode(msgspec.json.encode({"text": text}), Anything).text == text
+
+
+def test_a_number_of_thousands_of_digits_is_not_explained_with_python():
+    error = refusal(b'{"text":' + b"9" * 5000 + b"}")
+    assert error.code == "malformed-json"
+    assert error.detail.endswith("A number in it has thousands of digits.")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        rb'{"text":"\ud800"}',
+        rb'{"text":1,"\ud800":1}',
+        rb'{"inside":{"\uDE00":"\u0000"}}',
+    ],
+)
+def test_half_of_a_surrogate_pair_is_malformed_wherever_it_stands(body):
+    error = refusal(body)
+    assert error.code == "malformed-json"
+    assert error.detail.endswith("A text in it has half of a surrogate pair.")
+
+
+def test_a_whole_surrogate_pair_is_a_character():
+    assert decode(rb'{"text":"\ud83d\udcb0"}', Anything).text == "💰"
+
+
+@pytest.mark.parametrize("body", [b'{"text":NaN}', b'{"text":"a","text":"b"}', b'{"text":"a"', b""])
+def test_what_only_looks_like_json_is_malformed(body):
+    assert refusal(body).code == "malformed-json"
+
+
+class Wood(msgspec.Struct, tag_field="kind", tag="WOOD", forbid_unknown_fields=True):
+    rings: Annotated[int, msgspec.Meta(ge=1, le=900)]
+
+
+class Stone(msgspec.Struct, tag_field="kind", tag="STONE", forbid_unknown_fields=True):
+    weight: int
+
+
+class Order(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    color: Literal["RED", "BLUE"] | None = None
+    colors: list[Literal["RED", "BLUE"]] | None = None
+    material: Wood | Stone | None = None
+    name: Annotated[str, msgspec.Meta(min_length=1, max_length=5, pattern=r"\S")] | None = None
+    code: Annotated[str, msgspec.Meta(pattern="^[A-Z]{2}$", description="two letters")] | None = (
+        None
+    )
+    bare: Annotated[str, msgspec.Meta(pattern="^x$")] | None = None
+    number: int | None = None
+    ready: bool = False
+    lines: Annotated[list[int], msgspec.Meta(min_length=1)] | None = None
+    id: UUID | None = None
+    due: date | None = None
+    at: datetime | None = None
+
+
+@pytest.mark.parametrize(
+    ("body", "place", "words"),
+    [
+        ({"color": "GREEN"}, "color", "must be one of BLUE, RED"),
+        ({"colors": ["RED", "GREEN"]}, "colors.1", "must be one of BLUE, RED"),
+        ({"material": {"kind": "AIR"}}, "material.kind", "must be one of WOOD, STONE"),
+        ({"material": {"kind": "WOOD"}}, "material.rings", "is required"),
+        ({"material": {"kind": "WOOD", "rings": 0}}, "material.rings", "must be at least 1"),
+        ({"material": {"kind": "WOOD", "rings": 901}}, "material.rings", "must be at most 900"),
+        (
+            {"material": {"kind": "STONE", "weight": 1, "x": 1}},
+            "material.x",
+            "is not a field of this object",
+        ),
+        ({"name": ""}, "name", "must have at least 1 character"),
+        ({"name": "longer"}, "name", "must have at most 5 characters"),
+        ({"name": " \t "}, "name", "may not be blank"),
+        ({"code": "usa"}, "code", "must be two letters"),
+        ({"bare": "y"}, "bare", "must match ^x$"),
+        (
+            {"number": 1.5},
+            "number",
+            "must be a whole number or null, not a number with a point or an exponent",
+        ),
+        ({"number": "1"}, "number", "must be a whole number or null, not a text"),
+        ({"ready": "yes"}, "ready", "must be true or false, not a text"),
+        ({"lines": []}, "lines", "must have at least 1 item"),
+        ({"id": "1"}, "id", "must be a UUID of 36 characters"),
+        ({"due": "soon"}, "due", "must be a date, like 2025-06-02"),
+        (
+            {"at": "soon"},
+            "at",
+            "must be a date-time with its offset, like 2025-06-02T09:00:00-04:00",
+        ),
+        ({"colour": "RED"}, "colour", "is not a field of this body"),
+    ],
+)
+def test_a_mistake_says_where_and_what_would_be_right(body, place, words):
+    ((where, what, _),) = told(msgspec.json.encode(body), Order)
+    assert (where, what) == (f"body.{place}", words)
+
+
+def test_every_field_that_is_wrong_is_told_at_once():
+    body = msgspec.json.encode({"color": 1, "number": "x", "colour": 2})
+    assert [where for where, _, _ in told(body, Order)] == [
+        "body.color", "body.number", "body.colour",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("2026-01-01T00:00:00", "offset"),
+        ("0001-01-01T00:00:00+14:00", "years"),
+        ("9999-12-31T23:59:59-14:00", "years"),
+    ],
+)
+def test_a_time_that_is_no_instant_of_utc_is_told_at_its_field(text, says):
+    with pytest.raises(InvalidInput) as refused:
+        instant_in_body("since", datetime.fromisoformat(text))
+    (mistake,) = refused.value.errors
+    assert mistake.loc == ("body", "since")
+    assert says in mistake.msg

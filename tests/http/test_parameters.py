@@ -1,0 +1,75 @@
+"""What a parameter's type says of it: how it is read, refused and documented."""
+
+from datetime import date
+from typing import Annotated, Literal
+from uuid import UUID
+
+import msgspec
+import pytest
+
+from billfold.http.list_params import Limit, Since
+from billfold.http.parameters import Query, QueryParams, parameter_of
+from billfold.platform.errors import InvalidInput
+
+OWN_ID = "0f6f5c3a-9a43-4c83-8a2f-0d9a3a1c5b77"
+UUID_SCHEMA = {"type": "string", "format": "uuid"}
+
+
+class Filters(msgspec.Struct, frozen=True):
+    """A struct of parameters; a field without `Query` is none."""
+
+    pocket_id: Annotated[UUID | None, Query()] = None
+    kinds: Annotated[list[str] | None, Query(name="kind[]")] = None
+    day: Annotated[date | None, Query()] = None
+    hidden: int = 0
+
+
+@pytest.mark.parametrize(
+    ("kind", "default", "schema"),
+    [
+        (UUID | None, None, UUID_SCHEMA),
+        (Annotated[list[UUID] | None, Query(name="pocket[]")], None,
+         {"type": "array", "items": UUID_SCHEMA}),
+        (Limit, 30, {"type": "integer", "minimum": 1, "maximum": 100, "default": 30}),
+        (Literal["wtd", "range"], "wtd",
+         {"type": "string", "enum": ["wtd", "range"], "default": "wtd"}),
+        (date | None, None, {"type": "string", "format": "date"}),
+        (bool, False, {"type": "boolean", "default": False}),
+        (Since, None, {"type": "string"}),
+    ],
+)  # fmt: skip
+def test_a_parameter_is_documented_as_its_type_says(kind, default, schema):
+    assert parameter_of("x", kind, default).schema == schema
+
+
+def test_what_is_not_sent_has_its_default():
+    assert QueryParams(Filters).read({}) == Filters()
+
+
+def test_values_have_their_types():
+    sent = {"pocket_id": [OWN_ID], "kind[]": ["a", "b"], "day": ["2025-06-02"]}
+    read = QueryParams(Filters).read(sent)
+    assert read == Filters(pocket_id=UUID(OWN_ID), kinds=["a", "b"], day=date(2025, 6, 2))
+
+
+def test_every_mistake_is_named_at_its_place():
+    with pytest.raises(InvalidInput) as refused:
+        QueryParams(Filters).read({"pocket_id": ["x"], "day": ["today"]})
+    assert [each.loc for each in refused.value.errors] == [("query", "pocket_id"), ("query", "day")]
+
+
+@pytest.mark.parametrize(("kind", "text"), [
+    (Limit, "0"), (Limit, "101"), (Limit, "1.5"), (Limit, "-1"), (bool, "yes"),
+    (Literal["a", "b"], "c"), (UUID, OWN_ID.replace("-", "")), (Since, "2025-06-02T09:00"),
+])  # fmt: skip
+def test_what_is_not_of_the_type_is_refused(kind, text):
+    with pytest.raises(InvalidInput) as refused:
+        parameter_of("x", kind, None).read({"x": [text]})
+    assert refused.value.errors[0].loc == ("query", "x")
+
+
+def test_items_of_a_list_are_refused_one_by_one():
+    parameter = parameter_of("ids", Annotated[list[UUID] | None, Query(name="id[]")], None)
+    with pytest.raises(InvalidInput) as refused:
+        parameter.read({"id[]": [OWN_ID, "x"]})
+    assert refused.value.errors[0].loc == ("query", "id[]", 1)

@@ -1,0 +1,221 @@
+"""What callers read when something is wrong."""
+
+import pytest
+from tests.fixtures.sample_app import RUNS, THING
+from tests.support.partner_client import PartnerClient, close_app, new_partner
+from tests.support.whole_bank import close_bank, open_bank
+
+from billfold.http.partner_api.app import create_partner_app
+
+BODY = {"name": "a thing", "amount_usdc": 100}
+ONE = THING + "1/"
+
+
+async def test_a_broken_rule_is_a_problem_document_with_its_facts(sample_client):
+    answer = await sample_client.post("/api/v2/errors/refused/")
+    assert answer.status_code == 422
+    assert answer.headers["content-type"] == "application/problem+json"
+    body = answer.json()
+    assert body["type"] == "https://acme.localhost/docs/errors/pocket-not-empty"
+    assert body["code"] == "pocket-not-empty"
+    assert body["instance"] == "/api/v2/errors/refused/"
+    assert body["trace_id"] == answer.headers["x-service-trace-id"]
+    assert body["retryable"] is False
+    assert body["cash"] == 1
+    assert (await sample_client.http.get("/docs/errors/pocket-not-empty")).status_code == 200
+
+
+@pytest.mark.parametrize("kind", ["bug", "broken"])
+async def test_an_accident_tells_nothing_but_its_trace(sample_client, kind):
+    answer = await sample_client.post(f"/api/v2/errors/{kind}/")
+    assert answer.status_code == 500
+    assert answer.json()["code"] == "internal-error"
+    assert "secret" not in answer.text
+    assert "Traceback" not in answer.text
+
+
+async def test_a_bank_that_is_away_says_when_to_come_back(sample_client):
+    answer = await sample_client.post("/api/v2/errors/unavailable/")
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "7")
+
+
+async def test_an_unknown_path_and_method_are_problems(sample_client):
+    answer = await sample_client.get("/api/v9/nothing/")
+    assert (answer.status_code, answer.json()["code"]) == (404, "not-found")
+    assert len(answer.headers["x-service-trace-id"]) == 32
+    answer = await sample_client.send("PATCH", ONE)
+    assert (answer.status_code, answer.json()["code"]) == (405, "method-not-allowed")
+    assert answer.headers["allow"] == "DELETE, GET"
+
+
+@pytest.mark.parametrize(
+    ("body", "mistakes"),
+    [
+        (b"{}", [("name", "missing"), ("amount_usdc", "missing")]),
+        (b'{"name":1,"amount_usdc":"1","x":2}',
+         [("name", "type_error"), ("amount_usdc", "type_error"), ("x", "extra_forbidden")]),
+        (b'{"name":"a","amount_usdc":0}', [("amount_usdc", "value_error")]),
+        (b'{"name":"a","amount_usdc":1.5}', [("amount_usdc", "type_error")]),
+        (b'{"name":"a","amount_usdc":1,"size":{"width":0}}', [("size", "width", "value_error")]),
+        (b'{"name":"a","amount_usdc":1,"size":{"y":1,"width":1}}',
+         [("size", "y", "extra_forbidden")]),
+        (b"[]", [("type_error",)]),
+    ],
+)  # fmt: skip
+async def test_every_mistake_of_a_body_is_named_when_its_shape_is_wrong(
+    sample_client, body, mistakes
+):
+    answer = await sample_client.post(THING, body)
+    assert answer.status_code == 422
+    found = [(*each["loc"][1:], each["type"]) for each in answer.json()["detail"]]
+    assert found == mistakes
+    assert all(each["loc"][0] == "body" and each["msg"] for each in answer.json()["detail"])
+    assert RUNS["make"] == 0
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"{", b'{"name":}', b'{"name":"a","name":"b","amount_usdc":1}', b'{"name":"\xff"}',
+        b'{"amount_usdc":NaN}', b"[" * 33 + b"]" * 33, b'{"a":' * 5000 + b"1" + b"}" * 5000,
+    ],
+)  # fmt: skip
+async def test_what_is_not_json_is_malformed(sample_client, body):
+    answer = await sample_client.post(THING, body)
+    assert (answer.status_code, answer.json()["code"]) == (400, "malformed-json")
+
+
+async def test_a_list_too_long_is_refused(sample_client):
+    body = b'{"name":[' + b"1," * 1000 + b"1]}"
+    answer = await sample_client.post(THING, body)
+    assert answer.status_code == 422
+    assert answer.json()["detail"][0]["type"] == "too_long"
+
+
+async def test_a_body_of_another_type_is_unsupported(sample_client):
+    answer = await sample_client.post(THING, BODY, headers={"content-type": "text/plain"})
+    assert (answer.status_code, answer.json()["code"]) == (415, "unsupported-media-type")
+    kind = {"content-type": "application/json; charset=utf-8"}
+    assert (await sample_client.post(THING, BODY, headers=kind)).status_code == 201
+
+
+async def test_a_missing_body_is_told(sample_client):
+    answer = await sample_client.post(THING, b"")
+    assert answer.json()["detail"][0]["loc"] == ["body"]
+
+
+async def test_a_body_of_more_than_a_mebibyte_is_too_large(sample_client):
+    answer = await sample_client.post(THING, b'{"name":"' + b"a" * 2 * 1024 * 1024 + b'"}')
+    assert (answer.status_code, answer.json()["code"]) == (413, "payload-too-large")
+
+
+async def test_a_body_without_a_length_is_cut_off_when_it_grows_too_large(sample_client):
+    sent = 0
+
+    async def endless():
+        nonlocal sent
+        for _ in range(1000):
+            sent += 64 * 1024
+            yield b"a" * 64 * 1024
+
+    headers = sample_client.headers(THING, b"")
+    answer = await sample_client.http.post(THING, content=endless(), headers=headers)
+    assert answer.status_code == 413
+    assert sent < 20 * 1024 * 1024
+
+
+async def test_query_names_that_are_not_declared_are_refused(sample_client):
+    answer = await sample_client.get(ONE, query="limit=2&limt=3&x%5B%5D=1")
+    assert answer.status_code == 422
+    assert [each["loc"] for each in answer.json()["detail"]] == [
+        ["query", "limt"],
+        ["query", "x[]"],
+    ]
+    answer = await sample_client.get(ONE, query="limit=2&omit%5B%5D=A&omit[]=B")
+    assert (answer.json()["limit"], answer.json()["omit"]) == (2, ["A", "B"])
+
+
+async def test_a_query_name_that_takes_one_value_is_there_once(sample_client):
+    answer = await sample_client.get(ONE, query="limit=2&omit[]=A&%6Cimit=3&omit[]=B")
+    assert answer.status_code == 422
+    (mistake,) = answer.json()["detail"]
+    assert (mistake["loc"], mistake["msg"]) == (["query", "limit"], "may be there only once")
+
+
+async def test_a_query_value_of_another_type_is_named(sample_client):
+    answer = await sample_client.get(ONE, query="limit=many")
+    assert answer.status_code == 422
+    assert answer.json()["detail"][0]["loc"] == ["query", "limit"]
+
+
+async def test_plain_http_is_refused_before_anything_else(sample_app, sample_partner):
+    plain = PartnerClient(sample_app, sample_partner, scheme="http")
+    answer = await plain.post(THING, BODY, headers={"x-forwarded-proto": "https"})
+    assert (answer.status_code, answer.json()["code"]) == (403, "https-required")
+    assert answer.headers["connection"] == "close"
+    assert "x-service-clock" not in answer.headers
+    assert RUNS["make"] == 0
+    await plain.close()
+
+
+@pytest.mark.parametrize(
+    ("path", "headers", "status"),
+    [
+        (ONE, {}, 200),
+        (ONE, {"authorization": None}, 401),
+        (ONE, {"authorization": "Bearer nonsense"}, 401),
+        (ONE, {"x-service-signature": "nonsense"}, 401),
+        (ONE, {"x-service-idempotency": "1"}, 422),
+        ("/api/v9/nothing/", {}, 404),
+        ("/api/v1/login/", {}, 405),
+        ("/health", {}, 200),
+    ],
+)
+async def test_every_answer_says_what_time_it_is_in_the_bank(sample_client, path, headers, status):
+    answer = await sample_client.get(path, headers=headers)
+    assert answer.status_code == status
+    assert answer.headers.get_list("x-service-clock") == ["2025-06-02T13:00:00.000000Z"]
+
+
+async def test_the_time_is_todays_when_strangers_ask_before_and_after_the_clock_moved(
+    sample_client, bank
+):
+    for hours in range(3):
+        answer = await sample_client.get(ONE, headers={"authorization": None})
+        assert answer.headers["x-service-clock"] == f"2025-06-02T{13 + hours}:00:00.000000Z"
+        await bank.pool.execute("UPDATE clock SET business_anchor = business_anchor + '1h'")
+
+
+async def test_strangers_are_refused_without_the_time_when_the_database_is_away(
+    sample_app, bank, sample_partner
+):
+    stranger = PartnerClient(sample_app, sample_partner)
+    await bank.pool.close()
+    answer = await stranger.get(ONE, headers={"authorization": None})
+    assert answer.status_code == 401
+    assert "x-service-clock" not in answer.headers
+    await stranger.close()
+
+
+async def test_production_tells_no_time_of_its_own(market_dsn):
+    bank = await open_bank(market_dsn, environment="production")
+    sample_app = create_partner_app(bank, operations=[])
+    caller = PartnerClient(sample_app, await new_partner(bank))
+    answer = await caller.get("/health")
+    assert answer.status_code == 200
+    assert "x-service-clock" not in answer.headers
+    await caller.close()
+    await close_app(sample_app)
+    await close_bank(bank)
+
+
+async def test_the_pages_of_the_product_need_no_token(sample_client):
+    for path, kind in (
+        ("/health", "text/plain"), ("/docs/", "text/html"), ("/docs", "text/html"),
+        ("/docs/errors/", "text/html"), ("/docs/errors/not-found.md", "text/markdown"),
+        ("/docs/errors.md", "text/markdown"), ("/openapi.json", "application/json"),
+    ):  # fmt: skip
+        answer = await sample_client.http.get(path)
+        assert answer.status_code == 200, path
+        assert answer.headers["content-type"].startswith(kind)
+    assert (await sample_client.http.get("/docs/errors/no-such-code")).status_code == 404

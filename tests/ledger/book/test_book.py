@@ -1,0 +1,129 @@
+"""The book's own verbs: what was begun can be taken back whole, wherever it stopped."""
+
+import gc
+from datetime import date
+from enum import Enum
+
+import pytest
+from tests.simulation.invariants import picture
+
+from billfold.ledger.book.rows import JournalEntry, Posting
+from billfold.platform.errors import Broken
+
+DAY = date(2025, 6, 2)
+
+
+def begin(teller, kind="test"):
+    return teller.book.begin(kind, teller.bank._moment(), business_date=DAY, settles_on=DAY)
+
+
+def test_undo_takes_back_a_journal_that_was_never_closed(teller):
+    pocket = teller.pocket()
+    teller.deposit(pocket, 10_000_00)
+    book = teller.book
+    book.savepoint()
+    before = picture(book)
+    book.touch(pocket)
+    begin(teller)
+    book.post(book.house_account("rail:wire"), pocket.bank, 5_00)
+    book.undo()
+    assert picture(book) == before
+    # Nothing of it haunts the next journal.
+    begin(teller)
+    book.post(book.house_account("rail:wire"), pocket.cash, 5_00)
+    book.close()
+
+
+def test_undo_takes_back_lots_that_were_lost_and_made(teller):
+    pocket = teller.pocket()
+    teller.deposit(pocket, 10_000_00)
+    book, (lot,) = teller.book, pocket.lots
+    book.savepoint()
+    before = picture(book)
+    book.touch(pocket)
+    begin(teller)
+    book.post(lot, book.house_account("treasury", lot.asset), lot.balance)
+    book.lot_out(pocket, lot, lot.tax_basis, lot.earnings_basis)
+    book.lose_lots(pocket, [lot])
+    made = book.lot(pocket, lot.asset, lot.acquired_on, lot.maturity)
+    book.post(book.house_account("street", lot.asset), made, 7)
+    book.lot_in(pocket, made, 7, 7)
+    book.undo()
+    assert picture(book) == before
+    assert pocket.find_lot(lot.asset, lot.acquired_on) is lot
+    assert made.no not in book.draft.touched_lots
+
+
+def test_undo_takes_back_what_was_put_and_put_again(teller):
+    book = teller.book
+    book.savepoint()
+    book.put(book.pending, "a", 1)
+    book.put(book.pending, "a", 2)
+    book.drop(book.pending, "a")
+    book.undo()
+    assert book.pending == {}
+
+
+def test_undo_keeps_what_was_done_before_the_mark(teller):
+    pocket = teller.pocket()
+    book = teller.book
+    book.touch(pocket)
+    begin(teller)
+    book.post(book.house_account("rail:wire"), pocket.cash, 5_00)
+    book.close()
+    book.savepoint()
+    begin(teller)
+    book.post(pocket.cash, book.house_account("fees"), 1_00)
+    book.undo()
+    assert len(book.draft.rows_of(JournalEntry)) == len(book.draft.rows_of(Posting)) == 1
+    assert pocket.cash.balance == 5_00
+
+
+def test_a_journal_cannot_end_when_a_bank_account_holds_something(teller):
+    pocket = teller.pocket()
+    begin(teller)
+    teller.book.post(teller.book.house_account("rail:wire"), pocket.bank, 1)
+    with pytest.raises(Broken):
+        teller.book.close()
+
+
+@pytest.mark.parametrize("amount", [0, -1])
+def test_a_leg_moves_something(teller, amount):
+    pocket = teller.pocket()
+    begin(teller)
+    with pytest.raises(Broken):
+        teller.book.post(teller.book.house_account("rail:wire"), pocket.bank, amount)
+
+
+def test_a_journal_of_nothing_never_was(teller):
+    before = teller.book.journal_no
+    begin(teller)
+    teller.book.close()
+    assert teller.book.journal_no == before
+    assert not teller.book.draft.rows_of(JournalEntry)
+
+
+def test_a_book_at_rest_is_next_to_nothing_for_the_collector(teller):
+    pocket = teller.pocket()
+    teller.deposit(pocket, 10_000_00)
+    book = teller.book
+    book.savepoint()
+    book.touch(pocket)
+    assert len(looked_at_in(book)) > 5
+    book.reset_draft()
+    assert len(looked_at_in(book)) <= len((book.pockets, book.house)) + len(book_names(book))
+    assert not any(map(gc.is_tracked, (pocket, pocket.bank, *pocket.lots, *book.house.values())))
+
+
+def book_names(book):
+    return book.portals, book.counterparties, book.pending
+
+
+def looked_at_in(book):
+    """What of a book the collector would walk through, but for what all books share."""
+    shared = (type, Enum)
+    return [
+        each
+        for each in gc.get_referents(book)
+        if gc.is_tracked(each) and not isinstance(each, shared)
+    ]

@@ -1,0 +1,247 @@
+"""Every cause that is built raises its event, once, with the ids of what it is about."""
+
+import json
+import tomllib
+from typing import Any
+from uuid import UUID
+
+import msgspec
+import pytest
+from tests.architecture.pages import text_of
+from tests.fixtures.teller import Teller
+from tests.payments.wires.rules.test_send import PAYEE as PAID
+from tests.payments.wires.rules.test_send import payee, send
+from tests.payments.wires.rules.test_status import IMAD, seen
+
+from billfold.accounts.commands import EnrolCustomer, OpenPocket, SetPocketState, UpdatePortal
+from billfold.accounts.counterparties.commands import AddCounterparty
+from billfold.events.kinds import KINDS
+from billfold.ledger.book.rows import EventEntry, TradeEntry, TransactionEntry
+from billfold.ledger.types import Rail
+from billfold.payments.ach.commands import CountAchSettled, OriginateAch, ReturnAch, SendAch
+from billfold.payments.deposits.commands import ReceiveMoney
+from billfold.payments.on_us.commands import TransferOnUs
+from billfold.payments.on_us.types import TransferOrder
+from billfold.payments.wires.commands import CompleteWire, RejectWire, SubmitWire
+from billfold.platform.ids import command_id, derive
+
+IN_KIND = TransferOrder(transfer_type="SECURITY_TRANSFER")
+
+PAYEE = derive(b"teller", command_id("teller", "payee"), 0)
+PARTNER = UUID(int=1)
+LATER = UUID(int=2)
+
+
+class Witness(Teller):
+    """Reads the events that a deed raised."""
+
+    def __init__(self):
+        super().__init__()
+        self.read = 0
+
+    def told(self):
+        """Return what was raised since the last time, as (whose, kind, payload), by kind."""
+        rows = self.bank.tables[EventEntry][self.read :]
+        self.read += len(rows)
+        told = [(row.customer_id, row.kind, json.loads(row.payload)) for row in rows]
+        return sorted(told, key=lambda each: each[1])
+
+    def refuse(self, portal_id):
+        """Close a portal that was opened besides the first."""
+        self.do(UpdatePortal, portal_id=portal_id, close=True)
+
+    def pay(self, origin, to, cents, **fields):
+        """Pay the other customer."""
+        return self.do(
+            TransferOnUs, PAYEE, type="PEER_TO_PEER", from_pocket_id=origin.pocket_id,
+            to_pocket_id=to, amount=cents, partner_id=PARTNER,
+            **{"transfer_id": None, **fields},
+        )  # fmt: skip
+
+    def send_wires(self, origin):
+        """Send two wires: one settles, the other is rejected."""
+        for kind, fields in ((CompleteWire, {}), (RejectWire, {"code": "AC04"})):
+            self.book.referenced = {PAID: payee()}
+            send(self, origin, 10_00)
+            self.do(SubmitWire, wire_id=seen(self), imad=IMAD)
+            self.do(kind, wire_id=seen(self, status="PROCESSING"), **fields)
+
+    def send_ach(self, pocket):
+        """Send two ACH credits; one settles, one comes back."""
+        payee = self.do(
+            AddCounterparty, type="ach", verification="pre_verified",
+            counterparty_name={"type": "business", "business_name": "Beta LLC"},
+            details={
+                "routing_number": "021000021", "account_number": "5647772655",
+                "account_type": "CHECKING",
+            },
+        )["counterparty_id"]  # fmt: skip
+        both = UUID(int=3), UUID(int=4)
+        for ach_id in both:
+            self.do(
+                OriginateAch, ach_id=ach_id, pocket_id=pocket.pocket_id, amount=10_00,
+                counterparty_id=UUID(payee), direction="CREDIT", sec_code="PPD",
+                description="PAYROLL", references=(UUID(payee),),
+            )  # fmt: skip
+        self.do(SendAch, ach_ids=both, references=both)
+        self.do(CountAchSettled, ach_ids=both[:1], references=both)
+        self.do(
+            ReturnAch, ach_id=both[1], code="R03", direction="CREDIT", amount=10_00, trace="1",
+            references=both, arrived_at=self.bank.now,
+        )  # fmt: skip
+
+    def payee(self):
+        """Return the Pocket of another customer."""
+        who: dict[str, Any] = {"caller": "payee", "customers": (PAYEE,), "partner_id": PARTNER}
+        self.bank.submit(
+            EnrolCustomer(
+                key=UUID(int=1), role="customer", type="BUSINESS", name="B", profile={}, **who
+            )
+        )
+        opened = self.bank.submit(
+            OpenPocket(key=UUID(int=2), name="In", deposit_weeks=4, reinvestment_weeks=4, **who)
+        )
+        return UUID(opened.outcome["pocket_id"])
+
+
+@pytest.fixture
+def teller():
+    return Witness()
+
+
+@pytest.mark.parametrize(("rail", "name"), [("WIRE", "wire"), ("ACH", "ach")])
+def test_money_that_arrives_and_money_that_goes_back_are_told(teller, rail, name):
+    pocket = teller.pocket()
+    teller.deposit(pocket, 1_000_00, rail)
+    about = {
+        "service_account_id": str(pocket.pocket_id),
+        f"{name}_id": str(command_id("teller", str(teller.count))),
+    }
+    assert teller.told() == [(teller.customer, f"transfers.{name}.in.success", about)]
+    teller.refuse(teller.portals[pocket.pocket_id])
+    assert teller.deposit(pocket, 1_000_00, rail)["status"] == "REJECTED"
+    about[f"{name}_id"] = str(command_id("teller", str(teller.count)))
+    assert teller.told() == [(teller.customer, f"transfers.{name}.in.rejected", about)]
+
+
+def test_whoever_pays_and_whoever_is_paid_are_told(teller):
+    pocket, to = teller.pocket(), teller.payee()
+    teller.deposit(pocket, 1_000_00)
+    teller.told()
+    done = teller.pay(pocket, to, 10_00)
+    received, paid = teller.told()
+    assert received[:2] == (PAYEE, "transfers.on-us.received")
+    assert received[2]["receiving_pocket_id"] == str(to)
+    last = teller.bank.tables[TransactionEntry][-1]
+    assert received[2]["transaction_activity_id"] == str(last.activity_id)
+    assert paid == (
+        teller.customer,
+        "transfers.on-us.success",
+        {
+            "on_us_id": done["transfer_id"],
+            "origin_account_id": str(pocket.pocket_id),
+            "destination_account_id": str(to),
+        },
+    )
+    assert received[2]["on_us_id"] == done["transfer_id"]
+
+
+def test_a_transfer_for_later_is_told_when_accepted_and_when_carried_out(teller):
+    pocket, to = teller.pocket(), teller.payee()
+    teller.deposit(pocket, 1_000_00)
+    teller.told()
+    teller.pay(pocket, to, 10_00, transfer_id=LATER, later=True)
+    assert [kind for _, kind, _ in teller.told()] == ["transfers.on-us.processing"]
+    teller.pay(pocket, to, 10_00, transfer_id=LATER, later=True, accepted=True)
+    told = teller.told()
+    assert [kind for _, kind, _ in told] == ["transfers.on-us.received", "transfers.on-us.success"]
+    assert {payload["on_us_id"] for _, _, payload in told} == {str(LATER)}
+
+
+def test_an_approved_transfer_is_carried_out_at_once_and_its_payer_learns_of_both(teller):
+    pocket, to = teller.pocket(), teller.payee()
+    teller.deposit(pocket, 1_000_00)
+    teller.told()
+    assert teller.pay(pocket, to, 10_00, transfer_id=LATER, approved=True)["status"] == "COMPLETED"
+    mine = [kind for whose, kind, _ in teller.told() if whose == teller.customer]
+    assert mine == ["transfers.on-us.processing", "transfers.on-us.success"]
+    teller.do(SetPocketState, pocket_id=pocket.pocket_id, status="FROZEN")
+    teller.told()
+    rejected = teller.pay(pocket, to, 10_00, transfer_id=UUID(int=3), approved=True)
+    assert (rejected["status"], rejected["reason"]) == ("REJECTED", "ACCOUNT_UNAVAILABLE")
+    kinds = [kind for _, kind, _ in teller.told()]
+    assert kinds == ["transfers.on-us.processing", "transfers.on-us.rejected"]
+
+
+@pytest.mark.parametrize("cents", [10_01, 10_02, 999_999_00])
+def test_a_transfer_that_is_rejected_is_told_to_its_payer_alone(teller, cents):
+    pocket, to = teller.pocket(), teller.payee()
+    teller.deposit(pocket, 1_000_00)
+    teller.told()
+    assert teller.pay(pocket, to, cents)["status"] == "REJECTED"
+    assert [(whose, kind) for whose, kind, _ in teller.told()] == [
+        (teller.customer, "transfers.on-us.rejected")
+    ]
+
+
+def test_an_accepted_transfer_from_a_pocket_that_was_frozen_since_is_told_as_rejected(teller):
+    pocket, to = teller.pocket(), teller.payee()
+    teller.deposit(pocket, 1_000_00)
+    teller.pay(pocket, to, 10_00, transfer_id=LATER, later=True)
+    teller.do(SetPocketState, pocket_id=pocket.pocket_id, status="FROZEN")
+    teller.told()
+    teller.pay(pocket, to, 10_00, transfer_id=LATER, later=True, accepted=True)
+    assert [kind for _, kind, _ in teller.told()] == ["transfers.on-us.rejected"]
+
+
+def test_nobody_is_paid_by_a_transfer_between_own_pockets(teller):
+    pocket, other = teller.pocket(), teller.pocket()
+    teller.deposit(pocket, 1_000_00)
+    teller.told()
+    for fields in ({}, {"order": IN_KIND}):
+        teller.move(pocket, other, 100_00, **fields)
+        assert [kind for _, kind, _ in teller.told()] == ["transfers.on-us.success"]
+
+
+def test_each_bill_that_matures_is_told_with_its_trade(teller):
+    pocket = teller.pocket(reinvest=None)
+    teller.deposit(pocket, 1_000_00)
+    cusip = pocket.positions()[0][0]
+    teller.told()
+    teller.bank.advance(teller.bank.calendars.matures_at(pocket.lots[0].maturity))
+    matured = next(row for row in teller.bank.tables[TradeEntry] if row.activity == "MATURITY")
+    about = {"trade_id": str(matured.trade_id), "pocket_id": str(pocket.pocket_id), "cusip": cusip}
+    assert teller.told() == [(teller.customer, "trades.maturity", about)]
+
+
+def test_every_kind_that_is_not_listed_as_unraised_was_raised_in_one_life(teller):
+    pocket, other, to = teller.pocket(), teller.pocket(reinvest=None), teller.payee()
+    for rail in ("WIRE", "ACH"):
+        teller.deposit(pocket, 1_000_00, rail)
+        teller.deposit(other, 1_000_00, rail)
+    teller.refuse(teller.portals[other.pocket_id])
+    for rail in ("WIRE", "ACH"):
+        teller.deposit(other, 1_000_00, rail)
+    teller.pay(pocket, to, 10_01)
+    for accepted in (False, True):
+        teller.pay(pocket, to, 10_00, transfer_id=LATER, later=True, accepted=accepted)
+    teller.send_wires(pocket)
+    teller.send_ach(pocket)
+    teller.bank.advance(teller.bank.calendars.matures_at(other.lots[0].maturity))
+    told = teller.told()
+    unraised = set(tomllib.loads(text_of("docs/unraised.toml"))["events"])
+    assert {kind for _, kind, _ in told} == set(KINDS) - unraised
+    for _, kind, payload in told:
+        msgspec.convert(payload, KINDS[kind].payload, str_keys=True)
+
+
+def test_a_payment_that_is_delivered_twice_is_told_once(teller):
+    pocket = teller.pocket()
+    command = ReceiveMoney(
+        caller="rail", key=LATER, customers=(teller.customer,), rail=Rail.WIRE,
+        portal_id=teller.portals[pocket.pocket_id], pocket_id=pocket.pocket_id, amount=1_00,
+        description="a wire", details={},
+    )  # fmt: skip
+    for _ in range(2):
+        teller.bank.submit(command)
+    assert len(teller.told()) == 1

@@ -1,0 +1,164 @@
+"""The line to the database is cut at the worst moments: every command still happens once."""
+
+import asyncio
+from contextlib import suppress
+from urllib.parse import parse_qs, urlsplit
+
+import asyncpg
+import pytest
+from tests.support.whole_bank import close_bank, open_bank
+
+from billfold.ledger.types import Rail
+from billfold.payments.deposits.commands import ReceiveMoney
+from billfold.platform import ids
+from billfold.verify import verify_bank
+
+COMMIT = b"COMMIT;"
+_AT_ONCE = 65536
+
+
+class Line:
+    """A line to Postgres that can be told to break at the next COMMIT."""
+
+    def __init__(self, dsn):
+        parts = urlsplit(dsn)
+        query = parse_qs(parts.query)
+        self._socket = f"{query['host'][0]}/.s.PGSQL.{query['port'][0]}"
+        self._database = parts.path
+        self.cut_before = self.cut_after = 0
+        self.cuts = 0
+        self._deaf = set()
+
+    async def __aenter__(self):
+        self._server = await asyncio.start_server(self._connected, "127.0.0.1", 0)
+        return self
+
+    async def __aexit__(self, *_):
+        self._server.close()
+
+    @property
+    def dsn(self):
+        port = self._server.sockets[0].getsockname()[1]
+        return f"postgresql://postgres@127.0.0.1:{port}{self._database}?sslmode=disable"
+
+    async def _connected(self, reader, writer):
+        there, to_there = await asyncio.open_unix_connection(self._socket)
+        ends = (writer, to_there)
+        tasks = [
+            asyncio.create_task(self._carry(reader, to_there, ends, there)),
+            asyncio.create_task(self._carry_back(there, writer)),
+        ]
+        _, rest = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in rest:
+            task.cancel()
+        for end in ends:
+            end.close()
+
+    async def _carry(self, reader, writer, ends, answers):
+        with suppress(ConnectionError):
+            while sent := await reader.read(_AT_ONCE):
+                if COMMIT in sent and self.cut_before:
+                    self.cut_before -= 1
+                    self.cuts += 1
+                    return
+                if COMMIT in sent and self.cut_after:
+                    self.cut_after -= 1
+                    self.cuts += 1
+                    self._deaf.add(id(ends[0]))
+                    writer.write(sent)
+                    await writer.drain()
+                    await asyncio.sleep(0.1)  # it is committed, and nobody hears of it
+                    return
+                writer.write(sent)
+                await writer.drain()
+
+    async def _carry_back(self, reader, writer):
+        with suppress(ConnectionError):
+            while sent := await reader.read(_AT_ONCE):
+                if id(writer) not in self._deaf:
+                    writer.write(sent)
+                    await writer.drain()
+
+
+@pytest.fixture
+async def line(database_dsn):
+    async with Line(database_dsn) as line:
+        yield line
+
+
+@pytest.fixture
+async def far_bank(line):
+    """A bank at the other end of the line."""
+    bank = await open_bank(line.dsn)
+    yield bank
+    await close_bank(bank)
+
+
+def deposit(holder, cents):
+    return ReceiveMoney(
+        caller="test", key=ids.new(), customers=(holder.customer_id,), rail=Rail.WIRE,
+        portal_id=holder.portal_id, pocket_id=holder.pocket_id, amount=cents,
+        description="a deposit", details={},
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("when", ["cut_before", "cut_after"])
+async def test_a_command_happens_once_when_the_line_breaks_at_commit(
+    far_bank, new_holder, line, when
+):
+    holder = await new_holder(at=far_bank)
+    setattr(line, when, 1)
+    command = deposit(holder, 1_000_00)
+    answer = await far_bank.engine.submit(command)
+    assert line.cuts == 1
+    assert answer.outcome["status"] == "COMPLETED"
+    assert answer.replayed == (when == "cut_after")
+    assert await far_bank.pool.fetchval("SELECT count(*) FROM activity") == 1
+
+
+async def test_all_happen_once_when_the_line_keeps_breaking_under_load(far_bank, new_holder, line):
+    holders = [await new_holder(at=far_bank) for _ in range(4)]
+    line.cut_before = line.cut_after = 4
+    commands = [deposit(holders[n % 4], 1_000_00 + n) for n in range(80)]
+
+    async def send(share):
+        return [await far_bank.engine.submit(each) for each in share]
+
+    answers = await asyncio.gather(*(send(commands[n::8]) for n in range(8)))
+    assert line.cuts >= 4
+    assert all(a.outcome["status"] == "COMPLETED" for share in answers for a in share)
+    amounts = [
+        row[0] for row in await far_bank.pool.fetch("SELECT amount FROM activity ORDER BY 1")
+    ]
+    assert amounts == [1_000_00 + n for n in range(80)]
+    async with far_bank.pool.acquire() as conn:
+        report = await verify_bank(conn, market=far_bank.market)
+    assert report.is_clean, report.findings
+
+
+async def test_all_happen_once_when_backends_are_terminated_under_load(
+    bank, new_holder, market_dsn
+):
+    conn = await asyncpg.connect(market_dsn)
+    holders = [await new_holder() for _ in range(4)]
+    commands = [deposit(holders[n % 4], 1_000_00 + n) for n in range(120)]
+
+    async def send(share):
+        return [await bank.engine.submit(each) for each in share]
+
+    async def terminate():
+        for _ in range(12):
+            await asyncio.sleep(0.03)
+            await conn.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                " WHERE application_name = 'billfold' AND datname = current_database()"
+            )
+
+    load = asyncio.gather(*(send(commands[n::8]) for n in range(8)))
+    await terminate()
+    await load
+    amounts = [row[0] for row in await conn.fetch("SELECT amount FROM activity ORDER BY 1")]
+    assert amounts == [1_000_00 + n for n in range(120)]
+    report = await verify_bank(conn, market=bank.market)
+    await conn.close()
+    assert report.is_clean, report.findings

@@ -1,0 +1,90 @@
+"""What the head carries is the book, and where it is not to be trusted the tables are read."""
+
+import hashlib
+from uuid import uuid4
+
+import asyncpg
+import pytest
+from tests.simulation.invariants import picture
+
+from billfold.bills.rules.market import Market
+from billfold.ledger.book.holdings import Account, Lot, PocketBook
+from billfold.ledger.engine.load_books import LOCK_HEADS, load_books
+from billfold.ledger.engine.serialized_book import LAYOUT, BookImage, image_of, is_whole, read_image
+from billfold.platform.calendars import Calendars
+from billfold.platform.database.pool import listed
+
+CALENDARS = Calendars()
+MARKET = Market.packaged(CALENDARS)
+FIELDS = "b76e"
+"""Of LAYOUT 2. When this fails, raise LAYOUT: heads in databases carry what was there before."""
+
+
+def test_the_layout_goes_up_when_a_field_changes() -> None:
+    kinds = (BookImage, PocketBook, Account, Lot)
+    told = repr([(kind.__name__, kind.__struct_fields__) for kind in kinds])
+
+    assert (LAYOUT, hashlib.sha256(told.encode()).hexdigest()[:4]) == (2, FIELDS)
+
+
+@pytest.fixture
+async def conn(pg_server, lived_bank):
+    """A connection to a copy of the small bank, in a transaction."""
+    dsn = await pg_server.create_database(f"image_{uuid4().hex}", template=lived_bank)
+    opened = await asyncpg.connect(dsn)
+    async with opened.transaction():
+        yield opened
+    await opened.close()
+
+
+async def _read(conn):
+    """Every book, as the engine would read it now; and which heads have an image to read."""
+    ids = [row["customer_id"] for row in await conn.fetch("SELECT customer_id FROM head")]
+    heads = await conn.fetch(LOCK_HEADS, listed(sorted(ids)))
+    books = await load_books(conn, heads, MARKET, CALENDARS)
+    return books, [head for head in heads if read_image(head["image"]) is not None]
+
+
+async def test_a_book_of_its_image_is_the_book_of_the_tables(conn) -> None:
+    of_images, with_image = await _read(conn)
+    await conn.execute("UPDATE head SET image = NULL")
+    of_tables, without = await _read(conn)
+
+    assert len(with_image) == len(of_images) > 3
+    assert not without
+    assert pictures(of_images) == pictures(of_tables)
+    assert any(pocket.emptied for book in of_images.values() for pocket in book.pockets.values())
+    assert any(pocket.liens for book in of_images.values() for pocket in book.pockets.values())
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        r"overlay(image placing '\xff'::bytea from 30)",
+        "substring(image from 1 for 40)",
+        r"'\x00'::bytea",
+        "''::bytea",
+    ],
+)
+async def test_the_tables_are_read_when_an_image_is_damaged(conn, damaged) -> None:
+    whole, _ = await _read(conn)
+    await conn.execute(f"UPDATE head SET image = {damaged}")
+
+    books, with_image = await _read(conn)
+
+    assert not with_image
+    assert pictures(books) == pictures(whole)
+
+
+async def test_the_tables_are_read_when_an_image_has_another_layout(conn, monkeypatch) -> None:
+    books, _ = await _read(conn)
+    monkeypatch.setattr("billfold.ledger.engine.serialized_book.LAYOUT", LAYOUT + 1)
+    newer = image_of(next(iter(books.values())))
+    monkeypatch.undo()
+
+    assert is_whole(newer)
+    assert read_image(newer) is None
+
+
+def pictures(books):
+    return {key: picture(book) for key, book in books.items()}

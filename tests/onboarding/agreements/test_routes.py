@@ -1,0 +1,28 @@
+"""Agreements, through the Customer API."""
+
+from io import BytesIO
+
+from pypdf import PdfReader
+
+PATH = "/api/v1/agreements/"
+CATEGORIES = {"BANK", "BROKERAGE", "GENERAL", "E-SIGN"}
+
+
+async def test_every_agreement_in_force_is_named_with_its_file(customer_desk):
+    told = await customer_desk.get(PATH)
+    assert told["version"] == told["release_date"] == "2025-06-01"
+    assert len({each["type"] for each in told["documents"]}) == 20
+    assert {each["category"] for each in told["documents"]} == CATEGORIES
+    for each in told["documents"]:
+        assert each["pdf_download_url"].startswith(f"{customer_desk.base}/agreements/2025-06-01/")
+        answer = await customer_desk.http.get(each["pdf_download_url"])
+        assert answer.status_code == 200
+        assert answer.headers["content-type"] == "application/pdf"
+        assert answer.headers["content-disposition"].startswith("attachment")
+        (page,) = PdfReader(BytesIO(answer.content)).pages
+        assert each["title"] in page.extract_text()
+
+
+async def test_an_agreement_of_nobody_is_not_there(customer_desk):
+    for path in ("/agreements/2025-06-01/x.pdf", "/agreements/2024-01-01/form-crs.pdf"):
+        assert (await customer_desk.http.get(path)).status_code == 404

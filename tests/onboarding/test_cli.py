@@ -1,0 +1,81 @@
+"""`billfold review`: what waits is listed, looked at and decided."""
+
+import os
+from uuid import UUID
+
+import pytest
+from tests.cli.test_commands import SEED, billfold, founded
+from tests.support.whole_bank import PARTNER
+
+from billfold.accounts.commands import EnrolCustomer, OpenPocket
+from billfold.accounts.counterparties.commands import AddCounterparty
+from billfold.cli.resources import with_bank
+from billfold.documents import store as document_store
+from billfold.documents import uploads
+from billfold.documents.ports import FileKind
+from billfold.documents.rules import PROOF_OF_ACCOUNT
+from billfold.platform import ids
+from billfold.wiring.cli_context import Wiring
+
+__all__ = ["billfold", "founded"]
+
+CUSTOMER, DOCUMENT = ids.new(), ids.new()
+
+
+@pytest.fixture
+def waiting(founded, database_dsn, tmp_path):
+    """Return the id of a counterparty that waits with a document."""
+
+    async def prepare(bank):
+        async def do(kind, **fields):
+            command = kind(caller="test", key=ids.new(), customers=(CUSTOMER,), **fields)
+            return (await bank.engine.submit(command)).outcome
+
+        await do(
+            EnrolCustomer, partner_id=PARTNER, role="customer", type="BUSINESS", name="N",
+            profile={},
+        )  # fmt: skip
+        await do(OpenPocket, partner_id=PARTNER, name="P", deposit_weeks=4, reinvestment_weeks=4)
+        file = await bank.files.keep(b"%PDF-a statement")
+        async with bank.pool.acquire() as conn, conn.transaction():
+            now = await bank.now(conn)
+            await uploads.add(conn, CUSTOMER, DOCUMENT, PROOF_OF_ACCOUNT, at=now)
+            row = await document_store.get_document(conn, DOCUMENT)
+            await uploads.put_file(
+                conn, row, file, kind=FileKind.PDF, name="s.pdf", invalid=None, at=now
+            )
+        added = await do(
+            AddCounterparty, type="wire", details={"routing_number": "1", "identifier": "2"},
+            counterparty_name={"type": "business", "business_name": "Contoso"},
+            verification="supporting_documents", document_ids=(DOCUMENT,),
+        )  # fmt: skip
+        return UUID(added["counterparty_id"])
+
+    environment = {
+        "BILLFOLD_DATABASE_URL": database_dsn,
+        "BILLFOLD_STATE_DIR": str(tmp_path),
+        "BILLFOLD_SEED": SEED,
+        "PATH": os.environ["PATH"],
+    }
+    return with_bank(Wiring(environment), prepare)
+
+
+def test_what_waits_is_listed_looked_at_and_decided_once(founded, waiting, tmp_path):
+    def review(*words):
+        return founded("review", *words)
+
+    status, said = review("list")
+    assert status == 0
+    assert "Contoso (wire)" in said
+    out = tmp_path / "s.pdf"
+    assert review("file", str(DOCUMENT), "--out", str(out))[0] == 0
+    assert out.read_bytes() == b"%PDF-a statement"
+    assert review("approve", str(waiting)) == (0, "✓ The counterparty is verified.")
+    assert review("list") == (0, "Nothing waits.")
+    status, said = review("reject", str(waiting), "--reason", "x")
+    assert status == 1
+    assert "counterparty-not-pending" in said
+    status, said = review("approve", str(ids.new()))
+    assert status == 1
+    assert "See the list." in said
+    assert review("list", "--kind", "cats")[0] == 1

@@ -1,0 +1,327 @@
+"""Files of the ACH network: all of one is taken or none, and everybody knows why."""
+
+import asyncio
+import json
+from datetime import date, datetime, timedelta
+from typing import Any
+
+import msgspec
+import pytest
+
+from billfold.accounts.commands import UpdatePortal
+from billfold.ledger.jobs.scheduler import keep_appointments
+from billfold.payments.ach.inbound import booking as ach_booking
+from billfold.payments.ach.inbound.files import AchGate
+from billfold.payments.ach.nacha import NachaFiles
+from billfold.payments.ach.nacha.reader import read_file
+from billfold.payments.ach.nacha.writer import write_file
+from billfold.payments.ach.ports import AchFile, Batch, Change, Entry, Return
+from billfold.payments.files import store as files_store
+from billfold.platform import ids
+from billfold.platform.database.claims import claimed
+from billfold.sandbox.clock.stepper import Stepping
+from billfold.verify import verify_bank
+
+OURS, THEIRS = "061199992", "09100001"
+MONDAY = datetime(2025, 6, 2, 9)
+
+
+def entry(number, account="100000000001", **changes):
+    told: dict[str, Any] = {
+        "code": "22", "routing_number": OURS, "account_number": account, "amount": 500_00,
+        "name": "ANNA", "trace": f"{THEIRS}{number:07}", "identification": "7",
+    }  # fmt: skip
+    return Entry(**told | changes)
+
+
+def file_of(*entries, entry_class="PPD", **changes):
+    batch = Batch(
+        number=1, company="ACME", company_id="9000000001", entry_class=entry_class,
+        purpose="PAYMENT", effective_on=date(2025, 6, 2), bank=THEIRS, entries=entries,
+    )  # fmt: skip
+    told: dict[str, Any] = {
+        "destination": OURS, "origin": "061000146", "created_at": MONDAY, "modifier": "A",
+        "batches": (batch,),
+    }  # fmt: skip
+    return AchFile(**told | changes)
+
+
+def returned(number, original, code="R03", **changes):
+    told = Return(reason=code, original_trace=original, original_bank=THEIRS)
+    return entry(number, code="21", addenda=(told,), **changes)
+
+
+class Room:
+    """The folder of the network, the gate, and what they say."""
+
+    def __init__(self, bank):
+        self.bank, self.gate = bank, AchGate(NachaFiles())
+        self.other = bank.rails.ach.other_side()
+        self.folder = bank.settings.rails_dir / "ach"
+
+    async def put(self, name, content):
+        raw = content if isinstance(content, bytes) else write_file(content)
+        await self.other.hand_over(name, raw)
+        return await self.gate.take(self.bank)
+
+    def report(self, name, *, refused=False):
+        there = self.folder / ("refused" if refused else "done")
+        assert (there / name).exists()
+        return json.loads((there / f"{name}.report.json").read_text())
+
+    async def legs(self):
+        return await self.bank.pool.fetchval("SELECT count(*) FROM leg")
+
+    async def booked(self):
+        """How many entries are booked, and how many payments are held."""
+        row = await self.bank.pool.fetchrow(
+            "SELECT (SELECT count(*) FROM ach_entry), (SELECT count(*) FROM suspense_item)"
+        )
+        return tuple(row)
+
+    async def sent(self):
+        """Every return of every file that we handed over."""
+        names = sorted(path.name for path in (self.folder / "sent").glob("*.ach"))
+        told = [read_file((self.folder / "sent" / name).read_bytes()) for name in names]
+        return [
+            (each.addenda[0].reason, each.amount, each.addenda[0].original_trace)
+            for file in told
+            for batch in file.batches
+            for each in batch.entries
+            if isinstance(each.addenda[0], Return)
+        ]
+
+    async def prove(self):
+        async with self.bank.pool.acquire() as conn:
+            report = await verify_bank(conn, market=self.bank.market, vault=self.bank.vault)
+        assert not report.findings, report.findings[:3]
+
+
+@pytest.fixture
+def room(bank):
+    return Room(bank)
+
+
+async def account_of(bank, holder):
+    return await bank.pool.fetchval(
+        "SELECT account_number FROM portal WHERE portal_id = $1", holder.portal_id
+    )
+
+
+def broken(raw):
+    """Files that must not be taken, by what is wrong with them."""
+    lines = raw.decode().splitlines()
+    other = [*lines]
+    control = next(n for n, line in enumerate(lines) if line.startswith("9") and line != "9" * 94)
+    other[control] = lines[control][:21] + "0000000001" + lines[control][31:]
+    totals = [*lines]
+    totals[control] = lines[control][:43] + "000000000001" + lines[control][55:]
+    return {
+        "cut in half": raw[: len(raw) // 2],
+        "wrong hash": "\n".join(other).encode() + b"\n",
+        "wrong totals": "\n".join(totals).encode() + b"\n",
+        "nothing": b"",
+        "no letters": b"\xff\xfe" * 100,
+    }
+
+
+async def test_nothing_of_a_file_is_taken_when_anything_is_wrong_with_it(bank, new_holder, room):
+    holder = await new_holder()
+    account = await account_of(bank, holder)
+    raw = write_file(file_of(entry(1, account), entry(2, account)))
+    legs = await room.legs()
+    for number, content in enumerate(broken(raw).values()):
+        await room.put(f"{number}.ach", content)
+        mistakes = room.report(f"{number}.ach", refused=True)["mistakes"]
+        assert mistakes
+        assert all(each["reason"] for each in mistakes)
+    assert await room.legs() == legs
+    listed = await files_store.list_files(bank.pool, rail="ACH", state="REFUSED")
+    assert len(listed) == 5
+    # What was refused comes again when it has been mended.
+    await room.put("0.ach", raw)
+    assert room.report("0.ach")["taken"] == 2
+
+
+@pytest.mark.parametrize(
+    ("content", "line", "reason"),
+    [
+        (file_of(entry(1), destination="021000021"), 1, "addressed to"),
+        (file_of(entry(1, amount=0)), 3, "0 cents"),
+        (file_of(returned(1, "061199990000001", "R99")), 3, "R99 is no return code"),
+        (file_of(entry(1, code="21")), 3, "does not fit"),
+        (
+            file_of(
+                entry(
+                    1, code="21", amount=0,
+                    addenda=(
+                        Change(
+                            code="C02", original_trace="061199990000001",
+                            original_bank=THEIRS, corrected="021000022",
+                        ),
+                    ),
+                ),
+                entry_class="COR",
+            ),
+            3,
+            "no routing number",
+        ),
+    ],
+)  # fmt: skip
+async def test_a_file_is_refused_by_line_when_an_entry_makes_no_sense(room, content, line, reason):
+    await room.put("odd.ach", content)
+    mistake = room.report("odd.ach", refused=True)["mistakes"][0]
+    assert mistake["line"] == line
+    assert reason in mistake["reason"]
+
+
+async def test_the_same_content_is_refused_under_any_name(bank, new_holder, room):
+    holder = await new_holder()
+    content = file_of(entry(1, await account_of(bank, holder)))
+    await room.put("one.ach", content)
+    assert room.report("one.ach")["taken"] == 1
+    legs = await room.legs()
+    raw = write_file(content)
+    again = (("two.ach", raw), ("one.ach", raw), ("dos.ach", raw.replace(b"\n", b"\r\n")),
+             ("tape.ach", raw.replace(b"\n", b"")))  # fmt: skip
+    for name, sent in again:
+        await room.put(name, sent)
+        told = room.report(name, refused=True)["mistakes"][0]["reason"]
+        assert told == "The same content arrived as one.ach on 2025-06-02."
+    assert await room.legs() == legs
+
+
+async def test_a_file_is_finished_by_the_next_process_when_one_dies_in_it(bank, new_holder, room):
+    holder = await new_holder()
+    account = await account_of(bank, holder)
+    content = write_file(file_of(*(entry(n, account) for n in range(1, 6))))
+    await files_store.keep_arrived(
+        bank.pool, ids.new(), "ACH", "half.ach", content, now=await bank.now()
+    )
+    assert await room.gate.take(bank) == 1
+    told = await files_store.list_files(bank.pool, rail="ACH", state="TAKEN")
+    assert json.loads(told[0].report or "")["taken"] == 5
+    assert await room.gate.take(bank) == 0
+
+
+async def test_who_dies_in_a_file_leaves_the_rest_to_the_next_and_nothing_is_booked_twice(
+    bank, new_holder, room, monkeypatch
+):
+    holder = await new_holder()
+    account = await account_of(bank, holder)
+    strangers = [entry(n, "999999999999") for n in range(6, 10)]
+    content = file_of(*(entry(n, account) for n in range(1, 6)), *strangers, entry(10, account))
+    monkeypatch.setattr(ach_booking, "AT_ONCE", 2)
+    ends = ach_booking.Booking._end_lot
+    lots = []
+
+    async def die_in_the_fourth(booking):
+        lots.append(booking)
+        if len(lots) == 4:
+            raise ConnectionResetError("killed")
+        await ends(booking)
+
+    monkeypatch.setattr(ach_booking.Booking, "_end_lot", die_in_the_fourth)
+    with pytest.raises(ConnectionResetError):
+        await room.put("long.ach", content)
+    assert await room.booked() == (5, 1)
+    assert await room.gate.take(bank) == 1
+    told = room.report("long.ach")
+    assert (told["taken"], told["held"]) == (6, 4)
+    assert [each["line"] for each in told["lines"]] == [8, 9, 10, 11]
+    assert await room.booked() == (6, 4)
+    await room.prove()
+
+
+async def test_a_file_that_another_process_is_at_is_left_to_it(bank, new_holder, room):
+    holder = await new_holder()
+    raw = write_file(file_of(entry(1, await account_of(bank, holder))))
+    await room.other.hand_over("one.ach", raw)
+    kept = await room.gate.admit(bank, "one.ach")
+    async with claimed(bank.pool, f"ach file {kept.file_id}") as is_ours:
+        assert is_ours
+        other = AchGate(NachaFiles())
+        assert await other.take(bank) == 0
+        waiting = asyncio.create_task(other.take_file(bank, "one.ach"))
+        await asyncio.sleep(0)
+        assert not waiting.done()
+    await waiting
+    assert room.report("one.ach")["taken"] == 1
+    assert await room.booked() == (1, 0)
+
+
+async def test_two_gates_at_one_file_book_it_once_and_report_it_once(bank, new_holder, room):
+    holder = await new_holder()
+    account = await account_of(bank, holder)
+    raw = write_file(file_of(*(entry(n, account) for n in range(1, 4))))
+    await room.other.hand_over("one.ach", raw)
+    other = AchGate(NachaFiles())
+    await asyncio.gather(room.gate.take_file(bank, "one.ach"), other.take_file(bank, "one.ach"))
+    assert await room.booked() == (3, 0)
+    assert not (room.folder / "refused").exists()
+
+
+async def test_entries_for_closed_portals_and_uncovered_debits_go_back_in_the_next_window(
+    bank, new_holder, room
+):
+    holder, leaver = await new_holder(), await new_holder()
+    account, closed = await account_of(bank, holder), await account_of(bank, leaver)
+    await bank.engine.submit(
+        UpdatePortal(
+            caller="test", key=ids.new(), customers=(leaver.customer_id,),
+            portal_id=leaver.portal_id, close=True,
+        )
+    )  # fmt: skip
+    content = file_of(
+        entry(1, account), entry(2, closed), entry(3, account, code="27", amount=900_00)
+    )
+    await room.put("mixed.ach", content)
+    told = room.report("mixed.ach")
+    assert (told["taken"], told["sent_back"]) == (1, 2)
+    assert [(each["line"], each["code"]) for each in told["lines"]] == [(4, "R02"), (5, "R01")]
+    await Stepping(bank).advance(timedelta(days=1))
+    assert sorted(await room.sent()) == [
+        ("R01", 900_00, f"{THEIRS}0000003"), ("R02", 500_00, f"{THEIRS}0000002"),
+    ]  # fmt: skip
+    await room.prove()
+
+
+async def test_money_for_nobody_is_held_a_day_and_sent_back(bank, room):
+    content = file_of(entry(1), entry(2, code="27"), entry(3, code="23", amount=0))
+    await room.put("nobody.ach", content)
+    told = room.report("nobody.ach")
+    assert (told["held"], told["sent_back"]) == (2, 1)
+    held = await bank.pool.fetch("SELECT direction, status FROM suspense_item ORDER BY direction")
+    assert [tuple(row) for row in held] == [("CREDIT", "HELD"), ("DEBIT", "HELD")]
+    await Stepping(bank).advance(timedelta(days=2))
+    statuses = await bank.pool.fetch("SELECT DISTINCT status FROM suspense_item")
+    assert [row[0] for row in statuses] == ["RETURNED"]
+    assert sorted(await room.sent()) == [
+        ("R03", 0, f"{THEIRS}0000003"), ("R03", 500_00, f"{THEIRS}0000001"),
+        ("R03", 500_00, f"{THEIRS}0000002"),
+    ]  # fmt: skip
+    await room.prove()
+
+
+async def test_a_return_of_what_was_never_sent_is_held_and_refused(bank, room):
+    await room.put("strange.ach", file_of(returned(1, "061199990009999")))
+    told = room.report("strange.ach")
+    assert told["lines"][0] == {
+        "line": 3, "trace": f"{THEIRS}0000001", "outcome": "HELD", "code": "R69"
+    }  # fmt: skip
+    await Stepping(bank).advance(timedelta(days=2))
+    assert await room.sent() == [("R69", 500_00, "061199990009999")]
+    await room.prove()
+
+
+async def test_a_change_that_fits_no_entry_is_only_told(bank, room):
+    told = Change(
+        code="C01", original_trace="061199990009999", original_bank=THEIRS, corrected="99"
+    )
+    await room.put(
+        "change.ach", file_of(entry(1, code="21", amount=0, addenda=(told,)), entry_class="COR")
+    )
+    assert room.report("change.ach")["lines"][0]["outcome"] == "FITS_NO_ENTRY"
+    assert msgspec.json.encode(room.report("change.ach"))
+    kept = await keep_appointments(bank, await bank.now())
+    assert kept.failed == {}

@@ -1,0 +1,135 @@
+"""Files to read and write: a payroll, a return and a notification of change."""
+
+from collections.abc import Sequence
+from datetime import date, datetime
+from typing import Any
+
+from hypothesis import strategies as st
+
+from billfold.payments.ach.ports import AchFile, Addenda, Batch, Change, Entry, Payment, Return
+
+BANK = "12100024"
+ROUTING_NUMBERS = ("021000021", "011000015", "121182904", "084106768", "122105155", "091000019")
+
+
+def an_entry(number: int = 1, **changes: Any) -> Entry:
+    told: dict[str, Any] = {
+        "code": "22",
+        "routing_number": "021000021",
+        "account_number": "5647772655",
+        "amount": 151_000,
+        "name": "BETA LLC",
+        "identification": "INV77",
+        "trace": f"{BANK}{number:07}",
+    }
+    return Entry(**told | changes)
+
+
+def a_batch(*entries: Entry, number: int = 1, **changes: Any) -> Batch:
+    told: dict[str, Any] = {
+        "number": number,
+        "company": "ACME INC",
+        "company_id": "1123456789",
+        "entry_class": "PPD",
+        "purpose": "PAYROLL",
+        "effective_on": date(2026, 11, 23),
+        "bank": BANK,
+        "entries": entries or (an_entry(),),
+    }
+    return Batch(**told | changes)
+
+
+def a_file(*batches: Batch, **changes: Any) -> AchFile:
+    told: dict[str, Any] = {
+        "destination": "021000021",
+        "origin": "121000248",
+        "created_at": datetime(2026, 11, 20, 10, 5),
+        "modifier": "A",
+        "destination_name": "DEST BANK",
+        "origin_name": "EXAMPLE BANK",
+        "batches": batches or (a_batch(),),
+    }
+    return AchFile(**told | changes)
+
+
+def a_return(**changes: Any) -> Return:
+    told: dict[str, Any] = {
+        "reason": "R01",
+        "original_trace": f"{BANK}0000007",
+        "original_bank": "02100002",
+    }
+    return Return(**told | changes)
+
+
+def a_change(**changes: Any) -> Change:
+    told: dict[str, Any] = {
+        "code": "C01",
+        "original_trace": f"{BANK}0000007",
+        "original_bank": "02100002",
+        "corrected": "1918171614",
+    }
+    return Change(**told | changes)
+
+
+FORWARD = ("22", "27", "32", "37", "23", "28")
+BACKWARD = ("21", "26", "31", "36")
+"""Transaction codes of returns and changes. Their amounts are part of the sums (Appendix Three);
+not every reader adds them."""
+
+
+def _text(longest: int, *, least: int = 0) -> st.SearchStrategy[str]:
+    letters = "ABCXYZ 019.&*/\\~"
+    return st.text(letters, max_size=longest).map(str.strip).filter(lambda it: len(it) >= least)
+
+
+_TRACES = st.integers(1, 10**15 - 1).map(lambda it: f"{it:015}")
+_DAYS = st.none() | st.dates(date(2000, 1, 1), date(2060, 1, 1))
+_ADDENDA: st.SearchStrategy[Addenda] = st.one_of(
+    st.builds(Payment, _text(80)),
+    st.builds(
+        a_return,
+        reason=st.sampled_from(["R01", "R10", "R14"]),
+        original_trace=_TRACES,
+        died_on=_DAYS,
+        information=_text(44),
+    ),
+    st.builds(a_change, original_trace=_TRACES, corrected=_text(29)),
+)
+
+
+def _entries(codes: Sequence[str]) -> st.SearchStrategy[tuple[Entry, ...]]:
+    told = st.fixed_dictionaries(
+        {
+            "code": st.sampled_from(codes),
+            "routing_number": st.sampled_from(ROUTING_NUMBERS),
+            "account_number": _text(17, least=1),
+            "amount": st.integers(0, 9_999_999_999),
+            "name": _text(22),
+            "identification": _text(15),
+            "discretionary": _text(2),
+            "addenda": st.lists(_ADDENDA, max_size=1).map(tuple),
+        }
+    )
+    return st.lists(told, min_size=1, max_size=5).map(
+        lambda some: tuple(an_entry(at, **each) for at, each in enumerate(some, start=1))
+    )
+
+
+def files(codes: Sequence[str]) -> st.SearchStrategy[AchFile]:
+    """Files of up to three batches whose entries have these transaction codes."""
+    told = st.fixed_dictionaries(
+        {
+            "entries": _entries(codes),
+            "company": _text(16),
+            "discretionary": _text(20),
+            "entry_class": st.sampled_from(["PPD", "CCD", "WEB", "COR"]),
+            "descriptive_date": _text(6),
+            "effective_on": _DAYS,
+            "settlement_day": st.none() | st.integers(1, 366),
+        }
+    )
+    return st.lists(told, max_size=3).map(
+        lambda some: a_file(
+            batches=tuple(a_batch(number=at, **each) for at, each in enumerate(some, start=1))
+        )
+    )

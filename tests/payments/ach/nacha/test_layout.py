@@ -1,0 +1,22 @@
+"""Where the fields stand."""
+
+import pytest
+
+from billfold.payments.ach.nacha.layout import RECORDS, WIDTH, Record
+
+
+@pytest.mark.parametrize("record", RECORDS, ids=lambda record: record.title)
+def test_fields_fill_a_line_without_gap_or_overlap(record: Record) -> None:
+    following = 1
+    for field in record.fields:
+        assert field.first == following, field.name
+        following = field.last + 1
+
+    assert following == WIDTH + 1
+
+
+@pytest.mark.parametrize("record", RECORDS, ids=lambda record: record.title)
+def test_names_of_fields_are_told_apart(record: Record) -> None:
+    names = [field.name for field in record.fields]
+
+    assert len(names) == len(set(names))

@@ -1,0 +1,131 @@
+"""What is written is what the network takes: read by a reader nobody here wrote."""
+
+from typing import Any
+
+import achkit
+import pytest
+from hypothesis import given, settings
+from tests.payments.ach.nacha.files import (
+    BANK,
+    FORWARD,
+    a_batch,
+    a_change,
+    a_file,
+    a_return,
+    an_entry,
+    files,
+)
+
+from billfold.payments.ach.nacha.writer import as_text, write_file
+from billfold.payments.ach.ports import AchFile, Payment
+
+
+def test_the_columns_are_those_of_the_rules() -> None:
+    entry = an_entry(addenda=(Payment("RMR*IV*77**1510.00\\"),))
+    lines = write_file(a_file(a_batch(entry, entry_class="CCD"))).decode().splitlines()
+
+    assert [line[0] for line in lines] == list("1567899999")
+    assert {len(line) for line in lines} == {94}
+    header, batch, line, addenda, control, closing = lines[:6]
+    assert header[:40] == "101 021000021 1210002482611201005A094101"
+    assert batch[1:4] == "220"
+    assert batch[50:63] == "PPDPAYROLL   ".replace("PPD", "CCD")
+    assert batch[69:87] == "261123   112100024"
+    assert line[:39] == "6220210000215647772655       0000151000"
+    assert line[78:] == "1121000240000001"
+    assert addenda[:3] == "705"
+    assert addenda[83:] == "00010000001"
+    assert control[1:44] == "2200000020002100002000000000000000000151000"
+    assert closing[:55] == "9000001000001000000020002100002000000000000000000151000"
+
+
+@settings(max_examples=30)
+@given(files(FORWARD))
+def test_an_independent_reader_finds_every_file_valid_and_reads_the_same(file: AchFile) -> None:
+    text = write_file(file).decode()
+
+    verdict = achkit.validate(text)
+    assert verdict["ok"], verdict["errors"]
+    assert _amounts(achkit.parse(text)) == [
+        (entry.code, entry.amount) for batch in file.batches for entry in batch.entries
+    ]
+
+
+def test_an_independent_reader_reads_returns_and_changes_as_we_do() -> None:
+    back = (
+        an_entry(1, code="21", addenda=(a_return(),)),
+        an_entry(2, code="36", amount=77, addenda=(a_return(reason="R10"),)),
+    )
+    told = an_entry(1, code="21", amount=0, addenda=(a_change(),))
+    change = a_batch(told, number=2, entry_class="COR")
+    text = write_file(a_file(a_batch(*back), change, a_batch(an_entry(5), number=3))).decode()
+
+    # It leaves the amounts of returns out of the totals, and finds nothing else.
+    assert {each["code"] for each in achkit.validate(text)["errors"]} <= _ITS_OWN_TOTALS
+    parsed = achkit.parse(text)
+    assert _amounts(parsed) == [("21", 151_000), ("36", 77), ("21", 0), ("22", 151_000)]
+    infos = [
+        (addenda["type"], addenda["info"][:18])
+        for batch in parsed["batches"]
+        for entry in batch["entries"]
+        for addenda in entry["addenda"]
+    ]
+    assert infos == [
+        ("99", f"R01{BANK}0000007"), ("99", f"R10{BANK}0000007"), ("98", f"C01{BANK}0000007"),
+    ]  # fmt: skip
+    assert achkit.validate(write_file(a_file(a_batch(told, entry_class="COR"))).decode())["ok"]
+
+
+_ITS_OWN_TOTALS = {"BAD_BATCH_DEBIT", "BAD_BATCH_CREDIT", "BAD_FILE_DEBIT", "BAD_FILE_CREDIT"}
+
+
+def _amounts(parsed: dict[str, Any]) -> list[tuple[str, int]]:
+    return [
+        (str(entry["txn_code"]), int(entry["amount_cents"]))
+        for batch in parsed["batches"]
+        for entry in batch["entries"]
+    ]
+
+
+@pytest.mark.parametrize(
+    ("entry", "told"),
+    [
+        ({"account_number": "1" * 18}, "entry, account number"),
+        ({"amount": 10**10}, "entry, amount"),
+        ({"amount": -1}, "entry, amount"),
+        ({"name": "MÜLLER"}, "entry, name"),
+        ({"routing_number": "02100002"}, "entry, routing number"),
+        ({"addenda": (Payment("X" * 81),)}, "addenda 05, payment information"),
+        ({"addenda": (a_return(information="X" * 45),)}, "addenda 99, information"),
+    ],
+)
+def test_what_does_not_fit_is_refused_by_name_and_never_cut(
+    entry: dict[str, Any], told: str
+) -> None:
+    with pytest.raises(ValueError, match=f"^{told}"):
+        write_file(a_file(a_batch(an_entry(**entry))))
+
+
+def test_traces_of_a_batch_ascend() -> None:
+    with pytest.raises(ValueError, match="ascend"):
+        write_file(a_file(a_batch(an_entry(2), an_entry(1))))
+
+
+def test_a_batch_has_entries() -> None:
+    with pytest.raises(ValueError, match="no entries"):
+        write_file(a_file(a_batch(entries=())))
+
+
+@pytest.mark.parametrize(
+    ("given_name", "width", "written"),
+    [
+        ("Müller & Söhne GmbH", 22, "MULLER & SOHNE GMBH"),
+        ("Zoë's Café — Paris", 10, "ZOE'S CAFE"),
+        ("日本", 10, ""),
+        ("  two   spaces\n", 30, "TWO SPACES"),
+    ],
+)
+def test_names_are_fitted_to_what_the_network_carries(
+    given_name: str, width: int, written: str
+) -> None:
+    assert as_text(given_name, width) == written

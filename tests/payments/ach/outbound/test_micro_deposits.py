@@ -1,0 +1,49 @@
+"""Micro-deposits go out in the files of the network, and what comes back fails the verification."""
+
+from datetime import timedelta
+from uuid import UUID
+
+import pytest
+from tests.support.whole_bank import bank, new_holder
+
+from billfold.accounts.counterparties.commands import AddCounterparty
+from billfold.payments.ach.nacha.reader import read_file
+from billfold.platform import ids
+from billfold.sandbox.clock.stepper import Stepping
+from billfold.verify import verify_bank
+
+__all__ = ["bank", "new_holder"]
+
+
+@pytest.mark.parametrize(
+    ("routing_number", "status"), [("021000021", "PENDING"), ("091000019", "UNLINKED")]
+)
+async def test_two_small_credits_are_sent_and_one_that_comes_back_ends_it(
+    bank, new_holder, routing_number, status
+):
+    holder = await new_holder()
+    made = await bank.engine.submit(
+        AddCounterparty(
+            caller="test", key=ids.new(), customers=(holder.customer_id,), type="ach",
+            counterparty_name={"type": "business", "business_name": "Contoso"},
+            details={
+                "routing_number": routing_number, "account_number": "5647772655",
+                "account_type": "SAVINGS",
+            },
+            verification="micro_deposits",
+        )
+    )  # fmt: skip
+    await Stepping(bank).advance(timedelta(days=4))
+    files = sorted((bank.settings.rails_dir / "ach" / "sent").glob("*.ach"))
+    batch = read_file(files[0].read_bytes()).batches[0]
+    assert (batch.purpose, batch.entry_class) == ("ACCTVERIFY", "PPD")
+    assert sorted(entry.amount for entry in batch.entries) == [11, 22]
+    assert {entry.code for entry in batch.entries} == {"32"}
+    now = await bank.pool.fetchval(
+        "SELECT status FROM counterparty WHERE counterparty_id = $1",
+        UUID(made.outcome["counterparty_id"]),
+    )
+    assert now == status
+    async with bank.pool.acquire() as conn:
+        report = await verify_bank(conn, market=bank.market, vault=bank.vault)
+    assert not report.findings, report.findings[:3]

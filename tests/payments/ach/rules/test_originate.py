@@ -1,0 +1,88 @@
+"""Entries that customers originate: accepted, refused, held for a person to look at."""
+
+import msgspec
+import pytest
+from tests.architecture.movements_of_ach import PAYEE, originate, rich, see
+
+from billfold.accounts.commands import SetPocketState
+from billfold.ledger.book.rows import JournalEntry, TransactionEntry
+from billfold.payments.ach.types import AchEntry
+from billfold.platform.errors import NotFound, Refused
+
+
+def entry_of(world, customer):
+    """The entry that was drafted last."""
+    return world.books[customer].draft.rows_of(AchEntry)[-1]
+
+
+def test_a_payment_is_booked_in_full_when_it_is_accepted():
+    world, anna, pocket = rich()
+    outflow = world.books[anna].pockets[pocket[0]].outflow
+    originate(world, anna, pocket, "CREDIT")
+    book = world.books[anna]
+    assert book.pockets[pocket[0]].outflow - outflow == 70_000_00
+    assert book.house["rail:ach", "USD"].balance == 70_000_00
+    journal = book.draft.rows_of(JournalEntry)[-1]
+    assert (journal.kind, journal.settles_on) == ("ach", world.moment().settles_on)
+    entry = entry_of(world, anna)
+    assert (entry.status, entry.journal_no) == ("APPROVED", journal.journal_no)
+    # Taken on Tuesday morning, sent on Wednesday; from $25,000 on it settles on the day after.
+    assert str(entry.effective_on) == "2025-06-05"
+    activity = book.draft.rows_of(TransactionEntry)[-1]
+    assert activity.settles_at == entry.settled_at
+
+
+def test_a_collection_moves_nothing_until_it_settles():
+    world, anna, pocket = rich()
+    originate(world, anna, pocket, "DEBIT", 700_00)
+    assert world.moved().legs == []
+    entry = entry_of(world, anna)
+    assert str(entry.effective_on) == "2025-06-03"
+    assert entry.held_until.isoformat() == "2025-06-10T12:30:00+00:00"
+
+
+def test_a_payment_is_refused_when_the_pocket_cannot_raise_it():
+    world, anna, pocket = rich()
+    with pytest.raises(Refused, match="insufficient-funds"):
+        originate(world, anna, pocket, "CREDIT", 91_000_00)
+
+
+def test_a_frozen_pocket_collects_but_does_not_pay():
+    world, anna, pocket = rich()
+    world.do(SetPocketState, anna, pocket_id=pocket[0], status="FROZEN")
+    with pytest.raises(Refused, match="pocket-frozen"):
+        originate(world, anna, pocket, "CREDIT", 1_00)
+    assert originate(world, anna, pocket, "DEBIT", 1_00)["status"] == "APPROVED"
+
+
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [
+        ({"type": "wire"}, "counterparty-type-mismatch"),
+        ({"status": "PENDING"}, "counterparty-not-verified"),
+        ({"status": "UNLINKED"}, "counterparty-not-verified"),
+        ({"verification": {"type": "unverified"}}, "counterparty-not-verified"),
+    ],
+)
+def test_money_goes_to_verified_ach_counterparties_only(changes, code):
+    world, anna, pocket = rich()
+    payee = msgspec.structs.replace(PAYEE, **changes)
+    with pytest.raises(Refused, match=code):
+        originate(world, anna, pocket, "CREDIT", 1_00, payee=payee)
+
+
+def test_a_foreign_counterparty_is_not_found():
+    world, anna, pocket = rich()
+    with pytest.raises(NotFound):
+        originate(world, anna, pocket, "CREDIT", 1_00, payee=None)
+
+
+def test_an_entry_waits_for_a_person_when_it_takes_the_day_above_the_limit():
+    world, anna, pocket = rich()
+    world.terms = msgspec.structs.replace(world.terms, ach_review_above_cents=69_999_99)
+    assert originate(world, anna, pocket, "CREDIT")["status"] == "PENDING"
+    entry = entry_of(world, anna)
+    assert (entry.due_at, entry.journal_no is not None) == (None, True)
+    assert "6999999 cents" in entry.reason
+    see(world, anna)
+    assert world.moved().tables == []

@@ -1,0 +1,66 @@
+"""How long an entry may come back, and which may be tried again."""
+
+from datetime import date, timedelta
+
+import pytest
+
+from billfold.payments.ach.rules.return_codes import (
+    RETURN_REASONS,
+    may_present_again,
+    returnable_until,
+)
+from billfold.platform.calendars import Calendars
+from billfold.platform.dates import et_instant
+
+CALENDARS = Calendars()
+
+
+@pytest.mark.parametrize(
+    ("code", "settled_on", "until"),
+    [
+        ("R01", date(2025, 6, 3), date(2025, 6, 5)),
+        ("R01", date(2025, 6, 5), date(2025, 6, 9)),
+        ("R29", date(2025, 6, 18), date(2025, 6, 23)),
+        ("R10", date(2025, 6, 3), date(2025, 8, 4)),
+        ("R07", date(2025, 6, 2), date(2025, 8, 4)),
+        ("R05", date(2025, 5, 5), date(2025, 7, 7)),
+    ],
+)
+def test_a_return_must_have_come_by_the_opening_of_a_banking_day(code, settled_on, until) -> None:
+    assert returnable_until(code, settled_on, CALENDARS) == et_instant(until, 8, 30)
+
+
+@pytest.mark.parametrize("code", ["R06", "R23"])
+def test_some_returns_have_no_end(code) -> None:
+    assert returnable_until(code, date(2025, 6, 3), CALENDARS) is None
+
+
+def test_a_code_of_the_sending_bank_is_no_return() -> None:
+    with pytest.raises(KeyError):
+        returnable_until("R61", date(2025, 6, 3), CALENDARS)
+
+
+def test_every_reason_says_something_else() -> None:
+    words = [reason.words for reason in RETURN_REASONS.values()]
+
+    assert len(words) == len(set(words))
+
+
+FIRST = date(2025, 6, 3)
+
+
+@pytest.mark.parametrize(
+    ("code", "times", "days", "may"),
+    [
+        ("R01", 0, 10, True),
+        ("R09", 1, 180, True),
+        ("R01", 2, 10, False),
+        ("R01", 1, 181, False),
+        ("R02", 0, 1, False),
+        ("R10", 0, 1, False),
+    ],
+)
+def test_only_want_of_funds_is_tried_again_and_not_for_ever(code, times, days, may) -> None:
+    today = FIRST + timedelta(days=days)
+
+    assert may_present_again(code, times=times, sent_on=FIRST, today=today) is may

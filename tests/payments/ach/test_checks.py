@@ -1,0 +1,86 @@
+"""ACH entries, answers and files: whichever row is damaged, the proof names it."""
+
+import pytest
+from tests.support.damage import proved, unnamed
+
+from billfold.payments.ach.checks import check_ach
+from billfold.verify.fingerprints import check_proofs
+
+# What is said to people, and when it was last touched.
+WORDS = ("reason", "updated_at")
+ENTRIES = {
+    "a credit that was paid": "way = 'ORIGINATION' AND direction = 'CREDIT'"
+    " AND status = 'PROCESSED' AND pocket_id IS NOT NULL",
+    "a credit that came back": "way = 'ORIGINATION' AND return_code = 'R03'",
+    "a debit that came back and was sent again": "times = 2",
+    "a debit that was collected": "way = 'ORIGINATION' AND direction = 'DEBIT'"
+    " AND status = 'PROCESSED'",
+    "a credit of the house": "pocket_id IS NULL",
+    "a credit that waits for its window": "status = 'APPROVED' AND direction = 'CREDIT'",
+    "a debit that a person looks at": "status = 'PENDING'",
+    "a debit of somebody else": "way = 'RECEIVING' AND direction = 'DEBIT'"
+    " AND status = 'PROCESSED'",
+    "a debit that was sent back": "way = 'RECEIVING' AND status = 'REJECTED'",
+}  # fmt: skip
+
+
+async def test_nothing_is_named_when_nothing_was_damaged(rails):
+    assert (await proved(rails, check_proofs, check_ach)).is_clean
+
+
+@pytest.mark.parametrize("where", ENTRIES.values(), ids=ENTRIES)
+async def test_an_entry_is_named_when_it_was_damaged(rails, where):
+    missed = await unnamed(rails, "ach_entry", check_proofs, check_ach, where=where, unproved=WORDS)
+    assert missed == []
+
+
+@pytest.mark.parametrize("where", ["true", "customer_id = (SELECT house_customer_id FROM bank)"])
+async def test_an_answer_is_named_when_it_was_damaged(rails, where):
+    # When it was made is nobody's money; the house's own goes when the next window opens.
+    unproved = ("created_at",) if where == "true" else ("created_at", "due_at", "customer_id")
+    assert (
+        await unnamed(rails, "ach_answer", check_proofs, check_ach, where=where, unproved=unproved)
+        == []
+    )
+
+
+async def test_a_file_is_named_when_it_was_damaged(rails):
+    assert (
+        await unnamed(rails, "ach_file", check_proofs, check_ach, unproved=("file_id", "told_at"))
+        == []
+    )
+
+
+async def test_a_file_is_named_when_its_bytes_say_another_sum(rails):
+    transaction = rails.transaction()
+    await transaction.start()
+    file_id = await rails.fetchval("SELECT file_id FROM ach_file ORDER BY name LIMIT 1")
+    await rails.execute(
+        "UPDATE rail_file SET content = decode(replace(encode(content, 'escape'), '00000142000',"
+        " '00000143000'), 'escape') WHERE file_id = $1", file_id,
+    )  # fmt: skip
+    await rails.execute("UPDATE ach_entry SET amount = amount + 1 WHERE file_id = $1", file_id)
+    report = await proved(rails, check_ach)
+    await transaction.rollback()
+    wrong = [each.wrong for each in report.findings if each.table == "ach_file"]
+    assert wrong == ["what it holds does not come to what its last line says"]
+
+
+WAITS = {
+    "ach_entry": ("ach.window", "it waits for a window, and none opens"),
+    "ach_file": ("ach.window", "it is not handed over, and nobody goes on with it"),
+}
+
+
+@pytest.mark.parametrize(("table", "told"), WAITS.items())
+async def test_what_waits_is_named_when_its_appointment_is_lost(rails, table, told):
+    kind, wrong = told
+    transaction = rails.transaction()
+    await transaction.start()
+    await rails.execute("DELETE FROM agenda WHERE kind = $1", kind)
+    if table == "ach_file":
+        await rails.execute("UPDATE ach_file SET told_at = NULL")
+        await rails.execute("DELETE FROM ach_entry WHERE status = 'APPROVED'")
+    report = await proved(rails, check_ach)
+    await transaction.rollback()
+    assert (table, wrong) in {(each.table, each.wrong) for each in report.findings}

@@ -1,0 +1,126 @@
+"""Payments from outside: booked where their account number leads, else sent back."""
+
+import json
+
+import msgspec
+import pytest
+from tests.support.whole_bank import SEED
+
+from billfold.accounts.commands import UpdatePortal
+from billfold.payments.deposits.inbound import NO_ACCOUNT, receive
+from billfold.platform import ids
+from billfold.sandbox.simulated_bank import SimulatedBank
+
+
+@pytest.fixture
+def correspondent():
+    return SimulatedBank(SEED)
+
+
+async def address(bank, holder):
+    row = await bank.pool.fetchrow(
+        "SELECT routing_number, account_number FROM portal WHERE portal_id = $1", holder.portal_id
+    )
+    return dict(row)
+
+
+async def activity(bank, holder):
+    row = await bank.pool.fetchrow(
+        "SELECT * FROM activity WHERE customer_id = $1", holder.customer_id
+    )
+    return row, json.loads(row["details"])
+
+
+async def test_a_wire_is_booked_with_its_details_when_its_account_is_known(
+    bank, new_holder, correspondent
+):
+    holder = await new_holder()
+    wire = correspondent.wire(
+        ids.new(), **await address(bank, holder), amount=250_000_00, sender_name="Northwind LLC"
+    )
+    received = await receive(bank, correspondent, wire)
+    assert (received.status, received.pocket_id) == ("COMPLETED", holder.pocket_id)
+    row, details = await activity(bank, holder)
+    assert (row["type"], row["direction"], row["amount"]) == ("WIRE", "CREDIT", 250_000_00)
+    assert row["transaction_id"] == received.transaction_id
+    assert details == {
+        "wire_type": "PAYMENT",
+        "wire_id": str(wire.wire_id),
+        "original_wire_id": None,
+        "reference_number": wire.reference_number,
+        "counterparty_name": "Northwind LLC",
+        "counterparty_id": None,
+        "portal_id": str(holder.portal_id),
+    }
+
+
+async def test_an_ach_credit_is_booked_with_its_details_when_its_account_is_known(
+    bank, new_holder, correspondent
+):
+    holder = await new_holder()
+    ach = correspondent.ach_credit(
+        ids.new(), **await address(bank, holder), amount=15_000_00, company_name="FakeCompany"
+    )
+    assert (await receive(bank, correspondent, ach)).status == "COMPLETED"
+    row, details = await activity(bank, holder)
+    assert (row["type"], row["amount"]) == ("ACH", 15_000_00)
+    assert details["ach_direction"] == "RECEIVING"
+    assert details["company_name"] == "FakeCompany"
+    assert details["trace_number"] == ach.trace_number
+    assert details["ach_id"] == str(ach.ach_id)
+    assert len(ach.trace_number) == 15
+    assert len(ach.company_entry_description) <= 10
+
+
+async def test_a_payment_is_booked_once_when_it_is_delivered_twice(bank, new_holder, correspondent):
+    holder = await new_holder()
+    wire = correspondent.wire(
+        ids.new(), **await address(bank, holder), amount=100_00, sender_name="A"
+    )
+    first = await receive(bank, correspondent, wire)
+    assert await receive(bank, correspondent, wire) == first
+    assert await bank.pool.fetchval("SELECT count(*) FROM activity") == 1
+
+
+async def test_a_payment_goes_back_when_nobody_has_its_account(bank, correspondent):
+    wire = correspondent.wire(
+        ids.new(), routing_number="061199992", account_number="812345678901", amount=1,
+        sender_name="A",
+    )  # fmt: skip
+    received = await receive(bank, correspondent, wire)
+    assert (received.status, received.reason) == ("RETURNED", NO_ACCOUNT)
+    assert list(correspondent.sent_back) == [(wire, NO_ACCOUNT)]
+    assert await bank.pool.fetchval("SELECT count(*) FROM journal") == 0
+
+
+async def test_a_payment_goes_back_and_is_told_when_its_portal_is_closed(
+    bank, new_holder, correspondent
+):
+    holder = await new_holder()
+    await bank.engine.submit(
+        UpdatePortal(
+            caller="test", key=ids.new(), customers=(holder.customer_id,),
+            portal_id=holder.portal_id, close=True,
+        )
+    )  # fmt: skip
+    wire = correspondent.wire(
+        ids.new(), **await address(bank, holder), amount=5_00, sender_name="A"
+    )
+    received = await receive(bank, correspondent, wire)
+    assert (received.status, received.reason) == ("RETURNED", "ACCOUNT_UNAVAILABLE")
+    assert len(correspondent.sent_back) == 1
+    kinds = await bank.pool.fetch("SELECT kind FROM event")
+    assert [row["kind"] for row in kinds] == ["transfers.wire.in.rejected"]
+
+
+def test_a_payment_is_the_same_to_the_last_digit_when_it_is_made_again(correspondent):
+    ach_id = ids.new()
+    to = {"routing_number": "061199992", "account_number": "812345678901"}
+    made = [
+        SimulatedBank(SEED).ach_credit(ach_id, **to, amount=7, company_name="B") for _ in range(2)
+    ]
+    assert msgspec.json.encode(made[0]) == msgspec.json.encode(made[1])
+    assert (
+        made[0].trace_number
+        != correspondent.ach_credit(ids.new(), **to, amount=7, company_name="B").trace_number
+    )

@@ -1,0 +1,38 @@
+"""What arrives is taken where it may arrive, and goes back elsewhere."""
+
+from uuid import UUID
+
+import pytest
+from tests.fixtures.teller import Teller
+
+from billfold.accounts.commands import OpenPortal, UpdatePortal
+
+
+@pytest.fixture
+def teller():
+    return Teller()
+
+
+def test_a_payment_is_sent_back_by_a_portal_of_another_rail(teller):
+    pocket = teller.pocket()
+    opened = teller.do(
+        OpenPortal, pocket_id=pocket.pocket_id, name="ACH only", payment_rails=("ACH",)
+    )
+    teller.portals[pocket.pocket_id] = UUID(opened["portal_id"])
+
+    wired = teller.deposit(pocket, 1_000_00, rail="WIRE")
+    entered = teller.deposit(pocket, 1_000_00, rail="ACH")
+
+    assert wired == {"status": "REJECTED", "reason": "ACCOUNT_UNAVAILABLE"}
+    assert entered["status"] == "COMPLETED"
+    assert pocket.inflow == 1_000_00
+
+
+def test_a_payment_is_sent_back_by_a_portal_that_is_closed(teller):
+    pocket = teller.pocket()
+    teller.do(UpdatePortal, portal_id=teller.portals[pocket.pocket_id], close=True)
+
+    outcome = teller.deposit(pocket, 1_000_00)
+
+    assert outcome["status"] == "REJECTED"
+    assert pocket.inflow == 0

@@ -1,0 +1,56 @@
+"""Files of the rails and the messages in them: whichever row is damaged, the proof names it."""
+
+import pytest
+from tests.support.damage import proved, unnamed
+
+from billfold.payments.files.checks import check_rails
+from billfold.verify.fingerprints import check_proofs
+
+CHECKS = (check_proofs, check_rails)
+
+
+async def test_nothing_is_named_when_nothing_was_damaged(rails):
+    assert (await proved(rails, *CHECKS)).is_clean
+
+
+@pytest.mark.parametrize(
+    "where",
+    ["direction = 'OUT' AND rail = 'WIRE' AND (report->>'messages')::int > 1",
+     "direction = 'IN' AND rail = 'WIRE' AND name LIKE 'fed-payment-%'"],
+)  # fmt: skip
+async def test_a_file_is_named_when_it_was_damaged(rails, where):
+    # When it was kept and done with is told to nobody but the operator.
+    unproved = ["file_id", "created_at", "done_at"]
+    # A file of one message that is gone is not told from a message that came in none.
+    unproved += ["report"] if "OUT" in where else ["deleted", "rail", "direction"]
+    assert await unnamed(rails, "rail_file", *CHECKS, where=where, unproved=unproved) == []
+
+
+async def test_a_file_is_named_when_it_was_removed_or_made_another(rails):
+    for damage in (
+        "DELETE FROM rail_file WHERE direction = 'OUT' AND rail = 'WIRE'",
+        "UPDATE rail_file SET rail = 'X' WHERE rail = 'WIRE'",
+        "UPDATE rail_file SET direction = 'OUT' WHERE direction = 'IN'",
+    ):
+        transaction = rails.transaction()
+        await transaction.start()
+        await rails.execute(damage)
+        report = await proved(rails, *CHECKS)
+        await transaction.rollback()
+        assert "rail_file" in {each.table for each in report.findings}, damage
+
+
+@pytest.mark.parametrize(
+    ("where", "unproved"),
+    [
+        ("kind = 'pacs.008' AND file_id IS NOT NULL AND right(imad, 6) <> '000001'",
+         ("message_id",)),
+        ("kind = 'pacs.008' AND file_id IS NULL", ("imad", "sent_at", "file_id")),
+        ("kind = 'camt.056'", ("message_id", "kind", "wire_id", "customer_id", "send_at", "imad")),
+        ("kind = 'pacs.004' AND customer_id = (SELECT house_customer_id FROM bank)",
+         ("message_id", "send_at", "deleted", "twice", "imad")),
+    ],
+    ids=["sent", "waiting", "request", "of the house"],
+)  # fmt: skip
+async def test_a_message_is_named_when_it_was_damaged(rails, where, unproved):
+    assert await unnamed(rails, "wire_message", *CHECKS, where=where, unproved=unproved) == []

@@ -1,0 +1,90 @@
+"""`billfold files`: what came and went is listed, shown with its report, and taken."""
+
+import asyncio
+
+import pytest
+from tests.cli.test_commands import billfold, fetch, founded
+from tests.payments.ach.inbound.test_files import entry, file_of
+from tests.support.fedwire import file_of_a_payment
+
+from billfold.payments.ach.nacha.writer import write_file
+from billfold.platform import ids
+
+__all__ = ["billfold", "founded"]
+
+
+@pytest.fixture
+def inbox(founded, tmp_path):
+    """The folder into which an operator's connection puts files."""
+    folder = tmp_path / "rails" / "wire" / "inbox"
+    folder.mkdir(parents=True)
+    return folder
+
+
+def test_files_are_taken_listed_and_shown_with_their_reports(billfold, inbox):
+    assert billfold("files", "take") == (0, "✓ No file has arrived.")
+    raw = file_of_a_payment("one", "999999999999")
+    (inbox / "good.xml").write_bytes(raw)
+    (inbox / "half.xml").write_bytes(raw[: len(raw) // 2])
+    (inbox / ".unfinished.xml").write_bytes(b"half")
+    assert billfold("files", "take") == (0, "✓ 2 files were looked at.")
+    assert {path.name for path in inbox.iterdir()} == {".unfinished.xml"}
+    assert billfold("files", "take") == (0, "✓ No file has arrived.")
+
+    status, said = billfold("files", "list")
+    assert (status, "good.xml" in said, "half.xml" in said) == (0, True, True)
+    status, said = billfold("files", "list", "--rail", "wire", "--state", "refused")
+    assert (status, "good.xml" in said, "half.xml" in said) == (0, False, True)
+    status, said = billfold("files", "list", "--rail", "ACH")
+    assert (status, said) == (0, "✓ There are no such files.")
+
+
+def test_a_refused_file_says_line_and_reason_and_what_it_held(billfold, inbox):
+    raw = file_of_a_payment("one", "999999999999").replace(b'"USD"', b'"EUR"')
+    (inbox / "euros.xml").write_bytes(raw)
+    billfold("files", "take")
+    listed = billfold("files", "list", "--state", "REFUSED")[1].split()
+    (file_id,) = [word for word in listed if word.count("-") == 4]
+
+    status, said = billfold("files", "show", file_id)
+    assert status == 0
+    assert '"line": 3' in said
+    assert '"reason": "currency is EUR, not USD"' in said
+    status, said = billfold("files", "show", file_id, "--content")
+    assert (status, 'Ccy="EUR"' in said) == (0, True)
+
+
+def test_a_file_that_waits_is_named_with_its_line_and_tried_again(
+    billfold, founded, tmp_path, database_dsn
+):
+    folder = tmp_path / "rails" / "ach" / "inbox"
+    folder.mkdir(parents=True)
+    (folder / "odd.ach").write_bytes(write_file(file_of(entry(1), entry(2, amount=6_66))))
+    odd = "ALTER TABLE suspense_item ADD CONSTRAINT odd CHECK (amount <> 666)"
+    asyncio.run(fetch(database_dsn, odd))
+    assert billfold("files", "take")[0] == 0
+    assert billfold("files", "take") == (0, "✓ No file has arrived.")
+    said = billfold("files", "list")[1]
+    assert "ARRIVED, waits: line 4: CheckViolationError" in said
+    (file_id,) = [word for word in said.split() if word.count("-") == 4]
+    status, said = billfold("doctor")
+    assert (status, "odd.ach, line 4" in said, f"files retry {file_id}" in said) == (1, True, True)
+    status, said = billfold("files", "retry", file_id)
+    assert (status, "odd.ach still waits: line 4" in said, "Next:" in said) == (1, True, True)
+    assert '"tries": 2' in billfold("files", "show", file_id)[1]
+    asyncio.run(fetch(database_dsn, "ALTER TABLE suspense_item DROP CONSTRAINT odd"))
+    assert billfold("files", "retry", file_id) == (0, "✓ odd.ach is TAKEN.")
+    assert "rail files none waits" in billfold("doctor")[1]
+
+
+def test_bad_usage_is_answered_with_what_to_do_next(billfold, founded):
+    status, said = billfold("files", "show", str(ids.new()))
+    assert (status, "billfold files list" in said) == (1, True), said
+    assert billfold("files", "retry", str(ids.new())) == (status, said)
+    status, said = billfold("files", "show", "euros.xml")
+    assert (status, "valid UUID" in said) == (2, True), said
+    status, said = billfold("files", "list", "--rail", "CHEQUE")
+    assert (status, "ACH, WIRE" in said) == (2, True), said
+    status, said = billfold("files", "list", "--state", "LOST")
+    assert (status, "TAKEN, REFUSED" in said) == (2, True), said
+    assert "files [OPTIONS] COMMAND" in billfold("files")[1]

@@ -1,0 +1,146 @@
+"""A file that cannot be finished waits, longer each time, and holds up no other."""
+
+import json
+from datetime import timedelta
+
+import asyncpg
+import pytest
+from tests.payments.ach.inbound.test_files import Room, account_of, entry, file_of
+
+from billfold.payments.ach.commands import ReceiveAch
+from billfold.payments.ach.inbound import booking as ach_booking
+from billfold.payments.ach.nacha.writer import write_file
+from billfold.payments.files import exceptions
+from billfold.payments.files import store as files_store
+from billfold.payments.files.retries import said
+from billfold.platform.clock import wall_now
+from billfold.platform.errors import Broken, NotFound
+
+ODD = 6_66
+_BREAK = f"ALTER TABLE ach_entry ADD CONSTRAINT odd CHECK (amount <> {ODD}) NOT VALID"
+_MEND = "ALTER TABLE ach_entry DROP CONSTRAINT odd"
+
+
+@pytest.fixture
+async def room(bank):
+    return Room(bank)
+
+
+@pytest.fixture
+async def owner(market_dsn):
+    """A connection that may change tables: what the application never may."""
+    conn = await asyncpg.connect(market_dsn)
+    yield conn
+    await conn.close()
+
+
+async def waiting(bank):
+    (file,) = await exceptions.list_in_trouble(bank.pool)
+    return file, exceptions.trouble_of(file)
+
+
+async def try_now(room):
+    file, _ = await waiting(room.bank)
+    await exceptions.try_again(room.bank.pool, file, wall_now())
+    return await room.gate.take(room.bank)
+
+
+async def test_a_line_that_cannot_be_booked_waits_alone_and_is_booked_when_it_can_be(
+    bank, new_holder, room, owner
+):
+    account = await account_of(bank, await new_holder())
+    await owner.execute(_BREAK)
+    odd = entry(3, account, amount=ODD)
+    content = write_file(file_of(entry(1, account), entry(2), odd, entry(4, account)))
+    await room.other.hand_over("daily.ach", content)
+    await room.put("next.ach", file_of(entry(5, account)))
+
+    assert room.report("next.ach")["taken"] == 1
+    assert await room.booked() == (3, 1)
+    file, trouble = await waiting(bank)
+    assert (file.name, file.state, trouble.tries) == ("daily.ach", "ARRIVED", 1)
+    assert [(each.line, each.trace) for each in trouble.stuck] == [(5, odd.trace)]
+    assert trouble.words().startswith("line 5: CheckViolationError")
+    assert room.report("daily.ach")["taken"] == 2
+    assert await room.gate.take(bank) == 0  # its time has not come
+
+    assert await try_now(room) == 1
+    _, again = await waiting(bank)
+    assert again.tries == 2
+    assert again.again_at > wall_now() + timedelta(seconds=45)
+    # Another file of its name arrives meanwhile and is not put away with it.
+    await room.other.hand_over("daily.ach", write_file(file_of(entry(6, account))))
+    await owner.execute(_MEND)
+    assert await try_now(room) == 2
+    assert await exceptions.list_in_trouble(bank.pool) == []
+    done = await files_store.list_files(bank.pool, rail="ACH", state="TAKEN")
+    told = [json.loads(each.report or "") for each in done if each.file_id == file.file_id]
+    assert [(each["entries"], each["taken"], each["held"], each["stuck"]) for each in told] == [
+        (4, 3, 1, [])
+    ]
+    assert len(done) == 3
+    assert await room.booked() == (5, 1)
+    await room.prove()
+
+
+async def test_a_file_waits_as_a_whole_when_more_lines_fail_than_can_be_their_own_fault(
+    bank, new_holder, room, owner, monkeypatch
+):
+    account = await account_of(bank, await new_holder())
+    monkeypatch.setattr(ach_booking, "STUCK_MAX", 1)
+    await owner.execute(_BREAK)
+    lines = [entry(n, account, amount=ODD) for n in (1, 2)]
+    await room.put("odd.ach", file_of(*lines, entry(3, account)))
+    _, trouble = await waiting(bank)
+    assert (trouble.stuck, trouble.words()[:19]) == ([], "CheckViolationError")
+    await owner.execute(_MEND)
+    assert await try_now(room) == 1
+    assert room.report("odd.ach")["taken"] == 3
+    await room.prove()
+
+
+async def test_a_line_that_was_refused_is_asked_for_anew_and_booked_once(
+    bank, new_holder, room, monkeypatch
+):
+    account = await account_of(bank, await new_holder())
+    book = ReceiveAch.rule
+
+    def refuse(books, cmd, ctx):
+        if cmd.entry.amount == ODD:
+            raise NotFound("There is no bill under this CUSIP.")
+        return book(books, cmd, ctx)
+
+    with monkeypatch.context() as broken:
+        broken.setattr(ReceiveAch, "rule", refuse)
+        await room.put("odd.ach", file_of(entry(1, account, amount=ODD), entry(2, account)))
+        await try_now(room)
+        _, trouble = await waiting(bank)
+        assert [(each.line, each.refused) for each in trouble.stuck] == [(3, 2)]
+        assert trouble.words() == "line 3: There is no bill under this CUSIP."
+    assert await try_now(room) == 1
+    assert room.report("odd.ach")["taken"] == 2
+    assert await room.booked() == (2, 0)
+    await room.prove()
+
+
+async def test_a_wire_file_that_fails_waits_and_the_next_is_taken(bank, holder, fedwire, owner):
+    account = await fedwire.account_of(holder)
+    await owner.execute(f"ALTER TABLE wire ADD CONSTRAINT odd CHECK (amount <> {ODD}) NOT VALID")
+    await fedwire.drop("odd.xml", await fedwire.payment("one", account, ODD))
+    await fedwire.drop("good.xml", await fedwire.payment("two", account))
+    assert fedwire.taken("good.xml") == ["COMPLETED"]
+    file, trouble = await waiting(bank)
+    assert (file.name, trouble.tries, trouble.words()[:19]) == ("odd.xml", 1, "CheckViolationError")
+    assert await fedwire.room.gate.take(bank) == 0
+    await owner.execute("ALTER TABLE wire DROP CONSTRAINT odd")
+    await exceptions.try_again(bank.pool, file, wall_now())
+    assert await fedwire.room.gate.take(bank) == 1
+    assert fedwire.taken("odd.xml") == ["COMPLETED"]
+
+
+def test_an_error_is_told_in_one_line_without_the_row_it_is_about():
+    assert said(Broken("CheckViolationError: it is odd\nDETAIL: Failing row contains (7).")) == (
+        "CheckViolationError: it is odd"
+    )
+    assert said(ValueError("x" * 900)) == repr(ValueError("x" * 900))[:300]
+    assert said(Broken("")) == "Broken"

@@ -1,0 +1,63 @@
+"""Whom peer-to-peer payments reach: many who ask at once are answered together, each his own."""
+
+import asyncio
+from uuid import UUID
+
+import pytest
+from tests.payments.on_us.test_routes import payee
+
+from billfold.accounts import counterparties
+from billfold.accounts.counterparties import peers as peers_module
+from billfold.payments.on_us.payee_lookup import Peers
+from billfold.platform import ids
+from billfold.platform.errors import NotFound
+
+
+@pytest.fixture
+async def peers(bank):
+    """The peers of the bank of the test."""
+    made = Peers(bank.pool)
+    yield made
+    await made.close()
+
+
+async def test_many_who_ask_at_once_are_answered_together_and_each_his_own(
+    partner_desk, bank, peers, monkeypatch
+):
+    payers = [await partner_desk.pocket() for _ in range(4)]
+    ends = [*payers[1:], payers[0]]
+    linked = [await payee(partner_desk, *each) for each in zip(payers, ends, strict=True)]
+    asked = []
+    find_peers = peers_module.find_peers
+
+    async def counted(pool, links):
+        asked.append([link for _, _, link in links])
+        return await find_peers(pool, links)
+
+    monkeypatch.setattr(counterparties, "find_peers", counted)
+    found = await asyncio.gather(
+        *(
+            peers.find(UUID(payer.customer), UUID(payer.id), UUID(link))
+            for payer, link in zip(payers, linked, strict=True)
+        )
+    )
+
+    assert asked == [[UUID(link) for link in linked]]
+    assert [str(peer.pocket_id) for peer in found] == [end.id for end in ends]
+    assert [str(peer.customer_id) for peer in found] == [end.customer for end in ends]
+    addresses = [
+        (await partner_desk.get(f"{end.path}portals/{end.portal}/"))["network_address"]
+        for end in ends
+    ]
+    assert [peer.addresses[1] for peer in found] == addresses
+
+
+async def test_another_customers_counterparty_is_not_there(partner_desk, peers):
+    payer, end = await partner_desk.pocket(), await partner_desk.pocket()
+    link = UUID(await payee(partner_desk, payer, end))
+    mine = asyncio.create_task(peers.find(UUID(payer.customer), UUID(payer.id), link))
+    for customer, counterparty_id in ((end.customer, link), (payer.customer, ids.new())):
+        with pytest.raises(NotFound):
+            await peers.find(UUID(customer), UUID(payer.id), counterparty_id)
+
+    assert str((await mine).pocket_id) == end.id

@@ -1,0 +1,439 @@
+"""On-us transfers over HTTP: the four ways money moves, and every way it is refused."""
+
+import asyncio
+from uuid import UUID
+
+import pytest
+from tests.support.partner_desk import UNKNOWN
+
+from billfold.payments.on_us import store as on_us_store
+from billfold.payments.on_us.commands import TransferOnUs
+from billfold.payments.on_us.worker import carry_out_pending
+from billfold.platform import ids
+
+PATH = "/api/v1/transfers/on-us/"
+
+
+def account(pocket):
+    return {"id": pocket.id, "type": "SERVICE_ACCOUNT"}
+
+
+def asked(cents):
+    return {"type": "REQUESTED_AMOUNT", "amount_usdc": cents}
+
+
+async def payee(partner_desk, pocket, target):
+    """Link the target Pocket as the pocket's customer's counterparty; return its id."""
+    portal = await partner_desk.get(f"{target.path}portals/{target.portal}/")
+    made = await partner_desk.post(
+        f"/api/v2/customers/{pocket.customer}/counterparties/",
+        {
+            "type": "on_us",
+            "counterparty_name": {"type": "business", "business_name": "Target"},
+            "account_number": portal["network_address"],
+        },
+    )
+    return made["id"]
+
+
+async def test_a_partner_funds_a_customer_and_takes_money_back(partner_desk):
+    own = await partner_desk.facilitation(50_000_00)
+    pocket = await partner_desk.pocket()
+    body = {
+        "type": "PARTNER_CUSTOMER_FUNDING", "from_account": account(own),
+        "to_account": account(pocket), "source": "Payroll of June", "amount": asked(20_000_00),
+        "description": "June", "end_to_end_identification": "E2E-1",
+    }  # fmt: skip
+    made = await partner_desk.post(PATH, body)
+    assert (made["status"], made["reason"], made["fees"]) == ("COMPLETED", None, [])
+    assert made["object_type"] == "OnUsTransfer"
+    echo = made["transfer"]
+    assert echo["amount"] == {"value": 20_000_00, "currency": "USD", "formatted": "$20,000.00"}
+    assert echo["from_account"] == account(own)
+    assert echo["to_account"] == account(pocket)
+    assert (echo["type"], echo["source"]) == ("PARTNER_CUSTOMER_FUNDING", "Payroll of June")
+    assert (echo["description"], echo["end_to_end_identification"]) == ("June", "E2E-1")
+    assert await partner_desk.get(f"{PATH}{made['id']}/") == made
+    assert 19_990_00 < await partner_desk.value(pocket) <= 20_000_00
+    back = {
+        "type": "PARTNER_CUSTOMER_DEFUNDING", "from_account": account(pocket),
+        "to_account": account(own), "target": "Refund", "amount": {"type": "FULL_WITHDRAWAL"},
+    }  # fmt: skip
+    made = await partner_desk.post(PATH, back)
+    assert made["status"] == "COMPLETED"
+    assert made["transfer"]["amount"]["value"] > 19_980_00
+    assert await partner_desk.value(pocket) == 0
+
+
+async def test_the_older_spelling_of_the_amount_and_the_usual_type_are_taken(partner_desk):
+    pocket = await partner_desk.funded(10_000_00)
+    other = await partner_desk.pocket(pocket.customer)
+    body = {
+        "type": "INTERNAL_REALLOCATION", "from_account": account(pocket),
+        "to_account": account(other), "amount_usdc": 4_000_00,
+    }  # fmt: skip
+    told = (await partner_desk.post(PATH, body))["transfer"]
+    assert (told["amount"]["value"], told["transfer_type"]) == (4_000_00, "BANK_TRANSFER")
+    assert "amount_usdc" not in told
+
+
+async def test_bills_move_as_they_are_when_that_is_asked_for(partner_desk):
+    pocket = await partner_desk.funded(100_000_00)
+    other = await partner_desk.pocket(pocket.customer, weeks=26)
+    before = (await partner_desk.get(pocket.path))["portfolio"]["securities"][0]
+    value = await partner_desk.value(pocket)
+    made = await partner_desk.transfer(pocket, other, 40_000_00, transfer_type="SECURITY_TRANSFER")
+    moved = (await partner_desk.get(other.path))["portfolio"]["securities"]
+    assert [each["cusip"] for each in moved] == [before["cusip"]]
+    assert moved[0]["market_value"]["value"] == made["transfer"]["amount"]["value"] >= 40_000_00
+    assert abs(await partner_desk.value(pocket) + await partner_desk.value(other) - value) <= 1
+    (there,) = (await partner_desk.get(f"{other.path}trades/"))["items"]
+    (_, here) = (await partner_desk.get(f"{pocket.path}trades/", {"order": "asc"}))["items"]
+    for trade, direction, counter in ((there, "IN", pocket), (here, "OUT", other)):
+        assert trade["activity"] == "SAME_ENTITY_SECURITY_TRANSFER"
+        assert (trade["direction"], trade["counter_pocket_id"]) == (direction, counter.id)
+        assert trade["on_us_transfer_id"] == made["id"]
+        assert trade["quantity"] == moved[0]["quantity"]
+
+
+async def test_a_customer_pays_another_through_a_counterparty(partner_desk, other_partner):
+    pocket, target = await partner_desk.funded(10_000_00), await other_partner.pocket()
+    counterparty = await payee(other_partner, target, target)
+    linked = await partner_desk.post(
+        f"/api/v2/customers/{pocket.customer}/counterparties/",
+        {
+            "type": "on_us",
+            "counterparty_name": {
+                "type": "individual", "first_name": "Ada", "last_name": "Stone",
+            },
+            "account_number": (await other_partner.get(f"{target.path}portals/{target.portal}/"))[
+                "network_address"
+            ],
+        },
+    )  # fmt: skip
+    body = {
+        "type": "PEER_TO_PEER", "from_account": account(pocket), "amount": asked(1_234_56),
+        "counterparty_id": linked["id"], "description": "thanks",
+    }  # fmt: skip
+    made = await partner_desk.post(PATH, body)
+    assert made["status"] == "COMPLETED"
+    assert 1_200_00 < await other_partner.value(target) <= 1_234_56
+    (received,) = (await other_partner.get(f"{target.path}transactions/"))["items"]
+    assert (received["type"], received["direction"]) == ("ON_US", "CREDIT")
+    assert received["on_us_transfer_id"] == made["id"]
+    # The other partner's customer received it; the transfer itself stays the payer's.
+    await other_partner.refused("GET", f"{PATH}{made['id']}/", status=404, code="not-found")
+    await partner_desk.refused(
+        "POST", PATH, body | {"counterparty_id": counterparty}, status=404, code="not-found"
+    )
+    path = f"/api/v2/customers/{pocket.customer}/counterparties/{linked['id']}/"
+    await partner_desk.patch(path, {"status": "UNLINKED"})
+    await partner_desk.refused("POST", PATH, body, status=422, code="counterparty-not-verified")
+
+
+async def test_nothing_is_booked_when_there_is_too_little(partner_desk):
+    pocket = await partner_desk.funded(1_000_00)
+    other = await partner_desk.pocket(pocket.customer)
+    before, value = await partner_desk.counts(), await partner_desk.value(pocket)
+    made = await partner_desk.transfer(pocket, other, 1_000_01 + 99, status="REJECTED")
+    assert made["reason"] == "INSUFFICIENT_FUNDS"
+    after = await partner_desk.counts()
+    assert after == before | {"transfer": before["transfer"] + 1}
+    assert await partner_desk.value(pocket) == value
+    assert await partner_desk.get(f"{PATH}{made['id']}/") == made
+    empty = await partner_desk.transfer(other, pocket, None, status="REJECTED")
+    assert empty["reason"] == "INSUFFICIENT_FUNDS"
+    assert empty["transfer"]["amount"] is None
+
+
+async def test_nothing_is_booked_when_bills_in_kind_do_not_reach(partner_desk):
+    pocket = await partner_desk.funded(1_000_00)
+    other = await partner_desk.pocket(pocket.customer)
+    before = await partner_desk.counts()
+    for cents in (5_000_00, None):
+        origin = pocket if cents else other
+        target = other if cents else pocket
+        made = await partner_desk.transfer(
+            origin, target, cents, status="REJECTED", transfer_type="SECURITY_TRANSFER"
+        )
+        assert made["reason"] == "INSUFFICIENT_FUNDS"
+    assert await partner_desk.counts() == before | {"transfer": before["transfer"] + 2}
+
+
+@pytest.mark.parametrize(
+    ("cents", "reason"), [(100_01, "ACCOUNT_UNAVAILABLE"), (100_02, "SANCTION_SCREEN_FAILED")]
+)
+async def test_the_sandbox_rejects_amounts_with_a_magic_end(partner_desk, cents, reason):
+    pocket = await partner_desk.funded(1_000_00)
+    other = await partner_desk.pocket(pocket.customer)
+    made = await partner_desk.transfer(pocket, other, cents, status="REJECTED")
+    assert made["reason"] == reason
+
+
+FUNDING = {"type": "PARTNER_CUSTOMER_FUNDING", "source": "us"}
+PEER = {"type": "PEER_TO_PEER", "to_account": None, "counterparty_id": UNKNOWN}
+REMOVED = object()
+
+
+@pytest.mark.parametrize(
+    ("change", "loc"),
+    [
+        ({"amount": asked(0)}, "body.amount.amount_usdc"),
+        ({"amount": asked(-1)}, "body.amount.amount_usdc"),
+        ({"amount": asked(10**12)}, "body.amount.amount_usdc"),
+        ({"amount": asked(1.5)}, "body.amount.amount_usdc"),
+        ({"amount": asked("100")}, "body.amount.amount_usdc"),
+        ({"amount": asked(True)}, "body.amount.amount_usdc"),
+        ({"amount": {"type": "ALL"}}, "body.amount.type"),
+        ({"amount": {"type": "FULL_WITHDRAWAL", "amount_usdc": 1}}, "body.amount.amount_usdc"),
+        ({"amount": REMOVED}, "body.amount"),
+        ({"amount_usdc": 100}, "body.amount"),
+        ({"amount": REMOVED, "amount_usdc": 0}, "body.amount_usdc"),
+        ({"amount": REMOVED, "amount_usdc": 10**30}, "body.amount_usdc"),
+        ({"description": "x" * 101}, "body.description"),
+        ({"end_to_end_identification": "x" * 36}, "body.end_to_end_identification"),
+        ({"to_account": REMOVED}, "body.to_account"),
+        ({"from_account": REMOVED}, "body.from_account"),
+        ({"from_account": {"id": "me", "type": "SERVICE_ACCOUNT"}}, "body.from_account.id"),
+        ({"from_account": {"id": UNKNOWN, "type": "CARD"}}, "body.from_account.type"),
+        ({"transfer_id": "mine"}, "body.transfer_id"),
+        ({"transfer_type": "BARTER"}, "body.transfer_type"),
+        ({"counterparty_id": UNKNOWN}, "body.counterparty_id"),
+        ({"source": "us"}, "body.source"),
+        ({"target": "them"}, "body.target"),
+        (FUNDING | {"source": REMOVED}, "body.source"),
+        (FUNDING | {"source": "x" * 201}, "body.source"),
+        (FUNDING | {"source": ""}, "body.source"),
+        (FUNDING | {"transfer_type": "BANK_TRANSFER"}, "body.transfer_type"),
+        (FUNDING | {"amount": {"type": "FULL_WITHDRAWAL"}}, "body.amount"),
+        ({"type": "PARTNER_CUSTOMER_DEFUNDING"}, "body.target"),
+        (PEER | {"counterparty_id": REMOVED, "to_account": REMOVED}, "body.counterparty_id"),
+        ({"type": "GIFT"}, "body.type"),
+        ({"async_mode": "yes"}, "body.async_mode"),
+        ({"colour": "red"}, "body.colour"),
+    ],
+)
+async def test_a_transfer_is_refused_at_the_door_when_it_is_malformed(partner_desk, change, loc):
+    body = {
+        "type": "INTERNAL_REALLOCATION",
+        "from_account": {"id": UNKNOWN, "type": "SERVICE_ACCOUNT"},
+        "to_account": {"id": UNKNOWN, "type": "SERVICE_ACCOUNT"},
+        "amount": asked(100_00),
+    } | change
+    body = {name: value for name, value in body.items() if value is not REMOVED}
+    await partner_desk.invalid("POST", PATH, body, loc=loc)
+    assert (await partner_desk.counts())["transfer"] == 0
+
+
+async def test_a_transfer_is_refused_when_its_sides_are_not_whose_its_type_says(partner_desk):
+    own, second_own = await partner_desk.facilitation(10_000_00), await partner_desk.facilitation()
+    pocket, other = await partner_desk.funded(10_000_00), await partner_desk.pocket()
+    before = await partner_desk.counts()
+    sides = [
+        ("INTERNAL_REALLOCATION", {}, pocket, other),
+        ("INTERNAL_REALLOCATION", {}, own, pocket),
+        ("PARTNER_CUSTOMER_FUNDING", {"source": "us"}, pocket, other),
+        ("PARTNER_CUSTOMER_FUNDING", {"source": "us"}, pocket, own),
+        ("PARTNER_CUSTOMER_FUNDING", {"source": "us"}, own, second_own),
+        ("PARTNER_CUSTOMER_DEFUNDING", {"target": "us"}, own, pocket),
+        ("PARTNER_CUSTOMER_DEFUNDING", {"target": "us"}, pocket, other),
+    ]
+    for kind, fields, origin, target in sides:
+        body = {
+            "type": kind, "from_account": account(origin), "to_account": account(target),
+            "amount": asked(100_00), **fields,
+        }  # fmt: skip
+        await partner_desk.refused("POST", PATH, body, status=422, code="transfer-type-not-allowed")
+    same = {
+        "type": "INTERNAL_REALLOCATION", "from_account": account(pocket),
+        "to_account": account(pocket), "amount": asked(100_00),
+    }  # fmt: skip
+    await partner_desk.refused("POST", PATH, same, status=422, code="same-pocket")
+    assert await partner_desk.counts() == before
+
+
+async def test_money_of_others_cannot_be_moved_or_reached(partner_desk, other_partner):
+    mine, theirs = await partner_desk.funded(10_000_00), await other_partner.funded(10_000_00)
+    before = await partner_desk.counts()
+    for wrong in ("from_account", "to_account"):
+        sides = {"from_account": account(mine), "to_account": account(mine), wrong: account(theirs)}
+        body = {"type": "INTERNAL_REALLOCATION", "amount": asked(100_00), **sides}
+        problem = await partner_desk.refused("POST", PATH, body, status=404, code="not-found")
+        assert problem["detail"].endswith(f"Look at {wrong}.")
+    assert await partner_desk.counts() == before
+
+
+async def test_frozen_and_closed_pockets_pay_nobody(partner_desk):
+    pocket = await partner_desk.funded(10_000_00)
+    other, gone = (
+        await partner_desk.pocket(pocket.customer),
+        await partner_desk.pocket(pocket.customer),
+    )
+    await partner_desk.patch(
+        f"/api/v2/customers/{gone.customer}/pockets/{gone.id}/",
+        {"status": "CLOSED", "closure_reason": "INACTIVITY"},
+    )
+    body = {
+        "type": "INTERNAL_REALLOCATION", "from_account": account(pocket),
+        "to_account": account(gone), "amount": asked(100_00),
+    }  # fmt: skip
+    await partner_desk.refused("POST", PATH, body, status=409, code="pocket-not-open")
+    back = body | {"from_account": account(gone), "to_account": account(pocket)}
+    await partner_desk.refused("POST", PATH, back, status=409, code="pocket-not-open")
+    await partner_desk.post(f"/api/v1/sandbox/pockets/{pocket.id}/", {"status": "FROZEN"}, 200)
+    before = await partner_desk.counts()
+    out = body | {"to_account": account(other)}
+    await partner_desk.refused("POST", PATH, out, status=409, code="pocket-frozen")
+    await partner_desk.refused(
+        "POST", PATH, out | {"async_mode": True}, status=409, code="pocket-frozen"
+    )
+    assert await partner_desk.counts() == before
+
+
+async def test_a_transfer_id_of_the_callers_own_is_kept_and_names_one_transfer(
+    partner_desk, other_partner
+):
+    pocket = await partner_desk.funded(10_000_00)
+    other = await partner_desk.pocket(pocket.customer)
+    mine = str(ids.new())
+    made = await partner_desk.transfer(pocket, other, 100_00, transfer_id=mine)
+    assert made["id"] == mine
+    before = await partner_desk.counts()
+    again = await partner_desk.transfer(pocket, other, 100_00, transfer_id=mine)
+    assert again == made
+    body = {
+        "type": "INTERNAL_REALLOCATION", "from_account": account(pocket),
+        "to_account": account(other), "amount": asked(200_00), "transfer_id": mine,
+    }  # fmt: skip
+    await partner_desk.refused("POST", PATH, body, status=409, code="duplicate-id")
+    theirs = await other_partner.funded(10_000_00)
+    theirs_too = await other_partner.pocket(theirs.customer)
+    foreign = body | {"from_account": account(theirs), "to_account": account(theirs_too)}
+    await other_partner.refused("POST", PATH, foreign, status=409, code="duplicate-id")
+    assert (await partner_desk.counts())["transfer"] == before["transfer"]
+
+
+async def test_one_of_two_wins_when_the_same_transfer_id_arrives_twice_at_once(
+    partner_desk, other_partner
+):
+    bodies = []
+    for side in (partner_desk, other_partner):
+        pocket = await side.funded(10_000_00)
+        other = await side.pocket(pocket.customer)
+        bodies.append((side, pocket, other))
+    mine = str(ids.new())
+
+    async def send(side, origin, target, cents):
+        body = {
+            "type": "INTERNAL_REALLOCATION", "from_account": account(origin),
+            "to_account": account(target), "amount": asked(cents), "transfer_id": mine,
+        }  # fmt: skip
+        return await side.client.post(PATH, body)
+
+    answers = await asyncio.gather(
+        *(send(*side, cents) for side in bodies for cents in (100_00, 200_00))
+    )
+    statuses = sorted(each.status_code for each in answers)
+    assert statuses == [201, 409, 409, 409], [each.text for each in answers]
+    refused = [each.json()["code"] for each in answers if each.status_code == 409]
+    assert set(refused) == {"duplicate-id"}
+    assert (await partner_desk.counts())["transfer"] == 1
+
+
+async def done(partner_desk, transfer_id):
+    """Wait until a transfer is no longer pending."""
+    for _ in range(100):
+        shown = await partner_desk.get(f"{PATH}{transfer_id}/")
+        if shown["status"] != "PENDING":
+            return shown
+        await asyncio.sleep(0.02)
+    raise AssertionError("still pending")
+
+
+async def test_a_transfer_is_accepted_first_and_carried_out_when_it_may_take_its_time(partner_desk):
+    pocket = await partner_desk.funded(10_000_00)
+    other = await partner_desk.pocket(pocket.customer)
+    made = await partner_desk.transfer(pocket, other, 1_000_00, status="PENDING", async_mode=True)
+    assert made["reason"] is None
+    shown = await done(partner_desk, made["id"])
+    assert (shown["status"], shown["reason"]) == ("COMPLETED", None)
+    assert await partner_desk.value(other) > 990_00
+    rejected = await partner_desk.transfer(
+        pocket, other, 90_000_00, status="PENDING", async_mode=True
+    )
+    shown = await done(partner_desk, rejected["id"])
+    assert (shown["status"], shown["reason"]) == ("REJECTED", "INSUFFICIENT_FUNDS")
+    everything = await partner_desk.transfer(pocket, other, None, status="PENDING", async_mode=True)
+    assert everything["transfer"]["amount"] is None
+    shown = await done(partner_desk, everything["id"])
+    assert shown["status"] == "COMPLETED"
+    assert shown["transfer"]["amount"]["value"] > 8_900_00
+    assert await partner_desk.value(pocket) == 0
+
+
+async def test_what_was_accepted_is_carried_out_by_a_worker_when_the_door_is_gone(partner_desk):
+    pocket, target = await partner_desk.funded(10_000_00), await partner_desk.pocket()
+    counterparty = await payee(partner_desk, pocket, target)
+    body = {
+        "type": "PEER_TO_PEER", "from_account": {"id": pocket.id}, "amount": asked(700_00),
+        "counterparty_id": counterparty, "async_mode": True, "description": "late",
+        "end_to_end_identification": "E2E-9",
+    }  # fmt: skip
+    made = await partner_desk.post(PATH, body)
+    row = await on_us_store.get_transfer(
+        partner_desk.bank.pool, UUID(pocket.customer), UUID(made["id"])
+    )
+    assert row.payee_id == UUID(target.customer)
+    assert row.order.description == "late"
+    await carry_out_pending(partner_desk.bank)
+    await carry_out_pending(partner_desk.bank)
+    assert (await done(partner_desk, made["id"]))["status"] == "COMPLETED"
+    (received,) = (await partner_desk.get(f"{target.path}transactions/"))["items"]
+    assert (received["amount"]["value"], received["description"]) == (700_00, "late")
+    assert received["end_to_end_identification"] == "E2E-9"
+    assert received["counterparty"]["pocket_id"] == pocket.id
+    assert await on_us_store.list_pending(partner_desk.bank.pool) == []
+
+
+async def test_a_pocket_is_not_closed_while_a_transfer_of_it_waits(partner_desk):
+    pocket = await partner_desk.funded(10_000_00)
+    other, empty = (
+        await partner_desk.pocket(pocket.customer),
+        await partner_desk.pocket(pocket.customer),
+    )
+    waiting = TransferOnUs(
+        caller="test", key=ids.new(), customers=(UUID(pocket.customer),), transfer_id=None,
+        type="INTERNAL_REALLOCATION", from_pocket_id=UUID(other.id), to_pocket_id=UUID(empty.id),
+        amount=100_00, partner_id=partner_desk.partner.partner_id, later=True,
+    )  # fmt: skip
+    await partner_desk.bank.engine.submit(waiting)
+    path = f"/api/v2/customers/{empty.customer}/pockets/{empty.id}/"
+    closing = {"status": "CLOSED", "closure_reason": "INACTIVITY"}
+    await partner_desk.refused("PATCH", path, closing, status=422, code="pocket-not-empty")
+
+
+async def test_money_moves_once_when_the_request_is_sent_again_under_its_key(partner_desk):
+    pocket = await partner_desk.funded(10_000_00)
+    other = await partner_desk.pocket(pocket.customer)
+    body = {
+        "type": "INTERNAL_REALLOCATION", "from_account": account(pocket),
+        "to_account": account(other), "amount": asked(100_00),
+    }  # fmt: skip
+    key = ids.new()
+    answers = await asyncio.gather(
+        *(partner_desk.client.post(PATH, body, key=key) for _ in range(5))
+    )
+    made = {each.json()["id"] for each in answers if each.status_code == 201}
+    assert len(made) == 1
+    others = [each.json()["code"] for each in answers if each.status_code != 201]
+    assert set(others) <= {"idempotency-in-progress"}
+    assert (await partner_desk.counts())["transfer"] == 1
+    await partner_desk.refused(
+        "POST", PATH, body | {"description": "other"}, key=key, status=422,
+        code="idempotency-key-reused",
+    )  # fmt: skip
+
+
+async def test_an_unknown_transfer_is_not_there(partner_desk):
+    await partner_desk.refused("GET", f"{PATH}{UNKNOWN}/", status=404, code="not-found")
+    await partner_desk.invalid("GET", f"{PATH}mine/", loc="path.transfer_id")

@@ -1,0 +1,54 @@
+"""Transfers as they are stored, by this release and by those that stored the request itself."""
+
+import msgspec
+from tests.payments.on_us.test_routes import PATH, account, asked, payee
+from tests.support.whole_bank import bank
+
+from billfold.payments.on_us.routes import CreateTransfer
+from billfold.payments.on_us.worker import carry_out_pending
+from billfold.platform import ids
+
+__all__ = ["bank", "desk", "desks"]
+
+_STORE = "UPDATE transfer SET request = $2::text::json WHERE transfer_id = $1::text::uuid"
+
+
+async def store_request(partner_desk, made, body):
+    """Store the request as earlier releases did."""
+    request = msgspec.json.encode(msgspec.convert(body, CreateTransfer)).decode()
+    await partner_desk.bank.pool.execute(_STORE, made["id"], request)
+
+
+async def test_a_row_of_an_earlier_release_is_shown_and_repeated_as_before(partner_desk):
+    pocket = await partner_desk.funded(10_000_00)
+    other = await partner_desk.pocket(pocket.customer)
+    body = {
+        "type": "INTERNAL_REALLOCATION", "from_account": account(pocket),
+        "to_account": account(other), "amount": asked(100_00), "transfer_id": str(ids.new()),
+        "description": "Reserve", "end_to_end_identification": "E2E-2",
+        "transfer_type": "SECURITY_TRANSFER",
+    }  # fmt: skip
+    made = await partner_desk.post(PATH, body)
+    await store_request(partner_desk, made, body)
+    assert await partner_desk.get(f"{PATH}{made['id']}/") == made
+    assert await partner_desk.post(PATH, body) == made
+    another = body | {"amount": asked(200_00)}
+    await partner_desk.refused("POST", PATH, another, status=409, code="duplicate-id")
+
+
+async def test_a_row_of_an_earlier_release_that_waits_is_carried_out(partner_desk):
+    pocket, target = await partner_desk.funded(10_000_00), await partner_desk.pocket()
+    body = {
+        "type": "PEER_TO_PEER", "from_account": account(pocket), "amount": asked(700_00),
+        "counterparty_id": await payee(partner_desk, pocket, target), "async_mode": True,
+        "description": "late",
+    }  # fmt: skip
+    made = await partner_desk.post(PATH, body)
+    await store_request(partner_desk, made, body)
+    await carry_out_pending(partner_desk.bank)
+    await partner_desk.bank.background.close()
+    shown = await partner_desk.get(f"{PATH}{made['id']}/")
+    assert (shown["status"], shown["transfer"]["description"]) == ("COMPLETED", "late")
+    assert shown["transfer"]["counterparty_id"] == body["counterparty_id"]
+    (received,) = (await partner_desk.get(f"{target.path}transactions/"))["items"]
+    assert (received["amount"]["value"], received["description"]) == (700_00, "late")

@@ -1,0 +1,155 @@
+"""Money for nobody lies with the house until it goes back, or to its owner; once, either way."""
+
+from datetime import date
+from uuid import UUID
+
+import pytest
+from tests.fixtures.teller import Teller
+from tests.simulation.life import Life
+
+from billfold.accounts.commands import UpdatePortal
+from billfold.ledger.book.rows import TransactionEntry
+from billfold.ledger.jobs.due_work import house_id
+from billfold.ledger.jobs.types import Appointment
+from billfold.payments.clearing.types import RailSettlement
+from billfold.payments.suspense.commands import (
+    AssignFromSuspense,
+    HoldInSuspense,
+    ReturnFromSuspense,
+)
+from billfold.platform.dates import et_instant
+from billfold.platform.errors import NotFound, Refused
+
+ITEM = UUID("7c0de000-0000-4000-8000-000000000001")
+
+
+class House(Teller):
+    """A teller who also speaks for the house."""
+
+    def __init__(self):
+        super().__init__()
+        self.bank.submit(Life(self.bank, 0).found())
+        self.house = house_id(self.bank.seed)
+
+    def hold(self, *, rail="WIRE", direction="CREDIT", settles_on=None, **details):
+        return self.of_house(
+            HoldInSuspense, item_id=ITEM, rail=rail, direction=direction, amount=1_000_00,
+            reason="NO_ACCOUNT", details={"description": "an invoice", **details},
+            settles_on=settles_on,
+        )  # fmt: skip
+
+    def give_back(self):
+        return self.of_house(
+            ReturnFromSuspense, item_id=ITEM, reason="NO_ACCOUNT", references=(ITEM,)
+        )
+
+    def assign(self, pocket):
+        return self.of_house(
+            AssignFromSuspense, self.customer, item_id=ITEM, pocket_id=pocket.pocket_id,
+            portal_id=self.portals[pocket.pocket_id], references=(ITEM,),
+        )  # fmt: skip
+
+    def of_house(self, kind, *others, **fields):
+        customer, self.customer = self.customer, self.house
+        try:
+            return self.do(kind, *others, **fields)
+        finally:
+            self.customer = customer
+
+    def total(self, kind):
+        return self.bank.totals[kind, "USD"]
+
+
+@pytest.fixture
+def house():
+    return House()
+
+
+def test_what_is_held_lies_opposite_its_rail(house):
+    assert house.hold()["status"] == "HELD"
+    assert (house.total("rail:wire"), house.total("suspense")) == (-1_000_00, 1_000_00)
+
+
+def test_a_debit_that_is_nobodys_lies_the_other_way_round(house):
+    house.hold(rail="ACH", direction="DEBIT")
+    assert (house.total("rail:ach"), house.total("suspense")) == (1_000_00, -1_000_00)
+    house.give_back()
+    assert (house.total("rail:ach"), house.total("suspense")) == (0, 0)
+
+
+def test_it_goes_back_once_and_the_rail_is_asked_to_send_it(house):
+    house.hold()
+    assert house.give_back()["status"] == "RETURNED"
+    assert (house.total("rail:wire"), house.total("suspense")) == (0, 0)
+    assert [row[:2] for row in house.bank.tables[Appointment]] == [("wire.suspense_return", ITEM)]
+    with pytest.raises(Refused, match="RETURNED already"):
+        house.give_back()
+
+
+def test_nothing_goes_back_that_was_never_held(house):
+    with pytest.raises(NotFound):
+        house.give_back()
+
+
+def test_it_arrives_at_its_owner_when_one_is_found(house):
+    pocket = house.pocket()
+    house.hold()
+    assigned = house.assign(pocket)
+    assert assigned["status"] == "ASSIGNED"
+    assert pocket.inflow == 1_000_00
+    assert (house.total("rail:wire"), house.total("suspense")) == (-1_000_00, 0)
+    with pytest.raises(Refused, match="ASSIGNED already"):
+        house.give_back()
+
+
+def test_a_fee_that_is_held_finds_its_owner_with_its_wire(house):
+    pocket = house.pocket()
+    house.hold(fee=15_00)
+    assert (house.total("rail:wire"), house.total("promotions")) == (-985_00, -15_00)
+    assert house.total("suspense") == 1_000_00
+    house.assign(pocket)
+    assert pocket.inflow == 1_000_00
+    told = [(row.type, row.amount) for row in house.bank.tables[TransactionEntry]]
+    assert told == [("WIRE", 985_00), ("CREDIT", 15_00)]
+    assert (house.total("rail:wire"), house.total("promotions")) == (-985_00, -15_00)
+    assert house.total("suspense") == 0
+
+
+def test_a_fee_that_is_held_is_the_houses_again_when_its_wire_goes_back(house):
+    house.hold(fee=15_00)
+    house.give_back()
+    assert (house.total("suspense"), house.total("promotions")) == (0, 0)
+
+
+def test_it_stays_held_when_the_portal_takes_nothing(house):
+    pocket = house.pocket()
+    house.hold()
+    house.do(UpdatePortal, portal_id=house.portals[pocket.pocket_id], close=True)
+    with pytest.raises(Refused) as refused:
+        house.assign(pocket)
+    assert refused.value.code == "no-open-portal"
+    assert house.total("suspense") == 1_000_00
+    assert house.give_back()["status"] == "RETURNED"
+
+
+def test_a_rail_settles_with_the_house_when_its_date_has_come(house):
+    """Held on Monday for Wednesday; settled at the close of Wednesday, not before."""
+    house.hold(rail="ACH", settles_on=date(2025, 6, 4))
+    house.bank.advance(et_instant(date(2025, 6, 3), 17))
+    assert house.total("rail:ach") == -1_000_00
+    house.bank.advance(et_instant(date(2025, 6, 4), 17))
+    assert (house.total("rail:ach"), house.total("reserve")) == (0, -1_000_00)
+    rows = house.bank.tables[RailSettlement]
+    assert [
+        (row.rail, row.settles_on, row.closed_on, row.came_in, row.went_out) for row in rows
+    ] == [
+        ("ACH", date(2025, 6, 4), date(2025, 6, 4), 1_000_00, 0)
+    ]  # fmt: skip
+
+
+def test_the_house_closes_its_day_after_it_has_held_something_in_the_evening(house):
+    house.bank.advance(et_instant(date(2025, 6, 2), 20))
+    house.hold()
+    house.bank.advance(et_instant(date(2025, 6, 4), 17))
+    assert house.bank.books[house.house].business_date == date(2025, 6, 5)
+    assert house.total("rail:wire") == 0

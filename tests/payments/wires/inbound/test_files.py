@@ -1,0 +1,280 @@
+"""Files of Fedwire as they are dropped: all of one is booked or none, with line and reason."""
+
+from datetime import date, timedelta
+
+import pytest
+from msgspec.structs import replace
+from tests.support.fedwire import changed
+
+from billfold.ledger.jobs.due_work import house_id
+from billfold.payments.clearing.store import DAWN, DUSK, Span, list_cleared
+from billfold.payments.files import store as files_store
+from billfold.payments.wires import cases as wire_cases
+from billfold.payments.wires.iso20022.envelope import FedwireXml
+from billfold.payments.wires.outbound_messages import message_sent
+from billfold.payments.wires.ports import ReturnRequest
+from billfold.payments.wires.store import message_queue as queue
+from billfold.platform.dates import et_instant
+from billfold.platform.errors import Refused
+from billfold.treasury.settlement.worker import close_house_days
+from billfold.verify import verify_bank
+
+UNKNOWN = "5f0d2a4e-8f00-4000-8000-0000000000e1"
+AGAIN = "20250602SIMFED01999999"
+
+
+async def the_only_mistake(fedwire, name, *wires):
+    """Drop a file that must be refused; return (line, element, reason) of its one mistake."""
+    legs = await fedwire.legs()
+    await fedwire.drop(name, *wires)
+    (mistake,) = fedwire.refused(name)
+    assert await fedwire.legs() == legs
+    return mistake
+
+
+def about(wire, **fields):
+    """The same message about another one."""
+    original = type(wire.message.original)
+    told = {name: getattr(wire.message.original, name) for name in original.__struct_fields__}
+    return changed(wire, original=original(**told | fields))
+
+
+async def test_a_return_is_refused_for_what_it_says(fedwire, holder):
+    wire_id = await fedwire.settled(holder)
+    back = await fedwire.payment_return(wire_id)
+    uetr = back.message.original.uetr
+
+    wrong = {
+        "never sent": (about(back, uetr=UNKNOWN), "OrgnlUETR", f"no payment {UNKNOWN} was sent"),
+        "another number": (
+            about(back, message_id="20250602BLFDUS33000099"), "OrgnlUETR",
+            f"no payment {uetr} was sent",
+        ),
+        "more": (
+            changed(back, amount=1_000_01), "RtrdIntrBkSttlmAmt",
+            "$1,000.01, the payment was $1,000.00",
+        ),
+        "other amount told": (
+            changed(back, amount=900_00, original_amount=999_00), "OrgnlIntrBkSttlmAmt",
+            "$999.00, the payment was $1,000.00",
+        ),
+        "for another bank": (
+            changed(back, receiver="021000021"), "InstdAgt",
+            "it is for 021000021, not for 061199992",
+        ),
+    }  # fmt: skip
+    for name, (wire, element, reason) in wrong.items():
+        assert await the_only_mistake(fedwire, f"{name}.xml", wire) == (3, element, reason)
+
+    await fedwire.drop("right.xml", back)
+    assert fedwire.taken("right.xml") == ["RETURNED"]
+    await fedwire.prove()
+
+
+async def test_a_second_return_is_refused_in_the_same_file_and_in_a_later_one(fedwire, holder):
+    wire_id = await fedwire.settled(holder)
+    back = await fedwire.payment_return(wire_id)
+    second = changed(back, message_id=AGAIN)
+
+    mistake = await the_only_mistake(fedwire, "both.xml", back, second)
+    assert mistake == (4, "OrgnlUETR", "the payment is returned on line 3 already")
+
+    await fedwire.drop("one.xml", back)
+    mistake = await the_only_mistake(fedwire, "later.xml", second)
+    assert mistake == (3, "OrgnlUETR", "the payment has come back already")
+    again = FedwireXml().write([back], "incoming").replace(b"\n<", b"\n\n<", 1)
+    legs = await fedwire.legs()
+    await fedwire.drop("other-name-and-layout.xml", again)
+    reasons = {reason for _, _, reason in fedwire.refused("other-name-and-layout.xml")}
+    assert f"{back.message.message_id} came in the file one.xml already" in reasons
+    assert await fedwire.legs() == legs
+
+
+async def test_a_wire_is_not_rejected_and_returned_or_settled_in_one_file(fedwire, holder):
+    wire_id = await fedwire.send_wire(holder)
+    rejected = await fedwire.status(wire_id, "AC04")
+    settled = await fedwire.status(wire_id)
+    back = await fedwire.payment_return(wire_id)
+
+    mistake = await the_only_mistake(fedwire, "one.xml", rejected, back)
+    assert mistake == (4, "OrgnlUETR", "the payment is rejected on line 3 already")
+    mistake = await the_only_mistake(fedwire, "two.xml", settled, rejected)
+    assert mistake == (4, "OrgnlUETR", "the payment is settled on line 3 already")
+    await fedwire.drop("three.xml", back, settled)
+    assert fedwire.taken("three.xml") == ["RETURNED", "ACSC"]
+    await fedwire.prove()
+
+
+async def test_what_comes_back_before_anybody_said_that_it_settled_has_settled(fedwire, holder):
+    wire_id = await fedwire.send_wire(holder)
+    rejected = await fedwire.status(wire_id, "AC04")
+    await fedwire.drop("back.xml", await fedwire.payment_return(wire_id))
+    assert (await fedwire.wire(holder, wire_id)).status == "COMPLETED"
+    mistake = await the_only_mistake(fedwire, "late.xml", rejected)
+    assert mistake[1:] == ("TxSts", "RJCT, but the wire is COMPLETED already")
+    await fedwire.prove()
+
+
+async def test_a_return_less_charges_brings_what_came_and_every_rail_is_explained(fedwire, holder):
+    wire_id = await fedwire.settled(holder)
+    back = await fedwire.payment_return(
+        wire_id, amount=975_00, original_amount=1_000_00, charges=25_00
+    )
+    await fedwire.drop("back.xml", back)
+    (wire,) = [each for each in await fedwire.wires(holder) if each.direction == "INCOMING"]
+    assert (wire.wire_type, wire.amount, wire.original_wire_id) == ("RETURN", 975_00, wire_id)
+    assert wire.description == "Account closed, less $25.00 in charges"
+    mistake = await the_only_mistake(
+        fedwire, "rest.xml", changed(back, message_id=AGAIN, amount=25_00)
+    )
+    assert mistake[2] == "the payment has come back already"
+    await fedwire.clock.advance(timedelta(days=4))
+    await close_house_days(fedwire.bank, await fedwire.bank.now())
+    span = Span(DAWN, et_instant(DAWN, 0), DUSK, et_instant(DUSK, 0))
+    assert await list_cleared(fedwire.bank.pool, house_id(fedwire.bank.seed), span) == []
+    await fedwire.prove()
+
+
+async def test_one_bad_message_keeps_a_whole_file_out_and_is_named_by_its_line(fedwire, holder):
+    account = await fedwire.account_of(holder)
+    good = [await fedwire.payment(str(nth), account, 100_00 + nth) for nth in range(3)]
+    raw = FedwireXml().write(good, "incoming")
+    spoiled = {
+        "euros": raw.replace(b'Ccy="USD">100.01', b'Ccy="EUR">100.01'),
+        "cents": raw.replace(b">100.01<", b">100.011<"),
+        "count": raw.replace(b"<NbOfTxs>1<", b"<NbOfTxs>7<", 2),
+        "no amount": raw.replace(b">100.01<", b">much<"),
+        "entity": raw.replace(b"<Fedwire", b'<!DOCTYPE x [<!ENTITY e "x">]><Fedwire', 1),
+        "nothing": b"",
+        "an empty file": FedwireXml().write([], "incoming"),
+        "half": raw[: len(raw) // 2],
+        "outgoing": FedwireXml().write(good, "outgoing"),
+    }
+    legs = await fedwire.legs()
+    for name, content in spoiled.items():
+        await fedwire.drop(f"{name}.xml", content)
+        assert fedwire.refused(f"{name}.xml"), name
+    assert await fedwire.legs() == legs
+    assert fedwire.refused("euros.xml")[0] == (4, "IntrBkSttlmAmt", "currency is EUR, not USD")
+    assert fedwire.refused("cents.xml")[0][0] == 4
+    assert [line for line, *_ in fedwire.refused("count.xml")] == [3, 4]
+    # The file may come again when it has been mended, under the name that was refused.
+    await fedwire.drop("half.xml", raw)
+    assert fedwire.taken("half.xml") == ["COMPLETED"] * 3
+    refused = await files_store.list_files(fedwire.bank.pool, rail="WIRE", state="REFUSED")
+    assert len(refused) == len(spoiled)
+    await fedwire.prove()
+
+
+async def test_the_same_content_is_refused_under_any_name(fedwire, holder):
+    paid = await fedwire.payment("one", await fedwire.account_of(holder))
+    raw = await fedwire.drop("one.xml", paid)
+    legs = await fedwire.legs()
+    for name in ("two.xml", "one.xml"):
+        await fedwire.drop(name, raw)
+        assert fedwire.refused(name) == [
+            (0, "file", "The same content arrived as one.xml on 2025-06-02.")
+        ]
+    assert await fedwire.legs() == legs
+
+
+async def test_payments_for_nobody_and_a_closed_portal_go_back_and_the_others_arrive(
+    fedwire, holder
+):
+    closed = await fedwire.second_pocket(holder)
+    await fedwire.close_portal(closed)
+    accounts = [await fedwire.account_of(each) for each in (holder, closed)] + ["999999999999"]
+    paid = [await fedwire.payment(each, each) for each in accounts]
+    await fedwire.drop("mixed.xml", *paid)
+    assert fedwire.taken("mixed.xml") == ["COMPLETED", "ACCOUNT_UNAVAILABLE", "NO_ACCOUNT"]
+    await fedwire.clock.advance(timedelta(minutes=1))
+    out = "".join(path.read_text() for path in (fedwire.folder / "outbox").iterdir())
+    assert out.count("pacs.004.001.10</MsgDefIdr>") == 2
+    assert ("<Cd>AC04</Cd>" in out, "<Cd>AC01</Cd>" in out) == (True, True)
+    await fedwire.prove()
+
+
+@pytest.mark.parametrize("status", ["XXXX", "RJCT"])
+async def test_a_status_is_refused_for_what_was_never_sent_or_means_nothing(
+    fedwire, holder, status
+):
+    wire_id = await fedwire.settled(holder)
+    told = changed(await fedwire.status(wire_id), status=status, message_id=AGAIN)
+    strange = about(told, message_id="20250602BLFDUS33000099")
+    reasons = {
+        "XXXX": "XXXX is no status that is known here",
+        "RJCT": "RJCT, but the wire is COMPLETED already",
+    }
+    assert (await the_only_mistake(fedwire, "odd.xml", told))[2] == reasons[status]
+    assert (await the_only_mistake(fedwire, "strange.xml", strange))[2] == (
+        "no message 20250602BLFDUS33000099 was sent"
+    )
+
+
+async def test_a_request_is_refused_for_what_never_arrived_or_another_amount(fedwire, holder):
+    paid = await fedwire.payment("one", await fedwire.account_of(holder))
+    await fedwire.drop("in.xml", paid)
+    now = await fedwire.bank.now()
+    asked = fedwire.fed.return_request(paid.message, now, paid.message.settles_on, reason="DUPL")
+    wrong = changed(asked, amount=6_00)
+    assert (await the_only_mistake(fedwire, "amount.xml", wrong))[1:] == (
+        "OrgnlIntrBkSttlmAmt", "$6.00, the payment was $5.00"
+    )  # fmt: skip
+    strange = about(asked, uetr=UNKNOWN)
+    reason = (await the_only_mistake(fedwire, "strange.xml", strange))[2]
+    assert reason == f"no payment {UNKNOWN} arrived"
+    await fedwire.drop("right.xml", asked)
+    assert fedwire.taken("right.xml") == ["OPEN"]
+
+
+async def answered(fedwire, wire_id, verdict, reason):
+    """What the other bank says to our last request for a wire."""
+    bank = fedwire.bank
+    await fedwire.room.sender.send(bank)
+    sent = await queue.find_last_sent(bank.pool, wire_id, ["camt.056"])
+    assert sent is not None
+    asked = message_sent(bank, sent)
+    assert isinstance(asked, ReturnRequest)
+    consent = fedwire.fed.consent(asked, await bank.now())
+    return changed(consent, verdict=verdict, reason=reason)
+
+
+async def test_a_wire_is_asked_for_again_when_its_bank_has_refused(fedwire, holder):
+    wire_id = await fedwire.settled(holder)
+    bank, named = fedwire.bank, []
+    for nth, (verdict, reason) in enumerate((("RJCR", "LEGL"), ("RJCR", "CUST"), ("CNCL", None))):
+        named.append(await wire_cases.recall(bank, wire_id, "DUPL"))
+        with pytest.raises(Refused, match="no answer has come"):
+            await wire_cases.recall(bank, wire_id, "DUPL")
+        answer = await answered(fedwire, wire_id, verdict, reason)
+        assert answer.message.case_id == named[-1]
+        await fedwire.drop(f"{nth}.xml", answer)
+        assert fedwire.taken(f"{nth}.xml") == ["ACCEPTED" if reason is None else "REFUSED"]
+    assert named == [wire_id.hex, f"{wire_id.hex}-2", f"{wire_id.hex}-3"]
+    with pytest.raises(Refused, match="has agreed under case") as refused:
+        await wire_cases.recall(bank, wire_id, "DUPL")
+    assert refused.value.code == "wire-already-recalled"
+    await fedwire.prove()
+    await bank.pool.execute("DELETE FROM wire_message WHERE terms->>'case_id' = $1", named[1])
+    async with bank.pool.acquire() as conn:
+        report = await verify_bank(conn, market=bank.market)
+    assert "it must be said about the wire, and is not there" in str(report.findings)
+
+
+async def test_money_settles_on_days_of_fedwire_that_have_come_and_on_its_own_fedwire(
+    fedwire, holder
+):
+    paid = await fedwire.payment("one", await fedwire.account_of(holder))
+    days = {
+        date(2025, 6, 1): "Fedwire is closed on 2025-06-01",
+        date(2025, 7, 4): "Fedwire is closed on 2025-07-04",
+        date(2025, 6, 4): "2025-06-04 has not come",
+    }
+    for day, reason in days.items():
+        mistake = await the_only_mistake(fedwire, f"{day}.xml", changed(paid, settles_on=day))
+        assert mistake == (3, "IntrBkSttlmDt", reason)
+    real = replace(paid, header=replace(paid.header, environment="PROD"))
+    mistake = await the_only_mistake(fedwire, "real.xml", real)
+    assert mistake == (3, "BizSvc", "it is of PROD, the bank of TEST")
+    await fedwire.drop("late.xml", changed(paid, settles_on=date(2025, 5, 30)))
+    assert fedwire.taken("late.xml") == ["COMPLETED"]

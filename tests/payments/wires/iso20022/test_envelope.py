@@ -1,0 +1,190 @@
+"""A file of messages is taken whole or not at all."""
+
+from collections.abc import Callable
+from copy import deepcopy
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from lxml import etree
+from tests.payments.wires.iso20022.wires import MESSAGES, OURS, a_credit_transfer, a_wire
+
+from billfold.payments.wires.iso20022.envelope import read_wires, write_wires
+from billfold.payments.wires.ports import Agent, CreditTransfer, FedwireRefused, Message
+
+EVERY_KIND = [a_wire(message) for message in MESSAGES.values()]
+WHOLE = write_wires(EVERY_KIND, "incoming")
+
+
+def test_what_was_written_is_read_again() -> None:
+    assert read_wires(WHOLE, "incoming") == EVERY_KIND
+
+
+@settings(max_examples=40)
+@given(amount=st.integers(1, 999_999_999_999))
+def test_every_amount_keeps_its_cents(amount: int) -> None:
+    wire = a_wire(a_credit_transfer(amount=amount))
+
+    assert read_wires(write_wires([wire], "outgoing"), "outgoing") == [wire]
+
+
+@settings(max_examples=60)
+@given(st.text(min_size=1, max_size=140).filter(lambda text: text == text.strip() != ""))
+def test_any_text_that_xml_carries_comes_back(text: str) -> None:
+    wire = a_wire(a_credit_transfer(remittance=text))
+    try:
+        raw = write_wires([wire], "outgoing")
+    except ValueError:
+        return  # a control character: refused, not changed
+
+    (read,) = read_wires(raw, "outgoing")
+    assert isinstance(read.message, CreditTransfer)
+    assert " ".join(str(read.message.remittance).split()) == " ".join(text.split())
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"message_id": "20261120"}, "message_id"),
+        ({"uetr": "8A562C67-CA16-48BA-B074-65581BE6F011"}, "uetr"),
+        ({"uetr": "8a562c67-ca16-18ba-b074-65581be6f011"}, "uetr"),
+        ({"amount": 0}, "amount"),
+        ({"amount": 1_000_000_000_000}, "amount"),
+        ({"sender": "02100002"}, "sender"),
+        ({"remittance": "x" * 141}, "remittance"),
+        ({"creditor_agent": Agent(bic="COBA")}, "creditor_agent.bic"),
+    ],
+)
+def test_what_the_service_would_not_take_is_not_written(changes: dict[str, Any], told: str) -> None:
+    with pytest.raises(ValueError, match=rf"\$\.message\.{told}"):
+        write_wires([a_wire(a_credit_transfer(**changes))], "outgoing")
+
+
+def test_a_header_announces_the_message_that_follows() -> None:
+    with pytest.raises(ValueError, match="announces"):
+        write_wires([a_wire(message_name="pacs.004.001.10")], "outgoing")
+
+
+def _with_text(path: str, text: str) -> Callable[[etree._Element], None]:
+    def change(root: etree._Element) -> None:
+        element = next(root.iter(f"{{*}}{path}"))
+        element.text = text
+
+    return change
+
+
+def _without(path: str) -> Callable[[etree._Element], None]:
+    def change(root: etree._Element) -> None:
+        element = next(root.iter(f"{{*}}{path}"))
+        parent = element.getparent()
+        assert parent is not None
+        parent.remove(element)
+
+    return change
+
+
+def _twice(path: str) -> Callable[[etree._Element], None]:
+    def change(root: etree._Element) -> None:
+        element = next(root.iter(f"{{*}}{path}"))
+        element.addnext(deepcopy(element))
+
+    return change
+
+
+def _in_euros(root: etree._Element) -> None:
+    next(root.iter("{*}IntrBkSttlmAmt")).set("Ccy", "EUR")
+
+
+WRONG: dict[str, tuple[Callable[[etree._Element], None], str]] = {
+    "a number of another form": (_with_text("MsgId", "1"), "MsgId: '1' cannot be"),
+    "no UETR": (_without("UETR"), "UETR: is missing"),
+    "another currency": (_in_euros, "currency is EUR"),
+    "parts of a cent": (_with_text("IntrBkSttlmAmt", "1.005"), "parts of a cent"),
+    "an amount that is a word": (_with_text("IntrBkSttlmAmt", "many"), "no amount"),
+    "a negative amount": (_with_text("IntrBkSttlmAmt", "-1.00"), "no amount"),
+    "nothing": (_with_text("IntrBkSttlmAmt", "0.00"), "'0.00' cannot be: expected cents >= 1"),
+    "a day that is none": (_with_text("IntrBkSttlmDt", "2026-02-30"), "day"),
+    "an instant without offset": (_with_text("CreDtTm", "2026-11-20T10:15:00"), "offset"),
+    "another clearing system": (_with_text("Cd", "CHP"), "should be FDW"),
+    "several payments": (_with_text("NbOfTxs", "2"), "should be 1"),
+    "no header": (_without("AppHdr"), "has no AppHdr"),
+    "no document": (_without("Document"), "has no Document"),
+    "another message announced": (_with_text("MsgDefIdr", "pacs.009.001.08"), "announces"),
+    "no debtor": (_without("Dbtr"), "Dbtr: is missing"),
+    "a payment beside the payment": (_twice("CdtTrfTxInf"), "CdtTrfTxInf: stands there twice"),
+    "two amounts": (_twice("IntrBkSttlmAmt"), "IntrBkSttlmAmt: stands there twice"),
+    "two creditors": (_twice("Cdtr"), "Cdtr: stands there twice"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_mistake_is_told_with_line_and_element(name: str) -> None:
+    change, told = WRONG[name]
+    root = etree.fromstring(write_wires([a_wire(), a_wire()], "incoming"))
+    change(root[1])
+
+    with pytest.raises(FedwireRefused) as refused:
+        read_wires(etree.tostring(root, pretty_print=True), "incoming")
+
+    (mistake,) = refused.value.mistakes
+    assert told in str(mistake)
+    assert mistake.line > 1
+
+
+def test_an_unknown_message_is_refused() -> None:
+    raw = WHOLE.replace(b"FedwireFundsPaymentReturn", b"FedwireFundsSomething")
+
+    with pytest.raises(FedwireRefused, match="no message that is known"):
+        read_wires(raw, "incoming")
+
+
+def test_a_file_that_goes_the_other_way_is_refused() -> None:
+    with pytest.raises(FedwireRefused, match="is no FedwireFundsOutgoing"):
+        read_wires(WHOLE, "outgoing")
+
+
+@settings(max_examples=40)
+@given(st.integers(0, len(WHOLE) - 1))
+def test_a_file_cut_anywhere_is_refused(at: int) -> None:
+    with pytest.raises(FedwireRefused):
+        read_wires(WHOLE[:at], "incoming")
+
+
+@settings(max_examples=40)
+@given(st.binary(max_size=300))
+def test_no_bytes_break_the_reader(raw: bytes) -> None:
+    with pytest.raises(FedwireRefused):
+        read_wires(raw, "incoming")
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        '<!DOCTYPE x [<!ENTITY a "b">]>',
+        '<!DOCTYPE x [<!ENTITY a SYSTEM "file:///etc/hostname">]>',
+        '<!DOCTYPE x SYSTEM "http://127.0.0.1:9/x.dtd">',
+    ],
+)
+def test_document_types_and_entities_are_refused(hostile: str) -> None:
+    text = WHOLE.decode().replace("?>", f"?>{hostile}", 1).replace("Invoice 77", "&a;")
+
+    with pytest.raises(FedwireRefused):
+        read_wires(text.encode(), "incoming")
+
+
+def test_the_amount_as_ordered_may_be_in_another_currency() -> None:
+    root = etree.fromstring(write_wires([a_wire()], "incoming"))
+    next(root.iter("{*}InstdAmt")).set("Ccy", "EUR")
+
+    assert read_wires(etree.tostring(root), "incoming") == [a_wire()]
+
+
+def test_the_header_is_kept() -> None:
+    message: Message = a_credit_transfer()
+    wire = a_wire(message, sender="MMQFMP0AA", business_id="20261120QFMP000000012345")
+
+    (read,) = read_wires(write_wires([wire], "incoming"), "incoming")
+    assert read.header == wire.header
+    assert msgspec.structs.asdict(read.header)["receiver"] != OURS

@@ -1,0 +1,177 @@
+"""A wire is booked in full when it is accepted; what cannot be is refused and moves nothing."""
+
+from datetime import UTC, date, datetime
+from typing import Any
+from uuid import UUID
+
+import msgspec
+import pytest
+from tests.fixtures.teller import Teller
+
+from billfold.accounts.commands import SetPocketState
+from billfold.accounts.counterparties.types import Payee
+from billfold.ledger.book.rows import EventEntry, TransactionEntry
+from billfold.payments.wires.commands import SendWire
+from billfold.payments.wires.types import QueuedMessage
+from billfold.platform.errors import NotFound, Refused
+from billfold.platform.ids import new
+
+PAYEE = UUID("5c2a0f6e-8a55-4a0a-9d0e-2f8f0f3f7b11")
+FRIDAY_EVENING = datetime(2025, 8, 29, 22, tzinfo=UTC)
+"""18:00 in New York, before Labor Day."""
+TUESDAY_MORNING = datetime(2025, 9, 2, 12, tzinfo=UTC)
+
+
+def payee(**changes):
+    told: dict[str, Any] = {
+        "counterparty_id": PAYEE,
+        "type": "wire",
+        "status": "VERIFIED",
+        "counterparty_name": {"type": "business", "business_name": "Beta LLC"},
+        "verification": {"type": "supporting_documents", "status": "APPROVED"},
+        "details": {
+            "routing_number": "121182904",
+            "identifier": "5647772655",
+            "address": {"street_address": "1 Main St", "city": "Reno", "postal_code": "89501",
+                        "state": "NV", "country": "US"},
+        },
+    }  # fmt: skip
+    return Payee(**told | changes)
+
+
+def funded(**terms):
+    teller = Teller(**terms)
+    pocket = teller.pocket()
+    teller.deposit(pocket, 100_000_00)
+    teller.book.referenced = {PAYEE: payee()}
+    return teller, pocket
+
+
+def send(teller, pocket, cents, **fields):
+    return teller.do(
+        SendWire, wire_id=fields.pop("wire_id", None), pocket_id=pocket.pocket_id, amount=cents,
+        counterparty_id=fields.pop("counterparty_id", PAYEE), **fields,
+    )  # fmt: skip
+
+
+def test_the_money_is_the_rails_at_once_and_the_message_waits():
+    teller, pocket = funded()
+
+    sent = send(teller, pocket, 40_000_00, description="Invoice 77")
+
+    assert (sent["status"], sent["amount"]) == ("PENDING", 40_000_00)
+    assert pocket.outflow == 40_000_00
+    assert teller.book.house["rail:wire", "USD"].balance == 40_000_00 - 100_000_00
+    (message,) = teller.bank.tables[QueuedMessage]
+    terms = msgspec.json.decode(message.terms)
+    assert (message.kind, message.send_at) == ("pacs.008", teller.bank.now)
+    assert (terms["amount"], terms["receiver"]) == (40_000_00, "121182904")
+    assert terms["creditor"]["address"]["town"] == "Reno"
+
+
+def test_a_wire_of_a_friday_evening_waits_until_the_holiday_is_over():
+    teller, pocket = funded()
+    teller.bank.advance(FRIDAY_EVENING)
+    teller.book.referenced = {PAYEE: payee()}
+
+    send(teller, pocket, 1_000_00)
+
+    told = teller.bank.tables[TransactionEntry][-1]
+    assert (told.booked_at, told.settles_at) == (FRIDAY_EVENING, TUESDAY_MORNING)
+    assert told.business_date == date(2025, 9, 2)
+    assert teller.bank.tables[QueuedMessage][0].send_at == TUESDAY_MORNING
+
+
+def test_everything_leaves_less_the_fees():
+    teller, pocket = funded(wire_fee_cents=15_00)
+
+    sent = send(teller, pocket, None)
+
+    assert not pocket.lots
+    assert pocket.cash.balance == 0
+    assert pocket.fees == 15_00
+    assert sent["amount"] == pocket.outflow
+
+
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [
+        ({"type": "ach"}, "counterparty-type-mismatch"),
+        ({"status": "PENDING"}, "counterparty-not-verified"),
+        ({"status": "UNLINKED"}, "counterparty-not-verified"),
+        ({"status": "LINKED", "verification": {"type": "unverified"}},
+         "counterparty-not-verified"),
+    ],
+)  # fmt: skip
+def test_only_a_verified_counterparty_is_paid(changes, code):
+    teller, pocket = funded()
+    teller.book.referenced = {PAYEE: payee(**changes)}
+
+    with pytest.raises(Refused) as refused:
+        send(teller, pocket, 1_00)
+
+    assert refused.value.code == code
+    assert pocket.outflow == 0
+
+
+def test_an_unverified_one_is_paid_where_that_is_switched_on():
+    teller, pocket = funded()
+    teller.book.referenced = {PAYEE: payee(status="LINKED", verification={"type": "unverified"})}
+
+    assert send(teller, pocket, 1_00, unverified_wires=True)["status"] == "PENDING"
+
+
+def test_nothing_is_sold_when_the_pocket_cannot_raise_it():
+    teller, pocket = funded(wire_fee_cents=15_00)
+    held = [lot.units for lot in pocket.lots]
+
+    with pytest.raises(Refused) as refused:
+        send(teller, pocket, 100_000_00)
+
+    assert refused.value.code == "insufficient-funds"
+    assert [lot.units for lot in pocket.lots] == held
+
+
+def test_what_the_sanction_screen_stops_is_rejected_and_moves_nothing():
+    teller, pocket = funded()
+
+    sent = send(teller, pocket, 1_000_02)
+
+    assert (sent["status"], sent["reason"]) == ("REJECTED", "SANCTION_SCREEN_FAILED")
+    assert pocket.outflow == 0
+    assert teller.bank.tables[QueuedMessage] == []
+    assert teller.bank.tables[EventEntry][-1].kind == "transfers.wire.out.rejected"
+
+
+def test_a_foreign_counterparty_is_not_found():
+    teller, pocket = funded()
+
+    with pytest.raises(NotFound):
+        send(teller, pocket, 1_00, counterparty_id=new())
+
+
+def test_a_frozen_pocket_sends_no_wire():
+    teller, pocket = funded()
+    teller.do(SetPocketState, pocket_id=pocket.pocket_id, status="FROZEN")
+
+    with pytest.raises(Refused) as refused:
+        send(teller, pocket, 1_00)
+
+    assert refused.value.code == "pocket-frozen"
+
+
+def test_abroad_goes_by_way_of_the_correspondent():
+    teller, pocket = funded(correspondent="026009593")
+    abroad = {
+        "routing_number": "COBADEFFXXX", "identifier": "DE89 3704 0044 0532 0130 00",
+        "identifier_type": "IBAN", "wire_instructions": "For further credit",
+    }  # fmt: skip
+    teller.book.referenced = {PAYEE: payee(type="international_wire", details=abroad)}
+
+    send(teller, pocket, 1_00)
+
+    terms = msgspec.json.decode(teller.bank.tables[QueuedMessage][0].terms)
+    assert terms["receiver"] == "026009593"
+    assert terms["creditor_agent"] == {"bic": "COBADEFFXXX"}
+    assert terms["creditor_account"] == {"iban": "DE89370400440532013000"}
+    assert terms["instructions"] == "For further credit"

@@ -1,0 +1,75 @@
+"""A wire that was sent settles, or comes back whole and is invested again."""
+
+from uuid import UUID
+
+import msgspec
+from tests.payments.wires.rules.test_send import funded, send
+
+from billfold.ledger.book.rows import EventEntry, JournalEntry, TransactionEntry
+from billfold.payments.wires.commands import CompleteWire, RejectWire, SubmitWire
+from billfold.payments.wires.types import SeenWire, WireRow
+
+IMAD = "20250602BLFDQGV1000001"
+
+
+def seen(teller, **changes):
+    """Show the customer's book the wire that was drafted last."""
+    row = msgspec.structs.replace(teller.bank.tables[WireRow][-1], **changes)
+    shown = SeenWire(row, returned=False, stands_in=row.journal_no)
+    teller.book.referenced[row.wire_id] = shown
+    return row.wire_id
+
+
+def events(teller):
+    return [row.kind for row in teller.bank.tables[EventEntry]]
+
+
+def test_a_wire_leaves_and_settles():
+    teller, pocket = funded()
+    send(teller, pocket, 1_000_00)
+
+    left = teller.do(SubmitWire, wire_id=seen(teller), imad=IMAD)
+    settled = teller.do(CompleteWire, wire_id=seen(teller, status="PROCESSING"))
+    again = teller.do(
+        CompleteWire, wire_id=seen(teller, status="COMPLETED", settled_at=teller.bank.now)
+    )
+
+    assert [left["status"], settled["status"], again["status"]] == [
+        "PROCESSING", "COMPLETED", "COMPLETED"
+    ]  # fmt: skip
+    assert events(teller)[-2:] == ["transfers.wire.out.processing", "transfers.wire.out.success"]
+
+
+def test_the_money_comes_back_with_the_fee_when_the_wire_is_rejected():
+    teller, pocket = funded(wire_fee_cents=15_00)
+    before = pocket.inflow
+    wire_id = UUID(send(teller, pocket, 40_000_00)["wire_id"])
+
+    rejected = teller.do(RejectWire, wire_id=seen(teller, status="PROCESSING"), code="AC04")
+
+    assert rejected == {
+        "wire_id": str(wire_id), "status": "REJECTED", "reason": "ACCOUNT_UNAVAILABLE"
+    }  # fmt: skip
+    assert pocket.inflow - before == 40_015_00
+    assert teller.book.house["rail:wire", "USD"].balance == -100_000_00
+    assert pocket.cash.balance < 100_00
+    journal = teller.bank.tables[JournalEntry][-1]
+    assert journal.reverses == journal.journal_no - 1
+    back, fee = teller.bank.tables[TransactionEntry][-2:]
+    assert msgspec.json.decode(back.details)["wire_type"] == "REVERSAL"
+    assert (fee.type, fee.amount) == ("CREDIT", 15_00)
+    assert events(teller)[-1] == "transfers.wire.out.rejected"
+
+
+def test_a_wire_that_has_settled_is_not_rejected_any_more():
+    teller, pocket = funded()
+    send(teller, pocket, 1_000_00)
+    before = pocket.inflow
+
+    late = teller.do(
+        RejectWire, code="AC04",
+        wire_id=seen(teller, status="COMPLETED", settled_at=teller.bank.now),
+    )  # fmt: skip
+
+    assert late["status"] == "COMPLETED"
+    assert pocket.inflow == before

@@ -1,0 +1,40 @@
+"""Work that one process at a time does, and that the next one goes on with when it dies."""
+
+import asyncio
+from datetime import timedelta
+
+import pytest
+from tests.support.whole_bank import bank as bank  # noqa: PLC0414 - a fixture
+
+from billfold.platform.database import claims
+from billfold.platform.database.claims import claimed
+
+
+async def test_work_that_another_has_is_left_to_it_or_awaited(bank):
+    async with claimed(bank.pool, "a file") as first, claimed(bank.pool, "another") as other:
+        assert (first, other) == (True, True)
+        async with claimed(bank.pool, "a file") as second:
+            assert not second
+        with pytest.raises(TimeoutError):
+            async with claimed(bank.pool, "a file", wait=timedelta(seconds=0.1)):
+                pass
+    async with claimed(bank.pool, "a file", wait=timedelta(seconds=1)) as again:
+        assert again
+    assert await bank.pool.fetchval("SELECT count(*) FROM work_claim") == 0
+
+
+async def test_a_claim_is_renewed_while_the_work_goes_on_and_ends_with_its_process(
+    bank, monkeypatch
+):
+    monkeypatch.setattr(claims, "LASTS", timedelta(seconds=0.2))
+    async with claimed(bank.pool, "a file"):
+        await asyncio.sleep(0.5)
+        async with claimed(bank.pool, "a file") as second:
+            assert not second
+    await bank.pool.execute(
+        "INSERT INTO work_claim VALUES ('of the dead', gen_random_uuid(), now() + '0.2 s')"
+    )
+    async with claimed(bank.pool, "of the dead") as at_once:
+        assert not at_once
+    async with claimed(bank.pool, "of the dead", wait=timedelta(seconds=2)) as later:
+        assert later

@@ -1,0 +1,83 @@
+from datetime import UTC, datetime, timedelta, timezone
+from uuid import UUID
+
+import asyncpg
+import pytest
+
+from billfold.platform import ids
+from billfold.platform.database import pool as db
+
+
+@pytest.fixture
+async def pool(empty_database_dsn):
+    async with await db.create_pool(empty_database_dsn, max_size=2) as opened:
+        yield opened
+
+
+async def test_sessions_speak_utc_and_do_not_compile_plans(pool):
+    assert await pool.fetchval("show timezone") == "UTC"
+    assert await pool.fetchval("show jit") == "off"
+    assert (await pool.fetchval("select now()")).tzinfo is UTC
+
+
+@pytest.mark.parametrize(
+    "instant",
+    [
+        datetime(2025, 6, 2, 13, 0, 0, 123456, UTC),
+        datetime(1999, 12, 31, 23, 59, 59, 999999, UTC),
+        datetime(1, 1, 1, tzinfo=UTC),
+        datetime(9999, 12, 31, 23, 59, 59, 999999, UTC),
+        datetime(2025, 7, 1, 9, 30, tzinfo=timezone(timedelta(hours=-4))),
+    ],
+)
+async def test_instants_come_back_as_they_went(pool, instant):
+    assert await pool.fetchval("SELECT $1::timestamptz", instant) == instant
+    text = "SELECT to_char($1::timestamptz, 'YYYY-MM-DD HH24:MI:SS.US')"
+    said = await pool.fetchval(text, instant)
+    assert datetime.fromisoformat(f"{said}+00:00") == instant
+    both = await pool.fetchval("SELECT $1::timestamptz[] || $2::timestamptz", [instant], None)
+    assert both == [instant, None]
+
+
+async def test_a_time_without_a_zone_is_refused(pool):
+    with pytest.raises(asyncpg.DataError):
+        await pool.fetchval("SELECT $1::timestamptz", datetime(2025, 6, 2, 13))
+
+
+async def test_ids_of_ours_are_the_drivers_and_equal_to_anybodys(pool):
+    made = ids.command_id("anna", "key")
+    assert await pool.fetchval("SELECT $1::uuid", made) == made == UUID(str(made))
+    assert hash(made) == hash(UUID(str(made)))
+    assert type(made) is type(await pool.fetchval("SELECT $1::uuid", made))
+
+
+async def test_json_stays_text(pool):
+    assert await pool.fetchval("""select '{"a": 1}'::jsonb""") == '{"a": 1}'
+    assert await pool.fetchval("select $1::jsonb", '{"a": 1}') == '{"a": 1}'
+
+
+async def test_session_settings_are_added_to_the_usual_ones(empty_database_dsn):
+    async with await db.create_pool(
+        empty_database_dsn, server_settings={"application_name": "billfold-lane"}
+    ) as pool:
+        assert await pool.fetchval("show application_name") == "billfold-lane"
+        assert await pool.fetchval("show timezone") == "UTC"
+
+
+async def test_statements_are_not_kept_when_the_cache_is_off(empty_database_dsn):
+    async with await db.create_pool(empty_database_dsn, statement_cache_size=0) as pool:
+        await pool.fetchval("select 1 as kept")
+        kept = "select count(*) from pg_prepared_statements where statement like '%as kept%'"
+        assert await pool.fetchval(kept.replace("kept%'", "'||'kept%'")) == 0
+
+
+async def test_opening_fails_when_there_is_no_database():
+    with pytest.raises(OSError, match=r"nowhere|No such|Connect"):
+        await db.create_pool("postgresql:///nowhere?host=/nonexistent-directory")
+
+
+async def test_sessions_have_the_rights_of_the_role_that_was_named(database_dsn):
+    async with await db.create_pool(database_dsn, max_size=2, role=db.APP_ROLE) as pool:
+        assert await pool.fetchval("SELECT current_user") == db.APP_ROLE
+        assert not await pool.fetchval("SELECT has_table_privilege('audit_entry', 'UPDATE')")
+        assert await pool.fetchval("SELECT has_table_privilege('pocket', 'UPDATE')")

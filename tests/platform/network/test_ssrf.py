@@ -1,0 +1,120 @@
+"""Addresses given by others: every spelling of what is not outside is found out."""
+
+from ipaddress import ip_address, ip_network
+
+import pytest
+
+from billfold.platform.network.ssrf import (
+    NoSuchHost,
+    NotOutside,
+    Target,
+    addresses_of,
+    is_outside,
+    look_up,
+    read_url,
+)
+
+INSIDE_TEXT = """
+0.0.0.0 0.1.2.3 10.0.0.1 100.64.0.1 100.127.255.255 127.0.0.1 127.255.255.254 169.254.169.254
+172.16.0.1 172.31.255.255 192.0.0.1 192.0.0.192 192.0.2.1 192.88.99.1 192.168.0.1 198.18.0.1
+198.51.100.1 203.0.113.1 224.0.0.1 239.255.255.255 240.0.0.1 255.255.255.255
+:: ::1 ::127.0.0.1 ::8.8.8.8 ::ffff:127.0.0.1 64:ff9b::7f00:1 64:ff9b::808:808 64:ff9b:1::1 100::1
+2001::1 2001:0:53aa::1 2001:2::1 2001:db8::1 2002:7f00:1:: 2002:808:808:: 3fff::1 4000::1
+5f00::1 fc00::1 fd12:3456::1 fe80::1 fec0::1 ff02::1 ff0e::1
+"""
+INSIDE = INSIDE_TEXT.split()
+OUTSIDE_TEXT = "1.1.1.1 8.8.8.8 100.63.255.255 172.32.0.1 2606:4700::1111 2a00:1450::1 2400::1"
+
+# What a browser, curl or libc takes for 127.0.0.1, and what no DNS name looks like.
+TRICKS = [
+    "https://0x7f.1/", "https://0x7f000001/", "https://017700000001/", "https://2130706433/",
+    "https://127.1/", "https://127.0.1/", "https://0177.0.0.1/", "https://127.0.0.0x1/",
+    "https://\u2460.0.0.1/", "https://127\u30020.0.1/", "https://local\uff48ost/",
+    "https://a b.example/",
+    "https://user@example.com/", "https://user:pw@example.com/", "https://example.com@127.0.0.1/",
+    "https://example.com\\@127.0.0.1/", "https://exam\tple.com/", "https://example.com/\n",
+    "https://example.com/#there", "https://-a.example/", "https://a..example/", "https:///path",
+    "https://[::1/", "https://example.com:99999/", "https://example.com:port/", "file:///etc/passwd",
+    "gopher://example.com/", "example.com", "//example.com/", "", "https://%31%32%37.0.0.1/",
+    f"https://{'a' * 64}.example/", f"https://example.com/{'a' * 2083}",
+]  # fmt: skip
+
+
+def resolving(*addresses):
+    async def resolve(_host, _port):
+        return addresses
+
+    return resolve
+
+
+def test_what_is_outside_is_known():
+    assert [text for text in INSIDE if is_outside(ip_address(text))] == []
+    assert [text for text in OUTSIDE_TEXT.split() if not is_outside(ip_address(text))] == []
+
+
+@pytest.mark.parametrize("url", TRICKS)
+def test_a_url_is_refused_when_it_is_not_plain(url):
+    with pytest.raises(NotOutside):
+        read_url(url)
+
+
+def test_a_url_is_taken_apart():
+    target = read_url("HTTPS://Hooks.Example.COM.:8443/a/b?c=d&e")
+    assert target == Target("https", "hooks.example.com", 8443, "/a/b?c=d&e")
+    assert target.authority == "hooks.example.com:8443"
+    assert read_url("https://example.com").path == "/"
+    assert read_url("https://[2606:4700::1111]:443/").authority == "[2606:4700::1111]"
+
+
+async def test_a_name_is_refused_when_any_of_its_addresses_is_inside():
+    target = read_url("https://a.example/")
+    assert await addresses_of(target, resolve=resolving("8.8.8.8")) == ("8.8.8.8",)
+    for address in [*INSIDE, "::ffff:10.0.0.1", "fe80::1%eth0"]:
+        with pytest.raises(NotOutside):
+            await addresses_of(target, resolve=resolving("8.8.8.8", address))
+
+
+@pytest.mark.parametrize(
+    "url", ["http://a.example/", "https://a.example:444/", "https://a.example:22/"]
+)
+async def test_plain_http_and_other_ports_are_refused_outside(url):
+    allowed = [ip_network("127.0.0.0/8")]
+    with pytest.raises(NotOutside):
+        await addresses_of(read_url(url), allowed=allowed, resolve=resolving("8.8.8.8"))
+
+
+async def test_networks_that_are_allowed_may_be_called_in_any_way():
+    allowed = [ip_network("127.0.0.0/8"), ip_network("::1/128")]
+    target = read_url("http://a.example:3000/")
+    assert await addresses_of(target, allowed=allowed, resolve=resolving("127.0.0.1", "::1")) == (
+        "127.0.0.1",
+        "::1",
+    )
+    assert await addresses_of(target, allowed=allowed, resolve=resolving("::ffff:127.0.0.1")) == (
+        "127.0.0.1",
+    )
+    with pytest.raises(NotOutside):
+        await addresses_of(target, allowed=allowed, resolve=resolving("127.0.0.1", "10.0.0.1"))
+
+
+async def test_a_public_address_beside_an_allowed_one_does_not_open_it_to_plain_http():
+    allowed = [ip_network("127.0.0.0/8")]
+    with pytest.raises(NotOutside):
+        await addresses_of(
+            read_url("http://a.example/"),
+            allowed=allowed,
+            resolve=resolving("127.0.0.1", "8.8.8.8"),
+        )
+
+
+async def test_a_name_without_an_address_is_told_apart():
+    async def resolve(_host, _port):
+        raise OSError
+
+    for resolved in (resolve, resolving()):
+        with pytest.raises(NoSuchHost):
+            await addresses_of(read_url("https://a.example/"), resolve=resolved)
+
+
+async def test_the_system_knows_this_machine():
+    assert {"127.0.0.1", "::1"} & set(await look_up("localhost", 443))

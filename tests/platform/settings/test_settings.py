@@ -1,0 +1,255 @@
+import base64
+from datetime import UTC, datetime, time
+from ipaddress import ip_network
+from pathlib import Path
+
+import pytest
+
+from billfold.platform.settings.settings import Settings
+from billfold.platform.settings.validation import SettingsError
+
+_KEY = base64.b64decode("Z2wxkqQm0bNn1yR3v8uYxGJH4s9eT6cFzLpWdAoKiVE=")
+_KEY_TEXT = base64.b64encode(_KEY).decode()
+_PRODUCTION = {
+    "BILLFOLD_ENVIRONMENT": "production",
+    "BILLFOLD_ENCRYPTION_KEY": _KEY_TEXT,
+    "BILLFOLD_SEED": "a seed that nobody guesses",
+    "BILLFOLD_BANK_NAME": "First Bank of Bills",
+    "BILLFOLD_BANK_ROUTING_NUMBER": "021000021",
+    "BILLFOLD_MAIL_URL": "smtps://mail.example.com",
+    "BILLFOLD_BEHIND_PROXY": "true",
+}
+
+
+def _mistakes(environ: dict[str, str]) -> dict[str, str]:
+    with pytest.raises(SettingsError) as refused:
+        Settings.from_env(environ)
+    return {mistake.name: mistake.sentence for mistake in refused.value.mistakes}
+
+
+def test_nothing_needs_to_be_set_for_a_sandbox():
+    found = Settings.from_env({"PATH": "/bin", "BILLFOLD_SEED": ""})
+
+    assert found == Settings()
+    assert not found.is_production
+    assert (found.port, found.http_port, found.lanes, found.batch_limit) == (8443, 8080, 2, 300)
+    assert found.clock_start == datetime(2025, 6, 2, 13, tzinfo=UTC)
+    assert found.ach_credit_lien_days == 0
+
+
+def test_every_kind_of_setting_is_read():
+    found = Settings.from_env(
+        {
+            "BILLFOLD_PORT": "9443",
+            "BILLFOLD_STATE_DIR": "/var/lib/billfold",
+            "BILLFOLD_SEED": "demo",
+            "BILLFOLD_ENCRYPTION_KEY": _KEY_TEXT,
+            "BILLFOLD_DOMAIN": "Bank.Example.",
+            "BILLFOLD_CLOCK_START": "2025-06-02T09:00:00-04:00",
+            "BILLFOLD_LOG_LEVEL": "debug",
+            "BILLFOLD_EXECUTE_TRANSFERS": "No",
+            "BILLFOLD_DATABASE_URL": "postgresql://bank@db/bank",
+        }
+    )
+
+    assert found.port == 9443
+    assert found.state_dir == Path("/var/lib/billfold")
+    assert found.seed == b"demo"
+    assert found.encryption_key == _KEY
+    assert found.domain == "bank.example"
+    assert found.clock_start == datetime(2025, 6, 2, 13, tzinfo=UTC)
+    assert found.log_level == "DEBUG"
+    assert not found.execute_transfers
+    assert found.database_url == "postgresql://bank@db/bank"
+
+
+def test_a_flat_list_is_read_between_commas():
+    found = Settings.from_env(
+        {
+            "BILLFOLD_BEHIND_PROXY": "1",
+            "BILLFOLD_TRUSTED_PROXIES": "10.0.0.0/8, 192.0.2.1,,fd00::/8 ",
+        }
+    )
+
+    assert found.trusted_proxies == tuple(
+        map(ip_network, ["10.0.0.0/8", "192.0.2.1/32", "fd00::/8"])
+    )
+
+
+def test_all_mistakes_are_told_at_once():
+    found = _mistakes(
+        {
+            "BILLFOLD_PROT": "8443",
+            "BILLFOLD_PORT": "eighty",
+            "BILLFOLD_WORKERS": "0",
+            "BILLFOLD_CLOCK_START": "2025-06-02T09:00:00",
+            "BILLFOLD_TRUSTED_PROXIES": "10.0.0.0/8,here",
+            "BILLFOLD_BANK_ROUTING_NUMBER": "021000022",
+            "BILLFOLD_DOMAIN": "-bank-",
+            "BILLFOLD_EXECUTE_TRANSFERS": "maybe",
+            "BILLFOLD_ENVIRONMENT": "staging",
+        }
+    )
+
+    assert len(found) == 9
+    assert found["BILLFOLD_PORT"] == (
+        "BILLFOLD_PORT is 'eighty'; expected a whole number from 1 to 65535"
+    )
+    assert found["BILLFOLD_ENVIRONMENT"].endswith("expected one of sandbox, production")
+
+
+@pytest.mark.parametrize(
+    ("name", "suggested"),
+    [
+        ("BILLFOLD_PROT", "perhaps BILLFOLD_PORT"),
+        ("BILLFOLD_SEEDFILE", "perhaps BILLFOLD_SEED_FILE"),
+        ("BILLFOLD_AUM_FEES_BPS", "perhaps BILLFOLD_AUM_FEE_BPS"),
+        ("BILLFOLD_XYZZY", "nothing under that name"),
+    ],
+)
+def test_a_misspelt_name_is_refused_and_the_nearest_suggested(name, suggested):
+    assert _mistakes({name: _KEY_TEXT}) == {name: f"{name} is not a setting; expected {suggested}"}
+
+
+def test_names_of_somebody_else_are_let_through_when_told():
+    Settings.from_env({"BILLFOLD_PROFILE": "me"}, also_known={"BILLFOLD_PROFILE"})
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "short",
+        base64.b64encode(_KEY[:31]).decode(),
+        base64.b64encode(_KEY + b"x").decode(),
+        base64.b64encode(bytes(32)).decode(),
+        base64.b64encode(bytes(range(32))).decode(),
+        base64.b64encode(_KEY[:16] * 2).decode(),
+        base64.b64encode(b"please-change-me-please-now-1234").decode(),
+        base64.b64encode(b"0123456789abcdefghijklmnopqrstuv").decode(),
+        _KEY_TEXT.rstrip("=") + "!",
+    ],
+)
+def test_a_short_or_default_key_is_refused_and_not_shown(key):
+    sentence = _mistakes({"BILLFOLD_ENCRYPTION_KEY": key})["BILLFOLD_ENCRYPTION_KEY"]
+
+    assert key not in sentence
+    assert "[hidden]" in sentence
+    assert "openssl rand" in sentence
+
+
+def test_secrets_never_show():
+    secret = {"BILLFOLD_DATABASE_URL": "postgresql://u:canary@h/d", "BILLFOLD_SEED": "canary"}
+
+    assert "canary" not in repr(Settings.from_env(secret))
+    assert "canary" not in str(_mistakes({"BILLFOLD_DATABASE_URL": "mysql://u:canary@h/d"}))
+    assert "canary" not in str(_mistakes({"BILLFOLD_SEED": "canary" * 20}))
+
+
+def test_a_secret_may_stand_in_a_file(tmp_path):
+    file = tmp_path / "key"
+    file.write_text(_KEY_TEXT + "\n")
+    file.chmod(0o600)
+
+    found = Settings.from_env({"BILLFOLD_ENCRYPTION_KEY_FILE": str(file)})
+
+    assert found.encryption_key == _KEY
+
+
+def test_a_secret_file_is_refused_when_others_can_read_it_or_it_is_not_there(tmp_path):
+    file = tmp_path / "key"
+    file.write_text(_KEY_TEXT)
+    file.chmod(0o640)
+
+    assert "chmod 600" in str(_mistakes({"BILLFOLD_ENCRYPTION_KEY_FILE": str(file)}))
+    assert "can be read" in str(_mistakes({"BILLFOLD_SEED_FILE": str(tmp_path / "none")}))
+    assert "BILLFOLD_SEED_FILE is set" in str(
+        _mistakes({"BILLFOLD_SEED": "a", "BILLFOLD_SEED_FILE": str(file)})
+    )
+    assert "not a setting" in str(_mistakes({"BILLFOLD_PORT_FILE": str(file)}))
+
+
+def test_production_starts_when_everything_it_needs_is_set():
+    found = Settings.from_env(_PRODUCTION)
+
+    assert found.is_production
+    assert found.ach_credit_lien_days == 2
+    assert Settings.from_env(_PRODUCTION | {"BILLFOLD_ACH_CREDIT_LIEN_DAYS": "5"}) != found
+
+
+@pytest.mark.parametrize("name", sorted(_PRODUCTION.keys() - {"BILLFOLD_ENVIRONMENT"}))
+def test_production_refuses_when_something_it_needs_is_missing(name):
+    found = _mistakes({key: value for key, value in _PRODUCTION.items() if key != name})
+
+    expected = {name}
+    if name == "BILLFOLD_BEHIND_PROXY":
+        expected = {"BILLFOLD_TLS_CERTIFICATE", "BILLFOLD_TLS_KEY"}
+    assert found.keys() == expected
+    assert all("is not set" in sentence for sentence in found.values())
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("BILLFOLD_SEED", "short"),
+        ("BILLFOLD_CLOCK_START", "2025-06-02T09:00:00-04:00"),
+        ("BILLFOLD_WEBHOOK_ALLOWED_NETWORKS", "127.0.0.0/8"),
+        ("BILLFOLD_EXECUTE_TRANSFERS", "false"),
+    ],
+)
+def test_production_refuses_what_is_for_a_sandbox(name, value):
+    assert _mistakes(_PRODUCTION | {name: value}).keys() == {name}
+
+
+def test_a_certificate_and_its_key_go_together(tmp_path):
+    there = tmp_path / "server.pem"
+    there.write_text("pem")
+
+    alone = _mistakes({"BILLFOLD_TLS_CERTIFICATE": str(there)})
+    absent = _mistakes(
+        {
+            "BILLFOLD_TLS_CERTIFICATE": str(there),
+            "BILLFOLD_TLS_KEY": str(tmp_path / "server.key"),
+        }
+    )
+    both = Settings.from_env(
+        {
+            "BILLFOLD_TLS_CERTIFICATE": str(there),
+            "BILLFOLD_TLS_KEY": str(there),
+        }
+    )
+
+    assert alone.keys() == {"BILLFOLD_TLS_KEY"}
+    assert "a file that is there" in absent["BILLFOLD_TLS_KEY"]
+    assert both.tls_key == there
+
+
+def test_settings_that_contradict_each_other_are_refused():
+    assert "BILLFOLD_BEHIND_PROXY" in _mistakes({"BILLFOLD_TRUSTED_PROXIES": "10.0.0.1"})
+    assert "BILLFOLD_HTTP_PORT" in _mistakes({"BILLFOLD_PORT": "8080"})
+
+
+def test_hours_of_wires_are_read_and_end_after_they_begin():
+    found = Settings.from_env({"BILLFOLD_WIRES_UNTIL": "17:30", "BILLFOLD_WIRES_FROM": "7:00"})
+    assert (found.wires_from, found.wires_until) == (time(7), time(17, 30))
+    assert found.wires_abroad_until == time(15)
+    assert _mistakes({"BILLFOLD_WIRES_FROM": "15:30"}) == {
+        "BILLFOLD_WIRES_ABROAD_UNTIL": "BILLFOLD_WIRES_ABROAD_UNTIL is '15:00'; "
+        "expected later than BILLFOLD_WIRES_FROM"
+    }
+    for wrong in ("16", "25:00", "16:00:30", "4 pm", "16:60"):
+        assert "like 16:00" in _mistakes({"BILLFOLD_WIRES_UNTIL": wrong})["BILLFOLD_WIRES_UNTIL"]
+
+
+def test_public_addresses_are_below_the_domain_unless_they_are_named():
+    assert Settings().auth_origin == "https://auth.localhost:8443"
+    assert Settings(port=443, domain="bank.example").customer_origin == "https://api.bank.example"
+    assert Settings(behind_proxy=True, domain="b.example").auth_origin == "https://auth.b.example"
+    named = Settings.from_env({"BILLFOLD_AUTH_URL": "https://Login.Bank.example/"})
+    assert named.auth_origin == "https://login.bank.example"
+
+
+@pytest.mark.parametrize(
+    "wrong", ["http://a.example", "https://a.example/x", "https://u@a.example"]
+)
+def test_a_public_address_is_https_and_bare(wrong):
+    assert list(_mistakes({"BILLFOLD_AUTH_URL": wrong})) == ["BILLFOLD_AUTH_URL"]

@@ -1,0 +1,274 @@
+import csv
+from datetime import UTC, date, datetime, time, timedelta, timezone
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from billfold.platform.calendars import Calendars, DayOverride, _closing_time
+from billfold.platform.dates import ET, et_date, et_instant
+
+CALENDARS = Calendars()
+_ONE_DAY = timedelta(days=1)
+_FIRST, _LAST = date(2023, 1, 1), date(2027, 12, 31)
+_DAYS = st.dates(_FIRST, _LAST)
+_INSTANTS = st.datetimes(
+    datetime(2023, 1, 2),
+    datetime(2027, 12, 30),
+    timezones=st.just(UTC),
+)
+# Instants at which answers change, and their neighbours: where an off-by-one would hide.
+_EDGES = st.builds(
+    lambda day, clock_time, off: et_instant(day, clock_time) + timedelta(microseconds=off),
+    st.dates(date(2023, 1, 3), date(2027, 12, 28)),
+    st.sampled_from([time(), time(8), time(12), time(14), time(15), time(17), time(23, 59, 59)]),
+    st.integers(-1, 1),
+)
+_MOMENTS = st.one_of(_INSTANTS, _EDGES)
+
+
+def _published() -> dict[date, dict[str, str]]:
+    with (Path(__file__).parent / "us_holidays.csv").open(newline="") as rows:
+        return {date.fromisoformat(row["date"]): row for row in csv.DictReader(rows)}
+
+
+def _days(first: date, last: date) -> list[date]:
+    return [first + timedelta(days=n) for n in range((last - first).days + 1)]
+
+
+def test_every_day_is_as_published_from_2023_to_2027():
+    published = _published()
+
+    for day in _days(_FIRST, _LAST):
+        row = published.get(day, {})
+        weekday = day.weekday() < 5
+        assert CALENDARS.is_bond_day(day) == (weekday and row.get("bond_market") != "full"), day
+        assert CALENDARS.is_fed_day(day) == (weekday and row.get("fedwire_fed") != "closed"), day
+        closes = row.get("bond_market_early_close_et") or "17:00"
+        assert CALENDARS.closes_at(day) == et_instant(day, time.fromisoformat(closes)), day
+
+
+@pytest.mark.parametrize(
+    ("day", "fed", "bond"),
+    [
+        (date(2024, 3, 29), True, False),
+        (date(2026, 4, 3), True, True),
+        (date(2026, 7, 3), True, False),
+        (date(2027, 12, 24), True, False),
+        (date(2027, 12, 31), True, True),
+        (date(2023, 1, 2), False, False),
+        (date(2026, 10, 12), False, False),
+    ],
+)
+def test_the_two_calendars_part_on_the_days_they_are_known_to(day, fed, bond):
+    assert CALENDARS.is_fed_day(day) is fed
+    assert CALENDARS.is_bond_day(day) is bond
+    assert CALENDARS.is_settlement_day(day) is (fed and bond)
+
+
+@given(_DAYS)
+def test_the_next_day_is_the_first_open_one(day):
+    after = CALENDARS.next_settlement_day(day)
+    fed = CALENDARS.next_fed_day(day)
+
+    assert after > day
+    assert CALENDARS.is_settlement_day(after)
+    assert not any(map(CALENDARS.is_settlement_day, _days(day + _ONE_DAY, after - _ONE_DAY)))
+    assert day < fed <= after
+    assert CALENDARS.is_fed_day(fed)
+    assert not any(map(CALENDARS.is_fed_day, _days(day + _ONE_DAY, fed - _ONE_DAY)))
+
+
+@given(_DAYS)
+def test_an_open_day_stays_and_a_closed_one_moves_forward(day):
+    settles = CALENDARS.settlement_on_or_after(day)
+    pays = CALENDARS.fed_on_or_after(day)
+
+    assert settles == (
+        day if CALENDARS.is_settlement_day(day) else CALENDARS.next_settlement_day(day)
+    )
+    assert pays == (day if CALENDARS.is_fed_day(day) else CALENDARS.next_fed_day(day))
+    assert CALENDARS.add_fed_days(day, 0) == pays
+    assert CALENDARS.matures_at(day) == et_instant(pays, 8, 30)
+
+
+@given(_DAYS, st.integers(1, 70))
+def test_fed_days_count_forward_and_back(day, n):
+    forward = CALENDARS.add_fed_days(day, n)
+    back = CALENDARS.add_fed_days(forward, -n)
+
+    assert sum(map(CALENDARS.is_fed_day, _days(day + _ONE_DAY, forward))) == n
+    assert CALENDARS.is_fed_day(back)
+    assert back == day or not CALENDARS.is_fed_day(day)
+
+
+@given(_MOMENTS)
+def test_trading_and_investing_follow_the_hours(at):
+    day, clock_time = et_date(at), at.astimezone(ET).time()
+    opens, closes = CALENDARS.opens_at(day), CALENDARS.closes_at(day)
+
+    trading = CALENDARS.is_bond_day(day) and opens <= at < closes
+
+    assert CALENDARS.is_trading(at) == trading
+    assert CALENDARS.may_invest(at) == (
+        trading and CALENDARS.is_fed_day(day) and clock_time < time(15)
+    )
+
+
+@given(_MOMENTS)
+def test_the_business_date_rolls_at_the_close_of_a_settlement_day(at):
+    day = et_date(at)
+    stays = CALENDARS.is_settlement_day(day) and at < CALENDARS.closes_at(day)
+
+    assert CALENDARS.business_date(at) == (day if stays else CALENDARS.next_settlement_day(day))
+
+
+@given(_MOMENTS, _MOMENTS)
+def test_no_answer_goes_back_when_time_goes_on(one, other):
+    before, after = sorted([one, other])
+
+    assert CALENDARS.business_date(before) <= CALENDARS.business_date(after)
+    assert CALENDARS.pricing_day(before) <= CALENDARS.pricing_day(after)
+    assert CALENDARS.last_tick(before) <= CALENDARS.last_tick(after)
+    assert CALENDARS.next_open(before) <= CALENDARS.next_open(after)
+
+
+@given(_MOMENTS)
+@example(et_instant(date(2025, 6, 2), 17))
+@example(et_instant(date(2025, 7, 3), 14))
+def test_the_last_tick_is_the_latest_whole_minute_of_market_time(at):
+    tick = CALENDARS.last_tick(at)
+    day = CALENDARS.pricing_day(at)
+
+    assert tick <= at
+    assert tick.astimezone(UTC).replace(second=0, microsecond=0) == tick
+    assert CALENDARS.opens_at(day) <= tick <= CALENDARS.closes_at(day)
+    assert tick == CALENDARS.closes_at(day) or at - tick < timedelta(minutes=1)
+    assert CALENDARS.last_tick(tick) == tick
+    assert CALENDARS.pricing_day(tick) == day
+
+
+@given(_MOMENTS)
+def test_the_pricing_day_is_the_latest_that_has_opened(at):
+    day = CALENDARS.pricing_day(at)
+    later = _days(day + _ONE_DAY, et_date(at))
+
+    assert CALENDARS.is_bond_day(day)
+    assert CALENDARS.opens_at(day) <= at
+    assert not any(CALENDARS.is_bond_day(d) and CALENDARS.opens_at(d) <= at for d in later)
+
+
+@given(_MOMENTS)
+def test_the_next_open_is_the_first_opening_still_to_come(at):
+    opens = CALENDARS.next_open(at)
+    day = et_date(opens)
+
+    assert opens > at
+    assert opens == et_instant(day, 8)
+    assert CALENDARS.may_invest(opens)
+    earlier = _days(et_date(at), day - _ONE_DAY)
+    assert not any(CALENDARS.is_settlement_day(d) and CALENDARS.opens_at(d) > at for d in earlier)
+
+
+def test_the_next_open_is_tomorrow_s_at_the_moment_of_opening():
+    monday = et_instant(date(2025, 6, 2), 8)
+
+    assert CALENDARS.next_open(monday) == et_instant(date(2025, 6, 3), 8)
+    assert CALENDARS.next_open(monday - timedelta(microseconds=1)) == monday
+
+
+@given(_MOMENTS, st.integers(-14, 14))
+def test_the_zone_of_an_instant_changes_no_answer(at, hours):
+    moved = at.astimezone(timezone(timedelta(hours=hours)))
+
+    assert CALENDARS.business_date(moved) == CALENDARS.business_date(at)
+    assert CALENDARS.last_tick(moved) == CALENDARS.last_tick(at)
+    assert CALENDARS.last_tick(moved).tzinfo is UTC
+
+
+@pytest.mark.parametrize("day", [date(2025, 3, 10), date(2025, 11, 3)])
+def test_hours_keep_to_new_york_when_summer_time_changes(day):
+    assert CALENDARS.opens_at(day).astimezone(ET).time() == time(8)
+    assert CALENDARS.is_trading(et_instant(day, 8))
+    assert not CALENDARS.is_trading(et_instant(day, 7, 59))
+
+
+@given(_MOMENTS)
+def test_long_hours_reach_into_the_next_utc_day(at):
+    calendars = Calendars(opens=time(6), closes=time(23, 30), invests_until=time(22))
+    day = et_date(at)
+
+    assert calendars.is_trading(at) == (
+        calendars.is_bond_day(day) and calendars.opens_at(day) <= at < calendars.closes_at(day)
+    )
+    assert calendars.business_date(at) >= day
+
+
+def test_a_closure_nobody_foresaw_is_an_override():
+    day = date(2025, 6, 4)
+    calendars = Calendars({day: DayOverride(fed_open=False, bond_open=False)})
+
+    assert not calendars.is_fed_day(day)
+    assert not calendars.is_bond_day(day)
+    assert calendars.business_date(et_instant(day, 10)) == date(2025, 6, 5)
+    assert CALENDARS.business_date(et_instant(day, 10)) == day
+
+
+def test_an_override_closes_early_and_opens_a_holiday():
+    early, holiday = date(2025, 6, 4), date(2025, 10, 13)
+    calendars = Calendars(
+        {
+            early: DayOverride(closes=time(11)),
+            holiday: DayOverride(fed_open=True, bond_open=True),
+        }
+    )
+
+    assert calendars.closes_at(early) == et_instant(early, 11)
+    assert not calendars.may_invest(et_instant(early, 11))
+    assert calendars.is_settlement_day(holiday)
+    assert calendars.is_fed_day(early)
+
+
+def test_an_early_close_stops_investing_before_the_usual_hour():
+    day = date(2025, 7, 3)
+
+    assert CALENDARS.may_invest(et_instant(day, 13, 59))
+    assert not CALENDARS.may_invest(et_instant(day, 14))
+    assert CALENDARS.business_date(et_instant(day, 14)) == date(2025, 7, 7)
+
+
+def test_overrides_are_fixed_when_the_calendars_are_made():
+    overrides = {date(2025, 6, 4): DayOverride(bond_open=False)}
+    calendars = Calendars(overrides)
+
+    overrides.clear()
+
+    assert not calendars.is_bond_day(date(2025, 6, 4))
+    assert hash(calendars) != hash(Calendars())
+
+
+@pytest.mark.parametrize(
+    "hours",
+    [
+        {"opens": time(16)},
+        {"invests_until": time(18)},
+        {"overrides": {date(2025, 6, 4): DayOverride(closes=time(8))}},
+        {"overrides": {date(2025, 6, 4): DayOverride(closes=time(18))}},
+    ],
+)
+def test_hours_out_of_order_are_refused(hours):
+    with pytest.raises(ValueError, match=r"market|hours"):
+        Calendars(**hours)
+
+
+def test_a_naive_instant_is_refused():
+    with pytest.raises(ValueError, match="time zone"):
+        CALENDARS.business_date(datetime(2025, 6, 2, 9))
+
+
+def test_an_early_close_is_refused_when_its_hour_is_not_told():
+    assert _closing_time("Good Friday (markets close at 12:00pm)") == time(12)
+    assert _closing_time("Christmas Eve (markets close at 2:30pm)") == time(14, 30)
+    with pytest.raises(ValueError, match="without an hour"):
+        _closing_time("Christmas Eve")

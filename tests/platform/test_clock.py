@@ -1,0 +1,162 @@
+import asyncio
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import asyncpg
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from billfold.platform import clock
+from billfold.platform.clock import ClockState, ClockTooFar, ClockWouldGoBack
+
+_WALL = datetime(2026, 3, 1, 12, tzinfo=UTC)
+_START = datetime(2025, 6, 2, 13, tzinfo=UTC)
+_STATE = ClockState(_START, _WALL)
+_HOUR = timedelta(hours=1)
+_STEPS = st.lists(
+    st.tuples(
+        st.sampled_from(["wait", "set", "advance", "freeze", "resume"]),
+        st.timedeltas(timedelta(0), timedelta(days=400)),
+    ),
+    max_size=20,
+)
+
+
+def test_a_running_clock_goes_on_with_the_wall():
+    assert _STATE.at(_WALL) == _START
+    assert _STATE.at(_WALL + _HOUR) == _START + _HOUR
+
+
+def test_a_clock_stands_at_its_anchor_when_the_wall_is_earlier():
+    assert _STATE.at(_WALL - _HOUR) == _START
+
+
+def test_a_frozen_clock_stands_still_until_it_is_resumed():
+    frozen = _STATE.freeze(_WALL + _HOUR)
+    resumed = frozen.resume(_WALL + 3 * _HOUR)
+
+    assert frozen.at(_WALL + 2 * _HOUR) == _START + _HOUR
+    assert resumed.at(_WALL + 3 * _HOUR) == _START + _HOUR
+    assert resumed.at(_WALL + 4 * _HOUR) == _START + 2 * _HOUR
+
+
+def test_setting_and_advancing_keep_a_clock_frozen_or_running():
+    frozen = _STATE.freeze(_WALL)
+
+    assert frozen.advance(_HOUR, _WALL).at(_WALL + _HOUR) == _START + _HOUR
+    assert frozen.set(_START + _HOUR, _WALL).frozen
+    assert _STATE.advance(_HOUR, _WALL).at(_WALL + _HOUR) == _START + 2 * _HOUR
+    assert not _STATE.set(_START + _HOUR, _WALL).frozen
+
+
+@given(_STEPS)
+def test_the_bank_s_time_never_goes_back(steps):
+    state, wall, shown = _STATE, _WALL, _START
+    for verb, by in steps:
+        if verb == "wait":
+            wall += by
+        elif verb == "set":
+            state = state.set(state.at(wall) + by, wall)
+        elif verb == "advance":
+            state = state.advance(by, wall)
+        else:
+            state = getattr(state, verb)(wall)
+        now = state.at(wall)
+        assert now >= shown
+        shown = now
+
+
+@given(st.timedeltas(timedelta(days=-900_000), timedelta(microseconds=-1)))
+def test_going_back_is_refused(by):
+    with pytest.raises(ClockWouldGoBack) as refused:
+        _STATE.advance(by, _WALL)
+
+    assert refused.value.code == "clock-would-go-back"
+    assert refused.value.facts["now"] == _START
+    if by > timedelta(days=-700_000):
+        with pytest.raises(ClockWouldGoBack):
+            _STATE.set(_START + by, _WALL)
+
+
+@given(st.timedeltas(timedelta(days=30_000), timedelta.max))
+def test_going_beyond_the_calendars_is_refused(by):
+    with pytest.raises(ClockTooFar):
+        _STATE.advance(by, _WALL)
+
+
+def test_setting_to_the_end_of_the_calendars_is_refused():
+    with pytest.raises(ClockTooFar):
+        _STATE.set(clock.LATEST, _WALL)
+
+
+def test_naive_instants_are_refused():
+    with pytest.raises(ValueError, match="time zone"):
+        ClockState(datetime(2025, 6, 2), _WALL)
+    with pytest.raises(ValueError, match="time zone"):
+        _STATE.set(datetime(2026, 6, 2), _WALL)
+
+
+def test_the_bank_runs_on_wall_time_when_no_clock_is_set():
+    assert clock.business_now(None, _WALL) == _WALL
+    assert clock.business_now(_STATE, _WALL + _HOUR) == _START + _HOUR
+
+
+def test_wall_time_is_aware_and_in_utc():
+    assert clock.wall_now().tzinfo is UTC
+    assert clock.monotonic() <= clock.monotonic()
+
+
+def test_nobody_else_reads_the_wall_clock():
+    root = Path(clock.__file__).parents[1]
+    banned = ("datetime.now(", "date.today(", "time.time(", "utcnow(")
+
+    readers = {
+        path.relative_to(root).as_posix()
+        for path in root.rglob("*.py")
+        if any(word in path.read_text() for word in banned)
+    }
+
+    assert readers == {"platform/clock.py"}
+
+
+async def test_a_bank_without_a_clock_has_none(conn):
+    assert await clock.read_clock(conn) is None
+
+
+async def test_a_clock_reads_back_as_written(conn):
+    frozen = _STATE.advance(_HOUR, _WALL).freeze(_WALL)
+    await clock.write_clock(conn, _STATE)
+
+    await clock.write_clock(conn, frozen)
+
+    assert await clock.read_clock(conn) == frozen
+
+
+async def test_the_later_of_two_settings_wins_when_they_race(conn):
+    await clock.write_clock(conn, _STATE.advance(2 * _HOUR, _WALL))
+
+    with pytest.raises(ClockWouldGoBack):
+        await clock.write_clock(conn, _STATE.advance(_HOUR, _WALL))
+
+    stored = await clock.read_clock(conn)
+    assert stored is not None
+    assert stored.business_anchor == _START + 2 * _HOUR
+
+
+async def test_whoever_sets_the_clock_waits_for_those_who_book_by_it(conn, database_dsn):
+    await clock.write_clock(conn, _STATE)
+    later = _STATE.advance(_HOUR, _WALL)
+    other = await asyncpg.connect(database_dsn)
+    try:
+        async with conn.transaction():
+            assert await clock.read_clock(conn, hold=True) == _STATE
+            setting = asyncio.create_task(clock.write_clock(other, later))
+            done, _ = await asyncio.wait([setting], timeout=0.2)
+            assert not done
+            assert await clock.read_clock(conn, hold=True) == _STATE
+        await setting
+    finally:
+        await other.close()
+
+    assert await clock.read_clock(conn) == later

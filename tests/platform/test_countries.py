@@ -1,0 +1,10 @@
+from billfold.platform.countries import COUNTRIES, US_STATES
+
+
+def test_there_are_as_many_as_the_standards_count():
+    assert len(COUNTRIES) == 249
+    assert len(US_STATES) == 50 + 1 + 8 + 3
+
+
+def test_reserved_and_invented_codes_are_not_countries():
+    assert {"US", "GB", "XK", "EU", "UK", "XX", "ZZ"} & COUNTRIES == {"US", "GB"}

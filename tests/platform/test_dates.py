@@ -1,0 +1,73 @@
+from datetime import UTC, date, datetime, time, timedelta, timezone
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from billfold.platform import dates
+
+_INSTANTS = st.datetimes(
+    datetime(1990, 1, 1),
+    datetime(2090, 1, 1),
+    timezones=st.just(UTC),
+)
+
+
+def test_the_day_is_new_york_s_when_it_is_already_tomorrow_in_utc():
+    assert dates.et_date(datetime(2025, 6, 3, 3, 59, tzinfo=UTC)) == date(2025, 6, 2)
+    assert dates.et_date(datetime(2025, 6, 3, 4, 0, tzinfo=UTC)) == date(2025, 6, 3)
+    assert dates.et_date(datetime(2025, 12, 3, 4, 59, tzinfo=UTC)) == date(2025, 12, 2)
+
+
+@pytest.mark.parametrize(
+    ("day", "expected"),
+    [
+        (date(2025, 6, 2), datetime(2025, 6, 2, 12, 30, tzinfo=UTC)),
+        (date(2025, 12, 2), datetime(2025, 12, 2, 13, 30, tzinfo=UTC)),
+    ],
+)
+def test_an_hour_in_new_york_is_an_instant_in_utc(day, expected):
+    assert dates.et_instant(day, 8, 30) == expected
+    assert dates.et_instant(day, time(8, 30)) == expected
+    assert dates.et_instant(day, time(8, 30)).tzinfo is UTC
+
+
+@given(st.dates(date(1990, 1, 1), date(2090, 1, 1)), st.times())
+def test_an_instant_falls_on_the_day_it_was_made_from(day, clock_time):
+    assert dates.et_date(dates.et_instant(day, clock_time)) == day
+
+
+@given(_INSTANTS)
+def test_an_instant_reads_back_from_its_text(at):
+    text = dates.iso_z(at)
+
+    assert datetime.fromisoformat(text) == at
+    assert text.endswith("Z")
+    assert len(text) == len("2025-06-02T13:00:00.000000Z")
+
+
+def test_text_is_in_utc_when_the_instant_has_another_zone():
+    at = datetime(2025, 6, 2, 9, tzinfo=timezone(timedelta(hours=-4)))
+
+    assert dates.iso_z(at) == "2025-06-02T13:00:00.000000Z"
+
+
+@pytest.mark.parametrize("read", [dates.et_date, dates.iso_z, dates.aware])
+def test_a_naive_instant_is_refused(read):
+    with pytest.raises(ValueError, match="time zone"):
+        read(datetime(2025, 6, 2, 9))
+
+
+def test_a_day_is_read_in_one_spelling_only():
+    assert dates.parse_day("2025-06-02") == date(2025, 6, 2)
+    for wrong in (
+        "20250602",
+        "2025-W23-1",
+        "2025-6-2",
+        "2025-02-30",
+        "٢٠٢٥-٠٦-٠٢",
+        "2025-06-02 ",
+        "",
+    ):
+        with pytest.raises(ValueError, match=r"day|month|YYYY"):
+            dates.parse_day(wrong)

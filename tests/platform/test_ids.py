@@ -1,0 +1,136 @@
+from uuid import RFC_4122, UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from billfold.platform import ids
+
+_SEED = b"a seed for the tests of the bank"
+_COMMAND = UUID("6f9619ff-8b86-4011-b42d-00cf4fc964ff")
+_SEEDS = st.binary(min_size=1, max_size=64)
+_COMMANDS = st.uuids()
+
+
+@given(_SEEDS, _COMMANDS, st.integers(1, 50))
+def test_a_source_yields_the_same_ids_when_a_command_is_planned_again(seed, command, count):
+    first = ids.IdSource(seed, command)
+    again = ids.IdSource(seed, command)
+
+    drawn = [first.next() for _ in range(count)]
+
+    assert drawn == [again.next() for _ in range(count)]
+    assert drawn == [ids.derive(seed, command, ordinal) for ordinal in range(count)]
+    assert len(set(drawn)) == count
+    assert first.ordinal == count
+
+
+@given(_SEEDS, _COMMANDS, st.integers(0, 2**64 - 1))
+def test_ids_are_proper_version_8_uuids(seed, command, ordinal):
+    made = ids.derive(seed, command, ordinal)
+
+    assert made == UUID(str(made))
+    assert hash(made) == hash(UUID(str(made)))
+    assert made.version == 8
+    assert made.variant == RFC_4122
+
+
+def test_ids_never_change_between_releases():
+    assert str(ids.derive(_SEED, _COMMAND, 0)) == "6d4c9531-d70c-8821-89c3-78677c15a231"
+    assert str(ids.command_id("partner:1", _COMMAND)) == "b3767074-c226-8751-8242-5f017fe55a37"
+    assert ids.digits(_SEED, _COMMAND, 0, 12) == "947270574206"
+
+
+@given(_SEEDS, _COMMANDS, st.integers(0, 65_535))
+def test_members_lead_back_to_their_group(seed, command, n):
+    group = ids.IdSource(seed, command).next_group()
+
+    member = ids.member_of(group, n)
+
+    assert group.bytes[-2:] == b"\0\0"
+    assert group.version == 8
+    assert int.from_bytes(member.bytes[-2:]) == n
+    assert ids.group_of(member) == group
+    assert ids.member_of(member, 0) == group
+
+
+def test_groups_and_single_ids_share_one_count():
+    source = ids.IdSource(_SEED, _COMMAND)
+
+    source.next()
+    group = source.next_group()
+
+    assert group == ids.group_of(ids.derive(_SEED, _COMMAND, 1))
+    assert source.next() == ids.derive(_SEED, _COMMAND, 2)
+
+
+@pytest.mark.parametrize("n", [-1, 65_536])
+def test_a_group_refuses_when_a_member_does_not_fit(n):
+    with pytest.raises(ValueError, match="0 to 65535"):
+        ids.member_of(_COMMAND, n)
+
+
+def test_other_seeds_and_commands_have_other_ids():
+    other = UUID(int=_COMMAND.int + 1)
+
+    assert (
+        len(
+            {
+                ids.derive(_SEED, _COMMAND, 0),
+                ids.derive(_SEED + b"!", _COMMAND, 0),
+                ids.derive(_SEED, other, 0),
+                ids.derive(_SEED, _COMMAND, 1),
+            }
+        )
+        == 4
+    )
+
+
+@pytest.mark.parametrize("seed", [b"", bytes(65)])
+def test_a_seed_is_refused_when_it_cannot_be_a_key(seed):
+    with pytest.raises(ValueError, match="1 to 64 bytes"):
+        ids.IdSource(seed, _COMMAND)
+
+
+def test_a_key_is_one_command_per_caller():
+    as_text = ids.command_id("partner:1", str(_COMMAND))
+
+    assert as_text == ids.command_id("partner:1", _COMMAND)
+    assert as_text != ids.command_id("partner:2", _COMMAND)
+    assert ids.command_id("ab", "c") != ids.command_id("a", "bc")
+    assert as_text.version == 8
+
+
+@given(_SEEDS, _COMMANDS, st.integers(0, 1000), st.integers(1, 64))
+def test_digits_are_repeatable_decimal_text(seed, command, ordinal, count):
+    text = ids.digits(seed, command, ordinal, count)
+
+    assert text == ids.digits(seed, command, ordinal, count)
+    assert len(text) == count
+    assert text.isascii()
+    assert text.isdigit()
+
+
+def test_digits_are_spread_over_all_ten():
+    drawn = "".join(ids.digits(_SEED, _COMMAND, n, 12) for n in range(1000))
+
+    assert all(1_000 < drawn.count(digit) < 1_400 for digit in "0123456789")
+
+
+@pytest.mark.parametrize("count", [0, 65])
+def test_digits_refuse_when_asked_for_none_or_too_many(count):
+    with pytest.raises(ValueError, match="1 to 64"):
+        ids.digits(_SEED, _COMMAND, 0, count)
+
+
+def test_new_ids_are_random():
+    assert ids.new().version == 4
+    assert ids.new() != ids.new()
+
+
+@given(_SEEDS, _COMMANDS, st.integers(0, 2**64 - 1))
+def test_an_id_becomes_one_of_version_4_as_the_standard_library_makes_it(seed, command, ordinal):
+    made = ids.derive(seed, command, ordinal)
+    like = ids.random_like(made)
+    assert like == UUID(bytes=made.bytes, version=4)
+    assert (like.version, like.variant) == (4, RFC_4122)

@@ -1,0 +1,194 @@
+import io
+import json
+import logging
+
+import httpx
+import pytest
+import structlog
+from hypothesis import given
+from hypothesis import strategies as st
+
+from billfold.platform import logs
+
+_CANARY = "canary-5f0c9d"
+_CARD = "4111111111111111"
+
+
+@pytest.fixture
+def written():
+    root = logging.getLogger()
+    handlers, level = root.handlers, root.level
+    stream = io.StringIO()
+    logs.configure_logs("INFO", stream=stream)
+    yield lambda: [json.loads(line) for line in stream.getvalue().splitlines()]
+    root.handlers, root.level = handlers, level
+    structlog.contextvars.clear_contextvars()
+    structlog.reset_defaults()
+
+
+def test_an_event_is_one_line_of_json(written):
+    logs.logger("billfold.ledger.engine").info("batch committed", commands=3, lines="a\r\nb")
+
+    (line,) = written()
+    assert line.pop("at").endswith("Z")
+    assert line == {
+        "event": "batch committed",
+        "level": "info",
+        "logger": "billfold.ledger.engine",
+        "commands": 3,
+        "lines": "a\r\nb",
+    }
+
+
+def test_libraries_come_out_the_same_way(written):
+    logging.getLogger("some.library").warning("sent %s to %s", "Bearer abcdefghij", "x")
+
+    (line,) = written()
+    assert line["event"] == "sent Bearer [hidden] to x"
+    assert line["level"] == "warning"
+
+
+def test_what_is_bound_to_the_request_is_on_every_line(written):
+    structlog.contextvars.bind_contextvars(trace_id="t-1")
+
+    logs.logger("a").info("one")
+    logs.logger("b").info("two")
+
+    assert [line["trace_id"] for line in written()] == ["t-1", "t-1"]
+
+
+def test_nothing_is_written_below_the_level(written):
+    logs.logger("a").debug("quiet")
+
+    assert written() == []
+
+
+@pytest.mark.usefixtures("written")
+def test_an_address_that_is_called_is_not_written():
+    stream = io.StringIO()
+    logs.configure_logs("DEBUG", stream=stream)
+    transport = httpx.MockTransport(lambda _: httpx.Response(200))
+
+    with httpx.Client(transport=transport) as client:
+        client.get(f"https://receiver.example/hook?key={_CANARY}")
+    logging.getLogger("httpcore.http11").debug("send_request_headers %s", _CANARY)
+
+    assert not stream.getvalue()
+
+
+def test_a_failure_is_written_without_its_secrets(written):
+    try:
+        int("postgresql://user:" + _CANARY + "@host/db")
+    except ValueError:
+        logs.logger("a").exception("failed")
+
+    (line,) = written()
+    assert _CANARY not in line["exception"]
+    assert "'postgresql://user:[hidden]@host/db'" in line["exception"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "password",
+        "Authorization",
+        "x-service-signature",
+        "DPoP",
+        "client_assertion",
+        "access_token",
+        "shared_secret",
+        "encrypted_pin",
+        "pan",
+        "cvv",
+        "ssn",
+        "Set-Cookie",
+        "private_key",
+        "identification_number",
+        "api-key",
+        "seed",
+    ],
+)
+def test_what_has_the_name_of_a_secret_is_hidden_at_any_depth(name):
+    event = {"event": "x", name: _CANARY, "in": [{"deep": {name: [_CANARY]}}], "n": {name: 123}}
+
+    shown = json.dumps(logs.redact(None, "info", dict(event)), default=str)
+
+    assert _CANARY not in shown
+    assert "123" not in shown
+
+
+@pytest.mark.parametrize(
+    "name", ["company", "spanning", "opinion", "token_type", "panel", "shipping"]
+)
+def test_harmless_names_stay(name):
+    assert logs.redact(None, "info", {name: "here"}) == {name: "here"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"Authorization: Bearer {_CANARY}",
+        f"DPoP {_CANARY}",
+        f"eyJhbGciOiJFUzI1NiJ9.{_CANARY}.{_CANARY}",
+        f"-----BEGIN PRIVATE KEY-----\n{_CANARY}\n-----END PRIVATE KEY-----",
+        f"-----BEGIN EC PRIVATE KEY-----\n{_CANARY}",
+        f"postgresql://user:{_CANARY}@host/db",
+    ],
+)
+def test_what_looks_like_a_credential_is_hidden_in_any_text(text):
+    assert _CANARY not in logs.hide_secrets(text)
+    assert _CANARY not in str(logs.redact(None, "info", {"event": text}))
+
+
+@pytest.mark.parametrize(
+    "card", [_CARD, "4111 1111 1111 1111", "4111-1111-1111-1111", "378282246310005"]
+)
+def test_card_numbers_are_hidden_in_any_text(card):
+    assert logs.hide_secrets(f"card {card} swiped") == "card [hidden] swiped"
+
+
+def test_a_card_number_is_hidden_when_it_comes_as_a_number():
+    assert logs.redact(None, "info", {"n": int(_CARD)}) == {"n": "[hidden]"}
+
+
+def test_social_security_numbers_are_hidden_in_any_text():
+    assert logs.hide_secrets("ssn 123-45-6789.") == "ssn [hidden]."
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "6f9619ff-8b86-4011-b42d-00cf4fc964ff",
+        "2025-06-02T13:00:00.000000Z",
+        "4111111111111112",
+        "912797QX1 at 99588556",
+        "/api/v1/customers/",
+        "basic auth",
+    ],
+)
+def test_ordinary_text_stays(text):
+    assert logs.hide_secrets(text) == text
+
+
+@given(st.uuids())
+def test_ids_stay_readable(key):
+    assert logs.hide_secrets(f"customer {key} opened") == f"customer {key} opened"
+
+
+def test_other_values_are_shown_so_that_json_can_hold_them():
+    circle: list[object] = []
+    circle.append(circle)
+    event: dict[str, object] = {
+        "b": b"raw bytes",
+        "n": None,
+        "f": 1.5,
+        "t": True,
+        "s": {1},
+        "c": circle,
+    }
+
+    shown = logs.redact(None, "info", event)
+
+    assert shown["b"] == "[9 bytes]"
+    assert (shown["n"], shown["f"], shown["t"], shown["s"]) == (None, 1.5, True, [1])
+    assert "[...]" in json.dumps(shown)

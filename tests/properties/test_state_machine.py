@@ -1,0 +1,260 @@
+"""Books under any sequence of commands and days: what must hold after every single step."""
+
+from datetime import UTC, date, datetime, timedelta
+from uuid import UUID
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+)
+from tests.simulation.invariants import check_bank, check_book, check_earnings, picture
+from tests.simulation.life import PARTNER, WEEKS, Life
+from tests.simulation.memory_bank import MemoryBank
+
+from billfold.accounts.commands import EnrolCustomer, OpenPocket, SetPocketState, UpdatePocket
+from billfold.bills.rules.market import Market
+from billfold.ledger.commands import Context, Missing, Terms
+from billfold.payments.deposits.commands import ReceiveMoney
+from billfold.payments.on_us.commands import TransferOnUs
+from billfold.payments.on_us.types import TransferOrder
+from billfold.platform.calendars import Calendars
+from billfold.platform.dates import ET, et_instant
+from billfold.platform.errors import BillfoldError, NotFound, Refused
+from billfold.platform.ids import command_id, derive
+from billfold.sandbox.simulated_screening import SimulatedScreening
+from billfold.treasury.rules.catch_up import catch_up
+
+IN_KIND = TransferOrder(transfer_type="SECURITY_TRANSFER")
+
+CALENDARS = Calendars()
+MARKET = Market.packaged(CALENDARS)
+START = datetime(2025, 6, 2, 13, tzinfo=UTC)
+TERMS = Terms(routing_number="091000019", ach_credit_lien_days=2, screening=SimulatedScreening())
+
+cents = st.one_of(
+    st.integers(1, 300), st.integers(9_000, 11_000), st.integers(1, 100_000_000),
+    st.integers(1, 10**6).map(lambda dollars: dollars * 100),
+)  # fmt: skip
+
+
+parts = st.integers(1, 101)
+places = st.integers(0, 1_000)
+PLACES = 8
+
+
+class Books(RuleBasedStateMachine):
+    """Customers with pockets; every command is first planned, taken back, and planned again."""
+
+    @initialize(
+        strategies=st.lists(
+            st.tuples(st.sampled_from(WEEKS), st.sampled_from((4, None, 13))),
+            min_size=4, max_size=5,
+        ),
+        dollars=st.lists(st.integers(1, 10**6), min_size=4, max_size=4),
+    )  # fmt: skip
+    def found(self, strategies, dollars):
+        self.bank = MemoryBank(MARKET, CALENDARS, TERMS, b"seed of the machine", START)
+        self.count = 0
+        self.portals = {}
+        self.places = []
+        self.bank.submit(Life(self.bank, 0).found())
+        for number in range(2):
+            self.arrive(number)
+        for number, (weeks, again) in enumerate(strategies):
+            self.open(number % 2, weeks, again)
+        for place, amount in enumerate(dollars):
+            self.deposit(place, amount * 100, "WIRE")
+
+    # -- people ---------------------------------------------------------------------
+
+    def arrive(self, number):
+        customer = self.customer(number)
+        self.do(
+            EnrolCustomer, customer, partner_id=PARTNER, role="customer", type="BUSINESS",
+            name="Somebody", profile={},
+        )  # fmt: skip
+
+    @staticmethod
+    def customer(number):
+        return derive(b"machine", command_id("machine", f"customer {number}"), 0)
+
+    def open(self, number, weeks, again):
+        customer = self.customer(number)
+        opened = self.do(
+            OpenPocket, customer, partner_id=PARTNER, name="A pocket", deposit_weeks=weeks,
+            reinvestment_weeks=again,
+        )  # fmt: skip
+        assert not isinstance(opened, BillfoldError)
+        pocket = next(reversed(self.bank.books[customer].pockets))
+        self.portals[pocket] = next(reversed(self.bank.books[customer].portals))
+        self.places.append((customer, pocket))
+
+    @precondition(lambda self: len(self.places) < PLACES)
+    @rule(
+        number=st.integers(0, 1), weeks=st.sampled_from(WEEKS),
+        again=st.sampled_from((*WEEKS, None)),
+    )  # fmt: skip
+    def another(self, number, weeks, again):
+        self.open(number, weeks, again)
+
+    @rule(place=places, status=st.sampled_from(("OPEN", "OPEN", "FROZEN")))
+    def freeze(self, place, status):
+        customer, pocket = self.at(place)
+        self.do(SetPocketState, customer, pocket_id=pocket, status=status)
+
+    @rule(place=places, weeks=st.sampled_from((*WEEKS, None)))
+    def reinvest(self, place, weeks):
+        customer, pocket = self.at(place)
+        self.do(
+            UpdatePocket, customer, pocket_id=pocket, reinvestment_weeks=weeks,
+            keep_reinvestment=False,
+        )  # fmt: skip
+
+    @rule(place=places, there=places)
+    def empty_and_close(self, place, there):
+        customer, pocket = self.at(place)
+        self.transfer(place, there, None)
+        self.do(UpdatePocket, customer, pocket_id=pocket, close_for="not needed")
+
+    def at(self, place):
+        return self.places[place % len(self.places)]
+
+    # -- money ----------------------------------------------------------------------
+
+    @rule(place=places, amount=cents, rail=st.sampled_from(("WIRE", "ACH")))
+    def deposit(self, place, amount, rail):
+        customer, pocket = self.at(place)
+        self.do(
+            ReceiveMoney, customer, rail=rail, portal_id=self.portals[pocket], pocket_id=pocket,
+            amount=amount, description="a deposit", details={},
+        )  # fmt: skip
+
+    @rule(origin=places, there=places, amount=st.one_of(cents, st.none()))
+    def pay(self, origin, there, amount):
+        self.transfer(origin, there, amount)
+
+    @rule(origin=places, there=places, part=parts)
+    def pay_part(self, origin, there, part):
+        self.transfer(origin, there, self.part_of(origin, part))
+
+    @rule(origin=places, other=places, part=st.one_of(parts, st.none()))
+    def move_bills(self, origin, other, part):
+        own = [n for n, place in enumerate(self.places) if place[0] == self.at(origin)[0]]
+        there = own[other % len(own)]
+        amount = None if part is None else self.part_of(origin, part)
+        self.transfer(origin, there, amount, order=IN_KIND)
+
+    @rule(origin=places, there=places, part=parts)
+    def pay_in_two_steps(self, origin, there, part):
+        amount = self.part_of(origin, part)
+        outcome = self.transfer(origin, there, amount, later=True)
+        if not isinstance(outcome, BillfoldError):
+            waiting = UUID(outcome["transfer_id"])
+            self.transfer(origin, there, amount, later=True, accepted=True, transfer_id=waiting)
+
+    def part_of(self, origin, part):
+        customer, pocket_id = self.at(origin)
+        pocket = self.bank.books[customer].pockets[pocket_id]
+        worth = pocket.cash.balance + sum(units * 9_990 for _, units in pocket.positions())
+        return max(1, worth * part // 100)
+
+    def transfer(self, origin, there, amount, transfer_id=None, **fields):
+        (payer, from_pocket), (payee, to_pocket) = self.at(origin), self.at(there)
+        within = payer == payee
+        return self.do(
+            TransferOnUs, payer, *(() if within else (payee,)), transfer_id=transfer_id,
+            type="INTERNAL_REALLOCATION" if within else "PEER_TO_PEER",
+            from_pocket_id=from_pocket, to_pocket_id=to_pocket, amount=amount,
+            partner_id=PARTNER, **fields,
+        )  # fmt: skip
+
+    # -- time -------------------------------------------------------------------------
+
+    @rule(minutes=st.integers(1, 600))
+    def minutes(self, minutes):
+        self.bank.advance(self.bank.now + timedelta(minutes=minutes))
+
+    @rule(days=st.integers(1, 40), hour=st.sampled_from((0, 7, 8, 9, 12, 15, 17, 20)))
+    def days(self, days, hour):
+        day = self.bank.now.astimezone(ET).date() + timedelta(days=days)
+        self.bank.advance(et_instant(day, hour))
+
+    @rule(hours=st.integers(1, 800))
+    def nobody_looks(self, hours):
+        """Time goes by and no worker does what is due: the next command finds it waiting."""
+        self.bank.now += timedelta(hours=hours)
+
+    # -- one command -------------------------------------------------------------------
+
+    def do(self, kind, *customers, **fields):
+        """Plan it, take it back, look whether anything is left, and then do it."""
+        self.count += 1
+        command = kind(
+            caller="machine", key=command_id("machine", str(self.count)), customers=customers,
+            request_hash=b"%d" % self.count, **fields,
+        )  # fmt: skip
+        rehearsed = self.rehearse(command)
+        try:
+            outcome = self.bank.submit(command).outcome
+        except BillfoldError as refused:
+            assert rehearsed is None or refused.code == rehearsed["refused"]
+            return refused
+        assert rehearsed is None or rehearsed == outcome
+        assert self.bank.submit(command).replayed
+        with pytest.raises(Refused):
+            self.bank.submit(msgspec.structs.replace(command, request_hash=b"another"))
+        return outcome
+
+    def rehearse(self, command):
+        if isinstance(command, EnrolCustomer):
+            return None
+        ctx = Context(
+            now=self.bank.now, market=MARKET, calendars=CALENDARS, terms=TERMS,
+            seed=self.bank.seed,
+        )  # fmt: skip
+        own = {customer: self.bank.books[customer] for customer in command.customers}
+        for book in own.values():
+            catch_up(book, ctx)
+            book.savepoint()
+        before = [picture(book) for book in own.values()]
+        ctx.serve(command.command_id)
+        try:
+            outcome = command.decide(own, ctx)
+        except (Refused, NotFound) as refused:
+            outcome = {"refused": refused.code}
+        except Missing:
+            pytest.fail("every customer of the command is there")
+        for book in own.values():
+            book.undo()
+        assert [picture(book) for book in own.values()] == before
+        return outcome
+
+    # -- always -------------------------------------------------------------------------
+
+    @invariant()
+    def books_are_whole(self):
+        if not hasattr(self, "bank"):
+            return
+        for book in self.bank.books.values():
+            check_book(book)
+            for pocket in book.pockets.values():
+                check_earnings(pocket, MARKET, self.bank.now)
+        check_bank(self.bank)
+
+
+Books.TestCase.settings = settings(
+    max_examples=80, stateful_step_count=40, deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+)  # fmt: skip
+TestBooks = Books.TestCase
+
+
+def test_the_calendar_of_the_machine_has_holidays_ahead():
+    assert not CALENDARS.is_settlement_day(date(2025, 6, 19))

@@ -1,0 +1,30 @@
+"""The simulated banks of the ACH network."""
+
+from datetime import timedelta
+
+from tests.support.small_rails import Customer
+from tests.support.whole_bank import bank
+
+from billfold.ledger.jobs.types import Appointment
+from billfold.payments.ach.inbound.files import AchGate
+from billfold.payments.ach.nacha import NachaFiles
+from billfold.sandbox.ach.network import WORLD, AchWorld
+from billfold.sandbox.clock.stepper import Stepping
+
+__all__ = ["bank"]
+
+
+async def test_nothing_comes_back_twice_when_a_file_is_answered_once_more(bank):
+    anna, clock = Customer(bank, "Anna"), Stepping(bank)
+    await anna.settle_in(500_000_00)
+    await anna.ach("DEBIT", 100_03)
+    await clock.advance(timedelta(hours=8))
+    row = await bank.pool.fetchrow("SELECT object_id, at FROM agenda WHERE kind = $1", WORLD)
+    await clock.advance(timedelta(days=3))
+    again = Appointment(WORLD, row["object_id"], None, row["at"])
+    await AchWorld(AchGate(NachaFiles())).answer(bank, again)
+    arrived = await bank.pool.fetch("SELECT state FROM rail_file WHERE direction = 'IN'")
+    assert [each["state"] for each in arrived] == ["TAKEN"]
+    assert await bank.pool.fetchval("SELECT status FROM ach_entry") == "FAILED"
+    # A return of the return would say that it came twice.
+    assert await bank.pool.fetchval("SELECT count(*) FROM ach_answer") == 0

@@ -1,0 +1,94 @@
+"""Bills come from another custodian and go to one, over HTTP."""
+
+import json
+from datetime import date
+from uuid import UUID
+
+import pytest
+from tests.sandbox.routes.test_routes import client, pocket
+
+from billfold.platform import ids
+from billfold.platform.dates import et_instant
+from billfold.sandbox.clock.stepper import Stepping
+from billfold.verify import verify_bank
+
+__all__ = ["client", "pocket"]
+
+PATH = "/api/v1/sandbox/security-transfer/"
+BILL = "912797PT8"
+
+
+@pytest.fixture
+def body(pocket):
+    return {
+        "account_id": pocket["pocket_id"], "direction": "IN", "cusip": BILL, "quantity": 50,
+        "counterparty_name": "Harbor Custody",
+    }  # fmt: skip
+
+
+async def trades(bank, pocket):
+    rows = await bank.pool.fetch(
+        "SELECT incoming, units, tax_basis FROM trade WHERE pocket_id = $1 ORDER BY journal_no",
+        UUID(pocket["pocket_id"]),
+    )
+    return [tuple(row) for row in rows]
+
+
+async def until(bank, day, hour=10):
+    await Stepping(bank).set_to(et_instant(day, hour))
+
+
+async def is_clean(bank):
+    async with bank.pool.acquire() as conn:
+        report = await verify_bank(conn, market=bank.market)
+    assert report.is_clean, report.findings
+
+
+async def test_bills_arrive_with_what_they_cost_once_under_one_key(bank, client, pocket, body):
+    key = ids.new()
+    told = body | {"acquired_on": "2025-05-29", "cost_usdc": 4_950_00}
+    for _ in range(2):
+        answer = await client.post(PATH, told, key=key)
+        assert (answer.status_code, answer.content) == (202, b""), answer.text
+    assert await trades(bank, pocket) == [(True, 50, 4_950_00)]
+    await is_clean(bank)
+
+
+async def test_bills_leave_and_come_back_when_the_other_side_refuses(bank, client, pocket, body):
+    await client.post(PATH, body | {"cost_usdc": 4_950_00})
+    await until(bank, date(2025, 6, 3))
+    leaving = {"direction": "OUT", "quantity": 20}
+    assert (await client.post(PATH, body | leaving)).status_code == 202
+    refused = leaving | {"counterparty_name": "We refuse everything"}
+    assert (await client.post(PATH, body | refused)).status_code == 202
+    await until(bank, date(2025, 6, 3), 11)
+    moved = await trades(bank, pocket)
+    assert [row[:2] for row in moved] == [(True, 50), (False, 20), (False, 20), (True, 20)]
+    assert moved[2][2] == moved[3][2]
+    states = await bank.pool.fetch("SELECT status, reason FROM security_transfer ORDER BY 1")
+    assert [tuple(row) for row in states] == [
+        ("COMPLETED", None), ("COMPLETED", None), ("REJECTED", "ACCOUNT_UNAVAILABLE"),
+    ]  # fmt: skip
+    await is_clean(bank)
+
+
+@pytest.mark.parametrize(
+    ("change", "status", "what"),
+    [
+        ({"quantity": 0}, 422, "quantity"),
+        ({"cusip": "912797"}, 422, "cusip"),
+        ({"cusip": "912797XX0"}, 422, "bill-not-deliverable"),
+        ({"acquired_on": "2025-06-03"}, 422, "bill-not-deliverable"),
+        ({"direction": "OUT"}, 422, "insufficient-funds"),
+        ({"direction": "OUT", "cost_usdc": 1}, 422, "cost_usdc"),
+        ({"direction": "SIDEWAYS"}, 422, "direction"),
+        ({"account_id": "01234567-89ab-8def-8123-456789abcdef"}, 404, "not-found"),
+    ],
+)
+async def test_a_transfer_that_cannot_be_is_refused_and_moves_nothing(
+    bank, client, pocket, body, change, status, what
+):
+    answer = await client.post(PATH, body | change)
+    assert answer.status_code == status
+    assert what in json.dumps(answer.json())
+    assert await trades(bank, pocket) == []

@@ -1,0 +1,222 @@
+"""The sandbox's operations over HTTP: money arrives, customers appear, the clock moves."""
+
+import json
+from datetime import date
+from uuid import UUID
+
+import pytest
+from tests.support.partner_client import PartnerClient, close_app, new_partner
+from tests.support.whole_bank import SEED
+
+from billfold.accounts.commands import OpenPocket, UpdatePortal
+from billfold.http.partner_api.app import PartnerApi
+from billfold.platform import ids
+from billfold.sandbox.clock.stepper import Stepping
+from billfold.sandbox.routes.routes import sandbox_operations
+from billfold.sandbox.simulated_bank import SimulatedBank
+from billfold.wiring.server import Simulated
+
+
+@pytest.fixture
+async def client(bank):
+    """A partner's client of an application that has the sandbox's operations only."""
+    app = PartnerApi(sandbox_operations())
+    simulation = Simulated(SimulatedBank(SEED))
+    app.open_bank(bank, stepping=Stepping(bank), simulation=simulation)
+    caller = PartnerClient(app, await new_partner(bank))
+    yield caller
+    await caller.close()
+    await close_app(app)
+
+
+@pytest.fixture
+async def pocket(bank, client):
+    """A Pocket of a customer made by the sandbox, and its portal."""
+    answer = await client.post("/api/v1/sandbox/customers/", {"name": "Northwind"})
+    assert answer.status_code == 201, answer.text
+    customer_id = UUID(answer.json()["id"])
+    outcome = (
+        await bank.engine.submit(
+            OpenPocket(
+                caller="test", key=ids.new(), customers=(customer_id,),
+                partner_id=client.partner.partner_id, name="Reserve", deposit_weeks=4,
+                reinvestment_weeks=4,
+            )
+        )
+    ).outcome  # fmt: skip
+    return {"customer_id": str(customer_id), **outcome}
+
+
+async def bare_post(client, path, body):
+    """Send what asks for the token only: neither key nor signature."""
+    without = {"x-service-idempotency": None, "x-service-signature": None}
+    return await client.post(path, body, headers=without)
+
+
+async def activities(bank, pocket):
+    return await bank.pool.fetch(
+        "SELECT * FROM activity WHERE pocket_id = $1 ORDER BY journal_no",
+        UUID(pocket["pocket_id"]),
+    )
+
+
+async def test_ach_credits_arrive_and_nothing_is_answered_when_a_pocket_is_funded(
+    bank, client, pocket
+):
+    body = {"account_id": pocket["pocket_id"], "amount_usdc": 4_999_999, "count": 3}
+    answer = await bare_post(client, "/api/v1/sandbox/fund/", body)
+    assert (answer.status_code, answer.content) == (202, b"")
+    rows = await activities(bank, pocket)
+    assert [(row["type"], row["amount"]) for row in rows] == [("ACH", 4_999_999)] * 3
+    details = [json.loads(row["details"]) for row in rows]
+    assert {each["company_name"] for each in details} == {"FakeCompany"}
+    assert len({each["trace_number"] for each in details}) == 3
+
+
+async def test_money_arrives_once_when_a_request_is_repeated_under_its_key(bank, client, pocket):
+    body = {"account_id": pocket["pocket_id"], "amount_usdc": 100, "company_name": "Contoso"}
+    key = ids.new()
+    for _ in range(2):
+        answer = await client.post("/api/v1/sandbox/fund/", body, key=key)
+        assert answer.status_code == 202
+    assert len(await activities(bank, pocket)) == 1
+
+
+async def test_a_wire_arrives_at_the_portal_it_was_sent_to(bank, client, pocket):
+    body = {
+        "portal_id": pocket["portal_id"], "amount_usdc": 25_000_000, "sender_name": "Contoso",
+        "sender_account_number": "123456789", "sender_routing_number": "021000021",
+    }  # fmt: skip
+    answer = await bare_post(client, "/api/v1/sandbox/wire/", body)
+    assert (answer.status_code, answer.content) == (202, b"")
+    (row,) = await activities(bank, pocket)
+    assert (row["type"], row["amount"]) == ("WIRE", 25_000_000)
+    assert json.loads(row["details"])["counterparty_name"] == "Contoso"
+
+
+async def test_a_wire_is_as_large_as_fedwire_carries_and_no_larger(bank, client, pocket):
+    body = {"portal_id": pocket["portal_id"], "amount_usdc": 9_999_999_999_99, "sender_name": "A"}
+    too_much = body | {"amount_usdc": 10_000_000_000_00}
+    assert (await bare_post(client, "/api/v1/sandbox/wire/", too_much)).status_code == 422
+    assert (await bare_post(client, "/api/v1/sandbox/wire/", body)).status_code == 202
+    (row,) = await activities(bank, pocket)
+    assert row["amount"] == 9_999_999_999_99
+
+
+@pytest.mark.parametrize(
+    ("change", "loc"),
+    [
+        ({"amount_usdc": 0}, "amount_usdc"),
+        ({"amount_usdc": 5_000_000}, "amount_usdc"),
+        ({"amount_usdc": "100"}, "amount_usdc"),
+        ({"count": 10}, "count"),
+        ({"count": 0}, "count"),
+        ({"company_name": "A company's long name"}, "company_name"),
+        ({"account_id": "me"}, "account_id"),
+        ({"colour": "red"}, "colour"),
+    ],
+)
+async def test_funding_is_refused_and_books_nothing_when_the_body_is_wrong(
+    bank, client, pocket, change, loc
+):
+    body = {"account_id": pocket["pocket_id"], "amount_usdc": 100} | change
+    answer = await bare_post(client, "/api/v1/sandbox/fund/", body)
+    assert answer.status_code == 422, answer.text
+    assert loc in answer.text
+    assert await activities(bank, pocket) == []
+
+
+async def test_funding_is_refused_when_no_portal_is_open(bank, client, pocket):
+    await bank.engine.submit(
+        UpdatePortal(
+            caller="test", key=ids.new(), customers=(UUID(pocket["customer_id"]),),
+            portal_id=UUID(pocket["portal_id"]), close=True,
+        )
+    )  # fmt: skip
+    body = {"account_id": pocket["pocket_id"], "amount_usdc": 100}
+    answer = await bare_post(client, "/api/v1/sandbox/fund/", body)
+    assert (answer.status_code, answer.json()["code"]) == (409, "no-open-portal")
+    wire = {"portal_id": pocket["portal_id"], "amount_usdc": 100, "sender_name": "A"}
+    answer = await bare_post(client, "/api/v1/sandbox/wire/", wire)
+    assert (answer.status_code, answer.json()["code"]) == (409, "no-open-portal")
+
+
+async def test_a_foreign_pocket_is_not_there(bank, client, pocket):
+    stranger = PartnerClient(client.http._transport.app, await new_partner(bank, "other"))
+    body = {"account_id": pocket["pocket_id"], "amount_usdc": 100}
+    answer = await bare_post(stranger, "/api/v1/sandbox/fund/", body)
+    assert answer.status_code == 404
+    state = await bare_post(
+        stranger, f"/api/v1/sandbox/pockets/{pocket['pocket_id']}/", {"status": "FROZEN"}
+    )
+    assert state.status_code == 404
+    await stranger.close()
+
+
+async def test_a_pocket_is_frozen_and_shows_its_yield_when_the_operator_says_so(
+    bank, client, pocket
+):
+    path = f"/api/v1/sandbox/pockets/{pocket['pocket_id']}/"
+    answer = await bare_post(client, path, {"status": "FROZEN", "real_time_yield": True})
+    assert answer.status_code == 200
+    assert answer.json() == {
+        "id": pocket["pocket_id"], "status": "FROZEN", "real_time_yield": True,
+        "object_type": "PocketState",
+    }  # fmt: skip
+    answer = await bare_post(client, path, {"status": "OPEN"})
+    assert (answer.json()["status"], answer.json()["real_time_yield"]) == ("OPEN", True)
+    assert (await bare_post(client, path, {})).status_code == 422
+
+
+async def test_the_clock_is_shown_moved_and_stopped(client, pocket):
+    clock = (await client.get("/api/v1/sandbox/clock/")).json()
+    assert clock == {
+        "now": "2025-06-02T13:00:00.000000Z", "frozen": True, "business_date": "2025-06-02",
+        "next_event_at": "2025-06-02T21:00:00.000000Z", "happened": {}, "object_type": "Clock",
+    }  # fmt: skip
+    moved = await bare_post(client, "/api/v1/sandbox/clock/advance/", {"seconds": 3600})
+    assert moved.json()["now"] == "2025-06-02T14:00:00.000000Z"
+    moved = await bare_post(client, "/api/v1/sandbox/clock/advance/", {"business_days": 2})
+    assert moved.json()["now"] == "2025-06-04T14:00:00.000000Z"
+    assert moved.json()["happened"] == {"house-day": 2}
+    until = {"until": "2025-06-04T17:00:00-04:00"}
+    moved = await bare_post(client, "/api/v1/sandbox/clock/advance/", until)
+    assert moved.json()["business_date"] == str(date(2025, 6, 5))
+    moved = await bare_post(client, "/api/v1/sandbox/clock/set/", {"now": "2025-06-05T12:00:00Z"})
+    assert moved.json()["now"] == "2025-06-05T12:00:00.000000Z"
+    moved = await bare_post(client, "/api/v1/sandbox/clock/run-to-next-event/", b"")
+    assert moved.json()["now"] == "2025-06-05T21:00:00.000000Z"
+    assert not (await bare_post(client, "/api/v1/sandbox/clock/resume/", b"")).json()["frozen"]
+    assert (await bare_post(client, "/api/v1/sandbox/clock/freeze/", b"")).json()["frozen"]
+
+
+async def test_the_clock_does_not_go_back(client):
+    back = await bare_post(client, "/api/v1/sandbox/clock/set/", {"now": "2025-06-01T00:00:00Z"})
+    assert (back.status_code, back.json()["code"]) == (409, "clock-would-go-back")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        {"seconds": 1, "business_days": 1},
+        {"seconds": -1},
+        {"business_days": 0},
+        {"until": "2025-06-04T17:00:00"},
+        {"until": "tomorrow"},
+    ],
+)
+async def test_the_clock_stays_when_it_is_not_clear_how_far_it_shall_go(client, body):
+    answer = await bare_post(client, "/api/v1/sandbox/clock/advance/", body)
+    assert answer.status_code == 422
+    assert answer.json()["detail"][0]["loc"][0] == "body"
+
+
+async def test_every_answer_shows_the_clock(client, pocket):
+    answer = await client.get("/api/v1/sandbox/clock/")
+    assert answer.headers["x-service-clock"] == "2025-06-02T13:00:00.000000Z"
+
+
+async def test_nothing_of_the_sandbox_is_let_in_without_a_token(client):
+    answer = await client.get("/api/v1/sandbox/clock/", headers={"authorization": None})
+    assert answer.status_code == 401

@@ -1,0 +1,123 @@
+"""Children under supervision: started again when they die, ended together."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from billfold.cli.context import CannotGoOn
+from billfold.sandbox import process_supervisor as supervision
+from billfold.sandbox.process_supervisor import Supervisor
+
+SLEEPER = (sys.executable, "-c", "import time; time.sleep(600)")
+STUBBORN = (
+    sys.executable,
+    "-c",
+    "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)",
+)
+TOLD: list[str] = []
+
+
+@pytest.fixture
+async def supervisor():
+    made = Supervisor(dict(os.environ), TOLD.append, watch=lambda: None)
+    TOLD.clear()
+    yield made
+    await made.stop()
+
+
+async def until(holds, seconds=10):
+    for _ in range(int(seconds / 0.02)):
+        if holds():
+            return
+        await asyncio.sleep(0.02)
+    raise AssertionError("it did not come to that")
+
+
+async def test_a_child_is_started_again_when_it_is_killed(supervisor, monkeypatch):
+    monkeypatch.setattr(supervision, "RESTART_SECONDS", 0.05)
+    child = await supervisor.start("sleeper", SLEEPER)
+    first = child.process.pid
+    os.kill(first, signal.SIGKILL)
+    await until(lambda: child.starts == 2)
+    assert child.process.pid != first
+    assert psutil.pid_exists(child.process.pid)
+    assert "sleeper" in TOLD[0]
+
+
+async def test_a_child_writes_to_its_log(supervisor, tmp_path):
+    log = tmp_path / "logs" / "child.log"
+    words = (sys.executable, "-c", "print('here', flush=True); import time; time.sleep(600)")
+    await supervisor.start("writer", words, log)
+    await until(lambda: log.exists() and "here" in log.read_text())
+
+
+async def test_every_child_is_gone_when_the_supervisor_stops(supervisor):
+    children = [await supervisor.start(f"sleeper {n}", SLEEPER) for n in range(2)]
+    await supervisor.stop()
+    assert not any(psutil.pid_exists(child.process.pid) for child in children)
+
+
+async def test_a_child_that_does_not_listen_is_killed(supervisor, monkeypatch):
+    monkeypatch.setattr(supervision, "STOP_SECONDS", 0.5)
+    child = await supervisor.start("stubborn", STUBBORN)
+    await asyncio.sleep(0.5)  # until it ignores the signal
+    await supervisor.stop()
+    assert not psutil.pid_exists(child.process.pid)
+
+
+async def test_the_watch_is_kept_and_outlives_its_failures(monkeypatch):
+    monkeypatch.setattr(supervision, "WATCH_SECONDS", 0.01)
+    watched: list[int] = []
+    told: list[str] = []
+
+    def watch():
+        watched.append(1)
+        raise CannotGoOn("The database is gone.", "It is tried again.")
+
+    supervisor = Supervisor(dict(os.environ), told.append, watch=watch)
+    await supervisor.start("sleeper", SLEEPER)
+    await until(lambda: len(watched) >= 3)
+    await supervisor.stop()
+    assert told[0] == "The database is gone. It is tried again."
+
+
+def test_a_process_ends_with_its_parent_when_the_parent_is_killed(tmp_path):
+    child = tmp_path / "child.py"
+    child.write_text(
+        "import time\n"
+        "from billfold.cli import supervision\n"
+        "supervision.WATCH_SECONDS = 0.05\n"
+        "supervision.end_with_parent()\n"
+        "print('up', flush=True)\n"
+        "time.sleep(600)\n"
+    )
+    script = (
+        "import subprocess, sys, time\n"
+        f"child = subprocess.Popen([sys.executable, {str(child)!r}])\n"
+        "print(child.pid, flush=True)\n"
+        "time.sleep(600)\n"
+    )
+    source = Path(supervision.__file__).parents[3]
+    environment = {**os.environ, "PYTHONPATH": str(source)}
+    parent = subprocess.Popen(
+        [sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, env=environment
+    )
+    assert parent.stdout is not None
+    grandchild = int(parent.stdout.readline())
+    assert parent.stdout.readline().strip() == "up"
+    parent.kill()
+    parent.wait()
+    parent.stdout.close()
+    for _ in range(200):
+        if not psutil.pid_exists(grandchild):
+            return
+        time.sleep(0.05)
+    os.kill(grandchild, signal.SIGKILL)
+    raise AssertionError("the child outlived its parent")

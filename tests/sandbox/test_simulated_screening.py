@@ -1,0 +1,27 @@
+"""What the sandbox rejects by amount and by name, and that a bank without screening does not."""
+
+import pytest
+
+from billfold.payments.screening.ports import NoScreening
+from billfold.sandbox.simulated_screening import SimulatedScreening
+
+
+@pytest.mark.parametrize(
+    ("question", "value", "answer"),
+    [
+        ("stopped_transfer", 100_01, "ACCOUNT_UNAVAILABLE"),
+        ("stopped_transfer", 100_02, "SANCTION_SCREEN_FAILED"),
+        ("stopped_transfer", 100_00, None),
+        ("stopped_transfer", None, None),
+        ("stopped_wire", 100_02, "SANCTION_SCREEN_FAILED"),
+        ("stopped_wire", 100_01, None),
+        ("unverifiable_name", "Unverifiable LLC", "The name cannot be verified."),
+        ("unverifiable_name", "Beta LLC", None),
+        ("invalid_file", "an Invalid one.pdf", "IMAGE_QUALITY_ERROR_CUTOFF"),
+        ("invalid_file", "one.pdf", None),
+        ("invalid_file", None, None),
+    ],
+)
+def test_the_sandbox_rejects_by_amount_and_name_and_others_reject_nothing(question, value, answer):
+    assert getattr(SimulatedScreening(), question)(value) == answer
+    assert getattr(NoScreening(), question)(value) is None

@@ -1,0 +1,102 @@
+"""Doors that die by themselves in the middle of an upload: after a number of steps, a step being a
+word with the database or the disk, or half of the file.
+
+Run as a program it forks a door for every line it reads, of how many steps and under which key,
+and writes the status with which the door has ended.
+"""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.simulation.dying_workers import die_after
+from tests.support.apps import lend_partner_app
+from tests.support.partner_client import Acme, PartnerClient
+from tests.support.whole_bank import close_bank, open_bank
+
+from billfold.platform.logs import configure_logs
+
+FILE = b"%PDF-1.7\n" + b"a page\n" * 20_000 + b"%%EOF\n"
+KINDS = {"content-type": "application/pdf", "content-disposition": 'attachment; filename="a.pdf"'}
+
+
+class DyingDoors:
+    """Opens doors of one bank, each of which takes one upload."""
+
+    def __init__(self, dsn, folder, partner, path):
+        told = (dsn, str(folder), partner.slug, partner.secret, partner.token, path)
+        self._spawner = subprocess.Popen(
+            [sys.executable, "-m", __name__, *told], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            text=True,
+        )  # fmt: skip
+
+    def upload(self, steps, key):
+        """Tell whether a door that dies after so many steps has answered before."""
+        assert self._spawner.stdin
+        assert self._spawner.stdout
+        self._spawner.stdin.write(f"{steps} {key}\n")
+        self._spawner.stdin.flush()
+        status = int(self._spawner.stdout.readline())
+        assert status in {0, -signal.SIGKILL}, status
+        return status == 0
+
+    def close(self):
+        self._spawner.kill()
+        self._spawner.communicate()
+
+
+class Unlooked:
+    """Looks into no file: that takes a second and leaves nothing behind."""
+
+    async def inspect(self, content, kind):
+        """Let it pass."""
+
+
+async def open_door(dsn, folder):
+    """Return a bank whose files are in the folder."""
+    bank = await open_bank(dsn, files_dir=Path(folder, "files"), rails_dir=Path(folder, "rails"))
+    bank.inspection = Unlooked()
+    return bank
+
+
+async def send(client, path, key, step):
+    """Send the file in two halves, and make a step between them."""
+
+    async def halves():
+        yield FILE[:50_000]
+        step()
+        yield FILE[50_000:]
+
+    headers = client.headers(path, FILE, key=key) | KINDS | {"content-length": str(len(FILE))}
+    return await client.http.post(path, content=halves(), headers=headers)
+
+
+async def work(steps, key, told):
+    """Take one upload."""
+    dsn, folder, slug, secret, token, path = told
+    bank = await open_door(dsn, folder)
+    partner = Acme(slug, None, None, None, "", secret, token)
+    client = PartnerClient(lend_partner_app(bank), partner)
+    answer = await send(client, path, key, die_after(steps))
+    os._exit(0 if answer.status_code == 201 else 1)
+
+
+async def warm_up(dsn):
+    """Open the bank once, so that its market and its doors are known to all that are forked."""
+    bank = await open_bank(dsn)
+    lend_partner_app(bank)
+    await close_bank(bank)
+
+
+if __name__ == "__main__":
+    configure_logs("ERROR")
+    asyncio.run(warm_up(sys.argv[1]))
+    for line in sys.stdin:
+        steps, key = line.split()
+        door = os.fork()
+        if not door:
+            asyncio.run(work(int(steps), key, sys.argv[1:]))
+        print(os.waitstatus_to_exitcode(os.waitpid(door, 0)[1]), flush=True)

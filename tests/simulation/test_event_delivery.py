@@ -1,0 +1,106 @@
+"""A busy week, told to a receiver by a worker that is killed ten times: everything, once, in order.
+
+The worker is killed while the receiver holds a delivery: it was sent and is not yet written down.
+"""
+
+import asyncio
+from collections import Counter
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import date, timedelta
+from random import Random
+
+from tests.simulation.forked_workers import ForkedWorkers
+from tests.support.small_bank import Town
+from tests.support.webhook_receivers import LOOPBACK, SECRET, answer, receiving
+from tests.support.whole_bank import PARTNER
+
+from billfold.events.kinds import PARTNER_KINDS
+from billfold.events.webhooks import sequencer, subscriptions
+from billfold.events.webhooks.types import Owner
+from billfold.platform.clock import wall_now
+from billfold.platform.settings.settings import Settings
+from billfold.verify import verify_bank
+from billfold.wiring import open_bank
+
+KILLS = 10
+NEW_BETWEEN = 10
+PATIENCE_SECONDS = 60
+DAYS = [date(2025, 6, 2) + timedelta(days=n) for n in range(5)]
+
+
+@asynccontextmanager
+async def opened(dsn, state_dir):
+    """A bank and the workers of it."""
+    settings = replace(Settings(), state_dir=state_dir, database_url=dsn)
+    await open_bank.found(settings, dsn)
+    workers = ForkedWorkers(settings, webhook_allowed_networks=",".join(map(str, LOOPBACK)))
+    try:
+        async with open_bank.open_bank(settings, dsn) as bank:
+            yield bank, workers
+    finally:
+        workers.close()
+
+
+class Assassin:
+    """Ends the worker that waits for an answer, whenever enough that is new has arrived."""
+
+    def __init__(self, workers, receiver):
+        self.workers, self.receiver, self.kills = workers, receiver, 0
+
+    async def __call__(self, _):
+        known = len({each.id for each in self.receiver.requests})
+        if self.kills == KILLS or known < (self.kills + 1) * NEW_BETWEEN:
+            return answer(204)
+        self.kills += 1
+        self.workers.kill()
+        self.workers.start()
+        return None
+
+
+async def busy_week(bank):
+    """Wires, ACH credits and payments between five customers, from Monday to Friday."""
+    town, draw = Town(bank), Random(5)
+    people = []
+    for name in ("Anna", "Bert", "Carl", "Dora", "Emil"):
+        customer_id = await town.customer(name)
+        people.append((customer_id, await town.pocket(customer_id)))
+    for day in DAYS:
+        await town.until(day)
+        for customer_id, pocket in people:
+            await town.deposit(customer_id, pocket, 10_000_00, draw.choice(("WIRE", "ACH")))
+        for _ in range(20):
+            payer, payee = draw.sample(people, 2)
+            await town.transfer(*payer, *payee, draw.randrange(1_00, 900_00))
+
+
+async def all_told(bank, receiver):
+    """Wait until everything there is has arrived; return the last sequence."""
+    await sequencer.sequence(bank.pool, now=wall_now())
+    last = await bank.pool.fetchval("SELECT max(partner_sequence) FROM told")
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while len({each.id for each in receiver.requests}) < last:
+            receiver.arrived.clear()
+            await receiver.arrived.wait()
+    return last
+
+
+async def test_a_receiver_sees_everything_once_though_the_worker_is_killed(market_dsn, tmp_path):
+    async with opened(market_dsn, tmp_path) as (bank, workers), receiving() as receiver:
+        receiver.script = assassin = Assassin(workers, receiver)
+        await subscriptions.create_subscription(
+            bank.pool, bank.vault, Owner(PARTNER), url=receiver.url, events=PARTNER_KINDS,
+            shared_secret=SECRET, now=wall_now(),
+        )  # fmt: skip
+        workers.start()
+        await busy_week(bank)
+        last = await all_told(bank, receiver)
+        async with bank.pool.acquire() as conn:
+            assert (await verify_bank(conn)).findings == ()
+    events = {each.id: each.event for each in receiver.requests}
+    times = Counter(each.id for each in receiver.requests)
+    assert assassin.kills == KILLS
+    assert max(times.values()) > 1, "what was not written down was sent again, under its id"
+    first_seen = [events[event_id]["sequence"] for event_id in dict.fromkeys(times)]
+    assert first_seen == list(range(1, last + 1))
+    assert [each["previous_sequence"] for each in events.values()] == list(range(last))

@@ -1,0 +1,157 @@
+"""A company whose members ask for transfers and decide about them, over HTTP."""
+
+from uuid import UUID
+
+import pytest
+
+from billfold.accounts.counterparties.commands import AddCounterparty
+from billfold.approvals.store import mfa_policy
+from billfold.approvals.store.fingerprints import prove
+from billfold.audit import record as audit_record
+from billfold.audit.types import Origin
+from billfold.platform import ids
+from billfold.platform.clock import wall_now
+
+REQUESTS = "/api/v1/transfer-requests/"
+
+
+@pytest.fixture
+async def funded(customer_desk, customer_world):
+    """A Pocket of the administrator's company, with $9,000.00 in it."""
+    pocket = await customer_desk.pocket()
+    await customer_world.wire(pocket, 9_000_00)
+    return pocket
+
+
+@pytest.fixture
+async def other(customer_desk):
+    """Another Pocket of the company."""
+    return await customer_desk.pocket(name="Payroll")
+
+
+@pytest.fixture
+async def manager(customer_desk, customer_desks):
+    """Another member who may approve."""
+    return await customer_desks(customer_desk.team.customer, role="MANAGER")
+
+
+async def status_of(customer_desk, request):
+    shown = await customer_desk.get(path_of(request))
+    return shown["status"], shown["transfer"]["execution_status"]
+
+
+def on_us(origin, cents, *, to=None, counterparty=None, reviewers=(), request_id=None, **fields):
+    """Return the body that asks for a transfer to another Pocket, or to a counterparty."""
+    details = (
+        {"type": "PEER_TO_PEER", "destination_counterparty_id": counterparty}
+        if to is None
+        else {"type": "INTERNAL_REALLOCATION", "destination_pocket_id": to.id}
+    )
+    return {
+        "transfer": {
+            "id": request_id or str(ids.new()),
+            "type": "ON_US",
+            "origin_pocket_id": origin.id,
+            "amount": {"type": "REQUESTED_AMOUNT", "amount_usdc": cents},
+            "details": details,
+            **fields,
+        },
+        "reviewers": list(reviewers),
+    }
+
+
+def path_of(request):
+    """Return where a request is."""
+    return f"{REQUESTS}{request['id']}/"
+
+
+async def decide(customer_desk, request, status="APPROVED", *, answers=200, **fields):
+    """Return the answer to a decision about a request."""
+    path = f"{path_of(request)}status/"
+    return (
+        await customer_desk.ask("PATCH", path, {"status": status, **fields}, status=answers)
+    ).json()
+
+
+async def refused(customer_desk, request, code, *, answers, status="APPROVED", **fields):
+    """Check that a decision is refused with a problem of this code."""
+    body = {"status": status, **fields}
+    await customer_desk.refused(
+        "PATCH", f"{path_of(request)}status/", body, status=answers, code=code
+    )
+
+
+async def ask_step_up(customer_desk):
+    """Let the operator ask for a fresh proof of every reviewer of a team."""
+    async with _by_operator(customer_desk) as doing:
+        await mfa_policy.set_step_up(doing, UUID(customer_desk.team.customer), asked=True)
+
+
+async def ask_for_two(customer_desk):
+    """Let all that waits need two voices, as by a rule."""
+    async with _by_operator(customer_desk) as doing:
+        changed = await doing.conn.fetch(
+            "UPDATE transfer_request SET terms = json_build_object('required', 2)"
+            " WHERE status = 'PENDING' RETURNING *"
+        )
+        prove(doing, "transfer_request", changed)
+
+
+def _by_operator(customer_desk):
+    customer = UUID(customer_desk.team.customer)
+    return audit_record.deed(
+        customer_desk.bank.pool, customer_desk.bank.vault, customer, Origin.operator(), "customer.updated",
+        resource=("customer", customer), now=wall_now(),
+    )  # fmt: skip
+
+
+async def member_id_of(customer_desk):
+    """Return which member of the team sits at a desk."""
+    return str(
+        await customer_desk.bank.pool.fetchval(
+            "SELECT member_id FROM membership WHERE customer_id = $1::uuid AND user_id = $2",
+            customer_desk.team.customer, customer_desk.team.user_id,
+        )
+    )  # fmt: skip
+
+
+async def counterparty(customer_world, customer, to):
+    """Link a Pocket of somebody else as a counterparty; return its id."""
+    portal = (await customer_world.get(f"/api/v2/pockets/{to.id}/portals/"))["items"][0]
+    name = {"type": "business", "business_name": "Contoso"}
+    body = {
+        "type": "on_us", "counterparty_name": name, "account_number": portal["network_address"]
+    }  # fmt: skip
+    return (await customer_world.post(f"/api/v2/customers/{customer}/counterparties/", body))["id"]
+
+
+def wire(origin, cents, to, **fields):
+    """Return the body that asks for a wire to a counterparty."""
+    return {
+        "transfer": {
+            "id": str(ids.new()),
+            "type": "WIRE",
+            "origin_pocket_id": origin.id,
+            "amount": {"type": "REQUESTED_AMOUNT", "amount_usdc": cents},
+            "counterparty_id": to,
+            **fields,
+        },
+        "reviewers": [],
+    }
+
+
+async def wire_counterparty(customer_desk, *, kind="wire", verification="pre_verified"):
+    """Link an account of another bank, or a wallet; return its id."""
+    details = {
+        "routing_number": "121182904", "identifier": "5647772655",
+        "address": {"street_address": "1 Main St", "city": "Reno", "postal_code": "89501",
+                    "state": "NV", "country": "US"},
+    }  # fmt: skip
+    answer = await customer_desk.bank.engine.submit(
+        AddCounterparty(
+            caller="test", key=ids.new(), customers=(UUID(customer_desk.team.customer),), type=kind,
+            counterparty_name={"type": "business", "business_name": "Contoso"},
+            details=details, verification=verification,
+        )
+    )  # fmt: skip
+    return answer.outcome["counterparty_id"]

@@ -1,0 +1,53 @@
+"""Applications that are built once per process and lent to one test after the other.
+
+Building one costs as much as a whole journey through it; opening a bank behind it costs nothing.
+"""
+
+from collections import defaultdict
+from typing import Any
+
+from billfold.access.auth_server.app import AuthApi
+from billfold.access.oauth import signing_keys as signing
+from billfold.http.customer_api.app import CustomerApi
+from billfold.http.partner_api.app import PartnerApi
+from billfold.platform.clock import wall_now
+from billfold.wiring.server import build_sandbox_app, open_sandbox
+
+_free: dict[type, list[Any]] = defaultdict(list)
+_keys: list[tuple[object, ...]] = []
+
+
+def lend_partner_app(bank):
+    """Return the Partner API of a sandbox with this bank behind it, for this test alone."""
+    api = _free[PartnerApi].pop() if _free[PartnerApi] else build_sandbox_app()
+    open_sandbox(api, bank)
+    return api
+
+
+def lend_customer_app(bank):
+    """Return the Customer API with this bank behind it, for this test alone."""
+    api = _free[CustomerApi].pop() if _free[CustomerApi] else CustomerApi()
+    api.open_bank(bank)
+    return api
+
+
+async def lend_auth_app(bank):
+    """Return the authorization server with this bank behind it, for this test alone.
+
+    All tests of a process sign ID tokens with the same keys: to make a pair takes a second.
+    """
+    if _keys:
+        await bank.pool.copy_records_to_table("signing_key", records=_keys)
+    else:
+        async with bank.pool.acquire() as conn:
+            await signing.ensure_signing_keys(conn, bank.vault, wall_now())
+            _keys.extend(await conn.fetch("SELECT * FROM signing_key"))
+    api = _free[AuthApi].pop() if _free[AuthApi] else AuthApi()
+    api.open_bank(bank)
+    return api
+
+
+async def take_back(api):
+    """Close the bank behind it; the next test may have the application."""
+    await api.close()
+    _free[type(api)].append(api)

@@ -1,0 +1,106 @@
+"""A browser as far as pages need one: cookies, forms as they stand on the page, no script."""
+
+import re
+from html import unescape
+from html.parser import HTMLParser
+
+import httpx
+from typing_extensions import override
+
+ORIGIN = "https://auth.localhost:8443"
+FIREFOX = "Mozilla/5.0 (Macintosh; Intel Mac OS X 15.1) Gecko/20100101 Firefox/140.0"
+
+
+def found(pattern, text):
+    """Return what the group of a pattern stands for in a text that must hold it."""
+    match = re.search(pattern, text)
+    assert match is not None, text
+    return match[1]
+
+
+class _Forms(HTMLParser):
+    """Collects the forms of a page: where each is sent, and its fields."""
+
+    def __init__(self):
+        super().__init__()
+        self.forms = {}
+        self._fields = None
+
+    @override
+    def handle_starttag(self, tag, attrs):
+        given = dict(attrs)
+        if tag == "form":
+            self._fields = self.forms.setdefault(given["action"], {})
+        elif tag == "input" and self._fields is not None and "name" in given:
+            self._fields[given["name"]] = given.get("value", "")
+
+    @override
+    def handle_endtag(self, tag):
+        if tag == "form":
+            self._fields = None
+
+
+def forms_of(text):
+    """Return the forms of a page: where each is sent, and its fields as they stand there."""
+    parser = _Forms()
+    parser.feed(text)
+    return parser.forms
+
+
+class Browser:
+    """Goes to pages and sends their forms; never follows anywhere by itself."""
+
+    def __init__(self, pages_app, *, address="203.0.113.7", agent=FIREFOX):
+        self.http = httpx.AsyncClient(
+            transport=httpx.ASGITransport(pages_app, client=(address, 50_000)),
+            base_url=ORIGIN,
+            headers={"user-agent": agent},
+        )
+        self.page = httpx.Response(204)
+
+    async def close(self):
+        await self.http.aclose()
+
+    @property
+    def cookie(self):
+        """The session's cookie."""
+        return self.http.cookies.get("__Host-session")
+
+    @property
+    def csrf(self):
+        """What scripts of the page would send."""
+        return found(r'name="csrf" value="([^"]+)"', self.page.text)
+
+    @property
+    def text(self):
+        """What stands on the page."""
+        words = re.sub(r"<[^>]+>", " ", re.sub(r"<title>.*?</title>", "", self.page.text))
+        return re.sub(r"\s+", " ", unescape(words)).strip()
+
+    async def go(self, path):
+        """Load a page."""
+        self.page = await self.http.get(path)
+        return self.page
+
+    async def follow(self):
+        """Go where the answer points."""
+        assert self.page.status_code == 303, self.page.status_code
+        return await self.go(self.page.headers["location"])
+
+    async def send(self, action, headers=None, **fields):
+        """Fill in the form of this page that is sent to `action`, and send it."""
+        full = {**forms_of(self.page.text)[action], **fields}
+        form = {name: value for name, value in full.items() if value is not None}
+        self.page = await self.post(action, form, headers)
+        return self.page
+
+    async def post(self, action, form, headers=None):
+        """Send a form that stands on no page."""
+        sent = {"origin": ORIGIN, **(headers or {})}
+        sent = {name: value for name, value in sent.items() if value is not None}
+        return await self.http.post(action, data=form, headers=sent)
+
+    async def ask(self, path, body, *, csrf=None):
+        """Send what the script would."""
+        headers = {"origin": ORIGIN, "x-csrf": csrf or self.csrf}
+        return await self.http.post(path, json=body, headers=headers)

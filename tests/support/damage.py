@@ -1,0 +1,65 @@
+"""Rows of the rails are damaged one column after the other, and the proof has to name each."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from tests.verify.test_damage import CHANGES, COLUMNS, same_key
+
+from billfold.verify.report import Findings
+
+LISTS = {"ARRAY": "ARRAY['x']"}
+IDS = "ARRAY['01234567-89ab-8def-8123-456789abcdef']::uuid[]"
+OTHERWISE = {
+    ("counterparty", "status"): "'VERIFIED'",
+    ("wire_case", "status"): "'REFUSED'",
+    ("transfer_request", "reviewers"): IDS,
+    ("approval_rule", "approver_ids"): IDS,
+}
+Check = Callable[[Any, Findings], Awaitable[None]]
+
+
+async def proved(conn, *checks: Check):
+    """What these checks find, in the transaction there is."""
+    found = Findings()
+    for check in checks:
+        await check(conn, found)
+    return found.report()
+
+
+async def unnamed(conn, table, *checks: Check, where="true", unproved=()):
+    """Damage every column of a row, delete it, double it; return what the checks did not name."""
+    types = dict(await conn.fetch(COLUMNS, table))
+    before = await conn.fetchrow(
+        f"SELECT ctid::text AS place, * FROM {table} WHERE {where} ORDER BY 1 LIMIT 1"
+    )
+    assert before is not None, (table, where)
+    damages = {
+        "deleted": f"DELETE FROM {table} WHERE ctid = $1::text::tid RETURNING *",
+        "twice": f"INSERT INTO {table} SELECT * FROM {table} WHERE ctid = $1::text::tid"
+        " RETURNING *",
+    }
+    for column, kind in types.items():
+        change = OTHERWISE.get((table, column)) or (CHANGES | LISTS)[kind].format(c=column)
+        damages[column] = (
+            f"UPDATE {table} SET {column} = {change} WHERE ctid = $1::text::tid RETURNING *"
+        )
+    missed = []
+    for what, damage in damages.items():
+        if what in unproved:
+            continue
+        transaction = conn.transaction()
+        await transaction.start()
+        after = await conn.fetchrow(damage, before["place"])
+        report = await proved(conn, *checks)
+        first = report.first
+        if first is None or first.table != table or not _is_one(first.key, before, after):
+            missed.append((what, first))
+        await transaction.rollback()
+    return missed
+
+
+def _is_one(key, *rows):
+    """Is this the key of one of the rows?"""
+    return any(
+        set(key) <= set(row.keys()) and same_key(key, row) for row in rows if row is not None
+    )

@@ -1,0 +1,181 @@
+"""The other side of Fedwire as a tester is it: it drops files and reads what came of them."""
+
+import json
+from datetime import UTC, date, datetime, timedelta
+from uuid import UUID
+
+from msgspec.structs import replace
+from tests.payments.wires.test_checks import link, send
+from tests.support.whole_bank import PARTNER, Holder
+
+from billfold.accounts.commands import OpenPocket, UpdatePocket, UpdatePortal
+from billfold.ledger.jobs.due_work import house_id
+from billfold.payments.suspense import store as suspense_store
+from billfold.payments.suspense.commands import AssignFromSuspense, ReturnFromSuspense
+from billfold.payments.suspense.types import SuspenseStatus
+from billfold.payments.wires.iso20022.envelope import FedwireXml
+from billfold.payments.wires.outbound_messages import fedwire_day, message_sent
+from billfold.payments.wires.store import message_queue as queue
+from billfold.payments.wires.store.wires import get_wire, list_wires
+from billfold.platform import ids
+from billfold.sandbox.clock.stepper import Stepping
+from billfold.sandbox.wires.simulated_fedwire import SimulatedFed
+from billfold.verify import verify_bank
+from billfold.wiring.fedwire import WireRoom
+from billfold.wiring.file_exchange import rails_folder
+
+SENT = ["pacs.008", "pacs.004"]
+_ACCOUNT = "SELECT account_number FROM portal WHERE portal_id = $1"
+
+
+def changed(wire, **fields):
+    """The same message, saying something else."""
+    return replace(wire, message=replace(wire.message, **fields)) if fields else wire
+
+
+class Fedwire:
+    """Files in, reports out; `fed` makes the messages of the other banks."""
+
+    def __init__(self, bank):
+        self.bank, self.room, self.clock = bank, WireRoom(), Stepping(bank)
+        self.fed = SimulatedFed(bank.settings.bank_routing_number)
+        self.folder = rails_folder(bank.settings) / "wire"
+
+    # -- files ----------------------------------------------------------------------------
+
+    async def drop(self, name, *wires):
+        """Put a file into the inbox, raw or of these messages, and let it be taken."""
+        raw = wires[0] if isinstance(wires[0], bytes) else FedwireXml().write(wires, "incoming")
+        inbox = self.folder / "inbox"
+        inbox.mkdir(parents=True, exist_ok=True)
+        (inbox / name).write_bytes(raw)
+        await self.room.gate.take(self.bank)
+        return raw
+
+    def taken(self, name):
+        """What was booked of a file: the outcome of each message."""
+        report = json.loads((self.folder / "done" / f"{name}.report.json").read_text())
+        return [each["outcome"] for each in report["items"]]
+
+    def refused(self, name):
+        """Why a file was refused: (line, element, reason) of each mistake."""
+        assert (self.folder / "refused" / name).exists()
+        report = json.loads((self.folder / "refused" / f"{name}.report.json").read_text())
+        return [(each["line"], each["element"], each["reason"]) for each in report["mistakes"]]
+
+    def last_out(self):
+        """What our last file says."""
+        return max((self.folder / "outbox").iterdir()).read_text()
+
+    # -- messages -------------------------------------------------------------------------
+
+    async def payment(self, named, account_number, cents=5_00):
+        now = await self.bank.now()
+        return self.fed.payment(
+            named, now, fedwire_day(self.bank, now), account_number=account_number, amount=cents,
+            sender_name="Acme", sender_account_number="77", sender_routing_number=None,
+        )  # fmt: skip
+
+    async def status(self, wire_id, code=None):
+        message = await self.message(wire_id)
+        return self.fed.status(message, await self.bank.now(), code)
+
+    async def payment_return(self, wire_id, **changes):
+        message, now = await self.message(wire_id), await self.bank.now()
+        wire = self.fed.payment_return(
+            message, now, fedwire_day(self.bank, now), reason="AC04", information="Account closed"
+        )
+        return changed(wire, **changes)
+
+    async def message(self, wire_id):
+        """The last message of ours about a wire, or about what is held."""
+        sent = await queue.find_last_sent(self.bank.pool, wire_id, SENT)
+        assert sent is not None
+        return message_sent(self.bank, sent)
+
+    # -- the bank -------------------------------------------------------------------------
+
+    async def send_wire(self, holder, cents=1_000_00):
+        """Send a wire (None: everything) and let our files go; return its id."""
+        holder.counterparty_id = await link(self.bank, holder.customer_id)
+        wire_id = UUID((await send(holder, cents))["wire_id"])
+        await self.room.sender.send(self.bank)
+        return wire_id
+
+    async def settled(self, holder, cents=1_000_00):
+        """Send a wire and let it settle; return its id."""
+        wire_id = await self.send_wire(holder, cents)
+        await self.drop(f"settled-{wire_id}.xml", await self.status(wire_id))
+        return wire_id
+
+    async def account_of(self, holder):
+        return await self.bank.pool.fetchval(_ACCOUNT, holder.portal_id)
+
+    async def wire(self, holder, wire_id):
+        return await get_wire(self.bank.pool, holder.customer_id, wire_id)
+
+    async def second_pocket(self, holder):
+        """Another Pocket of the same customer; return it as a holder of its own."""
+        opened = await self.do(
+            holder, OpenPocket, partner_id=PARTNER, name="Second", deposit_weeks=4,
+            reinvestment_weeks=4,
+        )  # fmt: skip
+        return Holder(
+            self.bank, holder.customer_id, UUID(opened["pocket_id"]), UUID(opened["portal_id"])
+        )
+
+    async def close(self, holder):
+        await self.do(holder, UpdatePocket, pocket_id=holder.pocket_id, close_for="NO_LONGER_USED")
+
+    async def close_portal(self, holder):
+        await self.do(holder, UpdatePortal, portal_id=holder.portal_id, close=True)
+
+    async def assign(self, item_id, holder):
+        await self.bank.engine.submit(
+            AssignFromSuspense(
+                caller="test", key=ids.new(), item_id=item_id, portal_id=holder.portal_id,
+                customers=(house_id(self.bank.seed), holder.customer_id),
+                pocket_id=holder.pocket_id, references=(item_id,),
+            )
+        )  # fmt: skip
+
+    async def send_back(self, item_id):
+        """Return what is held, as the operator does, and let our files go."""
+        await self.bank.engine.submit(
+            ReturnFromSuspense(
+                caller="test", key=ids.new(), customers=(house_id(self.bank.seed),),
+                item_id=item_id, reason="AC04", references=(item_id,),
+            )
+        )  # fmt: skip
+        await self.clock.advance(timedelta(0))
+
+    async def do(self, holder, kind, **fields):
+        command = kind(caller="test", key=ids.new(), customers=(holder.customer_id,), **fields)
+        return (await self.bank.engine.submit(command)).outcome
+
+    async def wires(self, holder):
+        return await list_wires(
+            self.bank.pool, "customer_id", holder.customer_id, pocket_id=None, customer_id=None,
+            direction=None, after=None, descending=True, limit=100,
+        )  # fmt: skip
+
+    async def held(self):
+        return await suspense_store.list_items(self.bank.pool, status=SuspenseStatus.HELD)
+
+    async def legs(self):
+        return await self.bank.pool.fetchval("SELECT count(*) FROM leg")
+
+    async def prove(self):
+        async with self.bank.pool.acquire() as conn:
+            report = await verify_bank(conn, market=self.bank.market, vault=self.bank.vault)
+        assert report.is_clean, report.findings[:3]
+
+
+def file_of_a_payment(named, account_number, cents=5_00):
+    """What a file says that brings one payment to a bank of the usual settings."""
+    wire = SimulatedFed("061199992").payment(
+        named, datetime(2025, 6, 2, 13, tzinfo=UTC), date(2025, 6, 2),
+        account_number=account_number, amount=cents, sender_name="Acme",
+        sender_account_number=None, sender_routing_number=None,
+    )  # fmt: skip
+    return FedwireXml().write([wire], "incoming")

@@ -1,0 +1,95 @@
+"""A running server of several processes, and what its workers import."""
+
+import asyncio
+import os
+import socket
+import ssl
+import subprocess
+import sys
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+from tests.support.whole_bank import close_bank, open_bank
+
+from billfold.http.edge.lazy_app import LateApp
+from billfold.platform.clock import wall_now
+from billfold.platform.network.tls import ensure_certificates
+from billfold.wiring.server import make_houses
+
+PATIENCE_SECONDS = 60
+START = """
+import sys
+from pathlib import Path
+from billfold.http.edge.serve import https_server
+if __name__ == "__main__":
+    certificate, key, port, workers = sys.argv[1:]
+    https_server("tests.interfaces.auth.served:make_app", host="127.0.0.1", port=int(port),
+                 workers=int(workers), certificate=Path(certificate), key=Path(key)).serve()
+"""
+
+
+@dataclass
+class Served:
+    """Where the server is, and what trusts it."""
+
+    issuer: str
+    authority: Path
+
+    def client(self):
+        """Return a client that keeps no connection, so that each request finds any process."""
+        return httpx.AsyncClient(
+            base_url=self.issuer, verify=ssl.create_default_context(cafile=self.authority),
+            limits=httpx.Limits(max_keepalive_connections=0), timeout=PATIENCE_SECONDS,
+        )  # fmt: skip
+
+
+@asynccontextmanager
+async def opened():
+    bank = await open_bank(os.environ["HOUSES_DSN"], auth_url=os.environ["HOUSES_ISSUER"])
+    try:
+        yield make_houses(bank)
+    finally:
+        await close_bank(bank)
+
+
+def make_app():
+    """Return what a worker serves."""
+    return LateApp(opened)
+
+
+@asynccontextmanager
+async def serving(dsn, folder, *, workers):
+    """Run a server on a founded database; the authorization server is at https://localhost."""
+    files = ensure_certificates(folder, wall_now())
+    script = folder / "start.py"
+    script.write_text(START)
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    served = Served(f"https://localhost:{port}", files.authority)
+    root = Path.cwd()
+    env = os.environ | {
+        "HOUSES_DSN": dsn, "HOUSES_ISSUER": served.issuer, "PYTHONPATH": f"{root}:{root}/src"
+    }  # fmt: skip
+    arguments = [str(files.certificate), str(files.key), str(port), str(workers)]
+    process = subprocess.Popen([sys.executable, str(script), *arguments], env=env)
+    try:
+        await _until_open(served)
+        yield served
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+async def _until_open(served):
+    async with served.client() as client:
+        for _ in range(PATIENCE_SECONDS * 5):
+            try:
+                if (await client.get("/.well-known/jwks.json")).status_code == 200:
+                    return
+            except httpx.HTTPError:
+                pass
+            await asyncio.sleep(0.2)
+    raise TimeoutError("the server does not answer")

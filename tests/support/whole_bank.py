@@ -1,0 +1,167 @@
+"""A whole bank on a database of its own: the engine running, the clock frozen, nothing booked."""
+
+import shutil
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from billfold.accounts.commands import EnrolCustomer, OpenPocket
+from billfold.bills.business_days.store import load_calendars
+from billfold.bills.rules.market import Market
+from billfold.bills.store import load_market
+from billfold.documents.inspection.sandboxed_process import ChildInspection
+from billfold.ledger.bank import Bank
+from billfold.ledger.commands import Terms
+from billfold.ledger.engine.engine import Engine
+from billfold.payments.deposits.commands import ReceiveMoney
+from billfold.payments.wires.types import Hours
+from billfold.platform import ids
+from billfold.platform.clock import wall_now
+from billfold.platform.crypto import Vault
+from billfold.platform.database.pool import APP_ROLE, create_pool
+from billfold.platform.paging import Pager
+from billfold.platform.settings.settings import Settings
+from billfold.sandbox.simulated_screening import SimulatedScreening
+from billfold.wiring.file_exchange import files_of, linking_of, rails_of
+from billfold.wiring.initialize import enrol_house, lay_foundation
+from billfold.wiring.references import reference_readers
+from billfold.wiring.scheduled_jobs import job_runners
+
+SEED = b"a seed for tests of the engine"
+VAULT = Vault(bytes(range(32)))
+PARTNER = UUID("8f3b6f60-0000-4000-8000-00000000aaaa")
+
+
+async def open_bank(dsn, **changes):
+    """Return a running bank on a founded database; close it with `close_bank`."""
+    folder = Path(tempfile.gettempdir()) / f"billfold-{ids.new()}"
+    own: dict[str, Any] = {"rails_dir": folder / "rails", "files_dir": folder / "files"}
+    settings = replace(Settings(), **own | changes)
+    pool = await create_pool(dsn, min_size=2, max_size=8, role=APP_ROLE)
+    async with pool.acquire() as conn:
+        await lay_foundation(
+            conn,
+            seed=SEED,
+            environment="sandbox",
+            clock_start=settings.clock_start,
+            wall=wall_now(),
+        )
+        calendars = await load_calendars(conn)
+        market = await _known_market(conn, calendars)
+    terms = Terms(
+        aum_fee_bps=settings.aum_fee_bps, routing_number=settings.bank_routing_number,
+        screening=SimulatedScreening(),
+        wire_fee_cents=settings.wire_fee_cents,
+        ach_review_above_cents=settings.ach_review_above_cents,
+        wire_hours=Hours(settings.wires_from, settings.wires_until, settings.wires_abroad_until),
+        correspondent=settings.correspondent_routing_number,
+    )  # fmt: skip
+    engine = Engine(
+        pool,
+        market=market,
+        calendars=calendars,
+        terms=terms,
+        seed=SEED,
+        test_clock=True,
+        references=reference_readers(),
+        vault=VAULT,
+    )
+    await engine.start()
+    bank = Bank(
+        pool=pool,
+        engine=engine,
+        market=market,
+        calendars=calendars,
+        terms=terms,
+        seed=SEED,
+        settings=settings,
+        pager=Pager(SEED),
+        vault=VAULT,
+        rails=rails_of(settings),
+        files=files_of(settings),
+        inspection=ChildInspection(),
+        job_runners=job_runners(),
+        linking=linking_of(settings, SEED),
+    )
+    await enrol_house(bank)
+    return bank
+
+
+_COUNTS = """
+SELECT (SELECT count(*) FROM calendar_override), (SELECT count(*) FROM security),
+       (SELECT count(*) FROM auction), (SELECT count(*) FROM bill_rate)
+"""
+_markets: dict[tuple[int, ...], Market] = {}
+
+
+async def _known_market(conn, calendars):
+    """Return the market of this database; the packaged one is read once for all tests."""
+    counts = tuple(await conn.fetchrow(_COUNTS))
+    if counts[0]:
+        return await load_market(conn, calendars)
+    if counts not in _markets:
+        _markets[counts] = await load_market(conn, calendars)
+    return _markets[counts]
+
+
+async def close_bank(bank):
+    await bank.engine.stop()
+    await bank.pool.close()
+    shutil.rmtree(bank.settings.rails_dir, ignore_errors=True)
+    shutil.rmtree(bank.settings.files_dir, ignore_errors=True)
+
+
+@pytest.fixture
+async def bank(market_dsn):
+    """A founded bank at 2025-06-02 09:00 ET, with its house and nobody else."""
+    opened = await open_bank(market_dsn)
+    yield opened
+    await close_bank(opened)
+
+
+class Holder:
+    """A customer with one Pocket, as tests of the engine need him."""
+
+    def __init__(self, bank, customer_id, pocket_id, portal_id):
+        self.bank = bank
+        self.customer_id, self.pocket_id, self.portal_id = customer_id, pocket_id, portal_id
+
+    async def deposit(self, cents, *, rail="WIRE"):
+        answer = await self.bank.engine.submit(
+            ReceiveMoney(
+                caller="test", key=ids.new(), customers=(self.customer_id,), rail=rail,
+                portal_id=self.portal_id, pocket_id=self.pocket_id, amount=cents,
+                description="a deposit", details={},
+            )
+        )  # fmt: skip
+        return answer.outcome
+
+
+@pytest.fixture
+def new_holder(bank):
+    """Make a customer with a Pocket: `await new_holder(weeks=4, reinvest=4)`."""
+
+    async def make(*, weeks=4, reinvest=4, name="A holder", at=bank):
+        customer = ids.new()
+        common: dict[str, Any] = {
+            "caller": "test", "customers": (customer,), "partner_id": PARTNER
+        }  # fmt: skip
+        await at.engine.submit(
+            EnrolCustomer(
+                key=ids.new(), role="customer", type="BUSINESS", name=name, profile={}, **common
+            )
+        )
+        answer = await at.engine.submit(
+            OpenPocket(
+                key=ids.new(), name="Reserve", deposit_weeks=weeks, reinvestment_weeks=reinvest,
+                **common,
+            )
+        )  # fmt: skip
+        outcome = answer.outcome
+        return Holder(at, customer, UUID(outcome["pocket_id"]), UUID(outcome["portal_id"]))
+
+    return make

@@ -1,0 +1,166 @@
+"""What is due is done once, at its own instant, and comes to an end."""
+
+from datetime import date, timedelta
+
+import pytest
+from tests.fixtures.teller import Teller
+
+from billfold.accounts.commands import UpdatePocket
+from billfold.accounts.pockets.types import PocketSnapshot
+from billfold.ledger.book.rows import JournalEntry, Posting, TradeEntry, TransactionEntry
+from billfold.ledger.commands import Context
+from billfold.payments.on_us.types import TransferOrder
+from billfold.platform.calendars import Calendars, DayOverride
+from billfold.platform.dates import et_instant
+from billfold.platform.errors import Refused
+from billfold.treasury.commands import CatchUp
+from billfold.treasury.rules.catch_up import catch_up
+
+IN_KIND = TransferOrder(transfer_type="SECURITY_TRANSFER")
+
+MONDAY = date(2025, 6, 9)
+
+
+def closed_on(*days):
+    """Calendars in which these days have been declared closed."""
+    return Calendars({day: DayOverride(fed_open=False, bond_open=False) for day in days})
+
+
+def at_night(teller):
+    """Deposit on Friday evening: the money waits for Monday's opening."""
+    pocket = teller.pocket()
+    teller.bank.advance(et_instant(date(2025, 6, 6), 20))
+    teller.deposit(pocket, 10_000_00)
+    assert pocket.invest_at == et_instant(MONDAY, 8)
+    return pocket
+
+
+def test_money_that_came_at_night_is_invested_when_the_market_opens(teller):
+    pocket = at_night(teller)
+    teller.bank.advance(et_instant(MONDAY, 8))
+    assert pocket.invest_at is None
+    assert pocket.cash.balance < 100_00
+    assert [lot.acquired_on for lot in pocket.lots] == [MONDAY]
+
+
+def test_waiting_money_waits_longer_when_its_day_is_declared_closed(teller):
+    pocket = at_night(teller)
+    closed = closed_on(MONDAY)
+    teller.bank.calendars = teller.bank._engine.calendars = closed
+    ctx = Context(
+        now=et_instant(MONDAY, 12), market=teller.bank.market, calendars=closed,
+        terms=teller.bank.terms, seed=b"x",
+    )  # fmt: skip
+    catch_up(teller.book, ctx)
+    assert pocket.invest_at == et_instant(MONDAY + timedelta(days=1), 8)
+
+
+def test_the_head_learns_of_a_changed_calendar_when_its_due_instant_has_come(teller):
+    pocket = teller.pocket()
+    teller.deposit(pocket, 10_000_00)
+    was_due = teller.book.due_at
+    assert was_due == et_instant(date(2025, 6, 2), 17)
+    teller.bank.calendars = teller.bank._engine.calendars = Calendars(closes=Calendars().closes)
+    teller.book.due_at = was_due - timedelta(hours=4)  # what an early close had made of it
+    teller.bank.now += timedelta(hours=5)
+    version = teller.book.version
+    teller.bank.submit(CatchUp(caller="due", key=teller.customer, customers=(teller.customer,)))
+    assert teller.book.due_at == was_due
+    assert teller.book.version == version + 1
+
+
+def test_nothing_is_charged_for_months_in_which_the_pocket_was_empty(teller):
+    pocket = teller.pocket()
+    teller.bank.now = et_instant(date(2025, 9, 15), 10)
+    teller.deposit(pocket, 10_000_00)
+    assert pocket.charge_on == date(2025, 10, 1)
+    assert teller.book.due_at > teller.bank.now
+
+
+def test_the_fee_is_charged_on_the_first_business_day_of_the_month(teller):
+    pocket = teller.pocket(weeks=26)
+    teller.deposit(pocket, 1_000_000_00)
+    teller.bank.advance(et_instant(date(2025, 7, 1), 9))
+    # 29 days of June at 25 bps a year on about a million dollars.
+    assert 197_00 < pocket.fees < 200_00
+    assert pocket.charge_on == date(2025, 8, 1)
+
+
+def test_a_fee_that_the_pocket_cannot_pay_stays_accrued(teller):
+    pocket, other = teller.pocket(weeks=26), teller.pocket()
+    teller.deposit(pocket, 1_000_000_00)
+    teller.bank.advance(et_instant(date(2025, 6, 20), 10))
+    teller.move(pocket, other, None)
+    assert not pocket.lots
+    assert pocket.fees > 0
+    left = pocket.fee_accrued
+    assert left < 3_650_000
+    teller.bank.advance(et_instant(date(2025, 9, 15), 10))
+    assert pocket.fee_accrued == left
+
+
+def test_what_matured_without_reinvestment_is_left_alone(teller):
+    pocket = teller.pocket(reinvest=None)
+    teller.deposit(pocket, 10_000_00)
+    teller.bank.advance(et_instant(date(2025, 7, 15), 10))
+    assert not pocket.lots
+    idle = pocket.idle
+    assert 9_900_00 < idle <= pocket.cash.balance
+    teller.deposit(pocket, 5_000_00)
+    assert pocket.idle == idle
+    assert sum(units for _, units in pocket.positions()) in {49, 50}
+
+
+def test_a_late_worker_books_what_was_due_as_a_punctual_one(teller):
+    late = Teller()
+    for each in (teller, late):
+        each.deposit(each.pocket(), 50_000_00)
+    end = et_instant(date(2025, 8, 20), 11)
+    teller.bank.advance(end)
+    late.bank.now = end
+    late.bank.submit(CatchUp(caller="due", key=late.customer, customers=(late.customer,)))
+    for table in (JournalEntry, Posting, TradeEntry, PocketSnapshot, TransactionEntry):
+        assert teller.bank.tables[table] == late.bank.tables[table]
+
+
+def test_a_pocket_emptied_at_night_can_be_closed_at_once(teller):
+    pocket, other = teller.pocket(), teller.pocket()
+    teller.bank.advance(et_instant(date(2025, 6, 6), 20))
+    teller.deposit(pocket, 10_000_00)
+    teller.move(pocket, other, None)
+    teller.do(UpdatePocket, pocket_id=pocket.pocket_id, close_for="not needed")
+    assert (pocket.status, pocket.invest_at) == ("CLOSED", None)
+    teller.bank.advance(et_instant(date(2025, 6, 20), 20))
+
+
+def test_bills_come_back_into_a_lot_that_was_emptied(teller):
+    pocket, other = teller.pocket(), teller.pocket()
+    teller.deposit(pocket, 10_000_00)
+    (lot,) = pocket.lots
+    units, tax = lot.units, lot.tax_basis
+    teller.move(pocket, other, None, order=IN_KIND)
+    assert not pocket.lots
+    teller.move(other, pocket, None, order=IN_KIND)
+    assert pocket.lots == [lot]
+    assert (lot.units, lot.tax_basis) == (units, tax)
+
+
+def test_a_pocket_cannot_pay_itself(teller):
+    pocket = teller.pocket()
+    teller.deposit(pocket, 10_000_00)
+    for fields in ({}, {"order": IN_KIND}, {"later": True}):
+        with pytest.raises(Refused) as refused:
+            teller.move(pocket, pocket, 100_00, **fields)
+        assert refused.value.code == "same-pocket"
+
+
+def test_a_lien_keeps_everything_from_leaving_and_leaves_no_trace():
+    teller = Teller(ach_credit_lien_days=2)
+    pocket, other = teller.pocket(), teller.pocket()
+    teller.deposit(pocket, 10_000_00, "ACH")
+    before = dict(pocket.positions()), pocket.cash.balance, pocket.fees
+    for cents, fields in ((None, {}), (1_00, {}), (1_00, {"order": IN_KIND})):
+        assert teller.move(pocket, other, cents, **fields)["status"] == "REJECTED"
+    assert (dict(pocket.positions()), pocket.cash.balance, pocket.fees) == before
+    teller.bank.advance(et_instant(date(2025, 6, 4), 9))
+    assert teller.move(pocket, other, None)["status"] == "COMPLETED"

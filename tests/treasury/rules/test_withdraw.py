@@ -1,0 +1,41 @@
+"""What a withdrawal leaves behind: fees that have accrued, and money at risk of return."""
+
+import pytest
+from tests.fixtures.teller import Teller
+
+from billfold.ledger.types import JournalKind
+from billfold.treasury.rules.day_end import start_moving
+from billfold.treasury.rules.withdraw import Short, withdraw
+
+
+def taken(teller, pocket, cents, **fields):
+    ctx = teller.bank._moment()
+    book = teller.book
+    book.savepoint()
+    start_moving(book, pocket, ctx)
+    book.begin(JournalKind.PAYMENT, ctx, settles_on=ctx.business_date)
+    return withdraw(
+        book, pocket, ctx, cents, price_of=ctx.t0_bid, settles_on=ctx.business_date,
+        to=book.house_account("rail:wire"), **fields,
+    )  # fmt: skip
+
+
+def test_money_at_risk_of_return_stays():
+    teller = Teller(ach_credit_lien_days=2)
+    pocket = teller.pocket()
+    teller.deposit(pocket, 1_000_00, rail="ACH")
+    teller.deposit(pocket, 1_000_00)
+
+    with pytest.raises(Short):
+        taken(teller, pocket, 1_000_01)
+
+
+def test_what_is_set_aside_stays_in_cash():
+    teller = Teller()
+    pocket = teller.pocket()
+    teller.deposit(pocket, 1_000_00)
+
+    amount, _ = taken(teller, pocket, None, aside=15_00)
+
+    assert pocket.cash.balance == 15_00
+    assert pocket.outflow == amount

@@ -1,0 +1,30 @@
+"""Which application answers under which name."""
+
+from typing import Any, cast
+
+import httpx
+from tests.support.whole_bank import bank
+
+from billfold.wiring.server import make_houses
+
+__all__ = ["bank"]
+
+ANSWERS = {
+    "https://auth.localhost:8443/.well-known/openid-configuration": 200,
+    "https://AUTH.localhost/.well-known/openid-configuration": 200,
+    "https://auth.localhost.:8443/api/oauth2/authorize": 400,
+    "https://auth.localhost:8443/.well-known/oauth-authorization-server": 404,
+    "https://acme.localhost:8443/.well-known/openid-configuration": 404,
+    "https://localhost:8443/api/oauth2/authorize": 404,
+    "https://acme.localhost:8443/health": 200,
+    "https://auth.localhost:8443/api/v1/login/": 404,
+    "http://auth.localhost:8443/.well-known/openid-configuration": 403,
+}
+
+
+async def test_a_name_leads_to_its_house_and_all_live_and_end_together(bank):
+    houses = make_houses(bank)
+    transport = httpx.ASGITransport(cast("Any", houses), raise_app_exceptions=False)
+    async with houses.lifespan(), httpx.AsyncClient(transport=transport) as client:
+        found = {address: (await client.get(address)).status_code for address in ANSWERS}
+    assert found == ANSWERS

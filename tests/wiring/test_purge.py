@@ -1,0 +1,46 @@
+"""Files that no document names are discarded when they are old, and no others."""
+
+import os
+from datetime import timedelta
+from uuid import UUID
+
+from billfold.documents import store as document_store
+from billfold.documents import uploads
+from billfold.documents.ports import FileKind
+from billfold.documents.rules import PROOF_OF_ACCOUNT
+from billfold.platform import ids
+from billfold.platform.clock import wall_now
+from billfold.wiring.purge import FILES_LAST, sweep_files
+
+CUSTOMER = UUID("01234567-89ab-8def-8123-456789abcdef")
+
+
+async def named(bank, content):
+    """A file that is kept and written down."""
+    file, document_id, now = await bank.files.keep(content), ids.new(), await bank.now()
+    async with bank.pool.acquire() as conn:
+        await uploads.add(conn, CUSTOMER, document_id, PROOF_OF_ACCOUNT, at=now)
+        row = await document_store.get_document(conn, document_id)
+        await uploads.put_file(
+            conn, row, file, kind=FileKind.PDF, name="proof.pdf", invalid=None, at=now
+        )
+    return file
+
+
+def age(bank, file, days):
+    path = bank.settings.files_dir / file.key[:2] / file.key
+    since = (wall_now() - timedelta(days=days)).timestamp()
+    os.utime(path, (since, since))
+
+
+async def test_an_upload_that_was_cut_off_leaves_no_file_when_a_week_is_over(bank):
+    kept, cut_off = await named(bank, b"kept"), await bank.files.keep(b"cut off")
+    young = await bank.files.keep(b"its row is being written")
+    for file in (kept, cut_off):
+        age(bank, file, FILES_LAST.days + 1)
+
+    assert await sweep_files(bank.pool, bank.files, wall_now()) == 1
+
+    left = await bank.files.list_kept(wall_now() + timedelta(days=1))
+    assert left == sorted([kept.key, young.key])
+    assert await bank.files.fetch(kept) == b"kept"

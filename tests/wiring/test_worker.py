@@ -1,0 +1,155 @@
+"""The worker: what is due gets done by itself, whoever dies in between."""
+
+import asyncio
+from dataclasses import replace
+from datetime import date, timedelta
+
+import pytest
+
+from billfold.ledger.jobs.due_work import DUE_WORK_LOCK
+from billfold.platform import ids
+from billfold.platform.clock import ClockState, wall_now, write_clock
+from billfold.platform.dates import et_instant
+from billfold.wiring.purge import KEYS_LAST
+from billfold.wiring.worker import Worker
+
+
+async def set_clock(bank, at):
+    async with bank.pool.acquire() as conn:
+        await write_clock(conn, ClockState(at, wall_now(), frozen=True))
+
+
+async def count(bank, table):
+    return await bank.pool.fetchval(f"SELECT count(*) FROM {table}")
+
+
+async def test_there_is_nothing_to_do_when_nothing_is_due(bank):
+    assert await Worker(bank).work_once() == 0
+
+
+async def test_what_is_due_is_done_when_the_clock_has_gone_on(bank, new_holder):
+    for _ in range(3):
+        await (await new_holder()).deposit(10_000_00)
+    await set_clock(bank, et_instant(date(2025, 6, 24), 9))
+    # Three pockets close a day and see a bill mature; the house closes fifteen days.
+    assert await Worker(bank).work_once() == 3 + 3 + 15
+    assert await Worker(bank).work_once() == 0
+
+
+async def test_several_workers_do_everything_once_when_they_run_together(bank, new_holder):
+    for _ in range(8):
+        await (await new_holder()).deposit(10_000_00)
+    await set_clock(bank, et_instant(date(2025, 6, 24), 9))
+    stop = asyncio.Event()
+    workers = [asyncio.create_task(Worker(bank, pause_seconds=0.01).run(stop)) for _ in range(3)]
+    for _ in range(200):
+        await asyncio.sleep(0.05)
+        due = await bank.pool.fetchval("SELECT min(due_at) FROM head")
+        if due > et_instant(date(2025, 6, 24), 9):
+            break
+    stop.set()
+    await asyncio.gather(*workers)
+    assert await bank.pool.fetchval("SELECT count(*) FROM trade WHERE activity = 'MATURITY'") == 8
+
+
+async def test_a_worker_stands_back_while_the_clock_is_walked(bank, new_holder):
+    await (await new_holder()).deposit(10_000_00)
+    await set_clock(bank, et_instant(date(2025, 6, 3), 9))
+    async with bank.pool.acquire() as walker:
+        await walker.execute("SELECT pg_advisory_lock($1)", DUE_WORK_LOCK)
+        assert await Worker(bank).work_once() == 0
+        await walker.execute("SELECT pg_advisory_unlock($1)", DUE_WORK_LOCK)
+    assert await Worker(bank).work_once() == 2
+
+
+async def test_errands_are_run_in_every_round(bank):
+    ran = []
+
+    async def errand(of):
+        ran.append(of)
+        return 0
+
+    await Worker(bank, errand).work_once()
+    assert ran == [bank]
+
+
+async def test_a_worker_goes_on_when_an_errand_fails(bank):
+    stop = asyncio.Event()
+    rounds = []
+
+    async def errand(_):
+        rounds.append(1)
+        if len(rounds) > 1:
+            stop.set()
+        raise OSError("the database is away")
+
+    await asyncio.wait_for(Worker(bank, errand, pause_seconds=0.01).run(stop), 10)
+    assert len(rounds) == 2
+
+
+async def test_a_long_errand_holds_up_no_other(bank):
+    stop = asyncio.Event()
+    begun = asyncio.Event()
+
+    async def long(_):
+        begun.set()
+        await stop.wait()
+        return 0
+
+    async def short(_):
+        await begun.wait()
+        stop.set()
+        return 0
+
+    await asyncio.wait_for(Worker(bank, long, short, pause_seconds=0.01).run(stop), 10)
+
+
+@pytest.mark.parametrize(
+    ("age", "left"), [(KEYS_LAST - timedelta(minutes=1), 1), (KEYS_LAST + timedelta(minutes=1), 0)]
+)
+async def test_keys_are_forgotten_after_a_day(bank, age, left):
+    claimed = wall_now() - age
+    await bank.pool.execute(
+        "INSERT INTO request_key (caller, key, fingerprint, claimed_at, lease_until)"
+        " VALUES ($1, $2, 'x', $3, $3)", ids.new(), ids.new(), claimed,
+    )  # fmt: skip
+    await Worker(bank).work_once()
+    assert await count(bank, "request_key") == left
+
+
+async def test_assertions_and_windows_are_forgotten_when_they_are_over(bank):
+    wall = wall_now()
+    for minutes in (-40, 10):
+        at = wall + timedelta(minutes=minutes)
+        await bank.pool.execute(
+            "INSERT INTO used_assertion VALUES ('a', $1, $2)", ids.new().bytes, at
+        )
+        await bank.pool.execute("INSERT INTO rate_window VALUES ($1, 'all', $2, 1)", ids.new(), at)
+    await Worker(bank).work_once()
+    assert await count(bank, "used_assertion") == 1
+    assert await count(bank, "rate_window") == 1
+
+
+async def test_attempts_to_deliver_are_forgotten_when_the_set_days_are_over(bank):
+    bank.settings = replace(bank.settings, webhook_attempts_days=2)
+    wall, subscription_id, event_id = wall_now(), ids.new(), ids.new()
+    await bank.pool.execute(
+        "INSERT INTO subscription (subscription_id, partner_id, url, events, status, created_at,"
+        " updated_at) VALUES ($1, $1, 'x', '{x}', 'enabled', $2, $2)", subscription_id, wall,
+    )  # fmt: skip
+    simulated = await bank.pool.fetchval(
+        "INSERT INTO simulated_event (event_id, partner_id, kind, payload, raised_at, told_at)"
+        " VALUES ($1, $2, 'x', '{}', $3, $3) RETURNING serial", event_id, subscription_id, wall,
+    )  # fmt: skip
+    await bank.pool.execute(
+        "INSERT INTO delivery (subscription_id, event_id, simulated, state, tries, told_at)"
+        " VALUES ($1, $2, $3, 'failed', 1, $4)", subscription_id, event_id, simulated, wall,
+    )  # fmt: skip
+    for days, left in ((1, 1), (3, 0)):
+        await bank.pool.execute("DELETE FROM delivery_attempt")
+        await bank.pool.execute(
+            "INSERT INTO delivery_attempt VALUES ($1, $2, $1, false, 0, '', $3, 1)",
+            event_id, subscription_id, wall - timedelta(days=days),
+        )  # fmt: skip
+        await Worker(bank).work_once()
+        assert await count(bank, "delivery_attempt") == left
