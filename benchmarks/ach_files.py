@@ -23,14 +23,14 @@ from benchmarks.dataset import (
 from benchmarks.measurements import Figure, Log, Timing, figure, seconds_of
 from benchmarks.worker_processes import Worker
 from billfold.payments.files.folder_exchange import ExchangeFolders
-from billfold.payments.ach.nacha import NachaFiles
+from billfold.payments.ach.nacha import NachaFormat
 from billfold.payments.files import store as files_store
 from billfold.payments.ach.store import files
 from billfold.ledger.types import Direction
 from billfold.ledger.bank import Bank
 from billfold.payments.ach.commands import OriginateAch
 from billfold.accounts.counterparties.commands import AddCounterparty
-from billfold.payments.ach.inbound.files import AchGate
+from billfold.payments.ach.inbound.files import AchFileProcessor
 from billfold.payments.ach.outbound.windows import AchWindows
 from billfold.platform.clock import monotonic
 from billfold.platform.dates import ET
@@ -58,7 +58,7 @@ class Clearing:
     def __init__(self, opened: OpenBank) -> None:
         self._opened = opened
         self._bank = opened.bank
-        self._windows, self._gate = AchWindows(NachaFiles()), AchGate(NachaFiles())
+        self._windows, self._gate = AchWindows(NachaFormat()), AchFileProcessor(NachaFormat())
         self._half = ""
 
     async def prepare(self, task: str) -> None:
@@ -77,11 +77,11 @@ class Clearing:
 
     async def _write(self) -> int:
         await self._windows.number(self._bank, await self._bank.pool.fetchval(_DUE))
-        waiting = await files.list_untold(self._bank.pool)
-        return sum([await self._windows.hand_over(self._bank, file) for file in waiting])
+        waiting = await files.list_unconfirmed(self._bank.pool)
+        return sum([await self._windows.transmit(self._bank, file) for file in waiting])
 
     async def _tell(self) -> int:
-        waiting = await files.list_untold(self._bank.pool)
+        waiting = await files.list_unconfirmed(self._bank.pool)
         for file in waiting:
             await self._windows.tell(self._bank, file)
         return len(waiting)
@@ -141,7 +141,7 @@ async def await_clearing(bank: Bank, customers: int, entries: int) -> None:
     accounts = [row[0] for row in await bank.pool.fetch(_ACCOUNTS, ids)]
     assert isinstance(bank.rails.ach, ExchangeFolders)
     arriving = await _file(bank, accounts, entries)
-    await bank.rails.ach.other_side().hand_over(_NAME, arriving)
+    await bank.rails.ach.network_side().transmit(_NAME, arriving)
     await vacuum_and_checkpoint(bank.pool)
 
 
@@ -149,7 +149,7 @@ async def _file(bank: Bank, accounts: list[str], entries: int) -> bytes:
     now = (await bank.now()).astimezone(ET).replace(second=0, microsecond=0, tzinfo=None)
     ours = bank.settings.bank_routing_number
     head = AchFile(destination=ours, origin="061000146", created_at=now, modifier="A")
-    writer = NachaFiles().writer(head)
+    writer = NachaFormat().writer(head)
     writer.begin(
         Batch(
             number=1, company="CONTOSO", company_id="9000000001", entry_class="PPD",

@@ -14,7 +14,7 @@ import asyncpg
 from benchmarks.measurements import Timing
 from benchmarks.worker_processes import Worker
 from billfold.platform.clock import monotonic
-from billfold.platform.garbage_collection import calm_collector
+from billfold.platform.garbage_collection import tune_garbage_collector
 from billfold.platform.database.pool import create_pool
 
 CONNECTIONS = 16
@@ -98,7 +98,7 @@ async def open_bare(dsn: str, accounts: int) -> Bare:
     await pool.execute(_TABLES)
     await pool.execute(_FILL, accounts)
     await pool.execute("VACUUM ANALYZE bare_account")
-    calm_collector()
+    tune_garbage_collector()
     return Bare(pool, accounts)
 
 

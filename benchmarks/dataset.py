@@ -15,11 +15,11 @@ import msgspec
 from billfold.wiring import open_bank as open_bank_module
 from billfold.ledger.types import Rail
 from billfold.ledger.bank import Bank
-from billfold.sandbox.clock.stepper import Stepping
+from billfold.sandbox.clock.stepper import ClockStepper
 from billfold.accounts.commands import EnrolCustomer, OpenPocket
 from billfold.ledger.commands import Command
 from billfold.payments.deposits.commands import ReceiveMoney
-from billfold.platform.garbage_collection import calm_collector
+from billfold.platform.garbage_collection import tune_garbage_collector
 from billfold.platform.dates import et_date, et_instant
 from billfold.platform.database.pool import APP_ROLE
 from billfold.platform.ids import command_id, derive
@@ -75,7 +75,7 @@ class OpenBank(NamedTuple):
 
 async def create_bank(location: Location, **changes: Any) -> OpenBank:
     """Found the bank of a migrated database and open it."""
-    await open_bank_module.found(location.settings(), location.dsn)
+    await open_bank_module.initialize_database(location.settings(), location.dsn)
     return await open_bank(location, **changes)
 
 
@@ -85,7 +85,7 @@ async def open_bank(location: Location, **changes: Any) -> OpenBank:
     bank = await stack.enter_async_context(
         open_bank_module.open_bank(location.settings(**changes), location.dsn)
     )
-    calm_collector()
+    tune_garbage_collector()
     return OpenBank(bank, stack)
 
 
@@ -160,7 +160,7 @@ def deposit(nth: int, portal: UUID, cents: int, occasion: str) -> ReceiveMoney:
 async def advance_to_next_morning(bank: Bank) -> None:
     """Walk the clock to ten in the morning of the next business day, doing all that is due."""
     day = bank.calendars.next_settlement_day(et_date(await bank.now()))
-    await Stepping(bank).set_to(et_instant(day, TEN_O_CLOCK))
+    await ClockStepper(bank).set_to(et_instant(day, TEN_O_CLOCK))
 
 
 async def vacuum_and_checkpoint(pool: Pool) -> None:

@@ -35,7 +35,7 @@ from benchmarks.measurements import (
 from benchmarks.sizes import Sizes
 from benchmarks.throwaway_server import Database
 from benchmarks.worker_processes import Worker
-from billfold.sandbox.clock.stepper import Stepping
+from billfold.sandbox.clock.stepper import ClockStepper
 from billfold.platform.clock import monotonic
 from billfold.platform.dates import et_date
 
@@ -80,7 +80,7 @@ class DayEnd:
     async def run(self) -> Timing:
         """Walk the clock to the close; every pocket that moved has a snapshot after it."""
         day = et_date(await self._bank.now())
-        stepping = Stepping(self._bank)
+        stepping = ClockStepper(self._bank)
         started = monotonic()
         await stepping.set_to(self._bank.calendars.closes_at(day))
         ended = monotonic()

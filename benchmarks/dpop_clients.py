@@ -25,7 +25,7 @@ from benchmarks.dataset import Location
 from billfold.client.keys import ProofKey
 from billfold.access.oauth.rules.client_metadata import NewClient
 from billfold.access.oauth import clients, access_tokens
-from billfold.access.oauth.types import BY_ITSELF
+from billfold.access.oauth.types import CLIENT_CREDENTIALS
 from billfold.platform.clock import wall_now
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ class TokenIssuer:
     async def _token(self, conn: Connection, customer_id: UUID) -> str:
         now = wall_now()
         new = NewClient(
-            name="Bench", scopes=SCOPES, grant_types=(BY_ITSELF,), customer_id=customer_id,
+            name="Bench", scopes=SCOPES, grant_types=(CLIENT_CREDENTIALS,), customer_id=customer_id,
             requires_nonce=False,
         )  # fmt: skip
         made = await clients.register_client(conn, new, now=now)

@@ -141,7 +141,7 @@ def _check_us(proofs: int, keys: int) -> float:
     sent = [makers[nth % keys].proof("GET", httpx.URL(url), token=token) for nth in range(proofs)]
     started = time.process_time()
     for proof in sent:
-        dpop.check(proof, method="GET", url=url, now=wall_now(), nonces=nonces, token=token)
+        dpop.verify_proof(proof, method="GET", url=url, now=wall_now(), nonces=nonces, token=token)
     return (time.process_time() - started) / proofs * 1e6
 
 

@@ -20,7 +20,7 @@ from benchmarks.measurements import Timing, percentile
 from benchmarks.worker_processes import Worker, WorkloadError
 from billfold.platform import ids
 from billfold.platform.clock import monotonic
-from billfold.platform.garbage_collection import calm_collector
+from billfold.platform.garbage_collection import tune_garbage_collector
 from billfold.platform.crypto import sign_request
 
 CONNECTIONS = 256
@@ -253,7 +253,7 @@ def proven_request(call: Call, made: ProofHeaders) -> bytes:
 
 async def open_load_generator(trusted: Path) -> LoadGenerator:
     """Return a load generator that trusts one certificate authority."""
-    calm_collector()
+    tune_garbage_collector()
     return LoadGenerator(trusted)
 
 

@@ -26,7 +26,7 @@ from benchmarks.dataset import (
 from benchmarks.load_generator import Credentials
 from benchmarks.partner_setup import create_partner
 from benchmarks.worker_processes import Worker
-from billfold.sandbox.clock.stepper import Stepping
+from billfold.sandbox.clock.stepper import ClockStepper
 from billfold.platform.dates import et_date, et_instant
 
 SHORT, LONG = 0, 1
@@ -100,7 +100,7 @@ class HistoryWorkload:
 
     async def _advance_to(self, hour: time) -> None:
         day = self._bank.calendars.next_settlement_day(et_date(await self._bank.now()))
-        await Stepping(self._bank).set_to(et_instant(day, hour))
+        await ClockStepper(self._bank).set_to(et_instant(day, hour))
 
     async def _receive(self, nth: int, portal: UUID, count: int, day: int) -> None:
         await submit_commands(

@@ -12,7 +12,7 @@ from billfold.ledger.bank import Bank
 from billfold.accounts.commands import EnrolCustomer
 from billfold.accounts.counterparties.commands import AddCounterparty
 from billfold.platform.clock import wall_now
-from billfold.platform.crypto import token
+from billfold.platform.crypto import new_token
 from billfold.platform.ids import command_id, derive
 
 SLUG = "bench"
@@ -53,8 +53,8 @@ async def create_partner(bank: Bank) -> Credentials:
             now=now,
             partner_id=PARTNER,
         )
-        password, _ = token()  # nobody logs in with it
-        user = await credentials.add_user(conn, PARTNER, username=SLUG, password=password, now=now)
+        password, _ = new_token()  # nobody logs in with it
+        user = await credentials.create_partner_user(conn, PARTNER, username=SLUG, password=password, now=now)
         bearer, _ = await credentials.issue_token(conn, partner_id=PARTNER, user_id=user, now=now)
     return Credentials(f"{SLUG}.localhost", bearer, partner.shared_secret)
 

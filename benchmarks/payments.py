@@ -33,7 +33,7 @@ from benchmarks.sizes import Sizes
 from benchmarks.throwaway_server import Database
 from benchmarks.wire_approvals import Name, approve_wires
 from benchmarks.worker_processes import Worker, run_together
-from billfold.approvals.execute_transfers import carry_out_request
+from billfold.approvals.execute_transfers import execute_request
 from billfold.accounts.counterparties.commands import AddCounterparty
 from billfold.platform.clock import monotonic
 from billfold.platform.ids import command_id
@@ -84,7 +84,7 @@ class WireWorkload:
     async def run(self) -> Timing:
         """Carry out the wires of the pass, all at once."""
         started = monotonic()
-        await asyncio.gather(*(carry_out_request(self._bank, *name) for name in self._approved))
+        await asyncio.gather(*(execute_request(self._bank, *name) for name in self._approved))
         return Timing(len(self._approved), started, monotonic())
 
     async def close(self) -> None:

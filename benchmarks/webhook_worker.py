@@ -26,11 +26,11 @@ from benchmarks.webhook_receivers import HANGING
 from benchmarks.worker_processes import Worker
 from billfold.events.webhooks import sequencer, subscriptions, redelivery
 from billfold.events.kinds import PARTNER_KINDS
-from billfold.events.webhooks.types import Owner, Simulated
-from billfold.events.webhooks.worker import Courier
+from billfold.events.webhooks.types import SubscriptionOwner, EventSimulation
+from billfold.events.webhooks.worker import WebhookDispatcher
 from billfold.platform.clock import monotonic, wall_now
 from billfold.platform.ids import new
-from billfold.wiring.webhook_client import messenger_of
+from billfold.wiring.webhook_client import webhook_client_of
 
 LOOPBACK = (ip_network("127.0.0.0/8"),)
 SIMULATED_KIND = "card.status.open"
@@ -114,7 +114,7 @@ class WebhookWorkload:
             await subscriptions.create_subscription(
                 self._bank.pool,
                 self._bank.vault,
-                Owner(PARTNER),
+                SubscriptionOwner(PARTNER),
                 url=url,
                 events=kinds or PARTNER_KINDS,
                 shared_secret="a secret of the benchmark",  # noqa: S106 - nobody is to keep it
@@ -136,19 +136,19 @@ class WebhookWorkload:
         self._bank.engine.forget_all()
 
     async def _sequence(self, _: None) -> None:
-        await sequencer.sequence(self._bank.pool, now=wall_now())
+        await sequencer.sequence_events(self._bank.pool, now=wall_now())
 
     async def _simulate(self, events: int) -> None:
         for _ in range(events):
-            event = Simulated(
+            event = EventSimulation(
                 event_id=new(), kind=SIMULATED_KIND, raised_at=wall_now(), payload="{}"
             )
-            await redelivery.simulate(self._bank.pool, Owner(PARTNER), event, now=wall_now())
+            await redelivery.simulate_event(self._bank.pool, SubscriptionOwner(PARTNER), event, now=wall_now())
 
     async def _begin(self, _: None) -> None:
         stop = asyncio.Event()
         bank = self._bank
-        courier = Courier(bank.pool, bank.vault, messenger_of(bank.settings))
+        courier = WebhookDispatcher(bank.pool, bank.vault, webhook_client_of(bank.settings))
         self._work = stop, asyncio.create_task(courier.run(stop))
 
     async def _end(self, _: None) -> int:

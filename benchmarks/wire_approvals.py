@@ -10,10 +10,10 @@ import msgspec
 
 from benchmarks.dataset import customer_of, pocket_of
 from billfold.ledger.jobs import store as jobs_store
-from billfold.approvals.types import Terms, EXECUTE
-from billfold.ledger.jobs.types import Appointment
+from billfold.approvals.types import ApprovalRequirement, EXECUTE_TRANSFER_REQUEST
+from billfold.ledger.jobs.types import ScheduledJob
 from billfold.approvals.transfer_orders import RequestContent, RequestedCents, WireOrder
-from billfold.approvals.rules import LASTS, hash_of, text_of
+from billfold.approvals.rules import REQUEST_LIFETIME, hash_of, text_of
 from billfold.platform.ids import command_id
 
 if TYPE_CHECKING:
@@ -57,13 +57,13 @@ async def approve_wires(
             _CENTS,
             contents,
             [hash_of(content) for content in contents],
-            text_of(Terms()),
+            text_of(ApprovalRequirement()),
             bank.calendars.business_date(now),
             now,
-            now + LASTS,
+            now + REQUEST_LIFETIME,
         )
-        await jobs_store.make(
-            conn, [Appointment(EXECUTE, wire, customer, now) for customer, wire in names]
+        await jobs_store.schedule(
+            conn, [ScheduledJob(EXECUTE_TRANSFER_REQUEST, wire, customer, now) for customer, wire in names]
         )
     return names
 

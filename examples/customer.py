@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from billfold.client.oauth import Authorization, Registered, Tokens
+from billfold.client.oauth import Authorization, ClientRegistration, Tokens
 from billfold.client.customer_api import CustomerApi
 from billfold.client.dpop import DpopAuth
 from billfold.client.sandbox import local_client
@@ -32,17 +32,17 @@ def main() -> None:
     box = json.loads(asked.box.read_text())
     authorization = Authorization(registered(box, "fapi2" if asked.sign_in else "service"))
     with local_client(box["auth_url"], box["ca_file"]) as http:
-        tokens = signed_in(authorization, http) if asked.sign_in else authorization.by_itself(http)
+        tokens = signed_in(authorization, http) if asked.sign_in else authorization.client_credentials(http)
         print(f"A {tokens.token_type} token, bound to {authorization.key.thumbprint}")
     auth = DpopAuth(authorization, tokens)
     with local_client(box["customer_url"], box["ca_file"], auth) as http:
         show(CustomerApi(http))
 
 
-def registered(box: dict[str, Any], kind: str) -> Registered:
+def registered(box: dict[str, Any], kind: str) -> ClientRegistration:
     """Return what the sandbox registered for a program like this one."""
     found = next(each for each in box["clients"] if each["client_id"] == f"sandbox-{kind}")
-    return Registered(
+    return ClientRegistration(
         issuer=box["auth_url"],
         client_id=found["client_id"],
         private_key=found["private_key"],

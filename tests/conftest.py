@@ -15,7 +15,7 @@ from pathlib import Path
 import asyncpg
 import pytest
 
-from billfold.bills.imports import write_packaged_market
+from billfold.bills.imports import load_bundled_market
 from billfold.migrations import runner
 from billfold.platform.postgres import embedded as embedded_postgres
 
@@ -69,7 +69,7 @@ def database_template(pg_server: embedded_postgres.Server) -> str:
 def market_template(pg_server: embedded_postgres.Server, database_template: str) -> str:
     """The same with the packaged market in it: writing it takes ten times as long as cloning."""
     asyncio.run(
-        _make_template(pg_server, MARKET_TEMPLATE, write_packaged_market, base=database_template)
+        _make_template(pg_server, MARKET_TEMPLATE, load_bundled_market, base=database_template)
     )
     return MARKET_TEMPLATE
 

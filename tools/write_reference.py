@@ -7,10 +7,10 @@ usage: .venv/bin/python tools/write_reference.py
 import tomllib
 from pathlib import Path
 
-from billfold.events.kinds import KINDS
+from billfold.events.kinds import NOTIFICATION_TYPES
 from billfold.events.payload_schemas import payload_schema
-from billfold.events.notifications.kinds import KINDS as NOTIFICATIONS
-from billfold.events.notifications.kinds import Kind
+from billfold.events.notifications.kinds import NOTIFICATION_TYPES as NOTIFICATIONS
+from billfold.events.notifications.kinds import NotificationType
 from billfold.platform.problems import PROBLEMS
 from billfold.platform.problems.problem import Problem
 from billfold.platform.settings.reference import reference
@@ -129,10 +129,10 @@ def settings_page() -> str:
     return SETTINGS_HEAD + reference()
 
 
-def _row(kind: Kind) -> str:
+def _row(kind: NotificationType) -> str:
     roles = ", ".join(f"`{role}`" for role in kind.roles)
     chosen = "yes" if kind.configurable else "no"
-    return f"| `{kind.name}` | {kind.told_when} | {roles} | {chosen} |\n"
+    return f"| `{kind.name}` | {kind.raised_when} | {roles} | {chosen} |\n"
 
 
 def _section(problem: Problem) -> str:

@@ -18,15 +18,15 @@ from tests.support.approvals import (
     other,
     path_of,
 )
-from tests.support.damage import proved, unnamed
+from tests.support.damage import report_of, undetected
 from tests.support.whole_bank import bank
 
 from billfold.approvals.store.fingerprints import KEYS
-from billfold.approvals.transfer_requests import note_rejected
+from billfold.approvals.transfer_requests import record_rejection
 from billfold.verify import verify_bank
-from billfold.verify.fingerprints import TABLES, check_proofs
+from billfold.verify.fingerprints import FINGERPRINTED_TABLES, check_fingerprints
 
-__all__ = ["app", "bank", "desk", "desks", "funded", "manager", "other", "world"]
+__all__ = ["app", "bank", "api", "connect_api", "funded", "manager", "other", "simulation"]
 
 DAMAGES = {
     "its hash is of something else": "UPDATE transfer_request SET content_hash = sha256('x')",
@@ -49,18 +49,18 @@ async def approved(customer_desk, manager, funded, other):
 async def test_the_proof_names_what_was_not_approved_as_it_says(customer_desk, approved):
     bank = customer_desk.bank
     async with bank.pool.acquire() as conn:
-        for wrong, damage in DAMAGES.items():
+        for message, damage in DAMAGES.items():
             transaction = conn.transaction(isolation="repeatable_read")
             await transaction.start()
             await conn.execute(damage)
             report = await verify_bank(conn, market=bank.market, vault=bank.vault)
             await transaction.rollback()
-            assert wrong in {each.wrong for each in report.findings}, wrong
+            assert message in {each.wrong for each in report.findings}, message
 
 
 RULES, CHANGES = "/api/v1/approval-rules/", "/api/v1/authorization-requests/"
 # Each kind of row, as each way of leaving it leaves it.
-LEFT = {
+ROWS_BY_STATE = {
     "transfer_request": ("status = 'PENDING'", "status = 'CANCELLED'", "status = 'EXPIRED'",
                          "status = 'APPROVED' AND reason IS NULL", "reason IS NOT NULL"),
     "change_request": ("status = 'PENDING'", "status = 'DENIED'", "status = 'EXPIRED'",
@@ -74,7 +74,7 @@ NOBODY = {"first_name": "Ben", "last_name": "Ode", "email": "b@b.example", "role
 
 
 @pytest.fixture
-async def asked_for(customer_desk, customer_desks, manager, funded, other):
+async def requested(customer_desk, customer_desks, manager, funded, other):
     """A team that has left a row in each of these states."""
 
     async def ask(path, body):
@@ -104,7 +104,7 @@ async def asked_for(customer_desk, customer_desks, manager, funded, other):
     for each in (done, failed):
         await decide(manager, each)
     customer_id, failed_id = UUID(customer_desk.team.customer), UUID(failed["id"])
-    await note_rejected(customer_desk.bank, customer_id, failed_id, reason="ACCOUNT_UNAVAILABLE")
+    await record_rejection(customer_desk.bank, customer_id, failed_id, reason="ACCOUNT_UNAVAILABLE")
     asker, cancelled = await transfer()
     await asker.ask("DELETE", path_of(cancelled), status=204)
     asker, changed = await transfer()
@@ -117,22 +117,24 @@ async def asked_for(customer_desk, customer_desks, manager, funded, other):
 
 def proofs_of(table):
     """The proof of one table, as a check."""
-    return partial(check_proofs, tables=[each for each in TABLES if each.table == table])
+    return partial(
+        check_fingerprints, tables=[each for each in FINGERPRINTED_TABLES if each.table == table]
+    )
 
 
-async def test_each_column_of_what_was_asked_for_is_proven(market_dsn, asked_for):
+async def test_each_column_of_a_request_is_verified(market_dsn, requested):
     conn = await asyncpg.connect(market_dsn)
     transaction = conn.transaction()
     await transaction.start()
     await conn.execute(DROP_EVERYTHING)
-    assert (await proved(conn, check_proofs)).is_clean
+    assert (await report_of(conn, check_fingerprints)).is_clean
     missed = {
-        (table, where): wrong
-        for table, states in LEFT.items()
+        (table, where): message
+        for table, states in ROWS_BY_STATE.items()
         for where in states
-        if (wrong := await unnamed(conn, table, proofs_of(table), where=where))
+        if (message := await undetected(conn, table, proofs_of(table), where=where))
     }
     await transaction.rollback()
     await conn.close()
     assert missed == {}
-    assert LEFT.keys() == KEYS.keys()
+    assert ROWS_BY_STATE.keys() == KEYS.keys()

@@ -7,7 +7,7 @@ from uuid import UUID
 import asyncpg
 from tests.cli.test_commands import _fetch, billfold, founded
 
-from billfold.wiring.initialize import partner_places
+from billfold.wiring.initialize import partner_ids
 
 __all__ = ["billfold", "founded"]
 
@@ -43,7 +43,7 @@ def ask(dsn, customer):
 
 def test_the_operator_confirms_what_a_team_of_one_asked_for(founded, database_dsn):
     founded("partner", "create", "acme")
-    own = str(partner_places(SEED, "acme").dummy_customer_id)
+    own = str(partner_ids(SEED, "acme").sandbox_customer_id)
     founded("people", "add", *ANNA, "--customer", own, "--role", "admin")
     ask(database_dsn, own)
     status, said = founded("approvals", "list", own)

@@ -18,13 +18,13 @@ from tests.support.approvals import (
 )
 from tests.support.whole_bank import bank
 
-from billfold.approvals.execute_transfers import carry_out_request
-from billfold.approvals.types import EXECUTE
+from billfold.approvals.execute_transfers import execute_request
+from billfold.approvals.types import EXECUTE_TRANSFER_REQUEST
 from billfold.ledger.jobs import store as jobs_store
-from billfold.ledger.jobs.types import Appointment
+from billfold.ledger.jobs.types import ScheduledJob
 from billfold.verify import verify_bank
 
-__all__ = ["app", "bank", "desk", "desks", "funded", "manager", "other", "world"]
+__all__ = ["app", "bank", "api", "connect_api", "funded", "manager", "other", "simulation"]
 
 
 async def test_a_wire_leaves_when_it_is_approved(customer_desk, manager, customer_world, funded):
@@ -78,7 +78,7 @@ async def test_nothing_is_carried_out_where_the_sandbox_is_set_so(
     assert (done["status"], done["transfer"]["execution_status"]) == ("APPROVED", "NOT_STARTED")
 
 
-async def test_what_was_approved_is_carried_out_though_the_door_was_killed(
+async def test_an_approved_request_is_executed_when_the_api_process_is_killed(
     customer_desk, manager, customer_world, funded, other
 ):
     made = await customer_desk.post(REQUESTS, on_us(funded, 1_00, to=other))
@@ -86,9 +86,9 @@ async def test_what_was_approved_is_carried_out_though_the_door_was_killed(
     customer_desk.bank.settings = replace(settings, execute_transfers=False)
     await decide(manager, made)
     customer_desk.bank.settings = settings
-    await jobs_store.make(
+    await jobs_store.schedule(
         customer_desk.bank.pool,
-        [Appointment(EXECUTE, UUID(made["id"]), UUID(customer_desk.team.customer),
+        [ScheduledJob(EXECUTE_TRANSFER_REQUEST, UUID(made["id"]), UUID(customer_desk.team.customer),
                      await customer_desk.bank.now())],
     )  # fmt: skip
     assert await status_of(customer_desk, made) == ("APPROVED", "NOT_STARTED")
@@ -108,13 +108,15 @@ async def test_a_wire_that_is_out_stays_out_whatever_its_partner_may_by_now(
     await pool.execute("UPDATE partner SET features = features || '{unverified_wires}'")
     at = await customer_desk.bank.now()
     customer_id = UUID(customer_desk.team.customer)
-    await jobs_store.make(pool, [Appointment(EXECUTE, request_id, customer_id, at)])
+    await jobs_store.schedule(
+        pool, [ScheduledJob(EXECUTE_TRANSFER_REQUEST, request_id, customer_id, at)]
+    )
     await customer_world.later(seconds=1)
     assert await status_of(customer_desk, made) == ("APPROVED", "PROCESSING")
     assert await pool.fetchval("SELECT count(*) FROM wire_message") == 1
 
 
-async def test_a_wire_that_cannot_be_sent_any_more_is_told_of_once(customer_desk, manager, funded):
+async def test_a_wire_that_can_no_longer_be_sent_is_reported_once(customer_desk, manager, funded):
     linked = await wire_counterparty(customer_desk)
     made = await customer_desk.post(REQUESTS, wire(funded, 2_000_00, linked))
     settings = customer_desk.bank.settings
@@ -123,7 +125,7 @@ async def test_a_wire_that_cannot_be_sent_any_more_is_told_of_once(customer_desk
     customer_desk.bank.settings = settings
     await customer_desk.patch(f"/api/v2/counterparties/{linked}/", {"status": "UNLINKED"})
     for _ in range(2):
-        await carry_out_request(
+        await execute_request(
             customer_desk.bank, UUID(customer_desk.team.customer), UUID(made["id"])
         )
     shown = (await customer_desk.get(f"{REQUESTS}{made['id']}/"))["transfer"]
@@ -153,7 +155,7 @@ async def test_requests_approved_at_once_are_carried_out_each_by_itself(
         await decide(manager, made)
     customer_desk.bank.settings = settings
     names = [(UUID(customer_desk.team.customer), UUID(made["id"])) for made in asked]
-    await asyncio.gather(*(carry_out_request(customer_desk.bank, *name) for name in names * 2))
+    await asyncio.gather(*(execute_request(customer_desk.bank, *name) for name in names * 2))
     assert [await status_of(customer_desk, made) for made in asked] == [
         *[("APPROVED", "PROCESSING")] * 3, ("APPROVED", "COMPLETED")
     ]  # fmt: skip

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from billfold.approvals import rules
-from billfold.approvals.types import USUAL, Rule, Terms
+from billfold.approvals.types import DEFAULT_REQUIREMENT, ApprovalRequirement, Rule
 from billfold.platform import ids
 from billfold.platform.errors import InvalidInput, Refused
 
@@ -56,15 +56,15 @@ def test_rules_that_are_off_or_about_something_else_decide_nothing():
 def test_only_what_asks_for_more_takes_the_place_of_a_rule_without_room():
     small, large = rule("small", 0), rule("large", 2, min_amount=100)
     assert rules.stricter([large, small], large) == []
-    assert rules.stricter([small], small) == [USUAL]
+    assert rules.stricter([small], small) == [DEFAULT_REQUIREMENT]
     assert [each.required for each in rules.stricter([small, large], small)] == [2, 1]
 
 
 def test_nobody_speaks_before_his_turn():
-    by_role = Terms(required=2, roles=("MANAGER", "ADMIN"), ordered=True)
+    by_role = ApprovalRequirement(required=2, roles=("MANAGER", "ADMIN"), ordered=True)
     rules.check_turn(by_role, ANNA, "MANAGER", approvals=0)
     rules.check_turn(by_role, BEN, "ADMIN", approvals=1)
-    by_id = Terms(required=2, ids=(ANNA, BEN), ordered=True)
+    by_id = ApprovalRequirement(required=2, ids=(ANNA, BEN), ordered=True)
     rules.check_turn(by_id, BEN, "APPROVER", approvals=1)
     for terms in (by_role, by_id):
         with pytest.raises(Refused) as refusal:

@@ -49,7 +49,7 @@ def earned():
 
 
 def _entry(start, start_at, end, end_at):
-    found = earnings.entry(start, start_at, end, end_at, MARKET)
+    found = earnings.compute_earnings(start, start_at, end, end_at, MARKET)
     return [signed(getattr(found, name)) for name in FIELDS]
 
 

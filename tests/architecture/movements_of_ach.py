@@ -23,7 +23,7 @@ from billfold.payments.ach.commands import (
     SendAch,
     SendMicroDeposits,
 )
-from billfold.payments.ach.types import AchEntry, Incoming
+from billfold.payments.ach.types import AchEntry, IncomingEntry
 from billfold.platform.ids import command_id, derive
 
 ACH_ID = UUID("ac000000-0000-4000-8000-000000000001")
@@ -38,7 +38,7 @@ PAYEE = Payee(
         "routing_number": "021000021", "account_number": "5647772655", "account_type": "CHECKING",
     },
 )  # fmt: skip
-INCOMING = Incoming(
+INCOMING = IncomingEntry(
     code="22", amount=700_00, account_number="100000000001", name="ANNA", identification="7",
     trace="091000010000007", bank="09100001", entry_class="PPD", company="ACME",
     company_id="9000000001", purpose="PAYMENT", effective_on=date(2025, 6, 3),

@@ -6,7 +6,7 @@ from uuid import UUID
 from tests.architecture.world import SEED, World
 
 from billfold.accounts.commands import EnrolCustomer
-from billfold.accounts.transactions.types import HouseBooking
+from billfold.accounts.transactions.types import BankBooking
 from billfold.ledger.book.rows import JournalEntry, TransactionEntry
 from billfold.payments.adjustments.commands import AdjustPocket, CorrectBooking, GiveCredit
 from billfold.payments.suspense.commands import (
@@ -17,7 +17,7 @@ from billfold.payments.suspense.commands import (
 from billfold.platform.ids import command_id, derive
 from billfold.treasury.commands import CloseHouseDay
 from billfold.treasury.custody.commands import DeliverBills, EndDelivery, ReceiveBills
-from billfold.treasury.settlement.rules import Block, RailClearing
+from billfold.treasury.settlement.rules import RailTotals, SettlementBlock
 
 
 def _house():
@@ -34,7 +34,7 @@ def _house():
 def _cleared(came_in, went_out):
     world, house = _house()
     day = world.books[house].business_date
-    rail = RailClearing(day, "WIRE", came_in, went_out)
+    rail = RailTotals(day, "WIRE", came_in, went_out)
     world.do(CloseHouseDay, house, day=day, blocks=(), clearings=(rail,))
     return world.moved()
 
@@ -130,7 +130,7 @@ def _taken_back(spend, hour=10):
     shown = {row.activity_id: row for row in book.draft.rows_of(TransactionEntry)}
     given = shown[activity_id]
     world.forget()
-    book.referenced[activity_id] = HouseBooking(
+    book.referenced[activity_id] = BankBooking(
         activity_id, pocket[0], given.journal_no, kinds[given.journal_no], "CREDIT", "CREDIT",
         300_00, None, is_corrected=False,
     )  # fmt: skip
@@ -228,7 +228,7 @@ def _settled(side):
     )  # fmt: skip
     world.forget()
     day = world.books[house].business_date
-    block = Block(day, "912797PT8", 99_754_125, side, 2506, 2506 * 9975 + 1050)
+    block = SettlementBlock(day, "912797PT8", 99_754_125, side, 2506, 2506 * 9975 + 1050)
     world.do(CloseHouseDay, house, day=day, blocks=(block,))
     return world.moved()
 

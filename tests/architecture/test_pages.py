@@ -11,7 +11,7 @@ from tests.architecture.pages import PAGES, ROOT, SOURCE, code, links, name_of, 
 
 from billfold.cli.app import build_app
 from billfold.platform.problems import PROBLEMS
-from billfold.platform.settings.settings import declared_settings, variable_of
+from billfold.platform.settings.settings import declared_settings, variable_name
 from billfold.wiring.cli_context import Wiring
 
 LONGEST = {"README.md": 120, "ARCHITECTURE.md": 250, "STYLE.md": 150}
@@ -58,7 +58,7 @@ def test_recipes_that_are_named_exist(page):
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_settings_that_are_named_exist(page):
-    known = {variable_of(name) for name in declared_settings()}
+    known = {variable_name(name) for name in declared_settings()}
     named = {name.removesuffix("_FILE") for name in _VARIABLE.findall(page.read_text())}
     assert named - {"BILLFOLD_"} <= known
 

@@ -35,8 +35,8 @@ def test_every_kind_is_raised_somewhere_or_listed():
 def test_every_type_of_notification_is_raised_somewhere_or_listed():
     table = SOURCE / "domain" / "notifications" / "kinds.py"
     texts = "".join(path.read_text() for path in SOURCE.rglob("*.py") if path != table)
-    raised = {name for name in notification_kinds.KINDS if f'"{name}"' in texts}
-    assert set(LISTED["notifications"]) == set(notification_kinds.KINDS) - raised
+    raised = {name for name in notification_kinds.NOTIFICATION_TYPES if f'"{name}"' in texts}
+    assert set(LISTED["notifications"]) == set(notification_kinds.NOTIFICATION_TYPES) - raised
 
 
 def test_the_list_is_in_order_and_names_each_once():

@@ -38,7 +38,7 @@ def worked() -> dict[str, str]:
 
 BILL = MARKET.on_the_run(4, MONDAY)
 ASK = MARKET.ask(BILL, NINE)
-UNITS = lots.units_for(DEPOSIT, ASK)
+UNITS = lots.affordable_units(DEPOSIT, ASK)
 COST = cents_for(UNITS, ASK)
 
 
@@ -68,7 +68,7 @@ def _bought() -> dict[str, str]:
 
 
 def _worth() -> dict[str, str]:
-    worth = valuation.value([(BILL.cusip, UNITS, 0)], DEPOSIT - COST, 0, MARKET, NINE)
+    worth = valuation.value_positions([(BILL.cusip, UNITS, 0)], DEPOSIT - COST, 0, MARKET, NINE)
     position = worth.positions[0]
     seconds = int((et_instant(BILL.maturity, 0) - NINE).total_seconds())
     return {
@@ -91,8 +91,8 @@ def _sold() -> dict[str, str]:
         ("payment", MARKET.t0_bid(BILL, NINE)), ("reallocation", MARKET.t1_bid(BILL, NINE)),
     ):  # fmt: skip
         need = 60_000_00 - (DEPOSIT - COST)
-        units = lots.units_to_raise(need, price)
-        basis = lots.part_of_basis(COST, units, UNITS)
+        units = lots.units_to_sell(need, price)
+        basis = lots.allocate_basis(COST, units, UNITS)
         proceeds = cents_for(units, price)
         found |= {
             f"{name} units": f"{units:,}",
@@ -133,13 +133,13 @@ def _matured() -> dict[str, str]:
         "next cusip": following.cusip,
         "next maturity": following.maturity.isoformat(),
         "next ask": per_100(MARKET.ask(following, at)),
-        "next units": f"{lots.units_for(par + DEPOSIT - COST, MARKET.ask(following, at)):,}",
+        "next units": f"{lots.affordable_units(par + DEPOSIT - COST, MARKET.ask(following, at)):,}",
     }
 
 
 def _fee() -> dict[str, str]:
     """A year's 25 bps on the position, accrued on each of the days of June that it was held."""
-    accrued = fees.accrual(
+    accrued = fees.accrue_days(
         [(BILL.cusip, UNITS)], DEPOSIT - COST,
         after=date(2025, 6, 1), through=MONDAY, market=MARKET, bps=25,
     )  # fmt: skip
@@ -147,7 +147,7 @@ def _fee() -> dict[str, str]:
     return {
         "value at the close": usd(cents_for(UNITS, close) + DEPOSIT - COST),
         "accrued": f"{accrued:,}",
-        "accrued whole": f"{fees.charge(accrued)[0]}",
-        "accrued rest": f"{fees.charge(accrued)[1]:,}",
-        "charged on": fees.month_charge_date(MONDAY, CALENDARS).isoformat(),
+        "accrued whole": f"{fees.split_accrued_fee(accrued)[0]}",
+        "accrued rest": f"{fees.split_accrued_fee(accrued)[1]:,}",
+        "charged on": fees.fee_charge_date(MONDAY, CALENDARS).isoformat(),
     }

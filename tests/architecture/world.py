@@ -15,12 +15,12 @@ from billfold.accounts.counterparties.types import CounterpartyStatus, Payee
 from billfold.bills.rules.market import Market
 from billfold.ledger.book.book import Book
 from billfold.ledger.book.rows import AccountEntry, Posting, RetiredLot, Update
-from billfold.ledger.commands import Context, Terms
-from billfold.ledger.jobs.types import Appointment
+from billfold.ledger.commands import BankPolicy, Context
+from billfold.ledger.jobs.types import ScheduledJob
 from billfold.payments.deposits.commands import ReceiveMoney
 from billfold.payments.on_us.commands import TransferOnUs
 from billfold.payments.wires.commands import SendWire
-from billfold.payments.wires.types import Arrived, SeenWire, WireRow
+from billfold.payments.wires.types import IncomingWireFields, ReferencedWire, WireRow
 from billfold.platform.calendars import Calendars
 from billfold.platform.database.rows import Row
 from billfold.platform.dates import et_instant
@@ -41,7 +41,7 @@ PAYEE = Payee(
     verification={"type": "supporting_documents"},
     details={"routing_number": "121182904", "identifier": "5647772655"},
 )
-ARRIVED = Arrived(
+ARRIVED = IncomingWireFields(
     uetr="8a562c67-ca16-48ba-b074-65581be6f011",
     imad="20250529SIMFED01000001",
     omad=None,
@@ -54,7 +54,7 @@ ARRIVED = Arrived(
 OPENING = datetime(2025, 5, 29, 13, tzinfo=UTC)
 
 # What a draft holds besides rows, and the tables it goes to.
-_TABLES = {RetiredLot: "account", Appointment: "agenda"}
+_TABLES = {RetiredLot: "account", ScheduledJob: "agenda"}
 
 
 class Moved(NamedTuple):
@@ -68,8 +68,8 @@ class World:
     """Two customers and the house, their books in memory, and a clock that is set."""
 
     def __init__(self, *, lien_days: int = 0) -> None:
-        self.terms = Terms(
-            ach_credit_lien_days=lien_days,
+        self.terms = BankPolicy(
+            ach_credit_hold_days=lien_days,
             routing_number="061199992",
             screening=SimulatedScreening(),
         )
@@ -150,7 +150,7 @@ class World:
         book = self.books[customer]
         row = msgspec.structs.replace(book.draft.rows_of(WireRow)[-1], status=status)
         self.forget()
-        book.referenced = {row.wire_id: SeenWire(row, False, row.journal_no)}
+        book.referenced = {row.wire_id: ReferencedWire(row, False, row.journal_no)}
         return row.wire_id
 
     def catch_up(self, customer):

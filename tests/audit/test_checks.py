@@ -10,7 +10,7 @@ from tests.support.whole_bank import VAULT
 from billfold.audit import record as audit_record
 from billfold.audit import seals
 from billfold.audit.checks import check_audit
-from billfold.audit.types import Entry, Origin
+from billfold.audit.types import NewEntry, Origin
 from billfold.platform.crypto import Vault
 from billfold.platform.ids import command_id
 from billfold.verify.report import Findings
@@ -37,7 +37,7 @@ async def log(database_dsn):
 
 
 def of(customer_id, number):
-    return Entry(
+    return NewEntry(
         customer_id=customer_id, origin=Origin.operator(), action="pocket.updated",
         resource_type="pocket", details={"number": number},
     )  # fmt: skip
@@ -51,7 +51,7 @@ async def prove(conn, *, vault=VAULT, copy=()):
 
 
 async def carried_out(conn):
-    return await seals.lines_after(conn, 0)
+    return await seals.list_seal_lines(conn, 0)
 
 
 def place(report):
@@ -162,7 +162,7 @@ async def test_a_seal_under_the_banks_own_key_that_does_not_follow_is_named(log)
     assert seal is not None
     assert seal.seal_no == 2
     assert (await prove(log)).is_clean
-    forged = seals.line_of(msgspec.structs.replace(seal, previous="0" * 64), VAULT)
+    forged = seals.format_seal(msgspec.structs.replace(seal, previous="0" * 64), VAULT)
     await log.execute("UPDATE audit_seal SET line = $1 WHERE seal_no = 2", forged)
     assert place(await prove(log)) == ("audit_seal", 2)
 
@@ -178,7 +178,7 @@ async def test_a_head_that_knows_less_or_else_is_named(log):
     assert place(await prove(log)) == ("audit_head", ANNA)
 
 
-async def test_everything_is_doubted_under_a_strangers_key_and_numbers_only_without_one(log):
+async def test_every_entry_fails_under_another_key_and_only_numbers_are_checked_without_one(log):
     report = await prove(log, vault=Vault(bytes(32)))
     assert not report.is_clean
     assert (await prove(log, vault=None)).is_clean

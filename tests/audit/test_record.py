@@ -7,8 +7,8 @@ import pytest
 from billfold.audit import record as audit_record
 from billfold.audit import rules as audit_rules
 from billfold.audit import store as audit_store
-from billfold.audit.rules import START
-from billfold.audit.types import Entry, Origin, Wanted
+from billfold.audit.rules import CHAIN_START
+from billfold.audit.types import EntryFilter, NewEntry, Origin
 from billfold.platform import ids
 from billfold.platform.crypto import Vault
 from billfold.platform.database.pool import APP_ROLE, create_pool
@@ -30,7 +30,7 @@ async def pool(database_dsn):
 
 
 def entry(customer_id, action="pocket.created", **fields):
-    return Entry(
+    return NewEntry(
         customer_id=customer_id, origin=PARTNER, action=action, resource_type="pocket", **fields
     )
 
@@ -41,14 +41,14 @@ async def record(pool, *entries, now=NOW):
 
 
 async def log_of(pool, customer_id, **wanted):
-    asked = Wanted(customer_id=customer_id, **wanted)
+    asked = EntryFilter(customer_id=customer_id, **wanted)
     return await audit_store.list_entries(pool, asked, descending=False, limit=1000)
 
 
-def is_whole(rows):
-    previous = START
+def checksum_matches(rows):
+    previous = CHAIN_START
     for number, row in enumerate(rows, 1):
-        if row.entry_no != number or not audit_rules.follows(previous, row, VAULT):
+        if row.entry_no != number or not audit_rules.is_chained_to(previous, row, VAULT):
             return False
         previous = row.hash
     return True
@@ -66,8 +66,8 @@ async def test_entries_are_numbered_and_chained_per_customer(pool):
         "acme",
         "192.0.2.1",
     )
-    assert is_whole(rows)
-    assert is_whole(await log_of(pool, other))
+    assert checksum_matches(rows)
+    assert checksum_matches(await log_of(pool, other))
 
 
 async def test_concurrent_writers_leave_one_chain_without_a_gap(pool):
@@ -82,7 +82,7 @@ async def test_concurrent_writers_leave_one_chain_without_a_gap(pool):
     for customer in customers:
         rows = await log_of(pool, customer)
         assert len(rows) == 40
-        assert is_whole(rows)
+        assert checksum_matches(rows)
 
 
 async def test_time_never_runs_backwards_within_a_log(pool):
@@ -131,13 +131,13 @@ async def test_a_later_table_is_the_applications_as_well(pool, conn):
     await pool.execute("DELETE FROM later")
 
 
-async def test_a_deed_is_recorded_with_what_became_known_in_it(pool):
+async def test_an_audited_action_is_recorded_with_details_added_inside_it(pool):
     customer, made = ids.new(), ids.new()
-    async with audit_record.deed(
+    async with audit_record.audited(
         pool, VAULT, customer, PARTNER, "member.invited", resource=("member", None), now=NOW
-    ) as deed:
-        deed.resource_id = made
-        deed.details["role"] = "VIEWER"
+    ) as audited:
+        audited.resource_id = made
+        audited.details["role"] = "VIEWER"
     (row,) = await log_of(pool, customer)
     assert (row.resource_id, row.outcome, row.details) == (
         str(made),
@@ -146,14 +146,14 @@ async def test_a_deed_is_recorded_with_what_became_known_in_it(pool):
     )
 
 
-async def test_a_refused_deed_is_taken_back_and_recorded_as_a_failure(pool):
+async def test_a_refused_action_is_rolled_back_and_recorded_as_a_failure(pool):
     customer = ids.new()
     with pytest.raises(Refused):
-        async with audit_record.deed(
+        async with audit_record.audited(
             pool, VAULT, customer, PARTNER, "member.updated", resource=("member", "7"),
             details={"role": "VIEWER"}, now=NOW,
-        ) as deed:  # fmt: skip
-            await deed.conn.execute("INSERT INTO clock VALUES (true, now(), now(), true)")
+        ) as audited:  # fmt: skip
+            await audited.conn.execute("INSERT INTO clock VALUES (true, now(), now(), true)")
             raise Refused("last-administrator", "Somebody has to stay.")
     (row,) = await log_of(pool, customer)
     assert (row.outcome, row.details) == (
@@ -162,10 +162,10 @@ async def test_a_refused_deed_is_taken_back_and_recorded_as_a_failure(pool):
     assert await pool.fetchval("SELECT count(*) FROM clock") == 0
 
 
-async def test_a_deed_that_changed_nothing_leaves_nothing(pool):
+async def test_an_action_that_changes_nothing_leaves_no_entry(pool):
     customer = ids.new()
-    async with audit_record.deed(
+    async with audit_record.audited(
         pool, VAULT, customer, PARTNER, "member.updated", resource=("member", None), now=NOW
-    ) as deed:
-        deed.skip()
+    ) as audited:
+        audited.skip()
     assert await log_of(pool, customer) == []

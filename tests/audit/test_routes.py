@@ -11,7 +11,7 @@ from tests.support.customer_events import member_id_of
 from tests.support.partner_desk import UNKNOWN
 
 from billfold.audit import record as audit_record
-from billfold.audit.types import Entry, Origin
+from billfold.audit.types import NewEntry, Origin
 
 PATH, FILE = "/api/v1/team/audit-logs/", "/api/v1/team/audit-logs.csv"
 AGENT = {"user-agent": "books/2.1"}
@@ -28,7 +28,7 @@ def table(answer):
 
 
 async def record(customer_desk, at, **fields):
-    entry = Entry(
+    entry = NewEntry(
         **{
             "customer_id": UUID(customer_desk.team.customer), "origin": Origin.operator(),
             "action": "member.updated", "resource_type": "member", **fields,
@@ -38,7 +38,7 @@ async def record(customer_desk, at, **fields):
         await audit_record.record(conn, customer_desk.bank.vault, entry, now=at)
 
 
-async def test_what_members_and_the_partner_do_is_told_with_who_and_whence(
+async def test_actions_of_members_and_the_partner_are_logged_with_actor_and_address(
     customer_desk, customer_world
 ):
     body = {"pocket_name": "Reserve", "deposit_strategy_id": "UST-4W"}
@@ -129,7 +129,7 @@ async def test_the_file_has_the_same_fields_and_no_formula(customer_desk):
 
 async def test_a_long_log_is_one_file(customer_desk):
     entries = [
-        Entry(customer_id=UUID(customer_desk.team.customer), origin=Origin.system(), action="a.b",
+        NewEntry(customer_id=UUID(customer_desk.team.customer), origin=Origin.system(), action="a.b",
               resource_type="a", details={"number": n})
         for n in range(1_203)
     ]  # fmt: skip
@@ -188,7 +188,7 @@ async def test_who_tries_to_change_what_he_may_not_is_in_the_log(
     assert [each["action"] for each in told[1:]] == ["customer.created"]
 
 
-async def test_a_program_by_itself_is_told_as_one(bank, customer_desk):
+async def test_a_client_without_a_user_is_logged_as_a_client(bank, customer_desk):
     team = await join(bank, customer_desk.team.customer)
     team.user_id = None
     token = await token_for(bank, team)

@@ -3,26 +3,26 @@ from datetime import UTC, datetime
 import msgspec
 import pytest
 
-from billfold.audit.rules import HIDDEN, START, follows, scrubbed, written
-from billfold.audit.types import Entry, Origin
+from billfold.audit.rules import CHAIN_START, REDACTED, build_entry, is_chained_to, redact
+from billfold.audit.types import NewEntry, Origin
 from billfold.platform import ids
 from billfold.platform.crypto import Vault
-from billfold.platform.errors import Broken
+from billfold.platform.errors import InvariantError
 
 VAULT = Vault(bytes(range(32)))
 NOW = datetime(2025, 6, 2, 13, tzinfo=UTC)
 
 
-def row_of(*, vault=VAULT, previous=START, **fields):
+def row_of(*, vault=VAULT, previous=CHAIN_START, **fields):
     given = {"action": "pocket.created", "resource_type": "pocket", **fields}
-    entry = Entry(customer_id=ids.new(), origin=Origin.operator(), **given)
-    return written(entry, 1, previous, at=NOW, name="operator", vault=vault)
+    entry = NewEntry(customer_id=ids.new(), origin=Origin.operator(), **given)
+    return build_entry(entry, 1, previous, at=NOW, name="operator", vault=vault)
 
 
 def test_a_row_is_known_as_it_was_written():
     row = row_of()
-    assert follows(START, row, VAULT)
-    assert not follows(b"another", row, VAULT)
+    assert is_chained_to(CHAIN_START, row, VAULT)
+    assert not is_chained_to(b"another", row, VAULT)
 
 
 @pytest.mark.parametrize(
@@ -37,25 +37,25 @@ def test_a_row_is_known_as_it_was_written():
     ids=lambda changed: next(iter(changed)),
 )  # fmt: skip
 def test_a_row_is_not_known_when_anything_in_it_was_changed(changed):
-    assert not follows(START, msgspec.structs.replace(row_of(), **changed), VAULT)
+    assert not is_chained_to(CHAIN_START, msgspec.structs.replace(row_of(), **changed), VAULT)
 
 
 def test_a_row_is_known_under_a_retired_key_and_not_under_a_strangers():
     row, new_key = row_of(), bytes(reversed(range(32)))
-    assert follows(START, row, Vault(new_key, retired=[bytes(range(32))]))
-    assert not follows(START, row, Vault(new_key))
+    assert is_chained_to(CHAIN_START, row, Vault(new_key, retired=[bytes(range(32))]))
+    assert not is_chained_to(CHAIN_START, row, Vault(new_key))
 
 
 @pytest.mark.parametrize(
     ("given", "kept"),
     [
-        ({"shared_secret": "whsec_x", "url": "https://a"}, {"shared_secret": HIDDEN, "url": "https://a"}),
-        ({"Access-Token": "x"}, {"Access-Token": HIDDEN}),
+        ({"shared_secret": "whsec_x", "url": "https://a"}, {"shared_secret": REDACTED, "url": "https://a"}),
+        ({"Access-Token": "x"}, {"Access-Token": REDACTED}),
         ({"set_pin": "1234", "pan": "4111", "span": "wide", "company": "a"},
-         {"set_pin": HIDDEN, "pan": HIDDEN, "span": "wide", "company": "a"}),
-        ({"note": "his number is 123-45-6789."}, {"note": f"his number is {HIDDEN}."}),
-        ({"note": "card 4111 1111 1111 1111"}, {"note": f"card {HIDDEN}"}),
-        ({"list": [{"cvv": "123"}, "4111111111111111"]}, {"list": [{"cvv": HIDDEN}, HIDDEN]}),
+         {"set_pin": REDACTED, "pan": REDACTED, "span": "wide", "company": "a"}),
+        ({"note": "his number is 123-45-6789."}, {"note": f"his number is {REDACTED}."}),
+        ({"note": "card 4111 1111 1111 1111"}, {"note": f"card {REDACTED}"}),
+        ({"list": [{"cvv": "123"}, "4111111111111111"]}, {"list": [{"cvv": REDACTED}, REDACTED]}),
         ({"account_number": "4111111111111112"}, {"account_number": "4111111111111112"}),
         ({"amount": 4111111111111111, "on": True, "none": None},
          {"amount": 4111111111111111, "on": True, "none": None}),
@@ -64,7 +64,7 @@ def test_a_row_is_known_under_a_retired_key_and_not_under_a_strangers():
     ],
 )  # fmt: skip
 def test_secrets_and_numbers_of_cards_and_people_are_not_kept(given, kept):
-    assert scrubbed(given) == kept
+    assert redact(given) == kept
 
 
 def test_details_stay_small():
@@ -74,16 +74,16 @@ def test_details_stay_small():
 
 
 def test_an_action_without_a_verb_is_a_bug():
-    with pytest.raises(Broken):
+    with pytest.raises(InvariantError):
         row_of(action="created")
 
 
 def test_a_zero_character_does_not_break_the_row():
-    entry = Entry(
+    entry = NewEntry(
         customer_id=ids.new(), origin=Origin(kind="CLIENT", user_agent="a\0b" + "x" * 900),
         action="user.login", resource_type="user",
     )  # fmt: skip
-    row = written(entry, 1, START, at=NOW, name="n", vault=VAULT)
+    row = build_entry(entry, 1, CHAIN_START, at=NOW, name="n", vault=VAULT)
     assert row.user_agent is not None
     assert row.user_agent.startswith("ab")
     assert len(row.user_agent) == 400

@@ -5,8 +5,8 @@ from tests.support.whole_bank import bank
 from billfold.audit import record as audit_record
 from billfold.audit import seals
 from billfold.audit.file_archive import FileArchive
-from billfold.audit.sealing import carry_out, seal_all
-from billfold.audit.types import Entry, Origin
+from billfold.audit.sealing import archive_seals, seal_audit_log
+from billfold.audit.types import NewEntry, Origin
 from billfold.platform import ids
 
 __all__ = ["bank"]
@@ -16,7 +16,7 @@ NOW = datetime(2025, 6, 2, 13, tzinfo=UTC)
 
 async def record(bank, count):
     entries = [
-        Entry(customer_id=ids.new(), origin=Origin.system(), action="a.b", resource_type="a")
+        NewEntry(customer_id=ids.new(), origin=Origin.system(), action="a.b", resource_type="a")
         for _ in range(count)
     ]
     async with bank.pool.acquire() as conn, conn.transaction():
@@ -26,10 +26,10 @@ async def record(bank, count):
 async def test_every_end_that_moved_is_sealed_once_whatever_their_number(bank, monkeypatch):
     monkeypatch.setattr(seals, "HEADS_MAX", 2)
     await record(bank, 5)
-    assert await seal_all(bank, NOW) == 3
-    assert await seal_all(bank, NOW) == 0
-    lines = await seals.lines_after(bank.pool, 0)
-    sealed = [seals.seal_in(line, bank.vault) for line in lines]
+    assert await seal_audit_log(bank, NOW) == 3
+    assert await seal_audit_log(bank, NOW) == 0
+    lines = await seals.list_seal_lines(bank.pool, 0)
+    sealed = [seals.parse_seal(line, bank.vault) for line in lines]
     assert [len(each.heads) for each in sealed] == [2, 2, 1]
     assert sealed[1].previous == seals.fingerprint(lines[0])
 
@@ -39,12 +39,12 @@ async def test_seals_are_carried_out_once_each_though_one_was_cut_short(bank, tm
     archive = FileArchive(path)
     for count in (1, 1, 1):
         await record(bank, count)
-        await seal_all(bank, NOW)
-        assert await carry_out(bank, archive) == await bank.pool.fetchval(
+        await seal_audit_log(bank, NOW)
+        assert await archive_seals(bank, archive) == await bank.pool.fetchval(
             "SELECT count(*) FROM audit_seal"
         )
     whole = path.read_bytes()
     path.write_bytes(whole[:-10])
-    assert await carry_out(bank, archive) == 3
+    assert await archive_seals(bank, archive) == 3
     assert path.read_bytes() == whole
-    assert await archive.lines() == await seals.lines_after(bank.pool, 0)
+    assert await archive.lines() == await seals.list_seal_lines(bank.pool, 0)

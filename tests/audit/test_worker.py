@@ -5,8 +5,8 @@ from tests.support.whole_bank import bank
 
 from billfold.audit import record as audit_record
 from billfold.audit.file_archive import FileArchive
-from billfold.audit.types import Entry, Origin
-from billfold.audit.worker import Notary
+from billfold.audit.types import NewEntry, Origin
+from billfold.audit.worker import AuditSealer
 from billfold.platform import ids
 
 __all__ = ["bank"]
@@ -27,14 +27,14 @@ def clock():
 
 
 async def record(bank):
-    entry = Entry(customer_id=ids.new(), origin=Origin.system(), action="a.b", resource_type="a")
+    entry = NewEntry(customer_id=ids.new(), origin=Origin.system(), action="a.b", resource_type="a")
     async with bank.pool.acquire() as conn, conn.transaction():
         await audit_record.record(conn, bank.vault, entry, now=NOW)
 
 
 async def test_seals_are_made_every_hour_and_carried_out(bank, clock, tmp_path):
     archive = FileArchive(tmp_path / "seals.txt")
-    notary = Notary(archive, clock)
+    notary = AuditSealer(archive, clock)
     assert await notary(bank) == 0
     await record(bank)
     clock.now += timedelta(minutes=2)
@@ -49,7 +49,7 @@ async def test_seals_are_made_every_hour_and_carried_out(bank, clock, tmp_path):
 
 async def test_another_worker_carries_out_what_the_first_did_not(bank, clock, tmp_path):
     await record(bank)
-    await Notary(FileArchive(tmp_path / "lost.txt"), clock)(bank)
+    await AuditSealer(FileArchive(tmp_path / "lost.txt"), clock)(bank)
     archive = FileArchive(tmp_path / "seals.txt")
-    assert await Notary(archive, clock)(bank) == 0
+    assert await AuditSealer(archive, clock)(bank) == 0
     assert len(await archive.lines()) == 1

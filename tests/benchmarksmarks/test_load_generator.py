@@ -78,7 +78,7 @@ def test_request_carries_a_token_and_a_proof_of_its_own_when_it_is_bound():
         assert first == "GET /a/?b=1 HTTP/1.1"
         assert headers["Authorization"] == f"DPoP {token}"
         nonces = dpop.Nonces(Vault(bytes(32)))
-        proof = dpop.check(
+        proof = dpop.verify_proof(
             headers["DPoP"], method="GET", url=f"https://{headers['Host']}/a/", now=wall_now(),
             nonces=nonces, token=token,
         )  # fmt: skip

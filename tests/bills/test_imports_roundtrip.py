@@ -6,7 +6,7 @@ from datetime import date
 import pytest
 
 from billfold.bills import market_data as packaged
-from billfold.bills.imports import import_auctions, import_rates, write_packaged_market
+from billfold.bills.imports import import_auctions, import_rates, load_bundled_market
 from billfold.bills.rules.market import Market
 from billfold.bills.store import load_market
 from billfold.bills.types import Auction, DailyRates, Quote
@@ -22,7 +22,7 @@ NEW = Auction(
 
 
 async def test_the_market_from_its_tables_is_the_packaged_one(conn):
-    await write_packaged_market(conn)
+    await load_bundled_market(conn)
     calendars = Calendars()
     loaded, direct = await load_market(conn, calendars), Market.packaged(calendars)
     for day in (date(2023, 6, 1), date(2025, 6, 2), date(2026, 7, 1), date(2027, 3, 3)):
@@ -35,14 +35,14 @@ async def test_the_market_from_its_tables_is_the_packaged_one(conn):
 
 
 async def test_nothing_is_loaded_again_when_there_is_a_market(conn):
-    await write_packaged_market(conn)
+    await load_bundled_market(conn)
     await conn.execute("DELETE FROM bill_rate WHERE day > '2023-01-05'")
-    await write_packaged_market(conn)
+    await load_bundled_market(conn)
     assert await conn.fetchval("SELECT max(day) FROM bill_rate") == date(2023, 1, 5)
 
 
 async def test_rates_of_new_days_are_added_and_known_ones_passed_over(conn):
-    await write_packaged_market(conn)
+    await load_bundled_market(conn)
     new = DailyRates(NEW_DAY, (Quote(4, 3950, 4010), Quote(26, 3700, 3800)))
     done = await import_rates(conn, (*packaged.rates()[-3:], new))
     assert done == (1, 3)
@@ -50,7 +50,7 @@ async def test_rates_of_new_days_are_added_and_known_ones_passed_over(conn):
 
 
 async def test_rates_are_refused_whole_when_one_day_contradicts_the_record(conn):
-    await write_packaged_market(conn)
+    await load_bundled_market(conn)
     last = packaged.rates()[-1]
     other = replace(last, quotes=(Quote(4, 1, 1),))
     with pytest.raises(InvalidInput, match=last.day.isoformat()):
@@ -59,14 +59,14 @@ async def test_rates_are_refused_whole_when_one_day_contradicts_the_record(conn)
 
 
 async def test_a_new_auction_brings_its_bill(conn):
-    await write_packaged_market(conn)
+    await load_bundled_market(conn)
     assert await import_auctions(conn, [NEW]) == (1, 0)
     bill = (await load_market(conn, Calendars())).bill(NEW.cusip)
     assert (bill.maturity, bill.original_term) == (NEW.maturity, "4-Week")
 
 
 async def test_a_result_is_filled_in_when_the_auction_was_on_record_without(conn):
-    await write_packaged_market(conn)
+    await load_bundled_market(conn)
     await import_auctions(conn, [NEW])
     result = replace(NEW, price_micros=99_690_000, high_rate_milli=3985, basis="published")
     assert await import_auctions(conn, [result]) == (1, 0)
@@ -77,7 +77,7 @@ async def test_a_result_is_filled_in_when_the_auction_was_on_record_without(conn
 
 @pytest.mark.parametrize("change", [{"price_micros": 99_000_000}, {"term": "8-Week"}])
 async def test_an_auction_is_refused_when_it_contradicts_the_record(conn, change):
-    await write_packaged_market(conn)
+    await load_bundled_market(conn)
     result = replace(NEW, price_micros=99_690_000, high_rate_milli=3985, basis="published")
     await import_auctions(conn, [result])
     with pytest.raises(InvalidInput, match="otherwise"):
@@ -85,7 +85,7 @@ async def test_an_auction_is_refused_when_it_contradicts_the_record(conn, change
 
 
 async def test_an_auction_is_refused_when_its_bill_matures_on_another_day(conn):
-    await write_packaged_market(conn)
+    await load_bundled_market(conn)
     await import_auctions(conn, [NEW])
     again = replace(NEW, issue_date=date(2026, 12, 1), maturity=date(2026, 12, 29))
     with pytest.raises(InvalidInput, match="maturity_date"):

@@ -7,7 +7,7 @@ import pytest
 from tests.support.whole_bank import close_bank, open_bank
 
 from billfold.bills.imports import import_auctions, import_rates
-from billfold.bills.market_refresh import MarketWatch
+from billfold.bills.market_refresh import MarketRefresher
 from billfold.bills.store import load_market
 from billfold.bills.types import Auction, DailyRates, Quote
 
@@ -50,14 +50,14 @@ async def bought(bank):
 
 async def test_what_one_process_buys_is_known_to_all_when_it_was_imported(banks, new_holder):
     here, there = banks
-    watch = MarketWatch(here.pool, here.market, grace_seconds=0)
+    watch = MarketRefresher(here.pool, here.market, activation_delay=0)
     holder = await new_holder(at=here)
     await holder.deposit(10_000_00)
     assert NEW.cusip not in await bought(here)
 
     await import_both(here)
     await watch.look()
-    await MarketWatch(there.pool, there.market).look()
+    await MarketRefresher(there.pool, there.market).look()
     bill = here.market.on_the_run(4, TODAY)
     assert bill.cusip == NEW.cusip
     assert here.market.bid_rate(bill, TODAY) == 1000
@@ -75,15 +75,15 @@ async def test_a_result_that_came_in_is_noticed_and_nothing_is_read_twice(banks)
     here, _ = banks
     async with here.pool.acquire() as conn:
         await import_auctions(conn, [NEW])
-    watch = MarketWatch(here.pool, here.market, grace_seconds=0)
+    watch = MarketRefresher(here.pool, here.market, activation_delay=0)
     await watch.look()
-    before = here.market.made_of
+    before = here.market.row_counts
     async with here.pool.acquire() as conn:
         await import_auctions(
             conn, [replace(NEW, price_micros=99_690_000, high_rate_milli=3985, basis="published")]
         )
     await watch.look()
-    assert here.market.made_of == (*before[:2], before[2] + 1, before[3])
-    strike = here.market.strike(await here.now())
+    assert here.market.row_counts == (*before[:2], before[2] + 1, before[3])
+    tick_prices = here.market.tick_prices(await here.now())
     await watch.look()
-    assert here.market.strike(await here.now()) is strike
+    assert here.market.tick_prices(await here.now()) is tick_prices

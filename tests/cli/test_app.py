@@ -31,7 +31,7 @@ def _below(group, words):
 ALL = sorted(commands(build_app(Wiring({}))))
 
 
-def test_every_command_of_the_house_is_there():
+def test_every_command_is_registered():
     top = {words[0] for words in ALL}
     assert top == {
         "ach", "approvals", "audit", "bench", "calendar", "clearing", "client", "clock", "credit",
@@ -104,7 +104,7 @@ def test_benchmarks_come_with_the_checkout_only(capsys, monkeypatch):
     assert "The benchmarks come with the source checkout." in capsys.readouterr().err
 
 
-def test_nobody_sees_a_traceback_when_a_command_is_interrupted(monkeypatch):
+def test_no_traceback_is_shown_when_a_command_is_interrupted(monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt
 

@@ -16,7 +16,7 @@ from billfold.cli.app import run
 from billfold.payments.ach import routes as ach
 from billfold.payments.wires import partner_routes as wires
 from billfold.wiring.cli_context import Wiring
-from billfold.wiring.initialize import partner_places
+from billfold.wiring.initialize import partner_ids
 
 SEED = "a seed of the command line"
 RESTART = "Restart `billfold serve` and every `billfold worker`"
@@ -103,7 +103,7 @@ def test_the_clock_asks_again_when_it_is_not_clear_how_far_to_go(founded, words)
 def test_a_partner_is_made_with_what_it_needs(founded):
     status, said = founded("partner", "create", "acme", "--name", "Acme Inc.")
     assert status == 0
-    places = partner_places(SEED.encode(), "acme")
+    places = partner_ids(SEED.encode(), "acme")
     assert str(places.facilitation_pocket_id) in said
     assert "password" in said
     assert "once" in said
@@ -147,8 +147,13 @@ def test_credentials_are_added_and_changed(founded, tmp_path):
     assert "billfold partner list" in said
 
 
-def test_every_feature_that_a_door_asks_for_can_be_switched_on():
-    asked = {ach.CCD, customers.CLOSURE_FEATURE, wires.FEATURE, wires.UNVERIFIED}
+def test_every_feature_that_a_route_requires_can_be_enabled():
+    asked = {
+        ach.CCD_FEATURE,
+        customers.CLOSURE_FEATURE,
+        wires.WIRES_FEATURE,
+        wires.UNVERIFIED_WIRES_FEATURE,
+    }
     assert asked == FEATURES
 
 
@@ -165,7 +170,7 @@ def test_a_partners_limits_are_changed_one_by_one(founded):
 
 def test_a_pocket_is_frozen_and_opened_by_the_operator(founded, database_dsn):
     founded("partner", "create", "acme")
-    pocket = str(partner_places(SEED.encode(), "acme").facilitation_pocket_id)
+    pocket = str(partner_ids(SEED.encode(), "acme").facilitation_pocket_id)
     for words, column, expected in (
         (("freeze", pocket), "status", "FROZEN"),
         (("unfreeze", pocket), "status", "OPEN"),
@@ -279,9 +284,9 @@ def test_callers_of_deprecated_operations_are_listed(founded, database_dsn):
     assert "acme" in said
 
 
-def test_a_customers_program_is_in_his_audit_log(founded, database_dsn, tmp_path):
+def test_a_customers_oauth_client_is_in_its_audit_log(founded, database_dsn, tmp_path):
     founded("partner", "create", "acme")
-    customer = str(partner_places(SEED.encode(), "acme").dummy_customer_id)
+    customer = str(partner_ids(SEED.encode(), "acme").sandbox_customer_id)
     for name in ("one", "two"):
         key = ec.generate_private_key(ec.SECP256R1()).public_key()
         pem = key.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
@@ -299,7 +304,7 @@ def test_a_customers_program_is_in_his_audit_log(founded, database_dsn, tmp_path
 
 def test_the_audit_log_is_shown_exported_and_sealed(founded, database_dsn, tmp_path):
     founded("partner", "create", "acme")
-    pocket = str(partner_places(SEED.encode(), "acme").facilitation_pocket_id)
+    pocket = str(partner_ids(SEED.encode(), "acme").facilitation_pocket_id)
     assert founded("pocket", "freeze", pocket)[0] == 0
     customer = str(_fetch(database_dsn, "SELECT customer_id FROM audit_head")[0]["customer_id"])
     status, said = founded("audit", "list", customer)
@@ -318,9 +323,9 @@ def test_the_audit_log_is_shown_exported_and_sealed(founded, database_dsn, tmp_p
     assert "offset" in founded("audit", "list", customer, "--from", "2020-01-01")[1]
 
 
-def test_the_proof_misses_what_was_cut_off_the_audit_log(founded, database_dsn, tmp_path):
+def test_verify_names_the_missing_tail_of_the_audit_log(founded, database_dsn, tmp_path):
     founded("partner", "create", "acme")
-    founded("pocket", "freeze", str(partner_places(SEED.encode(), "acme").facilitation_pocket_id))
+    founded("pocket", "freeze", str(partner_ids(SEED.encode(), "acme").facilitation_pocket_id))
     founded("audit", "seal")
     assert founded("verify")[0] == 0
     for statement in (

@@ -22,8 +22,8 @@ async def members(bank, world, calling):
         async with bank.pool.acquire() as conn:
             if not calls:
                 await program(conn, keys=(), scopes=EVERYTHING, profile="documented")
-            person = await member(conn, UUID(customer))
-        token = await token_for(bank, Team(customer, "books", person.user_id), key=None)
+            user = await member(conn, UUID(customer))
+        token = await token_for(bank, Team(customer, "books", user.user_id), key=None)
         http = calling(bank.settings.customer_origin)
         http.headers["authorization"] = f"Bearer {token.text}"
         calls.append(CustomerApi(http))
@@ -31,12 +31,16 @@ async def members(bank, world, calling):
     return calls, [UUID(each.id) for each in pockets]
 
 
-async def test_what_one_asks_for_the_other_decides(members):
+async def test_one_member_requests_and_another_decides(members):
     (anna, ben), (reserve, payroll) = members
 
     def work():
-        asked = anna.request_rule(name="All", required_approvals=1, approver_roles=["ADMIN"])
-        assert ben.decide_change(ben.authorization_request(asked.id), "APPROVED").applied_at
+        asked = anna.request_approval_rule(
+            name="All", required_approvals=1, approver_roles=["ADMIN"]
+        )
+        assert ben.review_authorization_request(
+            ben.authorization_request(asked.id), "APPROVED"
+        ).applied_at
         (rule,) = anna.approval_rules()
         assert anna.approval_rule(rule.id) == rule
         order = {
@@ -49,14 +53,14 @@ async def test_what_one_asks_for_the_other_decides(members):
         amount = {"type": "REQUESTED_AMOUNT", "amount_usdc": 2_00}
         anna.change_transfer_request(made.id, transfer=order | {"amount": amount})
         with pytest.raises(ApiError, match="content-changed"):
-            ben.decide_transfer(made, "APPROVED")
-        done = ben.decide_transfer(ben.transfer_request(made.id), "APPROVED", comment="Yes")
+            ben.review_transfer_request(made, "APPROVED")
+        done = ben.review_transfer_request(ben.transfer_request(made.id), "APPROVED", comment="Yes")
         assert (done.transfer.execution_status, done.transfer.amount.value) == ("COMPLETED", 2_00)
         with pytest.raises(ApiError, match="transfer-request-not-pending"):
             anna.cancel_transfer_request(made.id)
         assert [each.id for each in anna.transfer_requests(status="APPROVED")] == [made.id]
-        anna.request_rule_change(rule.id, required_approvals=2)
-        anna.request_rule_end(rule.id)
+        anna.request_approval_rule_change(rule.id, required_approvals=2)
+        anna.request_approval_rule_deletion(rule.id)
         waiting = ben.authorization_requests(**{"status[]": "PENDING"})
         assert {each.action for each in waiting} == {
             "approval_rule.update", "approval_rule.delete",

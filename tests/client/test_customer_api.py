@@ -10,10 +10,10 @@ from tests.support.oauth_clients import REDIRECT, new_key, program
 from tests.support.oauth_users import member
 
 from billfold.access.oauth import clients, consent
-from billfold.access.oauth.types import BY_ITSELF
+from billfold.access.oauth.types import CLIENT_CREDENTIALS
 from billfold.client.customer_api import CustomerApi
 from billfold.client.dpop import DpopAuth
-from billfold.client.oauth import Authorization, Registered
+from billfold.client.oauth import Authorization, ClientRegistration
 from billfold.client.responses import ApiError
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
@@ -28,7 +28,7 @@ async def registered(bank, client_id="books", **fields):
     async with bank.pool.acquire() as conn:
         await program(conn, client_id, keys=(), **{"scopes": SCOPES, **fields})
         kept = await clients.add_client_key(conn, client_id, key.pem, now=wall_now())
-    return Registered(
+    return ClientRegistration(
         issuer=bank.settings.auth_origin, client_id=client_id, kid=kept.key_id,
         private_key=private_pem(key.private).decode(), redirect_uri=REDIRECT,
     )  # fmt: skip
@@ -67,7 +67,7 @@ async def api(bank, calling, bridge, person):
     return CustomerApi(calling(bank.settings.customer_origin, auth)), auth
 
 
-async def test_a_user_is_asked_and_every_call_is_proven(api, world, person):
+async def test_a_user_consents_and_every_call_has_a_proof(api, world, person):
     calls, _ = api
 
     def work():
@@ -138,16 +138,16 @@ async def test_tokens_are_renewed_before_they_end_and_when_they_are_gone(bank, a
     assert auth.tokens.access_token != second.access_token
 
 
-async def test_a_program_by_itself_needs_no_user(bank, world, calling):
+async def test_client_credentials_need_no_user(bank, world, calling):
     customer = await world.customer()
     me = await registered(
-        bank, "service", grant_types=(BY_ITSELF,), customer_id=UUID(customer), redirect_uris=(),
+        bank, "service", grant_types=(CLIENT_CREDENTIALS,), customer_id=UUID(customer), redirect_uris=(),
         post_logout_redirect_uris=(), scopes=("customer.read", "pockets.read"),
     )  # fmt: skip
     authorization = Authorization(me)
     http = calling(bank.settings.auth_origin)
-    tokens = await asyncio.to_thread(authorization.by_itself, http)
+    tokens = await asyncio.to_thread(authorization.client_credentials, http)
     calls = CustomerApi(calling(bank.settings.customer_origin, DpopAuth(authorization, tokens)))
     assert str((await asyncio.to_thread(calls.customer)).id) == customer
     with pytest.raises(ApiError, match="invalid_scope"):
-        await asyncio.to_thread(authorization.by_itself, http, ["team.read"])
+        await asyncio.to_thread(authorization.client_credentials, http, ["team.read"])

@@ -46,7 +46,7 @@ def told():
     server.server_close()
 
 
-def test_a_line_that_breaks_is_opened_again_after_the_last_sequence(told, monkeypatch):
+def test_a_broken_connection_is_reopened_after_the_last_sequence(told, monkeypatch):
     monkeypatch.setattr(module, "PAUSE_SECONDS", (0.0, 0.0))
     address, asked = told
     with httpx.Client(base_url=address) as http:

@@ -17,7 +17,7 @@ from billfold.platform.clock import wall_now
 async def api(bank, world, calling):
     """The Partner API in the name of the partner of the world."""
     key, partner = KEYS["ES256"], world.partner
-    kid = await credentials.add_key(
+    kid = await credentials.register_partner_key(
         bank.pool, partner.user_id, algorithm="ES256", public_pem=pem_of(key), now=wall_now()
     )
     url = f"https://{partner.slug}.localhost"
@@ -61,7 +61,7 @@ async def test_a_partner_opens_funds_and_reads(api, world):
     await asyncio.to_thread(work)
 
 
-async def test_a_token_that_is_gone_is_had_again(bank, api):
+async def test_an_unknown_token_is_renewed(bank, api):
     assert len(await asyncio.to_thread(lambda: list(api.pockets()))) == 0
     await bank.pool.execute("DELETE FROM partner_token")
     await asyncio.sleep(1.1)

@@ -11,7 +11,7 @@ from tests.support.oauth_users import member
 
 from billfold.client.customer_api import CustomerApi
 from billfold.client.dpop import DpopAuth
-from billfold.client.oauth import Authorization, Registered
+from billfold.client.oauth import Authorization, ClientRegistration
 from billfold.client.responses import ApiError
 
 
@@ -21,24 +21,24 @@ async def boss(bank, world, calling):
     customer = await world.customer()
     async with bank.pool.acquire() as conn:
         await program(conn, keys=(), scopes=EVERYTHING, profile="documented")
-        person = await member(conn, UUID(customer))
-    team = Team(customer, "books", person.user_id)
+        user = await member(conn, UUID(customer))
+    team = Team(customer, "books", user.user_id)
     token = await token_for(bank, team, key=None)
     http = calling(bank.settings.customer_origin)
     http.headers["authorization"] = f"Bearer {token.text}"
-    return CustomerApi(http), person.member_id
+    return CustomerApi(http), user.member_id
 
 
 def as_program(bank, calling, made, key):
     """Return the calls of a service user."""
     authorization = Authorization(
-        Registered(
+        ClientRegistration(
             issuer=bank.settings.auth_origin, client_id=made.client_id, kid=made.key_id,
             private_key=private_pem(key.private).decode(),
         )
     )  # fmt: skip
     auth_http = calling(bank.settings.auth_origin)
-    tokens = authorization.by_itself(auth_http)
+    tokens = authorization.client_credentials(auth_http)
     auth = DpopAuth(authorization, tokens)
     return CustomerApi(calling(bank.settings.customer_origin, auth)), tokens
 
@@ -67,18 +67,18 @@ async def test_a_program_works_with_its_scopes_until_key_or_membership_ends(bank
     key, next_key = new_key(), new_key()
 
     def work():
-        made = calls.create_program("Ledger", ["customer.read", "team.read"], key.pem)
+        made = calls.create_service_user("Ledger", ["customer.read", "team.read"], key.pem)
         its, tokens = as_program(bank, calling, made, key)
         assert set(tokens.scope.split()) == {"customer.read", "team.read"}
         assert its.customer().name
         assert its.team_member(made.member_id).is_service_user
         with pytest.raises(ApiError, match="403 forbidden"):
             its.pockets()
-        added = calls.add_program_key(made.member_id, next_key.pem, rotate=True)
-        kept = calls.program_keys(made.member_id)
+        added = calls.add_service_user_key(made.member_id, next_key.pem, rotate=True)
+        kept = calls.service_user_keys(made.member_id)
         assert [each.key_id for each in kept] == [added.key_id, made.key_id]
         assert its.customer().name
-        calls.revoke_program_key(made.member_id, made.key_id)
+        calls.revoke_service_user_key(made.member_id, made.key_id)
         with pytest.raises(ApiError, match="invalid_client"):
             its.customer()
         made = calls.program(made.member_id)

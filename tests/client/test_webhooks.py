@@ -5,7 +5,7 @@ from uuid import UUID
 
 import pytest
 
-from billfold.client.webhooks import NotGenuine, unwrap
+from billfold.client.webhooks import InvalidWebhook, verify_webhook
 from billfold.events.envelope import encode_envelope
 from billfold.platform.clock import wall_now
 from billfold.platform.crypto import sign_webhook
@@ -29,7 +29,7 @@ def headers(*secrets, age=0):
 
 def test_a_delivery_is_read_when_one_of_its_signatures_holds():
     for sent in (headers(SECRET), headers(OLD, SECRET), headers(SECRET, age=290)):
-        assert unwrap(BODY, sent, shared_secret=SECRET).event_id == EVENT
+        assert verify_webhook(BODY, sent, shared_secret=SECRET).event_id == EVENT
 
 
 def test_anything_else_is_refused():
@@ -41,10 +41,10 @@ def test_anything_else_is_refused():
         (BODY, {**good, "Webhook-Timestamp": "now"}),
         (BODY, {}),
     ):
-        with pytest.raises(NotGenuine):
-            unwrap(body, sent, shared_secret=SECRET)
+        with pytest.raises(InvalidWebhook):
+            verify_webhook(body, sent, shared_secret=SECRET)
 
 
 def test_an_old_delivery_is_refused():
-    with pytest.raises(NotGenuine, match="too long ago"):
-        unwrap(BODY, headers(SECRET, age=301), shared_secret=SECRET)
+    with pytest.raises(InvalidWebhook, match="too long ago"):
+        verify_webhook(BODY, headers(SECRET, age=301), shared_secret=SECRET)

@@ -15,13 +15,13 @@ from tests.support.partner_desk import UNKNOWN
 from tests.support.payees import CONTOSO, wire
 
 from billfold.onboarding import review_queue as reviewing
-from billfold.onboarding.review_queue import Verdict
+from billfold.onboarding.review_queue import ReviewDecision
 from billfold.platform.errors import NotFound, Refused
 
 PROOF = "WIRE_COUNTERPARTY_VERIFICATION"
 NEW = f"/api/v1/documents/{PROOF}/"
 PATH = "/api/v2/counterparties/"
-APPROVED, REJECTED = Verdict(True, None), Verdict(False, "The name is missing.")
+APPROVED, REJECTED = ReviewDecision(True, None), ReviewDecision(False, "The name is missing.")
 PAGE = a_pdf()
 
 

@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from billfold.documents.local_store import LocalFiles
-from billfold.documents.ports import FileLost, StoredFile
+from billfold.documents.local_store import LocalFileStore
+from billfold.documents.ports import StoredFile, StoredFileMissing
 
 
 @pytest.fixture
@@ -16,15 +16,15 @@ def folder(tmp_path):
 
 
 async def test_a_file_comes_back_as_it_was_kept(folder) -> None:
-    kept = await LocalFiles(folder).keep(b"a letter")
+    kept = await LocalFileStore(folder).keep(b"a letter")
 
-    assert await LocalFiles(folder).fetch(kept) == b"a letter"
+    assert await LocalFileStore(folder).fetch(kept) == b"a letter"
     assert kept.size_bytes == 8
     assert len(kept.sha256) == 64
 
 
 async def test_the_same_content_twice_is_two_files(folder) -> None:
-    files = LocalFiles(folder)
+    files = LocalFileStore(folder)
 
     one, other = await files.keep(b"same"), await files.keep(b"same")
 
@@ -33,7 +33,7 @@ async def test_the_same_content_twice_is_two_files(folder) -> None:
 
 
 async def test_only_the_bank_may_read_it_and_no_half_of_it_is_left(folder) -> None:
-    await LocalFiles(folder).keep(b"secret")
+    await LocalFileStore(folder).keep(b"secret")
 
     found = [path for path in folder.rglob("*") if path.is_file()]
     assert [stat.S_IMODE(path.stat().st_mode) for path in found] == [0o600]
@@ -41,38 +41,38 @@ async def test_only_the_bank_may_read_it_and_no_half_of_it_is_left(folder) -> No
 
 
 async def test_a_file_that_was_changed_is_not_handed_out(folder) -> None:
-    kept = await LocalFiles(folder).keep(b"original")
+    kept = await LocalFileStore(folder).keep(b"original")
     (path,) = (path for path in folder.rglob("*") if path.is_file())
     path.write_bytes(b"tampered")
 
-    with pytest.raises(FileLost, match="not what was kept"):
-        await LocalFiles(folder).fetch(kept)
+    with pytest.raises(StoredFileMissing, match="not what was kept"):
+        await LocalFileStore(folder).fetch(kept)
 
 
 async def test_what_is_old_is_listed_with_what_was_never_finished(folder) -> None:
-    files = LocalFiles(folder)
+    files = LocalFileStore(folder)
     old, young = await files.keep(b"old"), await files.keep(b"young")
     unfinished = folder / old.key[:2] / f"{old.key}.part"
     unfinished.write_bytes(b"half")
     for path in (folder / old.key[:2] / old.key, unfinished):
         os.utime(path, (0, 0))
 
-    listed = await files.list_kept(datetime(2025, 1, 1, tzinfo=UTC))
+    listed = await files.list_stored(datetime(2025, 1, 1, tzinfo=UTC))
     assert listed == [old.key, f"{old.key}.part"]
 
     for key in listed:
         await files.discard(key)
-    assert await files.list_kept(datetime.max.replace(tzinfo=UTC)) == [young.key]
+    assert await files.list_stored(datetime.max.replace(tzinfo=UTC)) == [young.key]
 
 
 async def test_a_discarded_file_is_gone_and_may_be_discarded_again(folder) -> None:
-    files = LocalFiles(folder)
+    files = LocalFileStore(folder)
     kept = await files.keep(b"old")
 
     await files.discard(kept.key)
     await files.discard(kept.key)
 
-    with pytest.raises(FileLost):
+    with pytest.raises(StoredFileMissing):
         await files.fetch(kept)
 
 
@@ -80,5 +80,5 @@ async def test_a_discarded_file_is_gone_and_may_be_discarded_again(folder) -> No
     "key", ["../../etc/passwd", "", "ab/cd", "A" * 40, "0" * 39, "/" + "0" * 39]
 )
 async def test_no_key_leads_out_of_the_folder(folder, key) -> None:
-    with pytest.raises(FileLost, match="not the name of a file"):
-        await LocalFiles(folder).fetch(StoredFile(key=key, size_bytes=0, sha256=""))
+    with pytest.raises(StoredFileMissing, match="not the name of a file"):
+        await LocalFileStore(folder).fetch(StoredFile(key=key, size_bytes=0, sha256=""))

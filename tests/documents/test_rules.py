@@ -3,7 +3,7 @@
 import pytest
 
 from billfold.documents.ports import FileKind
-from billfold.documents.rules import check_file, file_name_in, largest_bytes
+from billfold.documents.rules import check_file, max_file_bytes, parse_file_name
 from billfold.platform.errors import BillfoldError, InvalidInput
 
 PDF, PNG, JPEG = FileKind.PDF, FileKind.PNG, FileKind.JPEG
@@ -23,7 +23,7 @@ PDF, PNG, JPEG = FileKind.PDF, FileKind.PNG, FileKind.JPEG
     ],
 )
 def test_a_file_is_called_as_its_sender_says_without_folders(sent, name):
-    assert file_name_in(sent) == name
+    assert parse_file_name(sent) == name
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def test_a_file_is_called_as_its_sender_says_without_folders(sent, name):
 )
 def test_a_name_that_shows_something_else_is_refused(sent):
     with pytest.raises(InvalidInput, match="content-disposition"):
-        file_name_in(sent)
+        parse_file_name(sent)
 
 
 @pytest.mark.parametrize(
@@ -66,6 +66,6 @@ def test_names_of_every_spelling_fit_their_kind():
 
 
 def test_a_picture_of_a_person_is_smaller_than_a_statement():
-    assert largest_bytes(PDF, "WIRE_COUNTERPARTY_VERIFICATION") == 52_428_799
-    assert largest_bytes(PNG, "WIRE_COUNTERPARTY_VERIFICATION") == 10 * 1024 * 1024
-    assert largest_bytes(PDF, "PASSPORT") == largest_bytes(PNG, "SELFIE") == 5 * 1024 * 1024
+    assert max_file_bytes(PDF, "WIRE_COUNTERPARTY_VERIFICATION") == 52_428_799
+    assert max_file_bytes(PNG, "WIRE_COUNTERPARTY_VERIFICATION") == 10 * 1024 * 1024
+    assert max_file_bytes(PDF, "PASSPORT") == max_file_bytes(PNG, "SELFIE") == 5 * 1024 * 1024

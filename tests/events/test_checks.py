@@ -15,25 +15,30 @@ from tests.support.raised_events import (
     raise_event,
 )
 
-from billfold.events.checks import check_told
+from billfold.events.checks import check_event_sequences
 from billfold.events.webhooks import attempts, redelivery, sequencer
-from billfold.events.webhooks.types import Attempt, Outcome, Owner, Simulated
+from billfold.events.webhooks.types import (
+    Attempt,
+    DeliveryOutcome,
+    EventSimulation,
+    SubscriptionOwner,
+)
 from billfold.platform import ids
 from billfold.verify.report import Findings
 
 
 @pytest.fixture
-async def told(conn):
+async def sequenced(conn):
     """A database without constraints in which some of what happened was told and some was not."""
     anna, bert = await add_customer(conn), await add_customer(conn)
-    wants = await subscribe(conn, Owner(PARTNER))
-    await subscribe(conn, Owner(PARTNER, anna))
+    wants = await subscribe(conn, SubscriptionOwner(PARTNER))
+    await subscribe(conn, SubscriptionOwner(PARTNER, anna))
     for kind in (BOTH, CUSTOMERS, PARTNERS, BOTH):
         await raise_event(conn, anna, kind)
         await raise_event(conn, bert, kind)
-    await sequencer.sequence(conn, now=NOW)
-    event = Simulated(event_id=ids.new(), kind=BOTH, raised_at=NOW, payload="{}")
-    await redelivery.simulate(conn, Owner(PARTNER), event, now=NOW)
+    await sequencer.sequence_events(conn, now=NOW)
+    event = EventSimulation(event_id=ids.new(), kind=BOTH, raised_at=NOW, payload="{}")
+    await redelivery.simulate_event(conn, SubscriptionOwner(PARTNER), event, now=NOW)
     rows = await conn.fetch(
         "SELECT event_id FROM delivery WHERE subscription_id = $1 ORDER BY sequence", wants
     )
@@ -47,8 +52,8 @@ async def told(conn):
             )
             for row, code, outcome in zip(
                 rows, (200, 500, 500),
-                (Outcome(state="delivered"), Outcome(state="failed"),
-                 Outcome(state="pending", due_at=NOW + timedelta(hours=1))),
+                (DeliveryOutcome(state="delivered"), DeliveryOutcome(state="failed"),
+                 DeliveryOutcome(state="pending", due_at=NOW + timedelta(hours=1))),
                 strict=False,
             )
         ],
@@ -61,12 +66,12 @@ async def told(conn):
 
 async def findings(conn):
     found = Findings()
-    await check_told(conn, found)
+    await check_event_sequences(conn, found)
     return {(each.table, each.wrong) for each in found.report().findings}
 
 
-async def test_what_was_told_as_it_happened_is_clean(told):
-    assert await findings(told) == set()
+async def test_event_sequences_are_clean_when_undamaged(sequenced):
+    assert await findings(sequenced) == set()
 
 
 DAMAGE = [
@@ -98,10 +103,10 @@ DAMAGE = [
 ]
 
 
-async def test_what_was_damaged_is_found(told):
+async def test_what_was_damaged_is_found(sequenced):
     for damage, table in DAMAGE:
-        taken_back = told.transaction()
+        taken_back = sequenced.transaction()
         await taken_back.start()
-        assert await told.execute(damage) not in {"UPDATE 0", "DELETE 0"}, damage
-        assert table in {found for found, _ in await findings(told)}, damage
+        assert await sequenced.execute(damage) not in {"UPDATE 0", "DELETE 0"}, damage
+        assert table in {found for found, _ in await findings(sequenced)}, damage
         await taken_back.rollback()

@@ -2,8 +2,8 @@
 
 import pytest
 
-from billfold.cli.context import CannotGoOn
-from billfold.events.cli import address, api_named, check_kinds, check_secret
+from billfold.cli.context import CliError
+from billfold.events.cli import check_kinds, check_secret, is_customer_api, parse_url
 from billfold.events.kinds import CUSTOMER_KINDS
 
 
@@ -18,21 +18,21 @@ from billfold.events.kinds import CUSTOMER_KINDS
     ],
 )
 def test_an_address_is_what_a_person_means(text, url):
-    assert address(text) == url
+    assert parse_url(text) == url
 
 
 @pytest.mark.parametrize("text", ["ftp://localhost", "http://", ""])
 def test_what_is_no_address_is_refused(text):
-    with pytest.raises(CannotGoOn):
-        address(text)
+    with pytest.raises(CliError):
+        parse_url(text)
 
 
 def test_mistakes_are_told_with_a_next_step():
-    with pytest.raises(CannotGoOn) as refused:
+    with pytest.raises(CliError) as refused:
         check_kinds(["trades.maturty"], CUSTOMER_KINDS)
     assert "trades.maturity" in refused.value.next_step
-    with pytest.raises(CannotGoOn):
-        api_named("house")
-    with pytest.raises(CannotGoOn):
+    with pytest.raises(CliError):
+        is_customer_api("house")
+    with pytest.raises(CliError):
         check_secret("whsec_***")
-    assert [api_named(name) for name in ("partner", "customer")] == [False, True]
+    assert [is_customer_api(name) for name in ("partner", "customer")] == [False, True]

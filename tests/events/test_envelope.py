@@ -18,7 +18,7 @@ def told(**fields):
     return json.loads(encode_envelope(**{**given, **fields}))
 
 
-def test_a_partner_is_told_what_happened_and_in_which_order():
+def test_a_partner_gets_events_in_order():
     assert told() == {
         "event_id": str(EVENT),
         "event_type": "trades.maturity",

@@ -6,7 +6,7 @@ from billfold.events.kinds import CUSTOMER_KINDS, PARTNER_KINDS
 from billfold.events.payload_schemas import payload_schema
 from billfold.platform import ids
 
-__all__ = ["app", "bank", "desk", "desks", "world"]
+__all__ = ["app", "bank", "api", "connect_api", "simulation"]
 
 PATH = "/api/v1/events/"
 

@@ -5,7 +5,7 @@ from tests.support.raised_events import NOW
 
 from billfold.events.kinds import CUSTOMER_KINDS, KINDS, PARTNER_KINDS
 from billfold.events.webhook_openapi import webhooks_of
-from billfold.events.webhooks.types import Delivery, Lane
+from billfold.events.webhooks.types import Delivery, SubscriptionQueue
 from billfold.events.webhooks.worker import headers_of
 from billfold.platform import ids
 
@@ -28,7 +28,7 @@ def test_every_kind_has_a_schema_that_its_example_fits(kinds, customer):
 
 def test_the_headers_are_those_of_a_delivery():
     call = webhooks_of(PARTNER_KINDS[:1], customer=False)[PARTNER_KINDS[0]]["post"]
-    lane = Lane(
+    lane = SubscriptionQueue(
         subscription_id=ids.new(), customer_id=None, url="https://a.example/", retry_policy=None,
         secrets=("s" * 24,), failures=0,
     )  # fmt: skip

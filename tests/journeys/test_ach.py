@@ -9,8 +9,8 @@ from tests.support.payees import ach as an_account
 
 from billfold.payments.ach.nacha.reader import read_file
 from billfold.payments.ach.nacha.writer import write_file
-from billfold.payments.ach.ports import Return
-from billfold.payments.clearing.cli import explain
+from billfold.payments.ach.ports import ReturnAddenda
+from billfold.payments.clearing.cli import clearing_report
 from billfold.payments.clearing.types import RAILS
 from billfold.platform.clock import ClockState, wall_now, write_clock
 from billfold.platform.dates import et_instant
@@ -95,7 +95,7 @@ async def books(town):
 async def nothing_is_left(town):
     """All has settled: the rails hold nothing, and the bank proves itself."""
     await town.prove()
-    shown = await explain(town.bank)
+    shown = await clearing_report(town.bank)
     assert [(shown.unexplained(rail), shown.explained(rail)) for rail in RAILS] == [(0, 0)] * 2
     assert {rail: cents for rail, cents in shown.held.items() if cents} == {}
 
@@ -225,7 +225,7 @@ async def test_a_collection_settles_is_held_and_comes_back(town, books):
         for file in books.files()
         for batch in file.batches
         for entry in batch.entries
-        if entry.addenda and isinstance(entry.addenda[0], Return)
+        if entry.addenda and isinstance(entry.addenda[0], ReturnAddenda)
     ]
     assert reasons == ["R67"]
     await town.prove()

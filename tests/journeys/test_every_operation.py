@@ -12,13 +12,13 @@ from tests.support.customer_client import EVERYTHING, join, token_for
 from tests.support.customer_events import tell
 from tests.support.oauth_clients import KEYS
 from tests.support.partner_client import new_partner
-from tests.support.partner_desk import Desk
+from tests.support.partner_desk import PartnerApi
 from tests.support.whole_bank import bank
 
 from billfold.access.partners import credentials
 from billfold.platform.clock import wall_now
 
-__all__ = ["app", "bank", "desks", "world"]
+__all__ = ["app", "bank", "connect_api", "simulation"]
 
 _A_DOCUMENT = """
 INSERT INTO document (customer_id, document_id, type, status, created_at)
@@ -68,42 +68,42 @@ def steps(table, names):
 @pytest.fixture
 async def owned(bank, customer_desks, customer_world):
     """A desk, and the names of what belongs to its customer."""
-    desk = await customer_desks()
-    pocket = await desk.pocket()
+    api = await customer_desks()
+    pocket = await api.pocket()
     await customer_world.wire(pocket, 9_000_00)
     other = await customer_world.pocket()
     shown = (await customer_world.get(f"/api/v2/pockets/{other.id}/portals/"))["items"][0]
     counterparty = await customer_world.post(
-        f"/api/v2/customers/{desk.team.customer}/counterparties/",
+        f"/api/v2/customers/{api.team.customer}/counterparties/",
         {
             "type": "on_us",
             "counterparty_name": {"type": "business", "business_name": "x"},
             "account_number": shown["network_address"],
         },
     )
-    awaited = await desk.post(
+    awaited = await api.post(
         "/api/v2/counterparties/", payees.ach(verification={"type": "micro_deposits"})
     )
-    await desk.bank.pool.execute(_A_DOCUMENT, UUID(desk.team.customer), UUID(DOCUMENT))
-    told = await desk.post("/api/v1/subscriptions/", cases.TOLD)
-    moved = await customer_world.transfer(pocket, await desk.pocket(), 1_00)
-    assert await tell(desk)
-    notification = (await desk.get("/api/v1/notifications/"))["items"][0]["id"]
-    transaction = (await desk.get("/api/v2/transactions/"))["items"][0]["id"]
-    team = await _team(bank, desk)
-    event = (await desk.get("/api/v1/events/"))["items"][0]["event"]
-    asked = await _asked(bank, desk, customer_desks, pocket)
-    return desk, {
+    await api.bank.pool.execute(_A_DOCUMENT, UUID(api.team.customer), UUID(DOCUMENT))
+    told = await api.post("/api/v1/subscriptions/", cases.TOLD)
+    moved = await customer_world.transfer(pocket, await api.pocket(), 1_00)
+    assert await tell(api)
+    notification = (await api.get("/api/v1/notifications/"))["items"][0]["id"]
+    transaction = (await api.get("/api/v2/transactions/"))["items"][0]["id"]
+    team = await _team(bank, api)
+    event = (await api.get("/api/v1/events/"))["items"][0]["event"]
+    asked = await _asked(bank, api, customer_desks, pocket)
+    return api, {
         **team,
         **asked,
-        "customer_id": desk.team.customer,
+        "customer_id": api.team.customer,
         "pocket_id": pocket.id,
         "account_id": pocket.id,
         "portal_id": pocket.portal,
         "transaction_id": transaction,
         "notification_id": notification,
         "counterparty_id": counterparty["id"],
-        "wire_id": (await desk.get("/api/v1/wires/"))["items"][0]["id"],
+        "wire_id": (await api.get("/api/v1/wires/"))["items"][0]["id"],
         "awaited_id": awaited["id"],
         "document_id": DOCUMENT,
         "transfer_id": moved["id"],
@@ -112,19 +112,19 @@ async def owned(bank, customer_desks, customer_world):
     }
 
 
-async def _asked(bank, desk, customer_desks, pocket):
+async def _asked(bank, api, customer_desks, pocket):
     """Return the names of a request of the desk's, of some that it may decide, and of a rule."""
-    other = await customer_desks(desk.team.customer, role="INITIATOR")
-    to = await desk.pocket()
-    asked = [await each.post(REQUESTS, on_us(pocket, 1_00, to=to)) for each in (desk, other)]
+    other = await customer_desks(api.team.customer, role="INITIATOR")
+    to = await api.pocket()
+    asked = [await each.post(REQUESTS, on_us(pocket, 1_00, to=to)) for each in (api, other)]
     await bank.pool.execute("DELETE FROM rate_window")
-    admin, rules = await customer_desks(desk.team.customer), "/api/v1/approval-rules/"
+    admin, rules = await customer_desks(api.team.customer), "/api/v1/approval-rules/"
     first, second = [
         await admin.post(rules, {"name": "All", "required_approvals": 1}, status=202)
         for _ in range(2)
     ]
     made = f"/api/v1/authorization-requests/{first['id']}/status/"
-    await desk.patch(made, {"status": "APPROVED"})
+    await api.patch(made, {"status": "APPROVED"})
     return {
         "asked_id": asked[0]["id"],
         "waiting_id": asked[1]["id"],
@@ -133,16 +133,16 @@ async def _asked(bank, desk, customer_desks, pocket):
     }
 
 
-async def _team(bank, desk):
+async def _team(bank, api):
     """Return the names of a member, of somebody invited, and of a program with its key."""
-    other = await join(bank, desk.team.customer, role="VIEWER")
+    other = await join(bank, api.team.customer, role="VIEWER")
     member_id = await bank.pool.fetchval(
         "SELECT member_id FROM membership WHERE user_id = $1", other.user_id
     )
-    person = {"first_name": "Ben", "last_name": "Ode", "email": "ben@b.example", "role": "VIEWER"}
-    invited = await desk.post("/api/v1/team/invite/", person)
+    user = {"first_name": "Ben", "last_name": "Ode", "email": "ben@b.example", "role": "VIEWER"}
+    invited = await api.post("/api/v1/team/invite/", user)
     new = {"name": "Ledger", "scopes": ["team.read"], "public_key": KEYS["ES256"].pem}
-    program = await desk.post("/api/v1/team/service-users/", new)
+    program = await api.post("/api/v1/team/service-users/", new)
     return {
         "member_id": str(member_id),
         "invited_id": invited["member_id"],
@@ -166,26 +166,26 @@ def test_every_route_is_in_the_tables(customer_app, customer_world):
 async def test_no_route_of_the_customer_api_opens_without_the_right_token(
     bank, customer_desks, owned
 ):
-    desk, names = owned
-    expired = await token_for(bank, desk.team, age=timedelta(seconds=901))
+    api, names = owned
+    expired = await token_for(bank, api.team, age=timedelta(seconds=901))
     before = await state_of(bank)
     for method, path, body, (_, scope, _) in steps(cases.CUSTOMER, names):
         for token in (None, expired):
-            answer = await desk.ask(method, path, body, status=401, token=token)
+            answer = await api.ask(method, path, body, status=401, token=token)
             assert "www-authenticate" in answer.headers
             expect_careful(answer)
         others = [each for each in EVERYTHING if each != scope]
-        token = await token_for(bank, desk.team, scopes=others)
-        answer = await desk.ask(method, path, body, status=403, token=token)
+        token = await token_for(bank, api.team, scopes=others)
+        answer = await api.ask(method, path, body, status=403, token=token)
         assert f'error="insufficient_scope", scope="{scope}"' in answer.headers["www-authenticate"]
     assert await state_of(bank) == before
 
 
 async def test_every_route_of_the_customer_api_opens_with_its_scope_alone(bank, owned):
-    desk, names = owned
+    api, names = owned
     for method, path, body, (_, scope, _) in steps(cases.CUSTOMER, names):
-        token = await token_for(bank, desk.team, scopes=(scope,))
-        answer = await desk.send(method, path, body, token=token)
+        token = await token_for(bank, api.team, scopes=(scope,))
+        answer = await api.send(method, path, body, token=token)
         assert answer.is_success, (method, path, answer.text)
         expect_careful(answer)
 
@@ -227,7 +227,7 @@ async def test_no_route_of_the_partner_api_opens_without_token_and_signature(
 
 async def test_another_partners_token_finds_nothing_behind_any_route(bank, customer_world, owned):
     _, names = owned
-    stranger = Desk(bank, customer_world.app, await new_partner(bank, "globex"))
+    stranger = PartnerApi(bank, customer_world.app, await new_partner(bank, "globex"))
     before = await state_of(bank)
     for method, path, body, (declared, _, raw) in steps(cases.PARTNER, names):
         if re.search(r"/clock/\w", declared):
@@ -244,11 +244,11 @@ async def test_another_partners_token_finds_nothing_behind_any_route(bank, custo
 async def test_what_only_the_bank_says_is_refused_at_every_route_and_never_logged(
     bank, customer_world, owned, capfd
 ):
-    desk, names = owned
+    api, names = owned
     canary = "canary-5f0c9d71"
     more = dict.fromkeys(("object_type", "partner_id", "time_created", "password"), canary)
     before = await state_of(bank)
-    for caller, table in ((desk, cases.CUSTOMER), (customer_world.client, cases.PARTNER)):
+    for caller, table in ((api, cases.CUSTOMER), (customer_world.client, cases.PARTNER)):
         for method, path, body, _ in steps(table, names):
             if not body or not isinstance(body, dict):
                 continue
@@ -260,7 +260,7 @@ async def test_what_only_the_bank_says_is_refused_at_every_route_and_never_logge
     said = "".join(capfd.readouterr())
     for secret in (
         canary,
-        desk.token.text,
+        api.token.text,
         customer_world.partner.token,
         customer_world.partner.secret,
     ):

@@ -7,13 +7,13 @@ from tests.support.oauth_clients import new_key
 from tests.support.partner_desk import UNKNOWN
 from tests.support.whole_bank import bank
 
-from billfold.access.oauth.rules.scopes import PERSONAL, SCOPES
+from billfold.access.oauth.rules.scopes import PERSONAL_SCOPES, SCOPES
 from billfold.access.team.rules import ROLES
 from billfold.access.users.rules import PERMISSIONS
 
-__all__ = ["app", "bank", "desks", "world"]
+__all__ = ["app", "bank", "connect_api", "simulation"]
 
-READS = {each for each in SCOPES if each.endswith(".read")} | PERSONAL
+READS = {each for each in SCOPES if each.endswith(".read")} | PERSONAL_SCOPES
 TRANSFERS = {"transfers.write", "counterparties.write"}
 MANAGES = TRANSFERS | {"pockets.write", "transfers.approve"}
 ADMINISTERS = {"team.write", "subscriptions.write", "approval_rules.write", "customer.write"}
@@ -51,13 +51,13 @@ def test_roles_include_what_the_contract_says():
     assert "transfers.approve" not in PERMISSIONS["SERVICE"]
 
 
-async def refused_with(desk, table):
+async def refused_with(api, table):
     """Return the routes that answer `forbidden`; ids are nobody's and bodies unreadable."""
     found = set()
     for method, path in table:
         filled = "/".join(UNKNOWN if each.startswith("{") else each for each in path.split("/"))
         body = b"" if method == "GET" else b"{"
-        answer = await desk.send(method, cases.as_published(filled), body)
+        answer = await api.send(method, cases.as_published(filled), body)
         if answer.status_code == 403:
             assert answer.json()["code"] == "forbidden"
             found.add((method, path))
@@ -65,20 +65,20 @@ async def refused_with(desk, table):
 
 
 async def test_every_route_is_closed_to_exactly_the_roles_that_do_not_include_it(customer_desks):
-    desk = await customer_desks()
+    api = await customer_desks()
     for role in ROLES:
-        member = await customer_desks(desk.team.customer, role=role, scopes=EVERYTHING)
+        member = await customer_desks(api.team.customer, role=role, scopes=EVERYTHING)
         expected = {route for route in cases.CUSTOMER if not is_open(route, role)}
         assert await refused_with(member, cases.CUSTOMER) == expected, role
 
 
 @pytest.mark.parametrize("scopes", [("pockets.read", "team.read"), ("pockets.write",)])
 async def test_every_route_is_closed_to_a_program_without_its_scope(customer_desks, scopes):
-    desk = await customer_desks()
+    api = await customer_desks()
     new = {"name": "x", "scopes": scopes, "public_key": new_key().pem, "profile": "documented"}
-    made = await desk.post("/api/v1/team/service-users/", new)
-    its = Team(desk.team.customer, made["client_id"], None, scopes)
-    program = MemberDesk(desk.bank, desk.app, its, await token_for(desk.bank, its))
+    made = await api.post("/api/v1/team/service-users/", new)
+    its = Team(api.team.customer, made["client_id"], None, scopes)
+    program = MemberDesk(api.bank, api.app, its, await token_for(api.bank, its))
     expected = {route for route, (scope, _) in cases.CUSTOMER.items() if scope not in scopes}
     assert await refused_with(program, cases.CUSTOMER) == expected
     await program.close()

@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from tests.sandbox.test_cli import SOURCE, Sandbox
 from tests.support.browser import forms_of
 
-from billfold.client.oauth import Authorization, Registered
+from billfold.client.oauth import Authorization, ClientRegistration
 from billfold.client.sandbox import local_client
 
 EXAMPLES = SOURCE.parent / "examples"
@@ -138,7 +138,7 @@ def test_the_conformance_suite_finds_its_clients_in_the_sandbox(sandbox):
         key = jwt.PyJWK(jwk).key
         pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
         back = "https://localhost.emobix.co.uk:8443/test/a/billfold/callback"
-        me = Registered(
+        me = ClientRegistration(
             issuer=box["auth_url"], client_id=client["client_id"], private_key=pem, kid=jwk["kid"],
             redirect_uri=back + ("" if name == "client" else "?dummy1=lorem&dummy2=ipsum"),
         )  # fmt: skip

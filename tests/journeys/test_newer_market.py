@@ -2,7 +2,7 @@
 
 from tests.bills.test_market_refresh import NEW, import_both, know_less
 
-from billfold.bills.market_refresh import MarketWatch
+from billfold.bills.market_refresh import MarketRefresher
 
 
 async def test_an_import_is_seen_by_a_running_bank(town):
@@ -13,7 +13,7 @@ async def test_an_import_is_seen_by_a_running_bank(town):
 
     await import_both(town.bank)
     assert await town.value(pocket_id) == before
-    await MarketWatch(town.bank.pool, town.bank.market, grace_seconds=0).look()
+    await MarketRefresher(town.bank.pool, town.bank.market, activation_delay=0).look()
 
     assert await town.value(pocket_id) > before, "rates have fallen"
     await town.wire(pocket_id, 1_000_000_00)

@@ -16,9 +16,9 @@ from tests.support.approvals import (
 from tests.support.whole_bank import bank
 
 from billfold.payments.clearing.store import balances
-from billfold.treasury.settlement.worker import close_house_days
+from billfold.treasury.settlement.worker import close_bank_days
 
-__all__ = ["app", "bank", "desks", "world"]
+__all__ = ["app", "bank", "connect_api", "simulation"]
 
 RULES, CHANGES = "/api/v1/approval-rules/", "/api/v1/authorization-requests/"
 
@@ -158,7 +158,7 @@ async def test_a_large_payment_leaves_by_wire_when_three_have_approved(company, 
     done = await admin.get(path_of(made))
     assert done["transfer"]["execution_status"] == "COMPLETED"
     await customer_world.days(3)
-    await close_house_days(customer_world.bank, await customer_world.bank.now())
+    await close_bank_days(customer_world.bank, await customer_world.bank.now())
     left = await balances(customer_world.bank.pool)
     assert set(left.values()) <= {0}, left
 
@@ -216,8 +216,8 @@ async def test_roles_wait_for_a_second_person_where_a_rule_says_so(company):
     assert (await first.patch(confirm, {"status": "APPROVED"}))["applied_at"] is not None
     assert (await admin.get(path))["role"] == "ADMIN"
 
-    person = {"first_name": "Ben", "last_name": "Ode", "email": "b@b.example", "role": "MANAGER"}
-    invited = await admin.post("/api/v1/team/invite/", person, status=202)
+    user = {"first_name": "Ben", "last_name": "Ode", "email": "b@b.example", "role": "MANAGER"}
+    invited = await admin.post("/api/v1/team/invite/", user, status=202)
     await second.patch(f"{CHANGES}{invited['id']}/status/", {"status": "APPROVED"})
     groups = (await admin.get("/api/v1/team/"))["groups"]
     (pending,) = [each["members"] for each in groups if each["status"] == "PENDING"]
@@ -267,8 +267,8 @@ WRONG = (
 )
 
 
-async def test_a_rule_of_another_shape_is_told_where_it_is_wrong(customer_desks):
-    desk = await customer_desks()
+async def test_a_malformed_rule_names_the_wrong_field(customer_desks):
+    api = await customer_desks()
     for change, loc in WRONG:
         body = {"name": "All", "required_approvals": 1, **change}
-        await desk.invalid("POST", RULES, body, loc=loc)
+        await api.invalid("POST", RULES, body, loc=loc)

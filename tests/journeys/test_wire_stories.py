@@ -5,7 +5,7 @@ from tests.journeys.two_partners import Town, bank
 from tests.support.apps import lend_partner_app, take_back
 from tests.support.partner_client import PartnerClient, new_partner
 
-from billfold.wiring.file_exchange import rails_folder
+from billfold.wiring.file_exchange import rail_files_folder
 
 __all__ = ["bank"]
 
@@ -60,7 +60,7 @@ class Sender:
         return max(self.folder("outbox").iterdir()).read_text()
 
     def folder(self, name):
-        return rails_folder(self.town.bank.settings) / "wire" / name
+        return rail_files_folder(self.town.bank.settings) / "wire" / name
 
 
 @pytest.fixture
@@ -173,7 +173,7 @@ async def test_a_wire_for_a_closed_portal_goes_back(sender):
     await town.expect_settled()
 
 
-async def test_a_wire_for_nobody_goes_back(sender):
+async def test_a_wire_for_an_unknown_account_is_returned(sender):
     stray = {"account_number": "999999999999", "amount_usdc": 7_00, "sender_name": "Acme"}
     await sender.town.post("/api/v1/sandbox/wire/", stray, status=202)
     await sender.town.advance(seconds=60)

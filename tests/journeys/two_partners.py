@@ -8,7 +8,7 @@ from tests.support.partner_client import PartnerClient, new_partner
 from tests.support.whole_bank import bank
 
 from billfold.payments.clearing.store import balances
-from billfold.treasury.settlement.worker import close_house_days
+from billfold.treasury.settlement.worker import close_bank_days
 from billfold.verify import verify_bank
 
 __all__ = ["bank", "town"]
@@ -79,7 +79,7 @@ class Town:
 
     async def prove(self):
         """Every story ends with a ledger that proves itself."""
-        await close_house_days(self.bank, await self.bank.now())
+        await close_bank_days(self.bank, await self.bank.now())
         async with self.bank.pool.acquire() as conn:
             report = await verify_bank(conn, market=self.bank.market, vault=self.bank.vault)
         assert not report.findings, report.findings[:5]

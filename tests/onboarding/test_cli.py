@@ -9,7 +9,7 @@ from tests.support.whole_bank import PARTNER
 
 from billfold.accounts.commands import EnrolCustomer, OpenPocket
 from billfold.accounts.counterparties.commands import AddCounterparty
-from billfold.cli.resources import with_bank
+from billfold.cli.resources import run_with_bank
 from billfold.documents import store as document_store
 from billfold.documents import uploads
 from billfold.documents.ports import FileKind
@@ -39,7 +39,7 @@ def waiting(founded, database_dsn, tmp_path):
         file = await bank.files.keep(b"%PDF-a statement")
         async with bank.pool.acquire() as conn, conn.transaction():
             now = await bank.now(conn)
-            await uploads.add(conn, CUSTOMER, DOCUMENT, PROOF_OF_ACCOUNT, at=now)
+            await uploads.request_document(conn, CUSTOMER, DOCUMENT, PROOF_OF_ACCOUNT, at=now)
             row = await document_store.get_document(conn, DOCUMENT)
             await uploads.put_file(
                 conn, row, file, kind=FileKind.PDF, name="s.pdf", invalid=None, at=now
@@ -57,7 +57,7 @@ def waiting(founded, database_dsn, tmp_path):
         "BILLFOLD_SEED": SEED,
         "PATH": os.environ["PATH"],
     }
-    return with_bank(Wiring(environment), prepare)
+    return run_with_bank(Wiring(environment), prepare)
 
 
 def test_what_waits_is_listed_looked_at_and_decided_once(founded, waiting, tmp_path):

@@ -144,7 +144,7 @@ async def test_the_later_of_two_settings_wins_when_they_race(conn):
     assert stored.business_anchor == _START + 2 * _HOUR
 
 
-async def test_whoever_sets_the_clock_waits_for_those_who_book_by_it(conn, database_dsn):
+async def test_setting_the_clock_waits_for_running_batches(conn, database_dsn):
     await clock.write_clock(conn, _STATE)
     later = _STATE.advance(_HOUR, _WALL)
     other = await asyncpg.connect(database_dsn)

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from billfold.platform import crypto
 from billfold.platform.crypto import Vault
-from billfold.platform.errors import Broken
+from billfold.platform.errors import InvariantError
 
 _KEY = bytes(range(32))
 _OTHER_KEY = bytes(range(32, 64))
-_AAD = crypto.place("partners", "shared_secret", 1, "tenant")
+_AAD = crypto.associated_data("partners", "shared_secret", 1, "tenant")
 _IDEM = "6f9619ff-8b86-4011-b42d-00cf4fc964ff"
 _PATH = "/api/v1/customers/1/"
 _BODY = b'{"a": 1}'
@@ -39,7 +39,7 @@ def test_a_sealed_value_is_refused_when_a_bit_is_changed(where, bit):
 
     sealed[where % len(sealed)] ^= 1 << bit
 
-    with pytest.raises(Broken):
+    with pytest.raises(InvariantError):
         vault.open(bytes(sealed), _AAD)
 
 
@@ -48,17 +48,17 @@ def test_a_sealed_value_is_refused_when_it_was_moved():
     sealed = vault.seal(b"a shared secret", _AAD)
 
     for elsewhere in [
-        crypto.place("partners", "shared_secret", 2, "tenant"),
-        crypto.place("partners", "shared_secret", 1, "another"),
-        crypto.place("partnersshared", "_secret", 1, "tenant"),
+        crypto.associated_data("partners", "shared_secret", 2, "tenant"),
+        crypto.associated_data("partners", "shared_secret", 1, "another"),
+        crypto.associated_data("partnersshared", "_secret", 1, "tenant"),
     ]:
-        with pytest.raises(Broken, match="moved"):
+        with pytest.raises(InvariantError, match="moved"):
             vault.open(sealed, elsewhere)
 
 
 @pytest.mark.parametrize("sealed", [b"", b"\x01", bytes(33), bytes(32)])
 def test_what_was_never_sealed_is_refused(sealed):
-    with pytest.raises(Broken, match="damaged"):
+    with pytest.raises(InvariantError, match="damaged"):
         Vault(_KEY).open(sealed, b"")
 
 
@@ -69,7 +69,7 @@ def test_a_retired_key_opens_but_no_longer_seals():
     assert vault.open(old, _AAD) == b"secret"
     assert not vault.is_current(old)
     assert vault.is_current(vault.seal(b"secret", _AAD))
-    with pytest.raises(Broken):
+    with pytest.raises(InvariantError):
         Vault(_OTHER_KEY).open(old, _AAD)
 
 
@@ -96,12 +96,12 @@ def test_an_index_finds_the_same_text_again_for_one_purpose_only():
 
 
 def test_a_token_is_stored_as_its_hash():
-    secret, stored = crypto.token("bft_")
+    secret, stored = crypto.new_token("bft_")
 
     assert secret.startswith("bft_")
     assert len(secret) == len("bft_") + 43
     assert stored == crypto.hash_token(secret) == hashlib.sha256(secret.encode()).digest()
-    assert crypto.token()[0] != crypto.token()[0]
+    assert crypto.new_token()[0] != crypto.new_token()[0]
 
 
 def test_a_password_is_verified_by_its_hash():
@@ -223,27 +223,27 @@ def test_a_webhook_secret_is_its_text_unless_it_says_otherwise():
         crypto.webhook_key("whsec_not base64!")
 
 
-def test_a_voucher_holds_for_its_message_and_purpose_alone():
+def test_a_mac_holds_for_its_message_and_purpose_only():
     vault = Vault(bytes(range(32)))
-    voucher = vault.vouch(b"message", "a purpose")
-    assert vault.has_vouched(voucher, b"message", "a purpose")
-    assert not vault.has_vouched(voucher, b"another", "a purpose")
-    assert not vault.has_vouched(voucher, b"message", "another")
-    assert not vault.has_vouched(b"", b"message", "a purpose")
+    voucher = vault.compute_mac(b"message", "a purpose")
+    assert vault.verify_mac(voucher, b"message", "a purpose")
+    assert not vault.verify_mac(voucher, b"another", "a purpose")
+    assert not vault.verify_mac(voucher, b"message", "another")
+    assert not vault.verify_mac(b"", b"message", "a purpose")
     later = Vault(bytes(32), retired=[bytes(range(32))])
-    assert later.has_vouched(voucher, b"message", "a purpose")
-    assert later.vouch(b"message", "a purpose") != voucher
-    assert not Vault(bytes(32)).has_vouched(voucher, b"message", "a purpose")
+    assert later.verify_mac(voucher, b"message", "a purpose")
+    assert later.compute_mac(b"message", "a purpose") != voucher
+    assert not Vault(bytes(32)).verify_mac(voucher, b"message", "a purpose")
 
 
 def test_a_signature_is_checked_by_anybody_who_has_the_public_key():
     vault = Vault(bytes(range(32)))
     signature = vault.sign(b"message")
-    assert vault.has_signed(signature, b"message")
-    assert not vault.has_signed(signature, b"another")
-    assert not vault.has_signed(signature[:-1], b"message")
-    assert not Vault(bytes(32)).has_signed(signature, b"message")
-    assert Vault(bytes(32), retired=[bytes(range(32))]).has_signed(signature, b"message")
+    assert vault.verify_own_signature(signature, b"message")
+    assert not vault.verify_own_signature(signature, b"another")
+    assert not vault.verify_own_signature(signature[:-1], b"message")
+    assert not Vault(bytes(32)).verify_own_signature(signature, b"message")
+    assert Vault(bytes(32), retired=[bytes(range(32))]).verify_own_signature(signature, b"message")
     ((key_id, pem),) = vault.public_keys().items()
     public = serialization.load_pem_public_key(pem.encode())
     assert isinstance(public, ed25519.Ed25519PublicKey)

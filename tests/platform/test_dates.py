@@ -52,7 +52,7 @@ def test_text_is_in_utc_when_the_instant_has_another_zone():
     assert dates.iso_z(at) == "2025-06-02T13:00:00.000000Z"
 
 
-@pytest.mark.parametrize("read", [dates.et_date, dates.iso_z, dates.aware])
+@pytest.mark.parametrize("read", [dates.et_date, dates.iso_z, dates.require_aware])
 def test_a_naive_instant_is_refused(read):
     with pytest.raises(ValueError, match="time zone"):
         read(datetime(2025, 6, 2, 9))

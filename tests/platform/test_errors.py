@@ -17,7 +17,7 @@ def test_an_error_carries_its_code_its_sentence_and_its_facts():
         (errors.NotFound(), "not-found"),
         (errors.NotFound("No such pocket.", pocket_id=1), "not-found"),
         (errors.Unavailable("The database does not answer."), "unavailable"),
-        (errors.Broken("Debits and credits differ.", journal=7), "internal-error"),
+        (errors.InvariantError("Debits and credits differ.", journal=7), "internal-error"),
         (errors.InvalidInput.at("query", "limit", msg="at most 100"), "invalid-input"),
     ],
 )

@@ -19,7 +19,7 @@ def written():
     root = logging.getLogger()
     handlers, level = root.handlers, root.level
     stream = io.StringIO()
-    logs.configure_logs("INFO", stream=stream)
+    logs.configure_logging("INFO", stream=stream)
     yield lambda: [json.loads(line) for line in stream.getvalue().splitlines()]
     root.handlers, root.level = handlers, level
     structlog.contextvars.clear_contextvars()
@@ -66,7 +66,7 @@ def test_nothing_is_written_below_the_level(written):
 @pytest.mark.usefixtures("written")
 def test_an_address_that_is_called_is_not_written():
     stream = io.StringIO()
-    logs.configure_logs("DEBUG", stream=stream)
+    logs.configure_logging("DEBUG", stream=stream)
     transport = httpx.MockTransport(lambda _: httpx.Response(200))
 
     with httpx.Client(transport=transport) as client:
@@ -136,7 +136,7 @@ def test_harmless_names_stay(name):
     ],
 )
 def test_what_looks_like_a_credential_is_hidden_in_any_text(text):
-    assert _CANARY not in logs.hide_secrets(text)
+    assert _CANARY not in logs.redact_text(text)
     assert _CANARY not in str(logs.redact(None, "info", {"event": text}))
 
 
@@ -144,7 +144,7 @@ def test_what_looks_like_a_credential_is_hidden_in_any_text(text):
     "card", [_CARD, "4111 1111 1111 1111", "4111-1111-1111-1111", "378282246310005"]
 )
 def test_card_numbers_are_hidden_in_any_text(card):
-    assert logs.hide_secrets(f"card {card} swiped") == "card [hidden] swiped"
+    assert logs.redact_text(f"card {card} swiped") == "card [hidden] swiped"
 
 
 def test_a_card_number_is_hidden_when_it_comes_as_a_number():
@@ -152,7 +152,7 @@ def test_a_card_number_is_hidden_when_it_comes_as_a_number():
 
 
 def test_social_security_numbers_are_hidden_in_any_text():
-    assert logs.hide_secrets("ssn 123-45-6789.") == "ssn [hidden]."
+    assert logs.redact_text("ssn 123-45-6789.") == "ssn [hidden]."
 
 
 @pytest.mark.parametrize(
@@ -167,12 +167,12 @@ def test_social_security_numbers_are_hidden_in_any_text():
     ],
 )
 def test_ordinary_text_stays(text):
-    assert logs.hide_secrets(text) == text
+    assert logs.redact_text(text) == text
 
 
 @given(st.uuids())
 def test_ids_stay_readable(key):
-    assert logs.hide_secrets(f"customer {key} opened") == f"customer {key} opened"
+    assert logs.redact_text(f"customer {key} opened") == f"customer {key} opened"
 
 
 def test_other_values_are_shown_so_that_json_can_hold_them():

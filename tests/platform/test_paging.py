@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from billfold.platform.errors import InvalidInput
-from billfold.platform.paging import BadCursor, Page, Pager, Position, parse_limit
+from billfold.platform.paging import InvalidCursor, Page, Pager, Position, parse_limit
 
 _PAGER = Pager(b"a key for the tests of cursors!!")
 _TEXTS = st.text(st.characters(codec="utf-8"), max_size=40)
@@ -28,7 +28,7 @@ def test_a_cursor_is_refused_when_list_or_filters_differ(filters, others, scope,
     token = _PAGER.seal(scope, filters, "next", ("a", 1))
 
     if (scope, filters) != (other_scope, others):
-        with pytest.raises(BadCursor):
+        with pytest.raises(InvalidCursor):
             _PAGER.open(other_scope, others, token)
 
 
@@ -39,7 +39,7 @@ def test_a_cursor_is_refused_when_a_character_is_changed(where, by):
     where = where // 8 % len(token)
     changed = alphabet[(alphabet.index(token[where]) + by) % 64]
 
-    with pytest.raises(BadCursor):
+    with pytest.raises(InvalidCursor):
         _PAGER.open("list", {}, token[:where] + changed + token[where + 1 :])
 
 
@@ -49,19 +49,19 @@ def test_a_cursor_has_one_spelling():
     for token in spellings:
         spare = token[:-1] + chr(ord(token[-1]) + 1)
         for other in (spare, token + "=", token + "==", token + "\n", " " + token):
-            with pytest.raises(BadCursor):
+            with pytest.raises(InvalidCursor):
                 _PAGER.open("list", {}, other)
 
 
 @given(st.text(max_size=60))
 def test_any_other_text_is_refused(token):
-    with pytest.raises(BadCursor):
+    with pytest.raises(InvalidCursor):
         _PAGER.open("list", {}, token)
 
 
 @pytest.mark.parametrize("token", ["", "A", "é", "A" * 22, "A" * 24, "A" * 5000])
 def test_a_text_that_cannot_be_a_cursor_is_refused(token):
-    with pytest.raises(BadCursor) as refused:
+    with pytest.raises(InvalidCursor) as refused:
         _PAGER.open("list", {}, token)
 
     assert refused.value.errors[0].loc == ("query", "cursor")
@@ -71,7 +71,7 @@ def test_a_text_that_cannot_be_a_cursor_is_refused(token):
 def test_a_cursor_of_another_bank_is_refused():
     token = Pager(b"the key of another bank.........").seal("list", {}, "next", (1,))
 
-    with pytest.raises(BadCursor):
+    with pytest.raises(InvalidCursor):
         _PAGER.open("list", {}, token)
 
 
@@ -101,7 +101,7 @@ def _read(rows: list[int], limit: int, at: Position | None) -> list[int]:
 def _page(rows: list[int], limit: int, token: str | None) -> Page[int]:
     at = None if token is None else _PAGER.open("rows", {}, token)
     found = _read(rows, limit, at)
-    return _PAGER.page("rows", {}, found, limit=limit, came_from=at, place_of=lambda row: (row,))
+    return _PAGER.page("rows", {}, found, limit=limit, start=at, sort_key_of=lambda row: (row,))
 
 
 @given(st.sets(st.integers(-1000, 1000), max_size=60).map(sorted), st.integers(1, 12))

@@ -20,7 +20,7 @@ from tests.simulation.memory_bank import MemoryBank
 
 from billfold.accounts.commands import EnrolCustomer, OpenPocket, SetPocketState, UpdatePocket
 from billfold.bills.rules.market import Market
-from billfold.ledger.commands import Context, Missing, Terms
+from billfold.ledger.commands import BankPolicy, Context, Missing
 from billfold.payments.deposits.commands import ReceiveMoney
 from billfold.payments.on_us.commands import TransferOnUs
 from billfold.payments.on_us.types import TransferOrder
@@ -36,7 +36,9 @@ IN_KIND = TransferOrder(transfer_type="SECURITY_TRANSFER")
 CALENDARS = Calendars()
 MARKET = Market.packaged(CALENDARS)
 START = datetime(2025, 6, 2, 13, tzinfo=UTC)
-TERMS = Terms(routing_number="091000019", ach_credit_lien_days=2, screening=SimulatedScreening())
+TERMS = BankPolicy(
+    routing_number="091000019", ach_credit_hold_days=2, screening=SimulatedScreening()
+)
 
 cents = st.one_of(
     st.integers(1, 300), st.integers(9_000, 11_000), st.integers(1, 100_000_000),

@@ -8,11 +8,11 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from billfold.bills.rules.earnings import PocketState, aggregate, entry
-from billfold.bills.rules.fees import ACCRUED_PER_CENT, accrue, charge
-from billfold.bills.rules.lots import part_of_basis, units_for
+from billfold.bills.rules.earnings import PocketState, compute_earnings, sum_earnings
+from billfold.bills.rules.fees import ACCRUED_UNITS_PER_CENT, accrue_fee, split_accrued_fee
+from billfold.bills.rules.lots import affordable_units, allocate_basis
 from billfold.bills.rules.market import Market
-from billfold.bills.rules.valuation import value
+from billfold.bills.rules.valuation import value_positions
 from billfold.platform.calendars import Calendars
 from billfold.platform.dates import et_instant
 from billfold.platform.money import cents_for
@@ -74,7 +74,7 @@ class Book:
     def buy(self, amount: int, weeks: int, at: datetime) -> None:
         bill = MARKET.on_the_run(weeks, at.date())
         ask = MARKET.ask(bill, at)
-        units = units_for(min(amount, self.state.cash), ask)
+        units = affordable_units(min(amount, self.state.cash), ask)
         cost = cents_for(units, ask)
         self.state = replace(self.state, cash=self.state.cash - cost)
         self._take(bill.cusip, units, cost)
@@ -92,7 +92,7 @@ class Book:
         cusip = min(self.held, key=lambda held: MARKET.bill(held).maturity)
         units, basis = self.held[cusip]
         sold = min(units, max(1, amount // 10_000))
-        part = part_of_basis(basis, sold, units)
+        part = allocate_basis(basis, sold, units)
         self.held[cusip] = units - sold, basis - part
         if sold == units:
             del self.held[cusip]
@@ -124,10 +124,10 @@ def test_earnings_are_realised_plus_unrealised_and_periods_add_up(
         book.move(kind, amount, weeks, day)
         ends.append((book.state, et_instant(day + timedelta(days=1), 0)))
 
-    steps = [entry(*before, *after, MARKET) for before, after in pairwise(ends)]
-    whole = entry(*ends[0], *ends[-1], MARKET)
+    steps = [compute_earnings(*before, *after, MARKET) for before, after in pairwise(ends)]
+    whole = compute_earnings(*ends[0], *ends[-1], MARKET)
 
-    total = aggregate(steps)
+    total = sum_earnings(steps)
     assert total[:7] == whole[:7]
     assert whole.earnings == whole.realised + whole.unrealised_change
     assert (
@@ -151,16 +151,16 @@ def test_the_slope_carries_every_portfolio_to_par(
         (MARKET.on_the_run(weeks, FIRST).cusip, units, units // 2) for weeks, units in held
     ]
 
-    valued = value(positions, cash, fees, MARKET, at)
+    valued = value_positions(positions, cash, fees, MARKET, at)
 
     assert valued.total_value == cash + sum(item.market_value for item in valued.positions)
     assert 0 <= valued.liquidation_value_t0 <= max(0, valued.liquidation_value_t1)
     assert valued.pricing_timestamp <= at
     exact = sum(
         Decimal(10_000 * item.units - item.market_value)
-        / Decimal(MARKET.strike(at)[item.cusip].seconds_left)
+        / Decimal(MARKET.tick_prices(at)[item.cusip].seconds_left)
         for item in valued.positions
-        if MARKET.strike(at)[item.cusip].seconds_left
+        if MARKET.tick_prices(at)[item.cusip].seconds_left
     )
     assert abs(valued.appreciation_per_second - exact) <= Decimal("0.000000000001")
 
@@ -169,9 +169,11 @@ def test_the_slope_carries_every_portfolio_to_par(
 def test_fees_charged_month_by_month_lose_nothing(values: list[tuple[int, int]]) -> None:
     accrued = charged = 0
     for worth, days in values:
-        accrued += accrue(worth, 25, days)
-        cents, accrued = charge(accrued)
+        accrued += accrue_fee(worth, 25, days)
+        cents, accrued = split_accrued_fee(accrued)
         charged += cents
 
-    assert charged * ACCRUED_PER_CENT + accrued == sum(worth * 25 * days for worth, days in values)
-    assert 0 <= accrued < ACCRUED_PER_CENT
+    assert charged * ACCRUED_UNITS_PER_CENT + accrued == sum(
+        worth * 25 * days for worth, days in values
+    )
+    assert 0 <= accrued < ACCRUED_UNITS_PER_CENT

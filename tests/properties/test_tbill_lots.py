@@ -5,7 +5,7 @@ from datetime import date
 from hypothesis import given
 from hypothesis import strategies as st
 
-from billfold.bills.rules.lots import part_of_basis, plan_sale, units_for, units_to_raise
+from billfold.bills.rules.lots import affordable_units, allocate_basis, plan_sale, units_to_sell
 from billfold.platform.money import cents_for
 
 prices = st.integers(80_000_000, 100_000_000)
@@ -36,7 +36,7 @@ def holdings(draw: st.DrawFn) -> tuple[list[Held], dict[str, int]]:
 
 @given(amounts, prices)
 def test_investing_leaves_less_than_one_more_unit_costs(cash: int, ask: int) -> None:
-    units = units_for(cash, ask)
+    units = affordable_units(cash, ask)
 
     assert cents_for(units, ask) <= cash < cents_for(units + 1, ask)
     assert cash - cents_for(units, ask) < 10_000
@@ -44,7 +44,7 @@ def test_investing_leaves_less_than_one_more_unit_costs(cash: int, ask: int) -> 
 
 @given(st.integers(1, 10**13), prices)
 def test_raising_sells_the_fewest_units_that_suffice(need: int, bid: int) -> None:
-    units = units_to_raise(need, bid)
+    units = units_to_sell(need, bid)
 
     assert cents_for(units - 1, bid) < need <= cents_for(units, bid)
     assert cents_for(units, bid) - need < 10_000
@@ -54,7 +54,7 @@ def test_raising_sells_the_fewest_units_that_suffice(need: int, bid: int) -> Non
 def test_the_parts_of_a_basis_sum_to_it_in_any_division(basis: int, parts: list[int]) -> None:
     left, units = basis, sum(parts)
     for sold in parts:
-        part = part_of_basis(left, sold, units)
+        part = allocate_basis(left, sold, units)
         assert 0 <= part <= left
         left, units = left - part, units - sold
 

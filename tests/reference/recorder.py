@@ -105,7 +105,7 @@ async def partner_of(bank):
             now=now,
             partner_id=partner_id,
         )
-        await credentials.add_user(
+        await credentials.create_partner_user(
             conn,
             partner_id,
             username="acme-app",

@@ -24,7 +24,7 @@ from rich.console import Console
 
 import billfold
 from billfold.bills.rules.market import Market
-from billfold.client.webhooks import unwrap
+from billfold.client.webhooks import verify_webhook
 from billfold.platform.calendars import Calendars
 from billfold.platform.dates import ET
 from billfold.platform.money import cents_for, format_usd
@@ -314,7 +314,7 @@ def test_what_is_triggered_is_listened_to_and_forwarded_with_a_signature(sandbox
     class Program(BaseHTTPRequestHandler):
         def do_POST(self):
             body = self.rfile.read(int(self.headers["content-length"]))
-            got.append(unwrap(body, dict(self.headers), shared_secret=SECRET).event_type)
+            got.append(verify_webhook(body, dict(self.headers), shared_secret=SECRET).event_type)
             self.send_response(204)
             self.end_headers()
 
@@ -347,17 +347,17 @@ def test_a_server_that_is_killed_comes_back(sandbox):
     assert orphans
     main.kill()
     deadline = time.monotonic() + 60
-    answers = False
-    while not answers or any(each.is_running() for each in orphans):
+    responses = False
+    while not responses or any(each.is_running() for each in orphans):
         assert time.monotonic() < deadline
         time.sleep(0.2)
         try:
-            answers = httpx.get(f"{home.base_url}/health", verify=context).is_success
+            responses = httpx.get(f"{home.base_url}/health", verify=context).is_success
         except httpx.TransportError:
-            answers = False
+            responses = False
 
 
-def test_the_same_seed_tells_the_same_story_byte_for_byte(told, sandbox, tmp_path):
+def test_the_same_seed_plays_the_same_story_byte_for_byte(told, sandbox, tmp_path):
     story, _ = told
     again = Sandbox(tmp_path, "--seed", SEED, "--exit-after-story")
     began = time.monotonic()
@@ -370,7 +370,7 @@ def test_the_same_seed_tells_the_same_story_byte_for_byte(told, sandbox, tmp_pat
     assert all(figure.shown in said for figure in story.figures)
 
 
-def test_a_second_start_keeps_the_data_and_tells_nothing_twice(tmp_path):
+def test_a_second_start_keeps_the_data_and_plays_no_story_twice(tmp_path):
     first = Sandbox(tmp_path, "--exit-after-story")
     assert first.process.wait(120) == 0, first.said.read_text()
     home = first.home()

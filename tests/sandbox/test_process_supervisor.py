@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from billfold.cli.context import CannotGoOn
+from billfold.cli.context import CliError
 from billfold.sandbox import process_supervisor as supervision
 from billfold.sandbox.process_supervisor import Supervisor
 
@@ -72,14 +72,14 @@ async def test_a_child_that_does_not_listen_is_killed(supervisor, monkeypatch):
     assert not psutil.pid_exists(child.process.pid)
 
 
-async def test_the_watch_is_kept_and_outlives_its_failures(monkeypatch):
+async def test_the_watch_continues_after_it_failed(monkeypatch):
     monkeypatch.setattr(supervision, "WATCH_SECONDS", 0.01)
     watched: list[int] = []
     told: list[str] = []
 
     def watch():
         watched.append(1)
-        raise CannotGoOn("The database is gone.", "It is tried again.")
+        raise CliError("The database is gone.", "It is tried again.")
 
     supervisor = Supervisor(dict(os.environ), told.append, watch=watch)
     await supervisor.start("sleeper", SLEEPER)
@@ -88,7 +88,7 @@ async def test_the_watch_is_kept_and_outlives_its_failures(monkeypatch):
     assert told[0] == "The database is gone. It is tried again."
 
 
-def test_a_process_ends_with_its_parent_when_the_parent_is_killed(tmp_path):
+def test_a_process_exits_when_its_parent_is_killed(tmp_path):
     child = tmp_path / "child.py"
     child.write_text(
         "import time\n"

@@ -18,7 +18,7 @@ from billfold.payments.ach.commands import (
     ReviewAch,
     SendAch,
 )
-from billfold.payments.ach.types import Incoming
+from billfold.payments.ach.types import IncomingEntry
 from billfold.payments.wires.commands import (
     CompleteWire,
     RejectWire,
@@ -141,7 +141,7 @@ def entry_arrives(life):
     if place is None or not life.files:
         return None
     ach_id = _new(life)
-    told = Incoming(
+    told = IncomingEntry(
         code=life.random.choice(("22", "27")), amount=life._payable(place), account_number="1",
         name="SOMEBODY", identification="", trace=f"09100001{life.count % 10_000_000:07}",
         bank="09100001", entry_class="PPD", company="ACME", company_id="9000000001",

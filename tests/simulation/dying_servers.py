@@ -17,7 +17,7 @@ from tests.support.apps import lend_partner_app
 from tests.support.partner_client import Acme, PartnerClient
 from tests.support.whole_bank import close_bank, open_bank
 
-from billfold.platform.logs import configure_logs
+from billfold.platform.logs import configure_logging
 
 FILE = b"%PDF-1.7\n" + b"a page\n" * 20_000 + b"%%EOF\n"
 KINDS = {"content-type": "application/pdf", "content-disposition": 'attachment; filename="a.pdf"'}
@@ -92,7 +92,7 @@ async def warm_up(dsn):
 
 
 if __name__ == "__main__":
-    configure_logs("ERROR")
+    configure_logging("ERROR")
     asyncio.run(warm_up(sys.argv[1]))
     for line in sys.stdin:
         steps, key = line.split()

@@ -19,10 +19,10 @@ from typing import Any
 import asyncpg
 from tests.support.whole_bank import close_bank, open_bank
 
-from billfold.payments.on_us.worker import carry_out_pending
+from billfold.payments.on_us.worker import execute_all_pending
 from billfold.platform.database import claims
-from billfold.platform.logs import configure_logs
-from billfold.wiring.scheduled_jobs import file_gates
+from billfold.platform.logs import configure_logging
+from billfold.wiring.scheduled_jobs import file_receivers
 from billfold.wiring.worker import Worker
 
 PATIENCE_SECONDS = 30.0
@@ -107,7 +107,7 @@ async def work(dsn, folder, steps):
     if steps:
         claims.LASTS = timedelta(seconds=0.1)  # a worker that died is followed by the next at once
         die_after(steps)
-    worker = Worker(bank, carry_out_pending, *file_gates(), pause_seconds=0.005)
+    worker = Worker(bank, execute_all_pending, *file_receivers(), pause_seconds=0.005)
     await worker.run(asyncio.Event())
 
 
@@ -118,7 +118,7 @@ async def warm_up(dsn):
 
 if __name__ == "__main__":
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-    configure_logs("WARNING")
+    configure_logging("WARNING")
     asyncio.run(warm_up(sys.argv[1]))
     for line in sys.stdin:
         worker = os.fork()

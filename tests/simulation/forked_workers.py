@@ -10,7 +10,7 @@ import subprocess
 import sys
 from contextlib import suppress
 
-from billfold.platform.logs import configure_logs
+from billfold.platform.logs import configure_logging
 from billfold.wiring.cli_context import Wiring
 
 
@@ -49,7 +49,7 @@ async def work():
     """What `billfold worker` does."""
     ground = Wiring(os.environ)
     settings = ground.settings()
-    configure_logs(settings.log_level)
+    configure_logging(settings.log_level)
     async with ground.bank(settings, settings.database_url or "") as bank:
         await ground.work(bank, asyncio.Event())
 

@@ -2,9 +2,9 @@
 
 from collections import Counter
 
-from billfold.bills.rules.earnings import PocketState, entry
+from billfold.bills.rules.earnings import PocketState, compute_earnings
 from billfold.ledger.book.holdings import selling_order
-from billfold.payments.overdraft.rules import owes
+from billfold.payments.overdraft.rules import overdraft_of
 
 
 def check_book(book):
@@ -16,7 +16,7 @@ def check_book(book):
         assert pocket.fee_accrued >= 0
         assert min(pocket.inflow, pocket.outflow, pocket.fees) >= 0
         # Who owes has nothing left.
-        assert not owes(pocket) or (not pocket.lots and pocket.cash.balance == 0)
+        assert not overdraft_of(pocket) or (not pocket.lots and pocket.cash.balance == 0)
         assert pocket.lots == sorted(pocket.lots, key=selling_order)
         assert all(lot.balance > 0 for lot in pocket.lots)
         assert all(min(lot.tax_basis, lot.earnings_basis) >= 0 for lot in pocket.lots)
@@ -68,7 +68,7 @@ def state_of(pocket):
 
 def check_earnings(pocket, market, now):
     """The identity of the earnings entry holds since the pocket was opened (`entry` asserts it)."""
-    entry(PocketState(), pocket.opened_at, state_of(pocket), now, market)
+    compute_earnings(PocketState(), pocket.opened_at, state_of(pocket), now, market)
 
 
 def picture(book):

@@ -25,7 +25,7 @@ from billfold.accounts.commands import (
     UpdatePortal,
 )
 from billfold.accounts.counterparties.commands import AddCounterparty, UpdateCounterparty
-from billfold.ledger.jobs.due_work import house_id
+from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.payments.deposits.commands import ReceiveMoney
 from billfold.payments.on_us.commands import TransferOnUs
 from billfold.payments.on_us.types import TransferOrder
@@ -75,7 +75,7 @@ class Life:
         """The first step of all: the house."""
         return EnrolCustomer(
             caller="founding", key=command_id("founding", "house"),
-            customers=(house_id(self.bank.seed),), partner_id=None, role="house",
+            customers=(bank_customer_id(self.bank.seed),), partner_id=None, role="house",
             type="BUSINESS", name="House", profile={},
         )  # fmt: skip
 

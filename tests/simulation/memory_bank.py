@@ -13,7 +13,7 @@ from uuid import UUID
 import msgspec
 
 from billfold.accounts.commands import EnrolCustomer
-from billfold.accounts.transactions.types import HouseBooking
+from billfold.accounts.transactions.types import BankBooking
 from billfold.bills.types import BillSettlement
 from billfold.ledger.book.book import Book
 from billfold.ledger.book.rows import (
@@ -28,15 +28,15 @@ from billfold.ledger.book.rows import (
 )
 from billfold.ledger.commands import Context
 from billfold.ledger.engine.engine import Engine
-from billfold.ledger.engine.write_batch import chain, settle_books, tuples_of
-from billfold.ledger.jobs.due_work import house_id
+from billfold.ledger.engine.write_batch import append_chain_entry, reset_drafts, tuples_of
+from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.payments.clearing.types import RailSettlement
-from billfold.payments.wires.types import SeenWire, WireRow
+from billfold.payments.wires.types import ReferencedWire, WireRow
 from billfold.platform.dates import et_date, et_instant
 from billfold.platform.errors import BillfoldError
 from billfold.platform.ids import command_id
 from billfold.treasury.commands import CatchUp, CloseHouseDay
-from billfold.treasury.settlement.rules import Block, RailClearing
+from billfold.treasury.settlement.rules import RailTotals, SettlementBlock
 
 RAILS = frozenset({"ACH", "WIRE"})
 BlockKey = tuple[date, str, int, str]
@@ -103,7 +103,7 @@ class Rails:
             if settles_at <= closing:
                 sums[rail, et_date(settles_at), incoming] += cents
         return tuple(
-            RailClearing(on, rail, sums[rail, on, True], sums[rail, on, False])
+            RailTotals(on, rail, sums[rail, on, True], sums[rail, on, False])
             for rail, on in sorted({(rail, on) for rail, on, _ in sums})
         )
 
@@ -130,7 +130,7 @@ class Seen:
         for row in book.draft.rows_of(TransactionEntry):
             if row.type in {"FEE", "CREDIT", "GENERIC"}:
                 told = msgspec.json.decode(row.details)
-                known[row.activity_id] = HouseBooking(
+                known[row.activity_id] = BankBooking(
                     row.activity_id, row.pocket_id, row.journal_no, kinds[row.journal_no],
                     row.type, row.direction, row.amount, told.get("cause"), is_corrected=False,
                 )  # fmt: skip
@@ -138,7 +138,9 @@ class Seen:
     def _learn_wires(self, known, book):
         """Wires as their rows stand now, and which of them has come back."""
         for wire in book.draft.rows_of(WireRow):
-            known[wire.wire_id] = SeenWire(wire, returned=False, stands_in=wire.journal_no)
+            known[wire.wire_id] = ReferencedWire(
+                wire, returned=False, booked_journal_no=wire.journal_no
+            )
             if wire.original_wire_id is not None:
                 original = known[wire.original_wire_id]
                 known[wire.original_wire_id] = original._replace(returned=True)
@@ -195,7 +197,7 @@ class MemoryBank:
             changed = [book for book in books.values() if book.is_changed()]
             for book in changed:
                 self._write(book)
-            settle_books(changed)
+            reset_drafts(changed)
         if isinstance(job.answer, BillfoldError):
             raise job.answer
         return job.answer
@@ -219,7 +221,7 @@ class MemoryBank:
     def _write(self, book):
         was_due = book.due_at
         rows = tuples_of(book)
-        head = chain(book, rows, self.calendars)
+        head = append_chain_entry(book, rows, self.calendars)
         (link,) = rows[ChainEntry]
         assert head[3] - head[2] == len(book.draft.rows_of(JournalEntry))
         if book.due_at != was_due and book.due_at is not None:
@@ -293,7 +295,7 @@ class MemoryBank:
         return self.books[UUID(bytes=customer)]
 
     def _catch_up(self):
-        house = house_id(self.seed)
+        house = bank_customer_id(self.seed)
         while True:
             due = [
                 book.customer_id
@@ -306,7 +308,7 @@ class MemoryBank:
                 self.submit(CatchUp(caller="due", key=customer, customers=(customer,)))
 
     def _close_house_days(self):
-        house = house_id(self.seed)
+        house = bank_customer_id(self.seed)
         book = self.books.get(house)
         while book is not None and book.due_at is not None and book.due_at <= self.now:
             day = book.business_date
@@ -321,5 +323,6 @@ class MemoryBank:
     def _blocks(self, day):
         keys = sorted({block for block, _ in self.unsettled if block[0] <= day})
         return tuple(
-            Block(*key, self.unsettled[key, "units"], self.unsettled[key, "cents"]) for key in keys
+            SettlementBlock(*key, self.unsettled[key, "units"], self.unsettled[key, "cents"])
+            for key in keys
         )

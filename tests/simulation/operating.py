@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from billfold.ledger.jobs.due_work import house_id
+from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.payments.adjustments.commands import AdjustPocket, CorrectBooking, GiveCredit
 from billfold.payments.suspense.commands import (
     AssignFromSuspense,
@@ -30,7 +30,7 @@ def hold(life):
     life.count += 1
     item_id = derive(b"life", command_id(CALLER, f"item:{life.count}"), 0)
     return life._make(
-        HoldInSuspense, (house_id(life.bank.seed),), item_id=item_id,
+        HoldInSuspense, (bank_customer_id(life.bank.seed),), item_id=item_id,
         rail=life.random.choice(("WIRE", "ACH")), amount=life._cents(), reason="NO_ACCOUNT",
         direction=life.random.choice(("CREDIT", "CREDIT", "DEBIT")), details={"to": "nobody"},
     )  # fmt: skip
@@ -41,7 +41,7 @@ def give_back(life):
     if not life.held:
         return None
     item_id = life.random.choice(life.held)
-    house = house_id(life.bank.seed)
+    house = bank_customer_id(life.bank.seed)
     if life.random.random() < 0.5:
         return life._make(
             ReturnFromSuspense, (house,), item_id=item_id, reason="NO_ACCOUNT",

@@ -17,7 +17,7 @@ from tests.support.whole_bank import PARTNER
 
 from billfold.events.kinds import PARTNER_KINDS
 from billfold.events.webhooks import sequencer, subscriptions
-from billfold.events.webhooks.types import Owner
+from billfold.events.webhooks.types import SubscriptionOwner
 from billfold.platform.clock import wall_now
 from billfold.platform.settings.settings import Settings
 from billfold.verify import verify_bank
@@ -33,7 +33,7 @@ DAYS = [date(2025, 6, 2) + timedelta(days=n) for n in range(5)]
 async def opened(dsn, state_dir):
     """A bank and the workers of it."""
     settings = replace(Settings(), state_dir=state_dir, database_url=dsn)
-    await open_bank.found(settings, dsn)
+    await open_bank.initialize_database(settings, dsn)
     workers = ForkedWorkers(settings, webhook_allowed_networks=",".join(map(str, LOOPBACK)))
     try:
         async with open_bank.open_bank(settings, dsn) as bank:
@@ -76,7 +76,7 @@ async def busy_week(bank):
 
 async def all_told(bank, receiver):
     """Wait until everything there is has arrived; return the last sequence."""
-    await sequencer.sequence(bank.pool, now=wall_now())
+    await sequencer.sequence_events(bank.pool, now=wall_now())
     last = await bank.pool.fetchval("SELECT max(partner_sequence) FROM told")
     async with asyncio.timeout(PATIENCE_SECONDS):
         while len({each.id for each in receiver.requests}) < last:
@@ -89,7 +89,7 @@ async def test_a_receiver_sees_everything_once_though_the_worker_is_killed(marke
     async with opened(market_dsn, tmp_path) as (bank, workers), receiving() as receiver:
         receiver.script = assassin = Assassin(workers, receiver)
         await subscriptions.create_subscription(
-            bank.pool, bank.vault, Owner(PARTNER), url=receiver.url, events=PARTNER_KINDS,
+            bank.pool, bank.vault, SubscriptionOwner(PARTNER), url=receiver.url, events=PARTNER_KINDS,
             shared_secret=SECRET, now=wall_now(),
         )  # fmt: skip
         workers.start()

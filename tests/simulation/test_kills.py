@@ -212,7 +212,7 @@ async def settle(programs):
     await runner.up(conn)
     await conn.close()
     settings = programs.settings()
-    await open_bank.found(settings, programs.dsn)
+    await open_bank.initialize_database(settings, programs.dsn)
     async with open_bank.open_bank(settings, programs.dsn) as bank:
         partner = await new_partner(bank, rate=1_000_000, money=1_000_000)
         pockets = [await new_customer(bank, partner) for _ in range(CUSTOMERS)]

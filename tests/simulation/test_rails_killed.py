@@ -23,13 +23,13 @@ from tests.support.whole_bank import close_bank, open_bank
 from billfold.payments.ach.nacha.reader import read_file
 from billfold.payments.ach.nacha.writer import write_file
 from billfold.payments.ach.ports import AchFile, Batch, Entry
-from billfold.payments.wires.iso20022.envelope import FedwireXml
+from billfold.payments.wires.iso20022.envelope import FedwireXmlFormat
 from billfold.payments.wires.outbound_messages import fedwire_day
 from billfold.payments.wires.ports import CreditTransfer
 from billfold.platform.clock import read_clock, wall_now, write_clock
-from billfold.sandbox.clock.stepper import Stepping
+from billfold.sandbox.clock.stepper import ClockStepper
 from billfold.sandbox.wires.simulated_fedwire import SimulatedFed
-from billfold.treasury.settlement.worker import close_house_days
+from billfold.treasury.settlement.worker import close_bank_days
 from billfold.verify import verify_bank
 from billfold.wiring.cli_context import Wiring
 
@@ -100,8 +100,8 @@ class Street:
         self.paid_in += [
             each.message.uetr for each in file if isinstance(each.message, CreditTransfer)
         ]
-        content = FedwireXml().write(file, "incoming")
-        await self.bank.rails.wire.other_side().hand_over(f"in-{self.nth}.xml", content)
+        content = FedwireXmlFormat().write(file, "incoming")
+        await self.bank.rails.wire.network_side().transmit(f"in-{self.nth}.xml", content)
 
     async def _entries_arrive(self):
         codes = ("22", "27", "27", "22")
@@ -122,7 +122,7 @@ class Street:
             destination=OURS, origin="061000146", modifier="A", batches=(batch,),
             created_at=datetime(2025, 6, 2, 9),
         )  # fmt: skip
-        await self.bank.rails.ach.other_side().hand_over(f"in-{self.nth}.ach", write_file(file))
+        await self.bank.rails.ach.network_side().transmit(f"in-{self.nth}.ach", write_file(file))
 
     async def pass_time(self, by):
         """Let the clock show more, and do nothing of what is due by then."""
@@ -141,7 +141,9 @@ class Street:
     def messages(self):
         """How often each wire was told to Fedwire, by its UETR and kind."""
         files = [raw for name, raw in self.handed.items() if name.endswith(".xml")]
-        sent = [wire.message for raw in files for _, wire in FedwireXml().read(raw, "outgoing")]
+        sent = [
+            wire.message for raw in files for _, wire in FedwireXmlFormat().read(raw, "outgoing")
+        ]
         return Counter(
             each.uetr if isinstance(each, CreditTransfer) else each.original.uetr for each in sent
         )
@@ -175,8 +177,8 @@ async def test_everything_comes_out_once_when_the_worker_dies_at_any_step(market
             workers.wait()
             street.carry()
         assert len(street.handed) > KILLS / 4, "the workers die before they have done anything"
-        await Wiring({}).take_files(bank)
-        await Stepping(bank).advance(timedelta(days=12))
+        await Wiring({}).ingest_files(bank)
+        await ClockStepper(bank).advance(timedelta(days=12))
         await let_mature(street, workers, draw)
     finally:
         workers.close()
@@ -193,14 +195,14 @@ async def let_mature(street, workers, draw):
         await street.pass_time(timedelta(days=10))
         workers.start(draw.randint(*STEPS))
         workers.wait()
-    await Stepping(street.bank).advance(timedelta(hours=1))
+    await ClockStepper(street.bank).advance(timedelta(hours=1))
     matured = "SELECT count(*) FROM settlement WHERE side = 'MATURITY'"
     assert await street.bank.pool.fetchval(matured)
 
 
 async def must_have_happened_once(bank, street):
     """Compare what was asked, what the files say and what the books hold."""
-    await close_house_days(bank, await bank.now())
+    await close_bank_days(bank, await bank.now())
     async with bank.pool.acquire() as conn:
         report = await verify_bank(conn, market=bank.market, vault=bank.vault)
     assert report.is_clean, report.findings

@@ -22,13 +22,13 @@ from billfold.ledger.book.rows import (
     TradeEntry,
     TransactionEntry,
 )
-from billfold.ledger.commands import Terms
+from billfold.ledger.commands import BankPolicy
 from billfold.ledger.engine.engine import Engine
 from billfold.payments.clearing.types import RailSettlement
 from billfold.platform.calendars import Calendars
 from billfold.platform.errors import BillfoldError
 from billfold.platform.settings.settings import Settings
-from billfold.sandbox.clock.stepper import Stepping
+from billfold.sandbox.clock.stepper import ClockStepper
 from billfold.sandbox.simulated_screening import SimulatedScreening
 from billfold.verify import verify_bank
 
@@ -37,9 +37,9 @@ STEPS = int(os.environ.get("BILLFOLD_SIMULATION_STEPS", "100000"))
 THROUGH_POSTGRES = 5_000
 LOOK_EVERY = 2_500
 START = datetime(2025, 6, 2, 13, tzinfo=UTC)
-TERMS = Terms(
+TERMS = BankPolicy(
     aum_fee_bps=Settings().aum_fee_bps, routing_number=Settings().bank_routing_number,
-    ach_credit_lien_days=2, screening=SimulatedScreening(),
+    ach_credit_hold_days=2, screening=SimulatedScreening(),
 )  # fmt: skip
 
 
@@ -106,7 +106,7 @@ async def test_postgres_agrees_to_the_last_hash_when_it_lives_the_same_steps(lif
     for number, (step, answer) in enumerate(lived):
         bank.engine = engines[number % 2]
         if isinstance(step, WalkTo):
-            await Stepping(bank).set_to(step.to)
+            await ClockStepper(bank).set_to(step.to)
         else:
             assert await outcome_of(bank.engine, step) == told(answer), (number, step)
     bank.engine = engines[0]

@@ -6,7 +6,7 @@ import pytest
 
 from billfold.accounts.counterparties.commands import AddCounterparty
 from billfold.approvals.store import mfa_policy
-from billfold.approvals.store.fingerprints import prove
+from billfold.approvals.store.fingerprints import record_checksums
 from billfold.audit import record as audit_record
 from billfold.audit.types import Origin
 from billfold.platform import ids
@@ -83,23 +83,23 @@ async def refused(customer_desk, request, code, *, answers, status="APPROVED", *
 
 async def ask_step_up(customer_desk):
     """Let the operator ask for a fresh proof of every reviewer of a team."""
-    async with _by_operator(customer_desk) as doing:
-        await mfa_policy.set_step_up(doing, UUID(customer_desk.team.customer), asked=True)
+    async with _by_operator(customer_desk) as audited_action:
+        await mfa_policy.set_step_up(audited_action, UUID(customer_desk.team.customer), asked=True)
 
 
 async def ask_for_two(customer_desk):
     """Let all that waits need two voices, as by a rule."""
-    async with _by_operator(customer_desk) as doing:
-        changed = await doing.conn.fetch(
+    async with _by_operator(customer_desk) as audited_action:
+        changed = await audited_action.conn.fetch(
             "UPDATE transfer_request SET terms = json_build_object('required', 2)"
             " WHERE status = 'PENDING' RETURNING *"
         )
-        prove(doing, "transfer_request", changed)
+        record_checksums(audited_action, "transfer_request", changed)
 
 
 def _by_operator(customer_desk):
     customer = UUID(customer_desk.team.customer)
-    return audit_record.deed(
+    return audit_record.audited(
         customer_desk.bank.pool, customer_desk.bank.vault, customer, Origin.operator(), "customer.updated",
         resource=("customer", customer), now=wall_now(),
     )  # fmt: skip

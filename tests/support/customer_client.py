@@ -9,14 +9,14 @@ import httpx
 from tests.support.oauth_clients import SPA, program, proof
 from tests.support.oauth_users import member
 from tests.support.partner_client import json_of
-from tests.support.partner_desk import Desk, Opened, query_of
+from tests.support.partner_desk import Opened, PartnerApi, query_of
 from typing_extensions import override
 
 from billfold.access.oauth import access_tokens, clients
 from billfold.access.oauth.rules.scopes import SCOPES
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
-from billfold.sandbox.clock.stepper import Stepping
+from billfold.sandbox.clock.stepper import ClockStepper
 
 EVERYTHING = tuple(SCOPES)
 
@@ -46,8 +46,8 @@ async def join(
     async with bank.pool.acquire() as conn:
         if await clients.find_client(conn, client_id) is None:
             await program(conn, client_id, keys=(), scopes=EVERYTHING, profile=profile)
-        person = await member(conn, UUID(customer), role=role)
-    return Team(customer, client_id, person.user_id, scopes)
+        user = await member(conn, UUID(customer), role=role)
+    return Team(customer, client_id, user.user_id, scopes)
 
 
 async def token_for(bank, team, *, scopes=None, key=SPA, age=timedelta(0)):
@@ -60,13 +60,13 @@ async def token_for(bank, team, *, scopes=None, key=SPA, age=timedelta(0)):
     return Token(text, key)
 
 
-class MemberDesk(Desk):
+class MemberDesk(PartnerApi):
     """Calls operations of the Customer API; what the partner's desk can do beside it can."""
 
     def __init__(self, bank, customer_app, team, token):
         self.bank, self.app, self.team, self.token = bank, customer_app, team, token
         self.base = bank.settings.customer_origin
-        self.clock = Stepping(bank)
+        self.clock = ClockStepper(bank)
         self.http = httpx.AsyncClient(
             transport=httpx.ASGITransport(customer_app, raise_app_exceptions=False),
             base_url=self.base,

@@ -18,7 +18,7 @@ OTHERWISE = {
 Check = Callable[[Any, Findings], Awaitable[None]]
 
 
-async def proved(conn, *checks: Check):
+async def report_of(conn, *checks: Check):
     """What these checks find, in the transaction there is."""
     found = Findings()
     for check in checks:
@@ -26,7 +26,7 @@ async def proved(conn, *checks: Check):
     return found.report()
 
 
-async def unnamed(conn, table, *checks: Check, where="true", unproved=()):
+async def undetected(conn, table, *checks: Check, where="true", undetectable=()):
     """Damage every column of a row, delete it, double it; return what the checks did not name."""
     types = dict(await conn.fetch(COLUMNS, table))
     before = await conn.fetchrow(
@@ -45,12 +45,12 @@ async def unnamed(conn, table, *checks: Check, where="true", unproved=()):
         )
     missed = []
     for what, damage in damages.items():
-        if what in unproved:
+        if what in undetectable:
             continue
         transaction = conn.transaction()
         await transaction.start()
         after = await conn.fetchrow(damage, before["place"])
-        report = await proved(conn, *checks)
+        report = await report_of(conn, *checks)
         first = report.first
         if first is None or first.table != table or not _is_one(first.key, before, after):
             missed.append((what, first))

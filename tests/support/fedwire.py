@@ -9,20 +9,20 @@ from tests.payments.wires.test_checks import link, send
 from tests.support.whole_bank import PARTNER, Holder
 
 from billfold.accounts.commands import OpenPocket, UpdatePocket, UpdatePortal
-from billfold.ledger.jobs.due_work import house_id
+from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.payments.suspense import store as suspense_store
 from billfold.payments.suspense.commands import AssignFromSuspense, ReturnFromSuspense
 from billfold.payments.suspense.types import SuspenseStatus
-from billfold.payments.wires.iso20022.envelope import FedwireXml
+from billfold.payments.wires.iso20022.envelope import FedwireXmlFormat
 from billfold.payments.wires.outbound_messages import fedwire_day, message_sent
 from billfold.payments.wires.store import message_queue as queue
 from billfold.payments.wires.store.wires import get_wire, list_wires
 from billfold.platform import ids
-from billfold.sandbox.clock.stepper import Stepping
+from billfold.sandbox.clock.stepper import ClockStepper
 from billfold.sandbox.wires.simulated_fedwire import SimulatedFed
 from billfold.verify import verify_bank
-from billfold.wiring.fedwire import WireRoom
-from billfold.wiring.file_exchange import rails_folder
+from billfold.wiring.fedwire import FedwireService
+from billfold.wiring.file_exchange import rail_files_folder
 
 SENT = ["pacs.008", "pacs.004"]
 _ACCOUNT = "SELECT account_number FROM portal WHERE portal_id = $1"
@@ -37,15 +37,17 @@ class Fedwire:
     """Files in, reports out; `fed` makes the messages of the other banks."""
 
     def __init__(self, bank):
-        self.bank, self.room, self.clock = bank, WireRoom(), Stepping(bank)
+        self.bank, self.room, self.clock = bank, FedwireService(), ClockStepper(bank)
         self.fed = SimulatedFed(bank.settings.bank_routing_number)
-        self.folder = rails_folder(bank.settings) / "wire"
+        self.folder = rail_files_folder(bank.settings) / "wire"
 
     # -- files ----------------------------------------------------------------------------
 
     async def drop(self, name, *wires):
         """Put a file into the inbox, raw or of these messages, and let it be taken."""
-        raw = wires[0] if isinstance(wires[0], bytes) else FedwireXml().write(wires, "incoming")
+        raw = (
+            wires[0] if isinstance(wires[0], bytes) else FedwireXmlFormat().write(wires, "incoming")
+        )
         inbox = self.folder / "inbox"
         inbox.mkdir(parents=True, exist_ok=True)
         (inbox / name).write_bytes(raw)
@@ -134,16 +136,16 @@ class Fedwire:
         await self.bank.engine.submit(
             AssignFromSuspense(
                 caller="test", key=ids.new(), item_id=item_id, portal_id=holder.portal_id,
-                customers=(house_id(self.bank.seed), holder.customer_id),
+                customers=(bank_customer_id(self.bank.seed), holder.customer_id),
                 pocket_id=holder.pocket_id, references=(item_id,),
             )
         )  # fmt: skip
 
-    async def send_back(self, item_id):
+    async def return_payment(self, item_id):
         """Return what is held, as the operator does, and let our files go."""
         await self.bank.engine.submit(
             ReturnFromSuspense(
-                caller="test", key=ids.new(), customers=(house_id(self.bank.seed),),
+                caller="test", key=ids.new(), customers=(bank_customer_id(self.bank.seed),),
                 item_id=item_id, reason="AC04", references=(item_id,),
             )
         )  # fmt: skip
@@ -178,4 +180,4 @@ def file_of_a_payment(named, account_number, cents=5_00):
         account_number=account_number, amount=cents, sender_name="Acme",
         sender_account_number=None, sender_routing_number=None,
     )  # fmt: skip
-    return FedwireXml().write([wire], "incoming")
+    return FedwireXmlFormat().write([wire], "incoming")

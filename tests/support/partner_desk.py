@@ -9,7 +9,7 @@ from tests.support.partner_client import PartnerClient
 
 from billfold.accounts.commands import OpenPocket
 from billfold.platform import ids
-from billfold.sandbox.clock.stepper import Stepping
+from billfold.sandbox.clock.stepper import ClockStepper
 
 UNKNOWN = "00000000-0000-4000-8000-000000000000"
 
@@ -43,13 +43,13 @@ def query_of(filters):
     return "&".join(f"{quote(name)}={quote(str(value))}" for name, value in pairs)
 
 
-class Desk:
+class PartnerApi:
     """Calls operations and says how they must answer; moves the clock; lets money arrive."""
 
     def __init__(self, bank, app, partner):
         self.bank, self.app, self.partner = bank, app, partner
         self.client = PartnerClient(app, partner)
-        self.clock = Stepping(bank)
+        self.clock = ClockStepper(bank)
 
     async def close(self):
         await self.client.close()

@@ -16,7 +16,7 @@ from tests.support.whole_bank import close_bank, open_bank
 from billfold.http.edge.lazy_app import LateApp
 from billfold.platform.clock import wall_now
 from billfold.platform.network.tls import ensure_certificates
-from billfold.wiring.server import make_houses
+from billfold.wiring.server import make_host_router
 
 PATIENCE_SECONDS = 60
 START = """
@@ -49,7 +49,7 @@ class Served:
 async def opened():
     bank = await open_bank(os.environ["HOUSES_DSN"], auth_url=os.environ["HOUSES_ISSUER"])
     try:
-        yield make_houses(bank)
+        yield make_host_router(bank)
     finally:
         await close_bank(bank)
 

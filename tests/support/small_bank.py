@@ -17,7 +17,7 @@ from billfold.accounts.commands import (
     UpdatePortal,
 )
 from billfold.accounts.counterparties.commands import AddCounterparty, UpdateCounterparty
-from billfold.ledger.jobs.due_work import house_id
+from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.payments.adjustments.commands import AdjustPocket, CorrectBooking, GiveCredit
 from billfold.payments.deposits.commands import ReceiveMoney
 from billfold.payments.on_us.commands import TransferOnUs
@@ -30,7 +30,7 @@ from billfold.payments.suspense.commands import (
 from billfold.platform.dates import et_instant
 from billfold.platform.errors import BillfoldError
 from billfold.platform.ids import command_id, derive
-from billfold.sandbox.clock.stepper import Stepping
+from billfold.sandbox.clock.stepper import ClockStepper
 from billfold.treasury.custody.commands import DeliverBills, EndDelivery, ReceiveBills
 
 CALLER = "small bank"
@@ -44,7 +44,7 @@ class Town:
     def __init__(self, bank):
         self.bank = bank
         self.count = 0
-        self.clock = Stepping(bank)
+        self.clock = ClockStepper(bank)
 
     async def do(self, kind, customers, **fields):
         """Carry out a command of this kind; return its outcome, or the refusal."""
@@ -96,7 +96,7 @@ class Town:
 async def live(dsn):
     """Found the bank in a migrated database and let nine weeks go by."""
     bank = await open_bank(dsn)
-    bank.engine.terms = msgspec.structs.replace(bank.engine.terms, ach_credit_lien_days=2)
+    bank.engine.terms = msgspec.structs.replace(bank.engine.terms, ach_credit_hold_days=2)
     town = Town(bank)
     names = ("Anna", "Bert", "Carl", "Dora")
     anna, bert, carl, dora = [await town.customer(name) for name in names]
@@ -163,7 +163,7 @@ async def _change(town, anna, short, bert, berts):
 
 async def _operate(town, bert, berts, carl, carls):
     """Suspense, credits, and a credit that is taken back after it was spent."""
-    house = (house_id(town.bank.seed),)
+    house = (bank_customer_id(town.bank.seed),)
     items = [derive(SEED, command_id(CALLER, f"item {n}"), 0) for n in range(5)]
     for nth, item_id in enumerate(items):
         await town.do(

@@ -14,18 +14,18 @@ from billfold.payments.ach.commands import (
     ReverseAch,
     ReviewAch,
 )
-from billfold.payments.ach.inbound.files import AchGate
-from billfold.payments.ach.nacha import NachaFiles
+from billfold.payments.ach.inbound.files import AchFileProcessor
+from billfold.payments.ach.nacha import NachaFormat
 from billfold.payments.ach.nacha.writer import write_file
 from billfold.payments.ach.ports import AchFile, Batch, Entry
 from billfold.payments.deposits.commands import ReceiveMoney
 from billfold.payments.wires import cases as wire_cases
 from billfold.payments.wires.commands import SendWire
 from billfold.platform.ids import command_id
-from billfold.sandbox.ach.network import AchWorld
-from billfold.sandbox.clock.stepper import Stepping
-from billfold.sandbox.simulation import Address, Sender
-from billfold.wiring.fedwire import WireRoom
+from billfold.sandbox.ach.network import SimulatedAchNetwork
+from billfold.sandbox.clock.stepper import ClockStepper
+from billfold.sandbox.simulation import DestinationAccount, Sender
+from billfold.wiring.fedwire import FedwireService
 
 CALLER = "small rails"
 OURS, THEIRS = "061199992", "09100001"
@@ -108,7 +108,7 @@ class Customer:
 async def live(dsn):
     """Found the bank in a database with a market, and let two weeks go by."""
     bank = await open_bank(dsn)
-    clock = Stepping(bank)
+    clock = ClockStepper(bank)
     anna, bert = Customer(bank, "Anna"), Customer(bank, "Bert")
     for each in (anna, bert):
         await each.settle_in(500_000_00)
@@ -129,20 +129,26 @@ async def live(dsn):
 
 
 async def _send_wires(bank, anna, bert):
-    room = WireRoom()
+    room = FedwireService()
     sent = {"paid": await anna.wire(1_000_00), "lost": await bert.wire(2_000_00)}
     await anna.wire(3_000_01)
     await anna.wire(4_000_02)
     paid_in = command_id(CALLER, "paid in")
     for key, cents in ((paid_in, 500_00), (command_id(CALLER, "kept"), 600_00)):
-        await room.world.pay(bank, key, Address(OURS, bert.account), cents, Sender("Acme"))
+        await room.simulation.pay(
+            bank, key, DestinationAccount(OURS, bert.account), cents, Sender("Acme")
+        )
     rows = await bank.pool.fetch(
         "SELECT wire_id FROM wire WHERE direction = 'INCOMING' ORDER BY amount"
     )
-    await room.world.ask_for(bank, bert.id, rows[0][0], "DUPL")
+    await room.simulation.ask_for(bank, bert.id, rows[0][0], "DUPL")
     await wire_cases.pay_back(bank, rows[0][0], "FOCR")
-    await room.world.pay(
-        bank, command_id(CALLER, "nobody"), Address(OURS, "999999999999"), 5_00, Sender("Acme")
+    await room.simulation.pay(
+        bank,
+        command_id(CALLER, "nobody"),
+        DestinationAccount(OURS, "999999999999"),
+        5_00,
+        Sender("Acme"),
     )
     return sent
 
@@ -188,8 +194,8 @@ async def _receive(bank, anna, bert):
         destination=OURS, origin="061000146", modifier="A", batches=(batch,),
         created_at=datetime(2025, 6, 2, 9),
     )  # fmt: skip
-    await bank.rails.ach.other_side().hand_over("ENTRIES.ach", write_file(file))
-    await AchGate(NachaFiles()).take(bank)
+    await bank.rails.ach.network_side().transmit("ENTRIES.ach", write_file(file))
+    await AchFileProcessor(NachaFormat()).take(bank)
     for customer, cents in ((bert, 65_00), (anna, 50_00)):
         ach_id = await bank.pool.fetchval(
             "SELECT ach_id FROM ach_entry WHERE way = 'RECEIVING' AND amount = $1", cents
@@ -199,12 +205,12 @@ async def _receive(bank, anna, bert):
 
 
 async def _bounce(bank, anna, wires, entries):
-    room, world = WireRoom(), AchWorld(AchGate(NachaFiles()))
-    await room.world.give_back(bank, anna.id, wires["paid"], "AC04", "Account closed")
+    room, world = FedwireService(), SimulatedAchNetwork(AchFileProcessor(NachaFormat()))
+    await room.simulation.give_back(bank, anna.id, wires["paid"], "AC04", "Account closed")
     await wire_cases.recall(bank, wires["lost"], "DUPL")
     bert_wrote = command_id(CALLER, "change")
     await world.change_entry(bank, bert_wrote, entries["other"], "C01", "998877")
-    await Stepping(bank).advance(timedelta(hours=3))
+    await ClockStepper(bank).advance(timedelta(hours=3))
     broke = Customer(bank, "Bert")
     broke.count = 100
     await broke.move(RetryAch, entries["broke"])

@@ -9,12 +9,12 @@ from tests.support.webhook_receivers import LOOPBACK, SECRET
 
 from billfold.events.webhooks import sequencer, subscriptions
 from billfold.events.webhooks import store as webhook_store
-from billfold.events.webhooks.types import Owner
-from billfold.events.webhooks.worker import Courier
+from billfold.events.webhooks.types import SubscriptionOwner
+from billfold.events.webhooks.worker import WebhookDispatcher
 from billfold.platform.crypto import Vault
-from billfold.platform.network.webhook_client import GuardedHttp
+from billfold.platform.network.webhook_client import GuardedWebhookClient
 
-OWNER = Owner(PARTNER)
+OWNER = SubscriptionOwner(PARTNER)
 VAULT = Vault(bytes(range(32)))
 
 
@@ -48,8 +48,8 @@ class Town:
             "clock": lambda: self.now, "on_failing": on_failing, "pause_seconds": 0.01
         }  # fmt: skip
         stop = asyncio.Event()
-        courier = Courier(
-            self.pool, VAULT, GuardedHttp(allowed=LOOPBACK),
+        courier = WebhookDispatcher(
+            self.pool, VAULT, GuardedWebhookClient(allowed=LOOPBACK),
             **usual | fields,
         )  # fmt: skip
         work = asyncio.create_task(courier.run(stop))
@@ -69,7 +69,7 @@ class Town:
 
     async def work(self):
         """Let a courier do all that is due at this time of the clock."""
-        await sequencer.sequence(self.pool, now=self.now)
+        await sequencer.sequence_events(self.pool, now=self.now)
         async with self.courier():
             await self.quiet()
 

@@ -13,12 +13,12 @@ from billfold.accounts.commands import EnrolCustomer, OpenPocket
 from billfold.bills.business_days.store import load_calendars
 from billfold.bills.rules.market import Market
 from billfold.bills.store import load_market
-from billfold.documents.inspection.sandboxed_process import ChildInspection
+from billfold.documents.inspection.sandboxed_process import SubprocessFileInspector
 from billfold.ledger.bank import Bank
-from billfold.ledger.commands import Terms
+from billfold.ledger.commands import BankPolicy
 from billfold.ledger.engine.engine import Engine
 from billfold.payments.deposits.commands import ReceiveMoney
-from billfold.payments.wires.types import Hours
+from billfold.payments.wires.types import WireHours
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
 from billfold.platform.crypto import Vault
@@ -26,8 +26,8 @@ from billfold.platform.database.pool import APP_ROLE, create_pool
 from billfold.platform.paging import Pager
 from billfold.platform.settings.settings import Settings
 from billfold.sandbox.simulated_screening import SimulatedScreening
-from billfold.wiring.file_exchange import files_of, linking_of, rails_of
-from billfold.wiring.initialize import enrol_house, lay_foundation
+from billfold.wiring.file_exchange import file_store_of, linking_provider_of, rail_exchanges_of
+from billfold.wiring.initialize import create_bank_customer, initialize_bank
 from billfold.wiring.references import reference_readers
 from billfold.wiring.scheduled_jobs import job_runners
 
@@ -43,7 +43,7 @@ async def open_bank(dsn, **changes):
     settings = replace(Settings(), **own | changes)
     pool = await create_pool(dsn, min_size=2, max_size=8, role=APP_ROLE)
     async with pool.acquire() as conn:
-        await lay_foundation(
+        await initialize_bank(
             conn,
             seed=SEED,
             environment="sandbox",
@@ -52,12 +52,12 @@ async def open_bank(dsn, **changes):
         )
         calendars = await load_calendars(conn)
         market = await _known_market(conn, calendars)
-    terms = Terms(
+    terms = BankPolicy(
         aum_fee_bps=settings.aum_fee_bps, routing_number=settings.bank_routing_number,
         screening=SimulatedScreening(),
         wire_fee_cents=settings.wire_fee_cents,
         ach_review_above_cents=settings.ach_review_above_cents,
-        wire_hours=Hours(settings.wires_from, settings.wires_until, settings.wires_abroad_until),
+        wire_hours=WireHours(settings.wires_open, settings.wire_cutoff, settings.international_wire_cutoff),
         correspondent=settings.correspondent_routing_number,
     )  # fmt: skip
     engine = Engine(
@@ -81,13 +81,13 @@ async def open_bank(dsn, **changes):
         settings=settings,
         pager=Pager(SEED),
         vault=VAULT,
-        rails=rails_of(settings),
-        files=files_of(settings),
-        inspection=ChildInspection(),
+        rails=rail_exchanges_of(settings),
+        files=file_store_of(settings),
+        inspection=SubprocessFileInspector(),
         job_runners=job_runners(),
-        linking=linking_of(settings, SEED),
+        linking=linking_provider_of(settings, SEED),
     )
-    await enrol_house(bank)
+    await create_bank_customer(bank)
     return bank
 
 

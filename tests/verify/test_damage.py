@@ -12,53 +12,53 @@ from billfold.verify import streams, verify_bank
 MARKET = Market.packaged(Calendars())
 
 
-class Proved(NamedTuple):
+class DamageCase(NamedTuple):
     """A table: its key, the columns that cannot be proved, which row to damage."""
 
     key: tuple[str, ...]
-    unproved: tuple[str, ...] = ()
+    undetectable: tuple[str, ...] = ()
     where: str = "true"
 
 
 # Names, contact details and the like are in no log; nothing says what they were before.
 TABLES = {
-    "head": Proved(("customer_id",), where="journal_no > 5"),
-    "customer": Proved(
+    "head": DamageCase(("customer_id",), where="journal_no > 5"),
+    "customer": DamageCase(
         ("customer_id",), ("type", "profile"),
         where="role = 'customer' AND closed_at IS NULL",
     ),
-    "account": Proved(("customer_id", "account_no"), where="kind = 'lot' AND credits > debits"),
-    "journal": Proved(("customer_id", "journal_no")),
-    "leg": Proved(("customer_id", "journal_no", "leg_no")),
-    "trade": Proved(("customer_id", "pocket_id", "journal_no", "trade_no")),
-    "activity": Proved(("customer_id", "pocket_id", "journal_no", "leg_no")),
-    "event": Proved(("customer_id", "event_no")),
-    "command": Proved(("customer_id", "command_id")),
-    "link": Proved(("customer_id", "version"), where="length(marks) > 40"),
-    "pocket": Proved(
+    "account": DamageCase(("customer_id", "account_no"), where="kind = 'lot' AND credits > debits"),
+    "journal": DamageCase(("customer_id", "journal_no")),
+    "leg": DamageCase(("customer_id", "journal_no", "leg_no")),
+    "trade": DamageCase(("customer_id", "pocket_id", "journal_no", "trade_no")),
+    "activity": DamageCase(("customer_id", "pocket_id", "journal_no", "leg_no")),
+    "event": DamageCase(("customer_id", "event_no")),
+    "command": DamageCase(("customer_id", "command_id")),
+    "link": DamageCase(("customer_id", "version"), where="length(marks) > 40"),
+    "pocket": DamageCase(
         ("customer_id", "pocket_id"),
         (),
         where="status = 'OPEN' AND outflow > 0 AND inflow > outflow + 10000",
     ),
-    "snapshot": Proved(("customer_id", "pocket_id", "business_date")),
-    "lien": Proved(("customer_id", "lien_id"), ("lien_id",)),
-    "portal": Proved(
+    "snapshot": DamageCase(("customer_id", "pocket_id", "business_date")),
+    "lien": DamageCase(("customer_id", "lien_id"), ("lien_id",)),
+    "portal": DamageCase(
         ("customer_id", "portal_id"), ("type", "name", "payment_rails"), where="status = 'OPEN'"
     ),
-    "counterparty": Proved(
+    "counterparty": DamageCase(
         ("customer_id", "counterparty_id"),
         ("type", "status", "counterparty_name", "display_name", "verification", "details"),
     ),
-    "transfer": Proved(
+    "transfer": DamageCase(
         ("customer_id", "transfer_id"), ("request",),
         where="status = 'COMPLETED' AND NOT EXISTS"
         " (SELECT 1 FROM trade WHERE trade.transfer_id = transfer.transfer_id)",
     ),
-    "directory": Proved(("kind", "value")),
-    "clearing": Proved(("customer_id", "journal_no")),
-    "suspense_item": Proved(("customer_id", "item_id"), ("details",)),
-    "security_transfer": Proved(("customer_id", "transfer_id")),
-    "settlement": Proved(("settles_on", "cusip", "price_micros", "side", "closed_on")),
+    "directory": DamageCase(("kind", "value")),
+    "clearing": DamageCase(("customer_id", "journal_no")),
+    "suspense_item": DamageCase(("customer_id", "item_id"), ("details",)),
+    "security_transfer": DamageCase(("customer_id", "transfer_id")),
+    "settlement": DamageCase(("settles_on", "cusip", "price_micros", "side", "closed_on")),
 }  # fmt: skip
 CHANGES = {
     "bigint": "coalesce({c}, 0) + 1",
@@ -100,13 +100,15 @@ async def test_the_bank_is_clean_when_nothing_was_damaged(damaged):
 
 def columns_to_damage():
     """Every proved column; which there are is read from the migration's tables by name."""
-    listed = {table.name: table.columns for table in (*streams.OF_A_CUSTOMER, streams.HEADS)}
+    listed = {
+        table.name: table.columns for table in (*streams.CUSTOMER_TABLES, streams.LEDGER_HEADS)
+    }
     listed |= {row.table: row.__struct_fields__ for row in Row.__subclasses__()}
     return [
         (table, column)
         for table, proved in TABLES.items()
         for column in listed[table]
-        if column not in proved.unproved
+        if column not in proved.undetectable
     ]
 
 
@@ -121,7 +123,7 @@ async def test_the_row_is_named_when_a_column_was_changed(damaged, table, column
         before["ctid"],
     )
     assert after[column] != before[column]
-    must_name(await verify_bank(damaged, market=MARKET), table, before, after)
+    assert_finding(await verify_bank(damaged, market=MARKET), table, before, after)
 
 
 @pytest.mark.parametrize("table", TABLES)
@@ -130,7 +132,7 @@ async def test_the_row_is_named_when_it_was_deleted(damaged, table):
         pytest.skip("a lien that was lifted leaves nothing behind")
     before = await one_row(damaged, table)
     await damaged.execute(f"DELETE FROM {table} WHERE ctid = $1::text::tid", before["ctid"])
-    must_name(await verify_bank(damaged, market=MARKET), table, before)
+    assert_finding(await verify_bank(damaged, market=MARKET), table, before)
 
 
 @pytest.mark.parametrize("table", TABLES)
@@ -141,7 +143,7 @@ async def test_the_row_is_named_when_it_is_there_twice(damaged, table):
     await damaged.execute(
         f"INSERT INTO {table} SELECT * FROM {table} WHERE ctid = $1::text::tid", before["ctid"]
     )
-    must_name(await verify_bank(damaged, market=MARKET), table, before)
+    assert_finding(await verify_bank(damaged, market=MARKET), table, before)
 
 
 NUMBERED = {
@@ -160,10 +162,10 @@ async def test_the_row_is_named_when_it_was_added_after_the_last(damaged, table)
         f"INSERT INTO {table} SELECT {values} FROM {table} WHERE ctid = $1::text::tid RETURNING *",
         before["ctid"],
     )
-    must_name(await verify_bank(damaged, market=MARKET), table, after)
+    assert_finding(await verify_bank(damaged, market=MARKET), table, after)
 
 
-SWAPS = {
+SWAPPED_COLUMNS = {
     "account": "debits", "leg": "amount", "trade": "notional", "activity": "amount",
     "event": "payload", "command": "outcome", "snapshot": "cash", "pocket": "inflow",
     "head": "chain", "link": "hash", "transfer": "amount", "journal": "settles_on",
@@ -173,7 +175,7 @@ SWAPS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("table", "column"), SWAPS.items())
+@pytest.mark.parametrize(("table", "column"), SWAPPED_COLUMNS.items())
 async def test_one_of_them_is_named_when_two_rows_were_swapped(damaged, table, column):
     rows = await damaged.fetch(
         f"SELECT DISTINCT ON ({column}::text) ctid::text, * FROM {table}"
@@ -201,7 +203,7 @@ async def one_row(conn, table, order=None):
     return rows[0] if "DESC" in order else rows[len(rows) // 2]
 
 
-def must_name(report, table, *rows):
+def assert_finding(report, table, *rows):
     """The first finding is of this table and has the key of one of these rows."""
     assert report.first is not None
     assert report.first.table == table, report.findings

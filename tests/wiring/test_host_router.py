@@ -5,7 +5,7 @@ from typing import Any, cast
 import httpx
 from tests.support.whole_bank import bank
 
-from billfold.wiring.server import make_houses
+from billfold.wiring.server import make_host_router
 
 __all__ = ["bank"]
 
@@ -22,8 +22,8 @@ ANSWERS = {
 }
 
 
-async def test_a_name_leads_to_its_house_and_all_live_and_end_together(bank):
-    houses = make_houses(bank)
+async def test_a_host_name_selects_its_app_and_all_share_one_lifespan(bank):
+    houses = make_host_router(bank)
     transport = httpx.ASGITransport(cast("Any", houses), raise_app_exceptions=False)
     async with houses.lifespan(), httpx.AsyncClient(transport=transport) as client:
         found = {address: (await client.get(address)).status_code for address in ANSWERS}

@@ -6,22 +6,22 @@ from uuid import UUID
 import pytest
 from tests.support.whole_bank import SEED
 
-from billfold.ledger.jobs.due_work import house_id
+from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.platform.clock import wall_now
 from billfold.platform.settings.settings import Settings
 from billfold.wiring.initialize import (
-    DUMMY_NAME,
-    AnotherBank,
-    enrol_house,
-    enrol_partner,
-    find_foundation,
-    lay_foundation,
-    partner_places,
+    SANDBOX_CUSTOMER_NAME,
+    BankConfigMismatch,
+    create_bank_customer,
+    create_partner_customers,
+    find_bank_identity,
+    initialize_bank,
+    partner_ids,
 )
 
 
 async def lay(conn, seed=SEED, environment="sandbox"):
-    await lay_foundation(
+    await initialize_bank(
         conn,
         seed=seed,
         environment=environment,
@@ -31,12 +31,12 @@ async def lay(conn, seed=SEED, environment="sandbox"):
 
 
 async def test_the_foundation_is_laid_once_when_it_is_laid_twice(conn):
-    assert await find_foundation(conn) is None
+    assert await find_bank_identity(conn) is None
     for _ in range(2):
         await lay(conn)
-    assert await find_foundation(conn) == (SEED, "sandbox")
+    assert await find_bank_identity(conn) == (SEED, "sandbox")
     assert await conn.fetchval("SELECT count(*) FROM clock") == 1
-    assert await conn.fetchval("SELECT house_customer_id FROM bank") == house_id(SEED)
+    assert await conn.fetchval("SELECT house_customer_id FROM bank") == bank_customer_id(SEED)
 
 
 async def test_a_real_bank_has_no_clock_of_its_own(conn):
@@ -49,22 +49,24 @@ async def test_a_real_bank_has_no_clock_of_its_own(conn):
 )
 async def test_another_bank_is_refused_when_the_database_has_one(conn, seed, environment):
     await lay(conn)
-    with pytest.raises(AnotherBank):
+    with pytest.raises(BankConfigMismatch):
         await lay(conn, seed, environment)
 
 
-async def test_the_house_is_enrolled_once_and_its_day_is_due(bank):
-    await enrol_house(bank)
-    row = await bank.pool.fetchrow("SELECT * FROM head WHERE customer_id = $1", house_id(SEED))
+async def test_the_bank_customer_is_created_once_and_its_day_is_due(bank):
+    await create_bank_customer(bank)
+    row = await bank.pool.fetchrow(
+        "SELECT * FROM head WHERE customer_id = $1", bank_customer_id(SEED)
+    )
     assert row["business_date"] == date(2025, 6, 2)
     assert row["due_at"] == bank.calendars.closes_at(date(2025, 6, 2))
     assert await bank.pool.fetchval("SELECT count(*) FROM customer") == 1
 
 
 async def test_a_partner_has_its_customers_and_its_pocket_once_when_enrolled_twice(bank):
-    places = await enrol_partner(bank, "acme", "Acme Inc.")
-    assert await enrol_partner(bank, "acme", "Acme Inc.") == places
-    assert places == partner_places(SEED, "acme")
+    places = await create_partner_customers(bank, "acme", "Acme Inc.")
+    assert await create_partner_customers(bank, "acme", "Acme Inc.") == places
+    assert places == partner_ids(SEED, "acme")
     rows = await bank.pool.fetch(
         "SELECT customer_id, name, role, account_status FROM customer WHERE partner_id = $1"
         " ORDER BY name",
@@ -72,7 +74,7 @@ async def test_a_partner_has_its_customers_and_its_pocket_once_when_enrolled_twi
     )
     assert [tuple(row) for row in rows] == [
         (places.own_customer_id, "Acme Inc.", "partner", "OPEN"),
-        (places.dummy_customer_id, DUMMY_NAME, "customer", "PENDING"),
+        (places.sandbox_customer_id, SANDBOX_CUSTOMER_NAME, "customer", "PENDING"),
     ]
     pocket = await bank.pool.fetchrow("SELECT * FROM pocket")
     assert pocket["pocket_id"] == places.facilitation_pocket_id
@@ -80,7 +82,7 @@ async def test_a_partner_has_its_customers_and_its_pocket_once_when_enrolled_twi
 
 
 def test_partners_have_ids_of_their_own():
-    ids_of = {slug: partner_places(SEED, slug) for slug in ("acme", "contoso")}
+    ids_of = {slug: partner_ids(SEED, slug) for slug in ("acme", "contoso")}
     every = [each for places in ids_of.values() for each in places]
     assert len(set(every)) == 10
     assert all(isinstance(each, UUID) for each in every)

@@ -12,13 +12,19 @@ from tests.bills.test_market_refresh import NEW
 
 from billfold.bills import market_refresh as market_watch
 from billfold.bills.imports import import_auctions
-from billfold.cli.context import CannotGoOn
-from billfold.payments.wires.rules.cut_offs import leaves_at
+from billfold.cli.context import CliError
+from billfold.payments.wires.rules.cut_offs import send_time
 from billfold.platform.calendars import Calendars
 from billfold.platform.errors import NotFound
 from billfold.platform.settings.settings import Settings
-from billfold.wiring.initialize import AnotherBank
-from billfold.wiring.open_bank import CROWD, crowd_of, found, open_bank, terms_of
+from billfold.wiring.initialize import BankConfigMismatch
+from billfold.wiring.open_bank import (
+    MIN_BATCH_FOR_EXTRA_LANE,
+    extra_lane_threshold,
+    initialize_database,
+    open_bank,
+    policy_of,
+)
 
 
 @pytest.fixture
@@ -27,38 +33,40 @@ def settings(tmp_path):
 
 
 async def test_a_bank_opens_when_it_was_founded(settings, database_dsn):
-    await found(settings, database_dsn)
+    await initialize_database(settings, database_dsn)
     async with open_bank(settings, database_dsn) as bank:
         assert await bank.now() == settings.clock_start
         assert bank.terms.routing_number == settings.bank_routing_number
         assert len(bank.seed) == 32
 
 
-@pytest.mark.parametrize(("workers", "crowd"), [(1, 1), (2, CROWD), (8, CROWD)])
-def test_another_lane_waits_for_a_crowd_where_several_processes_answer(workers, crowd):
-    assert crowd_of(replace(Settings(), workers=workers)) == crowd
+@pytest.mark.parametrize(
+    ("workers", "crowd"), [(1, 1), (2, MIN_BATCH_FOR_EXTRA_LANE), (8, MIN_BATCH_FOR_EXTRA_LANE)]
+)
+def test_an_extra_lane_needs_a_larger_batch_when_several_processes_serve(workers, crowd):
+    assert extra_lane_threshold(replace(Settings(), workers=workers)) == crowd
 
 
 async def test_a_bank_keeps_its_seed_when_it_is_founded_again_without_one(settings, database_dsn):
-    await found(replace(settings, seed=b"a seed"), database_dsn)
-    await found(settings, database_dsn)
+    await initialize_database(replace(settings, seed=b"a seed"), database_dsn)
+    await initialize_database(settings, database_dsn)
     async with open_bank(settings, database_dsn) as bank:
         assert bank.seed == b"a seed"
-    with pytest.raises(AnotherBank):
-        await found(replace(settings, seed=b"another"), database_dsn)
+    with pytest.raises(BankConfigMismatch):
+        await initialize_database(replace(settings, seed=b"another"), database_dsn)
 
 
 async def test_nothing_opens_and_the_next_step_is_named_when_nothing_was_founded(
     settings, database_dsn
 ):
-    with pytest.raises(CannotGoOn) as gap:
+    with pytest.raises(CliError) as gap:
         async with open_bank(settings, database_dsn):
             pass
     assert "migrate up" in gap.value.next_step
 
 
 async def test_nothing_opens_when_the_schema_is_not_there(settings, empty_database_dsn):
-    with pytest.raises(CannotGoOn) as gap:
+    with pytest.raises(CliError) as gap:
         async with open_bank(settings, empty_database_dsn):
             pass
     assert "migrate up" in gap.value.next_step
@@ -67,7 +75,7 @@ async def test_nothing_opens_when_the_schema_is_not_there(settings, empty_databa
 async def test_secrets_open_in_every_process_when_the_sandbox_keeps_its_own_key(
     settings, database_dsn
 ):
-    await found(settings, database_dsn)
+    await initialize_database(settings, database_dsn)
     async with open_bank(settings, database_dsn) as one, open_bank(settings, database_dsn) as two:
         assert two.vault.open(one.vault.seal(b"secret", b"here"), b"here") == b"secret"
     mode = stat.S_IMODE((settings.state_dir / "encryption.key").stat().st_mode)
@@ -75,14 +83,14 @@ async def test_secrets_open_in_every_process_when_the_sandbox_keeps_its_own_key(
 
 
 async def test_cursors_are_the_same_when_the_seed_is(settings, database_dsn):
-    await found(replace(settings, seed=b"7"), database_dsn)
+    await initialize_database(replace(settings, seed=b"7"), database_dsn)
     async with open_bank(settings, database_dsn) as one, open_bank(settings, database_dsn) as two:
         cursors = {each.pager.seal("a list", {}, "next", (1,)) for each in (one, two)}
     assert len(cursors) == 1
 
 
 async def test_a_market_that_was_imported_is_the_banks(settings, database_dsn):
-    await found(settings, database_dsn)
+    await initialize_database(settings, database_dsn)
     conn = await asyncpg.connect(database_dsn)
     await conn.execute("UPDATE bill_rate SET discount_milli = 1000 WHERE day = '2025-06-02'")
     await conn.close()
@@ -93,7 +101,7 @@ async def test_a_market_that_was_imported_is_the_banks(settings, database_dsn):
 
 async def test_a_running_bank_notices_what_is_imported(settings, database_dsn, monkeypatch):
     monkeypatch.setattr(market_watch, "LOOK_SECONDS", 0.01)
-    await found(settings, database_dsn)
+    await initialize_database(settings, database_dsn)
     async with open_bank(settings, database_dsn) as bank:
         with pytest.raises(NotFound):
             bank.market.bill(NEW.cusip)
@@ -109,13 +117,13 @@ async def test_a_running_bank_notices_what_is_imported(settings, database_dsn, m
 
 def test_hours_and_limits_of_the_settings_are_those_of_the_bank():
     settings = replace(
-        Settings(), wires_from=time(10), wires_until=time(11), ach_review_above_cents=5
+        Settings(), wires_open=time(10), wire_cutoff=time(11), ach_review_above_cents=5
     )
-    terms, calendars = terms_of(settings), Calendars()
+    terms, calendars = policy_of(settings), Calendars()
     assert terms.ach_review_above_cents == 5
     at_ten = datetime(2025, 6, 2, 14, tzinfo=UTC)
     for asked, leaves in (
         (at_ten - timedelta(hours=1), at_ten),
         (at_ten + timedelta(hours=1), at_ten + timedelta(days=1)),
     ):
-        assert leaves_at(asked, calendars, terms.wire_hours, international=False) == leaves
+        assert send_time(asked, calendars, terms.wire_hours, international=False) == leaves

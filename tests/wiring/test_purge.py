@@ -10,7 +10,7 @@ from billfold.documents.ports import FileKind
 from billfold.documents.rules import PROOF_OF_ACCOUNT
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
-from billfold.wiring.purge import FILES_LAST, sweep_files
+from billfold.wiring.purge import ORPHAN_FILE_RETENTION, delete_orphan_files
 
 CUSTOMER = UUID("01234567-89ab-8def-8123-456789abcdef")
 
@@ -19,7 +19,7 @@ async def named(bank, content):
     """A file that is kept and written down."""
     file, document_id, now = await bank.files.keep(content), ids.new(), await bank.now()
     async with bank.pool.acquire() as conn:
-        await uploads.add(conn, CUSTOMER, document_id, PROOF_OF_ACCOUNT, at=now)
+        await uploads.request_document(conn, CUSTOMER, document_id, PROOF_OF_ACCOUNT, at=now)
         row = await document_store.get_document(conn, document_id)
         await uploads.put_file(
             conn, row, file, kind=FileKind.PDF, name="proof.pdf", invalid=None, at=now
@@ -37,10 +37,10 @@ async def test_an_upload_that_was_cut_off_leaves_no_file_when_a_week_is_over(ban
     kept, cut_off = await named(bank, b"kept"), await bank.files.keep(b"cut off")
     young = await bank.files.keep(b"its row is being written")
     for file in (kept, cut_off):
-        age(bank, file, FILES_LAST.days + 1)
+        age(bank, file, ORPHAN_FILE_RETENTION.days + 1)
 
-    assert await sweep_files(bank.pool, bank.files, wall_now()) == 1
+    assert await delete_orphan_files(bank.pool, bank.files, wall_now()) == 1
 
-    left = await bank.files.list_kept(wall_now() + timedelta(days=1))
+    left = await bank.files.list_stored(wall_now() + timedelta(days=1))
     assert left == sorted([kept.key, young.key])
     assert await bank.files.fetch(kept) == b"kept"

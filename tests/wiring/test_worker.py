@@ -10,7 +10,7 @@ from billfold.ledger.jobs.due_work import DUE_WORK_LOCK
 from billfold.platform import ids
 from billfold.platform.clock import ClockState, wall_now, write_clock
 from billfold.platform.dates import et_instant
-from billfold.wiring.purge import KEYS_LAST
+from billfold.wiring.purge import IDEMPOTENCY_KEY_RETENTION
 from billfold.wiring.worker import Worker
 
 
@@ -65,11 +65,11 @@ async def test_a_worker_stands_back_while_the_clock_is_walked(bank, new_holder):
 async def test_errands_are_run_in_every_round(bank):
     ran = []
 
-    async def errand(of):
+    async def periodic_task(of):
         ran.append(of)
         return 0
 
-    await Worker(bank, errand).work_once()
+    await Worker(bank, periodic_task).work_once()
     assert ran == [bank]
 
 
@@ -77,13 +77,13 @@ async def test_a_worker_goes_on_when_an_errand_fails(bank):
     stop = asyncio.Event()
     rounds = []
 
-    async def errand(_):
+    async def periodic_task(_):
         rounds.append(1)
         if len(rounds) > 1:
             stop.set()
         raise OSError("the database is away")
 
-    await asyncio.wait_for(Worker(bank, errand, pause_seconds=0.01).run(stop), 10)
+    await asyncio.wait_for(Worker(bank, periodic_task, pause_seconds=0.01).run(stop), 10)
     assert len(rounds) == 2
 
 
@@ -105,7 +105,11 @@ async def test_a_long_errand_holds_up_no_other(bank):
 
 
 @pytest.mark.parametrize(
-    ("age", "left"), [(KEYS_LAST - timedelta(minutes=1), 1), (KEYS_LAST + timedelta(minutes=1), 0)]
+    ("age", "left"),
+    [
+        (IDEMPOTENCY_KEY_RETENTION - timedelta(minutes=1), 1),
+        (IDEMPOTENCY_KEY_RETENTION + timedelta(minutes=1), 0),
+    ],
 )
 async def test_keys_are_forgotten_after_a_day(bank, age, left):
     claimed = wall_now() - age

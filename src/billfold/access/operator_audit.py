@@ -7,7 +7,7 @@ from uuid import UUID
 
 from billfold.access.users import store as user_store
 from billfold.audit import record as audit_record
-from billfold.audit.types import Entry, Origin
+from billfold.audit.types import NewEntry, Origin
 from billfold.platform.clock import wall_now
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
     from billfold.platform.database.pool import Connection
 
-_OF_OWN = {
+_OWNED_CLIENT_ACTIONS = {
     "service_user.created": "program.created",
     "service_user.key_rotated": "program.key_rotated",
     "member.deactivated": "program.revoked",
@@ -27,27 +27,27 @@ async def record_member(
     bank: Bank, conn: Connection, customer_id: UUID, member_id: UUID, action: str, **details: object
 ) -> None:
     """Record what was done to a member, in the transaction in which it was."""
-    entry = Entry(
+    entry = NewEntry(
         customer_id=customer_id, origin=Origin.operator(), action=action, resource_type="member",
         resource_id=member_id, details=details,
     )  # fmt: skip
     await audit_record.record(conn, bank.vault, entry, now=wall_now())
 
 
-async def record_person(bank: Bank, conn: Connection, user_id: UUID, action: str) -> None:
+async def record_user(bank: Bank, conn: Connection, user_id: UUID, action: str) -> None:
     """Record what was done to a person in the log of each team he is in."""
     entries = [
-        Entry(
-            customer_id=team.customer_id, origin=Origin.operator(), action=action,
-            resource_type="member", resource_id=team.member_id,
+        NewEntry(
+            customer_id=membership.customer_id, origin=Origin.operator(), action=action,
+            resource_type="member", resource_id=membership.member_id,
         )
-        for team in await user_store.memberships_of(conn, user_id)
-        if team.status == "ACTIVE"
+        for membership in await user_store.list_user_memberships(conn, user_id)
+        if membership.status == "ACTIVE"
     ]  # fmt: skip
     await audit_record.record_all(conn, bank.vault, entries, now=wall_now())
 
 
-async def record_program(
+async def record_oauth_client(
     bank: Bank, conn: Connection, client: Client | None, action: str, **details: object
 ) -> None:
     """Record what was done to a program that is a member of a team, or a company's own."""
@@ -56,9 +56,9 @@ async def record_program(
     if client.customer_id is not None and client.member_id is not None:
         await record_member(bank, conn, client.customer_id, client.member_id, action, **details)
     elif client.owner_id is not None:
-        entry = Entry(
+        entry = NewEntry(
             customer_id=client.owner_id, origin=Origin.operator(),
-            action=_OF_OWN[action],
+            action=_OWNED_CLIENT_ACTIONS[action],
             resource_type="program", resource_id=client.client_id, details=details,
         )  # fmt: skip
         await audit_record.record(conn, bank.vault, entry, now=wall_now())

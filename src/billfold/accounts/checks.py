@@ -17,10 +17,10 @@ from billfold.accounts.counterparties.commands import AddCounterparty
 from billfold.accounts.portals.rules import account_number, network_address
 from billfold.ledger.commands import Command
 from billfold.payments.on_us.commands import TransferOnUs
-from billfold.payments.wires.checks import WIRE_COMMANDS, WIRE_TOLD, WIRES
-from billfold.verify.query_check import Query, names_in_sql
+from billfold.payments.wires.checks import WIRE_CHECKS, WIRE_COMMANDS, WIRE_OUTCOMES
+from billfold.verify.query_check import Check, names_in_sql
 from billfold.verify.report import MISSING, Findings
-from billfold.verify.streams import PATIENCE_SECONDS
+from billfold.verify.streams import STATEMENT_TIMEOUT_SECONDS
 
 if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _UUID_LENGTH = 36
 
 
-class Noun(NamedTuple):
+class TrackedTable(NamedTuple):
     """A thing with an id: its table, the commands that make it, and when it says it was made."""
 
     name: str
@@ -42,40 +42,40 @@ class Noun(NamedTuple):
         return ("customer_id",) if self.name == "customer" else ("customer_id", self.id_column)
 
 
-NOUNS = (
-    Noun("customer", "customer_id", (EnrolCustomer,), "opened_at"),
-    Noun("pocket", "pocket_id", (OpenPocket,), "opened_at"),
-    Noun("portal", "portal_id", (OpenPocket, OpenPortal), "created_at"),
-    Noun("counterparty", "counterparty_id", (AddCounterparty,), "created_at"),
-    Noun("transfer", "transfer_id", (TransferOnUs,), "created_at"),
-    Noun("wire", "wire_id", WIRE_COMMANDS, "created_at"),
+TRACKED_TABLES = (
+    TrackedTable("customer", "customer_id", (EnrolCustomer,), "opened_at"),
+    TrackedTable("pocket", "pocket_id", (OpenPocket,), "opened_at"),
+    TrackedTable("portal", "portal_id", (OpenPocket, OpenPortal), "created_at"),
+    TrackedTable("counterparty", "counterparty_id", (AddCounterparty,), "created_at"),
+    TrackedTable("transfer", "transfer_id", (TransferOnUs,), "created_at"),
+    TrackedTable("wire", "wire_id", WIRE_COMMANDS, "created_at"),
 )
 
 
-async def check_nouns(conn: Connection, found: Findings, seed: bytes) -> None:
+async def check_tracked_tables(conn: Connection, findings: Findings, seed: bytes) -> None:
     """Run every check; the first bad rows of each are looked at."""
-    await run_queries(conn, found, queries())
-    await _check_numbers(conn, found, seed)
+    await run_checks(conn, findings, queries())
+    await _check_account_numbers(conn, findings, seed)
     for name in ("portal", "counterparty", "transfer", "wire", "directory"):
-        found.checked[name] = await conn.fetchval(
+        findings.checked[name] = await conn.fetchval(
             f"SELECT count(*) FROM {name}",
-            timeout=PATIENCE_SECONDS,
+            timeout=STATEMENT_TIMEOUT_SECONDS,
         )
 
 
-async def run_queries(conn: Connection, found: Findings, queries: Iterable[Query]) -> None:
+async def run_checks(conn: Connection, findings: Findings, queries: Iterable[Check]) -> None:
     """Report every row that these queries yield; how many each does is asked of all in one go."""
-    asked = tuple(queries)
-    counted = ", ".join(f"(SELECT count(*) FROM ({each.sql}) rows)" for each in asked)
-    patience = PATIENCE_SECONDS * len(asked)
-    yields = await conn.fetchrow(f"SELECT {counted}", timeout=patience)
-    for query in compress(asked, yields or ()):
-        for row in await conn.fetch(query.sql, timeout=PATIENCE_SECONDS):
+    all_checks = tuple(queries)
+    counted = ", ".join(f"(SELECT count(*) FROM ({each.sql}) rows)" for each in all_checks)
+    timeout_seconds = STATEMENT_TIMEOUT_SECONDS * len(all_checks)
+    counts = await conn.fetchrow(f"SELECT {counted}", timeout=timeout_seconds)
+    for query in compress(all_checks, counts or ()):
+        for row in await conn.fetch(query.sql, timeout=STATEMENT_TIMEOUT_SECONDS):
             key = {
                 name: _as_id(value) if name.endswith("_id") else value
                 for name, value in row.items()
             }
-            found.add(query.check, query.table, key, query.wrong, query.sureness)
+            findings.add(query.check, query.table, key, query.wrong, query.certainty)
 
 
 def _as_id(value: object) -> object:
@@ -86,80 +86,80 @@ def _as_id(value: object) -> object:
         return value
 
 
-def queries() -> Iterator[Query]:
+def queries() -> Iterator[Check]:
     """Every check, the ones that name a row most surely first."""
-    for noun in NOUNS:
-        yield _twice(noun.name, ", ".join(noun.key))
-    yield _twice("directory", "kind, value")
-    for noun in NOUNS:
-        yield from _births(noun)
-    for noun in NOUNS:
-        yield from _entries(noun)
-    yield from _NAMES
-    yield from _STATES
-    yield from _TRANSFERS
-    yield from WIRES
+    for tracked in TRACKED_TABLES:
+        yield _duplicate_check(tracked.name, ", ".join(tracked.key))
+    yield _duplicate_check("directory", "kind, value")
+    for tracked in TRACKED_TABLES:
+        yield from _creation_checks(tracked)
+    for tracked in TRACKED_TABLES:
+        yield from _directory_checks(tracked)
+    yield from _PORTAL_NAMES
+    yield from _STATE_CHECKS
+    yield from _TRANSFER_CHECKS
+    yield from WIRE_CHECKS
 
 
-def _twice(table: str, key: str) -> Query:
-    return Query(
+def _duplicate_check(table: str, key: str) -> Check:
+    return Check(
         "births", table, "it is there twice",
         f"SELECT {key} FROM {table} GROUP BY {key} HAVING count(*) > 1 ORDER BY {key} LIMIT 100",
         MISSING,
     )  # fmt: skip
 
 
-def _births(noun: Noun) -> Iterator[Query]:
+def _creation_checks(tracked: TrackedTable) -> Iterator[Check]:
     """A thing without the command that made it, or the other way round."""
-    kinds = names_in_sql(*noun.made_by)
-    told, told_id = "command", f"outcome->>'{noun.id_column}'"
-    if noun.name == "wire":
-        told, told_id = f"{WIRE_TOLD} t", "wire_id"
-    born = f"""
-      (SELECT customer_id, {told_id} AS id, min(booked_at) AS at FROM {told}
-        WHERE accepted AND kind IN ({kinds}) AND {told_id} IS NOT NULL
+    kinds = names_in_sql(*tracked.made_by)
+    told, id_expression = "command", f"outcome->>'{tracked.id_column}'"
+    if tracked.name == "wire":
+        told, id_expression = f"{WIRE_OUTCOMES} t", "wire_id"
+    creations = f"""
+      (SELECT customer_id, {id_expression} AS id, min(booked_at) AS at FROM {told}
+        WHERE accepted AND kind IN ({kinds}) AND {id_expression} IS NOT NULL
         GROUP BY 1, 2)"""
-    check = "commands" if noun.name in {"transfer", "wire"} else "births"
-    key = ", ".join(f"n.{column}" for column in noun.key)
-    yield Query(
-        check, noun.name, "no command made it, or not then",
-        f"""SELECT {key} FROM {noun.name} n LEFT JOIN {born} b
-              ON b.customer_id = n.customer_id AND b.id = n.{noun.id_column}::text
-             WHERE b.at IS DISTINCT FROM n.{noun.made_at} ORDER BY {key} LIMIT 100""",
+    check = "commands" if tracked.name in {"transfer", "wire"} else "births"
+    key = ", ".join(f"n.{column}" for column in tracked.key)
+    yield Check(
+        check, tracked.name, "no command made it, or not then",
+        f"""SELECT {key} FROM {tracked.name} n LEFT JOIN {creations} b
+              ON b.customer_id = n.customer_id AND b.id = n.{tracked.id_column}::text
+             WHERE b.at IS DISTINCT FROM n.{tracked.made_at} ORDER BY {key} LIMIT 100""",
         MISSING,
     )  # fmt: skip
-    made = "" if noun.name == "customer" else f", b.id AS {noun.id_column}"
-    yield Query(
-        check, noun.name, "a command made it, and it is not there",
-        f"""SELECT b.customer_id{made} FROM {born} b LEFT JOIN {noun.name} n
-              ON n.customer_id = b.customer_id AND n.{noun.id_column}::text = b.id
+    id_column_sql = "" if tracked.name == "customer" else f", b.id AS {tracked.id_column}"
+    yield Check(
+        check, tracked.name, "a command made it, and it is not there",
+        f"""SELECT b.customer_id{id_column_sql} FROM {creations} b LEFT JOIN {tracked.name} n
+              ON n.customer_id = b.customer_id AND n.{tracked.id_column}::text = b.id
              WHERE n.customer_id IS NULL ORDER BY 1 LIMIT 100""",
         MISSING,
     )  # fmt: skip
 
 
-def _entries(noun: Noun) -> Iterator[Query]:
+def _directory_checks(tracked: TrackedTable) -> Iterator[Check]:
     """Every thing has its entry under its id, and every entry leads to its thing."""
-    yield Query(
+    yield Check(
         "directory", "directory", "the entry leads to nothing of this customer",
         f"""SELECT d.kind, d.value FROM directory d
-             WHERE d.kind = '{noun.name}' AND (d.value <> d.object_id::text OR NOT EXISTS (
-               SELECT 1 FROM {noun.name} n
-                WHERE n.customer_id = d.customer_id AND n.{noun.id_column} = d.object_id))
+             WHERE d.kind = '{tracked.name}' AND (d.value <> d.object_id::text OR NOT EXISTS (
+               SELECT 1 FROM {tracked.name} n
+                WHERE n.customer_id = d.customer_id AND n.{tracked.id_column} = d.object_id))
              ORDER BY 1, 2 LIMIT 100""",
     )  # fmt: skip
-    yield Query(
+    yield Check(
         "directory", "directory", "the entry is missing",
-        f"""SELECT '{noun.name}' AS kind, n.{noun.id_column}::text AS value FROM {noun.name} n
+        f"""SELECT '{tracked.name}' AS kind, n.{tracked.id_column}::text AS value FROM {tracked.name} n
              WHERE NOT EXISTS (SELECT 1 FROM directory d
-               WHERE d.kind = '{noun.name}' AND d.value = n.{noun.id_column}::text)
+               WHERE d.kind = '{tracked.name}' AND d.value = n.{tracked.id_column}::text)
              ORDER BY 2 LIMIT 100""",
         MISSING,
     )  # fmt: skip
 
 
-_NAMES = (
-    Query(
+_PORTAL_NAMES = (
+    Check(
         "directory", "portal", "its routing number is not under its account number",
         """SELECT p.customer_id, p.portal_id FROM portal p
             WHERE NOT EXISTS (SELECT 1 FROM directory d
@@ -171,7 +171,7 @@ _NAMES = (
             ORDER BY 1, 2 LIMIT 100""",
         MISSING,
     ),
-    Query(
+    Check(
         "directory", "directory", "the entry leads to nothing of this customer",
         """SELECT d.kind, d.value FROM directory d
             WHERE d.kind = 'account' AND NOT EXISTS (SELECT 1 FROM portal p
@@ -184,7 +184,7 @@ _NAMES = (
                                  'counterparty', 'transfer', 'wire')
             ORDER BY 1, 2 LIMIT 100""",
     ),
-    Query(
+    Check(
         "directory", "directory", "the entry is missing",
         """SELECT kind, value FROM (
              SELECT 'account' AS kind, routing_number || ':' || account_number AS value FROM portal
@@ -196,9 +196,9 @@ _NAMES = (
     ),
 )  # fmt: skip
 
-_STATES = (
+_STATE_CHECKS = (
     *(
-        Query(
+        Check(
             "states", "pocket", "its last command said it was something else",
             f"""WITH said AS (
                   SELECT customer_id, outcome->>'pocket_id' AS id, {says} AS says,
@@ -223,19 +223,19 @@ _STATES = (
             ("real_time_yield", "outcome->>'real_time_yield'", "'SetPocketState'"),
         )
     ),
-    Query(
+    Check(
         "states", "portal", "no portal is in such a state",
         """SELECT customer_id, portal_id FROM portal WHERE status NOT IN ('OPEN', 'CLOSED')
             ORDER BY 1, 2 LIMIT 100""",
     ),
-    Query(
+    Check(
         "states", "portal", "its pocket is not there, or closed while it is open",
         """SELECT p.customer_id, p.portal_id
              FROM portal p LEFT JOIN pocket k USING (customer_id, pocket_id)
             WHERE k.pocket_id IS NULL OR (k.status = 'CLOSED' AND p.status <> 'CLOSED')
             ORDER BY 1, 2 LIMIT 100""",
     ),
-    Query(
+    Check(
         "states", "portal", "no command closed it",
         """SELECT p.customer_id, p.portal_id
              FROM portal p JOIN pocket k USING (customer_id, pocket_id)
@@ -245,7 +245,7 @@ _STATES = (
                  AND c.outcome->>'portal_id' = p.portal_id::text)
             ORDER BY 1, 2 LIMIT 100""",
     ),
-    Query(
+    Check(
         "states", "portal", "its pocket is not the one it was made for",
         """SELECT p.customer_id, p.portal_id FROM portal p JOIN command c
                ON c.customer_id = p.customer_id AND c.kind = 'OpenPocket' AND c.accepted
@@ -253,7 +253,7 @@ _STATES = (
             WHERE c.outcome->>'pocket_id' <> p.pocket_id::text ORDER BY 1, 2 LIMIT 100""",
     ),
     *(
-        Query(
+        Check(
             "states", name, "no command changed it then",
             f"""SELECT n.customer_id{key} FROM {name} n
                  WHERE n.{column} IS NOT NULL AND NOT EXISTS (SELECT 1 FROM command c
@@ -267,7 +267,7 @@ _STATES = (
             ("wire", ", n.wire_id", "updated_at"), ("ach_entry", ", n.ach_id", "updated_at"),
         )
     ),
-    Query(
+    Check(
         "states", "counterparty", "it does not lead to the pocket behind its address",
         """SELECT c.customer_id, c.counterparty_id FROM counterparty c
             WHERE c.type = 'on_us' AND NOT EXISTS (SELECT 1 FROM portal p
@@ -275,7 +275,7 @@ _STATES = (
                 AND p.network_address = c.account_number)
             ORDER BY 1, 2 LIMIT 100""",
     ),
-    Query(
+    Check(
         "states", "lien", "no ACH credit of this amount came in",
         """SELECT l.customer_id, l.lien_id FROM lien l
             WHERE NOT EXISTS (SELECT 1 FROM activity a
@@ -284,7 +284,7 @@ _STATES = (
                 AND a.booked_at <= l.until)
             ORDER BY 1, 2 LIMIT 100""",
     ),
-    Query(
+    Check(
         "states", "bank", "the house is not the customer it names",
         """SELECT b.house_customer_id FROM bank b
             WHERE NOT EXISTS (SELECT 1 FROM customer c
@@ -294,8 +294,8 @@ _STATES = (
     ),
 )  # fmt: skip
 
-_TRANSFERS = (
-    Query(
+_TRANSFER_CHECKS = (
+    Check(
         "commands", "transfer", "its last command said something else became of it",
         """SELECT t.customer_id, t.transfer_id FROM transfer t JOIN (
              SELECT DISTINCT ON (customer_id, id) *
@@ -309,19 +309,19 @@ _TRANSFERS = (
                   IS DISTINCT FROM (c.status, c.reason, c.amount)
             ORDER BY 1, 2 LIMIT 100""",
     ),
-    Query(
+    Check(
         "transfers", "transfer", "it belongs to another partner than its payer",
         """SELECT t.customer_id, t.transfer_id FROM transfer t JOIN customer c USING (customer_id)
             WHERE t.partner_id IS DISTINCT FROM c.partner_id ORDER BY 1, 2 LIMIT 100""",
     ),
-    Query(
+    Check(
         "transfers", "transfer", "its pocket is not the payer's",
         """SELECT t.customer_id, t.transfer_id FROM transfer t WHERE NOT EXISTS (
              SELECT 1 FROM pocket p
               WHERE p.customer_id = t.customer_id AND p.pocket_id = t.from_pocket_id)
             ORDER BY 1, 2 LIMIT 100""",
     ),
-    Query(
+    Check(
         "transfers", "transfer", "what moved is not what it says",
         """WITH moved AS (
              SELECT details->>'on_us_transfer_id' AS id,
@@ -343,7 +343,7 @@ _TRANSFERS = (
                   ELSE p.id IS NOT NULL OR r.id IS NOT NULL END
             ORDER BY 1, 2 LIMIT 100""",
     ),
-    Query(
+    Check(
         "transfers", "activity", "its transfer is not there",
         """SELECT a.customer_id, a.pocket_id, a.journal_no, a.leg_no FROM activity a
              LEFT JOIN transfer t ON t.transfer_id::text = a.details->>'on_us_transfer_id'
@@ -352,16 +352,18 @@ _TRANSFERS = (
 )  # fmt: skip
 
 
-async def _check_numbers(conn: Connection, found: Findings, seed: bytes) -> None:
+async def _check_account_numbers(conn: Connection, findings: Findings, seed: bytes) -> None:
     """Account numbers and network addresses are drawn from the seed and the portal's id."""
     cursor = await conn.cursor(
         "SELECT customer_id, portal_id, account_number, network_address FROM portal ORDER BY 1, 2",
-        timeout=PATIENCE_SECONDS,
+        timeout=STATEMENT_TIMEOUT_SECONDS,
     )
-    while rows := await cursor.fetch(2_000, timeout=PATIENCE_SECONDS):
+    while rows := await cursor.fetch(2_000, timeout=STATEMENT_TIMEOUT_SECONDS):
         for customer_id, portal_id, account, network in rows:
-            drawn = account_number(seed, portal_id), network_address(seed, portal_id)
-            if account is not None and drawn != (account, network):
+            derived = account_number(seed, portal_id), network_address(seed, portal_id)
+            if account is not None and derived != (account, network):
                 key: dict[str, UUID] = {"customer_id": customer_id, "portal_id": portal_id}
-                found.add("directory", "portal", key, f"its numbers must be {drawn}", MISSING - 1)
+                findings.add(
+                    "directory", "portal", key, f"its numbers must be {derived}", MISSING - 1
+                )
                 return

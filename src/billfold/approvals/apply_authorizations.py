@@ -12,15 +12,15 @@ from billfold.access.team import invitations as team_invitations
 from billfold.access.team import members as team_members
 from billfold.access.team import store as team_store
 from billfold.access.team.transaction import Administrator
-from billfold.access.team.types import Invited
+from billfold.access.team.types import NewInvitation
 from billfold.accounts.counterparties.commands import AddCounterparty
 from billfold.accounts.directory.store import find_customer
 from billfold.approvals.store import authorization_requests
-from billfold.approvals.store.authorization_requests import APPLY
-from billfold.approvals.types import ChangeRequest
+from billfold.approvals.store.authorization_requests import APPLY_AUTHORIZATION_REQUEST
+from billfold.approvals.types import AuthorizationRequestRow
 from billfold.audit.types import Origin
 from billfold.ledger.jobs import store as jobs_store
-from billfold.ledger.jobs.types import Appointment
+from billfold.ledger.jobs.types import ScheduledJob
 from billfold.platform.clock import wall_now
 from billfold.platform.errors import InvalidInput, NotFound, Refused
 
@@ -33,7 +33,7 @@ _DONE_BEFORE = "member-already-invited"
 """The refusal of a second invitation: a process sent the first and died before it recorded it."""
 
 
-async def make_change(bank: Bank, customer_id: UUID, request_id: UUID) -> None:
+async def apply_authorization_request(bank: Bank, customer_id: UUID, request_id: UUID) -> None:
     """Apply a confirmed change. Doing it twice changes nothing the second time.
 
     A rule that refuses it now is recorded with the request: it is not tried again.
@@ -46,56 +46,62 @@ async def make_change(bank: Bank, customer_id: UUID, request_id: UUID) -> None:
             made = await _make(bank, change, now)
         except (Refused, NotFound, InvalidInput) as refusal:
             refused = None if refusal.code == _DONE_BEFORE else refusal.code
-        await authorization_requests.note_applied(
+        await authorization_requests.record_applied(
             bank.pool, bank.vault, change, refused=refused, resource_id=made, now=now,
             wall=wall_now(),
         )  # fmt: skip
-    await jobs_store.cancel(bank.pool, APPLY, request_id)
+    await jobs_store.cancel(bank.pool, APPLY_AUTHORIZATION_REQUEST, request_id)
 
 
-async def keep_change(bank: Bank, appointment: Appointment) -> None:
+async def run_apply_job(bank: Bank, appointment: ScheduledJob) -> None:
     """Run the job of a confirmed change."""
     assert appointment.customer_id is not None
-    await make_change(bank, appointment.customer_id, appointment.object_id)
+    await apply_authorization_request(bank, appointment.customer_id, appointment.object_id)
 
 
-async def _make(bank: Bank, change: ChangeRequest, now: datetime) -> UUID | None:
+async def _make(bank: Bank, change: AuthorizationRequestRow, now: datetime) -> UUID | None:
     """Apply a change; return the id of what was created, if anything."""
-    told: dict[str, Any] = msgspec.json.decode(change.content)["change"]
-    by = await _asker(bank, change, told["scopes"], now)
+    change_fields: dict[str, Any] = msgspec.json.decode(change.content)["change"]
+    by = await _administrator(bank, change, change_fields["scopes"], now)
     if change.action == "counterparty.create":
-        answer = await bank.engine.submit(_link(change, told["counterparty"], by.origin))
+        answer = await bank.engine.submit(_link(change, change_fields["counterparty"], by.origin))
         return UUID(answer.outcome["counterparty_id"])
     if change.action == "member.update":
         assert change.resource_id is not None
         await team_members.change_member(
-            by, change.resource_id, role=told["role"], status=told["status"]
+            by, change.resource_id, role=change_fields["role"], status=change_fields["status"]
         )
         return None
-    return (await team_invitations.invite(by, msgspec.convert(told["invited"], Invited))).member_id
+    return (
+        await team_invitations.invite(by, msgspec.convert(change_fields["invited"], NewInvitation))
+    ).member_id
 
 
-def _link(change: ChangeRequest, told: dict[str, Any], origin: Origin) -> AddCounterparty:
+def _link(
+    change: AuthorizationRequestRow, change_fields: dict[str, Any], origin: Origin
+) -> AddCounterparty:
     who = {"caller": CALLER, "key": change.request_id, "customers": (change.customer_id,)}
-    return msgspec.structs.replace(msgspec.convert({**told, **who}, AddCounterparty), origin=origin)
+    return msgspec.structs.replace(
+        msgspec.convert({**change_fields, **who}, AddCounterparty), origin=origin
+    )
 
 
-async def _asker(
-    bank: Bank, change: ChangeRequest, scopes: list[str] | None, now: datetime
+async def _administrator(
+    bank: Bank, change: AuthorizationRequestRow, scopes: list[str] | None, now: datetime
 ) -> Administrator:
     """Return the requester as an administrator of the team. Raises NotFound when they left."""
     customer = await find_customer(bank.pool, change.customer_id)
     if customer is None:
         raise NotFound
-    asker = await team_store.get_member(bank.pool, change.customer_id, change.member_id, now)
-    if asker.status != "ACTIVE":
+    requester = await team_store.get_member(bank.pool, change.customer_id, change.member_id, now)
+    if requester.status != "ACTIVE":
         raise Refused("forbidden", "Who asked for the change has left the team.")
     return Administrator(
         pool=bank.pool,
         vault=bank.vault,
         customer_id=change.customer_id,
         customer_name=customer.name,
-        name=asker.name,
+        name=requester.name,
         origin=Origin(
             kind="CLIENT" if change.user_id is None else "MEMBER",
             member_id=change.member_id,

@@ -9,15 +9,15 @@ from uuid import UUID
 import typer
 
 from billfold.accounts.directory.store import find_customer
-from billfold.approvals.apply_authorizations import make_change
+from billfold.approvals.apply_authorizations import apply_authorization_request
 from billfold.approvals.store import authorization_requests, mfa_policy, transfer_requests
 from billfold.approvals.store.transfer_requests import Filters
-from billfold.approvals.types import ChangeRequest
+from billfold.approvals.types import AuthorizationRequestRow
 from billfold.audit import record as audit_record
 from billfold.audit.types import Origin
-from billfold.cli.context import CannotGoOn, ground_of
-from billfold.cli.output import console, done, example, table
-from billfold.cli.resources import with_bank
+from billfold.cli.context import CliError, cli_context
+from billfold.cli.output import console, example, print_success, table
+from billfold.cli.resources import run_with_bank
 from billfold.platform.clock import wall_now
 from billfold.platform.errors import Refused
 from billfold.platform.money import format_usd
@@ -36,7 +36,7 @@ CustomerId = Annotated[UUID, typer.Argument(help="The id of the customer.")]
 
 
 @app.command("list", epilog=example("billfold approvals list 5d0c2a4e-8f00-8000-8000-0000000000e1"))
-def list_waiting(ctx: typer.Context, customer: CustomerId) -> None:
+def list_pending(ctx: typer.Context, customer: CustomerId) -> None:
     """List the transfers and the sensitive changes of a customer that wait."""
 
     async def work(bank: Bank) -> list[tuple[UUID, str, datetime]]:
@@ -54,7 +54,7 @@ def list_waiting(ctx: typer.Context, customer: CustomerId) -> None:
             for each in transfers
         ] + [(each.request_id, each.action, each.expires_at) for each in changes]
 
-    rows = with_bank(ground_of(ctx), work)
+    rows = run_with_bank(cli_context(ctx), work)
     console.print(table("", ("id", "what", "until"), rows))
 
 
@@ -71,29 +71,29 @@ def confirm(
     Make sure that the company itself wants it. Transfers are never approved here.
     """
 
-    async def work(bank: Bank) -> ChangeRequest:
+    async def work(bank: Bank) -> AuthorizationRequestRow:
         now = await bank.now()
         confirmed = await authorization_requests.confirm_as_operator(
             bank.pool, bank.vault, customer, request, now=now, wall=wall_now()
         )
         if confirmed.applied_at is None:
-            await make_change(bank, customer, request)
+            await apply_authorization_request(bank, customer, request)
         return await authorization_requests.get_change(bank.pool, customer, request, now=now)
 
     try:
-        made = with_bank(ground_of(ctx), work)
+        result = run_with_bank(cli_context(ctx), work)
     except Refused as refusal:
-        raise CannotGoOn(refusal.detail, "See `billfold approvals list`.") from None
-    if made.refused is not None:
-        raise CannotGoOn(f"It is confirmed and could not be made: {made.refused}.", "Ask anew.")
-    done(f"Confirmed: {made.action}.")
+        raise CliError(refusal.detail, "See `billfold approvals list`.") from None
+    if result.refused is not None:
+        raise CliError(f"It is confirmed and could not be made: {result.refused}.", "Ask anew.")
+    print_success(f"Confirmed: {result.action}.")
 
 
 @app.command(
     "step-up",
     epilog=example("billfold approvals step-up 5d0c2a4e-8f00-8000-8000-0000000000e1 --off"),
 )
-def step_up(
+def require_mfa(
     ctx: typer.Context,
     customer: CustomerId,
     *,
@@ -103,12 +103,12 @@ def step_up(
 
     async def work(bank: Bank) -> None:
         if await find_customer(bank.pool, customer) is None:
-            raise CannotGoOn("There is no such customer.", "See `billfold partner list`.")
-        async with audit_record.deed(
+            raise CliError("There is no such customer.", "See `billfold partner list`.")
+        async with audit_record.audited(
             bank.pool, bank.vault, customer, Origin.operator(), "customer.updated",
             resource=("customer", customer), now=wall_now(), details={"step_up": on},
-        ) as doing:  # fmt: skip
-            await mfa_policy.set_step_up(doing, customer, asked=on)
+        ) as recording:  # fmt: skip
+            await mfa_policy.set_step_up(recording, customer, asked=on)
 
-    with_bank(ground_of(ctx), work)
-    done(f"Reviewers {'prove themselves anew' if on else 'need no fresh proof'}.")
+    run_with_bank(cli_context(ctx), work)
+    print_success(f"Reviewers {'prove themselves anew' if on else 'need no fresh proof'}.")

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from billfold.approvals.feasibility import CALLER, INSUFFICIENT_FUNDS, command_for
-from billfold.approvals.transfer_requests import note_rejected
+from billfold.approvals.transfer_requests import record_rejection
 from billfold.approvals.types import TransferRequest
-from billfold.ledger.jobs.types import Appointment
+from billfold.ledger.jobs.types import ScheduledJob
 from billfold.payments.on_us.worker import CALLER as PENDING_TRANSFER
 from billfold.platform.errors import NotFound, Refused
 from billfold.platform.ids import command_id
@@ -32,13 +32,13 @@ _REASONS = {
 """Code of a refusal -> why the transfer could not be carried out; others: INVALID_TRANSFER."""
 
 
-async def carry_out_request(bank: Bank, customer_id: UUID, request_id: UUID) -> None:
+async def execute_request(bank: Bank, customer_id: UUID, request_id: UUID) -> None:
     """Carry out a request that was approved just now, before its job is due."""
     await _carry_out(bank, customer_id, request_id)
     await bank.approvals.cross_off(request_id)
 
 
-async def keep_execution(bank: Bank, appointment: Appointment) -> None:
+async def run_execute_job(bank: Bank, appointment: ScheduledJob) -> None:
     """Run the job of an approved request. Running it twice changes nothing."""
     assert appointment.customer_id is not None
     await _carry_out(bank, appointment.customer_id, appointment.object_id)
@@ -67,4 +67,4 @@ async def _carry_out(bank: Bank, customer_id: UUID, request_id: UUID) -> None:
         code = refusal.code
     if code is not None:
         reason = _REASONS.get(code, "INVALID_TRANSFER")
-        await note_rejected(bank, customer_id, request_id, reason=reason)
+        await record_rejection(bank, customer_id, request_id, reason=reason)

@@ -45,7 +45,7 @@ async def check_feasible(
     """
     if content.type == "USDC":
         return
-    unverified_wires = await payees.takes_unverified(conn, customer_id)
+    unverified_wires = await payees.allows_unverified_wires(conn, customer_id)
     command = await command_for(conn, customer_id, content, unverified_wires=unverified_wires)
     outcome = await dry_run(conn, bank, command)
     if outcome.get("reason") == INSUFFICIENT_FUNDS:
@@ -138,4 +138,4 @@ async def _destination(
         raise NotFound("There is no such counterparty.")
     if peer.customer_id is None or peer.pocket_id is None:
         raise NotFound("The counterparty leads nowhere.")
-    return peer.customer_id, peer.pocket_id, (peer.here, peer.there)
+    return peer.customer_id, peer.pocket_id, (peer.payer_address, peer.payee_address)

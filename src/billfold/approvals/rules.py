@@ -12,13 +12,20 @@ import msgspec
 
 from billfold.access.users.rules import PERMISSIONS
 from billfold.access.users.types import Role
-from billfold.approvals.types import USUAL, Action, Decision, Rule, Terms, Voice
+from billfold.approvals.types import (
+    DEFAULT_REQUIREMENT,
+    Action,
+    ApprovalRequirement,
+    Decision,
+    ReviewRow,
+    Rule,
+)
 from billfold.platform.errors import FieldError, InvalidInput, Refused
 
 if TYPE_CHECKING:
     from billfold.approvals.types import Status
 
-LASTS = timedelta(days=7)
+REQUEST_LIFETIME = timedelta(days=7)
 """How long a request waits, on the bank's clock."""
 MAY_APPROVE = "transfers.approve"
 MAY_CONFIRM = "authorization_requests.write"
@@ -49,25 +56,29 @@ def matching(
     about = [each for each in rules if _is_about(each, action, type_=type_, amount=amount)]
     ranked: list[Rule] = []
     while about:
-        best = [each for each in about if not any(_outdoes(other, each) for other in about)]
+        best = [
+            each for each in about if not any(_is_more_specific(other, each) for other in about)
+        ]
         best.sort(key=lambda each: (-each.required_approvals, each.created_at, each.rule_id))
         ranked.append(best[0])
         about.remove(best[0])
     return ranked
 
 
-def stricter(ranked: Sequence[Rule], than: Rule) -> list[Terms]:
+def stricter(ranked: Sequence[Rule], than: Rule) -> list[ApprovalRequirement]:
     """Return what may decide when a rule has no room left today, in its order.
 
     Only what asks for more approvals does; the usual one approval stands at the end.
     """
-    others = [terms_of(each) for each in ranked if each.rule_id != than.rule_id]
-    return [each for each in (*others, USUAL) if each.required > than.required_approvals]
+    others = [requirement_of(each) for each in ranked if each.rule_id != than.rule_id]
+    return [
+        each for each in (*others, DEFAULT_REQUIREMENT) if each.required > than.required_approvals
+    ]
 
 
-def terms_of(rule: Rule) -> Terms:
+def requirement_of(rule: Rule) -> ApprovalRequirement:
     """Return the requirement of a rule, as it is stored with requests made under it."""
-    return Terms(
+    return ApprovalRequirement(
         rule_id=rule.rule_id,
         rule_name=rule.name,
         required=rule.required_approvals,
@@ -86,21 +97,24 @@ def _is_about(rule: Rule, action: Action, *, type_: str | None, amount: int | No
     return fits and (rule.min_amount is None or (amount or 0) >= rule.min_amount)
 
 
-def _outdoes(one: Rule, other: Rule) -> bool:
+def _is_more_specific(one: Rule, other: Rule) -> bool:
     """Tell whether a rule is at least as specific in everything, and more so in something."""
-    types, amounts = _by_types(one) - _by_types(other), _by_amount(one) - _by_amount(other)
+    types, amounts = (
+        _type_specificity(one) - _type_specificity(other),
+        _amount_specificity(one) - _amount_specificity(other),
+    )
     return types >= 0 and amounts >= 0 and types + amounts > 0
 
 
-def _by_types(rule: Rule) -> int:
+def _type_specificity(rule: Rule) -> int:
     return -len(rule.transfer_types or ("any", "any", "any", "any"))
 
 
-def _by_amount(rule: Rule) -> int:
+def _amount_specificity(rule: Rule) -> int:
     return rule.min_amount or 0
 
 
-def check_rule(rule: Rule, able: Collection[UUID]) -> None:
+def check_rule(rule: Rule, approver_ids_allowed: Collection[UUID]) -> None:
     """Raise InvalidInput, each mistake at its field, unless a rule can be lived up to.
 
     `able` are the members who may approve.
@@ -113,9 +127,9 @@ def check_rule(rule: Rule, able: Collection[UUID]) -> None:
     mistakes += [
         FieldError(("approver_ids", place), "must be an active approver of the team", "value_error")
         for place, member_id in enumerate(rule.approver_ids)
-        if member_id not in able
+        if member_id not in approver_ids_allowed
     ]
-    mistakes += _disordered(rule) if rule.ordered else _too_few(rule)
+    mistakes += _order_mistakes(rule) if rule.ordered else _count_mistakes(rule)
     if "TRANSFER" not in rule.actions:
         mistakes += [
             FieldError((name,), "is only taken by rules about TRANSFER", "value_error")
@@ -130,7 +144,7 @@ def check_rule(rule: Rule, able: Collection[UUID]) -> None:
         raise InvalidInput(mistakes)
 
 
-def _disordered(rule: Rule) -> list[FieldError]:
+def _order_mistakes(rule: Rule) -> list[FieldError]:
     lists = [each for each in (rule.approver_ids, rule.approver_roles) if each]
     if len(lists) == 1 and len(lists[0]) == rule.required_approvals:
         return []
@@ -138,7 +152,7 @@ def _disordered(rule: Rule) -> list[FieldError]:
     return [FieldError(("ordered",), needed, "value_error")]
 
 
-def _too_few(rule: Rule) -> list[FieldError]:
+def _count_mistakes(rule: Rule) -> list[FieldError]:
     if not rule.approver_ids or rule.approver_roles:
         return []
     if len(set(rule.approver_ids)) >= rule.required_approvals:
@@ -149,7 +163,7 @@ def _too_few(rule: Rule) -> list[FieldError]:
 # -- who may review --------------------------------------------------------------------
 
 
-def may_review(terms: Terms, member_id: UUID, role: Role, *, needs: str) -> bool:
+def may_review(terms: ApprovalRequirement, member_id: UUID, role: Role, *, needs: str) -> bool:
     """Tell whether a member may review under this requirement, at any place in its order."""
     if needs not in PERMISSIONS[role]:
         return False
@@ -157,7 +171,7 @@ def may_review(terms: Terms, member_id: UUID, role: Role, *, needs: str) -> bool
 
 
 def check_reviewer(
-    terms: Terms,
+    terms: ApprovalRequirement,
     member_id: UUID,
     role: Role,
     *,
@@ -181,7 +195,7 @@ def check_reviewer(
         raise Refused("not-a-reviewer", f"You are not among those whom {rule} asks.")
 
 
-def check_turn(terms: Terms, member_id: UUID, role: Role, *, approvals: int) -> None:
+def check_turn(terms: ApprovalRequirement, member_id: UUID, role: Role, *, approvals: int) -> None:
     """Refuse an approval that is given before its turn; `approvals` hold already.
 
     Raises Refused `approval-out-of-order`.
@@ -197,12 +211,12 @@ def check_turn(terms: Terms, member_id: UUID, role: Role, *, approvals: int) -> 
 # -- when it is enough -----------------------------------------------------------------
 
 
-def approvals_in(voices: Iterable[Voice]) -> int:
+def approvals_in(reviews: Iterable[ReviewRow]) -> int:
     """Count the approvals that hold."""
-    return sum(each.holds and each.decision == "APPROVED" for each in voices)
+    return sum(each.holds and each.decision == "APPROVED" for each in reviews)
 
 
-def status_after(terms: Terms, approvals: int, decision: Decision) -> Status:
+def status_after(terms: ApprovalRequirement, approvals: int, decision: Decision) -> Status:
     """Return what a request is after one more decision; `approvals` held before."""
     if decision == "DENIED":
         return "DENIED"

@@ -17,7 +17,7 @@ from billfold.approvals.transfer_request_schemas import (
     render_person,
     render_review,
 )
-from billfold.approvals.types import ChangeRequest, Reviewer, Rule, Voice
+from billfold.approvals.types import AuthorizationRequestRow, Reviewer, ReviewRow, Rule
 from billfold.http.schemas.texts import NOT_BLANK
 
 RuleName = Annotated[str, msgspec.Meta(min_length=1, max_length=100, pattern=NOT_BLANK)]
@@ -136,9 +136,9 @@ def rule_fields(data: CreateApprovalRule | UpdateApprovalRule) -> dict[str, Any]
     for name, named in (("min_amount_usdc", "min_amount"), ("daily_cap_usdc", "daily_cap")):
         if name in told:
             told[named] = told.pop(name) or None
-    once = {"actions", "transfer_types"}
+    unique_fields = {"actions", "transfer_types"}
     return {
-        name: tuple(dict.fromkeys(value) if name in once else value)
+        name: tuple(dict.fromkeys(value) if name in unique_fields else value)
         if isinstance(value, list)
         else value
         for name, value in told.items()
@@ -166,7 +166,7 @@ def render_rule(rule: Rule) -> ApprovalRule:
 
 
 def render_change(
-    row: ChangeRequest, people: Mapping[UUID, Reviewer], voices: Sequence[Voice]
+    row: AuthorizationRequestRow, users: Mapping[UUID, Reviewer], voices: Sequence[ReviewRow]
 ) -> AuthorizationRequest:
     """Return a sensitive change as it is shown; a rule as rules are shown."""
     told = msgspec.json.decode(row.content)["change"]
@@ -181,8 +181,8 @@ def render_change(
         resource_id=row.resource_id,
         change=told,
         status=row.status,  # type: ignore[arg-type]
-        requested_by=render_person(people[row.member_id]),
-        reviews=[render_review(each, people) for each in voices],
+        requested_by=render_person(users[row.member_id]),
+        reviews=[render_review(each, users) for each in voices],
         required_approvals=row.terms.required,
         content_hash=row.content_hash.hex(),
         applied_at=row.applied_at,

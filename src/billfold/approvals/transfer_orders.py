@@ -94,7 +94,7 @@ class UsdcOrder(
     counterparty_id: UUID
 
 
-Order = OnUsOrder | WireOrder | UsdcOrder
+OrderedTransfer = OnUsOrder | WireOrder | UsdcOrder
 
 
 class RequestContent(msgspec.Struct, frozen=True, kw_only=True):
@@ -103,7 +103,7 @@ class RequestContent(msgspec.Struct, frozen=True, kw_only=True):
     Approvals are void when the counterparty stands for somebody else.
     """
 
-    transfer: Order
+    transfer: OrderedTransfer
     payee: dict[str, Any] | None = None
     reviewers: tuple[UUID, ...] = ()
 

@@ -11,8 +11,8 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from billfold.accounts.pockets.schemas import Fee
-from billfold.approvals.transfer_orders import Order, content_of
-from billfold.approvals.types import Reviewer, TransferRequest, Voice
+from billfold.approvals.transfer_orders import OrderedTransfer, content_of
+from billfold.approvals.types import Reviewer, ReviewRow, TransferRequest
 from billfold.http.schemas.amounts import Amount, usd
 
 Reviewers = Annotated[list[UUID], msgspec.Meta(max_length=50)]
@@ -21,14 +21,14 @@ Reviewers = Annotated[list[UUID], msgspec.Meta(max_length=50)]
 class CreateTransferRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """What to move, and which members decide; without any named whoever may approve does."""
 
-    transfer: Order
+    transfer: OrderedTransfer
     reviewers: Reviewers
 
 
 class ChangeTransferRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """Another content: the whole `transfer`, under the same id and type, or other `reviewers`."""
 
-    transfer: Order | None = None
+    transfer: OrderedTransfer | None = None
     reviewers: Reviewers | None = None
 
 
@@ -105,27 +105,27 @@ class ShownTransferRequest(msgspec.Struct, kw_only=True):
     object_type: Literal["TransferRequest"] = "TransferRequest"
 
 
-class Around(NamedTuple):
+class RequestDetails(NamedTuple):
     """What is read beside requests: who is named, what was said, what has moved."""
 
     people: Mapping[UUID, Reviewer]
-    voices: Mapping[UUID, Sequence[Voice]]
+    voices: Mapping[UUID, Sequence[ReviewRow]]
     moved: Mapping[UUID, Sequence[UUID]]
 
 
-def render_person(person: Reviewer) -> DualAuthUser:
+def render_person(user: Reviewer) -> DualAuthUser:
     """Return somebody as requests name him."""
     return DualAuthUser(
-        member_id=person.member_id,
-        user_id=person.user_id,
-        first_name=person.first_name,
-        last_name=person.last_name,
-        email=person.email,
-        role=person.role,
+        member_id=user.member_id,
+        user_id=user.user_id,
+        first_name=user.first_name,
+        last_name=user.last_name,
+        email=user.email,
+        role=user.role,
     )
 
 
-def render_review(voice: Voice, people: Mapping[UUID, Reviewer]) -> Review:
+def render_review(voice: ReviewRow, people: Mapping[UUID, Reviewer]) -> Review:
     """Return what was said."""
     return Review(
         reviewer=render_person(people[voice.member_id]),
@@ -136,7 +136,7 @@ def render_review(voice: Voice, people: Mapping[UUID, Reviewer]) -> Review:
     )
 
 
-def render_request(row: TransferRequest, around: Around) -> ShownTransferRequest:
+def render_request(row: TransferRequest, around: RequestDetails) -> ShownTransferRequest:
     """Return a transfer request as it is shown."""
     people = around.people
     return ShownTransferRequest(
@@ -155,17 +155,17 @@ def render_request(row: TransferRequest, around: Around) -> ShownTransferRequest
     )
 
 
-def _transfer_of(row: TransferRequest, around: Around) -> RequestedTransfer:
+def _transfer_of(row: TransferRequest, around: RequestDetails) -> RequestedTransfer:
     content = content_of(row)
     order = msgspec.to_builtins(content.transfer)
     kept = ("details", "counterparty_id", "description", "wire_instructions",
             "end_to_end_identification")  # fmt: skip
-    shown = {name: order[name] for name in kept if name in order}
+    fields = {name: order[name] for name in kept if name in order}
     if content.payee is not None:
-        shown["counterparty_name"] = _name_of(content.payee["counterparty_name"])
+        fields["counterparty_name"] = _name_of(content.payee["counterparty_name"])
     return msgspec.convert(
         {
-            **shown,
+            **fields,
             "id": row.request_id,
             "type": row.type,
             "origin_pocket_id": row.pocket_id,

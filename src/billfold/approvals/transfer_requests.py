@@ -14,33 +14,33 @@ import msgspec
 
 from billfold.approvals import rules
 from billfold.approvals.feasibility import check_feasible
-from billfold.approvals.store.approval_rules import terms_for
-from billfold.approvals.store.fingerprints import prove
+from billfold.approvals.store.approval_rules import requirement_for_transfer
+from billfold.approvals.store.fingerprints import record_checksums
 from billfold.approvals.store.payees import check_same_payee
-from billfold.approvals.store.reviews import Subject, cast, void_all, who_is
+from billfold.approvals.store.reviews import Subject, record_review, users_behind, void_reviews
 from billfold.approvals.store.transfer_requests import (
     find_request,
-    hold_request,
+    lock_request,
     possible_reviewers,
 )
 from billfold.approvals.transfer_orders import RequestContent, content_of
 from billfold.approvals.types import (
-    EXECUTE,
-    EXPIRE,
+    EXECUTE_TRANSFER_REQUEST,
+    EXPIRE_TRANSFER_REQUEST,
+    Actor,
+    ApprovalRequirement,
     Decision,
-    Principal,
     Status,
-    Terms,
     TransferRequest,
 )
 from billfold.audit import record as audit_record
-from billfold.audit.record import Deed
+from billfold.audit.record import AuditedAction
 from billfold.audit.types import Origin
 from billfold.events.notifications import notify as notification_notify
 from billfold.ledger.jobs import store as jobs_store
-from billfold.ledger.jobs.types import Appointment
+from billfold.ledger.jobs.types import ScheduledJob
 from billfold.platform.clock import wall_now
-from billfold.platform.errors import Broken, FieldError, InvalidInput, Refused
+from billfold.platform.errors import FieldError, InvalidInput, InvariantError, Refused
 from billfold.platform.money import format_usd
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ _RESOURCE = "transfer_request"
 _NOT_PENDING = "transfer-request-not-pending"
 _NOUNS = {"ON_US": "transfer", "WIRE": "wire", "USDC": "transfer of USDC"}
 
-_TAKEN = "SELECT 1 FROM directory WHERE kind IN ('transfer', 'wire') AND value = $1"
+_ID_EXISTS = "SELECT 1 FROM directory WHERE kind IN ('transfer', 'wire') AND value = $1"
 _INSERT = """
 INSERT INTO transfer_request (customer_id, request_id, type, pocket_id, counterparty_id, amount,
                               content, content_hash, asked, member_id, user_id, client_id,
@@ -81,17 +81,17 @@ RETURNING *
 _NAME = "SELECT name FROM pocket WHERE customer_id = $1 AND pocket_id = $2"
 
 
-async def create(bank: Bank, by: Principal, content: RequestContent) -> TransferRequest:
+async def create(bank: Bank, by: Actor, content: RequestContent) -> TransferRequest:
     """Create a request. Without required approvals it is APPROVED at once, if feasible.
 
     The same request under the same id is answered with what it made before. Raises InvalidInput
     at `reviewers`, Refused `duplicate-id` for another one, `amount-not-allowed`, and as
     `check_feasible`.
     """
-    about = _about(content)
-    async with _deed(by, "created", content.request_id, **about) as doing:
-        conn = doing.conn
-        if await conn.fetchval(_TAKEN, str(content.request_id)):
+    about = _audit_details(content)
+    async with _deed(by, "created", content.request_id, **about) as audited_action:
+        conn = audited_action.conn
+        if await conn.fetchval(_ID_EXISTS, str(content.request_id)):
             await _same_or_refuse(conn, by, content)
         terms, status = await _required(bank, by, content, conn=conn)
         text = rules.text_of(msgspec.to_builtins(content))
@@ -100,67 +100,75 @@ async def create(bank: Bank, by: Principal, content: RequestContent) -> Transfer
             content.counterparty_id, content.amount, text, rules.hash_of(text),
             _fingerprint(content), by.member_id, by.user_id, by.client_id, content.reviewers,
             terms.rule_id, rules.text_of(terms), by.business_date, status, by.now,
-            by.now + rules.LASTS,
+            by.now + rules.REQUEST_LIFETIME,
         )  # fmt: skip
         if not made:
-            doing.skip()
+            audited_action.skip()
             return await _same_or_refuse(conn, by, content)
-        prove(doing, _RESOURCE, made)
-        await _go_on(conn, by, content.request_id, status=status, expires_at=by.now + rules.LASTS)
-        found = await hold_request(conn, by, content.request_id)
+        record_checksums(audited_action, _RESOURCE, made)
+        await _schedule_next(
+            conn, by, content.request_id, status=status, expires_at=by.now + rules.REQUEST_LIFETIME
+        )
+        found = await lock_request(conn, by, content.request_id)
         if status == "PENDING":
-            await _tell_reviewers(doing, by, found)
+            await _notify_reviewers(audited_action, by, found)
     return found
 
 
-async def change(bank: Bank, by: Principal, content: RequestContent) -> TransferRequest:
+async def change(bank: Bank, by: Actor, content: RequestContent) -> TransferRequest:
     """Change the content of a pending request: its reviews become void.
 
     Raises NotFound, Refused `forbidden` for everybody but who asked,
     `transfer-request-not-pending`, and as `create`.
     """
-    async with _deed(by, "updated", content.request_id, **_about(content)) as doing:
-        conn = doing.conn
-        before = await hold_request(conn, by, content.request_id)
+    async with _deed(
+        by, "updated", content.request_id, **_audit_details(content)
+    ) as audited_action:
+        conn = audited_action.conn
+        before = await lock_request(conn, by, content.request_id)
         if before.member_id != by.member_id:
             raise Refused("forbidden", "Only who asked for the transfer changes it.")
-        _must_wait(before)
+        _must_be_pending(before)
         terms, status = await _required(bank, by, content, conn=conn)
         text = rules.text_of(msgspec.to_builtins(content))
         if text == before.content:
-            doing.skip()
+            audited_action.skip()
             return before
-        await void_all(doing, by, content.request_id)
+        await void_reviews(audited_action, by, content.request_id)
         changed = await conn.fetch(
             _CHANGE, by.customer_id, content.request_id, content.counterparty_id, content.amount,
             text, rules.hash_of(text), content.reviewers, terms.rule_id, rules.text_of(terms),
             by.business_date, status, by.now, content.pocket_id,
         )  # fmt: skip
-        prove(doing, _RESOURCE, changed)
-        await _go_on(conn, by, content.request_id, status=status, expires_at=before.expires_at)
-        found = await hold_request(conn, by, content.request_id)
+        record_checksums(audited_action, _RESOURCE, changed)
+        await _schedule_next(
+            conn, by, content.request_id, status=status, expires_at=before.expires_at
+        )
+        found = await lock_request(conn, by, content.request_id)
         if status == "PENDING":
-            await _tell_reviewers(doing, by, found)
+            await _notify_reviewers(audited_action, by, found)
     return found
 
 
-async def cancel(by: Principal, request_id: UUID) -> None:
+async def cancel(by: Actor, request_id: UUID) -> None:
     """Cancel a request, as its requester or as an administrator.
 
     Raises NotFound, Refused `forbidden`, `transfer-request-not-pending`.
     """
-    async with _deed(by, "cancelled", request_id) as doing:
-        found = await hold_request(doing.conn, by, request_id)
+    async with _deed(by, "cancelled", request_id) as audited_action:
+        found = await lock_request(audited_action.conn, by, request_id)
         if by.member_id != found.member_id and by.role != "ADMIN":
             raise Refused("forbidden", "Who asked for the transfer cancels it, or an ADMIN.")
-        _must_wait(found)
-        await _move(doing, by, request_id, status="CANCELLED")
-        await _go_on(doing.conn, by, request_id, status="CANCELLED", expires_at=found.expires_at)
+        _must_be_pending(found)
+        await _move(audited_action, by, request_id, status="CANCELLED")
+        await _schedule_next(
+            audited_action.conn, by, request_id, status="CANCELLED", expires_at=found.expires_at
+        )
 
 
 async def decide(
     bank: Bank,
-    by: Principal,
+    by: Actor,
     request_id: UUID,
     *,
     decision: Decision,
@@ -173,39 +181,41 @@ async def decide(
     Refused `content-changed`, and as `cast`; as `check_feasible` when it would be the
     last approval, which then does not count.
     """
-    async with _deed(by, decision.lower(), request_id) as doing:
-        conn = doing.conn
-        found = await hold_request(conn, by, request_id)
-        status = await cast(doing, by, subject_of(found), decision=decision, comment=comment)
+    async with _deed(by, decision.lower(), request_id) as audited_action:
+        conn = audited_action.conn
+        found = await lock_request(conn, by, request_id)
+        status = await record_review(
+            audited_action, by, subject_of(found), decision=decision, comment=comment
+        )
         if content_hash is not None and content_hash != found.content_hash:
             raise Refused("content-changed", "The request was changed since you read it.")
         if decision == "APPROVED":
             await check_same_payee(conn, found)
-        doing.details |= {"content_hash": found.content_hash.hex(), "status": status}
+        audited_action.details |= {"content_hash": found.content_hash.hex(), "status": status}
         if status == "APPROVED":
             await check_feasible(bank, conn, content_of(found), customer_id=by.customer_id)
         if status != "PENDING":
-            await _move(doing, by, request_id, status=status)
-            await _go_on(conn, by, request_id, status=status, expires_at=found.expires_at)
-        after = await hold_request(conn, by, request_id)
-        await _tell_reviewed(doing, by, after, decision=decision)
+            await _move(audited_action, by, request_id, status=status)
+            await _schedule_next(conn, by, request_id, status=status, expires_at=found.expires_at)
+        after = await lock_request(conn, by, request_id)
+        await _notify_reviewed(audited_action, by, after, decision=decision)
     return after
 
 
-async def note_rejected(bank: Bank, customer_id: UUID, request_id: UUID, *, reason: str) -> None:
+async def record_rejection(bank: Bank, customer_id: UUID, request_id: UUID, *, reason: str) -> None:
     """Record why an approved request could not be carried out, for good."""
-    async with audit_record.deed(
+    async with audit_record.audited(
         bank.pool, bank.vault, customer_id, Origin.system(), f"{_RESOURCE}.rejected",
         resource=(_RESOURCE, request_id), now=wall_now(), details={"reason": reason},
-    ) as doing:  # fmt: skip
+    ) as audited_action:  # fmt: skip
         now = await bank.now()
-        noted = await doing.conn.fetch(_REJECT, customer_id, request_id, reason, now)
-        prove(doing, _RESOURCE, noted)
+        noted = await audited_action.conn.fetch(_REJECT, customer_id, request_id, reason, now)
+        record_checksums(audited_action, _RESOURCE, noted)
         if not noted:
-            doing.skip()
+            audited_action.skip()
 
 
-async def find_same(by: Principal, content: RequestContent) -> TransferRequest | None:
+async def find_same(by: Actor, content: RequestContent) -> TransferRequest | None:
     """Return what the same request has made before. Raises Refused `duplicate-id` for another."""
     async with by.pool.acquire() as conn:
         known = await find_request(conn, by.customer_id, content.request_id, now=by.now)
@@ -231,29 +241,29 @@ def subject_of(request: TransferRequest) -> Subject:
 
 
 async def _required(
-    bank: Bank, by: Principal, content: RequestContent, *, conn: Connection
-) -> tuple[Terms, Status]:
+    bank: Bank, by: Actor, content: RequestContent, *, conn: Connection
+) -> tuple[ApprovalRequirement, Status]:
     """Return the approvals that a request requires, and its status before the first."""
-    terms = await terms_for(
+    terms = await requirement_for_transfer(
         conn, by.customer_id, type_=content.type, amount=content.amount, day=by.business_date,
         request_id=content.request_id,
     )  # fmt: skip
-    await _check_named(conn, by, content, terms=terms)
+    await _check_reviewers(conn, by, content, terms=terms)
     if terms.required:
         return terms, "PENDING"
     await check_feasible(bank, conn, content, customer_id=by.customer_id)
     return terms, "APPROVED"
 
 
-async def _check_named(
-    conn: Connection, by: Principal, content: RequestContent, *, terms: Terms
+async def _check_reviewers(
+    conn: Connection, by: Actor, content: RequestContent, *, terms: ApprovalRequirement
 ) -> None:
     """Raise InvalidInput unless the reviewers who are named may approve, and are enough."""
     if not content.reviewers:
         return
-    itself = await who_is(conn, by.user_id, by.client_id)
-    able = await possible_reviewers(conn, by.customer_id, apart_from=itself, terms=terms)
-    known = {each.member_id for each in able}
+    requester_ids = await users_behind(conn, by.user_id, by.client_id)
+    possible = await possible_reviewers(conn, by.customer_id, apart_from=requester_ids, terms=terms)
+    known = {each.member_id for each in possible}
     wrong = [
         FieldError(
             ("reviewers", place), "must be an active member who may approve this", "value_error"
@@ -268,9 +278,7 @@ async def _check_named(
         raise InvalidInput(wrong)
 
 
-async def _same_or_refuse(
-    conn: Connection, by: Principal, content: RequestContent
-) -> TransferRequest:
+async def _same_or_refuse(conn: Connection, by: Actor, content: RequestContent) -> TransferRequest:
     """Return the request that has this id, when it was created with the same content."""
     found = await find_request(conn, by.customer_id, content.request_id, now=by.now)
     if found is None or found.asked != _fingerprint(content) or found.member_id != by.member_id:
@@ -278,24 +286,30 @@ async def _same_or_refuse(
     return found
 
 
-async def _go_on(
-    conn: Connection, by: Principal, request_id: UUID, *, status: Status, expires_at: datetime
+async def _schedule_next(
+    conn: Connection, by: Actor, request_id: UUID, *, status: Status, expires_at: datetime
 ) -> None:
     """Schedule the next job: at its expiry, or at once when it is approved."""
     if status == "PENDING":
-        await jobs_store.make(conn, [Appointment(EXPIRE, request_id, by.customer_id, expires_at)])
+        await jobs_store.schedule(
+            conn, [ScheduledJob(EXPIRE_TRANSFER_REQUEST, request_id, by.customer_id, expires_at)]
+        )
         return
-    await jobs_store.cancel(conn, EXPIRE, request_id)
+    await jobs_store.cancel(conn, EXPIRE_TRANSFER_REQUEST, request_id)
     if status == "APPROVED":
-        await jobs_store.make(conn, [Appointment(EXECUTE, request_id, by.customer_id, by.now)])
+        await jobs_store.schedule(
+            conn, [ScheduledJob(EXECUTE_TRANSFER_REQUEST, request_id, by.customer_id, by.now)]
+        )
 
 
-async def _move(doing: Deed, by: Principal, request_id: UUID, *, status: Status) -> None:
-    moved = await doing.conn.fetch(_MOVE, by.customer_id, request_id, status, by.now)
-    prove(doing, _RESOURCE, moved)
+async def _move(
+    audited_action: AuditedAction, by: Actor, request_id: UUID, *, status: Status
+) -> None:
+    moved = await audited_action.conn.fetch(_MOVE, by.customer_id, request_id, status, by.now)
+    record_checksums(audited_action, _RESOURCE, moved)
 
 
-def _must_wait(request: TransferRequest) -> None:
+def _must_be_pending(request: TransferRequest) -> None:
     if request.status != "PENDING":
         raise Refused(_NOT_PENDING, f"The request is {request.status}.")
 
@@ -306,45 +320,47 @@ def _fingerprint(content: RequestContent) -> bytes:
     return hashlib.sha256(sent.encode()).digest()
 
 
-def _about(content: RequestContent) -> dict[str, Any]:
+def _audit_details(content: RequestContent) -> dict[str, Any]:
     told = {"type": content.type, "pocket_id": content.pocket_id, "amount_usdc": content.amount}
     return told if content.counterparty_id is None else told | {"to": content.counterparty_id}
 
 
-def _deed(by: Principal, verb: str, request_id: UUID, **details: Any) -> Any:  # noqa: ANN401 - a context of the audit log
-    return audit_record.deed(
+def _deed(by: Actor, verb: str, request_id: UUID, **details: Any) -> Any:  # noqa: ANN401 - a context of the audit log
+    return audit_record.audited(
         by.pool, by.vault, by.customer_id, by.origin, f"{_RESOURCE}.{verb}",
         resource=(_RESOURCE, request_id), now=by.wall, details=details,
     )  # fmt: skip
 
 
-async def _tell_reviewers(doing: Deed, by: Principal, request: TransferRequest) -> None:
-    said = await _sentence(doing.conn, request)
+async def _notify_reviewers(
+    audited_action: AuditedAction, by: Actor, request: TransferRequest
+) -> None:
+    said = await _sentence(audited_action.conn, request)
     await notification_notify.notify(
-        doing.conn, by.vault, by.customer_id, "TRANSFER_REQUEST_PENDING_REVIEW",
+        audited_action.conn, by.vault, by.customer_id, "TRANSFER_REQUEST_PENDING_REVIEW",
         title="A transfer waits for approval", description=f"{by.name} asks for {said}.",
         metadata={"transfer_request_id": request.request_id, "amount_usdc": request.amount},
-        now=by.wall, informed=by.user_id,
+        now=by.wall, except_user_id=by.user_id,
     )  # fmt: skip
 
 
-async def _tell_reviewed(
-    doing: Deed, by: Principal, request: TransferRequest, *, decision: Decision
+async def _notify_reviewed(
+    audited_action: AuditedAction, by: Actor, request: TransferRequest, *, decision: Decision
 ) -> None:
-    said = await _sentence(doing.conn, request)
+    said = await _sentence(audited_action.conn, request)
     more = " More approvals are needed." if request.status == "PENDING" else ""
     await notification_notify.notify(
-        doing.conn, by.vault, by.customer_id, "TRANSFER_REQUEST_REVIEWED",
+        audited_action.conn, by.vault, by.customer_id, "TRANSFER_REQUEST_REVIEWED",
         title=f"A transfer was {decision.lower()}",
         description=f"{by.name} {decision.lower()} {said}.{more}",
         metadata={"transfer_request_id": request.request_id, "decision": decision,
                   "status": request.status},
-        now=by.wall, informed=by.user_id,
+        now=by.wall, except_user_id=by.user_id,
     )  # fmt: skip
 
 
 async def _sentence(conn: Connection, request: TransferRequest) -> str:
     name = await conn.fetchval(_NAME, request.customer_id, request.pocket_id)
     if name is None:
-        raise Broken("a request names a pocket that is not there")
+        raise InvariantError("a request names a pocket that is not there")
     return f"a {_NOUNS[request.type]} of {format_usd(request.amount)} from the Pocket {name}"

@@ -22,13 +22,13 @@ Decision = Literal["APPROVED", "DENIED"]
 Execution = Literal["NOT_STARTED", "PROCESSING", "COMPLETED", "REJECTED"]
 Action = Literal["TRANSFER", "NEW_COUNTERPARTY", "MEMBER_ROLE"]
 """What a rule can be about. Changes of the rules themselves need no rule: they always wait."""
-EXPIRE: Final = "request.expire"
-EXECUTE: Final = "request.execute"
+EXPIRE_TRANSFER_REQUEST: Final = "request.expire"
+EXECUTE_TRANSFER_REQUEST: Final = "request.execute"
 """Kinds of appointments of transfer requests; the object is the request."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Principal:
+class Actor:
     """Whoever requests or decides, and from where.
 
     A person has a `user_id`; a service user has none. `client_id` is the application used.
@@ -72,7 +72,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     updated_at: datetime
 
 
-class Terms(msgspec.Struct, frozen=True, kw_only=True):
+class ApprovalRequirement(msgspec.Struct, frozen=True, kw_only=True):
     """The approvals that a request requires: its rule as it was when the request was made."""
 
     rule_id: UUID | None = None
@@ -83,11 +83,11 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
     ordered: bool = False
 
 
-USUAL = Terms()
+DEFAULT_REQUIREMENT = ApprovalRequirement()
 """Without a rule any one other person who may approve does."""
 
 
-class Voice(msgspec.Struct, frozen=True, kw_only=True):
+class ReviewRow(msgspec.Struct, frozen=True, kw_only=True):
     """A review. It `holds` while its reviewer's membership and the content stay unchanged."""
 
     member_id: UUID
@@ -119,7 +119,7 @@ class TransferRequest(msgspec.Struct, frozen=True, kw_only=True):
     user_id: UUID | None
     client_id: str
     reviewers: tuple[UUID, ...]
-    terms: Terms
+    terms: ApprovalRequirement
     status: Status
     execution: Execution
     reason: str | None
@@ -129,7 +129,7 @@ class TransferRequest(msgspec.Struct, frozen=True, kw_only=True):
     expires_at: datetime
 
 
-class ChangeRequest(msgspec.Struct, frozen=True, kw_only=True):
+class AuthorizationRequestRow(msgspec.Struct, frozen=True, kw_only=True):
     """An authorization request: a sensitive change that needs a second person. `content` is JSON.
 
     `refused` is the code of the rule that refused the change when it was to be applied.
@@ -145,7 +145,7 @@ class ChangeRequest(msgspec.Struct, frozen=True, kw_only=True):
     member_id: UUID
     user_id: UUID | None
     client_id: str
-    terms: Terms
+    terms: ApprovalRequirement
     status: Status
     applied_at: datetime | None
     refused: str | None

@@ -12,11 +12,11 @@ from uuid import UUID
 from billfold.audit import rules as audit_rules
 from billfold.audit import seals
 from billfold.audit import store as audit_store
-from billfold.audit.rules import START
-from billfold.audit.types import Head, Recorded
-from billfold.platform.errors import Broken
-from billfold.verify.report import CHANGED, LEFT_OVER, MISSING, Findings
-from billfold.verify.streams import PATIENCE_SECONDS
+from billfold.audit.rules import CHAIN_START
+from billfold.audit.types import AuditEntry, ChainHead
+from billfold.platform.errors import InvariantError
+from billfold.verify.report import CHANGED, MISSING, UNEXPECTED, Findings
+from billfold.verify.streams import STATEMENT_TIMEOUT_SECONDS
 
 if TYPE_CHECKING:
     from asyncpg import Record
@@ -29,56 +29,58 @@ _HEADS = "SELECT customer_id, entry_no, hash FROM audit_head"
 _SEALS = "SELECT seal_no, sealed_at, line FROM audit_seal ORDER BY seal_no"
 
 
-class Sealed(NamedTuple):
+class SealedHead(NamedTuple):
     """Where a chain ended when it was last sealed, and in which seal."""
 
-    head: Head
+    head: ChainHead
     seal_no: int
 
 
 async def check_audit(
-    conn: Connection, found: Findings, vault: Vault | None, copy: Iterable[str] = ()
+    conn: Connection, findings: Findings, vault: Vault | None, copy: Iterable[str] = ()
 ) -> None:
     """Compare every entry with the one before, the ends with the heads and with what was sealed.
 
     `copy` are the lines of the seals as they were carried out of the database.
     """
-    rows = await conn.fetch(_HEADS, timeout=PATIENCE_SECONDS)
-    walk = _Walk(found, vault, {row["customer_id"]: row for row in rows})
-    walk.sealed = await _read_seals(conn, found, vault, copy)
-    async for row in audit_store.all_chains(conn, timeout_seconds=PATIENCE_SECONDS):
+    rows = await conn.fetch(_HEADS, timeout=STATEMENT_TIMEOUT_SECONDS)
+    walk = _AuditLogWalk(findings, vault, {row["customer_id"]: row for row in rows})
+    walk.sealed = await _read_seals(conn, findings, vault, copy)
+    async for row in audit_store.iterate_all_entries(
+        conn, timeout_seconds=STATEMENT_TIMEOUT_SECONDS
+    ):
         walk.take(row)
     walk.end()
 
 
-class _Walk:
+class _AuditLogWalk:
     """All entries, customer by customer, in their order."""
 
-    def __init__(self, found: Findings, vault: Vault | None, heads: dict[UUID, Record]) -> None:
-        self._found = found
+    def __init__(self, findings: Findings, vault: Vault | None, heads: dict[UUID, Record]) -> None:
+        self._findings = findings
         self._vault = vault
         self._heads = heads
-        self.sealed: dict[UUID, Sealed] = {}
-        self._last: Recorded | None = None
+        self.sealed: dict[UUID, SealedHead] = {}
+        self._last: AuditEntry | None = None
 
-    def take(self, row: Recorded) -> None:
+    def take(self, row: AuditEntry) -> None:
         """Look at the next entry."""
         last = self._last
         if last is None or last.customer_id != row.customer_id:
             self._close()
             last = None
-        self._found.checked["audit_entry"] += 1
+        self._findings.checked["audit_entry"] += 1
         number = 1 if last is None else last.entry_no + 1
         if row.entry_no != number:
             missing = {"customer_id": row.customer_id, "entry_no": number}
-            self._found.add(CHECK, "audit_entry", missing, "it is missing", MISSING)
+            self._findings.add(CHECK, "audit_entry", missing, "it is missing", MISSING)
         elif self._vault is not None:
-            previous = START if last is None else last.hash
-            if not audit_rules.follows(previous, row, self._vault):
-                self._say(row, "it is not what was written here")
+            previous = CHAIN_START if last is None else last.hash
+            if not audit_rules.is_chained_to(previous, row, self._vault):
+                self._report(row, "it is not what was written here")
         sealed = self.sealed.get(row.customer_id)
         if sealed and sealed.head.entry_no == row.entry_no and sealed.head.hash != row.hash.hex():
-            self._say(row, f"it is not what seal {sealed.seal_no} vouches for")
+            self._report(row, f"it is not what seal {sealed.seal_no} vouches for")
         self._last = row
 
     def end(self) -> None:
@@ -86,9 +88,11 @@ class _Walk:
         self._close()
         for customer_id, head in self._heads.items():
             if head["entry_no"]:
-                self._miss(customer_id, 1, "it is missing")
+                self._report_missing(customer_id, 1, "it is missing")
         for customer_id, sealed in self.sealed.items():
-            self._miss(customer_id, 1, f"seal {sealed.seal_no} vouches for it, and it is missing")
+            self._report_missing(
+                customer_id, 1, f"seal {sealed.seal_no} vouches for it, and it is missing"
+            )
 
     def _close(self) -> None:
         """Look at the end of the customer whose last entry has been read."""
@@ -98,59 +102,67 @@ class _Walk:
         head = self._heads.pop(last.customer_id, None)
         sealed = self.sealed.pop(last.customer_id, None)
         if sealed is not None and sealed.head.entry_no > last.entry_no:
-            said = f"seal {sealed.seal_no} vouches for it or a later one, and it is missing"
-            self._miss(last.customer_id, last.entry_no + 1, said)
+            missing_message = (
+                f"seal {sealed.seal_no} vouches for it or a later one, and it is missing"
+            )
+            self._report_missing(last.customer_id, last.entry_no + 1, missing_message)
         key = {"customer_id": last.customer_id}
         if head is None:
-            self._found.add(CHECK, "audit_head", key, "it is missing", MISSING)
+            self._findings.add(CHECK, "audit_head", key, "it is missing", MISSING)
         elif head["entry_no"] > last.entry_no:
-            self._miss(last.customer_id, last.entry_no + 1, "it is missing")
+            self._report_missing(last.customer_id, last.entry_no + 1, "it is missing")
         elif head["entry_no"] < last.entry_no:
-            self._say(last, "the head knows nothing of it", LEFT_OVER)
+            self._report(last, "the head knows nothing of it", UNEXPECTED)
         elif head["hash"] != last.hash:
-            self._found.add(CHECK, "audit_head", key, "it is not the hash of the last entry")
+            self._findings.add(CHECK, "audit_head", key, "it is not the hash of the last entry")
 
-    def _miss(self, customer_id: UUID, entry_no: int, wrong: str) -> None:
+    def _report_missing(self, customer_id: UUID, entry_no: int, message: str) -> None:
         key = {"customer_id": customer_id, "entry_no": entry_no}
-        self._found.add(CHECK, "audit_entry", key, wrong, MISSING)
+        self._findings.add(CHECK, "audit_entry", key, message, MISSING)
 
-    def _say(self, row: Recorded, wrong: str, sureness: int = CHANGED) -> None:
+    def _report(self, row: AuditEntry, message: str, certainty: int = CHANGED) -> None:
         key = {"customer_id": row.customer_id, "entry_no": row.entry_no}
-        self._found.add(CHECK, "audit_entry", key, wrong, sureness)
+        self._findings.add(CHECK, "audit_entry", key, message, certainty)
 
 
 async def _read_seals(
-    conn: Connection, found: Findings, vault: Vault | None, copy: Iterable[str]
-) -> dict[UUID, Sealed]:
+    conn: Connection, findings: Findings, vault: Vault | None, copy: Iterable[str]
+) -> dict[UUID, SealedHead]:
     """Check the seals here against each other and against the copy; return what they vouch for."""
-    copied = [line for each in copy if (line := each.strip())]
-    here = [row["line"] for row in await conn.fetch(_SEALS, timeout=PATIENCE_SECONDS)]
-    found.checked["audit_seal"] = len(here)
-    for n, (kept, outside) in enumerate(zip(here, copied, strict=False), 1):
-        if kept != outside:
+    exported_lines = [line for each in copy if (line := each.strip())]
+    stored_lines = [
+        row["line"] for row in await conn.fetch(_SEALS, timeout=STATEMENT_TIMEOUT_SECONDS)
+    ]
+    findings.checked["audit_seal"] = len(stored_lines)
+    for n, (kept, exported) in enumerate(zip(stored_lines, exported_lines, strict=False), 1):
+        if kept != exported:
             key = {"seal_no": n}
-            found.add(SEALS, "audit_seal", key, "it is not as it was carried out", CHANGED)
+            findings.add(SEALS, "audit_seal", key, "it is not as it was carried out", CHANGED)
             break
-    if len(copied) > len(here):
-        found.add(SEALS, "audit_seal", {"seal_no": len(here) + 1}, "it is missing", MISSING)
+    if len(exported_lines) > len(stored_lines):
+        findings.add(
+            SEALS, "audit_seal", {"seal_no": len(stored_lines) + 1}, "it is missing", MISSING
+        )
     # What was carried out counts: whoever owns the database owns what is in it.
-    lines = copied + here[len(copied) :]
-    return _vouched_for(lines, found, vault)
+    lines = exported_lines + stored_lines[len(exported_lines) :]
+    return _heads_in_seals(lines, findings, vault)
 
 
-def _vouched_for(lines: list[str], found: Findings, vault: Vault | None) -> dict[UUID, Sealed]:
-    vouched: dict[UUID, Sealed] = {}
+def _heads_in_seals(
+    lines: list[str], findings: Findings, vault: Vault | None
+) -> dict[UUID, SealedHead]:
+    sealed_heads: dict[UUID, SealedHead] = {}
     previous = ""
     for number, line in enumerate(lines, 1):
         try:
-            seal = seals.seal_in(line, vault)
-        except Broken as broken:
-            found.add(SEALS, "audit_seal", {"seal_no": number}, broken.detail, CHANGED)
+            seal = seals.parse_seal(line, vault)
+        except InvariantError as broken:
+            findings.add(SEALS, "audit_seal", {"seal_no": number}, broken.detail, CHANGED)
             break
         if (seal.seal_no, seal.previous) != (number, previous):
             key = {"seal_no": number}
-            found.add(SEALS, "audit_seal", key, "it does not follow the one before", CHANGED)
+            findings.add(SEALS, "audit_seal", key, "it does not follow the one before", CHANGED)
             break
-        vouched |= {head.customer_id: Sealed(head, number) for head in seal.heads}
+        sealed_heads |= {head.customer_id: SealedHead(head, number) for head in seal.heads}
         previous = seals.fingerprint(line)
-    return vouched
+    return sealed_heads

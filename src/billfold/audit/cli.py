@@ -11,13 +11,13 @@ import msgspec
 import typer
 
 from billfold.audit import store as audit_store
-from billfold.audit.sealing import carry_out, seal_all
-from billfold.audit.types import Recorded, Wanted
-from billfold.cli.context import ground_of
-from billfold.cli.output import done, example
-from billfold.cli.resources import with_bank, with_database
+from billfold.audit.sealing import archive_seals, seal_audit_log
+from billfold.audit.types import AuditEntry, EntryFilter
+from billfold.cli.context import cli_context
+from billfold.cli.output import example, print_success
+from billfold.cli.resources import run_with_bank, run_with_connection
 from billfold.platform.clock import wall_now
-from billfold.platform.dates import aware, iso_z
+from billfold.platform.dates import iso_z, require_aware
 from billfold.platform.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -47,12 +47,12 @@ def list_entries(
     limit: Annotated[int, typer.Option(min=1, max=1000, help="At most so many.")] = 50,
 ) -> None:
     """Show what was done, newest first."""
-    wanted = _wanted(customer_id, since, until)
+    filters = _filters(customer_id, since, until)
 
-    async def work(conn: Connection) -> list[Recorded]:
-        return await audit_store.list_entries(conn, wanted, limit=limit)
+    async def work(conn: Connection) -> list[AuditEntry]:
+        return await audit_store.list_entries(conn, filters, limit=limit)
 
-    for row in with_database(ground_of(ctx), work):
+    for row in run_with_connection(cli_context(ctx), work):
         typer.echo(_line(row))
 
 
@@ -61,14 +61,14 @@ def export(
     ctx: typer.Context, customer_id: CustomerId, *, since: Since = None, until: Until = None
 ) -> None:
     """Print the log as lines of JSON, oldest first, each with its hash."""
-    wanted = _wanted(customer_id, since, until)
+    filters = _filters(customer_id, since, until)
 
     async def work(conn: Connection) -> None:
-        last: Recorded | None = None
+        last: AuditEntry | None = None
         while True:
-            place = None if last is None else (last.recorded_at, last.entry_no)
+            cursor = None if last is None else (last.recorded_at, last.entry_no)
             rows = await audit_store.list_entries(
-                conn, wanted, place, descending=False, limit=_AT_ONCE
+                conn, filters, cursor, descending=False, limit=_AT_ONCE
             )
             for row in rows:
                 sys.stdout.buffer.write(msgspec.json.encode(_exported(row)) + b"\n")
@@ -76,51 +76,51 @@ def export(
                 return
             last = rows[-1]
 
-    with_database(ground_of(ctx), work)
+    run_with_connection(cli_context(ctx), work)
 
 
 @app.command(epilog=example("billfold audit seal"))
 def seal(ctx: typer.Context) -> None:
     """Seal the ends of the log now and carry the seals out, without waiting for the hour."""
-    ground = ground_of(ctx)
+    ground = cli_context(ctx)
     archive = ground.archive(ground.settings())
 
     async def work(bank: Bank) -> tuple[int, int]:
-        return await seal_all(bank, wall_now()), await carry_out(bank, archive)
+        return await seal_audit_log(bank, wall_now()), await archive_seals(bank, archive)
 
-    made, held = with_bank(ground, work)
-    done(f"{made} made; {held} are kept out of the bank.")
+    sealed, archived = run_with_bank(ground, work)
+    print_success(f"{sealed} made; {archived} are kept out of the bank.")
 
 
 @app.command(epilog=example("billfold audit keys"))
 def keys(ctx: typer.Context) -> None:
     """Print the public keys (Ed25519) by which anybody can check the seals; needs no database."""
-    ground = ground_of(ctx)
+    ground = cli_context(ctx)
     for key_id, pem in ground.vault(ground.settings()).public_keys().items():
         typer.echo(f"{key_id}\n{pem}")
 
 
-def _wanted(customer_id: UUID, since: str | None, until: str | None) -> Wanted:
-    return Wanted(
+def _filters(customer_id: UUID, since: str | None, until: str | None) -> EntryFilter:
+    return EntryFilter(
         customer_id=customer_id, since=_instant("from", since), until=_instant("to", until)
     )
 
 
 def _instant(name: str, text: str | None) -> datetime | None:
     try:
-        return None if text is None else aware(datetime.fromisoformat(text))
+        return None if text is None else require_aware(datetime.fromisoformat(text))
     except ValueError:
         raise InvalidInput.at(name, msg="must be an instant with its offset") from None
 
 
-def _line(row: Recorded) -> str:
+def _line(row: AuditEntry) -> str:
     on = " ".join(filter(None, (row.resource_type, row.resource_id)))
     words = (f"{row.recorded_at:%Y-%m-%d %H:%M:%S}", row.outcome, row.action, row.actor_name, on)
     return f"{row.entry_no:>6}  " + "  ".join((*words, row.ip_address or ""))
 
 
-def _exported(row: Recorded) -> dict[str, object]:
-    told = msgspec.structs.asdict(row)
-    told["recorded_at"] = iso_z(row.recorded_at)
-    told["details"] = msgspec.Raw(row.details.encode())
-    return told | {"hash": row.hash.hex()}
+def _exported(row: AuditEntry) -> dict[str, object]:
+    exported = msgspec.structs.asdict(row)
+    exported["recorded_at"] = iso_z(row.recorded_at)
+    exported["details"] = msgspec.Raw(row.details.encode())
+    return exported | {"hash": row.hash.hex()}

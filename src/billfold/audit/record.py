@@ -11,8 +11,8 @@ from uuid import UUID
 import asyncpg
 import msgspec
 
-from billfold.audit.rules import START, written
-from billfold.audit.types import Entry, Origin, Recorded
+from billfold.audit.rules import CHAIN_START, build_entry
+from billfold.audit.types import AuditEntry, NewEntry, Origin
 from billfold.platform.errors import NotFound, Refused
 
 if TYPE_CHECKING:
@@ -39,23 +39,23 @@ _COLUMNS = {
     "action": "text", "resource_type": "text", "resource_id": "text", "outcome": "text",
     "ip_address": "text", "user_agent": "text", "details": "text", "hash": "bytea",
 }  # fmt: skip
-_NAMED = ", ".join(_COLUMNS)
-_GIVEN = ", ".join(f"${n}::{kind}[]" for n, kind in enumerate(_COLUMNS.values(), 1))
-_KEPT = ", ".join(f"{name}::json" if name == "details" else name for name in _COLUMNS)
+_COLUMN_NAMES = ", ".join(_COLUMNS)
+_PARAMETERS = ", ".join(f"${n}::{kind}[]" for n, kind in enumerate(_COLUMNS.values(), 1))
+_SELECTED = ", ".join(f"{name}::json" if name == "details" else name for name in _COLUMNS)
 _WRITE = f"""
 WITH entry AS (
-  SELECT * FROM unnest({_GIVEN}) AS e({_NAMED})
+  SELECT * FROM unnest({_PARAMETERS}) AS e({_COLUMN_NAMES})
 ), moved AS (
   UPDATE audit_head h SET entry_no = l.entry_no, hash = l.hash, recorded_at = l.recorded_at
     FROM (SELECT DISTINCT ON (customer_id) customer_id, entry_no, hash, recorded_at
             FROM entry ORDER BY customer_id, entry_no DESC) l
    WHERE h.customer_id = l.customer_id
 )
-INSERT INTO audit_entry ({_NAMED}) SELECT {_KEPT} FROM entry
+INSERT INTO audit_entry ({_COLUMN_NAMES}) SELECT {_SELECTED} FROM entry
 """
 
 
-async def record(conn: Connection, vault: Vault, entry: Entry, *, now: datetime) -> None:
+async def record(conn: Connection, vault: Vault, entry: NewEntry, *, now: datetime) -> None:
     """Add an entry to the log of its customer, in the caller's transaction.
 
     Until that ends nobody else adds to the same customer's log: do it last.
@@ -64,7 +64,7 @@ async def record(conn: Connection, vault: Vault, entry: Entry, *, now: datetime)
 
 
 async def record_all(
-    conn: Connection, vault: Vault, entries: Sequence[Entry], *, now: datetime
+    conn: Connection, vault: Vault, entries: Sequence[NewEntry], *, now: datetime
 ) -> None:
     """Add entries, of one customer or of several, in the order in which they are given."""
     if not entries:
@@ -75,7 +75,7 @@ async def record_all(
     for entry in entries:
         entry_no, previous, last_at = heads[entry.customer_id]
         name = entry.origin.name or names.get(entry.origin.member_id) or entry.origin.client_id
-        row = written(
+        row = build_entry(
             entry, entry_no + 1, previous, at=max(now, last_at), name=name or "", vault=vault
         )
         heads[entry.customer_id] = row.entry_no, row.hash, row.recorded_at
@@ -83,7 +83,7 @@ async def record_all(
     await conn.execute(_WRITE, *_columns_of(rows))
 
 
-class Deed:
+class AuditedAction:
     """Something being done in a transaction, and what will be recorded of it."""
 
     __slots__ = ("conn", "details", "is_recorded", "resource_id")
@@ -106,7 +106,7 @@ class Deed:
 
 
 @asynccontextmanager
-async def deed(
+async def audited(
     pool: Pool,
     vault: Vault,
     customer_id: UUID,
@@ -116,7 +116,7 @@ async def deed(
     resource: tuple[str, UUID | str | None],
     now: datetime,
     details: Mapping[str, Any] | None = None,
-) -> AsyncIterator[Deed]:
+) -> AsyncIterator[AuditedAction]:
     """Lend a transaction that leaves its entry: SUCCESS with it, or FAILURE after a refusal.
 
     What raises Refused or NotFound is rolled back and recorded in a transaction of its own; the
@@ -124,26 +124,28 @@ async def deed(
     Never submit a command inside: the engine records by itself, and would wait for this.
     """
     kind, resource_id = resource
-    entry = Entry(customer_id=customer_id, origin=origin, action=action, resource_type=kind)
-    doing = None
+    entry = NewEntry(customer_id=customer_id, origin=origin, action=action, resource_type=kind)
+    audited_action = None
     try:
         async with pool.acquire() as conn, conn.transaction():
-            doing = Deed(conn, resource_id, details or {})
-            yield doing
-            if doing.is_recorded:
-                await record(conn, vault, _told(entry, doing), now=now)
+            audited_action = AuditedAction(conn, resource_id, details or {})
+            yield audited_action
+            if audited_action.is_recorded:
+                await record(conn, vault, _with_result(entry, audited_action), now=now)
     except (Refused, NotFound) as refusal:
-        assert doing is not None
-        doing.details.pop("proves", None)
-        doing.details["refused"] = refusal.code
+        assert audited_action is not None
+        audited_action.details.pop("proves", None)
+        audited_action.details["refused"] = refusal.code
         async with pool.acquire() as conn, conn.transaction():
-            failed = msgspec.structs.replace(_told(entry, doing), outcome="FAILURE")
+            failed = msgspec.structs.replace(_with_result(entry, audited_action), outcome="FAILURE")
             await record(conn, vault, failed, now=now)
         raise
 
 
-def _told(entry: Entry, doing: Deed) -> Entry:
-    return msgspec.structs.replace(entry, resource_id=doing.resource_id, details=doing.details)
+def _with_result(entry: NewEntry, audited_action: AuditedAction) -> NewEntry:
+    return msgspec.structs.replace(
+        entry, resource_id=audited_action.resource_id, details=audited_action.details
+    )
 
 
 _Head = tuple[int, bytes, datetime]
@@ -153,17 +155,17 @@ async def _lock_heads(conn: Connection, customers: list[UUID], now: datetime) ->
     """Lock the ends of the customers' chains, in the order of their ids; begin missing ones."""
     rows: list[asyncpg.Record] = await conn.fetch(_LOCK, customers)
     if len(rows) < len(customers):
-        await conn.execute(_BEGIN, customers, START, now)
+        await conn.execute(_BEGIN, customers, CHAIN_START, now)
         rows = await conn.fetch(_LOCK, customers)
     return {row["customer_id"]: (row["entry_no"], row["hash"], row["recorded_at"]) for row in rows}
 
 
-async def _names_of(conn: Connection, entries: Iterable[Entry]) -> dict[UUID | None, str]:
-    nameless = {e.origin.member_id for e in entries if e.origin.name is None} - {None}
-    if not nameless:
+async def _names_of(conn: Connection, entries: Iterable[NewEntry]) -> dict[UUID | None, str]:
+    unnamed_ids = {e.origin.member_id for e in entries if e.origin.name is None} - {None}
+    if not unnamed_ids:
         return {}
-    return {row["member_id"]: row["name"] for row in await conn.fetch(_NAMES, list(nameless))}
+    return {row["member_id"]: row["name"] for row in await conn.fetch(_NAMES, list(unnamed_ids))}
 
 
-def _columns_of(rows: Sequence[Recorded]) -> list[list[Any]]:
+def _columns_of(rows: Sequence[AuditEntry]) -> list[list[Any]]:
     return [[getattr(row, name) for row in rows] for name in _COLUMNS]

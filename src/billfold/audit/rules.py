@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from billfold.audit.types import Recorded
+from billfold.audit.types import AuditEntry
 from billfold.platform import ids
 from billfold.platform.dates import iso_z
-from billfold.platform.errors import Broken
+from billfold.platform.errors import InvariantError
 
 if TYPE_CHECKING:
-    from billfold.audit.types import Entry
+    from billfold.audit.types import NewEntry
     from billfold.platform.crypto import Vault
 
-START: Final = b""
+CHAIN_START: Final = b""
 """What the first entry of a customer follows."""
-HIDDEN: Final = "[not kept]"
+REDACTED: Final = "[not kept]"
 PURPOSE: Final = "audit entry"
 _ACTION = re.compile(r"[a-z_]+\.[a-z_]+")
 _SECRET_NAMES = re.compile(
@@ -36,34 +36,36 @@ _encode = msgspec.json.Encoder().encode
 _pack = msgspec.msgpack.Encoder().encode
 
 
-def written(
-    entry: Entry, entry_no: int, previous: bytes, *, at: datetime, name: str, vault: Vault
-) -> Recorded:
+def build_entry(
+    entry: NewEntry, entry_no: int, previous: bytes, *, at: datetime, name: str, vault: Vault
+) -> AuditEntry:
     """Return the row of an entry, chained to the one before by its hash."""
     if _ACTION.fullmatch(entry.action) is None:
-        raise Broken(f"{entry.action!r} is no action")
+        raise InvariantError(f"{entry.action!r} is no action")
     origin = entry.origin
-    row = Recorded(
+    row = AuditEntry(
         customer_id=entry.customer_id,
         entry_no=entry_no,
         entry_id=ids.new(),
         recorded_at=at,
         actor=origin.kind,
         member_id=origin.member_id,
-        actor_name=_cut(name, _NAME_CHARS_MAX) or "",
+        actor_name=_truncate(name, _NAME_CHARS_MAX) or "",
         client_id=origin.client_id,
         action=entry.action,
         resource_type=entry.resource_type,
         resource_id=None if entry.resource_id is None else str(entry.resource_id),
         outcome=entry.outcome,
-        ip_address=_cut(origin.ip_address, _IP_CHARS_MAX),
-        user_agent=_cut(origin.user_agent, _AGENT_CHARS_MAX),
+        ip_address=_truncate(origin.ip_address, _IP_CHARS_MAX),
+        user_agent=_truncate(origin.user_agent, _AGENT_CHARS_MAX),
         details=_details(entry.details),
     )
-    return msgspec.structs.replace(row, hash=vault.vouch(message_of(previous, row), PURPOSE))
+    return msgspec.structs.replace(
+        row, hash=vault.compute_mac(signed_message(previous, row), PURPOSE)
+    )
 
 
-def message_of(previous: bytes, row: Recorded) -> bytes:
+def signed_message(previous: bytes, row: AuditEntry) -> bytes:
     """Return what the hash of a row vouches for: the hash before it and all its columns."""
     return _pack((
         previous, row.customer_id.bytes, row.entry_no, row.entry_id.bytes,
@@ -74,36 +76,36 @@ def message_of(previous: bytes, row: Recorded) -> bytes:
     ))  # fmt: skip
 
 
-def follows(previous: bytes, row: Recorded, vault: Vault) -> bool:
+def is_chained_to(previous: bytes, row: AuditEntry, vault: Vault) -> bool:
     """Tell whether a row is as it was written, right after the one whose hash is given."""
-    return vault.has_vouched(row.hash, message_of(previous, row), PURPOSE)
+    return vault.verify_mac(row.hash, signed_message(previous, row), PURPOSE)
 
 
-def scrubbed(value: Any, name: str = "") -> Any:  # noqa: ANN401 - any JSON
+def redact(value: Any, name: str = "") -> Any:  # noqa: ANN401 - any JSON
     """Return a value without what no log may hold: secrets, numbers of cards and of people.
 
     It is the second line: whoever records an entry leaves them out himself.
     """
     if _SECRET_NAMES.search(name.lower().replace("_", " ").replace("-", " ")):
-        return HIDDEN
+        return REDACTED
     match value:
         case Mapping():
-            return {str(key): scrubbed(each, str(key)) for key, each in value.items()}
+            return {str(key): redact(each, str(key)) for key, each in value.items()}
         case list() | tuple() | set() | frozenset():
-            return [scrubbed(each) for each in value]
+            return [redact(each) for each in value]
         case str():
-            return _cut(_without_numbers(value), _TEXT_CHARS_MAX)
+            return _truncate(_without_numbers(value), _TEXT_CHARS_MAX)
         case _:
             return value
 
 
 def _without_numbers(text: str) -> str:
-    text = _SSN.sub(HIDDEN, text)
-    return _CARD_NUMBER.sub(lambda found: HIDDEN if _is_card(found[0]) else found[0], text)
+    text = _SSN.sub(REDACTED, text)
+    return _CARD_NUMBER.sub(lambda found: REDACTED if _is_card(found[0]) else found[0], text)
 
 
 def _details(details: Mapping[str, Any]) -> str:
-    text = _encode(scrubbed(details))
+    text = _encode(redact(details))
     if len(text) > _DETAILS_BYTES_MAX:
         text = _encode({"left_out": f"details of {len(text)} bytes"})
     return text.decode()
@@ -116,6 +118,6 @@ def _is_card(text: str) -> bool:
     return (sum(digits[::2]) + sum(doubled)) % 10 == 0
 
 
-def _cut(text: str | None, most: int) -> str | None:
+def _truncate(text: str | None, chars_max: int) -> str | None:
     # PostgreSQL keeps no zero characters.
-    return None if text is None else text.replace("\0", "")[:most]
+    return None if text is None else text.replace("\0", "")[:chars_max]

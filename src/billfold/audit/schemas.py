@@ -8,7 +8,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.audit.types import Recorded
+from billfold.audit.types import AuditEntry
 
 
 class CustomerAuditLogEntry(msgspec.Struct, kw_only=True):
@@ -38,7 +38,7 @@ COLUMNS = tuple(name for name in CustomerAuditLogEntry.__struct_fields__ if name
 """The same fields flattened, for files; `details` as JSON."""
 
 
-def render_entry(row: Recorded) -> CustomerAuditLogEntry:
+def render_entry(row: AuditEntry) -> CustomerAuditLogEntry:
     """Return an entry as it is told."""
     return CustomerAuditLogEntry(
         id=row.entry_id,
@@ -57,7 +57,7 @@ def render_entry(row: Recorded) -> CustomerAuditLogEntry:
     )
 
 
-def cells_of(row: Recorded) -> tuple[object, ...]:
+def cells_of(row: AuditEntry) -> tuple[object, ...]:
     """Return an entry as a line of a file."""
     shown = render_entry(row)
     return tuple(row.details if name == "details" else getattr(shown, name) for name in COLUMNS)

@@ -12,22 +12,22 @@ if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
 
 
-async def seal_all(bank: Bank, now: datetime) -> int:
+async def seal_audit_log(bank: Bank, now: datetime) -> int:
     """Seal every end that moved and return how many seals it took."""
-    made = 0
+    count = 0
     while True:
         async with bank.pool.acquire() as conn, conn.transaction():
             seal = await seals.seal_heads(conn, bank.vault, now=now)
         if seal is None:
-            return made
-        made += 1
+            return count
+        count += 1
         if len(seal.heads) < seals.HEADS_MAX:
-            return made
+            return count
 
 
-async def carry_out(bank: Bank, archive: Archive) -> int:
+async def archive_seals(bank: Bank, archive: Archive) -> int:
     """Add to the archive what it lacks; return how many seals it holds then."""
-    there = await archive.add([], after=0)
-    while lines := await seals.lines_after(bank.pool, there):
-        there = await archive.add(lines, after=there)
-    return there
+    archived = await archive.add([], after=0)
+    while lines := await seals.list_seal_lines(bank.pool, archived):
+        archived = await archive.add(lines, after=archived)
+    return archived

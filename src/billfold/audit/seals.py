@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from billfold.audit.types import Head, Seal
-from billfold.platform.errors import Broken
+from billfold.audit.types import ChainHead, Seal
+from billfold.platform.errors import InvariantError
 
 if TYPE_CHECKING:
     from billfold.platform.crypto import Vault
@@ -25,69 +25,69 @@ HEADS_MAX = 5_000
 """How many ends one seal holds at most; the others wait for the next."""
 
 _LOCK = 0x7365616C  # "seal": they have one order
-_LAST = "SELECT seal_no, sealed_at, line FROM audit_seal ORDER BY seal_no DESC LIMIT 1"
-_MOVED = """
+_FIND_LAST = "SELECT seal_no, sealed_at, line FROM audit_seal ORDER BY seal_no DESC LIMIT 1"
+_CLAIM_CHANGED = """
 UPDATE audit_head h SET sealed_no = h.entry_no
   FROM (SELECT customer_id FROM audit_head WHERE entry_no > sealed_no
          ORDER BY customer_id LIMIT $1 FOR UPDATE) m
  WHERE h.customer_id = m.customer_id
 RETURNING h.customer_id, h.entry_no, encode(h.hash, 'hex') AS hash
 """
-_AFTER = "SELECT line FROM audit_seal WHERE seal_no > $1 ORDER BY seal_no LIMIT $2"
+_LIST_AFTER = "SELECT line FROM audit_seal WHERE seal_no > $1 ORDER BY seal_no LIMIT $2"
 _encode = msgspec.json.Encoder().encode
 
 
 async def last_sealed_at(conn: Connection | Pool) -> datetime | None:
     """Return when the last seal was made."""
-    row = await conn.fetchrow(_LAST)
+    row = await conn.fetchrow(_FIND_LAST)
     return None if row is None else row["sealed_at"]
 
 
 async def seal_heads(conn: Connection, vault: Vault, *, now: datetime) -> Seal | None:
     """Seal the ends of all chains that moved; None when none did. Needs a transaction."""
     await conn.execute("SELECT pg_advisory_xact_lock($1)", _LOCK)
-    rows = await conn.fetch(_MOVED, HEADS_MAX)
+    rows = await conn.fetch(_CLAIM_CHANGED, HEADS_MAX)
     if not rows:
         return None
-    last = await conn.fetchrow(_LAST)
+    last = await conn.fetchrow(_FIND_LAST)
     seal = Seal(
         seal_no=1 if last is None else last["seal_no"] + 1,
         sealed_at=now,
         previous="" if last is None else fingerprint(last["line"]),
-        heads=tuple(msgspec.convert(dict(row), Head) for row in rows),
+        heads=tuple(msgspec.convert(dict(row), ChainHead) for row in rows),
     )
     await conn.execute(
         "INSERT INTO audit_seal (seal_no, sealed_at, line) VALUES ($1, $2, $3)",
-        seal.seal_no, now, line_of(seal, vault),
+        seal.seal_no, now, format_seal(seal, vault),
     )  # fmt: skip
     return seal
 
 
-async def lines_after(conn: Connection | Pool, seal_no: int, *, limit: int = 100) -> list[str]:
+async def list_seal_lines(conn: Connection | Pool, seal_no: int, *, limit: int = 100) -> list[str]:
     """Return the lines of the seals that follow one, oldest first."""
-    return [row["line"] for row in await conn.fetch(_AFTER, seal_no, limit)]
+    return [row["line"] for row in await conn.fetch(_LIST_AFTER, seal_no, limit)]
 
 
-def line_of(seal: Seal, vault: Vault) -> str:
+def format_seal(seal: Seal, vault: Vault) -> str:
     """Return a seal as its line: JSON, a space, and the signature in base64."""
     text = _encode(seal)
     return f"{text.decode()} {base64.b64encode(vault.sign(text)).decode()}"
 
 
-def seal_in(line: str, vault: Vault | None) -> Seal:
+def parse_seal(line: str, vault: Vault | None) -> Seal:
     """Return the seal of a line. Raises Broken when it is not as it was signed.
 
     Without a vault the signature is not looked at.
     """
     text, _, signature = line.rpartition(" ")
     try:
-        if vault is not None and not vault.has_signed(
+        if vault is not None and not vault.verify_own_signature(
             base64.b64decode(signature, validate=True), text.encode()
         ):
-            raise Broken("the signature of a seal does not hold")
+            raise InvariantError("the signature of a seal does not hold")
         return msgspec.json.decode(text, type=Seal)
     except (binascii.Error, ValueError, msgspec.MsgspecError):
-        raise Broken("a line is no seal") from None
+        raise InvariantError("a line is no seal") from None
 
 
 def fingerprint(line: str) -> str:

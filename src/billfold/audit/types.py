@@ -36,7 +36,7 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
         return cls(kind="SYSTEM", name="billfold")
 
 
-class Entry(msgspec.Struct, frozen=True, kw_only=True):
+class NewEntry(msgspec.Struct, frozen=True, kw_only=True):
     """What is to be recorded: an action is `<resource>.<verb>`, details are small JSON."""
 
     customer_id: UUID
@@ -48,7 +48,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     details: dict[str, Any] = msgspec.field(default_factory=dict)
 
 
-class Recorded(msgspec.Struct, frozen=True, kw_only=True):
+class AuditEntry(msgspec.Struct, frozen=True, kw_only=True):
     """A row of the log: `entry_no` counts per customer from 1, `details` is JSON as it is kept.
 
     `hash` is the id of a key and the HMAC of the entry before and of everything here.
@@ -72,7 +72,7 @@ class Recorded(msgspec.Struct, frozen=True, kw_only=True):
     hash: bytes = b""
 
 
-class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+class EntryFilter(msgspec.Struct, frozen=True, kw_only=True):
     """Which entries of a customer to read: from `since` (included) to `until` (not included)."""
 
     customer_id: UUID
@@ -81,7 +81,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     until: datetime | None = None
 
 
-class Head(msgspec.Struct, frozen=True, kw_only=True):
+class ChainHead(msgspec.Struct, frozen=True, kw_only=True):
     """Where the chain of a customer ended when it was sealed; `hash` in hexadecimal."""
 
     customer_id: UUID
@@ -98,4 +98,4 @@ class Seal(msgspec.Struct, frozen=True, kw_only=True):
     seal_no: int
     sealed_at: datetime
     previous: str
-    heads: tuple[Head, ...]
+    heads: tuple[ChainHead, ...]

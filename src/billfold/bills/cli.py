@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from billfold.bills.business_days.overrides import keep_override, remove_override
-from billfold.bills.business_days.store import Override, list_overrides
+from billfold.bills.business_days.overrides import remove_override, save_override
+from billfold.bills.business_days.store import CalendarOverride, list_overrides
 from billfold.bills.files import parse_auctions, parse_daily_rates
 from billfold.bills.imports import import_auctions, import_rates
-from billfold.bills.market_refresh import GRACE_SECONDS, LOOK_SECONDS
-from billfold.cli.context import CannotGoOn, ground_of
-from billfold.cli.output import console, done, example, say, table
-from billfold.cli.resources import text_of, with_database
+from billfold.bills.market_refresh import ACTIVATION_DELAY_SECONDS, REFRESH_SECONDS
+from billfold.cli.context import CliError, cli_context
+from billfold.cli.output import console, example, print_line, print_success, table
+from billfold.cli.resources import read_text_file, run_with_connection
 
 if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection
 
-_SOON = f"Running processes use what was imported {LOOK_SECONDS + GRACE_SECONDS:.0f} seconds later."
+_REFRESH_NOTE = f"Running processes use what was imported {REFRESH_SECONDS + ACTIVATION_DELAY_SECONDS:.0f} seconds later."
 market = typer.Typer(
     no_args_is_help=True,
-    help=f"Bring the Treasury's newer rates and auctions into the bank. {_SOON}",
+    help=f"Bring the Treasury's newer rates and auctions into the bank. {_REFRESH_NOTE}",
     epilog=example("billfold market import --rates daily-treasury-rates.csv"),
 )
 calendar = typer.Typer(
@@ -34,7 +34,7 @@ calendar = typer.Typer(
 )
 
 CsvFile = Annotated[Path | None, typer.Option(exists=True, dir_okay=False)]
-_RESTART = (
+_RESTART_NOTE = (
     "Restart `billfold serve` and every `billfold worker` together, or the sandbox: "
     "a running process does not know of it."
 )
@@ -55,23 +55,23 @@ def import_files(
     Running processes use it some seconds later, all of them: nothing is to be restarted.
     """
     if rates is None and auctions is None:
-        raise CannotGoOn("There is nothing to import.", "Give --rates FILE or --auctions FILE.")
+        raise CliError("There is nothing to import.", "Give --rates FILE or --auctions FILE.")
 
     async def work(conn: Connection) -> int:
         added = 0
         async with conn.transaction():
             if auctions is not None:
-                rows = await import_auctions(conn, parse_auctions(text_of(auctions)))
-                done(f"Auctions: {rows.added} new, {rows.known} known already.")
+                rows = await import_auctions(conn, parse_auctions(read_text_file(auctions)))
+                print_success(f"Auctions: {rows.added} new, {rows.known} known already.")
                 added += rows.added
             if rates is not None:
-                days = await import_rates(conn, parse_daily_rates(text_of(rates)))
-                done(f"Days of rates: {days.added} new, {days.known} known already.")
+                days = await import_rates(conn, parse_daily_rates(read_text_file(rates)))
+                print_success(f"Days of rates: {days.added} new, {days.known} known already.")
                 added += days.added
         return added
 
-    if with_database(ground_of(ctx), work):
-        say(_SOON)
+    if run_with_connection(cli_context(ctx), work):
+        print_line(_REFRESH_NOTE)
 
 
 @calendar.command(
@@ -99,27 +99,27 @@ def override(
     """
     on: date = day.date()
     if remove:
-        if not with_database(ground_of(ctx), lambda conn: remove_override(conn, on)):
-            raise CannotGoOn(f"{on} is not overridden.", "See `billfold calendar list`.")
-        done(f"{on} is as the calendars say again.")
-        say(_RESTART)
+        if not run_with_connection(cli_context(ctx), lambda conn: remove_override(conn, on)):
+            raise CliError(f"{on} is not overridden.", "See `billfold calendar list`.")
+        print_success(f"{on} is as the calendars say again.")
+        print_line(_RESTART_NOTE)
         return
     if not reason or (closes and bond == "closed"):
-        raise CannotGoOn(
+        raise CliError(
             "An override needs a reason, and a closed market does not close early.",
             "Give --reason, and either --closes or --bond closed.",
         )
     early: time | None = closes.time() if closes else None
-    kept = Override(on, "early" if early else bond, early, fed, reason)
-    with_database(ground_of(ctx), lambda conn: keep_override(conn, kept))
-    done(f"{on}: bond market {kept.bond_market}, Reserve {fed}.")
-    say(_RESTART)
+    calendar_override = CalendarOverride(on, "early" if early else bond, early, fed, reason)
+    run_with_connection(cli_context(ctx), lambda conn: save_override(conn, calendar_override))
+    print_success(f"{on}: bond market {calendar_override.bond_market}, Reserve {fed}.")
+    print_line(_RESTART_NOTE)
 
 
 @calendar.command("list", epilog=example("billfold calendar list"))
 def list_all(ctx: typer.Context) -> None:
     """List the days on which the calendars are overridden."""
-    rows = with_database(ground_of(ctx), list_overrides)
+    rows = run_with_connection(cli_context(ctx), list_overrides)
     console.print(
         table(
             "",

@@ -17,8 +17,8 @@ from billfold.bills.rules.cusip import is_valid_cusip
 from billfold.bills.types import Auction, DailyRates, Quote
 from billfold.platform.errors import FieldError, InvalidInput
 
-_ABSENT = frozenset({"", "null", "n/a"})
-_MISTAKES_MAX = 50
+_NULL_CELLS = frozenset({"", "null", "n/a"})
+_ERRORS_MAX = 50
 _QUOTED_TERM = re.compile(r"(\d+) WEEKS (BANK DISCOUNT|COUPON EQUIVALENT)")
 _TERM = re.compile(r"\d{1,3}-(Week|Day)")
 _SLASHED_DATE = re.compile(r"\d{2}/\d{2}/\d{4}")
@@ -31,7 +31,7 @@ Cell = TypeVar("Cell")
 
 
 @dataclass(slots=True)
-class _Line:
+class _CsvLine:
     """One line of a file: reads its cells and notes what is wrong with them."""
 
     number: int
@@ -43,21 +43,21 @@ class _Line:
 
     def optional(self, column: str, read: Callable[[str], Cell]) -> Cell | None:
         text = self.cells.get(column, "").strip()
-        if text.lower() in _ABSENT:
+        if text.lower() in _NULL_CELLS:
             return None
         try:
             return read(text)
-        except ValueError as mistake:
-            self.refuse(column, str(mistake))
+        except ValueError as error:
+            self.refuse(column, str(error))
             return None
 
-    def required(self, column: str, read: Callable[[str], Cell], instead: Cell) -> Cell:
+    def required(self, column: str, read: Callable[[str], Cell], default: Cell) -> Cell:
         """Return the cell, or `instead` after noting that it is missing or wrong."""
-        noted = len(self.mistakes)
+        errors_before = len(self.mistakes)
         cell = self.optional(column, read)
-        if cell is None and len(self.mistakes) == noted:
+        if cell is None and len(self.mistakes) == errors_before:
             self.refuse(column, "must not be empty")
-        return instead if cell is None else cell
+        return default if cell is None else cell
 
 
 def parse_daily_rates(text: str) -> tuple[DailyRates, ...]:
@@ -67,7 +67,7 @@ def parse_daily_rates(text: str) -> tuple[DailyRates, ...]:
     EQUIVALENT` in percent; a term is published by both or by neither, a day has at least one.
     Raises InvalidInput.
     """
-    header, lines = _lines_of(text, ("Date",))
+    header, lines = _csv_lines(text, ("Date",))
     terms = sorted(
         {int(match[1]) for column in header if (match := _QUOTED_TERM.fullmatch(column))}
     )
@@ -85,12 +85,12 @@ def parse_auctions(text: str) -> tuple[Auction, ...]:
     cash_management_bill_cmb, high_discnt_rate, high_investment_rate, price_per100 and the
     package's own high_investment_rate_basis. Raises InvalidInput.
     """
-    _, lines = _lines_of(text, _AUCTION_COLUMNS)
+    _, lines = _csv_lines(text, _AUCTION_COLUMNS)
     bills = (line for line in lines if line.cells.get("security_type", "Bill") == "Bill")
     return tuple(_read_all(bills, _auction, lambda row: (row.cusip, row.issue_date), "cusip"))
 
 
-def _lines_of(text: str, needed: Iterable[str]) -> tuple[list[str], Iterator[_Line]]:
+def _csv_lines(text: str, needed: Iterable[str]) -> tuple[list[str], Iterator[_CsvLine]]:
     rows = csv.reader(text.removeprefix("\ufeff").splitlines())
     header = [column.strip() for column in next(rows, [])]
     missing = [
@@ -103,16 +103,16 @@ def _lines_of(text: str, needed: Iterable[str]) -> tuple[list[str], Iterator[_Li
     return header, (_line(rows.line_num, header, cells) for cells in rows if cells)
 
 
-def _line(number: int, header: list[str], cells: list[str]) -> _Line:
-    line = _Line(number, dict(zip(header, cells, strict=False)))
+def _line(number: int, header: list[str], cells: list[str]) -> _CsvLine:
+    line = _CsvLine(number, dict(zip(header, cells, strict=False)))
     if len(cells) != len(header):
         line.refuse(header[-1], f"the line has {len(cells)} cells, the header {len(header)}")
     return line
 
 
 def _read_all(
-    lines: Iterable[_Line],
-    read: Callable[[_Line], Row],
+    lines: Iterable[_CsvLine],
+    read: Callable[[_CsvLine], Row],
     name_of: Callable[[Row], object],
     name_column: str,
 ) -> list[Row]:
@@ -128,19 +128,19 @@ def _read_all(
                 line.refuse(name_column, f"repeats line {earlier}")
         rows.append(row)
         mistakes += line.mistakes
-        if len(mistakes) >= _MISTAKES_MAX:
+        if len(mistakes) >= _ERRORS_MAX:
             break
     if mistakes:
         raise InvalidInput(mistakes)
     return rows
 
 
-def _daily_rates(line: _Line, terms: Iterable[int]) -> DailyRates:
+def _daily_rates(line: _CsvLine, terms: Iterable[int]) -> DailyRates:
     day = line.required("Date", _date, date.min)
     quotes = []
     for weeks in terms:
-        discount = line.optional(f"{weeks} WEEKS BANK DISCOUNT", _milli)
-        coupon = line.optional(f"{weeks} WEEKS COUPON EQUIVALENT", _milli)
+        discount = line.optional(f"{weeks} WEEKS BANK DISCOUNT", _rate_milli)
+        coupon = line.optional(f"{weeks} WEEKS COUPON EQUIVALENT", _rate_milli)
         if discount is not None and coupon is not None:
             quotes.append(Quote(weeks, discount, coupon))
         elif discount is not None or coupon is not None:
@@ -151,7 +151,7 @@ def _daily_rates(line: _Line, terms: Iterable[int]) -> DailyRates:
     return DailyRates(day, tuple(quotes))
 
 
-def _auction(line: _Line) -> Auction:
+def _auction(line: _CsvLine) -> Auction:
     price = line.optional("price_per100", _price_micros)
     given_basis = line.optional("high_investment_rate_basis", _basis)
     row = Auction(
@@ -161,11 +161,11 @@ def _auction(line: _Line) -> Auction:
         issue_date=line.required("issue_date", _date, date.min),
         maturity=line.required("maturity_date", _date, date.max),
         announced_on=line.optional("announcemt_date", _date),
-        high_rate_milli=line.optional("high_discnt_rate", _milli),
-        investment_milli=line.optional("high_investment_rate", _milli),
+        high_rate_milli=line.optional("high_discnt_rate", _rate_milli),
+        investment_milli=line.optional("high_investment_rate", _rate_milli),
         price_micros=price,
-        reopening=line.optional("reopening", _yes),
-        cash_management=bool(line.optional("cash_management_bill_cmb", _yes)),
+        reopening=line.optional("reopening", _yes_or_no),
+        cash_management=bool(line.optional("cash_management_bill_cmb", _yes_or_no)),
         basis="none" if price is None else given_basis or "published",
     )
     if not row.auction_date <= row.issue_date < row.maturity:
@@ -181,7 +181,7 @@ def _date(text: str) -> date:
     raise ValueError(f"`{text}` is not a date like 2025-06-02 or 06/02/2025")
 
 
-def _milli(text: str) -> int:
+def _rate_milli(text: str) -> int:
     return _scaled(text, 3, "a percentage with at most three decimals")
 
 
@@ -218,7 +218,7 @@ def _basis(text: str) -> str:
     return text
 
 
-def _yes(text: str) -> bool:
+def _yes_or_no(text: str) -> bool:
     answers = {"yes": True, "no": False}
     if text.lower() not in answers:
         raise ValueError(f"`{text}` is neither Yes nor No")

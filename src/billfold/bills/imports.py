@@ -19,28 +19,28 @@ from billfold.platform.errors import FieldError, InvalidInput
 if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection
 
-_MISTAKES_MAX = 50
+_ERRORS_MAX = 50
 _SECURITY = ("cusip", "isin", "maturity", "first_issue", "original_term")
 _AUCTION = (
     "cusip", "issue_date", "term", "auction_date", "announced_on", "high_rate_milli",
     "price_micros", "investment_milli", "reopening", "cash_management", "basis",
 )  # fmt: skip
 _RATE = ("day", "weeks", "discount_milli", "coupon_milli")
-_FILL_IN = """
+_UPDATE_RESULT = """
 UPDATE auction SET announced_on = coalesce(announced_on, $3), high_rate_milli = $4,
        price_micros = $5, investment_milli = $6, reopening = coalesce(reopening, $7), basis = $8
  WHERE cusip = $1 AND issue_date = $2
 """
 
 
-class Imported(NamedTuple):
+class ImportCounts(NamedTuple):
     """How many rows of a file were new, and how many were on record already."""
 
     added: int
     known: int
 
 
-async def write_packaged_market(conn: Connection) -> None:
+async def load_bundled_market(conn: Connection) -> None:
     """Load the rates and auctions that ship with the package, unless there is a market already."""
     async with conn.transaction():
         await conn.execute("LOCK TABLE security, auction, bill_rate IN SHARE ROW EXCLUSIVE MODE")
@@ -50,43 +50,43 @@ async def write_packaged_market(conn: Connection) -> None:
             await import_rates(conn, packaged.rates())
 
 
-async def import_auctions(conn: Connection, auctions: Sequence[Auction]) -> Imported:
+async def import_auctions(conn: Connection, auctions: Sequence[Auction]) -> ImportCounts:
     """Add auctions and the bills they sold. Raises InvalidInput for rows that contradict."""
     async with conn.transaction():
         bills = {bill.cusip: bill for bill in await list_securities(conn)}
         known = {(row.cusip, row.issue_date): row for row in await list_auctions(conn)}
-        new, filled = _sorted_out(auctions, known)
+        new, updated = _split_new_and_updated(auctions, known)
         new_bills = [bill for bill in securities_of(new) if bill.cusip not in bills]
-        moved = [row for row in auctions if row.cusip in bills
+        changed_maturities = [row for row in auctions if row.cusip in bills
                  and bills[row.cusip].maturity != row.maturity]  # fmt: skip
-        if moved:
+        if changed_maturities:
             raise InvalidInput(
                 FieldError((row.cusip, "maturity_date"),
                            f"is {bills[row.cusip].maturity} on record", "value_error")
-                for row in moved[:_MISTAKES_MAX]
+                for row in changed_maturities[:_ERRORS_MAX]
             )  # fmt: skip
         await _copy(conn, "security", _SECURITY, new_bills)
         await _copy(conn, "auction", _AUCTION, new)
-        for row in filled:
+        for row in updated:
             await conn.execute(
-                _FILL_IN, row.cusip, row.issue_date, row.announced_on, row.high_rate_milli,
+                _UPDATE_RESULT, row.cusip, row.issue_date, row.announced_on, row.high_rate_milli,
                 row.price_micros, row.investment_milli, row.reopening, row.basis,
             )  # fmt: skip
-    return Imported(len(new) + len(filled), len(auctions) - len(new) - len(filled))
+    return ImportCounts(len(new) + len(updated), len(auctions) - len(new) - len(updated))
 
 
-async def import_rates(conn: Connection, rates: Iterable[DailyRates]) -> Imported:
+async def import_rates(conn: Connection, rates: Iterable[DailyRates]) -> ImportCounts:
     """Add the rates of days not on record. Raises InvalidInput for days that contradict."""
     async with conn.transaction():
         known = {row.day: row for row in await list_daily_rates(conn)}
         new = [row for row in rates if row.day not in known]
         same = [row for row in rates if row.day in known]
-        other = [row for row in same if known[row.day] != row]
-        if other:
+        conflicting = [row for row in same if known[row.day] != row]
+        if conflicting:
             raise InvalidInput(
                 FieldError((row.day.isoformat(),), "says otherwise than what is on record",
                            "value_error")
-                for row in other[:_MISTAKES_MAX]
+                for row in conflicting[:_ERRORS_MAX]
             )  # fmt: skip
         await conn.copy_records_to_table(
             "bill_rate",
@@ -97,30 +97,30 @@ async def import_rates(conn: Connection, rates: Iterable[DailyRates]) -> Importe
                 for quote in row.quotes
             ],
         )
-    return Imported(len(new), len(same))
+    return ImportCounts(len(new), len(same))
 
 
-def _sorted_out(
+def _split_new_and_updated(
     auctions: Iterable[Auction], known: dict[tuple[str, date], Auction]
 ) -> tuple[list[Auction], list[Auction]]:
     """Return new auctions, and known ones whose result has come. Raises InvalidInput."""
     new: list[Auction] = []
-    filled: list[Auction] = []
+    updated: list[Auction] = []
     mistakes: list[FieldError] = []
     for row in auctions:
         earlier = known.get((row.cusip, row.issue_date))
         if earlier is None:
             new.append(row)
         elif earlier.basis == "none" and row.basis != "none":
-            filled.append(row)
+            updated.append(row)
         elif row.basis != "none" and _result(row) != _result(earlier):
             mistakes.append(
                 FieldError((row.cusip, row.issue_date.isoformat()),
                            "says otherwise than what is on record", "value_error")
             )  # fmt: skip
     if mistakes:
-        raise InvalidInput(mistakes[:_MISTAKES_MAX])
-    return new, filled
+        raise InvalidInput(mistakes[:_ERRORS_MAX])
+    return new, updated
 
 
 def _result(row: Auction) -> tuple[object, ...]:

@@ -23,11 +23,11 @@ def auctions() -> tuple[Auction, ...]:
 
     Results where they are on record; otherwise, in 2026, only who was issued and when.
     """
-    recorded = parse_auctions(_text("bill_auctions.csv"))
-    known = {(auction.cusip, auction.issue_date) for auction in recorded}
-    quoted = parse_auctions(_text("bill_on_the_run.csv"))
-    added = (row for row in quoted if (row.cusip, row.issue_date) not in known)
-    return tuple(sorted((*recorded, *added), key=lambda row: (row.issue_date, row.cusip)))
+    results = parse_auctions(_text("bill_auctions.csv"))
+    known = {(auction.cusip, auction.issue_date) for auction in results}
+    announced = parse_auctions(_text("bill_on_the_run.csv"))
+    announced_only = (row for row in announced if (row.cusip, row.issue_date) not in known)
+    return tuple(sorted((*results, *announced_only), key=lambda row: (row.issue_date, row.cusip)))
 
 
 @cache

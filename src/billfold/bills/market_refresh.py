@@ -23,53 +23,55 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-LOOK_SECONDS = 2.0
-GRACE_SECONDS = 3 * LOOK_SECONDS
+REFRESH_SECONDS = 2.0
+ACTIVATION_DELAY_SECONDS = 3 * REFRESH_SECONDS
 
-_AWAY = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError)
+_DATABASE_ERRORS = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError)
 
 
 @asynccontextmanager
-async def watched(pool: Pool, market: Market) -> AsyncIterator[None]:
+async def run_market_refresher(pool: Pool, market: Market) -> AsyncIterator[None]:
     """Keep a market new as long as the context lasts."""
-    watch = asyncio.create_task(MarketWatch(pool, market).run())
+    task = asyncio.create_task(MarketRefresher(pool, market).run())
     try:
         yield
     finally:
-        watch.cancel()
-        await asyncio.gather(watch, return_exceptions=True)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
 
 
-class MarketWatch:
+class MarketRefresher:
     """Looks after the one market of a process. It costs one small query every `LOOK_SECONDS`."""
 
-    def __init__(self, pool: Pool, market: Market, *, grace_seconds: float = GRACE_SECONDS) -> None:
+    def __init__(
+        self, pool: Pool, market: Market, *, activation_delay: float = ACTIVATION_DELAY_SECONDS
+    ) -> None:
         self._pool = pool
         self._market = market
-        self._grace_seconds = grace_seconds
-        self._newer: Market | None = None
-        self._used_at = 0.0
+        self._activation_delay = activation_delay
+        self._pending: Market | None = None
+        self._activates_at = 0.0
 
     async def run(self) -> None:
         """Look again and again, until cancelled. A database that is away is waited for."""
         while True:
-            await asyncio.sleep(LOOK_SECONDS)
+            await asyncio.sleep(REFRESH_SECONDS)
             try:
                 await self.look()
-            except _AWAY as error:
-                log.warning("market_not_read", error=repr(error))
+            except _DATABASE_ERRORS as error:
+                log.warning("market_refresh_failed", error=repr(error))
 
     async def look(self) -> None:
         """Read what was imported, and use what was read a while ago."""
-        newest = self._newer or self._market
-        if newest.made_of != await count_rows(self._pool):
-            self._newer = await self._read()
-            self._market.know_bills_of(self._newer)
-            self._used_at = monotonic() + self._grace_seconds
-        if self._newer is not None and monotonic() >= self._used_at:
-            self._market.become(self._newer)
-            self._newer = None
-            log.info("market_is_newer", made_of=self._market.made_of)
+        newest = self._pending or self._market
+        if newest.row_counts != await count_rows(self._pool):
+            self._pending = await self._read()
+            self._market.add_bills_of(self._pending)
+            self._activates_at = monotonic() + self._activation_delay
+        if self._pending is not None and monotonic() >= self._activates_at:
+            self._market.replace_with(self._pending)
+            self._pending = None
+            log.info("market_refreshed", row_counts=self._market.row_counts)
 
     async def _read(self) -> Market:
         async with (

@@ -33,14 +33,14 @@ async def load_market(conn: Connection, calendars: Calendars) -> Market:
 
     In a transaction that sees one snapshot, lest an import comes in between.
     """
-    made_of = await count_rows(conn)
+    row_counts = await count_rows(conn)
     market = Market.from_rows(
         calendars,
         await list_securities(conn),
         await list_auctions(conn),
         await list_daily_rates(conn),
     )
-    market.made_of = made_of
+    market.row_counts = row_counts
     return market
 
 

@@ -82,7 +82,7 @@ class DailyRates:
     quotes: tuple[Quote, ...]
 
 
-class Struck(NamedTuple):
+class BillPrices(NamedTuple):
     """What one bill is worth at one tick.
 
     `yield_to_maturity` is a fraction as text ("0.05433"); `seconds_left` runs from the tick to

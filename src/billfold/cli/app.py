@@ -20,8 +20,8 @@ from billfold.cli import bench, doctor
 from billfold.cli import migrate as database
 from billfold.cli import openapi as reference
 from billfold.cli import serve as running
-from billfold.cli.context import CannotGoOn, Ground
-from billfold.cli.output import complain, example
+from billfold.cli.context import CliContext, CliError
+from billfold.cli.output import example, print_error
 from billfold.events import cli as listen
 from billfold.events.webhooks import cli as trigger
 from billfold.onboarding import cli as review
@@ -39,7 +39,7 @@ from billfold.sandbox.clock import cli as clock
 from billfold.treasury.custody import cli as custody
 from billfold.verify import cli as proof
 
-_OF_THE_BANK = 500
+_FIRST_SERVER_ERROR = 500
 """From this status on the caller cannot help it."""
 
 _GROUPS = {
@@ -64,7 +64,7 @@ _GROUPS = {
 }
 
 
-def build_app(ground: Ground) -> typer.Typer:
+def build_app(ground: CliContext) -> typer.Typer:
     """Return the command line, standing on what the wiring lends."""
     app = typer.Typer(
         name="billfold",
@@ -78,14 +78,14 @@ def build_app(ground: Ground) -> typer.Typer:
     )
     app.callback()(_about)
     app.command(running.HTTPS, hidden=True)(running.run_https)
-    app.command(running.PLAIN, hidden=True)(running.run_plain)
+    app.command(running.HTTP, hidden=True)(running.run_http)
     app.command(epilog=example("billfold sandbox --fresh --seed 7"))(sandbox.sandbox)
     app.command(epilog=example("BILLFOLD_PORT=9443 billfold serve"))(running.serve)
     app.command(epilog=example("billfold worker"))(running.worker)
-    forwarding = "billfold listen --forward-to localhost:4242/webhooks"
-    app.command(epilog=example("billfold listen", forwarding))(listen.listen)
-    triggering = "billfold trigger transfers.wire.in.success"
-    app.command(epilog=example(triggering, "billfold trigger"))(trigger.trigger)
+    forward_example = "billfold listen --forward-to localhost:4242/webhooks"
+    app.command(epilog=example("billfold listen", forward_example))(listen.listen)
+    trigger_example = "billfold trigger transfers.wire.in.success"
+    app.command(epilog=example(trigger_example, "billfold trigger"))(trigger.trigger)
     app.command(epilog=example("billfold verify"))(proof.verify)
     app.command(epilog=example("billfold clearing --payments"))(clearing.clearing)
     app.command(epilog=example("billfold doctor"))(doctor.doctor)
@@ -102,30 +102,32 @@ def _print_version(wanted: bool) -> None:  # noqa: FBT001 - called by the comman
         raise typer.Exit
 
 
-def run(ground: Ground, arguments: Sequence[str] | None = None) -> int:
+def run(ground: CliContext, arguments: Sequence[str] | None = None) -> int:
     """Run one command and return the status to end with: 0, 1 when it failed, 2 when misused."""
     try:
         build_app(ground)(list(sys.argv[1:] if arguments is None else arguments))
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else 1
-    except CannotGoOn as gap:
-        complain(str(gap), gap.next_step)
+    except CliError as failure:
+        print_error(str(failure), failure.next_step)
     except SettingsError as wrong:
-        complain("The settings are wrong.", "Set the variables named here:")
+        print_error("The settings are wrong.", "Set the variables named here:")
         for mistake in wrong.mistakes:
-            complain(mistake.sentence)
+            print_error(mistake.sentence)
     except InvalidInput as wrong:
         for error in wrong.errors:
-            complain(f"{'.'.join(map(str, error.loc))}: {error.msg}")
+            print_error(f"{'.'.join(map(str, error.loc))}: {error.msg}")
     except BillfoldError as error:
-        complain(f"{error.detail} ({error.code})", _remedy(error))
+        print_error(f"{error.detail} ({error.code})", _remedy(error))
     return 1
 
 
 def _remedy(error: BillfoldError) -> str:
     """What to do next: what the register says of a refusal, and of what is broken its doctor."""
     known = PROBLEMS.get(error.code)
-    return known.remedy if known and known.status < _OF_THE_BANK else "See `billfold doctor`."
+    return (
+        known.remedy if known and known.status < _FIRST_SERVER_ERROR else "See `billfold doctor`."
+    )
 
 
 def _about(

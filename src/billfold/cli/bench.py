@@ -6,7 +6,7 @@ from importlib import import_module
 
 import typer
 
-from billfold.cli.context import CannotGoOn
+from billfold.cli.context import CliError
 
 ARGUMENTS_AS_THEY_ARE = {
     "allow_extra_args": True,
@@ -20,7 +20,7 @@ def bench(ctx: typer.Context) -> None:
     try:
         app = import_module("benchmarks.cli").app
     except ModuleNotFoundError:
-        raise CannotGoOn(
+        raise CliError(
             "The benchmarks come with the source checkout.", "Clone it and run `make bench`."
         ) from None
     raise typer.Exit(app(ctx.args, prog_name="billfold bench", standalone_mode=False))

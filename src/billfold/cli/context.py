@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from billfold.platform.network.tls import TlsFiles
     from billfold.platform.settings.settings import Settings
 
-Report = Callable[[str], None]
+StepReporter = Callable[[str], None]
 
 
-class CannotGoOn(Exception):
+class CliError(Exception):
     """A command cannot do its work: what is wrong, and what to do next."""
 
-    def __init__(self, wrong: str, next_step: str) -> None:
-        super().__init__(wrong)
+    def __init__(self, message: str, next_step: str) -> None:
+        super().__init__(message)
         self.next_step = next_step
 
 
@@ -44,11 +44,11 @@ class Database(Protocol):
     def embedded(self) -> bool:
         """Whether it is the one that comes with Billfold."""
 
-    def revive(self) -> None:
+    def restart_if_stopped(self) -> None:
         """Start the embedded server again when it is gone. Blocks."""
 
 
-class Outside(Protocol):
+class SandboxApi(Protocol):
     """The APIs of a running sandbox, called from outside like any program calls them."""
 
     def stream(self, after: int | None, kinds: Sequence[str]) -> Iterator[StreamMessage]:
@@ -61,19 +61,21 @@ class Outside(Protocol):
         """Tell whoever subscribed that something happened. Raises CannotGoOn."""
 
 
-class Ground(Protocol):
+class CliContext(Protocol):
     """Everything a command may ask for."""
 
     def settings(self, **changes: object) -> Settings:
         """Return the settings of the environment with some replaced. Raises SettingsError."""
 
-    def database(self, settings: Settings, report: Report) -> AbstractContextManager[Database]:
+    def database(
+        self, settings: Settings, report: StepReporter
+    ) -> AbstractContextManager[Database]:
         """Lend the database, started when it is the embedded one. Blocks. Raises CannotGoOn."""
 
     def bank(self, settings: Settings, dsn: str) -> AbstractAsyncContextManager[Bank]:
         """Open the bank in a database. Raises CannotGoOn before it is founded and migrated."""
 
-    async def migrate_up(self, dsn: str, report: Report) -> list[str]:
+    async def migrate_up(self, dsn: str, report: StepReporter) -> list[str]:
         """Bring the schema up to this release; return the names of the steps."""
 
     async def migrate_down(self, dsn: str, to: int) -> list[str]:
@@ -107,7 +109,7 @@ class Ground(Protocol):
     async def work(self, bank: Bank, stop: asyncio.Event) -> None:
         """Do what is due until told to stop."""
 
-    async def take_files(self, bank: Bank) -> int:
+    async def ingest_files(self, bank: Bank) -> int:
         """Take the files that have arrived from the rails; return how many there were."""
 
     def vault(self, settings: Settings) -> Vault:
@@ -122,16 +124,18 @@ class Ground(Protocol):
     def partner_http(self, settings: Settings) -> httpx.Client:
         """Return a client that signs as the partner of the sandbox that runs. Raises CannotGoOn."""
 
-    def outside(self, settings: Settings, *, customer: bool) -> AbstractContextManager[Outside]:
+    def sandbox_api(
+        self, settings: Settings, *, customer: bool
+    ) -> AbstractContextManager[SandboxApi]:
         """Call the sandbox that runs: its Partner API, or its Customer API. Raises CannotGoOn."""
 
     def program(self) -> Sequence[str]:
         """Return the words that start this program, for a child process."""
 
-    def wipe(self, state_dir: Path, report: Report) -> None:
+    def delete_state(self, state_dir: Path, report: StepReporter) -> None:
         """Stop and remove the embedded database of a state directory. Raises CannotGoOn."""
 
 
-def ground_of(ctx: typer.Context) -> Ground:
+def cli_context(ctx: typer.Context) -> CliContext:
     """Return what the wiring lent to this run of the command line."""
     return cast("Ground", ctx.obj)

@@ -13,8 +13,8 @@ from cryptography import x509
 from rich.markup import escape
 from rich.table import Table
 
-from billfold.cli.context import CannotGoOn, Ground, ground_of
-from billfold.cli.output import complain, console, eastern
+from billfold.cli.context import CliContext, CliError, cli_context
+from billfold.cli.output import console, format_eastern, print_error
 from billfold.ledger.jobs.due_work import next_due
 from billfold.payments.files import exceptions
 from billfold.platform.clock import wall_now
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
     from billfold.platform.settings.settings import Settings
 
-EXPIRES_SOON = timedelta(days=14)
-LATE = timedelta(minutes=5)
+CERTIFICATE_WARNING = timedelta(days=14)
+BACKLOG_LIMIT = timedelta(minutes=5)
 
-UNSEALED = timedelta(hours=2)
+UNSEALED_LIMIT = timedelta(hours=2)
 """A worker seals every hour."""
 
 _UNSEALED = """
@@ -35,7 +35,7 @@ SELECT count(*), min(recorded_at) FROM audit_head WHERE entry_no > sealed_no
 _BACKLOG = "SELECT count(*) FROM head WHERE due_at <= $1"
 
 
-class Check(NamedTuple):
+class HealthCheck(NamedTuple):
     """One thing that was looked at. `next_step` is empty when it is well."""
 
     what: str
@@ -45,106 +45,110 @@ class Check(NamedTuple):
 
 def doctor(ctx: typer.Context) -> None:
     """Check settings, database, schema, clock, certificate and due work; say what to do next."""
-    ground = ground_of(ctx)
-    checks = examine(ground)
-    marks = [("[red]✗[/]" if check.next_step else "[green]✓[/]") for check in checks]
+    ground = cli_context(ctx)
+    checks = run_health_checks(ground)
+    icons = [("[red]✗[/]" if check.next_step else "[green]✓[/]") for check in checks]
     shown = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
-    for mark, check in zip(marks, checks, strict=True):
+    for mark, check in zip(icons, checks, strict=True):
         shown.add_row(mark, check.what, escape(check.found))
     console.print(shown)
     first = next((check for check in checks if check.next_step), None)
     if first is not None:
-        complain(f"{first.what}: {first.found}", first.next_step)
+        print_error(f"{first.what}: {first.found}", first.next_step)
         raise typer.Exit(1)
 
 
-def examine(ground: Ground) -> list[Check]:
+def run_health_checks(ground: CliContext) -> list[HealthCheck]:
     """Return what was found, in the order in which things depend on each other."""
     settings = ground.settings()  # wrong settings end here, with every mistake named
-    checks = [Check("settings", f"{settings.environment}, state in {settings.state_dir}")]
+    checks = [HealthCheck("settings", f"{settings.environment}, state in {settings.state_dir}")]
     try:
         with ground.database(settings, lambda _: None) as database:
             kind = "embedded PostgreSQL" if database.embedded else "your PostgreSQL"
-            checks.append(Check("database", f"{kind} answers"))
-            checks += asyncio.run(_examine_bank(ground, settings, database.dsn))
-    except CannotGoOn as gap:
-        checks.append(Check("database", str(gap), gap.next_step))
-    checks += _examine_server(settings)
+            checks.append(HealthCheck("database", f"{kind} answers"))
+            checks += asyncio.run(_check_bank(ground, settings, database.dsn))
+    except CliError as error:
+        checks.append(HealthCheck("database", str(error), error.next_step))
+    checks += _check_server(settings)
     return checks
 
 
-async def _examine_bank(ground: Ground, settings: Settings, dsn: str) -> list[Check]:
+async def _check_bank(ground: CliContext, settings: Settings, dsn: str) -> list[HealthCheck]:
     pending = await ground.pending_migrations(dsn)
     if pending:
-        return [Check("schema", f"{len(pending)} steps pending", "Run `billfold migrate up`.")]
-    checks = [Check("schema", "this release's")]
+        return [
+            HealthCheck("schema", f"{len(pending)} steps pending", "Run `billfold migrate up`.")
+        ]
+    checks = [HealthCheck("schema", "this release's")]
     try:
         async with ground.bank(settings, dsn) as bank:
             checks += [await _clock(bank), await _backlog(bank), await _audit_log(bank)]
             checks.append(await _rail_files(bank))
-    except CannotGoOn as gap:
-        checks.append(Check("bank", str(gap), gap.next_step))
+    except CliError as error:
+        checks.append(HealthCheck("bank", str(error), error.next_step))
     return checks
 
 
-async def _clock(bank: Bank) -> Check:
+async def _clock(bank: Bank) -> HealthCheck:
     now = await bank.now()
     kind = "test clock" if bank.engine.test_clock else "real clock"
-    return Check("clock", f"{kind}: {eastern(now)}")
+    return HealthCheck("clock", f"{kind}: {format_eastern(now)}")
 
 
-async def _backlog(bank: Bank) -> Check:
+async def _backlog(bank: Bank) -> HealthCheck:
     now, first = await bank.now(), await next_due(bank)
     if first is None or first > now:
-        return Check("due work", f"none; next {eastern(first)}" if first else "none")
+        return HealthCheck("due work", f"none; next {format_eastern(first)}" if first else "none")
     waiting = await bank.pool.fetchval(_BACKLOG, now)
-    found = f"{waiting} customers since {eastern(first)}"
-    late = now - first > LATE
-    return Check("due work", found, "Start a worker: `billfold worker`." if late else "")
+    found = f"{waiting} customers since {format_eastern(first)}"
+    is_late = now - first > BACKLOG_LIMIT
+    return HealthCheck("due work", found, "Start a worker: `billfold worker`." if is_late else "")
 
 
-async def _audit_log(bank: Bank) -> Check:
+async def _audit_log(bank: Bank) -> HealthCheck:
     waiting, since = await bank.pool.fetchrow(_UNSEALED) or (0, None)
     if since is None:
-        return Check("audit log", "sealed")
-    late = wall_now() - since > UNSEALED
+        return HealthCheck("audit log", "sealed")
+    is_late = wall_now() - since > UNSEALED_LIMIT
     found = f"{waiting} customers' entries not sealed, since {since:%Y-%m-%d %H:%M} UTC"
-    return Check("audit log", found, "Start a worker: `billfold worker`." if late else "")
+    return HealthCheck("audit log", found, "Start a worker: `billfold worker`." if is_late else "")
 
 
-async def _rail_files(bank: Bank) -> Check:
+async def _rail_files(bank: Bank) -> HealthCheck:
     """Files that have arrived and cannot be finished: the oldest is named, and what is wrong."""
-    waiting = await exceptions.list_in_trouble(bank.pool)
+    waiting = await exceptions.list_failing(bank.pool)
     if not waiting:
-        return Check("rail files", "none waits")
-    first, trouble = waiting[0], exceptions.trouble_of(waiting[0])
-    said = trouble.words() if trouble else ""
+        return HealthCheck("rail files", "none waits")
+    first, trouble = waiting[0], exceptions.retry_state_of(waiting[0])
+    reason = trouble.words() if trouble else ""
     more = f"; {len(waiting) - 1} more wait" if waiting[1:] else ""
-    return Check(
-        "rail files", f"{first.name}, {said}{more}", f"Run `billfold files retry {first.file_id}`."
+    return HealthCheck(
+        "rail files",
+        f"{first.name}, {reason}{more}",
+        f"Run `billfold files retry {first.file_id}`.",
     )
 
 
-def _examine_server(settings: Settings) -> Iterator[Check]:
+def _check_server(settings: Settings) -> Iterator[HealthCheck]:
     certificate = settings.tls_certificate or settings.state_dir / "tls" / "server.pem"
     if settings.behind_proxy and settings.tls_certificate is None:
-        yield Check("certificate", "the proxy's")
+        yield HealthCheck("certificate", "the proxy's")
     elif not certificate.exists():
-        yield Check("certificate", "none yet", "Run `billfold sandbox`, which makes one.")
+        yield HealthCheck("certificate", "none yet", "Run `billfold sandbox`, which makes one.")
     else:
         yield _expiry(x509.load_pem_x509_certificate(certificate.read_bytes()), wall_now())
     if _answers(settings.host, settings.port):
-        yield Check("server", f"answers on port {settings.port}")
+        yield HealthCheck("server", f"answers on port {settings.port}")
     else:
         command = "serve" if settings.is_production else "sandbox"
         found = f"nothing answers on port {settings.port}"
-        yield Check("server", found, f"Run `billfold {command}`.")
+        yield HealthCheck("server", found, f"Run `billfold {command}`.")
 
 
-def _expiry(certificate: x509.Certificate, wall: datetime) -> Check:
+def _expiry(certificate: x509.Certificate, wall: datetime) -> HealthCheck:
     ends = certificate.not_valid_after_utc.astimezone(UTC)
-    soon = ends - wall < EXPIRES_SOON
-    return Check(
+    soon = ends - wall < CERTIFICATE_WARNING
+    return HealthCheck(
         "certificate", f"valid until {ends:%Y-%m-%d}", "Renew the certificate." if soon else ""
     )
 

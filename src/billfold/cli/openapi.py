@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from billfold.cli.context import ground_of
-from billfold.cli.output import console, done, example, table
-from billfold.cli.resources import with_database
+from billfold.cli.context import cli_context
+from billfold.cli.output import console, example, print_success, table
+from billfold.cli.resources import run_with_connection
 
 if TYPE_CHECKING:
     from asyncpg import Record
@@ -38,7 +38,7 @@ def about() -> None:
 @openapi.command(epilog=example("billfold openapi auth > auth.json"))
 def auth(ctx: typer.Context) -> None:
     """Print the OpenAPI 3.1 document of the authorization server; it needs no database."""
-    ground = ground_of(ctx)
+    ground = cli_context(ctx)
     sys.stdout.buffer.write(ground.auth_openapi(ground.settings()) + b"\n")
 
 
@@ -51,14 +51,14 @@ def partner(
     ] = False,
 ) -> None:
     """Print the OpenAPI 3.1 document of the Partner API; it needs no database."""
-    ground = ground_of(ctx)
+    ground = cli_context(ctx)
     sys.stdout.buffer.write(ground.openapi(ground.settings(), everything=everything) + b"\n")
 
 
 @openapi.command(epilog=example("billfold openapi customer > customer.json"))
 def customer(ctx: typer.Context) -> None:
     """Print the OpenAPI 3.1 document of the Customer API; it needs no database."""
-    ground = ground_of(ctx)
+    ground = cli_context(ctx)
     sys.stdout.buffer.write(ground.customer_openapi(ground.settings()) + b"\n")
 
 
@@ -68,9 +68,9 @@ def deprecations(ctx: typer.Context) -> None:
     async def work(conn: Connection) -> list[Record]:
         return list(await conn.fetch(_CALLS))
 
-    rows = with_database(ground_of(ctx), work)
+    rows = run_with_connection(cli_context(ctx), work)
     if not rows:
-        done("Nobody has called a deprecated operation.")
+        print_success("Nobody has called a deprecated operation.")
         return
     console.print(
         table(

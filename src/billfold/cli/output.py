@@ -13,10 +13,10 @@ from rich.table import Table
 
 from billfold.platform.dates import ET
 
-_WIDTH_OF_A_PIPE = 200
+_WIDTH_WITHOUT_TERMINAL = 200
 """Columns when no terminal shows them: what is broken over lines cannot be searched."""
-_watched = sys.stdout.isatty() or "COLUMNS" in os.environ
-console = Console(highlight=False, width=None if _watched else _WIDTH_OF_A_PIPE)
+_has_terminal = sys.stdout.isatty() or "COLUMNS" in os.environ
+console = Console(highlight=False, width=None if _has_terminal else _WIDTH_WITHOUT_TERMINAL)
 errors = Console(stderr=True, highlight=False)
 
 
@@ -25,17 +25,17 @@ def example(*lines: str) -> str:
     return "Example:  " + "    ".join(lines)
 
 
-def say(text: str) -> None:
+def print_line(text: str) -> None:
     """Tell the person something; markup is rendered."""
     console.print(text)
 
 
-def done(text: str) -> None:
+def print_success(text: str) -> None:
     """Tell that something worked."""
     console.print(f"[green]✓[/] {text}")
 
 
-def complain(wrong: str, next_step: str = "") -> None:
+def print_error(wrong: str, next_step: str = "") -> None:
     """Tell on standard error what is wrong and what to do next."""
     errors.print(f"[red]✗[/] {escape(wrong)}")
     if next_step:
@@ -44,26 +44,26 @@ def complain(wrong: str, next_step: str = "") -> None:
 
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Table:
     """Return a table; columns whose name ends with `>` are aligned to the right."""
-    made = Table(title=title or None, title_justify="left", header_style="bold")
+    grid = Table(title=title or None, title_justify="left", header_style="bold")
     for nth, column in enumerate(columns):
         right = column.endswith(">")
         # The first names the row: what is broken over two lines cannot be copied.
-        made.add_column(column.rstrip(">"), justify="right" if right else "left", no_wrap=nth == 0)
+        grid.add_column(column.rstrip(">"), justify="right" if right else "left", no_wrap=nth == 0)
     for row in rows:
-        made.add_row(*(escape(str(cell)) for cell in row))
-    return made
+        grid.add_row(*(escape(str(cell)) for cell in row))
+    return grid
 
 
-def pairs(rows: Iterable[tuple[str, object]]) -> Table:
+def key_value_table(rows: Iterable[tuple[str, object]]) -> Table:
     """Return names with their values beside them, without lines."""
-    made = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
-    made.add_column(style="dim")
-    made.add_column()
+    grid = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    grid.add_column(style="dim")
+    grid.add_column()
     for name, value in rows:
-        made.add_row(escape(name), escape(str(value)))
-    return made
+        grid.add_row(escape(name), escape(str(value)))
+    return grid
 
 
-def eastern(at: datetime) -> str:
+def format_eastern(at: datetime) -> str:
     """Return an instant as people in New York write it: "Mon 2025-06-02 09:00:00 EDT"."""
     return at.astimezone(ET).strftime("%a %Y-%m-%d %H:%M:%S %Z")

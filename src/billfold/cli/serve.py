@@ -13,24 +13,24 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from billfold.access.partners.store import list_partners
-from billfold.cli.context import Database, Ground, ground_of
+from billfold.cli.context import CliContext, Database, cli_context
 from billfold.cli.output import errors
-from billfold.cli.resources import with_database
-from billfold.platform.logs import configure_logs
-from billfold.sandbox.process_supervisor import Supervisor, end_with_parent
+from billfold.cli.resources import run_with_connection
+from billfold.platform.logs import configure_logging
+from billfold.sandbox.process_supervisor import Supervisor, exit_with_parent
 
 if TYPE_CHECKING:
     from billfold.platform.network.tls import TlsFiles
     from billfold.platform.settings.settings import Settings
 
-HTTPS, PLAIN = "run-https", "run-plain"
+HTTPS, HTTP = "run-https", "run-plain"
 
 
 def serve(ctx: typer.Context) -> None:
     """Answer the Partner API over https, and refuse plain http, until told to stop."""
-    ground = ground_of(ctx)
+    ground = cli_context(ctx)
     settings = ground.settings()
-    configure_logs(settings.log_level)
+    configure_logging(settings.log_level)
     with ground.database(settings, errors.print) as database:
         asyncio.run(_serve(ground, settings, database))
 
@@ -41,11 +41,11 @@ def worker(
     with_parent: Annotated[bool, typer.Option("--with-parent", hidden=True)] = False,
 ) -> None:
     """Do what is due: day ends, maturities, fees, waiting transfers. Several may run."""
-    ground = ground_of(ctx)
+    ground = cli_context(ctx)
     settings = ground.settings()
-    configure_logs(settings.log_level)
+    configure_logging(settings.log_level)
     if with_parent:
-        end_with_parent()
+        exit_with_parent()
     with ground.database(settings, errors.print) as database:
 
         async def run() -> None:
@@ -58,18 +58,18 @@ def worker(
 
 def run_https(ctx: typer.Context) -> None:
     """Serve https on behalf of `serve` or `sandbox`."""
-    ground = ground_of(ctx)
+    ground = cli_context(ctx)
     settings = ground.settings()
-    configure_logs(settings.log_level)
-    end_with_parent()
-    ground.run_https(settings, certificates_of(ground, settings))
+    configure_logging(settings.log_level)
+    exit_with_parent()
+    ground.run_https(settings, tls_files(ground, settings))
 
 
-def run_plain(ctx: typer.Context) -> None:
+def run_http(ctx: typer.Context) -> None:
     """Refuse plain http on behalf of `serve` or `sandbox`."""
-    ground = ground_of(ctx)
+    ground = cli_context(ctx)
     settings = ground.settings()
-    end_with_parent()
+    exit_with_parent()
 
     async def run() -> None:
         await ground.run_plain(settings, stop_on_signals())
@@ -77,9 +77,9 @@ def run_plain(ctx: typer.Context) -> None:
     asyncio.run(run())
 
 
-def certificates_of(ground: Ground, settings: Settings) -> TlsFiles | None:
+def tls_files(ground: CliContext, settings: Settings) -> TlsFiles | None:
     """Return the certificate for every partner's host. The database must be there."""
-    partners = with_database(ground, list_partners)
+    partners = run_with_connection(ground, list_partners)
     return ground.certificates(settings, [partner.slug for partner in partners])
 
 
@@ -92,17 +92,17 @@ def stop_on_signals() -> asyncio.Event:
     return stop
 
 
-def words_for(ground: Ground, *command: str) -> Sequence[str]:
+def child_command_line(ground: CliContext, *command: str) -> Sequence[str]:
     """Return how a child process runs a command of ours."""
     return (*ground.program(), *command)
 
 
-async def _serve(ground: Ground, settings: Settings, database: Database) -> None:
+async def _serve(ground: CliContext, settings: Settings, database: Database) -> None:
     stop = stop_on_signals()
     environment = ground.environment(settings, database.dsn)
-    supervisor = Supervisor(environment, errors.print, watch=database.revive)
-    await supervisor.start("https", words_for(ground, HTTPS))
-    await supervisor.start("plain http", words_for(ground, PLAIN))
+    supervisor = Supervisor(environment, errors.print, watch=database.restart)
+    await supervisor.start("https", child_command_line(ground, HTTPS))
+    await supervisor.start("plain http", child_command_line(ground, HTTP))
     try:
         await stop.wait()
     finally:

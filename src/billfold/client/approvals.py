@@ -12,14 +12,14 @@ from billfold.approvals.transfer_request_schemas import (
     DualAuthUsers,
     ShownTransferRequest,
 )
-from billfold.client.responses import Api
+from billfold.client.responses import ApiClient
 
-_ASKED = "/api/v1/transfer-requests/"
+_TRANSFER_REQUESTS = "/api/v1/transfer-requests/"
 _RULES = "/api/v1/approval-rules/"
-_CHANGES = "/api/v1/authorization-requests/"
+_AUTHORIZATION_REQUESTS = "/api/v1/authorization-requests/"
 
 
-class ApprovalApi(Api):
+class ApprovalApi(ApiClient):
     """The part of the Customer API that is about dual control."""
 
     def request_transfer(
@@ -27,37 +27,37 @@ class ApprovalApi(Api):
     ) -> ShownTransferRequest:
         """Ask for a transfer; `transfer` has its fields as in the API, its `id` among them."""
         body = {"transfer": transfer, "reviewers": list(reviewers)}
-        return self._change("POST", _ASKED, body, ShownTransferRequest, key=key)
+        return self._change("POST", _TRANSFER_REQUESTS, body, ShownTransferRequest, key=key)
 
     def transfer_requests(self, **filters: Any) -> Iterator[ShownTransferRequest]:
         """Go through transfer requests, newest first; `status="PENDING"`."""
-        return self._each(_ASKED, ShownTransferRequest, filters)
+        return self._iterate(_TRANSFER_REQUESTS, ShownTransferRequest, filters)
 
     def transfer_request(self, request_id: UUID) -> ShownTransferRequest:
         """Return one transfer request."""
-        return self._get(f"{_ASKED}{request_id}/", ShownTransferRequest)
+        return self._get(f"{_TRANSFER_REQUESTS}{request_id}/", ShownTransferRequest)
 
     def transfer_reviewers(self) -> list[DualAuthUser]:
         """Return who may be named as a reviewer."""
-        return self._get(f"{_ASKED}reviewers/", DualAuthUsers).items
+        return self._get(f"{_TRANSFER_REQUESTS}reviewers/", DualAuthUsers).items
 
     def change_transfer_request(
         self, request_id: UUID, *, key: str | None = None, **changes: Any
     ) -> ShownTransferRequest:  # fmt: skip
         """Change a request: `transfer`, `reviewers`. What was said about it is void."""
-        path = f"{_ASKED}{request_id}/"
+        path = f"{_TRANSFER_REQUESTS}{request_id}/"
         return self._change("PATCH", path, changes, ShownTransferRequest, key=key)
 
     def cancel_transfer_request(self, request_id: UUID, *, key: str | None = None) -> None:
         """Take a request back."""
-        self._change("DELETE", f"{_ASKED}{request_id}/", {}, type(None), key=key)
+        self._change("DELETE", f"{_TRANSFER_REQUESTS}{request_id}/", {}, type(None), key=key)
 
-    def decide_transfer(
+    def review_transfer_request(
         self, request: ShownTransferRequest, status: str, *, comment: str | None = None
     ) -> ShownTransferRequest:
         """Approve (`APPROVED`) or deny (`DENIED`) a request as it was read."""
         body = {"status": status, "comment": comment, "content_hash": request.content_hash}
-        path = f"{_ASKED}{request.id}/status/"
+        path = f"{_TRANSFER_REQUESTS}{request.id}/status/"
         return self._change("PATCH", path, body, ShownTransferRequest)
 
     def approval_rules(self) -> list[ApprovalRule]:
@@ -68,33 +68,37 @@ class ApprovalApi(Api):
         """Return one rule."""
         return self._get(f"{_RULES}{rule_id}/", ApprovalRule)
 
-    def request_rule(self, *, key: str | None = None, **fields: Any) -> AuthorizationRequest:
+    def request_approval_rule(
+        self, *, key: str | None = None, **fields: Any
+    ) -> AuthorizationRequest:
         """Ask for a new rule; another member confirms it."""
         return self._change("POST", _RULES, fields, AuthorizationRequest, key=key)
 
-    def request_rule_change(
+    def request_approval_rule_change(
         self, rule_id: UUID, *, key: str | None = None, **fields: Any
     ) -> AuthorizationRequest:  # fmt: skip
         """Ask for a change of a rule; another member confirms it."""
         path = f"{_RULES}{rule_id}/"
         return self._change("PATCH", path, fields, AuthorizationRequest, key=key)
 
-    def request_rule_end(self, rule_id: UUID, *, key: str | None = None) -> AuthorizationRequest:
+    def request_approval_rule_deletion(
+        self, rule_id: UUID, *, key: str | None = None
+    ) -> AuthorizationRequest:
         """Ask for the end of a rule; another member confirms it."""
         return self._change("DELETE", f"{_RULES}{rule_id}/", {}, AuthorizationRequest, key=key)
 
     def authorization_requests(self, **filters: Any) -> Iterator[AuthorizationRequest]:
         """Go through sensitive changes, newest first."""
-        return self._each(_CHANGES, AuthorizationRequest, filters)
+        return self._iterate(_AUTHORIZATION_REQUESTS, AuthorizationRequest, filters)
 
     def authorization_request(self, request_id: UUID) -> AuthorizationRequest:
         """Return one sensitive change."""
-        return self._get(f"{_CHANGES}{request_id}/", AuthorizationRequest)
+        return self._get(f"{_AUTHORIZATION_REQUESTS}{request_id}/", AuthorizationRequest)
 
-    def decide_change(
+    def review_authorization_request(
         self, request: AuthorizationRequest, status: str, *, comment: str | None = None
     ) -> AuthorizationRequest:
         """Confirm (`APPROVED`) or refuse (`DENIED`) a change as it was read."""
         body = {"status": status, "comment": comment, "content_hash": request.content_hash}
-        path = f"{_CHANGES}{request.id}/status/"
+        path = f"{_AUTHORIZATION_REQUESTS}{request.id}/status/"
         return self._change("PATCH", path, body, AuthorizationRequest)

@@ -22,12 +22,12 @@ class AuthFlow(httpx.Auth):
         request.read()
         flow = self.auth_flow(request)
         try:
-            sent = next(flow)
+            next_request = next(flow)
             while True:
-                answer = yield sent
-                if sent is not request:
-                    answer.read()
-                sent = flow.send(answer)
+                response = yield next_request
+                if next_request is not request:
+                    response.read()
+                next_request = flow.send(response)
         except StopIteration:
             return
 
@@ -39,11 +39,11 @@ class AuthFlow(httpx.Auth):
         await request.aread()
         flow = self.auth_flow(request)
         try:
-            sent = next(flow)
+            next_request = next(flow)
             while True:
-                answer = yield sent
-                if sent is not request:
-                    await answer.aread()
-                sent = flow.send(answer)
+                response = yield next_request
+                if next_request is not request:
+                    await response.aread()
+                next_request = flow.send(response)
         except StopIteration:
             return

@@ -28,7 +28,7 @@ from billfold.treasury.earnings.schemas import Earnings, EarningsList
 from billfold.treasury.trades.schemas import Trade, V1Trade
 
 _AUDIENCES = "/api/v1/notification-audiences/"
-_PAYEES = "/api/v2/counterparties/"
+_COUNTERPARTIES = "/api/v2/counterparties/"
 _POCKETS = "/api/v2/pockets/"
 
 
@@ -45,8 +45,10 @@ class CustomerApi(TeamApi, ApprovalApi, EventCalls):
 
     def memberships(self) -> list[dict[str, Any]]:
         """Return whose team the user belongs to."""
-        told = self._get("/api/v1/user/memberships/", dict[str, list[dict[str, Any]] | str])
-        items = told["items"]
+        memberships_page = self._get(
+            "/api/v1/user/memberships/", dict[str, list[dict[str, Any]] | str]
+        )
+        items = memberships_page["items"]
         return items if isinstance(items, list) else []
 
     def agreements(self) -> dict[str, Any]:
@@ -59,7 +61,7 @@ class CustomerApi(TeamApi, ApprovalApi, EventCalls):
 
     def notifications(self, **filters: Any) -> Iterator[CustomerNotification]:
         """Go through what the member was told; `status="UNREAD"`."""
-        return self._each("/api/v1/notifications/", CustomerNotification, filters)
+        return self._iterate("/api/v1/notifications/", CustomerNotification, filters)
 
     def mark_notification(self, notification_id: UUID, status: str) -> CustomerNotification:
         """Mark a notification as READ or UNREAD."""
@@ -86,11 +88,13 @@ class CustomerApi(TeamApi, ApprovalApi, EventCalls):
         self._change("DELETE", f"{_AUDIENCES}{notification_type}/", {}, type(None))
 
     def audit_log(
-        self, member_id: UUID | None = None, **span: str
+        self, member_id: UUID | None = None, **timestamps: str
     ) -> Iterator[CustomerAuditLogEntry]:
         """Go through what was done, by one member or by all: `timestamp_from`, `timestamp_to`."""
-        whose = "" if member_id is None else f"members/{member_id}/"
-        return self._each(f"/api/v1/team/{whose}audit-logs/", CustomerAuditLogEntry, span)
+        member_path = "" if member_id is None else f"members/{member_id}/"
+        return self._iterate(
+            f"/api/v1/team/{member_path}audit-logs/", CustomerAuditLogEntry, timestamps
+        )
 
     def audit_log_csv(self) -> str:
         """Return the whole log as CSV."""
@@ -98,27 +102,29 @@ class CustomerApi(TeamApi, ApprovalApi, EventCalls):
 
     def counterparties(self, **filters: Any) -> Iterator[Counterparty]:
         """Go through the counterparties; `status="VERIFIED"`, `type="ach"`."""
-        return self._each(_PAYEES, Counterparty, filters)
+        return self._iterate(_COUNTERPARTIES, Counterparty, filters)
 
-    def add_counterparty(self, *, key: str | None = None, **said: Any) -> Counterparty:
+    def add_counterparty(self, *, key: str | None = None, **fields: Any) -> Counterparty:
         """Add an account as payee; fields as in the API."""
-        return self._change("POST", _PAYEES, said, Counterparty, key=key)
+        return self._change("POST", _COUNTERPARTIES, fields, Counterparty, key=key)
 
     def change_counterparty(
         self,
         counterparty_id: UUID,
         *,
         key: str | None = None,
-        **said: Any,
+        **fields: Any,
     ) -> Counterparty:
         """Give a counterparty another `display_name`, or unlink it: `status="UNLINKED"`."""
-        return self._change("PATCH", f"{_PAYEES}{counterparty_id}/", said, Counterparty, key=key)
+        return self._change(
+            "PATCH", f"{_COUNTERPARTIES}{counterparty_id}/", fields, Counterparty, key=key
+        )
 
     def confirm_deposits(
         self, counterparty_id: UUID, first: int, second: int, *, key: str | None = None
     ) -> Counterparty:
         """Name the two amounts in cents that arrived at a counterparty's account."""
-        path = f"{_PAYEES}{counterparty_id}/verify-micro-deposits/"
+        path = f"{_COUNTERPARTIES}{counterparty_id}/verify-micro-deposits/"
         return self._change("POST", path, {"amounts": [first, second]}, Counterparty, key=key)
 
     def pockets(self, *, offset: int = 0, limit: int = 30) -> OffsetList[Pocket]:
@@ -141,7 +147,7 @@ class CustomerApi(TeamApi, ApprovalApi, EventCalls):
     def portals(self, pocket_id: UUID | None = None) -> Iterator[Portal]:
         """Go through the portals of a Pocket, or of all."""
         path = "/api/v2/portals/" if pocket_id is None else f"{_POCKETS}{pocket_id}/portals/"
-        return self._each(path, Portal)
+        return self._iterate(path, Portal)
 
     def open_portal(self, pocket_id: UUID, name: str, *, key: str | None = None) -> Portal:
         """Open a portal of a Pocket."""
@@ -170,11 +176,11 @@ class CustomerApi(TeamApi, ApprovalApi, EventCalls):
 
     def transactions(self, **filters: Any) -> Iterator[Transaction]:
         """Go through transactions."""
-        return self._each("/api/v2/transactions/", Transaction, filters)  # type: ignore[arg-type]
+        return self._iterate("/api/v2/transactions/", Transaction, filters)  # type: ignore[arg-type]
 
     def wires(self, **filters: Any) -> Iterator[Wire]:
         """Go through wires, newest first."""
-        return self._each("/api/v1/wires/", Wire, filters)
+        return self._iterate("/api/v1/wires/", Wire, filters)
 
     def wire(self, wire_id: UUID) -> Wire:
         """Return one wire."""
@@ -186,18 +192,18 @@ class CustomerApi(TeamApi, ApprovalApi, EventCalls):
 
     def trades(self, **filters: Any) -> Iterator[Trade]:
         """Go through trades, transfers of bills included."""
-        return self._each("/api/v2/trades/", Trade, filters)  # type: ignore[arg-type]
+        return self._iterate("/api/v2/trades/", Trade, filters)  # type: ignore[arg-type]
 
     def v1_trades(self, **filters: Any) -> Iterator[V1Trade]:
         """Go through purchases, sales and maturities."""
-        return self._each("/api/v1/trades/", V1Trade, filters)
+        return self._iterate("/api/v1/trades/", V1Trade, filters)
 
     def trades_csv(self) -> str:
         """Return all trades as CSV."""
         return self._text("/api/v1/trades.csv")
 
     def _text(self, path: str) -> str:
-        answer = self._http.get(path)
-        if answer.is_error:
-            raise ApiError(answer)
-        return answer.text
+        response = self._http.get(path)
+        if response.is_error:
+            raise ApiError(response)
+        return response.text

@@ -11,7 +11,7 @@ from billfold.client.auth_flow import AuthFlow
 from billfold.client.oauth import Authorization, Tokens
 from billfold.platform.clock import wall_now
 
-EARLY_SECONDS = 30
+REFRESH_BEFORE_SECONDS = 30
 """How long before its end a token is exchanged for another."""
 BEARER = "Bearer"
 Flow = Generator[httpx.Request, httpx.Response, None]
@@ -28,20 +28,20 @@ class DpopAuth(AuthFlow):
     @override
     def auth_flow(self, request: httpx.Request) -> Flow:
         """Send the request; once more with the nonce or the new token that is asked for."""
-        if self.tokens.expires_at - EARLY_SECONDS < wall_now().timestamp():
-            self.tokens = yield from self._authorization.renewing(self.tokens)
-        answer = yield self._proven(request)
-        challenge = answer.headers.get("www-authenticate", "")
-        self._nonce = answer.headers.get("dpop-nonce", self._nonce)
-        if answer.status_code != httpx.codes.UNAUTHORIZED:
+        if self.tokens.expires_at - REFRESH_BEFORE_SECONDS < wall_now().timestamp():
+            self.tokens = yield from self._authorization.refreshing(self.tokens)
+        response = yield self._with_proof(request)
+        challenge = response.headers.get("www-authenticate", "")
+        self._nonce = response.headers.get("dpop-nonce", self._nonce)
+        if response.status_code != httpx.codes.UNAUTHORIZED:
             return
         if "use_dpop_nonce" in challenge:
-            yield self._proven(request)
+            yield self._with_proof(request)
         elif "invalid_token" in challenge:
-            self.tokens = yield from self._authorization.renewing(self.tokens)
-            yield self._proven(request)
+            self.tokens = yield from self._authorization.refreshing(self.tokens)
+            yield self._with_proof(request)
 
-    def _proven(self, request: httpx.Request) -> httpx.Request:
+    def _with_proof(self, request: httpx.Request) -> httpx.Request:
         token = self.tokens.access_token
         if self.tokens.token_type == BEARER:
             request.headers["authorization"] = f"Bearer {token}"

@@ -13,9 +13,9 @@ from billfold.client.responses import ApiError
 from billfold.events.schemas import StreamMessage
 
 PATH = "/api/v1/events/stream/"
-SILENCE_SECONDS = 45.0
+READ_TIMEOUT_SECONDS = 45.0
 """Three heartbeats: a line on which nothing comes for so long is dead."""
-PAUSE_SECONDS = (1.0, 30.0)
+RECONNECT_DELAY_SECONDS = (1.0, 30.0)
 _TRANSIENT = frozenset({429, 500, 502, 503, 504})
 
 
@@ -36,29 +36,29 @@ class EventStream:
 
     def __iter__(self) -> Iterator[StreamMessage]:
         """Follow the stream for ever."""
-        shortest, longest = PAUSE_SECONDS
-        pause = shortest
+        delay_min, delay_max = RECONNECT_DELAY_SECONDS
+        delay = delay_min
         while True:
             with suppress(httpx.TransportError):
-                for message in self._connected():
-                    pause = shortest
+                for message in self._read_connection():
+                    delay = delay_min
                     yield message
-            time.sleep(pause)
-            pause = min(longest, pause * 2)
+            time.sleep(delay)
+            delay = min(delay_max, delay * 2)
 
-    def _connected(self) -> Iterator[StreamMessage]:
+    def _read_connection(self) -> Iterator[StreamMessage]:
         query = {"event_type[]": self._kinds}
         headers = {} if self.sequence is None else {"last-event-id": str(self.sequence)}
-        timeout = httpx.Timeout(10.0, read=SILENCE_SECONDS)
+        timeout = httpx.Timeout(10.0, read=READ_TIMEOUT_SECONDS)
         with self._http.stream(
             "GET", PATH, params=query, headers=headers, timeout=timeout
-        ) as answer:
-            if answer.is_error:
-                answer.read()
-                if answer.status_code not in _TRANSIENT:
-                    raise ApiError(answer)
+        ) as response:
+            if response.is_error:
+                response.read()
+                if response.status_code not in _TRANSIENT:
+                    raise ApiError(response)
                 return
-            for message in messages_of(answer.iter_lines()):
+            for message in messages_of(response.iter_lines()):
                 if message.sequence is not None:
                     self.sequence = message.sequence
                 yield message
@@ -81,6 +81,6 @@ def _message(fields: dict[str, str]) -> StreamMessage:
     event, data = fields.get("event", ""), fields["data"].encode()
     if event:
         position: dict[str, object] = msgspec.json.decode(data)
-        told = position.get("sequence")
-        return StreamMessage(event, data, told if isinstance(told, int) else None)
+        last_sequence = position.get("sequence")
+        return StreamMessage(event, data, last_sequence if isinstance(last_sequence, int) else None)
     return StreamMessage(event, data, int(fields["id"]) if "id" in fields else None)

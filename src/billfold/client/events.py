@@ -10,14 +10,14 @@ from uuid import UUID
 import msgspec
 
 from billfold.client.event_stream import EventStream
-from billfold.client.responses import Api
+from billfold.client.responses import ApiClient
 from billfold.events.schemas import DeliveryAttempt, Event, EventType, Redelivery, Subscription
 from billfold.http.schemas.pages import OffsetList
 
 _EVENTS, _SUBSCRIPTIONS = "/api/v1/events/", "/api/v1/subscriptions/"
 
 
-class EventCalls(Api):
+class EventCalls(ApiClient):
     """What can be asked about events. Fields are named as in the API."""
 
     def event_types(self) -> list[EventType]:
@@ -26,7 +26,7 @@ class EventCalls(Api):
 
     def events(self, **filters: Any) -> Iterator[Event]:
         """Go through events: `subscription_id=`, `after=`, `order="asc"`."""
-        return self._each(_EVENTS, Event, filters)
+        return self._iterate(_EVENTS, Event, filters)
 
     def event(self, event_id: UUID) -> Event:
         """Return one event."""
@@ -38,7 +38,7 @@ class EventCalls(Api):
 
     def subscriptions(self) -> Iterator[Subscription]:
         """Go through subscriptions, newest first."""
-        return self._each(_SUBSCRIPTIONS, Subscription)
+        return self._iterate(_SUBSCRIPTIONS, Subscription)
 
     def subscription(self, subscription_id: UUID) -> Subscription:
         """Return one subscription."""
@@ -71,25 +71,25 @@ class EventCalls(Api):
     ) -> Iterator[DeliveryAttempt]:
         """Go through what was attempted to deliver, newest first."""
         path = f"{_SUBSCRIPTIONS}{subscription_id}/attempts/"
-        return self._each(path, DeliveryAttempt, {"event_id": event_id})
+        return self._iterate(path, DeliveryAttempt, {"event_id": event_id})
 
     def resend(self, subscription_id: UUID, event_id: UUID) -> None:
         """Deliver one event once more."""
-        self._mend(subscription_id, "resend", event_id=event_id)
+        self._redeliver(subscription_id, "resend", event_id=event_id)
 
     def recover(self, subscription_id: UUID, since: datetime) -> int:
         """Deliver once more what failed since then; return how many events that is."""
-        return self._mend(subscription_id, "recover", since=since)
+        return self._redeliver(subscription_id, "recover", since=since)
 
     def replay_missing(self, subscription_id: UUID, since: datetime) -> int:
         """Deliver what was raised since then and never queued; return how many events that is."""
-        return self._mend(subscription_id, "replay-missing", since=since)
+        return self._redeliver(subscription_id, "replay-missing", since=since)
 
     def send_example(self, subscription_id: UUID, kind: str | None = None) -> None:
         """Deliver an example of a kind."""
-        self._mend(subscription_id, "send-example", event_type=kind)
+        self._redeliver(subscription_id, "send-example", event_type=kind)
 
-    def _mend(self, subscription_id: UUID, how: str, **asked: object) -> int:
-        path = f"{_SUBSCRIPTIONS}{subscription_id}/{how}/"
-        body: dict[str, Any] = msgspec.to_builtins(asked)
+    def _redeliver(self, subscription_id: UUID, operation: str, **parameters: object) -> int:
+        path = f"{_SUBSCRIPTIONS}{subscription_id}/{operation}/"
+        body: dict[str, Any] = msgspec.to_builtins(parameters)
         return self._change("POST", path, body, Redelivery).count

@@ -23,11 +23,11 @@ from billfold.platform.clock import wall_now
 
 _ASSERTION = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 _ASSERTION_SECONDS = 60
-Got = TypeVar("Got")
-Asking = Generator[httpx.Request, httpx.Response, Got]
+Result = TypeVar("Result")
+RequestFlow = Generator[httpx.Request, httpx.Response, Result]
 
 
-class Registered(msgspec.Struct, frozen=True, kw_only=True):
+class ClientRegistration(msgspec.Struct, frozen=True, kw_only=True):
     """What the authorization server knows of a program; the key is PEM, its kind ES256."""
 
     issuer: str
@@ -48,7 +48,7 @@ class Tokens(msgspec.Struct, frozen=True, kw_only=True):
     id_token: str | None = None
 
 
-class Begun(msgspec.Struct, frozen=True, kw_only=True):
+class PendingAuthorization(msgspec.Struct, frozen=True, kw_only=True):
     """Where to send the user, and what must be remembered until he is back."""
 
     url: str
@@ -56,7 +56,7 @@ class Begun(msgspec.Struct, frozen=True, kw_only=True):
     verifier: str
 
 
-class _Answer(msgspec.Struct):
+class _TokenResponse(msgspec.Struct):
     access_token: str
     token_type: str
     expires_in: int
@@ -68,119 +68,126 @@ class _Answer(msgspec.Struct):
 class Authorization:
     """The authorization server as one program sees it; its tokens are bound to `key`."""
 
-    def __init__(self, registered: Registered, *, key: ProofKey | None = None) -> None:
-        self._me = registered
+    def __init__(self, registration: ClientRegistration, *, key: ProofKey | None = None) -> None:
+        self._registration = registration
         self.key = key or ProofKey()
         self._nonce: str | None = None
 
     @property
     def redirect_uri(self) -> str:
         """Return where a user comes back to."""
-        return self._me.redirect_uri
+        return self._registration.redirect_uri
 
-    def begin(self, http: httpx.Client, scopes: Iterable[str]) -> Begun:
+    def begin(self, http: httpx.Client, scopes: Iterable[str]) -> PendingAuthorization:
         """Push what is asked for and return where the user answers it."""
         verifier, state = base64url(secrets.token_bytes(32)), base64url(secrets.token_bytes(16))
         form = {
             "response_type": "code",
-            "redirect_uri": self._me.redirect_uri,
+            "redirect_uri": self._registration.redirect_uri,
             "scope": " ".join(scopes),
             "state": state,
             "code_challenge": base64url(hashlib.sha256(verifier.encode()).digest()),
             "code_challenge_method": "S256",
         }
-        pushed = _carried_out(http, self._asked("par", form)).json()
-        query = {"client_id": self._me.client_id, "request_uri": pushed["request_uri"]}
-        url = f"{self._me.issuer}/api/oauth2/authorize?{urlencode(query)}"
-        return Begun(url=url, state=state, verifier=verifier)
+        pushed_request = _run(http, self._post_form("par", form)).json()
+        query = {
+            "client_id": self._registration.client_id,
+            "request_uri": pushed_request["request_uri"],
+        }
+        url = f"{self._registration.issuer}/api/oauth2/authorize?{urlencode(query)}"
+        return PendingAuthorization(url=url, state=state, verifier=verifier)
 
-    def finish(self, http: httpx.Client, begun: Begun, came_back: str) -> Tokens:
+    def finish(
+        self, http: httpx.Client, pending: PendingAuthorization, callback_url: str
+    ) -> Tokens:
         """Exchange the code in the address the user came back to. Raises ValueError, ApiError."""
-        told = {name: each[0] for name, each in parse_qs(urlsplit(came_back).query).items()}
-        if not hmac.compare_digest(told.get("state", ""), begun.state):
+        params = {name: each[0] for name, each in parse_qs(urlsplit(callback_url).query).items()}
+        if not hmac.compare_digest(params.get("state", ""), pending.state):
             raise ValueError("The answer belongs to another request.")
-        if told.get("iss") != self._me.issuer:
+        if params.get("iss") != self._registration.issuer:
             raise ValueError("The answer comes from another authorization server.")
-        if "code" not in told:
-            raise ValueError(f"The user did not agree: {told.get('error')}")
+        if "code" not in params:
+            raise ValueError(f"The user did not agree: {params.get('error')}")
         form = {
             "grant_type": "authorization_code",
-            "code": told["code"],
-            "redirect_uri": self._me.redirect_uri,
-            "code_verifier": begun.verifier,
+            "code": params["code"],
+            "redirect_uri": self._registration.redirect_uri,
+            "code_verifier": pending.verifier,
         }
-        return _carried_out(http, self._granted(form))
+        return _run(http, self._request_tokens(form))
 
-    def by_itself(self, http: httpx.Client, scopes: Iterable[str] = ()) -> Tokens:
+    def client_credentials(self, http: httpx.Client, scopes: Iterable[str] = ()) -> Tokens:
         """Return tokens for a program that acts without a user."""
-        return _carried_out(http, self._granted(self._own_form(" ".join(scopes))))
+        return _run(http, self._request_tokens(self._client_credentials_form(" ".join(scopes))))
 
-    def renewing(self, tokens: Tokens) -> Asking[Tokens]:
+    def refreshing(self, tokens: Tokens) -> RequestFlow[Tokens]:
         """Get tokens anew: by the refresh token, or as a program that acts by itself."""
         if tokens.refresh_token is None:
-            return (yield from self._granted(self._own_form(tokens.scope)))
+            return (yield from self._request_tokens(self._client_credentials_form(tokens.scope)))
         form = {"grant_type": "refresh_token", "refresh_token": tokens.refresh_token}
-        renewed = yield from self._granted(form)
-        kept = renewed.refresh_token or tokens.refresh_token
-        return msgspec.structs.replace(renewed, refresh_token=kept)
+        renewed = yield from self._request_tokens(form)
+        kept_refresh_token = renewed.refresh_token or tokens.refresh_token
+        return msgspec.structs.replace(renewed, refresh_token=kept_refresh_token)
 
-    def _own_form(self, scope: str) -> dict[str, str]:
+    def _client_credentials_form(self, scope: str) -> dict[str, str]:
         return {"grant_type": "client_credentials", **({"scope": scope} if scope else {})}
 
-    def _granted(self, form: Mapping[str, str]) -> Asking[Tokens]:
-        answer = yield from self._asked("token", form)
-        told = msgspec.json.decode(answer.content, type=_Answer)
+    def _request_tokens(self, form: Mapping[str, str]) -> RequestFlow[Tokens]:
+        response = yield from self._post_form("token", form)
+        params = msgspec.json.decode(response.content, type=_TokenResponse)
         return Tokens(
-            access_token=told.access_token,
-            token_type=told.token_type,
-            scope=told.scope,
-            expires_at=wall_now().timestamp() + told.expires_in,
-            refresh_token=told.refresh_token,
-            id_token=told.id_token,
+            access_token=params.access_token,
+            token_type=params.token_type,
+            scope=params.scope,
+            expires_at=wall_now().timestamp() + params.expires_in,
+            refresh_token=params.refresh_token,
+            id_token=params.id_token,
         )
 
-    def _asked(self, endpoint: str, form: Mapping[str, str]) -> Asking[httpx.Response]:
+    def _post_form(self, endpoint: str, form: Mapping[str, str]) -> RequestFlow[httpx.Response]:
         """Post a form with everything that proves the program; again when a nonce is wanted."""
-        answer = yield self._posted(endpoint, form)
-        wants_nonce = answer.is_error and "use_dpop_nonce" in answer.text
-        self._nonce = answer.headers.get("dpop-nonce", self._nonce)
+        response = yield self._form_request(endpoint, form)
+        wants_nonce = response.is_error and "use_dpop_nonce" in response.text
+        self._nonce = response.headers.get("dpop-nonce", self._nonce)
         if wants_nonce:
-            answer = yield self._posted(endpoint, form)
-        if answer.is_error:
-            raise ApiError(answer)
-        return answer
+            response = yield self._form_request(endpoint, form)
+        if response.is_error:
+            raise ApiError(response)
+        return response
 
-    def _posted(self, endpoint: str, form: Mapping[str, str]) -> httpx.Request:
-        url = httpx.URL(f"{self._me.issuer}/api/oauth2/{endpoint}")
-        full = {
+    def _form_request(self, endpoint: str, form: Mapping[str, str]) -> httpx.Request:
+        url = httpx.URL(f"{self._registration.issuer}/api/oauth2/{endpoint}")
+        form_fields = {
             **form,
-            "client_id": self._me.client_id,
+            "client_id": self._registration.client_id,
             "client_assertion_type": _ASSERTION,
             "client_assertion": self._assertion(),
         }
         headers = {"dpop": self.key.proof("POST", url, nonce=self._nonce)}
-        return httpx.Request("POST", url, data=full, headers=headers)
+        return httpx.Request("POST", url, data=form_fields, headers=headers)
 
     def _assertion(self) -> str:
         now = int(wall_now().timestamp())
         claims = {
-            "iss": self._me.client_id,
-            "sub": self._me.client_id,
-            "aud": self._me.issuer,
+            "iss": self._registration.client_id,
+            "sub": self._registration.client_id,
+            "aud": self._registration.issuer,
             "iat": now,
             "exp": now + _ASSERTION_SECONDS,
             "jti": str(ids.new()),
         }
-        headers = {"kid": self._me.kid}
-        return jwt.encode(claims, self._me.private_key, algorithm="ES256", headers=headers)
+        headers = {"kid": self._registration.kid}
+        return jwt.encode(
+            claims, self._registration.private_key, algorithm="ES256", headers=headers
+        )
 
 
-def _carried_out(http: httpx.Client, asking: Asking[Got]) -> Got:
+def _run(http: httpx.Client, flow: RequestFlow[Result]) -> Result:
     """Send what is asked for, and return what comes of it."""
     try:
-        request = next(asking)
+        request = next(flow)
         while True:
-            request = asking.send(http.send(request, auth=None))
-    except StopIteration as done:
-        got: Got = done.value
-        return got
+            request = flow.send(http.send(request, auth=None))
+    except StopIteration as stop:
+        result: Result = stop.value
+        return result

@@ -30,7 +30,7 @@ class PartnerApi(EventCalls):
 
     def customers(self) -> Iterator[Customer]:
         """Go through the partner's customers."""
-        return self._each("/api/v1/customers/", Customer)
+        return self._iterate("/api/v1/customers/", Customer)
 
     def customer(self, customer_id: UUID) -> Customer:
         """Return one customer."""
@@ -42,8 +42,8 @@ class PartnerApi(EventCalls):
 
     def pockets(self, customer_id: UUID | None = None) -> Iterator[Pocket]:
         """Go through the Pockets of a customer, or of all."""
-        of_one = f"/api/v2/customers/{customer_id}/pockets/"
-        return self._each("/api/v2/pockets/" if customer_id is None else of_one, Pocket)
+        customer_path = f"/api/v2/customers/{customer_id}/pockets/"
+        return self._iterate("/api/v2/pockets/" if customer_id is None else customer_path, Pocket)
 
     def pocket(self, pocket_id: UUID) -> Pocket:
         """Return one Pocket."""
@@ -59,7 +59,7 @@ class PartnerApi(EventCalls):
 
     def portals(self, pocket_id: UUID) -> Iterator[Portal]:
         """Go through the portals of a Pocket."""
-        return self._each(f"/api/v2/pockets/{pocket_id}/portals/", Portal)
+        return self._iterate(f"/api/v2/pockets/{pocket_id}/portals/", Portal)
 
     def funding_instructions(self, pocket_id: UUID, portal_id: UUID) -> FundingInstructions:
         """Return how to pay into a portal."""
@@ -68,18 +68,18 @@ class PartnerApi(EventCalls):
 
     def counterparties(self, customer_id: UUID) -> Iterator[Counterparty]:
         """Go through the counterparties of a customer."""
-        return self._each(f"/api/v2/customers/{customer_id}/counterparties/", Counterparty)
+        return self._iterate(f"/api/v2/customers/{customer_id}/counterparties/", Counterparty)
 
     def add_counterparty(
         self,
         customer_id: UUID,
         *,
         key: str | None = None,
-        **said: Any,
+        **fields: Any,
     ) -> Counterparty:
         """Add an account as payee of a customer; fields as in the API."""
         path = f"/api/v2/customers/{customer_id}/counterparties/"
-        return self._change("POST", path, said, Counterparty, key=key)
+        return self._change("POST", path, fields, Counterparty, key=key)
 
     def change_counterparty(
         self,
@@ -87,25 +87,25 @@ class PartnerApi(EventCalls):
         counterparty_id: UUID,
         *,
         key: str | None = None,
-        **said: Any,
+        **fields: Any,
     ) -> Counterparty:
         """Give a counterparty another `display_name`, or unlink it: `status="UNLINKED"`."""
         path = f"/api/v2/customers/{customer_id}/counterparties/{counterparty_id}/"
-        return self._change("PATCH", path, said, Counterparty, key=key)
+        return self._change("PATCH", path, fields, Counterparty, key=key)
 
-    def transfer(self, *, key: str | None = None, **asked: Any) -> OnUsTransfer:
+    def transfer(self, *, key: str | None = None, **fields: Any) -> OnUsTransfer:
         """Move money between Pockets; fields as in the API."""
         path = "/api/v1/transfers/on-us/"
-        return self._change("POST", path, asked, OnUsTransfer, key=key)
+        return self._change("POST", path, fields, OnUsTransfer, key=key)
 
-    def send_wire(self, pocket_id: UUID, *, key: str | None = None, **asked: Any) -> Wire:
+    def send_wire(self, pocket_id: UUID, *, key: str | None = None, **fields: Any) -> Wire:
         """Send a wire from a Pocket; fields as in the API."""
         path = f"/api/v1/service-accounts/{pocket_id}/wires/"
-        return self._change("POST", path, asked, Wire, key=key)
+        return self._change("POST", path, fields, Wire, key=key)
 
     def wires(self, **filters: Any) -> Iterator[Wire]:
         """Go through the wires of all customers, newest first."""
-        return self._each("/api/v1/wires/", Wire, filters)
+        return self._iterate("/api/v1/wires/", Wire, filters)
 
     def wire(self, wire_id: UUID) -> Wire:
         """Return one wire."""
@@ -116,11 +116,11 @@ class PartnerApi(EventCalls):
         pocket_id: UUID,
         *,
         key: str | None = None,
-        **asked: Any,
+        **fields: Any,
     ) -> AchOrigination:
         """Pay a counterparty by ACH, or collect from it; fields as in the API."""
         path = f"/api/v1/service-accounts/{pocket_id}/ach-originating/"
-        return self._change("POST", path, asked, AchOrigination, key=key)
+        return self._change("POST", path, fields, AchOrigination, key=key)
 
     def ach_origination(self, pocket_id: UUID, ach_id: UUID) -> AchOrigination:
         """Return one ACH origination."""
@@ -134,7 +134,7 @@ class PartnerApi(EventCalls):
     ) -> Iterator[AchOrigination]:
         """Go through the ACH originations of a customer."""
         path = f"/api/v1/customers/{customer_id}/ach-originating/"
-        return self._each(path, AchOrigination, filters)
+        return self._iterate(path, AchOrigination, filters)
 
     def pocket_earnings(self, pocket_id: UUID, **period: str) -> Earnings:
         """Return what a Pocket earned: `period="mtd"`."""
@@ -146,15 +146,15 @@ class PartnerApi(EventCalls):
 
     def transactions(self, **filters: Any) -> Iterator[Transaction]:
         """Go through the transactions of all customers."""
-        return self._each("/api/v2/transactions/", Transaction, filters)  # type: ignore[arg-type]
+        return self._iterate("/api/v2/transactions/", Transaction, filters)  # type: ignore[arg-type]
 
     def trades(self, pocket_id: UUID) -> Iterator[Trade]:
         """Go through the trades of a Pocket."""
-        return self._each(f"/api/v2/pockets/{pocket_id}/trades/", Trade)  # type: ignore[arg-type]
+        return self._iterate(f"/api/v2/pockets/{pocket_id}/trades/", Trade)  # type: ignore[arg-type]
 
-    def simulate(self, what: str, **asked: Any) -> None:
+    def simulate(self, operation: str, **fields: Any) -> None:
         """Let something happen in a sandbox: `simulate("wire", portal_id=..., ...)`."""
-        self._change("POST", f"/api/v1/sandbox/{what}/", asked, object)
+        self._change("POST", f"/api/v1/sandbox/{operation}/", fields, object)
 
     def bank_time(self) -> datetime:
         """Return what the clock of a sandbox shows."""

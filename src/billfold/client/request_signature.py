@@ -18,7 +18,7 @@ from billfold.platform.crypto import sign_request
 KEY_HEADER = "x-service-idempotency"
 _GRANT = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 _ASSERTION_SECONDS = 120
-_EARLY_SECONDS = 60
+_REFRESH_BEFORE_SECONDS = 60
 
 
 class PartnerAuth(AuthFlow):
@@ -33,21 +33,21 @@ class PartnerAuth(AuthFlow):
         self._token_url = f"{url.rstrip('/')}/token/"
         self._username, self._secret = username, shared_secret
         self._private_key, self._kid = private_key, kid
-        self._token, self._ends_at = "", 0.0
+        self._token, self._expires_at = "", 0.0
 
     @override
     def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
         """Send the request; once more with a new token when the old one is no longer known."""
-        had = self._ends_at - _EARLY_SECONDS > wall_now().timestamp()
-        if not had:
-            self._keep((yield self._token_request()))
-        answer = yield self._signed(request)
-        challenge = answer.headers.get("www-authenticate", "")
-        if answer.status_code == httpx.codes.UNAUTHORIZED and had and challenge:
-            self._keep((yield self._token_request()))
-            yield self._signed(request)
+        had_token = self._expires_at - _REFRESH_BEFORE_SECONDS > wall_now().timestamp()
+        if not had_token:
+            self._store_token((yield self._token_request()))
+        response = yield self._sign(request)
+        challenge = response.headers.get("www-authenticate", "")
+        if response.status_code == httpx.codes.UNAUTHORIZED and had_token and challenge:
+            self._store_token((yield self._token_request()))
+            yield self._sign(request)
 
-    def _signed(self, request: httpx.Request) -> httpx.Request:
+    def _sign(self, request: httpx.Request) -> httpx.Request:
         key = request.headers.setdefault(KEY_HEADER, str(ids.new()))
         path = request.url.raw_path.partition(b"?")[0].decode()
         request.headers["authorization"] = f"Bearer {self._token}"
@@ -69,12 +69,12 @@ class PartnerAuth(AuthFlow):
         headers = {"kid": self._kid}
         assertion = jwt.encode(claims, self._private_key, algorithm="ES256", headers=headers)
         form = urlencode({"grant_type": _GRANT, "assertion": assertion})
-        sent = {"content-type": "application/x-www-form-urlencoded"}
-        return httpx.Request("POST", self._token_url, content=form, headers=sent)
+        form_headers = {"content-type": "application/x-www-form-urlencoded"}
+        return httpx.Request("POST", self._token_url, content=form, headers=form_headers)
 
-    def _keep(self, answer: httpx.Response) -> None:
-        if answer.is_error:
-            raise ApiError(answer)
-        told = answer.json()
-        self._token = told["access_token"]
-        self._ends_at = wall_now().timestamp() + told["expires_in"]
+    def _store_token(self, response: httpx.Response) -> None:
+        if response.is_error:
+            raise ApiError(response)
+        token_response = response.json()
+        self._token = token_response["access_token"]
+        self._expires_at = wall_now().timestamp() + token_response["expires_in"]

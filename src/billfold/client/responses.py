@@ -17,64 +17,66 @@ Query = Mapping[str, Any]
 class ApiError(Exception):
     """The bank refused. `code` is the problem's, or "invalid" when the request had mistakes."""
 
-    def __init__(self, answer: httpx.Response) -> None:
-        told = _told(answer)
-        self.status = answer.status_code
-        self.code = str(told.get("code") or told.get("error") or "invalid")
-        self.detail = told.get("detail") or told.get("error_description") or ""
-        self.trace_id = answer.headers.get("x-service-trace-id", "")
+    def __init__(self, response: httpx.Response) -> None:
+        body_fields = _json_body(response)
+        self.status = response.status_code
+        self.code = str(body_fields.get("code") or body_fields.get("error") or "invalid")
+        self.detail = body_fields.get("detail") or body_fields.get("error_description") or ""
+        self.trace_id = response.headers.get("x-service-trace-id", "")
         super().__init__(f"{self.status} {self.code}: {self.detail}")
 
 
-class Api:
+class ApiClient:
     """What the typed calls of both APIs stand on."""
 
     def __init__(self, http: httpx.Client) -> None:
         self._http = http
 
     def _get(self, path: str, kind: type[Shape], query: Query | None = None) -> Shape:
-        return read(self._http.get(path, params=_sent(query)), kind)
+        return read(self._http.get(path, params=_query_params(query)), kind)
 
     def _change(
         self, method: str, path: str, body: Query, kind: type[Shape], *, key: str | None = None
     ) -> Shape:
         headers = {} if key is None else {self._key_header: key}
         content = msgspec.json.encode(body)
-        sent = {"content-type": "application/json", **headers}
-        return read(self._http.request(method, path, content=content, headers=sent), kind)
+        request_headers = {"content-type": "application/json", **headers}
+        return read(
+            self._http.request(method, path, content=content, headers=request_headers), kind
+        )
 
-    def _each(self, path: str, kind: type[Shape], query: Query | None = None) -> Iterator[Shape]:
+    def _iterate(self, path: str, kind: type[Shape], query: Query | None = None) -> Iterator[Shape]:
         """Go through a cursor list, page by page."""
         cursor: str | None = ""
         while cursor is not None:
-            asked = {**(query or {}), **({"cursor": cursor} if cursor else {})}
-            page = self._get(path, CursorList[kind], asked)  # type: ignore[valid-type]
+            page_query = {**(query or {}), **({"cursor": cursor} if cursor else {})}
+            page = self._get(path, CursorList[kind], page_query)  # type: ignore[valid-type]
             yield from page.items
             cursor = page.next_page
 
     _key_header = "idempotency-key"
 
 
-def read(answer: httpx.Response, kind: type[Shape]) -> Shape:
+def read(response: httpx.Response, kind: type[Shape]) -> Shape:
     """Return the body of an answer as its shape. Raises ApiError."""
-    if answer.is_error:
-        raise ApiError(answer)
-    return msgspec.json.decode(answer.content or b"null", type=kind)
+    if response.is_error:
+        raise ApiError(response)
+    return msgspec.json.decode(response.content or b"null", type=kind)
 
 
-def _sent(query: Query | None) -> dict[str, list[str]]:
+def _query_params(query: Query | None) -> dict[str, list[str]]:
     """Return a query; a list repeats its name, None is left out."""
-    every = {
+    values_by_name = {
         name: value if isinstance(value, list | tuple) else [value]
         for name, value in (query or {}).items()
         if value is not None
     }
-    return {name: [str(each) for each in values] for name, values in every.items()}
+    return {name: [str(each) for each in values] for name, values in values_by_name.items()}
 
 
-def _told(answer: httpx.Response) -> dict[str, Any]:
+def _json_body(response: httpx.Response) -> dict[str, Any]:
     try:
-        told = answer.json()
+        body_fields = response.json()
     except ValueError:
-        return {"detail": answer.text}
-    return told if isinstance(told, dict) else {"detail": told}
+        return {"detail": response.text}
+    return body_fields if isinstance(body_fields, dict) else {"detail": body_fields}

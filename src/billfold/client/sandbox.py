@@ -37,11 +37,11 @@ class _AtAddress(httpx.HTTPTransport):
 
         The request itself stays as it is: whoever sends it once more proves its address anew.
         """
-        here = httpx.Request(
+        local_request = httpx.Request(
             request.method,
             request.url.copy_with(host=self._address),
             headers=request.headers,
             stream=request.stream,
             extensions={**request.extensions, "sni_hostname": request.url.host},
         )
-        return super().handle_request(here)
+        return super().handle_request(local_request)

@@ -7,13 +7,13 @@ from typing import Any
 from uuid import UUID
 
 from billfold.access.team.schemas import ProgramKey, ProgramKeys, Team, TeamMember, TeamProgram
-from billfold.client.responses import Api
+from billfold.client.responses import ApiClient
 
 _TEAM = "/api/v1/team/"
-_PROGRAMS = f"{_TEAM}service-users/"
+_SERVICE_USERS = f"{_TEAM}service-users/"
 
 
-class TeamApi(Api):
+class TeamApi(ApiClient):
     """The part of the Customer API that is about the team."""
 
     def team(self) -> Team:
@@ -24,9 +24,11 @@ class TeamApi(Api):
         """Return one member."""
         return self._get(f"{_TEAM}{member_id}/", TeamMember)
 
-    def change_member(self, member_id: UUID, *, key: str | None = None, **to: str) -> TeamMember:
+    def change_member(
+        self, member_id: UUID, *, key: str | None = None, **changes: str
+    ) -> TeamMember:
         """Give a member another `role` or `status`."""
-        return self._change("PUT", f"{_TEAM}{member_id}/", to, TeamMember, key=key)
+        return self._change("PUT", f"{_TEAM}{member_id}/", changes, TeamMember, key=key)
 
     def deactivate_member(self, member_id: UUID, *, key: str | None = None) -> TeamMember:
         """Deactivate a member, a person or a service user."""
@@ -55,35 +57,37 @@ class TeamApi(Api):
         """Take an invitation back."""
         return self._change("DELETE", f"{_TEAM}{member_id}/invite/", {}, TeamMember, key=key)
 
-    def create_program(
+    def create_service_user(
         self,
         name: str,
         scopes: Sequence[str],
         public_key: str,
         *,
         key: str | None = None,
-        **more: str,
+        **fields: str,
     ) -> TeamProgram:
         """Make a service user with its first public key, PEM; `description`, `profile`."""
         body: dict[str, Any] = {"name": name, "scopes": list(scopes), "public_key": public_key}
-        return self._change("POST", _PROGRAMS, body | more, TeamProgram, key=key)
+        return self._change("POST", _SERVICE_USERS, body | fields, TeamProgram, key=key)
 
     def program(self, member_id: UUID) -> TeamProgram:
         """Return a service user."""
-        return self._get(f"{_PROGRAMS}{member_id}/", TeamProgram)
+        return self._get(f"{_SERVICE_USERS}{member_id}/", TeamProgram)
 
-    def program_keys(self, member_id: UUID) -> list[ProgramKey]:
+    def service_user_keys(self, member_id: UUID) -> list[ProgramKey]:
         """Return the public keys of a service user, newest first."""
-        return self._get(f"{_PROGRAMS}{member_id}/keys/", ProgramKeys).items
+        return self._get(f"{_SERVICE_USERS}{member_id}/keys/", ProgramKeys).items
 
-    def add_program_key(
+    def add_service_user_key(
         self, member_id: UUID, public_key: str, *, rotate: bool = False, key: str | None = None
     ) -> ProgramKey:
         """Register another public key, beside the others or in their place."""
-        path = f"{_PROGRAMS}{member_id}/keys/{'rotate/' if rotate else ''}"
+        path = f"{_SERVICE_USERS}{member_id}/keys/{'rotate/' if rotate else ''}"
         return self._change("POST", path, {"public_key": public_key}, ProgramKey, key=key)
 
-    def revoke_program_key(self, member_id: UUID, key_id: str, *, key: str | None = None) -> None:
+    def revoke_service_user_key(
+        self, member_id: UUID, key_id: str, *, key: str | None = None
+    ) -> None:
         """Take a public key out of use; the service user's tokens end."""
-        path = f"{_PROGRAMS}{member_id}/keys/{key_id}/"
+        path = f"{_SERVICE_USERS}{member_id}/keys/{key_id}/"
         self._change("DELETE", path, {}, type(None), key=key)

@@ -14,11 +14,11 @@ from billfold.platform.crypto import sign_webhook
 TOLERANCE_SECONDS = 300
 
 
-class NotGenuine(ValueError):
+class InvalidWebhook(ValueError):
     """A delivery that nobody who knows the shared secret has signed lately."""
 
 
-def unwrap(
+def verify_webhook(
     body: bytes,
     headers: Mapping[str, str],
     *,
@@ -29,15 +29,19 @@ def unwrap(
 
     `body` is the bytes as they came. The same event may come again: look at `event_id`.
     """
-    sent = {name.lower(): value for name, value in headers.items()}
+    lowered = {name.lower(): value for name, value in headers.items()}
     try:
-        delivery_id, given = sent["webhook-id"], sent["webhook-signature"]
-        at = int(sent["webhook-timestamp"])
+        delivery_id, signatures = lowered["webhook-id"], lowered["webhook-signature"]
+        at = int(lowered["webhook-timestamp"])
     except (KeyError, ValueError):
-        raise NotGenuine("It lacks webhook-id, webhook-timestamp or webhook-signature.") from None
+        raise InvalidWebhook(
+            "It lacks webhook-id, webhook-timestamp or webhook-signature."
+        ) from None
     if abs(wall_now().timestamp() - at) > tolerance_seconds:
-        raise NotGenuine("It was signed too long ago, or the clocks differ.")
-    ours = sign_webhook(shared_secret, delivery_id, at, body)
-    if not any(hmac.compare_digest(ours.encode(), each.encode()) for each in given.split(" ")):
-        raise NotGenuine("The signature does not match the body.")
+        raise InvalidWebhook("It was signed too long ago, or the clocks differ.")
+    expected = sign_webhook(shared_secret, delivery_id, at, body)
+    if not any(
+        hmac.compare_digest(expected.encode(), each.encode()) for each in signatures.split(" ")
+    ):
+        raise InvalidWebhook("The signature does not match the body.")
     return msgspec.json.decode(body, type=Envelope)

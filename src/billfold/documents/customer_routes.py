@@ -6,8 +6,8 @@ from uuid import UUID
 
 from billfold.documents import store as document_store
 from billfold.documents.schemas import Document, UploadedDocument, render_document
-from billfold.documents.upload_requests import FILE_REFUSALS, take_into, take_new
-from billfold.http.customer_api.member import Member
+from billfold.documents.upload_requests import FILE_ERRORS, store_document_file, store_new_document
+from billfold.http.customer_api.member import CustomerCaller
 from billfold.http.limits.rate_groups import DOCUMENTS
 from billfold.http.operations import get, post, with_scope
 from billfold.http.raw_request import RawRequest
@@ -19,13 +19,13 @@ WRITES = with_scope("onboarding.write", DOCUMENTS)
 
 @post("/api/v1/documents/{document_type}/", WRITES, takes_file=True)
 async def upload_document(
-    member: Member, bank: Bank, document_type: str, request: RawRequest
+    member: CustomerCaller, bank: Bank, document_type: str, request: RawRequest
 ) -> UploadedDocument:
     """Send a file as a new document, such as WIRE_COUNTERPARTY_VERIFICATION.
 
     The body is the file; `content-disposition` may name it.
     """
-    return await take_new(member, bank, member.customer_id, document_type, request)
+    return await store_new_document(member, bank, member.customer_id, document_type, request)
 
 
 @post(
@@ -33,18 +33,18 @@ async def upload_document(
     WRITES,
     status=200,
     takes_file=True,
-    refuses=(*FILE_REFUSALS,),
+    refuses=(*FILE_ERRORS,),
 )
 async def upload_document_file(
-    member: Member, bank: Bank, document_id: UUID, request: RawRequest
+    member: CustomerCaller, bank: Bank, document_id: UUID, request: RawRequest
 ) -> Document:
     """Send the file of a document that waits for one, or whose file was found invalid."""
     row = await document_store.get_document(bank.pool, document_id, member.customer_id)
-    return render_document(await take_into(member, bank, row, request))
+    return render_document(await store_document_file(member, bank, row, request))
 
 
 @get("/api/v2/documents/{document_id}/", READS)
-async def get_document(member: Member, bank: Bank, document_id: UUID) -> Document:
+async def get_document(member: CustomerCaller, bank: Bank, document_id: UUID) -> Document:
     """Read where a document stands."""
     return render_document(
         await document_store.get_document(bank.pool, document_id, member.customer_id)

@@ -9,14 +9,14 @@ import secrets
 from datetime import datetime
 from pathlib import Path
 
-from billfold.documents.ports import FileLost, StoredFile
+from billfold.documents.ports import StoredFile, StoredFileMissing
 
 _KEY_BYTES = 20
-_UNFINISHED = ".part"
+_TEMPORARY_SUFFIX = ".part"
 _KEY = frozenset("0123456789abcdef")
 
 
-class LocalFiles:
+class LocalFileStore:
     """Keeps files in a folder that only the operating system's user of the bank may read."""
 
     def __init__(self, folder: Path) -> None:
@@ -36,54 +36,54 @@ class LocalFiles:
             content = await asyncio.to_thread(self._path(file.key).read_bytes)
         except FileNotFoundError:
             reason = f"no file {file.key}"
-            raise FileLost(reason) from None
+            raise StoredFileMissing(reason) from None
         if hashlib.sha256(content).hexdigest() != file.sha256:
             reason = f"file {file.key} is not what was kept"
-            raise FileLost(reason)
+            raise StoredFileMissing(reason)
         return content
 
-    async def list_kept(self, before: datetime) -> list[str]:
+    async def list_stored(self, before: datetime) -> list[str]:
         """Return the names of what was last written before this instant, unfinished or not."""
         return await asyncio.to_thread(self._list, before.timestamp())
 
     async def discard(self, key: str) -> None:
         """Keep it no longer. A file that is gone already is no error."""
-        path = self._path(key.removesuffix(_UNFINISHED))
+        path = self._path(key.removesuffix(_TEMPORARY_SUFFIX))
         await asyncio.to_thread((path.parent / key).unlink, missing_ok=True)
 
     def _path(self, key: str) -> Path:
         """Return where a file is: in one of 256 folders. Raises FileLost for what is no key."""
         if len(key) != 2 * _KEY_BYTES or not _KEY.issuperset(key):
             reason = "not the name of a file"
-            raise FileLost(reason)
+            raise StoredFileMissing(reason)
         return self._folder / key[:2] / key
 
     def _list(self, before: float) -> list[str]:
         if not self._folder.is_dir():
             return []
-        found = []
-        for place in self._folder.iterdir():
-            with os.scandir(place) as files:
-                found += [each.name for each in files if each.stat().st_mtime < before]
-        return sorted(found)
+        keys = []
+        for subfolder in self._folder.iterdir():
+            with os.scandir(subfolder) as files:
+                keys += [each.name for each in files if each.stat().st_mtime < before]
+        return sorted(keys)
 
     def _write(self, path: Path, content: bytes) -> None:
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         path.parent.mkdir(mode=0o700, exist_ok=True)
-        unfinished = path.with_suffix(_UNFINISHED)
-        with os.fdopen(os.open(unfinished, os.O_WRONLY | os.O_CREAT, 0o600), "wb") as out:
+        temporary = path.with_suffix(_TEMPORARY_SUFFIX)
+        with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT, 0o600), "wb") as out:
             out.write(content)
             out.flush()
             os.fsync(out.fileno())
-        unfinished.replace(path)
+        temporary.replace(path)
         for folder in (path.parent, self._folder):
             _make_durable(folder)
 
 
 def _make_durable(folder: Path) -> None:
     """Write the names in a folder to the disk: a new file has one only then."""
-    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        os.fsync(opened)
+        os.fsync(descriptor)
     finally:
-        os.close(opened)
+        os.close(descriptor)

@@ -7,7 +7,7 @@ from uuid import UUID
 from billfold.documents import store as document_store
 from billfold.documents.schemas import Document, UploadedDocument, render_document
 from billfold.documents.types import DocumentRow
-from billfold.documents.upload_requests import FILE_REFUSALS, take_into, take_new
+from billfold.documents.upload_requests import FILE_ERRORS, store_document_file, store_new_document
 from billfold.http.caller import Caller
 from billfold.http.operations import TOKEN_AND_KEY, get, post
 from billfold.http.raw_request import RawRequest
@@ -28,7 +28,7 @@ async def upload_document(
     The body is the file; `content-disposition` may name it. No signature is needed.
     """
     owner = await caller.customer_id(bank, customer_id)
-    return await take_new(caller, bank, owner, document_type, request)
+    return await store_new_document(caller, bank, owner, document_type, request)
 
 
 @post(
@@ -36,23 +36,23 @@ async def upload_document(
     TOKEN_AND_KEY,
     status=200,
     takes_file=True,
-    refuses=(*FILE_REFUSALS,),
+    refuses=(*FILE_ERRORS,),
 )
 async def upload_document_file(
     caller: Caller, bank: Bank, document_id: UUID, request: RawRequest
 ) -> Document:
     """Send the file of a document that waits for one, or whose file was found invalid."""
-    row = await _own(caller, bank, document_id)
-    return render_document(await take_into(caller, bank, row, request))
+    row = await _find_document(caller, bank, document_id)
+    return render_document(await store_document_file(caller, bank, row, request))
 
 
 @get("/api/v1/documents/{document_id}/")
 async def get_document(caller: Caller, bank: Bank, document_id: UUID) -> Document:
     """Read where a document stands."""
-    return render_document(await _own(caller, bank, document_id))
+    return render_document(await _find_document(caller, bank, document_id))
 
 
-async def _own(caller: Caller, bank: Bank, document_id: UUID) -> DocumentRow:
+async def _find_document(caller: Caller, bank: Bank, document_id: UUID) -> DocumentRow:
     """Return the document of one of the partner's customers. Raises NotFound."""
     row = await document_store.get_document(bank.pool, document_id)
     try:

@@ -27,7 +27,7 @@ class StoredFile(msgspec.Struct, frozen=True, kw_only=True):
     sha256: str  # 64 hexadecimal digits
 
 
-class FileLost(Exception):
+class StoredFileMissing(Exception):
     """The store has no such file, or not as it was put there."""
 
 
@@ -40,18 +40,18 @@ class FileStore(Protocol):
     async def fetch(self, file: StoredFile) -> bytes:
         """Return the file as it was kept. Raises FileLost."""
 
-    async def list_kept(self, before: datetime) -> list[str]:
+    async def list_stored(self, before: datetime) -> list[str]:
         """Return the names of what was last written before this instant, unfinished or not."""
 
     async def discard(self, key: str) -> None:
         """Keep it no longer. A file that is gone already is no error."""
 
 
-class FileRefused(Exception):
+class UploadRejected(Exception):
     """The file is not taken; the sentence says why to the person who sent it."""
 
 
-class Inspection(Protocol):
+class FileInspector(Protocol):
     """Looks into a file before anybody else does."""
 
     async def inspect(self, content: bytes, kind: FileKind) -> None:

@@ -13,9 +13,9 @@ from billfold.platform.errors import BillfoldError, InvalidInput
 
 PROOF_OF_ACCOUNT: Final = "WIRE_COUNTERPARTY_VERIFICATION"
 """The type of what shows whose account a counterparty's is."""
-_PICTURES_OF_PEOPLE: Final = ("ID_FRONT", "ID_BACK", "SELFIE", "PASSPORT")
+_IDENTITY_DOCUMENTS: Final = ("ID_FRONT", "ID_BACK", "SELFIE", "PASSPORT")
 TYPES: Final = frozenset({
-    *_PICTURES_OF_PEOPLE,
+    *_IDENTITY_DOCUMENTS,
     "IDENTIFICATION_NUMBER_VERIFICATION", "ADDRESS_VERIFICATION",
     "EIN_CONFIRMATION", "OPERATING_AGREEMENT", "PARTNERSHIP_AGREEMENT",
     "ARTICLES_OF_INCORPORATION", "BYLAWS", "PROOF_OF_501_STATUS", "ARTICLES_OF_ASSOCIATION",
@@ -33,49 +33,49 @@ _PDF_BYTES_MAX: Final = 52_428_799
 _PERSON_BYTES_MAX: Final = 5 * _MEGABYTE
 _PICTURE_BYTES_MAX: Final = 10 * _MEGABYTE
 _NAME_CHARS_MAX: Final = 255
-_BEGINS: Final[Mapping[FileKind, bytes]] = MappingProxyType(
+_SIGNATURES: Final[Mapping[FileKind, bytes]] = MappingProxyType(
     {
         FileKind.PDF: b"%PDF-",
         FileKind.PNG: b"\x89PNG\r\n\x1a\n",
         FileKind.JPEG: b"\xff\xd8\xff",
     }
 )
-_ENDINGS: Final[Mapping[FileKind, frozenset[str]]] = MappingProxyType(
+_EXTENSIONS: Final[Mapping[FileKind, frozenset[str]]] = MappingProxyType(
     {
         FileKind.PDF: frozenset({"pdf"}),
         FileKind.PNG: frozenset({"png"}),
         FileKind.JPEG: frozenset({"jpg", "jpeg"}),
     }
 )
-_NAMED = re.compile(r"""filename="((?:[^"\\]|\\.)*)"|filename=([^;"\s]+)""", re.IGNORECASE)
-_NAMED_WIDELY = re.compile(r"filename\*=UTF-8'[^']*'([^;\s]+)", re.IGNORECASE)
-_UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069]")
+_FILENAME = re.compile(r"""filename="((?:[^"\\]|\\.)*)"|filename=([^;"\s]+)""", re.IGNORECASE)
+_FILENAME_UTF8 = re.compile(r"filename\*=UTF-8'[^']*'([^;\s]+)", re.IGNORECASE)
+_INVISIBLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069]")
 
 
-def largest_bytes(kind: FileKind, type_: str | None = None) -> int:
+def max_file_bytes(kind: FileKind, type_: str | None = None) -> int:
     """Return how many bytes a file of this kind may have, as a document of this type."""
-    if kind == FileKind.PDF and type_ not in _PICTURES_OF_PEOPLE:
+    if kind == FileKind.PDF and type_ not in _IDENTITY_DOCUMENTS:
         return _PDF_BYTES_MAX
-    return _PERSON_BYTES_MAX if type_ in _PICTURES_OF_PEOPLE else _PICTURE_BYTES_MAX
+    return _PERSON_BYTES_MAX if type_ in _IDENTITY_DOCUMENTS else _PICTURE_BYTES_MAX
 
 
-def file_name_in(disposition: str | None) -> str | None:
+def parse_file_name(disposition: str | None) -> str | None:
     """Return the name a `content-disposition` gives a file, without any folders, or None.
 
     Raises InvalidInput at the header for one that is no name.
     """
     if not disposition:
         return None
-    wide, plain = _NAMED_WIDELY.search(disposition), _NAMED.search(disposition)
-    if wide is None and plain is None:
+    extended, plain = _FILENAME_UTF8.search(disposition), _FILENAME.search(disposition)
+    if extended is None and plain is None:
         return None
-    if wide is not None:
-        name = unquote(wide[1], errors="replace")
+    if extended is not None:
+        name = unquote(extended[1], errors="replace")
     else:
         assert plain is not None
         name = re.sub(r"\\(.)", r"\1", plain[1]) if plain[1] is not None else plain[2]
     name = re.split(r"[/\\]", name)[-1].strip()
-    if not name.strip(".") or len(name) > _NAME_CHARS_MAX or _UNSEEN.search(name):
+    if not name.strip(".") or len(name) > _NAME_CHARS_MAX or _INVISIBLE.search(name):
         raise InvalidInput.at(
             "header", "content-disposition",
             msg=f"must name a file in 1 to {_NAME_CHARS_MAX} visible characters",
@@ -90,13 +90,13 @@ def check_file(content: bytes, kind: FileKind, type_: str, name: str | None) -> 
     """
     if not content:
         raise InvalidInput.at("body", msg="a file is required", kind="missing")
-    most = largest_bytes(kind, type_)
-    if len(content) > most:
-        raise BillfoldError("payload-too-large", f"A {type_} may have at most {most:,} bytes.")
-    if not content.startswith(_BEGINS[kind]):
+    bytes_max = max_file_bytes(kind, type_)
+    if len(content) > bytes_max:
+        raise BillfoldError("payload-too-large", f"A {type_} may have at most {bytes_max:,} bytes.")
+    if not content.startswith(_SIGNATURES[kind]):
         raise BillfoldError("unsupported-media-type", f"The file does not begin like {kind}.")
-    ending = name.rpartition(".")[2].lower() if name and "." in name else None
-    if ending is not None and ending not in _ENDINGS[kind]:
+    extension = name.rpartition(".")[2].lower() if name and "." in name else None
+    if extension is not None and extension not in _EXTENSIONS[kind]:
         raise BillfoldError(
-            "unsupported-media-type", f"The file is declared as {kind} and called .{ending}."
+            "unsupported-media-type", f"The file is declared as {kind} and called .{extension}."
         )

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 COLUMNS = """customer_id, document_id, type, status, exception_reason, name, media_type, file_key,
        size_bytes, sha256, created_at, uploaded_at"""
-_SOME = f"SELECT {COLUMNS} FROM document WHERE customer_id = $1 AND document_id = ANY($2::uuid[])"
-_ANY = f"SELECT {COLUMNS} FROM document WHERE document_id = $1"
+_BY_IDS = f"SELECT {COLUMNS} FROM document WHERE customer_id = $1 AND document_id = ANY($2::uuid[])"
+_BY_ID = f"SELECT {COLUMNS} FROM document WHERE document_id = $1"
 _LOOK_UP = f"""SELECT {COLUMNS} FROM document
  WHERE customer_id = ANY($1::uuid[]) AND document_id = ANY($2::uuid[])"""
-_UNNAMED = """
+_ORPHANED = """
 SELECT key FROM unnest($1::text[]) AS key
  WHERE NOT EXISTS (SELECT 1 FROM document d WHERE d.file_key = key)
 """
@@ -36,7 +36,7 @@ async def get_document(
     conn: Connection | Pool, document_id: UUID, customer_id: UUID | None = None
 ) -> DocumentRow:
     """Return a document, of this customer or of anybody. Raises NotFound."""
-    row = await conn.fetchrow(_ANY, document_id)
+    row = await conn.fetchrow(_BY_ID, document_id)
     if row is None or (customer_id is not None and row["customer_id"] != customer_id):
         raise NotFound("There is no such document.")
     return DocumentRow(*row)
@@ -46,11 +46,11 @@ async def list_documents(
     conn: Connection | Pool, customer_id: UUID, document_ids: Iterable[UUID]
 ) -> dict[UUID, DocumentRow]:
     """Return those of these documents that are the customer's, by their ids."""
-    rows = await conn.fetch(_SOME, customer_id, list(document_ids))
+    rows = await conn.fetch(_BY_IDS, customer_id, list(document_ids))
     return {row["document_id"]: DocumentRow(*row) for row in rows}
 
 
-async def list_in_review(conn: Connection | Pool, limit: int) -> list[DocumentRow]:
+async def list_awaiting_review(conn: Connection | Pool, limit: int) -> list[DocumentRow]:
     """Return documents that wait for their own review, oldest first.
 
     Those that belong to a counterparty which waits are reviewed with it.
@@ -58,7 +58,7 @@ async def list_in_review(conn: Connection | Pool, limit: int) -> list[DocumentRo
     return [DocumentRow(*row) for row in await conn.fetch(_IN_REVIEW, limit)]
 
 
-async def look_up(
+async def find_referenced(
     conn: Connection, customer_ids: Sequence[UUID], ids: Sequence[UUID]
 ) -> list[tuple[UUID, UUID, Any]]:
     """Return those of these ids that are documents of these customers, for flows to see."""
@@ -66,6 +66,6 @@ async def look_up(
     return [(row["customer_id"], row["document_id"], DocumentRow(*row)) for row in rows]
 
 
-async def find_unnamed(conn: Connection | Pool, keys: Sequence[str]) -> list[str]:
+async def find_orphaned_files(conn: Connection | Pool, keys: Sequence[str]) -> list[str]:
     """Return those of these names of files that no document has."""
-    return [row["key"] for row in await conn.fetch(_UNNAMED, keys)]
+    return [row["key"] for row in await conn.fetch(_ORPHANED, keys)]

@@ -32,7 +32,7 @@ RETURNING {COLUMNS}
 """
 
 
-async def add(
+async def request_document(
     conn: Connection, customer_id: UUID, document_id: UUID, type_: str, *, at: datetime
 ) -> None:
     """Ask for a document: it waits for its file. One that is there already stays as it is."""
@@ -66,7 +66,7 @@ async def put_file(
     raise Refused("document-in-review", "The document has its file and waits for its review.")
 
 
-async def decide(
+async def record_review(
     conn: Connection, document_id: UUID, status: str, reason: str | None
 ) -> DocumentRow:
     """Approve a document or find it invalid. Refuses: document-not-in-review."""

@@ -10,36 +10,36 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from billfold.verify.query_check import Query
+from billfold.verify.query_check import Check
 from billfold.verify.report import DERIVED, MISSING, Findings
-from billfold.verify.streams import PATIENCE_SECONDS
+from billfold.verify.streams import STATEMENT_TIMEOUT_SECONDS
 
 if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection
 
 
-async def check_told(conn: Connection, found: Findings) -> None:
+async def check_event_sequences(conn: Connection, findings: Findings) -> None:
     """Run every check; the first bad rows of each are looked at."""
     for query in queries():
-        for row in await conn.fetch(query.sql, timeout=PATIENCE_SECONDS):
-            found.add(query.check, query.table, dict(row), query.wrong, query.sureness)
+        for row in await conn.fetch(query.sql, timeout=STATEMENT_TIMEOUT_SECONDS):
+            findings.add(query.check, query.table, dict(row), query.wrong, query.certainty)
     for name in ("told", "delivery", "delivery_attempt"):
-        found.checked[name] = await conn.fetchval(
+        findings.checked[name] = await conn.fetchval(
             f"SELECT count(*) FROM {name}",
-            timeout=PATIENCE_SECONDS,
+            timeout=STATEMENT_TIMEOUT_SECONDS,
         )
 
 
-def queries() -> Iterator[Query]:
+def queries() -> Iterator[Check]:
     """Every check, the ones that name a row most surely first."""
-    yield from _PLACES
-    for whose in ("partner", "customer"):
-        yield from _sequences(whose)
+    yield from _SEQUENCING
+    for owner_type in ("partner", "customer"):
+        yield from _sequences(owner_type)
     yield from _DELIVERIES
 
 
-_PLACES = (
-    Query(
+_SEQUENCING = (
+    Check(
         "told", "told", "an event was read and has no place",
         """SELECT e.customer_id, e.event_no
              FROM event e JOIN event_reader r ON r.name = 'sequencer'
@@ -49,7 +49,7 @@ _PLACES = (
             ORDER BY 1, 2 LIMIT 100""",
         MISSING,
     ),
-    Query(
+    Check(
         "places", "told", "it is not what the event says",
         """SELECT t.customer_id, t.event_no
              FROM told t LEFT JOIN event e USING (customer_id, event_no)
@@ -62,7 +62,7 @@ _PLACES = (
 )  # fmt: skip
 
 _DELIVERIES = (
-    Query(
+    Check(
         "deliveries", "delivery", "it is of no event, or not in its place",
         """SELECT d.subscription_id, d.event_id
              FROM delivery d LEFT JOIN subscription s USING (subscription_id)
@@ -79,7 +79,7 @@ _DELIVERIES = (
             ORDER BY 1, 2 LIMIT 100""",
         MISSING,
     ),
-    Query(
+    Check(
         "attempts", "delivery", "no attempt says what it says",
         """SELECT d.subscription_id, d.event_id
              FROM delivery d LEFT JOIN
@@ -92,14 +92,14 @@ _DELIVERIES = (
                OR (d.state = 'pending') <> (d.due_at IS NOT NULL)
             ORDER BY 1, 2 LIMIT 100""",
     ),
-    Query(
+    Check(
         "answers", "delivery_attempt", "it is of no delivery, or no such success",
         """SELECT a.attempt_id
              FROM delivery_attempt a LEFT JOIN delivery d USING (subscription_id, event_id)
             WHERE d.event_id IS NULL OR a.success <> (a.response_code BETWEEN 200 AND 299)
             ORDER BY 1 LIMIT 100""",
     ),
-    Query(
+    Check(
         "lanes", "subscription_lane", "something waits on it and nobody will come",
         """SELECT s.subscription_id
              FROM subscription s LEFT JOIN subscription_lane l USING (subscription_id)
@@ -112,11 +112,11 @@ _DELIVERIES = (
 )  # fmt: skip
 
 
-def _sequences(whose: str) -> Iterator[Query]:
+def _sequences(owner_type: str) -> Iterator[Check]:
     """Numbers from one on without a gap, each customer's in the order of his events."""
-    owner, number = f"{whose}_id", f"{whose}_sequence"
-    yield Query(
-        "sequences", "told", f"the sequence of its {whose} has a gap here",
+    owner, number = f"{owner_type}_id", f"{owner_type}_sequence"
+    yield Check(
+        "sequences", "told", f"the sequence of its {owner_type} has a gap here",
         f"""SELECT customer_id, event_no FROM (
               SELECT customer_id, event_no, {number},
                      row_number() OVER (PARTITION BY {owner} ORDER BY {number}, event_no) AS should
@@ -124,8 +124,8 @@ def _sequences(whose: str) -> Iterator[Query]:
              WHERE {number} <> should ORDER BY 1, 2 LIMIT 100""",
         DERIVED,
     )  # fmt: skip
-    yield Query(
-        "order", "told", f"it comes in another order for its {whose} than it happened",
+    yield Check(
+        "order", "told", f"it comes in another order for its {owner_type} than it happened",
         f"""SELECT customer_id, event_no FROM (
               SELECT customer_id, event_no,
                      lag(event_no) OVER (PARTITION BY customer_id ORDER BY {number}) AS before

@@ -15,17 +15,17 @@ import httpx
 import msgspec
 import typer
 
-from billfold.cli.context import CannotGoOn, Outside, ground_of
-from billfold.cli.output import console, done
+from billfold.cli.context import CliError, SandboxApi, cli_context
+from billfold.cli.output import console, print_success
 from billfold.events.kinds import CUSTOMER_KINDS, PARTNER_KINDS
 from billfold.platform.clock import monotonic, wall_now
 from billfold.platform.crypto import sign_webhook, webhook_key
-from billfold.sandbox.credentials_file import SandboxFile, sandbox_of
+from billfold.sandbox.credentials_file import SandboxFile, require_sandbox_file
 
 if TYPE_CHECKING:
     from billfold.events.schemas import StreamMessage
 
-PATIENCE_SECONDS = 10.0
+TIMEOUT_SECONDS = 10.0
 SECRET_PURPOSE = b"billfold listen"
 _PORT = re.compile(r"^:?(\d+)(?=/|$)")
 
@@ -73,26 +73,26 @@ def listen(
 
     In another window: `billfold trigger transfers.wire.in.success`
     """
-    settings = ground_of(ctx).settings()
-    box = sandbox_of(settings.state_dir)
-    customer = api_named(api)
+    settings = cli_context(ctx).settings()
+    box = require_sandbox_file(settings.state_dir)
+    customer = is_customer_api(api)
     check_kinds(kinds or (), CUSTOMER_KINDS if customer else PARTNER_KINDS)
     forward = None
     if forward_to is not None:
-        forward = Forward(address(forward_to), check_secret(secret or own_secret(box)))
-    with ground_of(ctx).outside(settings, customer=customer) as outside:
+        forward = Forwarder(parse_url(forward_to), check_secret(secret or listener_secret(box)))
+    with cli_context(ctx).sandbox_api(settings, customer=customer) as sandbox_api:
         try:
-            listen_to(outside, forward, after, kinds or (), count=count, as_json=as_json)
+            listen_to(sandbox_api, forward, after, kinds or (), count=count, as_json=as_json)
         except KeyboardInterrupt:
             raise typer.Exit from None
 
 
-class Forward:
+class Forwarder:
     """Sends events to a program on this machine, signed like deliveries."""
 
     def __init__(self, url: str, secret: str) -> None:
         self.url, self.secret = url, secret
-        self._http = httpx.Client(timeout=PATIENCE_SECONDS, trust_env=False, verify=False)  # noqa: S501 - a program under development
+        self._http = httpx.Client(timeout=TIMEOUT_SECONDS, trust_env=False, verify=False)  # noqa: S501 - a program under development
 
     def send(self, event_id: str, body: bytes) -> str:
         """Return what the program answered."""
@@ -106,17 +106,17 @@ class Forward:
         }
         began = monotonic()
         try:
-            answer = self._http.post(self.url, content=body, headers=headers)
+            response = self._http.post(self.url, content=body, headers=headers)
         except httpx.TransportError as error:
             return f"[red]no answer: {error}[/]"
-        took = f"{(monotonic() - began) * 1000:.0f} ms"
-        colour = "green" if answer.is_success else "red"
-        return f"[{colour}]{answer.status_code} {answer.reason_phrase}[/] in {took}"
+        duration = f"{(monotonic() - began) * 1000:.0f} ms"
+        colour = "green" if response.is_success else "red"
+        return f"[{colour}]{response.status_code} {response.reason_phrase}[/] in {duration}"
 
 
 def listen_to(
-    outside: Outside,
-    forward: Forward | None,
+    sandbox_api: SandboxApi,
+    forward: Forwarder | None,
     after: int | None,
     kinds: Sequence[str],
     *,
@@ -124,27 +124,27 @@ def listen_to(
     as_json: bool,
 ) -> None:
     """Show the events of a stream, and forward them, until there were enough."""
-    told = introduced(outside.stream(after, kinds), forward, as_json=as_json)
-    for seen, message in enumerate(told, 1):
+    stream_messages = with_banner(sandbox_api.stream(after, kinds), forward, as_json=as_json)
+    for shown_count, message in enumerate(stream_messages, 1):
         event = msgspec.json.decode(message.data)
-        answered = None if forward is None else forward.send(event["event_id"], message.data)
+        response_text = None if forward is None else forward.send(event["event_id"], message.data)
         if as_json:
             sys.stdout.buffer.write(message.data + b"\n")
             sys.stdout.flush()
         else:
-            show(event, answered)
-        if seen == count:
+            show(event, response_text)
+        if shown_count == count:
             return
 
 
-def introduced(
-    messages: Iterator[StreamMessage], forward: Forward | None, *, as_json: bool
+def with_banner(
+    messages: Iterator[StreamMessage], forward: Forwarder | None, *, as_json: bool
 ) -> Iterator[StreamMessage]:
     """Yield the events of a stream. Once it is open, say so, and what is signed with what."""
     is_open = False
     for message in messages:
         if not is_open and not as_json:
-            done(f"Listening after sequence {message.sequence or 0}. Ctrl-C ends it.")
+            print_success(f"Listening after sequence {message.sequence or 0}. Ctrl-C ends it.")
             if forward is not None:
                 console.print(f"  Forwarding to [bold]{forward.url}[/]", soft_wrap=True)
                 console.print(f"  Signed with [bold]{forward.secret}[/]", soft_wrap=True)
@@ -153,7 +153,7 @@ def introduced(
             yield message
 
 
-def show(event: dict[str, object], answered: str | None) -> None:
+def show(event: dict[str, object], response_text: str | None) -> None:
     """Print one event in a line, and its payload in another."""
     number = "simulated" if event["sequence"] is None else f"#{event['sequence']}"
     at = str(event["timestamp"])[:19].replace("T", " ")
@@ -161,41 +161,42 @@ def show(event: dict[str, object], answered: str | None) -> None:
     console.print(line, soft_wrap=True)
     payload = msgspec.json.encode(event["payload"]).decode()
     console.print(f"    [dim]{payload}[/]", soft_wrap=True)
-    if answered is not None:
-        console.print(f"    → {answered}")
+    if response_text is not None:
+        console.print(f"    → {response_text}")
 
 
-def api_named(name: str) -> bool:
+def is_customer_api(name: str) -> bool:
     """Tell whether it is the Customer API. Raises CannotGoOn for neither."""
     if name not in {"partner", "customer"}:
-        raise CannotGoOn(f"There is no API {name!r}.", "Say --api partner or --api customer.")
+        raise CliError(f"There is no API {name!r}.", "Say --api partner or --api customer.")
     return name == "customer"
 
 
-def check_kinds(asked: Sequence[str], known: Sequence[str]) -> None:
+def check_kinds(requested: Sequence[str], known: Sequence[str]) -> None:
     """Raise CannotGoOn for a kind that this API does not tell of."""
-    wrong = [each for each in asked if each not in known]
-    if wrong:
-        like = get_close_matches(wrong[0], known, 1)
-        raise CannotGoOn(
-            f"There is no kind {wrong[0]!r} here.",
-            (f"Is it {like[0]}? " if like else "") + "`billfold trigger` lists all kinds.",
+    unknown = [each for each in requested if each not in known]
+    if unknown:
+        suggestions = get_close_matches(unknown[0], known, 1)
+        raise CliError(
+            f"There is no kind {unknown[0]!r} here.",
+            (f"Is it {suggestions[0]}? " if suggestions else "")
+            + "`billfold trigger` lists all kinds.",
         )
 
 
-def own_secret(box: SandboxFile) -> str:
+def listener_secret(box: SandboxFile) -> str:
     """Return the secret of this sandbox's listeners: nobody has to choose or keep it."""
     key = hmac.digest(box.shared_secret.encode(), SECRET_PURPOSE, "sha256")
     return "whsec_" + base64.b64encode(key).decode()
 
 
-def address(text: str) -> str:
+def parse_url(text: str) -> str:
     """Return the url that a person means. Raises CannotGoOn."""
-    whole = _PORT.sub(r"localhost:\1", text)
-    url = whole if "://" in whole else f"http://{whole}"
+    expanded = _PORT.sub(r"localhost:\1", text)
+    url = expanded if "://" in expanded else f"http://{expanded}"
     parts = urlsplit(url)
     if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise CannotGoOn(f"{text!r} is no address.", "Write it like localhost:4242/webhooks.")
+        raise CliError(f"{text!r} is no address.", "Write it like localhost:4242/webhooks.")
     return url
 
 
@@ -204,5 +205,5 @@ def check_secret(secret: str) -> str:
     try:
         webhook_key(secret)
     except ValueError:
-        raise CannotGoOn("What follows whsec_ is not base64.", "Leave --secret out.") from None
+        raise CliError("What follows whsec_ is not base64.", "Leave --secret out.") from None
     return secret

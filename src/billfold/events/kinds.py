@@ -57,14 +57,14 @@ _application = ApplicationPayload(application_id=_TRANSFER)
 _ach = AchPayload(service_account_id=_POCKET, ach_id=_TRANSFER)
 _wire = WirePayload(wire_id=_TRANSFER, service_account_id=_POCKET)
 _on_us = OnUsPayload(on_us_id=_TRANSFER, origin_account_id=_POCKET, destination_account_id=_OTHER)
-_received = OnUsReceivedPayload(
+_on_us_received = OnUsReceivedPayload(
     on_us_id=_TRANSFER, transaction_activity_id=_ACTIVITY, receiving_pocket_id=_OTHER
 )
 _crypto = CryptoPayload(crypto_transfer_id=_TRANSFER, service_account_id=_POCKET)
-_swipe = CardTransactionPayload(card_id=_CARD, amount=12_50, account_id=_POCKET)
-_matured = MaturityPayload(trade_id=_ACTIVITY, pocket_id=_POCKET, cusip="912797PX6")
-_ready = ReportPayload(report_request_id=_TRANSFER, report_id=_ACTIVITY)
-_failed = ReportPayload(report_request_id=_TRANSFER)
+_card_transaction = CardTransactionPayload(card_id=_CARD, amount=12_50, account_id=_POCKET)
+_maturity = MaturityPayload(trade_id=_ACTIVITY, pocket_id=_POCKET, cusip="912797PX6")
+_report_completed = ReportPayload(report_request_id=_TRANSFER, report_id=_ACTIVITY)
+_report_failed = ReportPayload(report_request_id=_TRANSFER)
 
 
 def _card(status: str) -> CardStatusPayload:
@@ -102,16 +102,16 @@ CARD_LOCKED = _for_partners(
 CARD_FROZEN = _for_partners("card.status.frozen", "The bank froze a card.", _card("FROZEN"))
 CARD_CLOSED = _for_partners("card.status.closed", "A card was closed for ever.", _card("CLOSED"))
 CARD_APPROVED = _for_partners(
-    "card.transaction.approved", "A payment by card was approved.", _swipe
+    "card.transaction.approved", "A payment by card was approved.", _card_transaction
 )
 CARD_REJECTED = _for_partners(
-    "card.transaction.rejected", "A payment by card was declined.", _swipe
+    "card.transaction.rejected", "A payment by card was declined.", _card_transaction
 )
 CARD_ON_HOLD = _for_partners(
-    "card.transaction.on_hold", "Money is held for a payment by card.", _swipe
+    "card.transaction.on_hold", "Money is held for a payment by card.", _card_transaction
 )
 CARD_REVERSED = _for_partners(
-    "card.transaction.reversed", "Money held for a payment by card was set free.", _swipe
+    "card.transaction.reversed", "Money held for a payment by card was set free.", _card_transaction
 )
 ACH_IN_SUCCESS = _for_partners(
     "transfers.ach.in.success", "An incoming ACH entry was booked.", _ach
@@ -151,7 +151,7 @@ ON_US_REJECTED = _for_both(
     "transfers.on-us.rejected", "An on-us transfer was rejected; nothing moved.", _on_us
 )
 ON_US_RECEIVED = _for_customers(
-    "transfers.on-us.received", "Another customer paid by on-us transfer.", _received
+    "transfers.on-us.received", "Another customer paid by on-us transfer.", _on_us_received
 )
 CRYPTO_IN_SUCCESS = _for_partners(
     "transfers.crypto.deposit.success", "A crypto deposit was booked.", _crypto
@@ -166,10 +166,10 @@ CRYPTO_OUT_REJECTED = _for_partners(
     "transfers.crypto.withdrawal.rejected", "A crypto withdrawal was rejected.", _crypto
 )
 TRADE_MATURITY = _for_customers(
-    "trades.maturity", "A Treasury bill of a Pocket matured and was paid back.", _matured
+    "trades.maturity", "A Treasury bill of a Pocket matured and was paid back.", _maturity
 )
-REPORT_COMPLETED = _for_both("reports.completed", "A report is ready.", _ready)
-REPORT_FAILED = _for_both("reports.failed", "A report could not be made.", _failed)
+REPORT_COMPLETED = _for_both("reports.completed", "A report is ready.", _report_completed)
+REPORT_FAILED = _for_both("reports.failed", "A report could not be made.", _report_failed)
 
 KINDS: Mapping[str, EventKind[Any]] = MappingProxyType(
     {

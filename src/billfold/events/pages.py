@@ -10,10 +10,10 @@ import msgspec
 from billfold.events import store as log
 from billfold.events.kinds import KINDS
 from billfold.events.schemas import Event, EventType, render_event, render_type
-from billfold.events.store import LoggedEvent, Reader
+from billfold.events.store import EventReader, LoggedEvent
 from billfold.events.webhooks import sequencer
 from billfold.events.webhooks import store as webhook_store
-from billfold.events.webhooks.types import Owner
+from billfold.events.webhooks.types import SubscriptionOwner
 from billfold.http.caller import Call
 from billfold.http.list_params import ListQuery, Since, page_of
 from billfold.http.parameters import Query
@@ -27,14 +27,14 @@ class Subscriber(msgspec.Struct, frozen=True):
     What is done for him stands in the audit log of `audited_id`, a customer: the partner's own.
     """
 
-    owner: Owner
+    owner: SubscriptionOwner
     kinds: tuple[str, ...]
     audited_id: UUID
 
     @property
-    def reader(self) -> Reader:
+    def reader(self) -> EventReader:
         """Return him as the log knows him."""
-        return Reader(self.owner.partner_id, self.owner.customer_id)
+        return EventReader(self.owner.partner_id, self.owner.customer_id)
 
     @property
     def name(self) -> str:
@@ -65,42 +65,42 @@ async def event_page(
 
     Raises NotFound for a subscription that is somebody else's.
     """
-    one = asked.subscription_id
-    if one is not None:
-        await webhook_store.get_subscription(bank.pool, subscriber.owner, one)
-    await sequencer.sequence(bank.pool, now=call.wall)
-    filters = {"of": str(one), "after": asked.after, "descending": wanted.descending}
+    subscription_uuid = asked.subscription_id
+    if subscription_uuid is not None:
+        await webhook_store.get_subscription(bank.pool, subscriber.owner, subscription_uuid)
+    await sequencer.sequence_events(bank.pool, now=call.wall)
+    filters = {"of": str(subscription_uuid), "after": asked.after, "descending": wanted.descending}
     scope = f"events:{subscriber.name}"
     position = wanted.position(bank.pager, scope, filters)
     backwards = position is not None and position.direction == "prev"
-    how: dict[str, Any] = {
+    window: dict[str, Any] = {
         "after": asked.after,
         "place": position.place if position else None,
         "descending": wanted.descending != backwards,
         "limit": wanted.limit + 1,
     }
     rows = (
-        await log.list_events(bank.pool, subscriber.reader, **how)
-        if one is None
-        else await log.list_delivered(bank.pool, one, **how)
+        await log.list_events(bank.pool, subscriber.reader, **window)
+        if subscription_uuid is None
+        else await log.list_subscription_events(bank.pool, subscription_uuid, **window)
     )
     page = bank.pager.page(
-        scope, filters, rows, limit=wanted.limit, came_from=position,
-        place_of=lambda row: row.place,
+        scope, filters, rows, limit=wanted.limit, start=position,
+        sort_key_of=lambda row: row.place,
     )  # fmt: skip
-    return page_of(page, await _rendered(bank, subscriber, page.items, one))
+    return page_of(page, await _render(bank, subscriber, page.items, subscription_uuid))
 
 
 async def read_event(call: Call, bank: Bank, subscriber: Subscriber, event_id: UUID) -> Event:
     """Return one event. Raises NotFound for one that he cannot see."""
-    await sequencer.sequence(bank.pool, now=call.wall)
+    await sequencer.sequence_events(bank.pool, now=call.wall)
     found = await log.get_event(bank.pool, subscriber.reader, event_id)
-    return (await _rendered(bank, subscriber, [found], None))[0]
+    return (await _render(bank, subscriber, [found], None))[0]
 
 
-async def _rendered(
+async def _render(
     bank: Bank, subscriber: Subscriber, found: list[LoggedEvent], of: UUID | None
 ) -> list[Event]:
     ids = [each.event_id for each in found]
-    attempts = await webhook_store.attempts_of_events(bank.pool, subscriber.owner, ids, of)
+    attempts = await webhook_store.list_attempts_of_events(bank.pool, subscriber.owner, ids, of)
     return [render_event(each, subscriber.reader, attempts[each.event_id]) for each in found]

@@ -11,9 +11,9 @@ from billfold.events.kinds import PARTNER_KINDS
 from billfold.events.pages import EventQuery, Subscriber
 from billfold.events.schemas import Event, EventType
 from billfold.events.stream import sse as event_stream
-from billfold.events.stream.broadcaster import Newsroom
-from billfold.events.stream.sse import STREAMED, StreamQuery
-from billfold.events.webhooks.types import Owner
+from billfold.events.stream.broadcaster import EventBroadcaster
+from billfold.events.stream.sse import STREAM_OPTIONS, StreamQuery
+from billfold.events.webhooks.types import SubscriptionOwner
 from billfold.http.caller import Caller
 from billfold.http.list_params import Limit, Offset, OrderedQuery
 from billfold.http.operations import get
@@ -28,7 +28,7 @@ from billfold.platform.paging import LIMIT_MAX
 
 def subscriber_of(caller: Caller) -> Subscriber:
     """Return the partner as one who is told of events."""
-    owner = Owner(caller.partner_id)
+    owner = SubscriptionOwner(caller.partner_id)
     return Subscriber(owner, PARTNER_KINDS, audited_id=caller.own_customer_id)
 
 
@@ -52,9 +52,9 @@ async def list_events(
     return await event_lists.event_page(caller, bank, subscriber_of(caller), wanted, asked)
 
 
-@get("/api/v1/events/stream/", **STREAMED)
+@get("/api/v1/events/stream/", **STREAM_OPTIONS)
 async def stream_events(
-    caller: Caller, bank: Bank, newsroom: Newsroom, request: RawRequest, asked: StreamQuery
+    caller: Caller, bank: Bank, newsroom: EventBroadcaster, request: RawRequest, asked: StreamQuery
 ) -> StreamedResponse:
     """Follow events as server-sent events.
 
@@ -63,14 +63,14 @@ async def stream_events(
     """
     token = (request.header(b"authorization") or "").partition(" ")[2].strip()
 
-    async def standing() -> datetime | None:
+    async def find_expiry() -> datetime | None:
         found = await partner_store.find_credential(
             bank.pool, bank.vault, hash_token(token), wall_now()
         )
         return None if found is None else found.expires_at
 
     return await event_stream.event_stream(
-        newsroom, subscriber_of(caller), asked.resumed(request), standing
+        newsroom, subscriber_of(caller), asked.resumed(request), find_expiry
     )
 
 

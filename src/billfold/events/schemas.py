@@ -12,7 +12,7 @@ import msgspec
 from billfold.events import payload_schemas
 from billfold.events.envelope import Envelope
 from billfold.events.kinds import EventKind
-from billfold.events.store import LoggedEvent, Reader, envelope_of
+from billfold.events.store import EventReader, LoggedEvent, envelope_of
 from billfold.events.webhooks.types import AttemptRow, SubscriptionRow
 
 
@@ -119,7 +119,7 @@ def render_attempt(row: AttemptRow) -> DeliveryAttempt:
     )
 
 
-def render_event(event: LoggedEvent, reader: Reader, attempts: Iterable[AttemptRow]) -> Event:
+def render_event(event: LoggedEvent, reader: EventReader, attempts: Iterable[AttemptRow]) -> Event:
     """Return an event as its reader is told of it, with its attempts."""
     return Event(
         event=envelope_of(event, reader),

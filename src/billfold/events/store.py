@@ -15,7 +15,7 @@ import msgspec
 
 from billfold.events.envelope import API_VERSION, Envelope
 from billfold.platform.errors import NotFound
-from billfold.platform.paging import Place
+from billfold.platform.paging import SortKey
 
 if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection, Pool
@@ -54,7 +54,7 @@ _ONE_SIMULATED = (
  WHERE s.event_id = $1 AND s.partner_id = $2 AND s.customer_id IS NOT DISTINCT FROM $3
 """
 )
-_DELIVERED = """
+_LIST_OF_SUBSCRIPTION = """
 SELECT d.event_id, coalesce(e.customer_id, s.customer_id) AS customer_id,
        coalesce(e.kind, s.kind) AS kind, coalesce(e.raised_at, s.raised_at) AS raised_at,
        d.sequence, d.previous_sequence, d.event_no, coalesce(e.payload, s.payload) AS payload,
@@ -68,7 +68,7 @@ SELECT d.event_id, coalesce(e.customer_id, s.customer_id) AS customer_id,
         OR (d.told_at, coalesce(d.sequence, 0), d.event_id) {than} ($3, $4::bigint, $5::uuid))
  ORDER BY d.told_at {way}, coalesce(d.sequence, 0) {way}, d.event_id {way} LIMIT $6
 """
-_NEWS = """
+_LIST_NEW = """
 SELECT w.reader, n.* FROM unnest($1::uuid[], $2::bigint[]) AS w (reader, mark)
  CROSS JOIN LATERAL ({logged} WHERE {whose} = w.reader AND {sequence} > w.mark
                      ORDER BY {sequence} LIMIT $3) n
@@ -84,7 +84,7 @@ SELECT s.serial, s.partner_id, s.event_id, s.customer_id, s.kind, s.raised_at,
 _LAST_SERIAL = "SELECT coalesce(max(serial), 0) FROM simulated_event"
 
 
-class Reader(msgspec.Struct, frozen=True):
+class EventReader(msgspec.Struct, frozen=True):
     """Who is told: a customer, or his partner when there is no customer."""
 
     partner_id: UUID
@@ -113,14 +113,14 @@ class LoggedEvent(msgspec.Struct, frozen=True, kw_only=True):
     told_at: datetime | None = None
 
     @property
-    def place(self) -> Place:
+    def place(self) -> SortKey:
         """Return where it stands in its list."""
         if self.told_at is None:
             return (self.sequence or 0,)
         return self.told_at.isoformat(), self.sequence or 0, str(self.event_id)
 
 
-class News(msgspec.Struct, frozen=True):
+class NewEvent(msgspec.Struct, frozen=True):
     """An event that was just told of, and whose reader's `key` it is for."""
 
     key: UUID
@@ -129,11 +129,11 @@ class News(msgspec.Struct, frozen=True):
 
 async def list_events(
     conn: Connection | Pool,
-    reader: Reader,
+    reader: EventReader,
     *,
     limit: int,
     after: datetime | None = None,
-    place: Place | None = None,
+    place: SortKey | None = None,
     descending: bool = True,
 ) -> list[LoggedEvent]:
     """Return a reader's events in the order of his sequence, on from a place.
@@ -142,18 +142,18 @@ async def list_events(
     """
     sql = _LIST if after is None else _LIST_AFTER
     sequence = None if place is None else int(place[0])
-    told = [reader.key, sequence, limit] + ([] if after is None else [after])
-    rows = await conn.fetch(sql.format(**_columns(reader), **_way(descending)), *told)
+    parameters = [reader.key, sequence, limit] + ([] if after is None else [after])
+    rows = await conn.fetch(sql.format(**_columns(reader), **_direction(descending)), *parameters)
     return [_event(row) for row in rows]
 
 
-async def list_delivered(
+async def list_subscription_events(
     conn: Connection | Pool,
     subscription_id: UUID,
     *,
     limit: int,
     after: datetime | None = None,
-    place: Place | None = None,
+    place: SortKey | None = None,
     descending: bool = True,
 ) -> list[LoggedEvent]:
     """Return what a subscription was to be told of, simulated events too, in that order.
@@ -162,7 +162,7 @@ async def list_delivered(
     """
     told_at, sequence, event_id = place or (None, None, None)
     rows = await conn.fetch(
-        _DELIVERED.format(**_way(descending)),
+        _LIST_OF_SUBSCRIPTION.format(**_direction(descending)),
         subscription_id,
         after,
         None if told_at is None else datetime.fromisoformat(str(told_at)),
@@ -173,7 +173,7 @@ async def list_delivered(
     return [_event(row) for row in rows]
 
 
-async def get_event(conn: Connection | Pool, reader: Reader, event_id: UUID) -> LoggedEvent:
+async def get_event(conn: Connection | Pool, reader: EventReader, event_id: UUID) -> LoggedEvent:
     """Return one event that the reader can see, or one simulated for him. Raises NotFound."""
     row = await conn.fetchrow(_ONE.format(**_columns(reader)), event_id, reader.key)
     if row is None:
@@ -184,43 +184,43 @@ async def get_event(conn: Connection | Pool, reader: Reader, event_id: UUID) -> 
     return _event(row)
 
 
-async def newest_sequence(conn: Connection | Pool, reader: Reader) -> int:
+async def newest_sequence(conn: Connection | Pool, reader: EventReader) -> int:
     """Return the highest sequence a reader has been told of, 0 before the first."""
     return int(await conn.fetchval(_NEWEST.format(**_columns(reader)), reader.key))
 
 
-async def take_news(
-    conn: Connection | Pool, marks: Mapping[Reader, int], *, limit: int
-) -> list[News]:
+async def list_new_events(
+    conn: Connection | Pool, last_sequences: Mapping[EventReader, int], *, limit: int
+) -> list[NewEvent]:
     """Return what each of these readers was told of after his mark, up to `limit` each."""
-    found: list[News] = []
-    for columns, mine in (
-        (_BY_PARTNER, [each for each in marks if each.customer_id is None]),
-        (_BY_CUSTOMER, [each for each in marks if each.customer_id is not None]),
+    found: list[NewEvent] = []
+    for columns, group in (
+        (_BY_PARTNER, [each for each in last_sequences if each.customer_id is None]),
+        (_BY_CUSTOMER, [each for each in last_sequences if each.customer_id is not None]),
     ):
-        if mine:
-            sql = _NEWS.format(logged=_LOGGED.format(**columns), **columns)
-            keys: Sequence[Any] = [each.key for each in mine]
-            rows = await conn.fetch(sql, keys, [marks[each] for each in mine], limit)
-            found += [News(row["reader"], _event(row)) for row in rows]
+        if group:
+            sql = _LIST_NEW.format(logged=_LOGGED.format(**columns), **columns)
+            keys: Sequence[Any] = [each.key for each in group]
+            rows = await conn.fetch(sql, keys, [last_sequences[each] for each in group], limit)
+            found += [NewEvent(row["reader"], _event(row)) for row in rows]
     return found
 
 
-async def last_simulated(conn: Connection | Pool) -> int:
+async def last_simulated_serial(conn: Connection | Pool) -> int:
     """Return the serial of the newest simulated event."""
     return int(await conn.fetchval(_LAST_SERIAL))
 
 
-async def take_simulated(
+async def list_new_simulated(
     conn: Connection | Pool, serial: int, *, limit: int
-) -> tuple[int, list[News]]:
+) -> tuple[int, list[NewEvent]]:
     """Return the events simulated after a serial, and the serial to go on from."""
     rows = await conn.fetch(_NEW_SIMULATED, serial, limit)
-    news = [News(row["customer_id"] or row["partner_id"], _event(row)) for row in rows]
+    news = [NewEvent(row["customer_id"] or row["partner_id"], _event(row)) for row in rows]
     return (rows[-1]["serial"] if rows else serial), news
 
 
-def envelope_of(event: LoggedEvent, reader: Reader, previous: int | None = None) -> Envelope:
+def envelope_of(event: LoggedEvent, reader: EventReader, previous: int | None = None) -> Envelope:
     """Return an event as its reader is told of it; `previous` is what he was told of before."""
     return Envelope(
         event_id=event.event_id,
@@ -235,11 +235,11 @@ def envelope_of(event: LoggedEvent, reader: Reader, previous: int | None = None)
     )
 
 
-def _columns(reader: Reader) -> dict[str, str]:
+def _columns(reader: EventReader) -> dict[str, str]:
     return _BY_PARTNER if reader.customer_id is None else _BY_CUSTOMER
 
 
-def _way(descending: bool) -> dict[str, str]:  # noqa: FBT001 - which way is all there is to say
+def _direction(descending: bool) -> dict[str, str]:  # noqa: FBT001 - which way is all there is to say
     return _DOWN if descending else _UP
 
 

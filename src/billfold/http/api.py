@@ -21,7 +21,7 @@ from litestar.middleware import DefineMiddleware
 
 from billfold.http.caller import Call
 from billfold.http.deprecations import Deprecations, announcement
-from billfold.http.edge.clock_headers import clock_face_of, clock_header
+from billfold.http.edge.clock_headers import clock_header, create_clock_headers
 from billfold.http.edge.middleware import EdgeMiddleware
 from billfold.http.limits.idempotency import (
     Admission,
@@ -106,7 +106,7 @@ class Api:
         self.services: dict[str, Any] = {"bank": bank, **services}
         self._store = IdempotencyStore(bank.pool)
         self._deprecations = Deprecations(bank.pool)
-        self._clock = clock_face_of(bank)
+        self._clock = create_clock_headers(bank)
         self._files = asyncio.Semaphore(FILES_AT_ONCE)
         self._edge = EdgeMiddleware(self._router, bank.settings, self._clock)
 

@@ -64,7 +64,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
             "origin": self.origin,
         }
 
-    def made_id(self, seed: bytes) -> UUID:
+    def new_resource_id(self, seed: bytes) -> UUID:
         """Return the id of what the request makes: the same when it is repeated under its key."""
         return derive(seed, command_id(self.name, self.key), 0)
 
@@ -133,7 +133,7 @@ class Caller(Call, frozen=True, kw_only=True):
         entry = await self._own(bank, "portal", portal_id)
         return entry.customer_id, entry.object_id
 
-    def must_have(self, feature: str) -> None:
+    def require_feature(self, feature: str) -> None:
         """Raise Refused `feature-not-enabled` unless the partner has the feature."""
         if feature not in self.features:
             raise Refused("feature-not-enabled", f"The feature `{feature}` is not switched on.")

@@ -16,9 +16,9 @@ from billfold.http.responses import StreamedResponse
 from billfold.platform.dates import iso_z
 
 Row = TypeVar("Row")
-ROWS_A_PAGE = 500
+ROWS_PER_PAGE = 500
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
-_RISKY = ("=", "+", "-", "@", "\t", "\r")
+_FORMULA_PREFIXES = ("=", "+", "-", "@", "\t", "\r")
 Cell = object
 
 
@@ -29,7 +29,7 @@ def cell_of(value: Cell) -> str:
     if isinstance(value, datetime):
         return iso_z(value)
     text = str(value).lower() if isinstance(value, bool) else str(value)
-    if text.lstrip(" ").startswith(_RISKY) and not _NUMBER.fullmatch(text):
+    if text.lstrip(" ").startswith(_FORMULA_PREFIXES) and not _NUMBER.fullmatch(text):
         return "'" + text
     return text
 
@@ -47,7 +47,7 @@ def csv_stream(
         last: Row | None = None
         while rows := await fetch(last):
             yield _lines([cell_of(each) for each in cells_of(row)] for row in rows)
-            if len(rows) < ROWS_A_PAGE:
+            if len(rows) < ROWS_PER_PAGE:
                 return
             last = rows[-1]
 

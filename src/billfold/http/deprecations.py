@@ -10,7 +10,7 @@ from uuid import UUID
 
 import structlog
 
-from billfold.platform.database.batcher import Gatherer
+from billfold.platform.database.batcher import Batcher
 
 if TYPE_CHECKING:
     from billfold.platform.database.pool import Pool
@@ -35,7 +35,7 @@ class Deprecations:
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
-        self._calls: Gatherer[_Call, None] = Gatherer(self._write)
+        self._calls: Batcher[_Call, None] = Batcher(self._write)
 
     def count(self, caller: UUID, operation: str, now: datetime) -> None:
         """Count one call of a credential at wall time `now`."""

@@ -14,9 +14,9 @@ from typing import Any
 
 import msgspec
 
-from billfold.http.schemas.checked import Checked
-from billfold.http.validation_errors import mistakes_in, wrong_in
-from billfold.platform.dates import aware
+from billfold.http.schemas.checked import CheckedBody
+from billfold.http.validation_errors import field_errors, mistakes_in
+from billfold.platform.dates import require_aware
 from billfold.platform.errors import BillfoldError, FieldError, InvalidInput
 
 DEPTH_MAX = 32
@@ -67,7 +67,7 @@ def in_body() -> Iterator[None]:
 def instant_in_body(name: str, at: datetime) -> datetime:
     """Return a time that a body names, in UTC. Raises InvalidInput at body.`name`."""
     try:
-        return aware(at).astimezone(UTC)
+        return require_aware(at).astimezone(UTC)
     except ValueError:
         wrong = "needs an offset, such as Z or -04:00"
     except OverflowError:
@@ -84,7 +84,7 @@ def decode(body: bytes, declared: Any) -> Any:  # noqa: ANN401 - whatever the op
         raise InvalidInput(mistakes_in(body, declared, error)) from None
     except msgspec.DecodeError as error:
         raise _malformed(str(error)) from None
-    if isinstance(decoded, Checked) and (wrong := list(wrong_in(decoded))):
+    if isinstance(decoded, CheckedBody) and (wrong := list(field_errors(decoded))):
         raise InvalidInput(wrong)
     return decoded
 

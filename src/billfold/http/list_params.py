@@ -15,7 +15,7 @@ from billfold.http.parameters import Query
 from billfold.http.schemas.pages import CursorList
 from billfold.platform.dates import et_instant, is_day, parse_day
 from billfold.platform.errors import InvalidInput
-from billfold.platform.paging import LIMIT_DEFAULT, LIMIT_MAX, Page, Pager, Place, Position
+from billfold.platform.paging import LIMIT_DEFAULT, LIMIT_MAX, Page, Pager, Position, SortKey
 
 Item = TypeVar("Item")
 Row = TypeVar("Row")
@@ -35,7 +35,7 @@ Limit = Annotated[
 class Part:
     """The rows to read for a page: on from a place, one more than the page shows."""
 
-    place: Place | None
+    place: SortKey | None
     backwards: bool
     descending: bool
     limit: int
@@ -72,7 +72,7 @@ class ListQuery(msgspec.Struct, frozen=True):
         filters: Mapping[str, object],
         *,
         read: Callable[[Part], Awaitable[list[Row]]],
-        place_of: Callable[[Row], Place],
+        sort_key_of: Callable[[Row], SortKey],
     ) -> Page[Row]:
         """Return a page of the list of `scope` and `filters`. Raises BadCursor."""
         position = self.position(pager, scope, filters)
@@ -81,7 +81,7 @@ class ListQuery(msgspec.Struct, frozen=True):
         part = Part(place, backwards, self.descending != backwards, self.limit + 1)
         rows = await read(part)
         return pager.page(
-            scope, filters, rows, limit=self.limit, came_from=position, place_of=place_of
+            scope, filters, rows, limit=self.limit, start=position, sort_key_of=sort_key_of
         )
 
 

@@ -131,7 +131,7 @@ async def read_file(request: RawRequest, receive: Receive) -> bytes:
 
     Raises as `read_body` besides, and `bad-request` when it takes too long.
     """
-    limit = document_rules.largest_bytes(kind_in(request))
+    limit = document_rules.max_file_bytes(kind_in(request))
     try:
         async with asyncio.timeout(FILE_SECONDS):
             return await read_body(request, receive, limit)

@@ -17,7 +17,7 @@ from litestar import Response
 from litestar.exceptions import HTTPException
 
 from billfold.http.raw_request import RawRequest
-from billfold.platform.errors import BillfoldError, Broken, InvalidInput, Unavailable
+from billfold.platform.errors import BillfoldError, InvalidInput, InvariantError, Unavailable
 from billfold.platform.problems import PROBLEMS
 from billfold.platform.problems.problem import Problem
 
@@ -182,7 +182,7 @@ def problem(
 
 
 def _refusal(error: BillfoldError, request: RawRequest) -> HttpResponse:
-    if isinstance(error, Broken):
+    if isinstance(error, InvariantError):
         log.error("invariant_broken", trace_id=request.trace_id, exc_info=error, **error.facts)
         return problem("internal-error", "Something went wrong on our side.", request)
     if error.code not in PROBLEMS:

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 from msgspec import inspect
 
-from billfold.http.schemas.checked import Checked
+from billfold.http.schemas.checked import CheckedBody
 from billfold.http.schemas.texts import NOT_BLANK
 from billfold.platform.errors import FieldError
 
@@ -60,10 +60,10 @@ def mistakes_in(body: bytes, declared: Any, first: msgspec.ValidationError) -> l
     return _mistakes_of(struct, raw, ()) or [_mistake(str(first), declared)]
 
 
-def wrong_in(decoded: Checked) -> Iterator[FieldError]:
+def field_errors(decoded: CheckedBody) -> Iterator[FieldError]:
     """Yield what the fields of a body do not say right, though each has its declared type."""
     told = {name: getattr(decoded, name) for name in decoded.__struct_fields__}
-    yield from type(decoded).wrong_in(told)
+    yield from type(decoded).field_errors(told)
 
 
 def _mistakes_of(struct: type[msgspec.Struct], raw: dict[str, Any], place: Steps) -> Mistakes:
@@ -86,9 +86,9 @@ def _mistakes_of(struct: type[msgspec.Struct], raw: dict[str, Any], place: Steps
         elif struct.__struct_config__.forbid_unknown_fields and name != _tag_of(struct):
             told_of = "is not a field of this " + ("object" if place else "body")
             found.append(FieldError(("body", *place, name), told_of, "extra_forbidden"))
-    if not place and issubclass(struct, Checked):
+    if not place and issubclass(struct, CheckedBody):
         known = {each.loc for each in found}
-        found += [each for each in struct.wrong_in(told) if each.loc not in known]
+        found += [each for each in struct.field_errors(told) if each.loc not in known]
     return found
 
 

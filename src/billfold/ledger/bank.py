@@ -7,24 +7,24 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from billfold.accounts.directory.store import Directory
-from billfold.approvals.store.approved_transfers import Approvals
-from billfold.ledger.jobs.types import Appointment
+from billfold.approvals.store.approved_transfers import ApprovedRequests
+from billfold.ledger.jobs.types import ScheduledJob
 from billfold.platform.background import BackgroundTasks
 
 if TYPE_CHECKING:
     from billfold.accounts.counterparties.ports import LinkingProvider
     from billfold.bills.rules.market import Market
-    from billfold.documents.ports import FileStore, Inspection
-    from billfold.ledger.commands import Terms
+    from billfold.documents.ports import FileInspector, FileStore
+    from billfold.ledger.commands import BankPolicy
     from billfold.ledger.engine.engine import Engine
-    from billfold.payments.files.ports import Rails
+    from billfold.payments.files.ports import RailExchanges
     from billfold.platform.calendars import Calendars
     from billfold.platform.crypto import Vault
     from billfold.platform.database.pool import Connection, Pool
     from billfold.platform.paging import Pager
     from billfold.platform.settings.settings import Settings
 
-JobRunner = Callable[["Bank", Appointment], Awaitable[None]]
+JobRunner = Callable[["Bank", ScheduledJob], Awaitable[None]]
 """Runs one scheduled job. Running it twice changes nothing the second time."""
 JobRunners = Mapping[str, JobRunner]
 """The runner of each kind of job. Jobs of other kinds are left to other processes."""
@@ -63,14 +63,14 @@ class Bank:
         engine: Engine,
         market: Market,
         calendars: Calendars,
-        terms: Terms,
+        terms: BankPolicy,
         seed: bytes,
         settings: Settings,
         pager: Pager,
         vault: Vault,
-        rails: Rails,
+        rails: RailExchanges,
         files: FileStore,
-        inspection: Inspection,
+        inspection: FileInspector,
         job_runners: JobRunners,
         linking: LinkingProvider | None = None,
     ) -> None:
@@ -89,7 +89,7 @@ class Bank:
         self.linking = linking
         self.job_runners = job_runners
         self.directory = Directory(pool)
-        self.approvals = Approvals(pool)
+        self.approvals = ApprovedRequests(pool)
         self.background = BackgroundTasks()
 
     async def now(self, conn: Connection | None = None) -> datetime:

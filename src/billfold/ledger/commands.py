@@ -16,9 +16,9 @@ from uuid import UUID
 import msgspec
 
 from billfold.audit.types import Origin
-from billfold.bills.rules.pricing import less_spread
+from billfold.bills.rules.pricing import subtract_spread
 from billfold.payments.screening.ports import NoScreening, Screening
-from billfold.payments.wires.types import Hours
+from billfold.payments.wires.types import WireHours
 from billfold.platform.database.rows import Row
 from billfold.platform.ids import IdSource, command_id
 
@@ -72,7 +72,7 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
     # Rows that change later and of which the outcome keeps a fingerprint.
     fingerprints: ClassVar[tuple[type[Row], ...]] = ()
     # Does the rule look at portals, counterparties or waiting transfers?
-    needs_names: ClassVar[bool] = True
+    needs_identifiers: ClassVar[bool] = True
     creates_customer: ClassVar[bool] = False
     # Does it leave a command row? Under the name of its class: earlier ones stay readable.
     is_recorded: ClassVar[bool] = True
@@ -123,16 +123,16 @@ class Missing(Exception):
         self.customer_id = customer_id
 
 
-class Terms(msgspec.Struct, frozen=True, kw_only=True):
+class BankPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """The bank's settings that decide money."""
 
     aum_fee_bps: int = 25
     haircut_bps: int = 0
-    ach_credit_lien_days: int = 0
+    ach_credit_hold_days: int = 0
     screening: Screening = NoScreening()
     routing_number: str = ""
     ach_review_above_cents: int = 1_000_000_00
-    wire_hours: Hours = Hours()
+    wire_hours: WireHours = WireHours()
     wire_fee_cents: int = 0
     correspondent: str = ""
 
@@ -150,7 +150,7 @@ class Context:
     )  # fmt: skip
 
     def __init__(
-        self, *, now: datetime, market: Market, calendars: Calendars, terms: Terms, seed: bytes
+        self, *, now: datetime, market: Market, calendars: Calendars, terms: BankPolicy, seed: bytes
     ) -> None:
         self.now = now
         self.market = market
@@ -194,7 +194,7 @@ class Context:
         price = self._t0.get(cusip)
         if price is None:
             price = self.market.t0_bid(self.market.bill(cusip), self.now)
-            price = less_spread(price, self.terms.haircut_bps)
+            price = subtract_spread(price, self.terms.haircut_bps)
             self._t0[cusip] = price
         return price
 

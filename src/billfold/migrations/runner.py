@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 _FILE = re.compile(r"(?P<number>\d{4})_(?P<title>[a-z0-9_]+)\.(?P<way>up|down)\.sql")
 _LOCK = 0x62696C6C  # "bill"
-_PATIENCE_SECONDS = 3600.0  # for one file, and for another process that migrates
+_TIMEOUT_SECONDS = 3600.0  # for one file, and for another process that migrates
 
-_HISTORY = """
+_HISTORY_TABLE = """
 CREATE TABLE IF NOT EXISTS schema_migration (
   version     int PRIMARY KEY CHECK (version > 0),
   name        text NOT NULL,
@@ -83,22 +83,22 @@ async def up(
     newer than the files.
     """
     steps = read_migrations(folder)
-    done = []
-    async with _alone(conn):
-        await conn.execute(_HISTORY)
-        for step in await _steps_ahead(conn, steps):
+    applied_names = []
+    async with _exclusive(conn):
+        await conn.execute(_HISTORY_TABLE)
+        for step in await _pending_steps(conn, steps):
             if progress:
                 progress(f"Migrating to {step.name}")
             async with conn.transaction():
-                await conn.execute(step.up, timeout=_PATIENCE_SECONDS)
+                await conn.execute(step.up, timeout=_TIMEOUT_SECONDS)
                 await conn.execute(
                     "INSERT INTO schema_migration (version, name, sha256) VALUES ($1, $2, $3)",
                     step.version,
                     step.name,
                     step.sha256,
                 )
-            done.append(step.name)
-    return done
+            applied_names.append(step.name)
+    return applied_names
 
 
 async def down(conn: "Connection", to: int = 0, *, folder: Traversable | None = None) -> list[str]:
@@ -107,26 +107,26 @@ async def down(conn: "Connection", to: int = 0, *, folder: Traversable | None = 
     What the steps held is lost. Raises MigrationError when the way down of one is not here.
     """
     steps = {step.version: step for step in read_migrations(folder)}
-    done = []
-    async with _alone(conn):
+    applied_names = []
+    async with _exclusive(conn):
         for version, (name, _) in reversed((await _history(conn)).items()):
             if version <= to:
                 break
             if version not in steps:
                 raise MigrationError(f"{name} is applied, but its way down is not here")
             async with conn.transaction():
-                await conn.execute(steps[version].down, timeout=_PATIENCE_SECONDS)
+                await conn.execute(steps[version].down, timeout=_TIMEOUT_SECONDS)
                 await conn.execute("DELETE FROM schema_migration WHERE version = $1", version)
-            done.append(name)
-    return done
+            applied_names.append(name)
+    return applied_names
 
 
 async def pending(conn: "Connection", *, folder: Traversable | None = None) -> list[str]:
     """Return the names of the steps `up` would apply. Changes nothing; raises as `up` does."""
-    return [step.name for step in await _steps_ahead(conn, read_migrations(folder))]
+    return [step.name for step in await _pending_steps(conn, read_migrations(folder))]
 
 
-async def _steps_ahead(conn: "Connection", steps: list[Migration]) -> list[Migration]:
+async def _pending_steps(conn: "Connection", steps: list[Migration]) -> list[Migration]:
     applied = await _history(conn)
     for step, (version, (name, fingerprint)) in zip(steps, applied.items(), strict=False):
         if (step.version, step.name, step.sha256) != (version, name, fingerprint):
@@ -149,9 +149,9 @@ async def _history(conn: "Connection") -> dict[int, tuple[str, str]]:
 
 
 @asynccontextmanager
-async def _alone(conn: "Connection") -> AsyncIterator[None]:
+async def _exclusive(conn: "Connection") -> AsyncIterator[None]:
     """Hold off every other process that would migrate this database."""
-    await conn.execute("SELECT pg_advisory_lock($1)", _LOCK, timeout=_PATIENCE_SECONDS)
+    await conn.execute("SELECT pg_advisory_lock($1)", _LOCK, timeout=_TIMEOUT_SECONDS)
     try:
         yield
     finally:

@@ -9,21 +9,21 @@ from uuid import UUID
 import typer
 from rich.markup import escape
 
-from billfold.cli.context import CannotGoOn, ground_of
-from billfold.cli.output import console, done, eastern, example, say
-from billfold.cli.resources import with_bank
+from billfold.cli.context import CliError, cli_context
+from billfold.cli.output import console, example, format_eastern, print_line, print_success
+from billfold.cli.resources import run_with_bank
 from billfold.documents import store as document_store
-from billfold.documents.ports import FileLost
+from billfold.documents.ports import StoredFileMissing
 from billfold.onboarding import review_queue as reviewing
-from billfold.onboarding.review_queue import Verdict
+from billfold.onboarding.review_queue import ReviewDecision
 from billfold.platform.errors import NotFound
 
 if TYPE_CHECKING:
     from billfold.documents.types import DocumentRow
     from billfold.ledger.bank import Bank
-    from billfold.onboarding.review_queue import Waiting
+    from billfold.onboarding.review_queue import PendingReview
 
-ROWS_MOST = 200
+MAX_ROWS = 200
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -35,30 +35,30 @@ ObjectId = Annotated[UUID, typer.Argument(help="Its id, as the list shows it.")]
 
 
 @app.command("list", epilog=example("billfold review list", "billfold review list --kind document"))
-def list_waiting(
+def list_pending(
     ctx: typer.Context,
     *,
     kind: Annotated[
         str | None,
-        typer.Option(help=f"One of {', '.join(each.kind for each in reviewing.REVIEWS)}."),
+        typer.Option(help=f"One of {', '.join(each.kind for each in reviewing.REVIEW_KINDS)}."),
     ] = None,
 ) -> None:
     """List what waits, the oldest first."""
-    kinds = [each.kind for each in reviewing.REVIEWS]
+    kinds = [each.kind for each in reviewing.REVIEW_KINDS]
     if kind is not None and kind not in kinds:
-        raise CannotGoOn(f"Nothing of kind {kind} is reviewed.", f"Use one of {', '.join(kinds)}.")
+        raise CliError(f"Nothing of kind {kind} is reviewed.", f"Use one of {', '.join(kinds)}.")
 
-    async def work(bank: Bank) -> list[Waiting]:
-        return await reviewing.list_waiting(bank, ROWS_MOST, kind)
+    async def work(bank: Bank) -> list[PendingReview]:
+        return await reviewing.list_waiting(bank, MAX_ROWS, kind)
 
-    rows = with_bank(ground_of(ctx), work)
+    rows = run_with_bank(cli_context(ctx), work)
     if not rows:
-        say("Nothing waits.")
+        print_line("Nothing waits.")
         return
     for row in rows:
         # One line each, however narrow the window: ids are there to be copied.
-        told = f"of {row.customer_id} since {eastern(row.since)}"
-        line = f"{row.kind:<13}{row.object_id}  {escape(row.what)}  [dim]{told}[/]"
+        context_text = f"of {row.customer_id} since {format_eastern(row.since)}"
+        line = f"{row.kind:<13}{row.object_id}  {escape(row.what)}  [dim]{context_text}[/]"
         console.print(line, soft_wrap=True)
 
 
@@ -72,7 +72,7 @@ def approve(
     ] = None,
 ) -> None:
     """Approve it: a counterparty with its documents, or a document by itself."""
-    _decide(ctx, object_id, Verdict(approved=True, reason=reason))
+    _decide(ctx, object_id, ReviewDecision(approved=True, reason=reason))
 
 
 @app.command(
@@ -85,7 +85,7 @@ def reject(
     reason: Annotated[str, typer.Option(help="Why; the customer sees it.")],
 ) -> None:
     """Reject it: a counterparty for good, or a document, which can then be sent again."""
-    _decide(ctx, object_id, Verdict(approved=False, reason=reason))
+    _decide(ctx, object_id, ReviewDecision(approved=False, reason=reason))
 
 
 @app.command(epilog=example("billfold review file 5d0c...e1 --out statement.pdf"))
@@ -100,24 +100,22 @@ def file(
     async def work(bank: Bank) -> tuple[DocumentRow, bytes]:
         row = await document_store.get_document(bank.pool, document_id)
         if row.file is None:
-            raise CannotGoOn("The document has no file yet.", "Wait until it is uploaded.")
+            raise CliError("The document has no file yet.", "Wait until it is uploaded.")
         try:
             return row, await bank.files.fetch(row.file)
-        except FileLost as lost:
-            raise CannotGoOn(f"The file is lost: {lost}.", "Look for it in the backup.") from None
+        except StoredFileMissing as missing:
+            raise CliError(f"The file is lost: {missing}.", "Look for it in the backup.") from None
 
-    row, content = with_bank(ground_of(ctx), work)
+    row, content = run_with_bank(cli_context(ctx), work)
     out.write_bytes(content)
-    done(f"{row.type} ({row.media_type}, {len(content):,} bytes) is in {out}.")
+    print_success(f"{row.type} ({row.media_type}, {len(content):,} bytes) is in {out}.")
 
 
-def _decide(ctx: typer.Context, object_id: UUID, verdict: Verdict) -> None:
+def _decide(ctx: typer.Context, object_id: UUID, verdict: ReviewDecision) -> None:
     async def work(bank: Bank) -> str:
         return await reviewing.decide(bank, object_id, verdict)
 
     try:
-        done(with_bank(ground_of(ctx), work))
+        print_success(run_with_bank(cli_context(ctx), work))
     except NotFound:
-        raise CannotGoOn(
-            f"There is nothing to review under {object_id}.", "See the list."
-        ) from None
+        raise CliError(f"There is nothing to review under {object_id}.", "See the list.") from None

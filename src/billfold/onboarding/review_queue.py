@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
 
 
-class Waiting(NamedTuple):
+class PendingReview(NamedTuple):
     """One thing that waits: of whom, what it is in a few words, and since when."""
 
     kind: str
@@ -38,14 +38,14 @@ class Waiting(NamedTuple):
     since: datetime
 
 
-class Verdict(NamedTuple):
+class ReviewDecision(NamedTuple):
     """What was decided, and why; the customer sees the reason."""
 
     approved: bool
     reason: str | None
 
 
-class Review(NamedTuple):
+class ReviewKind(NamedTuple):
     """How things of one kind are listed and decided.
 
     `decide` raises NotFound for the id of another kind, and Refused when it is decided already;
@@ -53,24 +53,24 @@ class Review(NamedTuple):
     """
 
     kind: str
-    list_waiting: Callable[[Bank, int], Awaitable[Sequence[Waiting]]]
-    decide: Callable[[Bank, UUID, Verdict], Awaitable[str]]
+    list_waiting: Callable[[Bank, int], Awaitable[Sequence[PendingReview]]]
+    decide: Callable[[Bank, UUID, ReviewDecision], Awaitable[str]]
 
 
-async def list_waiting(bank: Bank, limit: int, kind: str | None = None) -> list[Waiting]:
+async def list_waiting(bank: Bank, limit: int, kind: str | None = None) -> list[PendingReview]:
     """Return what waits, of one kind or of all, the oldest first."""
     found = [
         waiting
-        for review in REVIEWS
+        for review in REVIEW_KINDS
         if kind in {None, review.kind}
         for waiting in await review.list_waiting(bank, limit)
     ]
     return sorted(found, key=lambda each: each.since)[:limit]
 
 
-async def decide(bank: Bank, object_id: UUID, verdict: Verdict) -> str:
+async def decide(bank: Bank, object_id: UUID, verdict: ReviewDecision) -> str:
     """Approve or reject what has this id. Raises NotFound, Refused."""
-    for review in REVIEWS:
+    for review in REVIEW_KINDS:
         try:
             return await review.decide(bank, object_id, verdict)
         except NotFound:
@@ -78,17 +78,17 @@ async def decide(bank: Bank, object_id: UUID, verdict: Verdict) -> str:
     raise NotFound("Nothing of this id is reviewed.")
 
 
-async def _counterparties(bank: Bank, limit: int) -> list[Waiting]:
+async def _counterparties(bank: Bank, limit: int) -> list[PendingReview]:
     return [
-        Waiting(
+        PendingReview(
             "counterparty", row.counterparty_id, row.customer_id,
-            f"{counterparty_store.payee_in(row).name} ({row.type})", row.created_at,
+            f"{counterparty_store.payee_from_row(row).name} ({row.type})", row.created_at,
         )
-        for row in await counterparty_store.list_in_review(bank.pool, limit)
+        for row in await counterparty_store.list_awaiting_review(bank.pool, limit)
     ]  # fmt: skip
 
 
-async def _decide_counterparty(bank: Bank, object_id: UUID, verdict: Verdict) -> str:
+async def _decide_counterparty(bank: Bank, object_id: UUID, verdict: ReviewDecision) -> str:
     entry = await bank.directory.find("counterparty", object_id)
     if entry is None:
         raise NotFound
@@ -99,7 +99,7 @@ async def _decide_counterparty(bank: Bank, object_id: UUID, verdict: Verdict) ->
             key=ids.new(),
             customers=(entry.customer_id,),
             origin=Origin.operator(),
-            references=tuple(counterparty_store.documents_of(row)),
+            references=tuple(counterparty_store.document_ids_of(row)),
             counterparty_id=object_id,
             approved=verdict.approved,
             reason=verdict.reason,
@@ -108,31 +108,31 @@ async def _decide_counterparty(bank: Bank, object_id: UUID, verdict: Verdict) ->
     return "The counterparty is verified." if verdict.approved else "The counterparty is unlinked."
 
 
-async def _documents(bank: Bank, limit: int) -> list[Waiting]:
+async def _documents(bank: Bank, limit: int) -> list[PendingReview]:
     return [
-        Waiting(
+        PendingReview(
             "document", row.document_id, row.customer_id,
             f"{row.type} {row.name or ''}".strip(), row.uploaded_at or row.created_at,
         )
-        for row in await document_store.list_in_review(bank.pool, limit)
+        for row in await document_store.list_awaiting_review(bank.pool, limit)
     ]  # fmt: skip
 
 
-async def _decide_document(bank: Bank, object_id: UUID, verdict: Verdict) -> str:
+async def _decide_document(bank: Bank, object_id: UUID, verdict: ReviewDecision) -> str:
     found = await document_store.get_document(bank.pool, object_id)
     status = "APPROVED" if verdict.approved else "INVALID"
-    async with audit_record.deed(
+    async with audit_record.audited(
         bank.pool, bank.vault, found.customer_id, Origin.operator(), "document.reviewed",
         resource=("document", object_id), details={"status": status}, now=wall_now(),
-    ) as deed:  # fmt: skip
+    ) as audited:  # fmt: skip
         why = None if verdict.approved else verdict.reason or "It was rejected."
-        await uploads.decide(deed.conn, object_id, status, why)
+        await uploads.record_review(audited.conn, object_id, status, why)
     return f"The document is {status}."
 
 
-async def _entries(bank: Bank, limit: int) -> list[Waiting]:
+async def _entries(bank: Bank, limit: int) -> list[PendingReview]:
     return [
-        Waiting(
+        PendingReview(
             "ach", row.ach_id, row.customer_id,
             f"{row.direction} {format_usd(row.amount)} {row.party_name}: {row.reason}",
             row.created_at,
@@ -141,7 +141,7 @@ async def _entries(bank: Bank, limit: int) -> list[Waiting]:
     ]  # fmt: skip
 
 
-async def _decide_entry(bank: Bank, object_id: UUID, verdict: Verdict) -> str:
+async def _decide_entry(bank: Bank, object_id: UUID, verdict: ReviewDecision) -> str:
     entry = await ach_entries.get_entry(bank.pool, object_id)
     await bank.engine.submit(
         ReviewAch(
@@ -158,8 +158,8 @@ async def _decide_entry(bank: Bank, object_id: UUID, verdict: Verdict) -> str:
     return "The entry waits for its window." if verdict.approved else "The entry is rejected."
 
 
-REVIEWS: Final[tuple[Review, ...]] = (
-    Review("counterparty", _counterparties, _decide_counterparty),
-    Review("document", _documents, _decide_document),
-    Review("ach", _entries, _decide_entry),
+REVIEW_KINDS: Final[tuple[ReviewKind, ...]] = (
+    ReviewKind("counterparty", _counterparties, _decide_counterparty),
+    ReviewKind("document", _documents, _decide_document),
+    ReviewKind("ach", _entries, _decide_entry),
 )

@@ -16,12 +16,12 @@ from typing import NamedTuple
 
 import holidays
 
-from billfold.platform.dates import ET, aware, et_instant
+from billfold.platform.dates import ET, et_instant, require_aware
 
 _ONE_DAY = timedelta(days=1)
 _SATURDAY, _SUNDAY = 5, 6
-_MATURES = time(8, 30)
-_CLOSES_IN_NAME = re.compile(r"close at (\d{1,2}):(\d{2})pm")
+_MATURITY_TIME = time(8, 30)
+_CLOSING_TIME_PATTERN = re.compile(r"close at (\d{1,2}):(\d{2})pm")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +59,11 @@ class Calendars:
     opens: time = time(8)
     closes: time = time(17)
     invests_until: time = time(15)
-    _known_days: dict[date, _Day] = field(default_factory=dict, init=False, repr=False)
-    _known_spans: dict[date, tuple[_Span, ...]] = field(
-        default_factory=dict, init=False, repr=False
-    )
-    _known_opens: dict[date, datetime] = field(default_factory=dict, init=False, repr=False)
-    _known_closes: dict[date, datetime] = field(default_factory=dict, init=False, repr=False)
-    _known_maturities: dict[date, datetime] = field(default_factory=dict, init=False, repr=False)
+    _day_cache: dict[date, _Day] = field(default_factory=dict, init=False, repr=False)
+    _span_cache: dict[date, tuple[_Span, ...]] = field(default_factory=dict, init=False, repr=False)
+    _open_cache: dict[date, datetime] = field(default_factory=dict, init=False, repr=False)
+    _close_cache: dict[date, datetime] = field(default_factory=dict, init=False, repr=False)
+    _maturity_cache: dict[date, datetime] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Refuse hours out of order, and keep the overrides from changing later."""
@@ -87,8 +85,8 @@ class Calendars:
 
     def is_settlement_day(self, day: date) -> bool:
         """Tell whether a bill can settle on this day: Reserve and market are both open."""
-        known = self._day(day)
-        return known.fed and known.bond
+        cached = self._day(day)
+        return cached.fed and cached.bond
 
     def next_settlement_day(self, day: date) -> date:
         """Return the first settlement day strictly after this day."""
@@ -126,25 +124,25 @@ class Calendars:
 
     def opens_at(self, day: date) -> datetime:
         """Return the instant (UTC) the market opens on a day, or would if it traded."""
-        known = self._known_opens.get(day)
-        if known is None:
-            known = self._known_opens[day] = et_instant(day, self.opens)
-        return known
+        cached = self._open_cache.get(day)
+        if cached is None:
+            cached = self._open_cache[day] = et_instant(day, self.opens)
+        return cached
 
     def closes_at(self, day: date) -> datetime:
         """Return the instant (UTC) the market closes on a day, early closes included."""
-        known = self._known_closes.get(day)
-        if known is None:
-            known = self._known_closes[day] = et_instant(day, self._day(day).closes)
-        return known
+        cached = self._close_cache.get(day)
+        if cached is None:
+            cached = self._close_cache[day] = et_instant(day, self._day(day).closes)
+        return cached
 
     def matures_at(self, day: date) -> datetime:
         """Return the instant (UTC) a bill due on `day` pays: 08:30 ET, on the next Reserve day."""
-        known = self._known_maturities.get(day)
-        if known is None:
-            known = et_instant(self.fed_on_or_after(day), _MATURES)
-            self._known_maturities[day] = known
-        return known
+        cached = self._maturity_cache.get(day)
+        if cached is None:
+            cached = et_instant(self.fed_on_or_after(day), _MATURITY_TIME)
+            self._maturity_cache[day] = cached
+        return cached
 
     def is_trading(self, at: datetime) -> bool:
         """Tell whether the bond market is open at this instant; at the close it no longer is."""
@@ -176,12 +174,12 @@ class Calendars:
         return self._span(at).business_date
 
     def _day(self, day: date) -> _Day:
-        known = self._known_days.get(day)
-        if known is None:
-            known = self._known_days[day] = self._look_up(day)
-        return known
+        cached = self._day_cache.get(day)
+        if cached is None:
+            cached = self._day_cache[day] = self._compute_day(day)
+        return cached
 
-    def _look_up(self, day: date) -> _Day:
+    def _compute_day(self, day: date) -> _Day:
         weekday = day.weekday() < _SATURDAY
         fed = weekday and day not in _fed_closures(day.year)
         bond = weekday and day not in _bond_closures(day.year)
@@ -195,10 +193,10 @@ class Calendars:
 
     def _span(self, at: datetime) -> _Span:
         if at.tzinfo is not UTC:
-            at = aware(at).astimezone(UTC)
-        spans = self._known_spans.get(at.date())
+            at = require_aware(at).astimezone(UTC)
+        spans = self._span_cache.get(at.date())
         if spans is None:
-            spans = self._known_spans[at.date()] = self._spans_of(at.date())
+            spans = self._span_cache[at.date()] = self._spans_of(at.date())
         index = 0
         while at >= spans[index].until:
             index += 1
@@ -216,21 +214,21 @@ class Calendars:
                 et_instant(day, self.invests_until),
                 self.closes_at(day),
             }
-        inside = sorted(cut for cut in cuts if start <= cut <= end)
-        return tuple(self._span_from(since, until) for since, until in pairwise(inside))
+        boundaries = sorted(cut for cut in cuts if start <= cut <= end)
+        return tuple(self._span_from(since, until) for since, until in pairwise(boundaries))
 
     def _span_from(self, at: datetime, until: datetime) -> _Span:
         today = at.astimezone(ET).date()
-        known = self._day(today)
-        trading = known.bond and self.opens_at(today) <= at < self.closes_at(today)
-        pricing_day = self._opened_by(at, today)
+        cached = self._day(today)
+        trading = cached.bond and self.opens_at(today) <= at < self.closes_at(today)
+        pricing_day = self._last_open_day(at, today)
         return _Span(
             until=until,
             business_date=self.settlement_on_or_after(
                 today if at < self.closes_at(today) else today + _ONE_DAY
             ),
             trading=trading,
-            investing=trading and known.fed and at < et_instant(today, self.invests_until),
+            investing=trading and cached.fed and at < et_instant(today, self.invests_until),
             pricing_day=pricing_day,
             last_close=None if trading else self.closes_at(pricing_day),
             next_open=self.opens_at(
@@ -240,7 +238,7 @@ class Calendars:
             ),
         )
 
-    def _opened_by(self, at: datetime, today: date) -> date:
+    def _last_open_day(self, at: datetime, today: date) -> date:
         day = today
         while not self._day(day).bond or self.opens_at(day) > at:
             day -= _ONE_DAY
@@ -250,10 +248,10 @@ class Calendars:
 @cache
 def _fed_closures(year: int) -> frozenset[date]:
     """Return the days the Reserve is closed: a Sunday holiday moves to Monday, a Saturday none."""
-    listed = holidays.country_holidays("US", years=year, observed=False)
+    closures = holidays.country_holidays("US", years=year, observed=False)
     return frozenset(
         day + _ONE_DAY if day.weekday() == _SUNDAY else day
-        for day in listed
+        for day in closures
         if day.weekday() != _SATURDAY
     )
 
@@ -265,13 +263,13 @@ def _bond_closures(year: int) -> frozenset[date]:
 
 @cache
 def _early_closes(year: int) -> dict[date, time]:
-    listed = holidays.financial_holidays("USGS", years=year, categories=("half_day",))
-    return {day: _closing_time(name) for day, name in listed.items()}
+    closures = holidays.financial_holidays("USGS", years=year, categories=("half_day",))
+    return {day: _closing_time(name) for day, name in closures.items()}
 
 
 def _closing_time(name: str) -> time:
     """Read the hour of an early close, which the package gives only in the name of the day."""
-    found = _CLOSES_IN_NAME.search(name)
+    found = _CLOSING_TIME_PATTERN.search(name)
     if found is None:
         raise ValueError(f"an early close without an hour: {name}")
     return time(int(found[1]) % 12 + 12, int(found[2]))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from billfold.platform.dates import aware, iso_z
+from billfold.platform.dates import iso_z, require_aware
 from billfold.platform.errors import Refused
 
 if TYPE_CHECKING:
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 LATEST = datetime(2100, 1, 1, tzinfo=UTC)
 """The clock cannot be set to this instant or later: no calendar reaches that far."""
 
-_FIRST = datetime(1, 1, 1, tzinfo=UTC)
+_EARLIEST = datetime(1, 1, 1, tzinfo=UTC)
 _LOCK = 0x636C6F63  # "cloc": shared by those who book by the clock, alone for whoever sets it
 _READ = "select business_anchor, wall_anchor, frozen from clock"
-_READ_HELD = """
+_READ_LOCKED = """
 select business_anchor, wall_anchor, frozen
   from pg_advisory_xact_lock_shared($1) cross join clock
 """
@@ -71,8 +71,8 @@ class ClockState:
 
     def __post_init__(self) -> None:
         """Refuse anchors without a time zone."""
-        aware(self.business_anchor)
-        aware(self.wall_anchor)
+        require_aware(self.business_anchor)
+        require_aware(self.wall_anchor)
 
     def at(self, wall: datetime) -> datetime:
         """Return the bank's time at a wall time; before the anchor it is the anchor's."""
@@ -86,7 +86,7 @@ class ClockState:
         Raises ClockWouldGoBack when `to` has been, ClockTooFar from `LATEST` on.
         """
         now = self.at(wall)
-        to = aware(to).astimezone(UTC)
+        to = require_aware(to).astimezone(UTC)
         if to < now:
             raise ClockWouldGoBack(now, to)
         if to >= LATEST:
@@ -98,7 +98,7 @@ class ClockState:
         now = self.at(wall)
         if by >= LATEST - now:
             raise ClockTooFar
-        return self.set(now + max(by, _FIRST - now), wall)
+        return self.set(now + max(by, _EARLIEST - now), wall)
 
     def freeze(self, wall: datetime) -> "ClockState":
         """Return the clock standing still at what it shows now."""
@@ -130,7 +130,7 @@ async def read_clock(conn: "Connection", *, hold: bool = False) -> ClockState | 
     `hold` keeps others from setting it until the transaction ends: what is booked by it is never
     more than one step behind it.
     """
-    row = await (conn.fetchrow(_READ_HELD, _LOCK) if hold else conn.fetchrow(_READ))
+    row = await (conn.fetchrow(_READ_LOCKED, _LOCK) if hold else conn.fetchrow(_READ))
     return None if row is None else ClockState(*row)
 
 

@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from billfold.platform.errors import Broken
+from billfold.platform.errors import InvariantError
 
 KEY_BYTES = 32
 _pack = msgspec.msgpack.Encoder().encode
@@ -28,16 +28,16 @@ _KEY_ID_BYTES = 4
 _NONCE_BYTES = 12
 _TAG_BYTES = 16
 _TOKEN_BYTES = 32
-_HEAD_BYTES = len(_VERSION) + _KEY_ID_BYTES
-_SEALED_BYTES_MIN = _HEAD_BYTES + _NONCE_BYTES + _TAG_BYTES
+_HEADER_BYTES = len(_VERSION) + _KEY_ID_BYTES
+_SEALED_BYTES_MIN = _HEADER_BYTES + _NONCE_BYTES + _TAG_BYTES
 _SIGNATURE_BYTES = 32
 _CANONICAL_UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _PLAIN_PATH = re.compile(r"/[A-Za-z0-9/_.-]*")
 _WEBHOOK_PREFIX = "whsec_"
 
 # The floor that OWASP gives for argon2id: 19 MiB, two passes, one lane.
-_PASSWORDS = argon2.PasswordHasher(time_cost=2, memory_cost=19_456, parallelism=1)
-_NOBODY = _PASSWORDS.hash(secrets.token_urlsafe())
+_PASSWORD_HASHER = argon2.PasswordHasher(time_cost=2, memory_cost=19_456, parallelism=1)
+_DUMMY_HASH = _PASSWORD_HASHER.hash(secrets.token_urlsafe())
 
 
 class Vault:
@@ -47,18 +47,22 @@ class Vault:
     was sealed with (see `place`), so it cannot be moved to another row, column or tenant.
     """
 
-    __slots__ = ("_ciphers", "_current", "_index_key", "_signers", "_vouching")
+    __slots__ = ("_ciphers", "_current", "_index_key", "_signers", "_mac_keys")
 
     def __init__(self, key: bytes, *, retired: Sequence[bytes] = ()) -> None:
-        for each in (key, *retired):
-            if len(each) != KEY_BYTES:
-                raise ValueError(f"a key of the vault has {KEY_BYTES} bytes, not {len(each)}")
+        for secret_key in (key, *retired):
+            if len(secret_key) != KEY_BYTES:
+                raise ValueError(f"a key of the vault has {KEY_BYTES} bytes, not {len(secret_key)}")
         self._current = _key_id(key)
-        self._ciphers = {_key_id(each): AESGCM(each) for each in (*retired, key)}
-        self._vouching = {_key_id(each): _derived(each, b"vouch") for each in (*retired, key)}
+        self._ciphers = {_key_id(secret_key): AESGCM(secret_key) for secret_key in (*retired, key)}
+        self._mac_keys = {
+            _key_id(secret_key): _derive_key(secret_key, b"vouch") for secret_key in (*retired, key)
+        }
         self._signers = {
-            _key_id(each): Ed25519PrivateKey.from_private_bytes(_derived(each, b"sign"))
-            for each in (*retired, key)
+            _key_id(secret_key): Ed25519PrivateKey.from_private_bytes(
+                _derive_key(secret_key, b"sign")
+            )
+            for secret_key in (*retired, key)
         }
         self._index_key = hashlib.blake2b(key, person=b"billfold.index", digest_size=32).digest()
 
@@ -70,47 +74,51 @@ class Vault:
 
     def open(self, sealed: bytes, aad: bytes) -> bytes:
         """Return what was sealed. Raises Broken when it was altered, moved, or its key is gone."""
-        head, rest = sealed[:_HEAD_BYTES], sealed[_HEAD_BYTES:]
+        head, rest = sealed[:_HEADER_BYTES], sealed[_HEADER_BYTES:]
         cipher = self._ciphers.get(head[len(_VERSION) :])
         if len(sealed) < _SEALED_BYTES_MIN or not head.startswith(_VERSION) or cipher is None:
-            raise Broken("A sealed value is damaged, or its key is not among the bank's keys.")
+            raise InvariantError(
+                "A sealed value is damaged, or its key is not among the bank's keys."
+            )
         try:
             return cipher.decrypt(rest[:_NONCE_BYTES], rest[_NONCE_BYTES:], aad)
         except InvalidTag:
-            raise Broken("A sealed value was altered, or moved from where it belongs.") from None
+            raise InvariantError(
+                "A sealed value was altered, or moved from where it belongs."
+            ) from None
 
     def is_current(self, sealed: bytes) -> bool:
         """Tell whether a value is sealed under the current key, or waits to be sealed anew."""
-        return sealed[:_HEAD_BYTES] == _VERSION + self._current
+        return sealed[:_HEADER_BYTES] == _VERSION + self._current
 
     def blind_index(self, text: str, purpose: str) -> bytes:
         """Return 32 bytes by which a sealed text can be found again, different for each purpose.
 
         Made under the current key: after a change of key indexes are made anew.
         """
-        return hmac.digest(self._index_key, _joined((purpose, text)), "sha256")
+        return hmac.digest(self._index_key, _length_prefixed((purpose, text)), "sha256")
 
-    def vouch(self, message: bytes, purpose: str) -> bytes:
+    def compute_mac(self, message: bytes, purpose: str) -> bytes:
         """Return the id of the current key (4 bytes) and the HMAC-SHA256 of a message under it."""
         return self._current + hmac.digest(
-            self._vouching[self._current], _joined((purpose,)) + message, "sha256"
+            self._mac_keys[self._current], _length_prefixed((purpose,)) + message, "sha256"
         )
 
-    def has_vouched(self, voucher: bytes, message: bytes, purpose: str) -> bool:
+    def verify_mac(self, mac: bytes, message: bytes, purpose: str) -> bool:
         """Tell whether `vouch` gave this for the message, now or under a retired key."""
-        key_id, digest = voucher[:_KEY_ID_BYTES], voucher[_KEY_ID_BYTES:]
-        key = self._vouching.get(key_id)
+        key_id, digest = mac[:_KEY_ID_BYTES], mac[_KEY_ID_BYTES:]
+        key = self._mac_keys.get(key_id)
         if key is None:
             return False
         return hmac.compare_digest(
-            digest, hmac.digest(key, _joined((purpose,)) + message, "sha256")
+            digest, hmac.digest(key, _length_prefixed((purpose,)) + message, "sha256")
         )
 
     def sign(self, message: bytes) -> bytes:
         """Return the id of the current key (4 bytes) and an Ed25519 signature made with it."""
         return self._current + self._signers[self._current].sign(message)
 
-    def has_signed(self, signature: bytes, message: bytes) -> bool:
+    def verify_own_signature(self, signature: bytes, message: bytes) -> bool:
         """Tell whether `sign` gave this for the message, now or under a retired key."""
         signer = self._signers.get(signature[:_KEY_ID_BYTES])
         if signer is None:
@@ -131,12 +139,12 @@ class Vault:
         }
 
 
-def place(table: str, column: str, row_id: object, tenant_id: object) -> bytes:
+def associated_data(table: str, column: str, row_id: object, tenant_id: object) -> bytes:
     """Return the `aad` of a sealed value: the one place in the database where it opens."""
-    return _joined((table, column, str(row_id), str(tenant_id)))
+    return _length_prefixed((table, column, str(row_id), str(tenant_id)))
 
 
-def token(prefix: str = "") -> tuple[str, bytes]:
+def new_token(prefix: str = "") -> tuple[str, bytes]:
     """Return a new secret token (256 random bits, URL-safe) and the hash to store instead of it."""
     secret = prefix + secrets.token_urlsafe(_TOKEN_BYTES)
     return secret, hash_token(secret)
@@ -154,13 +162,13 @@ def hash_token(secret: str) -> bytes:
 
 def hash_password(password: str) -> str:
     """Return the argon2id hash of a password, with its salt and cost, in PHC form."""
-    return _PASSWORDS.hash(password)
+    return _PASSWORD_HASHER.hash(password)
 
 
 def verify_password(password_hash: str | None, password: str) -> bool:
     """Tell whether a password is right. For None (no such user) it takes as long and says no."""
     try:
-        _PASSWORDS.verify(password_hash or _NOBODY, password)
+        _PASSWORD_HASHER.verify(password_hash or _DUMMY_HASH, password)
     except (argon2.exceptions.VerificationError, argon2.exceptions.InvalidHashError):
         return False
     return password_hash is not None
@@ -184,13 +192,16 @@ def verify_signature(
     tried, in constant time.
     """
     try:
-        given = base64.b64decode(signature, validate=True)
+        signature_bytes = base64.b64decode(signature, validate=True)
     except (binascii.Error, ValueError):
         return False
-    if len(given) != _SIGNATURE_BYTES or base64.b64encode(given) != signature.encode():
+    if (
+        len(signature_bytes) != _SIGNATURE_BYTES
+        or base64.b64encode(signature_bytes) != signature.encode()
+    ):
         return False
     matches = [
-        hmac.compare_digest(given, _request_digest(secret, idempotency_key, path, body))
+        hmac.compare_digest(signature_bytes, _request_digest(secret, idempotency_key, path, body))
         for secret in shared_secrets
     ]
     return any(matches)
@@ -232,12 +243,12 @@ def _key_id(key: bytes) -> bytes:
     return hashlib.blake2b(key, person=b"billfold.key-id", digest_size=_KEY_ID_BYTES).digest()
 
 
-def _derived(key: bytes, use: bytes) -> bytes:
+def _derive_key(key: bytes, use: bytes) -> bytes:
     """Return the key for one use: 32 bytes that tell nothing about the key itself."""
     return hashlib.blake2b(key, person=b"billfold." + use, digest_size=KEY_BYTES).digest()
 
 
-def _joined(parts: Iterable[str]) -> bytes:
+def _length_prefixed(parts: Iterable[str]) -> bytes:
     """Join texts so that no two lists of texts give the same bytes."""
     encoded = [part.encode() for part in parts]
     return b"".join(len(part).to_bytes(4) + part for part in encoded)

@@ -25,7 +25,7 @@ def parse_day(text: str) -> date:
 
 def et_date(at: datetime) -> date:
     """Return the Eastern calendar day of an aware instant. Raises ValueError when it is naive."""
-    return aware(at).astimezone(ET).date()
+    return require_aware(at).astimezone(ET).date()
 
 
 def et_instant(day: date, clock_time: time | int, minute: int = 0) -> datetime:
@@ -41,11 +41,11 @@ def et_instant(day: date, clock_time: time | int, minute: int = 0) -> datetime:
 
 def iso_z(at: datetime) -> str:
     """Return an aware instant as RFC 3339 in UTC: "2025-06-02T13:00:00.000000Z"."""
-    utc = at if at.tzinfo is UTC else aware(at).astimezone(UTC)
+    utc = at if at.tzinfo is UTC else require_aware(at).astimezone(UTC)
     return utc.isoformat(timespec="microseconds")[:-6] + "Z"
 
 
-def aware(at: datetime) -> datetime:
+def require_aware(at: datetime) -> datetime:
     """Return `at` when it knows its offset. Raises ValueError for a naive one.
 
     A naive instant would be read in the zone of whatever machine runs the bank.

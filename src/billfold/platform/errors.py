@@ -46,7 +46,7 @@ class Unavailable(BillfoldError):
         self.retry_after_seconds = retry_after_seconds
 
 
-class Broken(BillfoldError):
+class InvariantError(BillfoldError):
     """An invariant does not hold. The transaction is rolled back and somebody is called.
 
     The caller learns only that something went wrong: detail and facts are for the log.

@@ -17,22 +17,22 @@ _MEMBERS_MAX = 2 ** (8 * _MEMBER_BYTES) - 1
 _SEED_BYTES_MAX = 64
 _DIGITS_MAX = 64
 _GROUP_MASK = ~_MEMBERS_MAX
-_ROOM = ~((0xF << 76) | (0x3 << 62))
+_CLEAR_VERSION_BITS = ~((0xF << 76) | (0x3 << 62))
 _VERSION_4 = (0x4 << 76) | (0x2 << 62)
 _VERSION_8 = (0x8 << 76) | (0x2 << 62)
 
 
-def _plain(sixteen: bytes) -> UUID:
-    return UUID(bytes=sixteen)
+def _plain_uuid(raw: bytes) -> UUID:
+    return UUID(bytes=raw)
 
 
-_mould: Callable[[bytes], UUID] = _plain
+_uuid_factory: Callable[[bytes], UUID] = _plain_uuid
 
 
-def cast_in(mould: Callable[[bytes], UUID]) -> None:
+def set_uuid_factory(factory: Callable[[bytes], UUID]) -> None:
     """Let ids be made by `mould` from now on: it returns the UUID of sixteen bytes."""
-    global _mould  # noqa: PLW0603 - one per process, set when the driver is loaded
-    _mould = mould
+    global _uuid_factory  # noqa: PLW0603 - one per process, set when the driver is loaded
+    _uuid_factory = factory
 
 
 class IdSource:
@@ -41,32 +41,34 @@ class IdSource:
     The seed is a secret key of 1 to 64 bytes: without it nobody can tell an id in advance.
     """
 
-    __slots__ = ("_keyed", "ordinal")
+    __slots__ = ("_keyed_hash", "ordinal")
 
     def __init__(self, seed: bytes, command_id: UUID) -> None:
-        self._keyed = _keyed(seed, command_id)
+        self._keyed_hash = _keyed_hash(seed, command_id)
         self.ordinal = 0
 
     def next(self) -> UUID:
         """Return the next id."""
-        mixed = self._keyed.copy()
-        mixed.update(self.ordinal.to_bytes(_ORDINAL_BYTES))
+        hasher = self._keyed_hash.copy()
+        hasher.update(self.ordinal.to_bytes(_ORDINAL_BYTES))
         self.ordinal += 1
-        return _made(int.from_bytes(mixed.digest()) & _ROOM | _VERSION_8)
+        return _to_uuid(int.from_bytes(hasher.digest()) & _CLEAR_VERSION_BITS | _VERSION_8)
 
     def next_group(self) -> UUID:
         """Return the next id with its last two bytes zero, leaving room for its members."""
-        mixed = self._keyed.copy()
-        mixed.update(self.ordinal.to_bytes(_ORDINAL_BYTES))
+        hasher = self._keyed_hash.copy()
+        hasher.update(self.ordinal.to_bytes(_ORDINAL_BYTES))
         self.ordinal += 1
-        return _made(int.from_bytes(mixed.digest()) & _ROOM & _GROUP_MASK | _VERSION_8)
+        return _to_uuid(
+            int.from_bytes(hasher.digest()) & _CLEAR_VERSION_BITS & _GROUP_MASK | _VERSION_8
+        )
 
 
 def derive(seed: bytes, command_id: UUID, ordinal: int) -> UUID:
     """Return id number `ordinal` (from 0) of a command, the one `IdSource` yields in that place."""
-    mixed = _keyed(seed, command_id)
-    mixed.update(ordinal.to_bytes(_ORDINAL_BYTES))
-    return _made(int.from_bytes(mixed.digest()) & _ROOM | _VERSION_8)
+    hasher = _keyed_hash(seed, command_id)
+    hasher.update(ordinal.to_bytes(_ORDINAL_BYTES))
+    return _to_uuid(int.from_bytes(hasher.digest()) & _CLEAR_VERSION_BITS | _VERSION_8)
 
 
 def command_id(caller: str, key: UUID | str) -> UUID:
@@ -74,28 +76,28 @@ def command_id(caller: str, key: UUID | str) -> UUID:
 
     The same key from two callers is two commands. A UUID and its canonical text are one key.
     """
-    mixed = hashlib.blake2b(digest_size=_ID_BYTES, person=b"billfold.command")
+    hasher = hashlib.blake2b(digest_size=_ID_BYTES, person=b"billfold.command")
     for part in (caller.encode(), str(key).encode()):
-        mixed.update(len(part).to_bytes(_ORDINAL_BYTES))
-        mixed.update(part)
-    return _made(int.from_bytes(mixed.digest()) & _ROOM | _VERSION_8)
+        hasher.update(len(part).to_bytes(_ORDINAL_BYTES))
+        hasher.update(part)
+    return _to_uuid(int.from_bytes(hasher.digest()) & _CLEAR_VERSION_BITS | _VERSION_8)
 
 
 def member_of(group: UUID, n: int) -> UUID:
     """Return member `n` of a group, 0 being the group itself. Raises ValueError beyond 65535."""
     if not 0 <= n <= _MEMBERS_MAX:
         raise ValueError(f"a group has members 0 to {_MEMBERS_MAX}, not {n}")
-    return _made(group.int & _GROUP_MASK | n)
+    return _to_uuid(group.int & _GROUP_MASK | n)
 
 
 def group_of(member: UUID) -> UUID:
     """Return the group a member belongs to."""
-    return _made(member.int & _GROUP_MASK)
+    return _to_uuid(member.int & _GROUP_MASK)
 
 
-def random_like(made: UUID) -> UUID:
+def as_version_4(derived: UUID) -> UUID:
     """Return an id of ours as one of version 4, for standards that know no other."""
-    return _made(made.int & _ROOM | _VERSION_4)
+    return _to_uuid(derived.int & _CLEAR_VERSION_BITS | _VERSION_4)
 
 
 def digits(seed: bytes, command_id: UUID, ordinal: int, count: int) -> str:
@@ -105,12 +107,12 @@ def digits(seed: bytes, command_id: UUID, ordinal: int, count: int) -> str:
     """
     if not 1 <= count <= _DIGITS_MAX:
         raise ValueError(f"digits come in lots of 1 to {_DIGITS_MAX}, not {count}")
-    mixed = hashlib.blake2b(
+    hasher = hashlib.blake2b(
         command_id.bytes + ordinal.to_bytes(_ORDINAL_BYTES),
-        key=_checked(seed),
+        key=_checked_seed(seed),
         person=b"billfold.digits",
     )
-    return str(int.from_bytes(mixed.digest()) % 10**count).zfill(count)
+    return str(int.from_bytes(hasher.digest()) % 10**count).zfill(count)
 
 
 def new() -> UUID:
@@ -118,16 +120,16 @@ def new() -> UUID:
     return uuid4()
 
 
-def _keyed(seed: bytes, command: UUID) -> hashlib.blake2b:
-    return hashlib.blake2b(command.bytes, key=_checked(seed), digest_size=_ID_BYTES)
+def _keyed_hash(seed: bytes, command: UUID) -> hashlib.blake2b:
+    return hashlib.blake2b(command.bytes, key=_checked_seed(seed), digest_size=_ID_BYTES)
 
 
-def _checked(seed: bytes) -> bytes:
+def _checked_seed(seed: bytes) -> bytes:
     if not 1 <= len(seed) <= _SEED_BYTES_MAX:
         raise ValueError(f"a seed has 1 to {_SEED_BYTES_MAX} bytes, this one has {len(seed)}")
     return seed
 
 
-def _made(number: int) -> UUID:
+def _to_uuid(number: int) -> UUID:
     """Return the UUID of a number that is known to have 128 bits."""
-    return _mould(number.to_bytes(_ID_BYTES))
+    return _uuid_factory(number.to_bytes(_ID_BYTES))

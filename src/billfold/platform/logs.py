@@ -16,11 +16,11 @@ import structlog
 from billfold.platform.clock import wall_now
 from billfold.platform.dates import iso_z
 
-HIDDEN = "[hidden]"
+REDACTED = "[hidden]"
 _DEPTH_MAX = 8
 # They tell of every call: its whole address at INFO, its headers at DEBUG.
-_TALKATIVE = ("httpx", "httpcore")
-_SECRET_WORDS = re.compile(
+_NOISY_LOGGERS = ("httpx", "httpcore")
+_SECRET_NAMES = re.compile(
     r"passw|secret|token|assertion|authorization|cookie|signature|dpop|credential"
     r"|api_?key|private_?key|encryption_?key|(^|_)(pan|cvv|cvc|pin|ssn|otp|kek|seed)(_|$)"
     r"|card_?number|identification_number|tax_?id|date_of_birth"
@@ -33,19 +33,19 @@ _SSN = re.compile(r"(?<!\d)\d{3}-\d{2}-\d{4}(?!\d)")
 _CARD = re.compile(r"(?<![\w.-])\d(?:[ -]?\d){12,18}(?![\w-])")
 
 
-def configure_logs(level: str = "INFO", *, stream: TextIO | None = None) -> None:
+def configure_logging(level: str = "INFO", *, stream: TextIO | None = None) -> None:
     """Send every log of this process, structured or plain, to standard error from `level` on."""
     shared: list[structlog.typing.Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_log_level,
         structlog.stdlib.add_logger_name,
-        _stamp,
+        _add_timestamp,
     ]
     finish: list[structlog.typing.Processor] = [
         structlog.stdlib.ProcessorFormatter.remove_processors_meta,
         structlog.processors.format_exc_info,
         redact,
-        structlog.processors.JSONRenderer(serializer=_as_json),
+        structlog.processors.JSONRenderer(serializer=_to_json),
     ]
     structlog.configure(
         processors=[
@@ -58,16 +58,16 @@ def configure_logs(level: str = "INFO", *, stream: TextIO | None = None) -> None
         wrapper_class=structlog.stdlib.BoundLogger,
         cache_logger_on_first_use=False,
     )
-    door = logging.StreamHandler(stream or sys.stderr)
-    door.setFormatter(
+    handler = logging.StreamHandler(stream or sys.stderr)
+    handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             foreign_pre_chain=[*shared, structlog.stdlib.ExtraAdder()], processors=finish
         )
     )
     root = logging.getLogger()
-    root.handlers = [door]
+    root.handlers = [handler]
     root.setLevel(level)
-    for name in _TALKATIVE:
+    for name in _NOISY_LOGGERS:
         logging.getLogger(name).setLevel(logging.WARNING)
 
 
@@ -81,42 +81,44 @@ def redact(
     _logger: object, _method: str, event: MutableMapping[str, object]
 ) -> MutableMapping[str, object]:
     """Blot every secret out of an event, at any depth; the event itself is not changed."""
-    return {key: _shown(key, value, _DEPTH_MAX) for key, value in event.items()}
+    return {key: _redacted(key, value, _DEPTH_MAX) for key, value in event.items()}
 
 
-def hide_secrets(text: str) -> str:
+def redact_text(text: str) -> str:
     """Return a text with what looks like a credential, a private key, a card or an SSN hidden."""
-    text = _CREDENTIAL.sub(rf"\1 {HIDDEN}", text)
-    text = _JWT.sub(HIDDEN, text)
-    text = _PRIVATE_KEY.sub(HIDDEN, text)
-    text = _URL_PASSWORD.sub(rf"\1{HIDDEN}@", text)
-    text = _SSN.sub(HIDDEN, text)
-    return _CARD.sub(lambda found: HIDDEN if _is_card(found[0]) else found[0], text)
+    text = _CREDENTIAL.sub(rf"\1 {REDACTED}", text)
+    text = _JWT.sub(REDACTED, text)
+    text = _PRIVATE_KEY.sub(REDACTED, text)
+    text = _URL_PASSWORD.sub(rf"\1{REDACTED}@", text)
+    text = _SSN.sub(REDACTED, text)
+    return _CARD.sub(lambda match: REDACTED if _is_card(match[0]) else match[0], text)
 
 
-def _shown(key: str, value: object, depth: int) -> object:
+def _redacted(key: str, value: object, depth: int) -> object:
     if value is None or isinstance(value, bool | float):
         return value
     name = key.lower().replace("-", "_")
-    if name != "token_type" and _SECRET_WORDS.search(name):
-        return HIDDEN
-    return _visible(key, value, depth)
+    if name != "token_type" and _SECRET_NAMES.search(name):
+        return REDACTED
+    return _redacted_value(key, value, depth)
 
 
-def _visible(key: str, value: object, depth: int) -> object:
+def _redacted_value(key: str, value: object, depth: int) -> object:
     if isinstance(value, Mapping | list | tuple | set | frozenset):
-        return _inside(key, value, depth - 1) if depth else "[...]"
+        return _redacted_items(key, value, depth - 1) if depth else "[...]"
     if isinstance(value, int):
-        return HIDDEN if _is_card(str(value)) else value
+        return REDACTED if _is_card(str(value)) else value
     if isinstance(value, bytes | bytearray | memoryview):
         return f"[{len(value)} bytes]"
-    return hide_secrets(str(value))
+    return redact_text(str(value))
 
 
-def _inside(key: str, value: Mapping[object, object] | Iterable[object], depth: int) -> object:
+def _redacted_items(
+    key: str, value: Mapping[object, object] | Iterable[object], depth: int
+) -> object:
     if isinstance(value, Mapping):
-        return {hide_secrets(str(k)): _shown(str(k), each, depth) for k, each in value.items()}
-    return [_shown(key, each, depth) for each in value]
+        return {redact_text(str(k)): _redacted(str(k), each, depth) for k, each in value.items()}
+    return [_redacted(key, each, depth) for each in value]
 
 
 def _is_card(text: str) -> bool:
@@ -128,12 +130,12 @@ def _is_card(text: str) -> bool:
     return (sum(odd) + sum(sum(divmod(2 * digit, 10)) for digit in even)) % 10 == 0
 
 
-def _stamp(
+def _add_timestamp(
     _logger: object, _method: str, event: MutableMapping[str, object]
 ) -> MutableMapping[str, object]:
     event["at"] = iso_z(wall_now())
     return event
 
 
-def _as_json(event: object, **_: object) -> str:
+def _to_json(event: object, **_: object) -> str:
     return msgspec.json.encode(event, enc_hook=str).decode()

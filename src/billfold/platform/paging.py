@@ -19,7 +19,7 @@ from billfold.platform.errors import FieldError, InvalidInput
 
 Row = TypeVar("Row")
 Direction = Literal["next", "prev"]
-Place = tuple[str | int, ...]
+SortKey = tuple[str | int, ...]
 """Where a row stands in its list: the values it is sorted by, unique together."""
 
 LIMIT_DEFAULT = 30
@@ -29,7 +29,7 @@ _TOKEN_CHARS_MAX = 1024
 _TAG_BYTES = 16
 
 
-class BadCursor(InvalidInput):
+class InvalidCursor(InvalidInput):
     """The cursor was not made by this bank, or for another list or other filters."""
 
     def __init__(self, parameter: str = "cursor") -> None:
@@ -48,7 +48,7 @@ class Position(msgspec.Struct, frozen=True, array_like=True):
     """Which way to go from a place: "next" is further down the list, "prev" back up."""
 
     direction: Direction
-    place: Place
+    place: SortKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,30 +71,30 @@ class Pager:
         self._cipher = AESSIV(hashlib.blake2b(key, person=b"billfold.cursors").digest())
 
     def seal(
-        self, scope: str, filters: Mapping[str, object], direction: Direction, place: Place
+        self, scope: str, filters: Mapping[str, object], direction: Direction, place: SortKey
     ) -> str:
         """Return the cursor that goes on from a place, URL-safe.
 
         `scope` names the list and whose it is; `filters` is everything that chooses its rows.
         """
         plain = msgspec.msgpack.encode(Position(direction, place))
-        sealed = self._cipher.encrypt(plain, _bound_to(scope, filters))
-        return _as_token(sealed)
+        sealed = self._cipher.encrypt(plain, _associated_data(scope, filters))
+        return _encode_token(sealed)
 
     def open(self, scope: str, filters: Mapping[str, object], token: str) -> Position:
         """Return where a cursor goes on from. Raises BadCursor for anything not sealed for this."""
         try:
             if len(token) > _TOKEN_CHARS_MAX:
-                raise BadCursor
+                raise InvalidCursor
             sealed = base64.b64decode(
                 token + "=" * (-len(token) % 4), altchars=b"-_", validate=True
             )
-            if len(sealed) <= _TAG_BYTES or _as_token(sealed) != token:
-                raise BadCursor
-            plain = self._cipher.decrypt(sealed, _bound_to(scope, filters))
+            if len(sealed) <= _TAG_BYTES or _encode_token(sealed) != token:
+                raise InvalidCursor
+            plain = self._cipher.decrypt(sealed, _associated_data(scope, filters))
             return msgspec.msgpack.decode(plain, type=Position)
         except (InvalidTag, binascii.Error, ValueError, msgspec.MsgspecError):
-            raise BadCursor from None
+            raise InvalidCursor from None
 
     def page(
         self,
@@ -103,26 +103,26 @@ class Pager:
         rows: Sequence[Row],
         *,
         limit: int,
-        came_from: Position | None,
-        place_of: Callable[[Row], Place],
+        start: Position | None,
+        sort_key_of: Callable[[Row], SortKey],
     ) -> Page[Row]:
         """Return the page made of the up to `limit` + 1 rows that were read on from `came_from`.
 
         The one row too many tells that there is more. Rows read backwards ("prev") arrive in
         backward order and leave in the order of the list.
         """
-        more, items = len(rows) > limit, list(rows[:limit])
-        backwards = came_from is not None and came_from.direction == "prev"
+        has_more, items = len(rows) > limit, list(rows[:limit])
+        backwards = start is not None and start.direction == "prev"
         if backwards:
             items.reverse()
         if not items:
             return Page(items)
-        below = more if not backwards else True
-        above = more if backwards else came_from is not None
+        has_next = has_more if not backwards else True
+        has_prev = has_more if backwards else start is not None
         return Page(
             items,
-            self.seal(scope, filters, "next", place_of(items[-1])) if below else None,
-            self.seal(scope, filters, "prev", place_of(items[0])) if above else None,
+            self.seal(scope, filters, "next", sort_key_of(items[-1])) if has_next else None,
+            self.seal(scope, filters, "prev", sort_key_of(items[0])) if has_prev else None,
         )
 
 
@@ -142,9 +142,9 @@ def parse_limit(
     )
 
 
-def _as_token(sealed: bytes) -> str:
+def _encode_token(sealed: bytes) -> str:
     return base64.urlsafe_b64encode(sealed).rstrip(b"=").decode()
 
 
-def _bound_to(scope: str, filters: Mapping[str, object]) -> list[bytes]:
+def _associated_data(scope: str, filters: Mapping[str, object]) -> list[bytes]:
     return [scope.encode(), msgspec.json.encode(filters, order="deterministic")]

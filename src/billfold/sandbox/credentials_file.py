@@ -9,13 +9,13 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.cli.context import CannotGoOn
-from billfold.sandbox.oauth_clients import SandboxClient
+from billfold.cli.context import CliError
+from billfold.sandbox.oauth_clients import SandboxOAuthClient
 from billfold.sandbox.users import SandboxPerson
 
-NAME = "sandbox.json"
+FILE_NAME = "sandbox.json"
 
-Stage = Literal["none", "playing", "played"]
+StoryStage = Literal["none", "playing", "played"]
 
 
 class SandboxFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,9 +43,9 @@ class SandboxFile(msgspec.Struct, frozen=True, kw_only=True):
     facilitation_pocket_id: UUID
     auth_url: str = ""
     customer_url: str = ""
-    clients: tuple[SandboxClient, ...] = ()
+    clients: tuple[SandboxOAuthClient, ...] = ()
     """Programs at the authorization server: one of each profile, and a service user."""
-    story: Stage = "none"
+    story: StoryStage = "none"
     pocket_ids: tuple[UUID, ...] = ()
     """The Pockets of the story, the 4-week one first."""
 
@@ -53,16 +53,16 @@ class SandboxFile(msgspec.Struct, frozen=True, kw_only=True):
 def read_sandbox_file(state_dir: Path) -> SandboxFile | None:
     """Return what the last start wrote, or None when there is nothing, or nothing readable."""
     try:
-        return msgspec.json.decode((state_dir / NAME).read_bytes(), type=SandboxFile)
+        return msgspec.json.decode((state_dir / FILE_NAME).read_bytes(), type=SandboxFile)
     except (OSError, msgspec.MsgspecError):
         return None
 
 
-def sandbox_of(state_dir: Path) -> SandboxFile:
+def require_sandbox_file(state_dir: Path) -> SandboxFile:
     """Return what the sandbox of a folder wrote down. Raises CannotGoOn when there is none."""
     box = read_sandbox_file(state_dir)
     if box is None:
-        raise CannotGoOn(
+        raise CliError(
             f"There is no sandbox in {state_dir}.",
             "Start one with `billfold sandbox`, or set BILLFOLD_STATE_DIR.",
         )
@@ -71,7 +71,7 @@ def sandbox_of(state_dir: Path) -> SandboxFile:
 
 def write_sandbox_file(state_dir: Path, content: SandboxFile) -> Path:
     """Put the file in place whole, never readable by anybody else."""
-    path = state_dir / NAME
+    path = state_dir / FILE_NAME
     draft = path.with_suffix(".new")
     draft.unlink(missing_ok=True)
     with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:

@@ -17,8 +17,8 @@ from cryptography.hazmat.primitives.serialization import (
 
 from billfold.access.oauth import clients
 from billfold.access.oauth.rules.client_metadata import NewClient
-from billfold.access.oauth.rules.scopes import PERSONAL, SCOPES
-from billfold.access.oauth.types import BY_ITSELF
+from billfold.access.oauth.rules.scopes import PERSONAL_SCOPES, SCOPES
+from billfold.access.oauth.types import CLIENT_CREDENTIALS
 from billfold.platform.clock import wall_now
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 REDIRECT_URIS = ("http://127.0.0.1:8765/callback", "https://localhost:8765/callback")
 
 
-class SandboxClient(msgspec.Struct, frozen=True, kw_only=True):
+class SandboxOAuthClient(msgspec.Struct, frozen=True, kw_only=True):
     """What a program needs to be this client. The key is an ES256 one, PEM."""
 
     client_id: str
@@ -41,20 +41,20 @@ class SandboxClient(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def sandbox_clients(
-    bank: Bank, customer_id: UUID, kept: Iterable[SandboxClient] = ()
-) -> tuple[SandboxClient, ...]:
+    bank: Bank, customer_id: UUID, previous: Iterable[SandboxOAuthClient] = ()
+) -> tuple[SandboxOAuthClient, ...]:
     """Register the sandbox's programs, or find them again with the keys of the last start."""
-    known = {each.client_id: each for each in kept}
+    previous_by_id = {each.client_id: each for each in previous}
     async with bank.pool.acquire() as conn:
         return tuple(
             [
-                await _client(conn, client_id, new, known.get(client_id))
-                for client_id, new in _wanted(customer_id).items()
+                await _client(conn, client_id, new, previous_by_id.get(client_id))
+                for client_id, new in _clients_to_register(customer_id).items()
             ]
         )
 
 
-def _wanted(customer_id: UUID) -> dict[str, NewClient]:
+def _clients_to_register(customer_id: UUID) -> dict[str, NewClient]:
     scopes = tuple(SCOPES)
     return {
         "sandbox-fapi2": NewClient(
@@ -66,28 +66,32 @@ def _wanted(customer_id: UUID) -> dict[str, NewClient]:
             profile="documented", description="May use bearer tokens.",
         ),
         "sandbox-service": NewClient(
-            name="Sandbox service user", grant_types=(BY_ITSELF,), customer_id=customer_id,
-            scopes=tuple(each for each in scopes if each not in PERSONAL), requires_nonce=False,
+            name="Sandbox service user", grant_types=(CLIENT_CREDENTIALS,), customer_id=customer_id,
+            scopes=tuple(each for each in scopes if each not in PERSONAL_SCOPES), requires_nonce=False,
         ),
     }  # fmt: skip
 
 
 async def _client(
-    conn: Connection, client_id: str, new: NewClient, kept: SandboxClient | None
-) -> SandboxClient:
+    conn: Connection, client_id: str, new: NewClient, previous: SandboxOAuthClient | None
+) -> SandboxOAuthClient:
     found = await clients.find_client(conn, client_id)
-    keys = await clients.client_keys(conn, client_id, wall_now())
-    if found is not None and kept is not None and kept.kid in {each.key_id for each in keys}:
-        return kept
+    keys = await clients.list_client_keys(conn, client_id, wall_now())
+    if (
+        found is not None
+        and previous is not None
+        and previous.kid in {each.key_id for each in keys}
+    ):
+        return previous
     private, public = _new_key()
-    made = found or await clients.register_client(conn, new, now=wall_now(), client_id=client_id)
+    client = found or await clients.register_client(conn, new, now=wall_now(), client_id=client_id)
     key = await clients.rotate_client_key(conn, client_id, public, now=wall_now())
-    return SandboxClient(
+    return SandboxOAuthClient(
         client_id=client_id,
-        profile=made.profile,
-        grant_types=made.grant_types,
-        redirect_uris=made.redirect_uris,
-        scope=" ".join(made.scopes),
+        profile=client.profile,
+        grant_types=client.grant_types,
+        redirect_uris=client.redirect_uris,
+        scope=" ".join(client.scopes),
         private_key=private,
         kid=key.key_id,
     )

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from pathlib import Path
 
-from billfold.cli.context import CannotGoOn
+from billfold.cli.context import CliError
 from billfold.platform.clock import monotonic
 
 STOP_SECONDS = 20.0
@@ -19,10 +19,10 @@ RESTART_SECONDS = 1.0
 """How long a process that died at once is left alone before it is started again."""
 WATCH_SECONDS = 1.0
 
-Report = Callable[[str], None]
+StepReporter = Callable[[str], None]
 
 
-class Child:
+class ChildProcess:
     """One process under supervision, and the log it writes to."""
 
     def __init__(self, name: str, words: Sequence[str], log: Path | None) -> None:
@@ -37,41 +37,41 @@ class Supervisor:
     """Starts children, starts them again when they die, and stops them in the end."""
 
     def __init__(
-        self, environment: Mapping[str, str], report: Report, *, watch: Callable[[], None]
+        self, environment: Mapping[str, str], report: StepReporter, *, watch: Callable[[], None]
     ) -> None:
         self._environment = environment
         self._report = report
         self._watch = watch
-        self._children: list[Child] = []
-        self._keepers: list[asyncio.Task[None]] = []
+        self._children: list[ChildProcess] = []
+        self._tasks: list[asyncio.Task[None]] = []
 
-    async def start(self, name: str, words: Sequence[str], log: Path | None = None) -> Child:
+    async def start(self, name: str, words: Sequence[str], log: Path | None = None) -> ChildProcess:
         """Start a process and keep it alive from now on; without a log it writes where we do."""
-        if not self._keepers:
-            self._keepers.append(asyncio.create_task(self._look_after()))
-        child = Child(name, words, log)
+        if not self._tasks:
+            self._tasks.append(asyncio.create_task(self._maintain()))
+        child = ChildProcess(name, words, log)
         await self._spawn(child)
         self._children.append(child)
-        self._keepers.append(asyncio.create_task(self._keep(child)))
+        self._tasks.append(asyncio.create_task(self._restart_on_exit(child)))
         return child
 
     async def stop(self) -> None:
         """Ask every child to end, and end those that do not."""
-        for keeper in self._keepers:
-            keeper.cancel()
-        await asyncio.gather(*self._keepers, return_exceptions=True)
-        await asyncio.gather(*(self._end(child) for child in self._children))
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*(self._terminate(child) for child in self._children))
 
-    async def _look_after(self) -> None:
+    async def _run_watch(self) -> None:
         """Watch over what the children stand on."""
         while True:
             try:
                 await asyncio.to_thread(self._watch)
-            except CannotGoOn as gap:
-                self._report(f"{gap} {gap.next_step}")
+            except CliError as error:
+                self._report(f"{error} {error.next_step}")
             await asyncio.sleep(WATCH_SECONDS)
 
-    async def _keep(self, child: Child) -> None:
+    async def _restart_on_exit(self, child: ChildProcess) -> None:
         while True:
             assert child.process is not None
             began = monotonic()
@@ -81,7 +81,7 @@ class Supervisor:
                 await asyncio.sleep(RESTART_SECONDS)
             await self._spawn(child)
 
-    async def _spawn(self, child: Child) -> None:
+    async def _spawn(self, child: ChildProcess) -> None:
         if child.log is not None:
             child.log.parent.mkdir(parents=True, exist_ok=True)
         with nullcontext() if child.log is None else child.log.open("ab") as log:
@@ -96,7 +96,7 @@ class Supervisor:
             )
         child.starts += 1
 
-    async def _end(self, child: Child) -> None:
+    async def _terminate(self, child: ChildProcess) -> None:
         process = child.process
         if process is None:
             return
@@ -111,7 +111,7 @@ class Supervisor:
         await process.wait()
 
 
-def end_with_parent() -> None:
+def exit_with_parent() -> None:
     """End this process when the one that started it is gone, however that happened."""
     parent = os.getppid()
 

@@ -9,7 +9,7 @@ from uuid import UUID
 import pyotp
 
 from billfold.access.users import totp as codes
-from billfold.access.users.members import add_member, enrol_person
+from billfold.access.users.members import add_member, create_user
 from billfold.access.users.passwords import set_password
 from billfold.access.users.types import Role
 from billfold.platform.crypto import Vault
@@ -17,11 +17,11 @@ from billfold.platform.crypto import Vault
 if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection
 
-_BEFORE = timedelta(minutes=2)
+_CONFIRMED_EARLIER = timedelta(minutes=2)
 """The code that confirms is an old one, so that every code from now on is still unused."""
 
 
-async def settle_person(
+async def create_verified_user(
     conn: Connection,
     vault: Vault,
     customer_id: UUID,
@@ -39,20 +39,20 @@ async def settle_person(
     Raises as `enrol_person` and `add_member` do.
     """
     async with conn.transaction():
-        user_id = await enrol_person(
+        user_id = await create_user(
             conn, email=email, first_name=first_name, last_name=last_name, now=now
         )
         await conn.execute(
             "UPDATE person SET email_verified_at = $2 WHERE user_id = $1", user_id, now
         )
         await add_member(conn, customer_id, user_id, role=role, now=now)
-        await renew_person(
+        await reset_credentials(
             conn, vault, user_id, password_hash=password_hash, secret=secret, now=now
         )
     return user_id
 
 
-async def renew_person(
+async def reset_credentials(
     conn: Connection,
     vault: Vault,
     user_id: UUID,
@@ -65,8 +65,8 @@ async def renew_person(
     async with conn.transaction():
         await set_password(conn, user_id, password_hash, now=now)
         await codes.remove_authenticator(conn, user_id)
-        await codes.propose_authenticator(conn, vault, user_id, secret=secret, now=now)
-        earlier = now - _BEFORE
+        await codes.store_pending_authenticator(conn, vault, user_id, secret=secret, now=now)
+        confirmed_at = now - _CONFIRMED_EARLIER
         await codes.confirm_authenticator(
-            conn, vault, user_id, code=pyotp.TOTP(secret).at(earlier), now=earlier
+            conn, vault, user_id, code=pyotp.TOTP(secret).at(confirmed_at), now=confirmed_at
         )

@@ -12,7 +12,7 @@ from typing import Any, Self
 import httpx
 import msgspec
 
-from billfold.cli.context import CannotGoOn
+from billfold.cli.context import CliError
 from billfold.platform import ids
 
 
@@ -71,11 +71,11 @@ class RecordingClient:
         try:
             received = self._http.request(method, path, headers=headers, content=body or None)
         except httpx.TransportError as error:
-            raise CannotGoOn(
+            raise CliError(
                 f"{method} {path} did not reach the bank: {error}", "Is the server up?"
             ) from error
         if received.is_error:
-            raise CannotGoOn(
+            raise CliError(
                 f"{method} {path} was answered {received.status_code}: {received.text}",
                 "See the log of the server.",
             )

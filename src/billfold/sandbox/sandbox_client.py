@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import httpx
 
-from billfold.cli.context import CannotGoOn
+from billfold.cli.context import CliError
 from billfold.client.customer_api import CustomerApi
 from billfold.client.dpop import DpopAuth
-from billfold.client.oauth import Authorization, Registered
+from billfold.client.oauth import Authorization, ClientRegistration
 from billfold.client.partner_api import PartnerApi
 from billfold.client.request_signature import PartnerAuth
 from billfold.client.responses import ApiError
@@ -23,11 +23,13 @@ if TYPE_CHECKING:
     from billfold.events.schemas import StreamMessage
     from billfold.sandbox.credentials_file import SandboxFile
 
-OWN_PROGRAM = "sandbox-service"
-_START = "Start it with `billfold sandbox`, in this folder or the one BILLFOLD_STATE_DIR names."
+SERVICE_CLIENT_ID = "sandbox-service"
+_START_HINT = (
+    "Start it with `billfold sandbox`, in this folder or the one BILLFOLD_STATE_DIR names."
+)
 
 
-class Caller:
+class SandboxClient:
     """What the command line asks a sandbox."""
 
     def __init__(self, partner: PartnerApi, listener: PartnerApi | CustomerApi) -> None:
@@ -36,34 +38,34 @@ class Caller:
 
     def stream(self, after: int | None, kinds: Sequence[str]) -> Iterator[StreamMessage]:
         """Follow the stream of events."""
-        with _told():
+        with _cli_errors():
             yield from self._listener.stream(after=after, kinds=kinds)
 
     def bank_time(self) -> datetime:
         """Return what the sandbox's clock shows."""
-        with _told():
+        with _cli_errors():
             return self._partner.bank_time()
 
     def simulate(self, event: Mapping[str, object]) -> None:
         """Tell whoever subscribed that something happened."""
-        with _told():
+        with _cli_errors():
             self._partner.simulate("webhook", **event)
 
 
 @contextmanager
-def call_sandbox(box: SandboxFile, *, customer: bool) -> Iterator[Caller]:
+def open_sandbox_client(box: SandboxFile, *, customer: bool) -> Iterator[SandboxClient]:
     """Lend a caller of a sandbox that runs. Raises CannotGoOn when it does not answer."""
     with partner_http(box) as http:
         partner = PartnerApi(http)
-        with _told():
+        with _cli_errors():
             partner.bank_time()
         if not customer:
-            yield Caller(partner, partner)
+            yield SandboxClient(partner, partner)
             return
-        with _told():
-            own = _acting_alone(box)
-        with local_client(box.customer_url, box.ca_file, own) as customers:
-            yield Caller(partner, CustomerApi(customers))
+        with _cli_errors():
+            credentials = _service_credentials(box)
+        with local_client(box.customer_url, box.ca_file, credentials) as customers:
+            yield SandboxClient(partner, CustomerApi(customers))
 
 
 def partner_http(box: SandboxFile) -> httpx.Client:
@@ -79,11 +81,11 @@ def partner_http(box: SandboxFile) -> httpx.Client:
     return local_client(box.partner_url, box.ca_file, auth, address=address)
 
 
-def _acting_alone(box: SandboxFile) -> DpopAuth:
+def _service_credentials(box: SandboxFile) -> DpopAuth:
     """Return the credentials of the program that acts for the sandbox's customer by itself."""
-    client = next(each for each in box.clients if each.client_id == OWN_PROGRAM)
+    client = next(each for each in box.clients if each.client_id == SERVICE_CLIENT_ID)
     authorization = Authorization(
-        Registered(
+        ClientRegistration(
             issuer=box.auth_url,
             client_id=client.client_id,
             kid=client.kid,
@@ -91,15 +93,17 @@ def _acting_alone(box: SandboxFile) -> DpopAuth:
         )
     )
     with local_client(box.auth_url, box.ca_file) as http:
-        return DpopAuth(authorization, authorization.by_itself(http, ["subscriptions.read"]))
+        return DpopAuth(
+            authorization, authorization.client_credentials(http, ["subscriptions.read"])
+        )
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def _cli_errors() -> Iterator[None]:
     """Say in a sentence what went wrong between us and the sandbox."""
     try:
         yield
     except ApiError as error:
-        raise CannotGoOn(f"The sandbox answered {error}", "See `billfold doctor`.") from error
+        raise CliError(f"The sandbox answered {error}", "See `billfold doctor`.") from error
     except httpx.TransportError as error:
-        raise CannotGoOn(f"The sandbox does not answer: {error}", _START) from error
+        raise CliError(f"The sandbox does not answer: {error}", _START_HINT) from error

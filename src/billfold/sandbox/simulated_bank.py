@@ -16,7 +16,7 @@ from billfold.platform.ids import digits
 
 log = structlog.get_logger(__name__)
 
-RETURNS_KEPT = 1_000
+RETURNS_MAX = 1_000
 ENTRY_DESCRIPTION = "PAYMENT"
 """What companies of the sandbox write into the ten characters of their entries."""
 
@@ -31,7 +31,7 @@ class SimulatedBank:
 
     def __init__(self, seed: bytes) -> None:
         self._seed = seed
-        self.sent_back: deque[tuple[IncomingPayment, str]] = deque(maxlen=RETURNS_KEPT)
+        self.sent_back: deque[tuple[IncomingPayment, str]] = deque(maxlen=RETURNS_MAX)
 
     def wire(
         self,
@@ -80,7 +80,7 @@ class SimulatedBank:
             trace_number=_ORIGIN + digits(self._seed, ach_id, _TRACE, _TRACE_DIGITS),
         )
 
-    async def send_back(self, payment: IncomingPayment, reason: str) -> None:
+    async def return_payment(self, payment: IncomingPayment, reason: str) -> None:
         """Take a payment back and remember it."""
         self.sent_back.append((payment, reason))
         log.info("payment_returned", reason=reason, amount=payment.amount)

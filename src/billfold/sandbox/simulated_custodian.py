@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import structlog
 
-from billfold.treasury.custody.ports import DeliveryAnswer, DeliveryOrder
+from billfold.treasury.custody.ports import DeliveryOrder, DeliveryResult
 
 log = structlog.get_logger(__name__)
 
-REFUSING = "REFUSE"
+REFUSE_MARK = "REFUSE"
 """A counterparty with this word in its name takes no bills."""
 
 
 class SimulatedCustodian:
     """Answers by the name of whoever is to get the bills, so the same order has one answer."""
 
-    async def deliver(self, order: DeliveryOrder) -> DeliveryAnswer:
+    async def deliver(self, order: DeliveryOrder) -> DeliveryResult:
         """Deliver, or say that the other side does not know the account."""
-        if REFUSING in order.counterparty_name.upper():
-            return DeliveryAnswer(refused="ACCOUNT_UNAVAILABLE")
+        if REFUSE_MARK in order.counterparty_name.upper():
+            return DeliveryResult(refused="ACCOUNT_UNAVAILABLE")
         log.info("bills_delivered", cusip=order.cusip, units=order.units)
-        return DeliveryAnswer()
+        return DeliveryResult()

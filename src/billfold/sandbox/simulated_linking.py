@@ -11,19 +11,19 @@ import hashlib
 from datetime import datetime, timedelta
 
 from billfold.accounts.counterparties.ports import (
-    Linked,
     LinkedAccount,
-    LinkRefused,
+    LinkedInstitution,
+    LinkError,
     LinkStatus,
     LinkToken,
 )
 
-PUBLIC = "public-sandbox-"
-_ACCESS = "access-sandbox-"
+PUBLIC_TOKEN_PREFIX = "public-sandbox-"
+_ACCESS_PREFIX = "access-sandbox-"
 _ROUTING_NUMBER = "011000015"
 _DIGITS = 10
-_LASTS = timedelta(hours=4)
-_MENDING_LASTS = timedelta(minutes=30)
+_TOKEN_LIFETIME = timedelta(hours=4)
+_UPDATE_TOKEN_LIFETIME = timedelta(minutes=30)
 
 
 class SimulatedLinking:
@@ -43,33 +43,35 @@ class SimulatedLinking:
         access: str | None = None,
     ) -> LinkToken:
         """Return a token that is another for every user, client and instant."""
-        said = (client_name, user, now.isoformat(), redirect_uri, android_package_name, access)
-        lasts = _LASTS if access is None else _MENDING_LASTS
-        return LinkToken(token=f"link-sandbox-{self._mixed(str(said))}", expires_at=now + lasts)
+        parts = (client_name, user, now.isoformat(), redirect_uri, android_package_name, access)
+        lifetime = _TOKEN_LIFETIME if access is None else _UPDATE_TOKEN_LIFETIME
+        return LinkToken(
+            token=f"link-sandbox-{self._derive(str(parts))}", expires_at=now + lifetime
+        )
 
-    async def exchange(self, public_token: str, account_ids: list[str]) -> Linked:
+    async def exchange(self, public_token: str, account_ids: list[str]) -> LinkedInstitution:
         """Return an account for every id. Raises LinkRefused."""
-        if not public_token.startswith(PUBLIC) or public_token == PUBLIC:
-            raise LinkRefused("public_token", "is not a token of the linking provider")
-        strange = [each for each in account_ids if "unknown" in each]
-        if strange:
-            raise LinkRefused("accounts", f"{strange[0]} is no account of this link")
-        return Linked(
-            access=_ACCESS + self._mixed(public_token),
+        if not public_token.startswith(PUBLIC_TOKEN_PREFIX) or public_token == PUBLIC_TOKEN_PREFIX:
+            raise LinkError("public_token", "is not a token of the linking provider")
+        unknown = [each for each in account_ids if "unknown" in each]
+        if unknown:
+            raise LinkError("accounts", f"{unknown[0]} is no account of this link")
+        return LinkedInstitution(
+            access=_ACCESS_PREFIX + self._derive(public_token),
             institution_name="First Sandbox Bank",
             accounts=tuple(self._account(public_token, each) for each in account_ids),
         )
 
     async def status_of(self, access: str, account_id: str) -> LinkStatus:
         """Return what became of an account's verification."""
-        if not access.startswith(_ACCESS):
+        if not access.startswith(_ACCESS_PREFIX):
             return "VERIFICATION_EXPIRED"
         if "fail" in account_id:
             return "VERIFICATION_FAILED"
         return "MANUALLY_VERIFIED" if "manual" in account_id else "AUTOMATICALLY_VERIFIED"
 
     def _account(self, public_token: str, account_id: str) -> LinkedAccount:
-        number = str(int(self._mixed(public_token + account_id), 16) % 10**_DIGITS).zfill(_DIGITS)
+        number = str(int(self._derive(public_token + account_id), 16) % 10**_DIGITS).zfill(_DIGITS)
         return LinkedAccount(
             account_id=account_id,
             routing_number=_ROUTING_NUMBER,
@@ -79,7 +81,7 @@ class SimulatedLinking:
             status=_first_status(account_id),
         )
 
-    def _mixed(self, text: str) -> str:
+    def _derive(self, text: str) -> str:
         return hashlib.blake2b(text.encode(), key=self._seed[:64], digest_size=16).hexdigest()
 
 

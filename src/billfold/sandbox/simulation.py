@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
 
 
-class Address(msgspec.Struct, frozen=True):
+class DestinationAccount(msgspec.Struct, frozen=True):
     """Where a payment is to arrive."""
 
     routing_number: str
@@ -26,7 +26,7 @@ class Sender(msgspec.Struct, frozen=True):
     routing_number: str | None = None
 
 
-class WireWorld(Protocol):
+class WireSimulation(Protocol):
     """The other side of Fedwire. Each of its deeds reaches the bank as a file."""
 
     async def submit(self, bank: Bank, customer_id: UUID, wire_id: UUID) -> None:
@@ -54,7 +54,7 @@ class WireWorld(Protocol):
         """Let the sender of a wire ask for it. Refuses: wire-not-completed."""
 
 
-class AchOrder(msgspec.Struct, frozen=True, kw_only=True):
+class AchEntryOrder(msgspec.Struct, frozen=True, kw_only=True):
     """An ACH entry that is to reach us. `amount` in cents."""
 
     routing_number: str
@@ -70,20 +70,20 @@ class Simulation(Protocol):
     """The world outside the bank, as far as it sends us money."""
 
     @property
-    def wires(self) -> WireWorld:
+    def wires(self) -> WireSimulation:
         """The other side of Fedwire."""
 
     async def send_wire(
-        self, bank: Bank, wire_id: UUID, to: Address, amount: int, sender: Sender
+        self, bank: Bank, wire_id: UUID, to: DestinationAccount, amount: int, sender: Sender
     ) -> bool:
         """Let a wire arrive; tell whether it was booked. The same id arrives once."""
 
     async def send_ach_credit(
-        self, bank: Bank, ach_id: UUID, to: Address, amount: int, company_name: str
+        self, bank: Bank, ach_id: UUID, to: DestinationAccount, amount: int, company_name: str
     ) -> bool:
         """Let an ACH credit arrive; tell whether it was booked. The same id arrives once."""
 
-    async def send_ach_entry(self, bank: Bank, key: UUID, order: AchOrder) -> None:
+    async def send_ach_entry(self, bank: Bank, key: UUID, order: AchEntryOrder) -> None:
         """Let an ACH file with one entry arrive. The same key arrives once."""
 
     async def return_ach_entry(self, bank: Bank, key: UUID, ach_id: UUID, code: str) -> None:

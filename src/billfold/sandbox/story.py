@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from billfold.cli.context import CannotGoOn
+from billfold.cli.context import CliError
 from billfold.sandbox.recording_client import Answer, RecordingClient
 
 DEPOSIT_CENTS = 250_000_00
@@ -34,7 +34,7 @@ _TRADES = ("trade", "CUSIP", "bills", "price", "amount", "settles", "status")
 _TRADE = ("activity", "cusip", "quantity", "price", "notional.formatted", "settled_date", "status")
 _PAYMENTS = ("booked", "", "what", "amount", "status")
 _PAYMENT = ("time_booked", "direction", "title", "amount.formatted", "status")
-_WORTH = (
+_VALUES = (
     ("cash", "portfolio.cash.formatted"),
     ("total value", "portfolio.total_value.formatted"),
     ("if paid out today", "portfolio.liquidation_value_t0.formatted"),
@@ -63,7 +63,7 @@ class Figure(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
+class StoryResult:
     """What the story leaves behind: two Pockets of one customer."""
 
     customer_id: str
@@ -79,17 +79,17 @@ class Story:
     figures: list[Figure] = field(default_factory=list)
     _names: dict[str, str] = field(default_factory=dict)
 
-    def play(self) -> Ending:
+    def play(self) -> StoryResult:
         """Play it from the first line to the last. Raises CannotGoOn when the bank says no."""
         customer = self._customer()
         first = self._open(customer, "Operating reserve", "UST-4W")
         self._wire(first)
-        self._see(first)
+        self._show_portfolio(first)
         second = self._open(customer, "Rainy day", "UST-26W")
         self._ach(second)
         self._yield_by_the_second(first)
         for pocket in (first, second):
-            self._see(pocket)
+            self._show_portfolio(pocket)
         self._move(first, second)
         self._settle(first, second)
         self._mature(first)
@@ -97,30 +97,30 @@ class Story:
         for pocket in (first, second):
             self._earnings(pocket)
         for pocket in (first, second):
-            self._bank_side(pocket)
-        return Ending(customer, (UUID(first), UUID(second)))
+            self._check_bank_account(pocket)
+        return StoryResult(customer, (UUID(first), UUID(second)))
 
     # -- what happens ------------------------------------------------------------------
 
     def _customer(self) -> str:
-        told = self.client.get("/api/v1/customers/")
+        response = self.client.get("/api/v1/customers/")
         place = next(
-            n for n, each in enumerate(told.body["items"]) if each["name"].startswith("Dummy")
+            n for n, each in enumerate(response.body["items"]) if each["name"].startswith("Dummy")
         )
         self._line(f"The customer: {self._show(told, f'items.{place}.name')}")
-        return str(told.at(f"items.{place}.id"))
+        return str(response.at(f"items.{place}.id"))
 
     def _open(self, customer: str, name: str, strategy: str) -> str:
-        told = self.client.post(
+        response = self.client.post(
             f"/api/v2/customers/{customer}/pockets/",
             {"pocket_name": name, "deposit_strategy_id": strategy},
         )
         self._heading(
-            f"Pocket {self._show(told, 'pocket_name')},"
-            f" strategy {self._show(told, 'deposit_strategy_id')}"
+            f"Pocket {self._show(response, 'pocket_name')},"
+            f" strategy {self._show(response, 'deposit_strategy_id')}"
         )
-        self._names[told.at("id")] = name
-        return str(told.at("id"))
+        self._names[response.at("id")] = name
+        return str(response.at("id"))
 
     def _wire(self, pocket: str) -> None:
         portals = self.client.get(f"/api/v2/pockets/{pocket}/portals/")
@@ -157,7 +157,7 @@ class Story:
 
     def _move(self, origin: str, destination: str) -> None:
         self._heading("Money moves between the Pockets")
-        told = self.client.post(
+        response = self.client.post(
             "/api/v1/transfers/on-us/",
             {
                 "type": "INTERNAL_REALLOCATION",
@@ -169,8 +169,8 @@ class Story:
             },
         )
         self._line(
-            f"{self._show(told, 'transfer.amount.formatted')} is"
-            f" {self._show(told, 'status')}: bills are sold in one and bought in the other."
+            f"{self._show(response, 'transfer.amount.formatted')} is"
+            f" {self._show(response, 'status')}: bills are sold in one and bought in the other."
         )
         for pocket in (origin, destination):
             self._trades(pocket)
@@ -186,66 +186,66 @@ class Story:
         self._heading("Three weeks later: the bill matures and is bought again")
         self._clock(MATURED_AT)
         self._trades(pocket)
-        self._see(pocket)
+        self._show_portfolio(pocket)
 
-    def _bank_side(self, pocket: str) -> None:
-        told = self.client.get(
+    def _check_bank_account(self, pocket: str) -> None:
+        response = self.client.get(
             f"/api/v2/pockets/{pocket}/transactions/?include_sweeps=true&limit=100"
         )
-        rows = told.body["items"]
+        rows = response.body["items"]
         signs = {"CREDIT": 1, "DEBIT": -1}
         # A fee is taken from the brokerage side and never passes the bank account.
-        passing = [row for row in rows if row["type"] != "FEE"]
-        left = sum(signs[row["direction"]] * row["amount"]["value"] for row in passing)
-        if left:
-            raise CannotGoOn(f"The bank account of {pocket} holds {left} cents.", "Run verify.")
+        bank_entries = [row for row in rows if row["type"] != "FEE"]
+        remaining = sum(signs[row["direction"]] * row["amount"]["value"] for row in bank_entries)
+        if remaining:
+            raise CliError(f"The bank account of {pocket} holds {remaining} cents.", "Run verify.")
         self._line(
-            f"Bank account of {self._names[pocket]}: {len(passing)} movements,"
+            f"Bank account of {self._names[pocket]}: {len(bank_entries)} movements,"
             " sweeps included, come to zero."
         )
 
     # -- what is seen --------------------------------------------------------------------
 
-    def _see(self, pocket: str) -> None:
-        told = self.client.get(f"/api/v2/pockets/{pocket}/")
-        self._table(told, "portfolio.securities", _HOLDINGS, _HOLDING, title="Portfolio")
-        pairs = [*_WORTH]
-        if told.at("portfolio").get("pricing_timestamp"):
+    def _show_portfolio(self, pocket: str) -> None:
+        response = self.client.get(f"/api/v2/pockets/{pocket}/")
+        self._table(response, "portfolio.securities", _HOLDINGS, _HOLDING, title="Portfolio")
+        pairs = [*_VALUES]
+        if response.at("portfolio").get("pricing_timestamp"):
             pairs += _YIELD
-        self._pairs(told, pairs)
+        self._pairs(response, pairs)
 
     def _trades(self, pocket: str) -> None:
-        told = self.client.get(f"/api/v2/pockets/{pocket}/trades/?limit=10")
-        self._table(told, "items", _TRADES, _TRADE, title="Trades, newest first")
+        response = self.client.get(f"/api/v2/pockets/{pocket}/trades/?limit=10")
+        self._table(response, "items", _TRADES, _TRADE, title="Trades, newest first")
 
     def _payments(self, pocket: str) -> None:
-        told = self.client.get(f"/api/v2/pockets/{pocket}/transactions/?limit=10")
-        self._table(told, "items", _PAYMENTS, _PAYMENT, title="Transactions, newest first")
+        response = self.client.get(f"/api/v2/pockets/{pocket}/transactions/?limit=10")
+        self._table(response, "items", _PAYMENTS, _PAYMENT, title="Transactions, newest first")
 
     def _earnings(self, pocket: str) -> None:
-        told = self.client.get(f"/api/v2/pockets/{pocket}/earnings/?period=all-time")
+        response = self.client.get(f"/api/v2/pockets/{pocket}/earnings/?period=all-time")
         self._line(f"Earnings of {self._names[pocket]}")
-        self._pairs(told, _EARNED)
+        self._pairs(response, _EARNED)
 
     def _clock(self, until: str) -> None:
-        told = self.client.post("/api/v1/sandbox/clock/advance/", {"until": until})
+        response = self.client.post("/api/v1/sandbox/clock/advance/", {"until": until})
         done = ", ".join(
-            f"{kind} {self._show(told, f'happened.{kind}')}" for kind in told.at("happened")
+            f"{kind} {self._show(told, f'happened.{kind}')}" for kind in response.at("happened")
         )
         self._line(
-            f"The clock shows {self._show(told, 'now')}, business date"
-            f" {self._show(told, 'business_date')}. On the way: {done or 'nothing'}."
+            f"The clock shows {self._show(response, 'now')}, business date"
+            f" {self._show(response, 'business_date')}. On the way: {done or 'nothing'}."
         )
 
     # -- how it is printed -----------------------------------------------------------------
 
-    def _show(self, told: Answer, where: str) -> str:
+    def _show(self, response: Answer, where: str) -> str:
         """Return a figure for printing, and note where it was read."""
-        found = told.at(where)
+        found = response.at(where)
         if found is None:
             return "-"
         shown = str(found)
-        self.figures.append(Figure(told.number, where, shown))
+        self.figures.append(Figure(response.number, where, shown))
         return f"[bold]{escape(shown)}[/]"
 
     def _line(self, text: str) -> None:
@@ -255,19 +255,25 @@ class Story:
         self.console.print()
         self.console.rule(text, align="left", style="cyan")
 
-    def _pairs(self, told: Answer, pairs: Sequence[tuple[str, str]]) -> None:
+    def _pairs(self, response: Answer, pairs: Sequence[tuple[str, str]]) -> None:
         made = Table(box=None, show_header=False, padding=(0, 2, 0, 1))
         for name, where in pairs:
-            made.add_row(name, self._show(told, where))
+            made.add_row(name, self._show(response, where))
         self.console.print(made)
 
     def _table(
-        self, told: Answer, of: str, columns: Sequence[str], fields: Sequence[str], *, title: str
+        self,
+        response: Answer,
+        of: str,
+        columns: Sequence[str],
+        fields: Sequence[str],
+        *,
+        title: str,
     ) -> None:
         made = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
         for column in columns:
             made.add_column(column, justify="right" if column in _RIGHT else "left", no_wrap=True)
-        rows: list[Any] = told.at(of)
+        rows: list[Any] = response.at(of)
         for n in range(len(rows)):
-            made.add_row(*(self._show(told, f"{of}.{n}.{name}") for name in fields))
+            made.add_row(*(self._show(response, f"{of}.{n}.{name}") for name in fields))
         self.console.print(made)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
 
 
-class Named(NamedTuple):
+class SandboxMember(NamedTuple):
     """Somebody of the sandbox's customer, and what he is in its team."""
 
     email: str
@@ -31,8 +31,8 @@ class Named(NamedTuple):
     role: Role
 
 
-ADA = Named("ada@dummy-customer.example", "Ada", "Marsh", "ADMIN")
-BO = Named("bo@dummy-customer.example", "Bo", "Reyes", "MANAGER")
+ADA = SandboxMember("ada@dummy-customer.example", "Ada", "Marsh", "ADMIN")
+BO = SandboxMember("bo@dummy-customer.example", "Bo", "Reyes", "MANAGER")
 
 
 class SandboxPerson(msgspec.Struct, frozen=True):
@@ -44,23 +44,23 @@ class SandboxPerson(msgspec.Struct, frozen=True):
 
 
 async def sandbox_person(
-    bank: Bank, customer_id: UUID, who: Named, kept: SandboxPerson | None
+    bank: Bank, customer_id: UUID, member: SandboxMember, previous: SandboxPerson | None
 ) -> SandboxPerson:
     """Return credentials in force: those of the last start, or new ones where they are lost."""
-    known = await user_store.find_person_by_email(bank.pool, who.email)
-    if known is not None and kept is not None:
-        return kept
-    made = SandboxPerson(who.email, new_password(), totp.new_secret())
+    existing = await user_store.find_user_by_email(bank.pool, member.email)
+    if existing is not None and previous is not None:
+        return previous
+    credentials = SandboxPerson(member.email, new_password(), totp.new_secret())
     async with bank.pool.acquire() as conn:
-        if known is None:
-            await provision_user.settle_person(
-                conn, bank.vault, customer_id, email=who.email, first_name=who.first_name,
-                last_name=who.last_name, role=who.role, password_hash=hash_password(made.password),
-                secret=made.totp_secret, now=wall_now(),
+        if existing is None:
+            await provision_user.create_verified_user(
+                conn, bank.vault, customer_id, email=member.email, first_name=member.first_name,
+                last_name=member.last_name, role=member.role, password_hash=hash_password(credentials.password),
+                secret=credentials.totp_secret, now=wall_now(),
             )  # fmt: skip
         else:
-            await provision_user.renew_person(
-                conn, bank.vault, known.user_id, password_hash=hash_password(made.password),
-                secret=made.totp_secret, now=wall_now(),
+            await provision_user.reset_credentials(
+                conn, bank.vault, existing.user_id, password_hash=hash_password(credentials.password),
+                secret=credentials.totp_secret, now=wall_now(),
             )  # fmt: skip
-    return made
+    return credentials

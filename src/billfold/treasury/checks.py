@@ -7,18 +7,18 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from billfold.ledger.book.book import USD
-from billfold.ledger.checks.accounts import as_number
+from billfold.ledger.checks.accounts import to_int
 from billfold.payments.clearing.checks import check_clearing
 from billfold.treasury.settlement.checks import KEY, SETTLEMENT
-from billfold.treasury.settlement.worker import LOOK_BACK
+from billfold.treasury.settlement.worker import LOOKBACK
 from billfold.verify.report import SUSPECT, Findings
-from billfold.verify.streams import PATIENCE_SECONDS
+from billfold.verify.streams import STATEMENT_TIMEOUT_SECONDS
 
 if TYPE_CHECKING:
     from asyncpg import Record
 
     from billfold.platform.database.pool import Connection
-    from billfold.verify.customers import Walk
+    from billfold.verify.customers import LedgerWalk
 
 # Trades and what was settled of them, wherever the two differ.
 _DIFFERENCES = """
@@ -42,77 +42,79 @@ SELECT count(*) FROM trade t WHERE activity IN ('BUY', 'SELL', 'MATURITY') AND E
    WHERE s.settles_on = t.settles_on AND s.cusip = t.cusip
      AND s.price_micros = t.price_micros AND s.side = t.activity)
 """
-_HOUSE_DAY = """
+_BANK_BUSINESS_DATE = """
 SELECT h.business_date FROM head h JOIN customer c USING (customer_id) WHERE c.role = 'house'
 """
-_COUNTS_ONCE = {"BUY": -1, "SELL": 1, "MATURITY": 1}
+_SIGN_BY_SIDE = {"BUY": -1, "SELL": 1, "MATURITY": 1}
 
 
-class Open(Counter[tuple[str, str]]):
+class UnsettledTotals(Counter[tuple[str, str]]):
     """What trades that are not settled have left on `street` and `treasury`, by asset."""
 
     def add(self, row: Record) -> None:
         """Count the part of these trades that is not settled."""
-        units = as_number(row["units"]) - as_number(row["settled_units"])
-        cents = as_number(row["cents"]) - as_number(row["settled_cents"])
-        there = "treasury" if row["side"] == "MATURITY" else "street"
-        sign = _COUNTS_ONCE[row["side"]]
-        self[there, row["cusip"]] += sign * units
-        self[there, USD] -= sign * cents
+        units = to_int(row["units"]) - to_int(row["settled_units"])
+        cents = to_int(row["cents"]) - to_int(row["settled_cents"])
+        kind_of_account = "treasury" if row["side"] == "MATURITY" else "street"
+        sign = _SIGN_BY_SIDE[row["side"]]
+        self[kind_of_account, row["cusip"]] += sign * units
+        self[kind_of_account, USD] -= sign * cents
 
 
-async def check_house(conn: Connection, found: Findings, walk: Walk) -> None:
+async def check_bank_totals(conn: Connection, findings: Findings, ledger_walk: LedgerWalk) -> None:
     """Everything between the house and its customers is explained by what is not settled yet."""
-    day = await conn.fetchval(_HOUSE_DAY, timeout=PATIENCE_SECONDS)
-    unsettled = Open()
-    for row in await conn.fetch(_DIFFERENCES, timeout=PATIENCE_SECONDS):
+    bank_date = await conn.fetchval(_BANK_BUSINESS_DATE, timeout=STATEMENT_TIMEOUT_SECONDS)
+    unsettled = UnsettledTotals()
+    for row in await conn.fetch(_DIFFERENCES, timeout=STATEMENT_TIMEOUT_SECONDS):
         key = {name: row[name] for name in KEY}
-        if row["side"] not in _COUNTS_ONCE:
-            found.add("settlement", SETTLEMENT, key, "there is no such side")
+        if row["side"] not in _SIGN_BY_SIDE:
+            findings.add("settlement", SETTLEMENT, key, "there is no such side")
             continue
         unsettled.add(row)
-        settled = as_number(row["settled_units"])
-        if settled > as_number(row["units"]):
-            wrong = f"{settled} bills were settled, {as_number(row['units'])} were traded"
-            found.add("settlement", SETTLEMENT, key, wrong)
-        elif settled == as_number(row["units"]):
-            wrong = f"{row['settled_cents']} cents were settled, {row['cents']} were traded"
-            found.add("settlement", SETTLEMENT, key, wrong)
-        elif day is not None and day - row["settles_on"] > LOOK_BACK + timedelta(days=1):
-            found.add("settlement", SETTLEMENT, key, "these trades were never settled", SUSPECT)
-    await check_clearing(conn, found, walk, day)
-    _explain(found, walk, unsettled)
-    await _round(conn, found, walk)
+        settled = to_int(row["settled_units"])
+        if settled > to_int(row["units"]):
+            message = f"{settled} bills were settled, {to_int(row['units'])} were traded"
+            findings.add("settlement", SETTLEMENT, key, message)
+        elif settled == to_int(row["units"]):
+            message = f"{row['settled_cents']} cents were settled, {row['cents']} were traded"
+            findings.add("settlement", SETTLEMENT, key, message)
+        elif bank_date is not None and bank_date - row["settles_on"] > LOOKBACK + timedelta(days=1):
+            findings.add("settlement", SETTLEMENT, key, "these trades were never settled", SUSPECT)
+    await check_clearing(conn, findings, ledger_walk, bank_date)
+    _check_totals(findings, ledger_walk, unsettled)
+    await _check_rounding(conn, findings, ledger_walk)
 
 
-def _explain(found: Findings, walk: Walk, unsettled: Open) -> None:
-    totals = walk.totals
+def _check_totals(findings: Findings, ledger_walk: LedgerWalk, unsettled: UnsettledTotals) -> None:
+    totals = ledger_walk.totals
     for asset in sorted({asset for _, asset in totals} | {asset for _, asset in unsettled}):
         for kind in ("street", "treasury"):
             if totals[kind, asset] != unsettled[kind, asset]:
-                wrong = (
+                message = (
                     f"all {kind} accounts hold {totals[kind, asset]}, what is not settled"
                     f" explains {unsettled[kind, asset]}"
                 )
-                found.add("house", "account", {"kind": kind, "asset": asset}, wrong, SUSPECT)
+                findings.add("house", "account", {"kind": kind, "asset": asset}, message, SUSPECT)
         if totals["on_us", asset]:
-            wrong = f"all on_us accounts together hold {totals['on_us', asset]}"
-            found.add("house", "account", {"kind": "on_us", "asset": asset}, wrong, SUSPECT)
-        total = sum(balance for (_, held), balance in totals.items() if held == asset)
+            message = f"all on_us accounts together hold {totals['on_us', asset]}"
+            findings.add("house", "account", {"kind": "on_us", "asset": asset}, message, SUSPECT)
+        total = sum(balance for (_, custodied), balance in totals.items() if custodied == asset)
         if total:
-            wrong = f"all accounts together hold {total}"
-            found.add("conservation", "account", {"asset": asset}, wrong, SUSPECT)
-        held = totals["lot", asset] + unsettled["street", asset] + unsettled["treasury", asset]
-        if asset != USD and -totals["custodian", asset] != held:
+            message = f"all accounts together hold {total}"
+            findings.add("conservation", "account", {"asset": asset}, message, SUSPECT)
+        custodied = totals["lot", asset] + unsettled["street", asset] + unsettled["treasury", asset]
+        if asset != USD and -totals["custodian", asset] != custodied:
             has = -totals["custodian", asset]
-            wrong = f"the custodian has {has}, customers' settled bills are {held}"
-            found.add("house", "account", {"kind": "custodian", "asset": asset}, wrong, SUSPECT)
+            message = f"the custodian has {has}, customers' settled bills are {custodied}"
+            findings.add(
+                "house", "account", {"kind": "custodian", "asset": asset}, message, SUSPECT
+            )
 
 
-async def _round(conn: Connection, found: Findings, walk: Walk) -> None:
+async def _check_rounding(conn: Connection, findings: Findings, ledger_walk: LedgerWalk) -> None:
     """A block and its parts differ by half a cent per trade at most."""
-    rounding = walk.totals["rounding", USD]
-    trades = as_number(await conn.fetchval(_SETTLED_TRADES, timeout=PATIENCE_SECONDS))
+    rounding = ledger_walk.totals["rounding", USD]
+    trades = to_int(await conn.fetchval(_SETTLED_TRADES, timeout=STATEMENT_TIMEOUT_SECONDS))
     if 2 * abs(rounding) > trades:
-        wrong = f"rounding holds {rounding} cents after {trades} trades"
-        found.add("house", "account", {"kind": "rounding", "asset": USD}, wrong, SUSPECT)
+        message = f"rounding holds {rounding} cents after {trades} trades"
+        findings.add("house", "account", {"kind": "rounding", "asset": USD}, message, SUSPECT)

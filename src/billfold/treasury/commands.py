@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import date
 
 from billfold.ledger.commands import Command
-from billfold.treasury.rules.catch_up import nothing_more
-from billfold.treasury.settlement.rules import Block, RailClearing, close_house_day
+from billfold.treasury.rules.catch_up import catch_up_only
+from billfold.treasury.settlement.rules import RailTotals, SettlementBlock, close_house_day
 
 
 class CloseHouseDay(Command, frozen=True, kw_only=True):
@@ -16,16 +16,16 @@ class CloseHouseDay(Command, frozen=True, kw_only=True):
     """
 
     rule = close_house_day
-    needs_names = False
+    needs_identifiers = False
 
     day: date
-    blocks: tuple[Block, ...]
-    clearings: tuple[RailClearing, ...] = ()
+    blocks: tuple[SettlementBlock, ...]
+    clearings: tuple[RailTotals, ...] = ()
 
 
 class CatchUp(Command, frozen=True, kw_only=True):
     """Bring these customers up to date and do nothing more. Leaves no command row."""
 
-    rule = nothing_more
+    rule = catch_up_only
     is_recorded = False
-    needs_names = False
+    needs_identifiers = False

@@ -9,19 +9,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from billfold.accounts.checks import check_nouns
+from billfold.accounts.checks import check_tracked_tables
 from billfold.approvals.checks import check_approvals
 from billfold.audit.checks import check_audit
 from billfold.bills.business_days.store import load_calendars
 from billfold.bills.store import load_market
-from billfold.events.checks import check_told
+from billfold.events.checks import check_event_sequences
 from billfold.payments.ach.checks import check_ach
-from billfold.payments.files.checks import check_rails
-from billfold.payments.suspense.checks import check_held
+from billfold.payments.files.checks import check_rail_files
+from billfold.payments.suspense.checks import check_suspense
 from billfold.platform.errors import BillfoldError
-from billfold.treasury.checks import check_house
-from billfold.verify.customers import Progress, Walk
-from billfold.verify.fingerprints import check_proofs
+from billfold.treasury.checks import check_bank_totals
+from billfold.verify.customers import LedgerWalk, ProgressCallback
+from billfold.verify.fingerprints import check_fingerprints
 from billfold.verify.report import Finding, Findings, Report
 
 if TYPE_CHECKING:
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     from billfold.platform.crypto import Vault
     from billfold.platform.database.pool import Connection
 
-__all__ = ["Finding", "NoBank", "Progress", "Report", "verify_bank"]
+__all__ = ["Finding", "BankNotInitialized", "ProgressCallback", "Report", "verify_bank"]
 
 _SEED = "SELECT seed FROM bank"
 
 
-class NoBank(BillfoldError):
+class BankNotInitialized(BillfoldError):
     """There is no bank in this database to prove."""
 
     def __init__(self) -> None:
@@ -44,7 +44,7 @@ class NoBank(BillfoldError):
 async def verify_bank(
     conn: Connection,
     *,
-    progress: Progress | None = None,
+    progress: ProgressCallback | None = None,
     market: Market | None = None,
     vault: Vault | None = None,
     seals: Iterable[str] = (),
@@ -63,31 +63,31 @@ async def verify_bank(
 
 async def _verify(
     conn: Connection,
-    progress: Progress | None,
+    progress: ProgressCallback | None,
     market: Market | None,
     vault: Vault | None,
     seals: Iterable[str],
 ) -> Report:
     seed = await conn.fetchval(_SEED)
     if seed is None:
-        raise NoBank
-    found = Findings()
+        raise BankNotInitialized
+    findings = Findings()
     if market is None:
         market = await load_market(conn, await load_calendars(conn))
     # Rows come in the order of the keys at once, not after everything has been sorted.
     await conn.execute("SET LOCAL enable_seqscan = off")
-    walk = Walk(conn, found, market, progress)
-    await walk.go()
+    ledger_walk = LedgerWalk(conn, findings, market, progress)
+    await ledger_walk.go()
     await conn.execute("SET LOCAL enable_seqscan = on")
-    await check_house(conn, found, walk)
-    found.turn_page()
-    await check_proofs(conn, found)
-    await check_nouns(conn, found, seed)
-    await check_ach(conn, found)
-    await check_rails(conn, found)
-    await check_held(conn, found, walk)
-    await check_approvals(conn, found)
-    await check_told(conn, found)
-    found.turn_page()
-    await check_audit(conn, found, vault, seals)
-    return found.report()
+    await check_bank_totals(conn, findings, ledger_walk)
+    findings.next_section()
+    await check_fingerprints(conn, findings)
+    await check_tracked_tables(conn, findings, seed)
+    await check_ach(conn, findings)
+    await check_rail_files(conn, findings)
+    await check_suspense(conn, findings, ledger_walk)
+    await check_approvals(conn, findings)
+    await check_event_sequences(conn, findings)
+    findings.next_section()
+    await check_audit(conn, findings, vault, seals)
+    return findings.report()

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
-from billfold.cli.context import CannotGoOn, ground_of
-from billfold.cli.output import complain, console, done, pairs
-from billfold.cli.resources import with_database
+from billfold.cli.context import CliError, cli_context
+from billfold.cli.output import console, key_value_table, print_error, print_success
+from billfold.cli.resources import run_with_connection
 from billfold.verify import verify_bank
 from billfold.verify.report import Report
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from billfold.platform.crypto import Vault
     from billfold.platform.database.pool import Connection
 
-SHOWN_MAX = 20
+MAX_SHOWN = 20
 
 
 def verify(
@@ -31,22 +31,24 @@ def verify(
     ] = None,
 ) -> None:
     """Prove the ledger and the audit log: sums, balances, lots, chains. Changes nothing."""
-    ground = ground_of(ctx)
+    ground = cli_context(ctx)
     settings = ground.settings()
     vault = ground.vault(settings)
-    kept = ground.archive(settings)
-    lines = asyncio.run(kept.lines()) if seals is None else _lines_of(seals)
-    show_report(with_database(ground, partial(prove, vault=vault, seals=lines)))
+    seal_archive = ground.archive(settings)
+    lines = asyncio.run(seal_archive.lines()) if seals is None else _seal_lines(seals)
+    print_report(
+        run_with_connection(ground, partial(verify_with_progress, vault=vault, seals=lines))
+    )
 
 
-def _lines_of(seals: Path) -> list[str]:
+def _seal_lines(seals: Path) -> list[str]:
     try:
         return seals.read_text(encoding="utf-8").splitlines()
     except (OSError, ValueError) as error:
-        raise CannotGoOn(f"The seals cannot be read: {error}", "Name another file.") from error
+        raise CliError(f"The seals cannot be read: {error}", "Name another file.") from error
 
 
-async def prove(
+async def verify_with_progress(
     conn: Connection, *, vault: Vault | None = None, seals: Sequence[str] = ()
 ) -> Report:
     """Prove the bank, with a bar that says how far it is."""
@@ -63,15 +65,17 @@ async def prove(
         return await verify_bank(conn, progress=progress, vault=vault, seals=seals)
 
 
-def show_report(report: Report) -> None:
+def print_report(report: Report) -> None:
     """Print what was checked. Raises CannotGoOn with the first bad row when there is one."""
-    console.print(pairs((what, f"{count:,}") for what, count in report.checked.items()))
+    console.print(key_value_table((what, f"{count:,}") for what, count in report.checked.items()))
     if report.first is None:
-        done("The ledger and the audit log prove themselves: every row is as it was written.")
+        print_success(
+            "The ledger and the audit log prove themselves: every row is as it was written."
+        )
         return
-    for finding in report.findings[:SHOWN_MAX]:
-        complain(str(finding))
-    raise CannotGoOn(
+    for finding in report.findings[:MAX_SHOWN]:
+        print_error(str(finding))
+    raise CliError(
         f"The first bad row is in {report.first.table}: {report.first}",
         "Stop writing to this database, keep a copy of it, and compare with the last backup.",
     )

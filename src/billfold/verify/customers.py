@@ -7,32 +7,32 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from billfold.accounts.pockets.checks import PocketRows
-from billfold.ledger.checks.accounts import Accounts
-from billfold.ledger.checks.chain import COVERED, Chain, Commit, left_over
+from billfold.accounts.pockets.checks import PocketReplay
+from billfold.ledger.checks.accounts import ReplayedAccounts
+from billfold.ledger.checks.chain import COVERED_TABLES, Chain, Commit, report_unexpected
 from billfold.ledger.checks.heads import LogEnd, check_head
 from billfold.ledger.checks.replay import Journal, Replay
-from billfold.ledger.checks.serialized_books import check_image
-from billfold.treasury.settlement.checks import SETTLES, Settling
-from billfold.verify.decision_dates import Decided
+from billfold.ledger.checks.serialized_books import check_serialized_book
+from billfold.treasury.settlement.checks import SETTLEMENT_KIND, SettlementReplay
+from billfold.verify.decision_dates import CalendarVariants
 from billfold.verify.report import CHANGED, MISSING, SUSPECT, Findings
 from billfold.verify.streams import (
     ACCOUNTS,
-    ACTIVITIES,
+    CHAIN_ENTRIES,
     COMMANDS,
+    CUSTOMER_TABLES,
     CUSTOMERS,
     EVENTS,
-    HEADS,
-    JOURNALS,
-    LEGS,
-    LIENS,
-    LINKS,
-    OF_A_CUSTOMER,
+    HOLDS,
+    JOURNAL_ENTRIES,
+    LEDGER_HEADS,
     POCKETS,
+    POSTINGS,
     SNAPSHOTS,
     TRADES,
-    Stream,
+    TRANSACTIONS,
     Table,
+    TableReader,
 )
 
 if TYPE_CHECKING:
@@ -41,17 +41,17 @@ if TYPE_CHECKING:
     from billfold.bills.rules.market import Market
     from billfold.platform.database.pool import Connection
 
-Progress = Callable[[int, int], None]
+ProgressCallback = Callable[[int, int], None]
 """Told now and then: commits checked, commits there are."""
 
-HOUSE = "house"
+HOUSE_ROLE = "house"
 # A date beyond the calendars, a number where none is: more surely named by the chain, if it is
 # in a row that the chain covers.
-_CANNOT_BE = (ArithmeticError, LookupError, TypeError, ValueError)
-_TELL_EVERY = 500
+_INVALID_VALUE_ERRORS = (ArithmeticError, LookupError, TypeError, ValueError)
+_PROGRESS_INTERVAL = 500
 
 
-class Walk:
+class LedgerWalk:
     """Walks through all customers; what is summed over them is there at the end."""
 
     def __init__(
@@ -59,66 +59,68 @@ class Walk:
         conn: Connection,
         found: Findings,
         market: Market,
-        progress: Progress | None,
+        progress: ProgressCallback | None,
     ) -> None:
         self._conn = conn
         self.found = found
         self._market = market
-        self._decided = Decided(market.calendars)
+        self._calendar_variants = CalendarVariants(market.calendars)
         self._progress = progress
-        self._streams: dict[str, Stream] = {}
+        self._readers: dict[str, TableReader] = {}
         self._done = 0
         self._all = 0
         # Balance of every kind of account by asset, over all customers.
         self.totals: Counter[tuple[str, str]] = Counter()
-        self.settling = Settling(found)
+        self.settling = SettlementReplay(found)
 
     async def go(self) -> None:
         """Check every customer."""
         self._all = int(await self._conn.fetchval("SELECT coalesce(sum(version), 0) FROM head"))
-        heads = await Stream.of(self._conn, HEADS)
-        for table in OF_A_CUSTOMER:
-            self._streams[table.name] = await Stream.of(self._conn, table)
+        heads = await TableReader.of(self._conn, LEDGER_HEADS)
+        for table in CUSTOMER_TABLES:
+            self._readers[table.name] = await TableReader.of(self._conn, table)
         await self.settling.open(self._conn)
         previous: UUID | None = None
         while (head := await heads.next()) is not None:
             if head["customer_id"] == previous:
-                self.found.add("heads", "head", HEADS.key_of(head), "the head is there twice")
+                self.found.add(
+                    "heads", "head", LEDGER_HEADS.key_of(head), "the head is there twice"
+                )
                 continue
             previous = head["customer_id"]
-            await self._pass(previous)
+            await self._skip_to(previous)
             try:
                 await self._customer(head)
-            except _CANNOT_BE as error:
-                wrong = f"its rows say what cannot be: {error!r}"
-                self.found.add("readable", "head", HEADS.key_of(head), wrong, SUSPECT)
-                for table in OF_A_CUSTOMER:
-                    await self._streams[table.name].drop(previous)
-            self.found.turn_page()
-        await self._pass(None)
+            except _INVALID_VALUE_ERRORS as error:
+                message = f"its rows say what cannot be: {error!r}"
+                self.found.add("readable", "head", LEDGER_HEADS.key_of(head), message, SUSPECT)
+                for table in CUSTOMER_TABLES:
+                    await self._readers[table.name].drop(previous)
+            self.found.next_section()
+        await self._skip_to(None)
         await self.settling.close()
-        for stream in (heads, *self._streams.values()):
+        for stream in (heads, *self._readers.values()):
             self.found.checked[stream.table.name] = stream.read
 
-    async def _pass(self, customer_id: UUID | None) -> None:
+    async def _skip_to(self, customer_id: UUID | None) -> None:
         """Rows before this customer belong to nobody who has a head."""
-        met: list[tuple[Table, Record]] = []
-        for table in OF_A_CUSTOMER:
-            row = await self._streams[table.name].skip_to(customer_id)
+        skipped: list[tuple[Table, Record]] = []
+        for table in CUSTOMER_TABLES:
+            row = await self._readers[table.name].skip_to(customer_id)
             if row is not None:
-                met.append((table, row))
-        named = {table.name: row["customer_id"] for table, row in met}
-        headless = named.get("customer") if named.get("customer") == named.get("link") else None
-        if headless is not None:
-            key = {"customer_id": headless}
+                skipped.append((table, row))
+        named = {table.name: row["customer_id"] for table, row in skipped}
+        without_head = named.get("customer") if named.get("customer") == named.get("link") else None
+        if without_head is not None:
+            key = {"customer_id": without_head}
             self.found.add("heads", "head", key, "the customer has no head", CHANGED)
-        for table, row in met:
-            if row["customer_id"] != headless:
-                left_over(self.found, table, row)
+        for table, row in skipped:
+            if row["customer_id"] != without_head:
+                report_unexpected(self.found, table, row)
 
     async def take(self, table: Table, customer_id: UUID, through: object = None) -> list[Record]:
         """The customer's next rows of a table, up to a number."""
-        return await self._streams[table.name].take(customer_id, through)
+        return await self._readers[table.name].take(customer_id, through)
 
     # -- one customer ---------------------------------------------------------------
 
@@ -126,89 +128,91 @@ class Walk:
         customer_id = head["customer_id"]
         customers = await self.take(CUSTOMERS, customer_id)
         numbered = await self.take(ACCOUNTS, customer_id)
-        accounts = Accounts(self.found, customer_id, numbered)
+        accounts = ReplayedAccounts(self.found, customer_id, numbered)
         rows = await self.take(POCKETS, customer_id)
-        liens = await self.take(LIENS, customer_id)
-        pockets = PocketRows(self.found, accounts, rows, self._decided)
+        liens = await self.take(HOLDS, customer_id)
+        pockets = PocketReplay(self.found, accounts, rows, self._calendar_variants)
         replay = Replay(self.found, accounts)
         chain = Chain(self.found, head["version"])
-        reader = _Reader(self, customer_id, chain)
-        if not customers and not await reader.has_more():
-            wrong = "it is the head of nobody"
-            self.found.add("heads", "head", HEADS.key_of(head), wrong, CHANGED)
+        reader = _CommitReader(self, customer_id, chain)
+        if not customers and not await reader.has_next():
+            message = "it is the head of nobody"
+            self.found.add("heads", "head", LEDGER_HEADS.key_of(head), message, CHANGED)
             return
-        is_house = bool(customers) and customers[0]["role"] == HOUSE
+        is_house = bool(customers) and customers[0]["role"] == HOUSE_ROLE
         while (commit := await reader.next()) is not None:
             intact = await chain.prove(self._conn, commit)
-            pockets.belong(commit.rows[2], commit.rows[3])
+            pockets.check_partner(commit.rows[2], commit.rows[3])
             for journal in reader.journals(commit, intact=intact):
-                await self._play(journal, replay, pockets)
-                if is_house and journal.row["kind"] == SETTLES:
+                await self._replay_entry(journal, replay, pockets)
+                if is_house and journal.row["kind"] == SETTLEMENT_KIND:
                     await self.settling.compare(journal, accounts)
-            self._tell()
-        await self._left_over(customer_id)
+            self._report_progress()
+        await self._report_unexpected(customer_id)
         chain.end(head)
         accounts.end(head)
         pockets.end(head, replay.counters)
         end = LogEnd(replay.last, reader.event_no)
         check_head(self.found, head, customers, pockets, end, self._market)
-        check_image(self.found, head, customers, numbered, rows, liens)
-        self._sum(accounts)
+        check_serialized_book(self.found, head, customers, numbered, rows, liens)
+        self._add_totals(accounts)
 
-    async def _play(self, journal: Journal, replay: Replay, pockets: PocketRows) -> None:
+    async def _replay_entry(self, journal: Journal, replay: Replay, pockets: PocketReplay) -> None:
         replay.play(journal)
         pockets.follow(journal.row, replay.touched)
         number = journal.row["journal_no"]
-        kept = await self.take(SNAPSHOTS, journal.row["customer_id"], number)
-        if kept:
-            pockets.compare_snapshots(kept, number, replay.counters)
+        snapshots = await self.take(SNAPSHOTS, journal.row["customer_id"], number)
+        if snapshots:
+            pockets.compare_snapshots(snapshots, number, replay.counters)
 
-    async def _left_over(self, customer_id: UUID) -> None:
-        for table in (*COVERED, SNAPSHOTS):
+    async def _report_unexpected(self, customer_id: UUID) -> None:
+        for table in (*COVERED_TABLES, SNAPSHOTS):
             for row in (await self.take(table, customer_id))[:1]:
-                left_over(self.found, table, row)
+                report_unexpected(self.found, table, row)
 
-    def _sum(self, accounts: Accounts) -> None:
+    def _add_totals(self, accounts: ReplayedAccounts) -> None:
         for account in accounts.by_no.values():
             if account.balance:
                 self.totals[account.kind, account.asset] += account.balance
 
-    def _tell(self) -> None:
+    def _report_progress(self) -> None:
         self._done += 1
         if self._progress is not None and (
-            self._done % _TELL_EVERY == 0 or self._done == self._all
+            self._done % _PROGRESS_INTERVAL == 0 or self._done == self._all
         ):
             self._progress(self._done, self._all)
 
 
-class _Reader:
+class _CommitReader:
     """The commits of one customer with their rows, and the gaps in their numbers."""
 
-    def __init__(self, walk: Walk, customer_id: UUID, chain: Chain) -> None:
+    def __init__(self, walk: LedgerWalk, customer_id: UUID, chain: Chain) -> None:
         self._walk = walk
         self._customer_id = customer_id
         self._chain = chain
         self._links: list[Record] = []
-        self._expected = {"journal": 1, "event": 1}
+        self._next_number = {"journal": 1, "event": 1}
 
     @property
     def event_no(self) -> int:
         """The number of the last event met."""
-        return self._expected["event"] - 1
+        return self._next_number["event"] - 1
 
-    async def has_more(self) -> bool:
+    async def has_next(self) -> bool:
         """Is there another link? Reads a few hundred ahead."""
         if not self._links:
             take, customer_id = self._walk.take, self._customer_id
-            self._links = await take(LINKS, customer_id, self._chain.version + _TELL_EVERY)
+            self._links = await take(
+                CHAIN_ENTRIES, customer_id, self._chain.version + _PROGRESS_INTERVAL
+            )
             if not self._links:
-                self._links = await take(LINKS, customer_id)
+                self._links = await take(CHAIN_ENTRIES, customer_id)
             self._links.reverse()
         return bool(self._links)
 
     async def next(self) -> Commit | None:
         """The next link with what it covers."""
-        if not await self.has_more():
+        if not await self.has_next():
             return None
         take, customer_id = self._walk.take, self._customer_id
         link = self._links.pop()
@@ -216,37 +220,37 @@ class _Reader:
         commit = Commit(
             link,
             (
-                await take(JOURNALS, customer_id, journal_no),
-                await take(LEGS, customer_id, journal_no),
+                await take(JOURNAL_ENTRIES, customer_id, journal_no),
+                await take(POSTINGS, customer_id, journal_no),
                 await take(TRADES, customer_id, journal_no),
-                await take(ACTIVITIES, customer_id, journal_no),
+                await take(TRANSACTIONS, customer_id, journal_no),
                 await take(EVENTS, customer_id, link["event_no"]),
                 await take(COMMANDS, customer_id, link["version"]),
             ),
         )
-        self._number(JOURNALS, commit.rows[0], journal_no)
-        self._number(EVENTS, commit.rows[4], link["event_no"])
+        self._check_numbers(JOURNAL_ENTRIES, commit.rows[0], journal_no)
+        self._check_numbers(EVENTS, commit.rows[4], link["event_no"])
         return commit
 
-    def _number(self, table: Table, rows: list[Record], through: int) -> None:
+    def _check_numbers(self, table: Table, rows: list[Record], through: int) -> None:
         """Numbers follow each other without a gap, up to the link's."""
         column = table.columns[table.number]
         for row in rows:
-            expected = self._expected[table.name]
+            expected = self._next_number[table.name]
             if row[column] != expected:
-                self._gap(table, expected, twice=row[column] < expected)
-            self._expected[table.name] = row[column] + 1
-        if self._expected[table.name] == through:
-            self._gap(table, through, twice=False)
-            self._expected[table.name] = through + 1
+                self._report_gap(table, expected, twice=row[column] < expected)
+            self._next_number[table.name] = row[column] + 1
+        if self._next_number[table.name] == through:
+            self._report_gap(table, through, twice=False)
+            self._next_number[table.name] = through + 1
 
-    def _gap(self, table: Table, number: int, *, twice: bool) -> None:
+    def _report_gap(self, table: Table, number: int, *, twice: bool) -> None:
         key: Mapping[str, object] = {
             "customer_id": self._customer_id,
             table.columns[table.number]: number - 1 if twice else number,
         }
-        wrong = "the number is taken twice" if twice else "the row is missing"
-        self._walk.found.add("numbers", table.name, key, wrong, MISSING)
+        message = "the number is taken twice" if twice else "the row is missing"
+        self._walk.found.add("numbers", table.name, key, message, MISSING)
 
     @staticmethod
     def journals(commit: Commit, *, intact: bool) -> list[Journal]:
@@ -263,7 +267,7 @@ class _Reader:
 
 
 def _by_journal(rows: list[Record]) -> defaultdict[int, list[Record]]:
-    parted: defaultdict[int, list[Record]] = defaultdict(list)
+    by_number: defaultdict[int, list[Record]] = defaultdict(list)
     for row in rows:
-        parted[row["journal_no"]].append(row)
-    return parted
+        by_number[row["journal_no"]].append(row)
+    return by_number

@@ -13,19 +13,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
 
 from billfold.accounts.counterparties import commands as counterparty_commands
-from billfold.accounts.counterparties.store import payee_in
+from billfold.accounts.counterparties.store import payee_from_row
 from billfold.accounts.counterparties.types import CounterpartyRow
 from billfold.approvals.store.fingerprints import KEYS, proof_of
 from billfold.ledger.commands import commands
 from billfold.payments.ach import commands as ach_commands
-from billfold.payments.ach.types import AchAnswer, AchEntry
+from billfold.payments.ach.types import AchEntry, PendingReturn
 from billfold.payments.deposits import commands as deposit_commands
 from billfold.payments.suspense import commands as suspense_commands
 from billfold.payments.suspense.types import SuspenseItem
 from billfold.payments.wires import commands as wire_commands
 from billfold.payments.wires.types import QueuedMessage, WireRow
 from billfold.verify.report import CHANGED, MISSING, Findings
-from billfold.verify.streams import PATIENCE_SECONDS
+from billfold.verify.streams import STATEMENT_TIMEOUT_SECONDS
 
 if TYPE_CHECKING:
     from asyncpg import Record
@@ -42,12 +42,12 @@ LEAVING = (
     wire_commands,
 )
 """Loaded, so that `commands` knows all that leave a fingerprint."""
-_AT_ONCE = 2_000
-_TWICE = "it is there twice"
+_BATCH_SIZE = 2_000
+_DUPLICATE = "it is there twice"
 _CHANGED = "what left it said otherwise"
-_GONE = "it was left here, and is not there"
-_UNBORN = "nothing left it here"
-_BESIDE = frozenset({"said", "is_there", "needs_one", "of_customer", "of_id"})
+_DELETED = "it was left here, and is not there"
+_UNEXPLAINED = "nothing left it here"
+_QUERY_COLUMNS = frozenset({"said", "is_there", "needs_one", "of_customer", "of_id"})
 """What a query of ours adds to the columns of a row."""
 _OWNER = """CASE c.kind WHEN 'AssignFromSuspense' THEN (c.outcome->>'owner_id')::uuid
                   ELSE c.customer_id END"""
@@ -68,7 +68,7 @@ _ENTRIES = """
 """
 
 
-class Proved(NamedTuple):
+class FingerprintedTable(NamedTuple):
     """A table: its key, who leaves its rows, what a row comes to, which rows need one, who says."""
 
     table: str
@@ -84,12 +84,14 @@ def _proved(
     key: str,
     proof_of: Callable[[Record], str] | None = None,
     needs_one: str = "true",
-) -> Proved:
+) -> FingerprintedTable:
     """Rows of which the commands that leave them keep a fingerprint."""
     left_by = sorted(
         name for each in commands() if row in each.fingerprints for name in each.names()
     )
-    return Proved(row.table, (key,), tuple(left_by), proof_of or _proof_as(row), needs_one)
+    return FingerprintedTable(
+        row.table, (key,), tuple(left_by), proof_of or _proof_as(row), needs_one
+    )
 
 
 def _proof_as(row: type[Any]) -> Callable[[Record], str]:
@@ -98,14 +100,14 @@ def _proof_as(row: type[Any]) -> Callable[[Record], str]:
 
 
 def _of_all(row: Record) -> str:
-    return proof_of(row, set(row.keys()) - _BESIDE)
+    return proof_of(row, set(row.keys()) - _QUERY_COLUMNS)
 
 
-TABLES = (
+FINGERPRINTED_TABLES = (
     _proved(AchEntry, "ach_id"),
     # What the house answers of its own it has held in suspense, or it moves nothing.
     _proved(
-        AchAnswer,
+        PendingReturn,
         "answer_id",
         needs_one="t.customer_id <> (SELECT house_customer_id FROM bank)",
     ),
@@ -116,10 +118,10 @@ TABLES = (
         "message_id",
         needs_one="t.kind LIKE 'pacs.%' AND t.customer_id <> (SELECT house_customer_id FROM bank)",
     ),
-    _proved(CounterpartyRow, "counterparty_id", lambda row: payee_in(row).proof),
+    _proved(CounterpartyRow, "counterparty_id", lambda row: payee_from_row(row).proof),
     _proved(SuspenseItem, "item_id"),
     *(
-        Proved(
+        FingerprintedTable(
             table,
             key,
             ("transfer_request", "authorization_request", "customer"),
@@ -131,49 +133,53 @@ TABLES = (
 )
 
 
-async def check_proofs(
-    conn: Connection, found: Findings, tables: Iterable[Proved] = TABLES
+async def check_fingerprints(
+    conn: Connection,
+    findings: Findings,
+    tables: Iterable[FingerprintedTable] = FINGERPRINTED_TABLES,
 ) -> None:
     """Compare every row of these tables with what was last said about it."""
-    for proved in tables:
-        await _check(conn, found, proved)
+    for fingerprinted in tables:
+        await _check(conn, findings, fingerprinted)
 
 
-async def _check(conn: Connection, found: Findings, proved: Proved) -> None:
-    cursor = await conn.cursor(_sql(proved), timeout=PATIENCE_SECONDS)
+async def _check(conn: Connection, findings: Findings, fingerprinted: FingerprintedTable) -> None:
+    cursor = await conn.cursor(_sql(fingerprinted), timeout=STATEMENT_TIMEOUT_SECONDS)
     before: tuple[UUID, str] | None = None
-    while rows := await cursor.fetch(_AT_ONCE, timeout=PATIENCE_SECONDS):
+    while rows := await cursor.fetch(_BATCH_SIZE, timeout=STATEMENT_TIMEOUT_SECONDS):
         for row in rows:
-            place = row["of_customer"], row["of_id"]
-            wrong = _TWICE if place == before else _wrong(proved, row, row["said"])
-            before = place
-            found.checked[proved.table] += row["is_there"]
-            if wrong is not None:
-                own = zip(proved.key, place[1].split("/"), strict=False)
-                key = {"customer_id": place[0]} | {name: _as_id(value) for name, value in own}
-                sureness = CHANGED if wrong == _CHANGED else MISSING
-                found.add(CHECK, proved.table, key, wrong, sureness)
+            row_key = row["of_customer"], row["of_id"]
+            message = _DUPLICATE if row_key == before else _wrong(fingerprinted, row, row["said"])
+            before = row_key
+            findings.checked[fingerprinted.table] += row["is_there"]
+            if message is not None:
+                own = zip(fingerprinted.key, row_key[1].split("/"), strict=False)
+                key = {"customer_id": row_key[0]} | {name: _as_id(value) for name, value in own}
+                certainty = CHANGED if message == _CHANGED else MISSING
+                findings.add(CHECK, fingerprinted.table, key, message, certainty)
 
 
-def _wrong(proved: Proved, row: Record, said: Sequence[str] | None) -> str | None:
+def _wrong(
+    fingerprinted: FingerprintedTable, row: Record, said: Sequence[str] | None
+) -> str | None:
     if not row["is_there"]:
-        return _GONE if any(said or ()) else None
+        return _DELETED if any(said or ()) else None
     if said is None:
-        return _UNBORN if row["needs_one"] else None
-    return None if proved.proof_of(row) in said else _CHANGED
+        return _UNEXPLAINED if row["needs_one"] else None
+    return None if fingerprinted.proof_of(row) in said else _CHANGED
 
 
-def _sql(proved: Proved) -> str:
-    left_by = ", ".join(f"'{each}'" for each in proved.left_by)
-    own = " || '/' || ".join(f"t.{name}" for name in proved.key)
-    own = own if len(proved.key) > 1 else f"{own}::text"
+def _sql(fingerprinted: FingerprintedTable) -> str:
+    left_by = ", ".join(f"'{each}'" for each in fingerprinted.left_by)
+    own = " || '/' || ".join(f"t.{name}" for name in fingerprinted.key)
+    own = own if len(fingerprinted.key) > 1 else f"{own}::text"
     return f"""
-      WITH said AS ({proved.said.format(table=proved.table, left_by=left_by)})
-      SELECT t.*, s.said, t.{proved.key[0]} IS NOT NULL AS is_there,
-             {proved.needs_one} AS needs_one,
+      WITH said AS ({fingerprinted.said.format(table=fingerprinted.table, left_by=left_by)})
+      SELECT t.*, s.said, t.{fingerprinted.key[0]} IS NOT NULL AS is_there,
+             {fingerprinted.needs_one} AS needs_one,
              coalesce(t.customer_id, s.customer_id) AS of_customer,
              coalesce({own}, s.id) AS of_id
-        FROM {proved.table} t FULL JOIN said s ON s.customer_id = t.customer_id AND s.id = {own}
+        FROM {fingerprinted.table} t FULL JOIN said s ON s.customer_id = t.customer_id AND s.id = {own}
        ORDER BY of_customer, of_id
     """
 

@@ -10,14 +10,14 @@ if TYPE_CHECKING:
     from billfold.ledger.commands import Command
 
 
-class Query(NamedTuple):
+class Check(NamedTuple):
     """A query whose rows are bad ones; its columns are their key."""
 
     check: str
     table: str
     wrong: str
     sql: str
-    sureness: int = DERIVED
+    certainty: int = DERIVED
 
 
 def names_in_sql(*kinds: type[Command]) -> str:

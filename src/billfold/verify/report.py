@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import NamedTuple
 
-KEPT_MAX = 1_000
+MAX_FINDINGS = 1_000
 """How many findings a report holds: a bank whose every customer is damaged fits into memory."""
-CHANGED, MISSING, LEFT_OVER, DERIVED, SUSPECT = range(5)
+CHANGED, MISSING, UNEXPECTED, DERIVED, SUSPECT = range(5)
 """How surely a finding names the row itself, surest first.
 
 A row that is not what the chain says is the damage; that a sum is off may only follow from it.
@@ -49,33 +49,38 @@ class Findings:
     def __init__(self) -> None:
         self.checked: Counter[str] = Counter()
         self._first: tuple[int, Finding] | None = None
-        self._chapter = 0
-        self._found: dict[tuple[str, object], tuple[int, int, Finding]] = {}
-        self._left_out = 0
+        self._section = 0
+        self._by_place: dict[tuple[str, object], tuple[int, int, Finding]] = {}
+        self._omitted = 0
 
-    def turn_page(self) -> None:
+    def next_section(self) -> None:
         """The next customer begins, or the next set of checks over all of them."""
-        self._chapter += 1
-        if self._first is None and self._found:
-            sureness, _, finding = min(self._found.values(), key=lambda found: found[:2])
-            self._first = sureness, finding
+        self._section += 1
+        if self._first is None and self._by_place:
+            certainty, _, finding = min(self._by_place.values(), key=lambda found: found[:2])
+            self._first = certainty, finding
 
     def add(
-        self, check: str, table: str, key: Mapping[str, object], wrong: str, sureness: int = DERIVED
+        self,
+        check: str,
+        table: str,
+        key: Mapping[str, object],
+        wrong: str,
+        certainty: int = DERIVED,
     ) -> None:
         """Keep this finding unless the check has a surer or an earlier one of the customer."""
         place = check, key.get("customer_id")
-        known = self._found.get(place)
-        if known is not None and (known[1] < self._chapter or known[0] <= sureness):
+        previous = self._by_place.get(place)
+        if previous is not None and (previous[1] < self._section or previous[0] <= certainty):
             return
-        if known is None and len(self._found) >= KEPT_MAX:
-            self._left_out += 1
+        if previous is None and len(self._by_place) >= MAX_FINDINGS:
+            self._omitted += 1
             return
-        self._found[place] = (sureness, self._chapter, Finding(check, table, key, wrong))
+        self._by_place[place] = (certainty, self._section, Finding(check, table, key, wrong))
 
     def report(self) -> Report:
         """Everything that was found."""
-        self.turn_page()
-        found = tuple(finding for _, _, finding in self._found.values())
+        self.next_section()
+        found = tuple(finding for _, _, finding in self._by_place.values())
         first = self._first[1] if self._first else None
-        return Report(dict(self.checked), found, first, self._left_out)
+        return Report(dict(self.checked), found, first, self._omitted)

@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection
     from billfold.platform.database.rows import Row
 
-PATIENCE_SECONDS = 3_600.0
+STATEMENT_TIMEOUT_SECONDS = 3_600.0
 """How long one statement may take: a proof is not in a hurry."""
-_AT_ONCE = 2_000
+_BATCH_SIZE = 2_000
 
-HEAD_COLUMNS = (
+LEDGER_HEAD_COLUMNS = (
     "customer_id", "version", "journal_no", "event_no", "account_no", "booked_at",
     "business_date", "due_at", "chain", "image",
 )  # fmt: skip
@@ -71,19 +71,19 @@ class Table:
         return {name: row[name] for name in self.key}
 
 
-HEADS = Table("head", HEAD_COLUMNS, (), ("customer_id",))
+LEDGER_HEADS = Table("head", LEDGER_HEAD_COLUMNS, (), ("customer_id",))
 CUSTOMERS = Table("customer", CUSTOMER_COLUMNS, (), ("customer_id",))
 ACCOUNTS = Table("account", ACCOUNT_COLUMNS, ("account_no",), ("customer_id", "account_no"))
 POCKETS = Table("pocket", POCKET_COLUMNS, ("pocket_id",), ("customer_id", "pocket_id"))
-LINKS = Table.of(ChainEntry, ("version",), ("customer_id", "version"))
-JOURNALS = Table.of(JournalEntry, ("journal_no",), ("customer_id", "journal_no"))
-LEGS = Table.of(Posting, ("journal_no", "leg_no"), ("customer_id", "journal_no", "leg_no"))
+CHAIN_ENTRIES = Table.of(ChainEntry, ("version",), ("customer_id", "version"))
+JOURNAL_ENTRIES = Table.of(JournalEntry, ("journal_no",), ("customer_id", "journal_no"))
+POSTINGS = Table.of(Posting, ("journal_no", "leg_no"), ("customer_id", "journal_no", "leg_no"))
 TRADES = Table.of(
     TradeEntry,
     ("journal_no", "trade_no", "pocket_id"),
     ("customer_id", "pocket_id", "journal_no", "trade_no"),
 )
-ACTIVITIES = Table.of(
+TRANSACTIONS = Table.of(
     TransactionEntry,
     ("journal_no", "leg_no", "pocket_id"),
     ("customer_id", "pocket_id", "journal_no", "leg_no"),
@@ -95,18 +95,18 @@ SNAPSHOTS = Table.of(
     ("journal_no", "pocket_id", "business_date"),
     ("customer_id", "pocket_id", "business_date"),
 )
-LIENS = Table(
+HOLDS = Table(
     "lien", ("customer_id", "lien_id", "pocket_id", "amount", "until"), ("lien_id",),
     ("customer_id", "lien_id"),
 )  # fmt: skip
 
-OF_A_CUSTOMER = (
-    CUSTOMERS, ACCOUNTS, POCKETS, LIENS, LINKS, JOURNALS, LEGS, TRADES, ACTIVITIES, EVENTS,
+CUSTOMER_TABLES = (
+    CUSTOMERS, ACCOUNTS, POCKETS, HOLDS, CHAIN_ENTRIES, JOURNAL_ENTRIES, POSTINGS, TRADES, TRANSACTIONS, EVENTS,
     COMMANDS, SNAPSHOTS,
 )  # fmt: skip
 
 
-class Stream:
+class TableReader:
     """A table from its first customer to its last."""
 
     def __init__(self, table: Table, cursor: Cursor[Record]) -> None:
@@ -118,14 +118,14 @@ class Stream:
         self._ended = False
 
     @classmethod
-    async def of(cls, conn: Connection, table: Table) -> Stream:
+    async def of(cls, conn: Connection, table: Table) -> TableReader:
         """Begin to read a table in this transaction."""
-        return cls(table, await conn.cursor(table.query, timeout=PATIENCE_SECONDS))
+        return cls(table, await conn.cursor(table.query, timeout=STATEMENT_TIMEOUT_SECONDS))
 
     async def next(self) -> Record | None:
         """The next row, or None after the last."""
         if self._next == len(self._rows):
-            await self._fill()
+            await self._fetch()
         if self._next == len(self._rows):
             return None
         self._next += 1
@@ -133,15 +133,15 @@ class Stream:
 
     async def skip_to(self, customer_id: UUID | None) -> Record | None:
         """Pass over rows of customers before this one (None: of all); return the first of them."""
-        passed: Record | None = None
+        skipped: Record | None = None
         while True:
             row = await self.next()
             if row is None:
-                return passed
+                return skipped
             if customer_id is not None and row[0] >= customer_id:
                 self._next -= 1
-                return passed
-            passed = row if passed is None else passed
+                return skipped
+            skipped = row if skipped is None else skipped
 
     async def take(self, customer_id: UUID, through: object = None) -> list[Record]:
         """The customer's rows whose number is at most `through`; all of them without it."""
@@ -158,7 +158,7 @@ class Stream:
             self._next = last
             if last < end or self._ended:
                 return taken
-            await self._fill()
+            await self._fetch()
 
     async def drop(self, customer_id: UUID) -> None:
         """Pass over what is left of this customer."""
@@ -167,10 +167,10 @@ class Stream:
                 self._next -= 1
                 return
 
-    async def _fill(self) -> None:
+    async def _fetch(self) -> None:
         if self._ended:
             return
-        self._rows = await self._cursor.fetch(_AT_ONCE, timeout=PATIENCE_SECONDS)
+        self._rows = await self._cursor.fetch(_BATCH_SIZE, timeout=STATEMENT_TIMEOUT_SECONDS)
         self._next = 0
         self.read += len(self._rows)
-        self._ended = len(self._rows) < _AT_ONCE
+        self._ended = len(self._rows) < _BATCH_SIZE

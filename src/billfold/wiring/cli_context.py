@@ -17,30 +17,30 @@ import msgspec
 import psutil
 
 from billfold.access.auth_server.app import auth_document
-from billfold.audit.worker import Notary
-from billfold.cli.context import CannotGoOn, Report
-from billfold.events.email.worker import Post
-from billfold.events.notifications.worker import Crier, tell_failing
-from billfold.events.webhooks.worker import Courier
+from billfold.audit.worker import AuditSealer
+from billfold.cli.context import CliError, StepReporter
+from billfold.events.email.worker import EmailSender
+from billfold.events.notifications.worker import NotificationWorker, failing_notifier
+from billfold.events.webhooks.worker import WebhookDispatcher
 from billfold.http.customer_api.app import customer_document
 from billfold.http.edge.https_required import serve_plain
 from billfold.http.edge.serve import https_server
 from billfold.http.partner_api.app import partner_document, partner_operations
 from billfold.migrations import runner
-from billfold.payments.on_us.worker import carry_out_pending
+from billfold.payments.on_us.worker import execute_all_pending
 from billfold.platform.clock import wall_now
 from billfold.platform.network.tls import TlsFiles, ensure_certificates
 from billfold.platform.postgres import embedded as embedded_postgres
 from billfold.platform.postgres.programs import EmbeddedPostgresError
-from billfold.platform.settings.settings import Settings, variable_of
-from billfold.sandbox.credentials_file import sandbox_of
+from billfold.platform.settings.settings import Settings, variable_name
+from billfold.sandbox.credentials_file import require_sandbox_file
 from billfold.sandbox.routes.routes import sandbox_operations
-from billfold.sandbox.sandbox_client import Caller, call_sandbox, partner_http
+from billfold.sandbox.sandbox_client import SandboxClient, open_sandbox_client, partner_http
 from billfold.wiring.audit_archive import SEALS, archive_of
-from billfold.wiring.email import mail_of
-from billfold.wiring.open_bank import found, open_bank, vault_of
-from billfold.wiring.scheduled_jobs import file_gates
-from billfold.wiring.webhook_client import messenger_of
+from billfold.wiring.email import email_transport_of
+from billfold.wiring.open_bank import initialize_database, open_bank, vault_of
+from billfold.wiring.scheduled_jobs import file_receivers
+from billfold.wiring.webhook_client import webhook_client_of
 from billfold.wiring.worker import Worker
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 DATABASE = "billfold"
 APP = "billfold.wiring:partner_app"
-LOOK_SECONDS = 10.0
+CONNECT_TIMEOUT_SECONDS = 10.0
 _REFUSED = (OSError, asyncpg.PostgresError, TimeoutError)
 
 Result = TypeVar("Result")
@@ -62,7 +62,7 @@ class EmbeddedDatabase:
 
     embedded = True
 
-    def __init__(self, state_dir: Path, report: Report) -> None:
+    def __init__(self, state_dir: Path, report: StepReporter) -> None:
         self._state_dir = state_dir
         self._server = embedded_postgres.start(state_dir, progress=report)
         try:
@@ -71,40 +71,40 @@ class EmbeddedDatabase:
             self.close()
             raise
 
-    def revive(self) -> None:
+    def restart_if_stopped(self) -> None:
         """Start the server again when it is gone; what was committed is there."""
         if psutil.pid_exists(self._server.pid):
             return
         try:
-            gone, self._server = self._server, embedded_postgres.start(self._state_dir)
+            dead, self._server = self._server, embedded_postgres.start(self._state_dir)
         except EmbeddedPostgresError as error:
-            raise CannotGoOn(
+            raise CliError(
                 f"The embedded database does not come back: {error}.", "It is tried again."
             ) from error
-        gone.hold.release()
+        dead.hold.release()
 
     def close(self) -> None:
         """Let go; the last to do so stops the server."""
         embedded_postgres.stop(self._server)
 
 
-class OwnDatabase:
+class ExternalDatabase:
     """A database that somebody else runs."""
 
     embedded = False
 
     def __init__(self, dsn: str) -> None:
         self.dsn = dsn
-        asyncio.run(self._look())
+        asyncio.run(self._check_connection())
 
-    def revive(self) -> None:
+    def restart_if_stopped(self) -> None:
         """Leave it to whoever runs it."""
 
-    async def _look(self) -> None:
+    async def _check_connection(self) -> None:
         try:
-            await (await asyncpg.connect(self.dsn, timeout=LOOK_SECONDS)).close()
+            await (await asyncpg.connect(self.dsn, timeout=CONNECT_TIMEOUT_SECONDS)).close()
         except _REFUSED as error:
-            raise CannotGoOn(
+            raise CliError(
                 f"The database does not answer: {error}", "Check BILLFOLD_DATABASE_URL."
             ) from error
 
@@ -121,16 +121,16 @@ class Wiring:
 
     @contextmanager
     def database(
-        self, settings: Settings, report: Report
-    ) -> Iterator[EmbeddedDatabase | OwnDatabase]:
+        self, settings: Settings, report: StepReporter
+    ) -> Iterator[EmbeddedDatabase | ExternalDatabase]:
         """Lend the database, started when it is the embedded one."""
         if settings.database_url is not None:
-            yield OwnDatabase(settings.database_url)
+            yield ExternalDatabase(settings.database_url)
             return
         try:
             embedded = EmbeddedDatabase(settings.state_dir, report)
         except EmbeddedPostgresError as error:
-            raise CannotGoOn(
+            raise CliError(
                 f"The embedded database does not start: {error}",
                 f"Look into {settings.state_dir}, or set BILLFOLD_STATE_DIR to another folder.",
             ) from error
@@ -143,7 +143,7 @@ class Wiring:
         """Open the bank in a database."""
         return open_bank(settings, dsn)
 
-    async def migrate_up(self, dsn: str, report: Report) -> list[str]:
+    async def migrate_up(self, dsn: str, report: StepReporter) -> list[str]:
         """Bring the schema up to this release."""
         return await _migrated(dsn, lambda conn: runner.up(conn, report))
 
@@ -155,9 +155,9 @@ class Wiring:
         """Return what is still to be done."""
         return await _migrated(dsn, runner.pending)
 
-    async def found(self, settings: Settings, dsn: str) -> None:
+    async def initialize_database(self, settings: Settings, dsn: str) -> None:
         """Found the bank in a migrated database."""
-        await found(settings, dsn)
+        await initialize_database(settings, dsn)
 
     def certificates(self, settings: Settings, partners: Sequence[str]) -> TlsFiles | None:
         """Return the certificate of the bank's hosts; None when a proxy has it."""
@@ -207,17 +207,21 @@ class Wiring:
 
     async def work(self, bank: Bank, stop: asyncio.Event) -> None:
         """Do what is due until told to stop."""
-        errands = (Crier(), Post(mail_of(bank.settings)), Notary(archive_of(bank.settings)))
-        worker = Worker(bank, carry_out_pending, *file_gates(), *errands)
-        messenger, told = messenger_of(bank.settings), tell_failing(bank.vault)
-        courier = Courier(bank.pool, bank.vault, messenger, on_failing=told)
-        async with asyncio.TaskGroup() as both:
-            both.create_task(worker.run(stop))
-            both.create_task(courier.run(stop))
+        tasks = (
+            NotificationWorker(),
+            EmailSender(email_transport_of(bank.settings)),
+            AuditSealer(archive_of(bank.settings)),
+        )
+        worker = Worker(bank, execute_all_pending, *file_receivers(), *tasks)
+        client, on_failing_callback = webhook_client_of(bank.settings), failing_notifier(bank.vault)
+        courier = WebhookDispatcher(bank.pool, bank.vault, client, on_failing=on_failing_callback)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(worker.run(stop))
+            group.create_task(courier.run(stop))
 
-    async def take_files(self, bank: Bank) -> int:
+    async def ingest_files(self, bank: Bank) -> int:
         """Take the files that have arrived from the rails; return how many there were."""
-        return sum([await take(bank) for take in file_gates()])
+        return sum([await ingest(bank) for ingest in file_receivers()])
 
     def vault(self, settings: Settings) -> Vault:
         """Return what seals and vouches."""
@@ -229,24 +233,26 @@ class Wiring:
 
     def environment(self, settings: Settings, dsn: str, **changes: object) -> dict[str, str]:
         """Return the environment in which a child process sees these settings."""
-        named = {variable_of(name): str(value) for name, value in changes.items()}
-        address = {variable_of("database_url"): dsn, "PYTHONUNBUFFERED": "1"}
-        state = {variable_of("state_dir"): str(settings.state_dir)}
-        return {**self._environ, **named, **state, **address}
+        overrides = {variable_name(name): str(value) for name, value in changes.items()}
+        address = {variable_name("database_url"): dsn, "PYTHONUNBUFFERED": "1"}
+        state = {variable_name("state_dir"): str(settings.state_dir)}
+        return {**self._environ, **overrides, **state, **address}
 
-    def outside(self, settings: Settings, *, customer: bool) -> AbstractContextManager[Caller]:
+    def sandbox_api(
+        self, settings: Settings, *, customer: bool
+    ) -> AbstractContextManager[SandboxClient]:
         """Call a running sandbox with the credentials it wrote down."""
-        return call_sandbox(sandbox_of(settings.state_dir), customer=customer)
+        return open_sandbox_client(require_sandbox_file(settings.state_dir), customer=customer)
 
     def partner_http(self, settings: Settings) -> httpx.Client:
         """Return a client that signs as the sandbox's partner."""
-        return partner_http(sandbox_of(settings.state_dir))
+        return partner_http(require_sandbox_file(settings.state_dir))
 
     def program(self) -> Sequence[str]:
         """Return the words that start this program, for a child process."""
         return (sys.executable, "-m", "billfold")
 
-    def wipe(self, state_dir: Path, report: Report) -> None:
+    def delete_state(self, state_dir: Path, report: StepReporter) -> None:
         """Stop and remove the embedded database of a state directory, and what was told of it.
 
         What banks and people have sent goes too: the next bank would take it for its own.
@@ -256,7 +262,7 @@ class Wiring:
             report("Removing the database of the last time")
             server = embedded_postgres.start(state_dir)
             if not embedded_postgres.stop(server):
-                raise CannotGoOn(
+                raise CliError(
                     "Another process uses the database.", "Stop the other sandbox first."
                 )
             shutil.rmtree(folder)

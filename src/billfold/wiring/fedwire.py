@@ -1,16 +1,16 @@
 """The wire room: what sends messages, what takes them, and in a sandbox the other side."""
 
-from billfold.payments.wires.inbound.files import WireGate
-from billfold.payments.wires.iso20022.envelope import FedwireXml
-from billfold.payments.wires.sender import WireSender
-from billfold.sandbox.wires.fedwire import SimulatedWires, on_handed
+from billfold.payments.wires.inbound.files import FedwireFileProcessor
+from billfold.payments.wires.iso20022.envelope import FedwireXmlFormat
+from billfold.payments.wires.sender import FedwireSender
+from billfold.sandbox.wires.fedwire import SimulatedFedwire, schedule_answer
 
 
-class WireRoom:
+class FedwireService:
     """The parts of one process; other processes do the same beside it."""
 
     def __init__(self) -> None:
-        files = FedwireXml()
-        self.sender = WireSender(files, on_handed)
-        self.gate = WireGate(files)
-        self.world = SimulatedWires(files, self.sender, self.gate)
+        files = FedwireXmlFormat()
+        self.sender = FedwireSender(files, schedule_answer)
+        self.gate = FedwireFileProcessor(files)
+        self.simulation = SimulatedFedwire(files, self.sender, self.gate)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _PROTOCOL_PATHS = ("/api/", "/.well-known/")
 
 
-class Houses:
+class HostRouter:
     """ASGI: the Partner API, unless the host is that of the authorization server or customers.
 
     On the host of the authorization server programs find its endpoints and people its `pages`.
@@ -41,7 +41,7 @@ class Houses:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
-        await self._house(scope)(scope, receive, send)
+        await self._app_for(scope)(scope, receive, send)
 
     @asynccontextmanager
     async def lifespan(self) -> AsyncIterator[None]:
@@ -51,10 +51,10 @@ class Houses:
                 await stack.enter_async_context(app.lifespan())
             yield
 
-    def _house(self, scope: Any) -> Living:  # noqa: ANN401 - any scope of a server
-        sent = next((value for name, value in scope["headers"] if name == b"host"), b"")
-        host = name_of(sent.decode("latin-1").lower()).removesuffix(".")
+    def _app_for(self, scope: Any) -> Living:  # noqa: ANN401 - any scope of a server
+        host_header = next((value for name, value in scope["headers"] if name == b"host"), b"")
+        host = name_of(host_header.decode("latin-1").lower()).removesuffix(".")
         if host == self._auth_host:
-            programs = scope["path"].startswith(_PROTOCOL_PATHS)
-            return self._auth if programs else self._pages
+            is_protocol = scope["path"].startswith(_PROTOCOL_PATHS)
+            return self._auth if is_protocol else self._pages
         return self._customer if host == self._customer_host else self._partner

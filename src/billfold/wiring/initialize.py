@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
 
 from billfold.accounts.commands import EnrolCustomer, OpenPocket
-from billfold.bills.imports import write_packaged_market
-from billfold.ledger.jobs.due_work import house_id
+from billfold.bills.imports import load_bundled_market
+from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.platform.clock import ClockState, read_clock, write_clock
 from billfold.platform.errors import BillfoldError
 from billfold.platform.ids import command_id, derive
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
     from billfold.platform.database.pool import Connection
 
-CALLER = "founding"
+INITIALIZATION_CALLER = "founding"
 FACILITATION_WEEKS = 4
 """The strategy of the Pocket through which a partner funds its customers."""
-DUMMY_NAME = "Dummy Customer Inc."
-_DUMMY_PROFILE: dict[str, Any] = {
+SANDBOX_CUSTOMER_NAME = "Dummy Customer Inc."
+_SANDBOX_CUSTOMER_PROFILE: dict[str, Any] = {
     "email": "treasury@dummy-customer.example",
     "phone_number": "+12125550100",
     "address": {
@@ -42,64 +42,64 @@ _DUMMY_PROFILE: dict[str, Any] = {
     },
 }
 
-_KEEP = """
+_INSERT_BANK = """
 INSERT INTO bank (seed, house_customer_id, founded_at, environment) VALUES ($1, $2, $3, $4)
 ON CONFLICT DO NOTHING
 """
 
 
-class AnotherBank(BillfoldError):
+class BankConfigMismatch(BillfoldError):
     """The database belongs to a bank with another seed, or of another environment."""
 
     def __init__(self, detail: str) -> None:
         super().__init__("unavailable", detail)
 
 
-class Foundation(NamedTuple):
+class BankIdentity(NamedTuple):
     """What the bank's own row says."""
 
     seed: bytes
     environment: str
 
 
-class PartnerPlaces(NamedTuple):
+class PartnerIds(NamedTuple):
     """The ids a partner has from its first moment: itself, customer, Pocket, user."""
 
     partner_id: UUID
     own_customer_id: UUID
     facilitation_pocket_id: UUID
-    dummy_customer_id: UUID
+    sandbox_customer_id: UUID
     user_id: UUID
 
 
-async def find_foundation(conn: Connection) -> Foundation | None:
+async def find_bank_identity(conn: Connection) -> BankIdentity | None:
     """Return what the bank was founded on, or None before that."""
     row = await conn.fetchrow("SELECT seed, environment FROM bank")
-    return None if row is None else Foundation(*row)
+    return None if row is None else BankIdentity(*row)
 
 
-async def lay_foundation(
+async def initialize_bank(
     conn: Connection, *, seed: bytes, environment: str, clock_start: datetime, wall: datetime
 ) -> None:
     """Write the bank's row, its market, and in a sandbox its clock. Raises AnotherBank."""
     now = wall if environment == "production" else clock_start
     async with conn.transaction():
-        await conn.execute(_KEEP, seed, house_id(seed), now, environment)
-        found = await find_foundation(conn)
-        assert found is not None
-        _must_be(found, Foundation(seed, environment))
+        await conn.execute(_INSERT_BANK, seed, bank_customer_id(seed), now, environment)
+        stored = await find_bank_identity(conn)
+        assert stored is not None
+        _check_identity(stored, BankIdentity(seed, environment))
         if environment != "production" and await read_clock(conn) is None:
             await write_clock(conn, ClockState(clock_start, wall, frozen=True))
-        await write_packaged_market(conn)
+        await load_bundled_market(conn)
 
 
-async def enrol_house(bank: Bank) -> None:
+async def create_bank_customer(bank: Bank) -> None:
     """Make the customer that is the bank itself; its days are counted from here on."""
     await bank.engine.submit(
         EnrolCustomer(
-            caller=CALLER,
-            key=command_id(CALLER, "house"),
-            customers=(house_id(bank.seed),),
+            caller=INITIALIZATION_CALLER,
+            key=command_id(INITIALIZATION_CALLER, "house"),
+            customers=(bank_customer_id(bank.seed),),
             partner_id=None,
             role="house",
             type="BUSINESS",
@@ -109,17 +109,17 @@ async def enrol_house(bank: Bank) -> None:
     )
 
 
-async def enrol_partner(bank: Bank, slug: str, name: str) -> PartnerPlaces:
+async def create_partner_customers(bank: Bank, slug: str, name: str) -> PartnerIds:
     """Make a partner's own customer with its facilitation Pocket; in a sandbox a customer to try.
 
     The partner's row, users and keys are written by `domain.identity`, before or after.
     """
-    places = partner_places(bank.seed, slug)
-    await _enrol(bank, places.partner_id, places.own_customer_id, "partner", name, {})
+    places = partner_ids(bank.seed, slug)
+    await _create_customer(bank, places.partner_id, places.own_customer_id, "partner", name, {})
     await bank.engine.submit(
         OpenPocket(
-            caller=CALLER,
-            key=command_id(CALLER, f"pocket:{slug}"),
+            caller=INITIALIZATION_CALLER,
+            key=command_id(INITIALIZATION_CALLER, f"pocket:{slug}"),
             customers=(places.own_customer_id,),
             partner_id=places.partner_id,
             name="Facilitation",
@@ -130,30 +130,30 @@ async def enrol_partner(bank: Bank, slug: str, name: str) -> PartnerPlaces:
         )
     )
     if not bank.settings.is_production:
-        await _enrol(
+        await _create_customer(
             bank,
             places.partner_id,
-            places.dummy_customer_id,
+            places.sandbox_customer_id,
             "customer",
-            DUMMY_NAME,
-            _DUMMY_PROFILE,
+            SANDBOX_CUSTOMER_NAME,
+            _SANDBOX_CUSTOMER_PROFILE,
         )
     return places
 
 
-def partner_places(seed: bytes, slug: str) -> PartnerPlaces:
+def partner_ids(seed: bytes, slug: str) -> PartnerIds:
     """Return the ids of a partner, fixed by the bank's seed and the partner's slug."""
-    command = command_id(CALLER, f"partner:{slug}")
-    return PartnerPlaces(*(derive(seed, command, ordinal) for ordinal in range(5)))
+    command = command_id(INITIALIZATION_CALLER, f"partner:{slug}")
+    return PartnerIds(*(derive(seed, command, ordinal) for ordinal in range(5)))
 
 
-async def _enrol(
+async def _create_customer(
     bank: Bank, partner_id: UUID, customer_id: UUID, role: str, name: str, profile: dict[str, Any]
 ) -> None:
     await bank.engine.submit(
         EnrolCustomer(
-            caller=CALLER,
-            key=command_id(CALLER, f"customer:{customer_id}"),
+            caller=INITIALIZATION_CALLER,
+            key=command_id(INITIALIZATION_CALLER, f"customer:{customer_id}"),
             customers=(customer_id,),
             partner_id=partner_id,
             role=role,
@@ -164,14 +164,14 @@ async def _enrol(
     )
 
 
-def _must_be(found: Foundation, wanted: Foundation) -> None:
-    if found.environment != wanted.environment:
-        raise AnotherBank(
-            f"The database holds a bank of environment {found.environment}, not"
-            f" {wanted.environment}. Use another database."
+def _check_identity(stored: BankIdentity, expected: BankIdentity) -> None:
+    if stored.environment != expected.environment:
+        raise BankConfigMismatch(
+            f"The database holds a bank of environment {stored.environment}, not"
+            f" {expected.environment}. Use another database."
         )
-    if found.seed != wanted.seed:
-        raise AnotherBank(
+    if stored.seed != expected.seed:
+        raise BankConfigMismatch(
             "The database holds a bank with another seed. Give it its seed back, or start over"
             " with `billfold sandbox --fresh`."
         )

@@ -13,26 +13,26 @@ from typing import TYPE_CHECKING
 import asyncpg
 
 from billfold.bills.business_days.store import load_calendars
-from billfold.bills.market_refresh import watched
+from billfold.bills.market_refresh import run_market_refresher
 from billfold.bills.rules.market import Market
 from billfold.bills.store import load_market
-from billfold.cli.context import CannotGoOn
-from billfold.documents.inspection.sandboxed_process import ChildInspection
+from billfold.cli.context import CliError
+from billfold.documents.inspection.sandboxed_process import SubprocessFileInspector
 from billfold.events import feed
 from billfold.ledger.bank import Bank
-from billfold.ledger.commands import Terms
+from billfold.ledger.commands import BankPolicy
 from billfold.ledger.engine.engine import Engine
 from billfold.migrations import runner
 from billfold.payments.screening.ports import NoScreening
-from billfold.payments.wires.types import Hours
+from billfold.payments.wires.types import WireHours
 from billfold.platform.clock import wall_now
 from billfold.platform.crypto import KEY_BYTES, Vault
 from billfold.platform.database.pool import APP_ROLE, create_pool
 from billfold.platform.paging import Pager
 from billfold.platform.settings.settings import Settings
 from billfold.sandbox.simulated_screening import SimulatedScreening
-from billfold.wiring.file_exchange import files_of, linking_of, rails_of
-from billfold.wiring.initialize import enrol_house, find_foundation, lay_foundation
+from billfold.wiring.file_exchange import file_store_of, linking_provider_of, rail_exchanges_of
+from billfold.wiring.initialize import create_bank_customer, find_bank_identity, initialize_bank
 from billfold.wiring.references import reference_readers
 from billfold.wiring.scheduled_jobs import job_runners
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 POOL_MAX = 12
 SEED_BYTES = 32
-CROWD = 30
+MIN_BATCH_FOR_EXTRA_LANE = 30
 """A batch of so many costs hardly more per command than one of hundreds."""
 _KEY_FILE = "encryption.key"
 _MIGRATE = "Run `billfold migrate up`."
@@ -57,7 +57,7 @@ async def open_bank(
     """
     async with await _pool(dsn, pool_max) as pool:
         async with pool.acquire() as conn:
-            seed, market = await _foundation(conn), await _market(conn)
+            seed, market = await _check_bank(conn), await _market(conn)
         vault = vault_of(settings)
         engine = engine_of(pool, market, seed, settings=settings, vault=vault)
         bank = Bank(
@@ -70,15 +70,15 @@ async def open_bank(
             settings=settings,
             pager=Pager(hashlib.blake2b(seed, person=b"billfold.pager").digest()),
             vault=vault,
-            rails=rails_of(settings),
-            files=files_of(settings),
-            inspection=ChildInspection(),
+            rails=rail_exchanges_of(settings),
+            files=file_store_of(settings),
+            inspection=SubprocessFileInspector(),
             job_runners=job_runners(),
-            linking=linking_of(settings, seed),
+            linking=linking_provider_of(settings, seed),
         )
         await engine.start()
         try:
-            async with watched(pool, market):
+            async with run_market_refresher(pool, market):
                 yield bank
         finally:
             await bank.background.close()
@@ -93,24 +93,24 @@ def engine_of(
         pool,
         market=market,
         calendars=market.calendars,
-        terms=terms_of(settings),
+        terms=policy_of(settings),
         seed=seed,
         references=reference_readers(),
         vault=vault,
         test_clock=not settings.is_production,
         lanes=settings.lanes,
-        crowd=crowd_of(settings),
+        min_batch=extra_lane_threshold(settings),
         batch_limit=settings.batch_limit,
     )
 
 
-async def found(settings: Settings, dsn: str) -> None:
+async def initialize_database(settings: Settings, dsn: str) -> None:
     """Found the bank in a migrated database; what is there already stays. May be repeated."""
     conn = await asyncpg.connect(dsn)
     try:
-        known = await find_foundation(conn)
-        seed = settings.seed or (known.seed if known else secrets.token_bytes(SEED_BYTES))
-        await lay_foundation(
+        identity = await find_bank_identity(conn)
+        seed = settings.seed or (identity.seed if identity else secrets.token_bytes(SEED_BYTES))
+        await initialize_bank(
             conn,
             seed=seed,
             environment=settings.environment,
@@ -120,16 +120,16 @@ async def found(settings: Settings, dsn: str) -> None:
     finally:
         await conn.close()
     async with open_bank(settings, dsn, pool_max=4) as bank:
-        await enrol_house(bank)
+        await create_bank_customer(bank)
 
 
-def crowd_of(settings: Settings) -> int:
+def extra_lane_threshold(settings: Settings) -> int:
     """Return how many commands must wait before a process opens another lane than its first.
 
     Lanes of one process overlap its planning with the database's writing. Where several processes
     answer, they do so for each other, and another lane would only make all batches smaller.
     """
-    return 1 if settings.workers == 1 else CROWD
+    return 1 if settings.workers == 1 else MIN_BATCH_FOR_EXTRA_LANE
 
 
 async def _pool(dsn: str, most: int) -> Pool:
@@ -137,7 +137,7 @@ async def _pool(dsn: str, most: int) -> Pool:
     try:
         return await create_pool(dsn, min_size=1, max_size=most, role=APP_ROLE)
     except asyncpg.InvalidParameterValueError as error:
-        raise CannotGoOn(f"The database has no role {APP_ROLE}.", _MIGRATE) from error
+        raise CliError(f"The database has no role {APP_ROLE}.", _MIGRATE) from error
 
 
 async def _market(conn: Connection) -> Market:
@@ -145,31 +145,33 @@ async def _market(conn: Connection) -> Market:
         return await load_market(conn, await load_calendars(conn))
 
 
-async def _foundation(conn: Connection) -> bytes:
+async def _check_bank(conn: Connection) -> bytes:
     """Return the seed of the bank. Raises CannotGoOn when there is none to be opened."""
     try:
         pending = await runner.pending(conn)
     except asyncpg.InsufficientPrivilegeError:  # a shape older than the role
         pending = [APP_ROLE]
     if pending:
-        raise CannotGoOn("The database does not have this release's shape.", _MIGRATE)
-    known = await find_foundation(conn)
-    if known is None:
-        raise CannotGoOn("There is no bank in the database yet.", _MIGRATE)
-    await feed.mend_positions(conn)
-    return known.seed
+        raise CliError("The database does not have this release's shape.", _MIGRATE)
+    identity = await find_bank_identity(conn)
+    if identity is None:
+        raise CliError("There is no bank in the database yet.", _MIGRATE)
+    await feed.repair_positions(conn)
+    return identity.seed
 
 
-def terms_of(settings: Settings) -> Terms:
+def policy_of(settings: Settings) -> BankPolicy:
     """Return the settings that decide money."""
-    return Terms(
+    return BankPolicy(
         aum_fee_bps=settings.aum_fee_bps,
         haircut_bps=settings.same_day_haircut_bps,
-        ach_credit_lien_days=settings.ach_credit_lien_days,
+        ach_credit_hold_days=settings.ach_credit_hold_days,
         screening=NoScreening() if settings.is_production else SimulatedScreening(),
         routing_number=settings.bank_routing_number,
         ach_review_above_cents=settings.ach_review_above_cents,
-        wire_hours=Hours(settings.wires_from, settings.wires_until, settings.wires_abroad_until),
+        wire_hours=WireHours(
+            settings.wires_open, settings.wire_cutoff, settings.international_wire_cutoff
+        ),
         wire_fee_cents=settings.wire_fee_cents,
         correspondent=settings.correspondent_routing_number,
     )
@@ -177,11 +179,11 @@ def terms_of(settings: Settings) -> Terms:
 
 def vault_of(settings: Settings) -> Vault:
     """Return what seals and vouches: the key of the settings, or the one a sandbox keeps."""
-    key = settings.encryption_key or _kept_key(settings.state_dir)
+    key = settings.encryption_key or _sandbox_key(settings.state_dir)
     return Vault(key, retired=settings.retired_encryption_keys)
 
 
-def _kept_key(state_dir: Path) -> bytes:
+def _sandbox_key(state_dir: Path) -> bytes:
     """Return the key a sandbox keeps for itself, made when first needed."""
     path = state_dir / _KEY_FILE
     state_dir.mkdir(parents=True, exist_ok=True)

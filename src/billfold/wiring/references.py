@@ -7,19 +7,19 @@ from billfold.ledger.commands import Reference
 from billfold.ledger.engine.references import ReferenceReaders
 from billfold.payments.ach.store import entries as ach_entries
 from billfold.payments.suspense import store as suspense_store
-from billfold.payments.wires.store.wires import look_up as look_up_wires
+from billfold.payments.wires.store.wires import load_references as look_up_wires
 from billfold.treasury.custody import store as custody_store
 
 
 def reference_readers() -> ReferenceReaders:
     """Return the reader of each kind of reference."""
     return {
-        Reference.ACH_ENTRY: ach_entries.look_up,
-        Reference.COUNTERPARTY: counterparty_store.look_up,
-        Reference.DOCUMENT: document_store.look_up,
-        Reference.OPEN_ACH_ENTRIES: ach_entries.look_up_under_way,
-        Reference.SECURITY_TRANSFER: custody_store.look_up,
-        Reference.SUSPENSE_ITEM: suspense_store.look_up,
-        Reference.TRANSACTION: booked_by_bank.look_up,
+        Reference.ACH_ENTRY: ach_entries.load_references,
+        Reference.COUNTERPARTY: counterparty_store.find_payees,
+        Reference.DOCUMENT: document_store.find_referenced,
+        Reference.OPEN_ACH_ENTRIES: ach_entries.load_open_entries,
+        Reference.SECURITY_TRANSFER: custody_store.load_references,
+        Reference.SUSPENSE_ITEM: suspense_store.load_references,
+        Reference.TRANSACTION: booked_by_bank.find_bank_bookings,
         Reference.WIRE: look_up_wires,
     }

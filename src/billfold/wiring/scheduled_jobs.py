@@ -3,58 +3,61 @@
 from functools import partial
 from types import MappingProxyType
 
-from billfold.accounts.counterparties.rules.manage import DEPOSITS_DUE, EXPIRES
+from billfold.accounts.counterparties.rules.manage import DEPOSITS_DUE, VERIFICATION_EXPIRY
 from billfold.accounts.counterparties.worker import expire_request, expire_verification
 from billfold.approvals import apply_authorizations as changing
 from billfold.approvals import execute_transfers as approved
-from billfold.approvals.store.authorization_requests import APPLY, EXPIRE
-from billfold.approvals.types import EXECUTE, EXPIRE
+from billfold.approvals.store.authorization_requests import (
+    APPLY_AUTHORIZATION_REQUEST,
+    EXPIRE_AUTHORIZATION_REQUEST,
+)
+from billfold.approvals.types import EXECUTE_TRANSFER_REQUEST, EXPIRE_AUTHORIZATION_REQUEST
 from billfold.ledger.bank import JobRunners
-from billfold.payments.ach.inbound.booking import SUSPENSE_RETURN, answer_from_suspense
-from billfold.payments.ach.inbound.files import FILES, AchGate
-from billfold.payments.ach.nacha import NachaFiles
+from billfold.payments.ach.inbound.booking import SUSPENSE_RETURN_JOB, queue_suspense_return
+from billfold.payments.ach.inbound.files import ACH_FILES_JOB, AchFileProcessor
+from billfold.payments.ach.nacha import NachaFormat
 from billfold.payments.ach.outbound import windows as ach_windows
 from billfold.payments.ach.outbound.micro_deposits import send_micro_deposits
-from billfold.payments.ach.rules.originate import WINDOW
-from billfold.payments.suspense.worker import UNCLAIMED, send_unclaimed_back
-from billfold.payments.wires.inbound.suspense import send_back_held
+from billfold.payments.ach.rules.originate import ACH_WINDOW
+from billfold.payments.suspense.worker import UNCLAIMED_RETURN_JOB, return_unclaimed
+from billfold.payments.wires.inbound.suspense import queue_held_return
 from billfold.payments.wires.rules.send import WIRE_SEND
-from billfold.sandbox.ach.network import WORLD, AchWorld, on_handed
+from billfold.sandbox.ach.network import SIMULATED_ANSWER, SimulatedAchNetwork, on_handed
 from billfold.sandbox.simulated_custodian import SimulatedCustodian
 from billfold.sandbox.wires.fedwire import WIRE_ANSWER
 from billfold.treasury.custody import worker as custody
 from billfold.treasury.custody.rules import APPOINTMENT as DELIVER
-from billfold.wiring.fedwire import WireRoom
-from billfold.wiring.worker import Errand
+from billfold.wiring.fedwire import FedwireService
+from billfold.wiring.worker import PeriodicTask
 
 
 def job_runners() -> JobRunners:
     """Return the function of every kind of job, the same in every process."""
-    wires, nacha = WireRoom(), NachaFiles()
-    gate = AchGate(nacha)
+    wires, nacha = FedwireService(), NachaFormat()
+    gate = AchFileProcessor(nacha)
     return MappingProxyType(
         {
             WIRE_SEND: wires.sender.keep,
-            WIRE_ANSWER: wires.world.answer,
-            "wire.suspense_return": send_back_held,
-            ach_windows.COLLECT: ach_windows.collect,
-            ach_windows.COUNT: ach_windows.count,
-            WORLD: AchWorld(gate).answer,
-            FILES: gate.keep,
-            SUSPENSE_RETURN: answer_from_suspense,
-            UNCLAIMED: send_unclaimed_back,
+            WIRE_ANSWER: wires.simulation.answer,
+            "wire.suspense_return": queue_held_return,
+            ach_windows.COLLECT_JOB: ach_windows.collect_debits,
+            ach_windows.COUNT_SETTLED_JOB: ach_windows.count_settled,
+            SIMULATED_ANSWER: SimulatedAchNetwork(gate).answer,
+            ACH_FILES_JOB: gate.keep,
+            SUSPENSE_RETURN_JOB: queue_suspense_return,
+            UNCLAIMED_RETURN_JOB: return_unclaimed,
             DEPOSITS_DUE: send_micro_deposits,
-            WINDOW: ach_windows.AchWindows(nacha, on_handed).open_window,
-            EXPIRES: expire_verification,
-            APPLY: changing.keep_change,
-            EXECUTE: approved.keep_execution,
-            EXPIRE: expire_request,
-            EXPIRE: expire_request,
+            ACH_WINDOW: ach_windows.AchWindows(nacha, on_handed).open_window,
+            VERIFICATION_EXPIRY: expire_verification,
+            APPLY_AUTHORIZATION_REQUEST: changing.run_apply_job,
+            EXECUTE_TRANSFER_REQUEST: approved.run_execute_job,
+            EXPIRE_AUTHORIZATION_REQUEST: expire_request,
+            EXPIRE_AUTHORIZATION_REQUEST: expire_request,
             DELIVER: partial(custody.deliver, SimulatedCustodian()),
         }
     )
 
 
-def file_gates() -> tuple[Errand, ...]:
+def file_receivers() -> tuple[PeriodicTask, ...]:
     """Return what takes the files that arrived, per rail; each returns how many it looked at."""
-    return (WireRoom().gate, AchGate(NachaFiles()).take)
+    return (FedwireService().gate, AchFileProcessor(NachaFormat()).take)

@@ -80,7 +80,7 @@ async def test_a_strict_client_must_push(books_client, bank):
         ({"request": "e30.e30."}, "request_not_supported"),
     ],
 )
-async def test_a_mistake_is_told_to_the_registered_address(ledger_client, changed, error):
+async def test_an_error_is_sent_to_the_registered_redirect_uri(ledger_client, changed, error):
     sent_back(await ledger_client.browse(**ledger_client.asked(**changed)), error, state="a state")
 
 
@@ -94,9 +94,7 @@ async def test_a_mistake_is_told_to_the_registered_address(ledger_client, change
         "javascript:alert(1)", None,
     ],
 )  # fmt: skip
-async def test_nobody_is_sent_to_an_address_that_is_not_registered(
-    ledger_client, books_client, uri
-):
+async def test_an_unregistered_redirect_uri_is_never_used(ledger_client, books_client, uri):
     for client in (ledger_client, books_client):
         assert is_a_page(await client.browse(**client.asked(redirect_uri=uri)), "invalid_request")
 
@@ -148,7 +146,7 @@ async def test_a_request_is_answered_once(books_client, bank, oauth_user):
         with pytest.raises(NotFound):
             await consent.deny(conn, request_id, issuer=ISSUER, now=wall_now())
         with pytest.raises(NotFound):
-            await authorization_requests.pending_request(conn, request_id, wall_now())
+            await authorization_requests.get_pending_request(conn, request_id, wall_now())
     assert await bank.pool.fetchval("SELECT count(*) FROM authorization_code") == 1
 
 
@@ -156,7 +154,7 @@ async def test_the_page_that_asks_knows_what_is_asked(books_client, bank):
     request_id = await books_client.waiting(
         login_hint="anna@example.com", max_age="60", prompt="login"
     )
-    found = await authorization_requests.pending_request(bank.pool, request_id, wall_now())
+    found = await authorization_requests.get_pending_request(bank.pool, request_id, wall_now())
     assert (found.client_name, found.scopes) == ("Books", ("openid", "pockets.read"))
     assert (found.login_hint, found.max_age, found.prompts) == (
         "anna@example.com", 60, ("login",)
@@ -169,7 +167,7 @@ async def test_a_request_waits_for_half_an_hour(books_client, bank):
     request_id = await books_client.waiting()
     later = wall_now() + timedelta(minutes=30)
     with pytest.raises(NotFound):
-        await authorization_requests.pending_request(bank.pool, request_id, later)
+        await authorization_requests.get_pending_request(bank.pool, request_id, later)
 
 
 @pytest.mark.parametrize("status", ["PENDING", "DEACTIVATED"])
@@ -180,7 +178,7 @@ async def test_nobody_grants_for_a_customer_he_is_no_member_of(books_client, ban
         await books_client.approved(request_id)
     assert await bank.pool.fetchval("SELECT count(*) FROM oauth_grant") == 0
     assert (
-        await authorization_requests.pending_request(bank.pool, request_id, wall_now())
+        await authorization_requests.get_pending_request(bank.pool, request_id, wall_now())
     ).client_id == "books"
 
 
@@ -201,7 +199,7 @@ async def test_a_person_who_signed_in_too_long_ago_must_do_so_again(books_client
 async def test_two_grants_for_one_customer_are_one_that_grew(books_client, bank, oauth_user):
     await books_client.approved(scope="openid")
     await books_client.approved(scope="pockets.read")
-    (grant,) = await grants.grants_of(bank.pool, oauth_user.user_id)
+    (grant,) = await grants.list_grants(bank.pool, oauth_user.user_id)
     assert grant.scopes == ("openid", "pockets.read")
     assert (grant.client_name, grant.customer_name) == ("Books", "Northwind")
 

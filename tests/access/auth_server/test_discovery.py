@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from tests.support.relying_party import ISSUER
 
-from billfold.access.auth_server.auth_server import Desk
+from billfold.access.auth_server.auth_server import AuthServer
 from billfold.access.oauth import signing_keys as signing
 from billfold.platform.clock import wall_now
 
@@ -48,14 +48,14 @@ async def test_keys_are_replaced_without_a_gap(bank, books_client):
     async with bank.pool.acquire() as conn:
         made = await signing.rotate_signing_keys(conn, bank.vault, now)
     early, late = now + timedelta(seconds=1), now + timedelta(minutes=15)
-    published = await Desk(bank).signing_keys(early)
+    published = await AuthServer(bank).signing_keys(early)
 
     assert len(published) == 4
     used = [signing.sign(published, "PS256", {}, at).split(".")[0] for at in (early, late)]
     assert used[0] == first["id_token"].split(".")[0]
     assert used[1] != used[0]
-    assert signing.verified(published, first["id_token"], issuer=ISSUER) is not None
-    gone = await Desk(bank).signing_keys(now + timedelta(days=2))
+    assert signing.verify_id_token(published, first["id_token"], issuer=ISSUER) is not None
+    gone = await AuthServer(bank).signing_keys(now + timedelta(days=2))
     assert {key.key_id for key in gone} == set(made)
 
 

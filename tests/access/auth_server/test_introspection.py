@@ -17,7 +17,7 @@ async def end(client, token):
     assert answer.status_code == 200
 
 
-async def test_a_client_is_told_what_its_token_stands_for(books_client, oauth_user):
+async def test_introspection_returns_what_a_token_stands_for(books_client, oauth_user):
     tokens = await books_client.tokens()
     found = await told(books_client, tokens["access_token"])
     assert found["active"] is True
@@ -29,7 +29,9 @@ async def test_a_client_is_told_what_its_token_stands_for(books_client, oauth_us
 
 
 @pytest.mark.parametrize("which", ["access_token", "refresh_token"])
-async def test_another_client_is_told_nothing_and_ends_nothing(books_client, relying, which):
+async def test_another_clients_token_is_neither_introspected_nor_revoked(
+    books_client, relying, which
+):
     tokens = await books_client.tokens()
     other = await relying("other", requires_nonce=False)
     assert await told(other, tokens[which]) == {"active": False}

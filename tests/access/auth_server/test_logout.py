@@ -7,7 +7,7 @@ from tests.support.relying_party import ISSUER, came
 
 from billfold.access.users import sessions
 from billfold.access.users import store as user_store
-from billfold.access.users.types import Visitor
+from billfold.access.users.types import ClientInfo
 from billfold.platform.clock import wall_now
 from billfold.platform.crypto import hash_token
 
@@ -27,11 +27,11 @@ async def test_what_a_client_got_in_a_session_ends_and_the_person_is_sent_back(b
     assert (await books_client.refresh(tokens["refresh_token"])).status_code == 400
 
 
-async def signed_in(bank, person):
+async def signed_in(bank, user):
     """Sign a person in with a browser; return its cookie and the session's id."""
     cookie = await sessions.open_session(
-        bank.pool, person.user_id, proved=("hwk",), complete=True,
-        visitor=Visitor(address="203.0.113.7", device="Firefox"), now=wall_now(),
+        bank.pool, user.user_id, auth_methods=("hwk",), complete=True,
+        client_info=ClientInfo(address="203.0.113.7", device="Firefox"), now=wall_now(),
     )  # fmt: skip
     session = await user_store.find_session(bank.pool, hash_token(cookie), wall_now())
     assert session is not None
@@ -103,7 +103,7 @@ async def test_without_a_hint_the_person_is_asked(books_client):
     ["https://evil.example", "//evil.example", "\\\\evil.example", "https:evil.example",
      "https://books.example/bye/", "https://books.example/bye?x=1"],
 )  # fmt: skip
-async def test_nobody_is_sent_to_an_address_that_is_not_registered(books_client, target):
+async def test_an_unregistered_redirect_uri_is_never_used(books_client, target):
     tokens = await books_client.tokens()
     answer = await books_client.http.get(
         LOGOUT,

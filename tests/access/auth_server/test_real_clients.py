@@ -55,7 +55,7 @@ async def served(founded, database_dsn, tmp_path):
         yield running
 
 
-async def run(script, served, conn, person, **given):
+async def run(script, served, conn, user, **given):
     """Run a script to its end, saying yes for the person; return what came of it."""
     node = await asyncio.create_subprocess_exec(
         *node_command(script),
@@ -72,7 +72,7 @@ async def run(script, served, conn, person, **given):
         if "done" in said:
             await node.wait()
             return said["done"]
-        send(node, await say_yes(served, conn, person, UUID(said["request"])))
+        send(node, await say_yes(served, conn, user, UUID(said["request"])))
     raise AssertionError((await node.stderr.read()).decode())
 
 
@@ -80,10 +80,10 @@ def send(node, line):
     node.stdin.write(line.encode() + b"\n")
 
 
-async def say_yes(served, conn, person, request_id):
+async def say_yes(served, conn, user, request_id):
     now = wall_now()
     return await consent.approve(
-        conn, request_id, user_id=person.user_id, customer_id=person.customer_id,
+        conn, request_id, user_id=user.user_id, customer_id=user.customer_id,
         authenticated_at=now, session_id=ids.new(), issuer=served.issuer, now=now,
     )  # fmt: skip
 
@@ -127,12 +127,12 @@ def given(client, algorithm):
     }  # fmt: skip
 
 
-def expected(person, token_type):
+def expected(user, token_type):
     return {
         "token_type": token_type,
         "expires_in": 900,
         "name": "Anna Lind",
-        "sub": str(person.user_id),
+        "sub": str(user.user_id),
         "told": {
             "active": True,
             "scope": SCOPE,

@@ -107,9 +107,7 @@ async def test_a_code_ends_after_a_minute(books_client, bank):
         {"code": "no code of ours"},
     ],
 )
-async def test_a_code_is_worth_nothing_with_anything_else_than_was_said(
-    books_client, bank, changed
-):
+async def test_a_code_is_refused_when_any_parameter_differs(books_client, bank, changed):
     code = await books_client.code()
     answer = await books_client.exchange(code, **changed)
     refused(answer, "invalid_grant")
@@ -235,7 +233,7 @@ async def test_a_member_who_leaves_takes_his_tokens_along(books_client, bank, st
 async def test_a_revoked_grant_ends_codes_and_tokens(books_client, bank, oauth_user):
     tokens = await books_client.tokens()
     code = await books_client.code()
-    (grant,) = await grants.grants_of(bank.pool, oauth_user.user_id)
+    (grant,) = await grants.list_grants(bank.pool, oauth_user.user_id)
     async with bank.pool.acquire() as conn:
         assert await grants.revoke_grant(
             conn, user_id=oauth_user.user_id, grant_id=grant.grant_id, now=wall_now()
@@ -243,7 +241,7 @@ async def test_a_revoked_grant_ends_codes_and_tokens(books_client, bank, oauth_u
     assert not await books_client.is_good(tokens["access_token"])
     refused(await books_client.refresh(tokens["refresh_token"]), "invalid_grant")
     refused(await books_client.exchange(code), "invalid_grant")
-    assert await grants.grants_of(bank.pool, oauth_user.user_id) == []
+    assert await grants.list_grants(bank.pool, oauth_user.user_id) == []
 
 
 # -- service users ---------------------------------------------------------------------
@@ -257,11 +255,11 @@ async def robot(relying, oauth_user):
     )  # fmt: skip
 
 
-async def test_a_service_user_gets_a_token_by_its_own_word(robot, bank, oauth_user):
+async def test_a_service_user_gets_a_token_with_client_credentials(robot, bank, oauth_user):
     answer = await robot.ask_token({"grant_type": "client_credentials", "scope": "pockets.read"})
     tokens = answer.json()
     assert set(tokens) == {"access_token", "token_type", "expires_in", "scope"}
-    access = await access_tokens.find_access(bank.pool, tokens["access_token"], wall_now())
+    access = await access_tokens.find_access_token(bank.pool, tokens["access_token"], wall_now())
     assert access is not None
     assert (access.customer_id, access.role, access.user_id) == (
         oauth_user.customer_id, "SERVICE", None
@@ -275,5 +273,5 @@ async def test_a_service_user_cannot_have_more_than_it_was_given(robot, bank):
     assert await counts(bank) == [0, 0]
 
 
-async def test_a_service_user_asks_nobody(robot):
+async def test_a_service_user_cannot_start_an_authorization_request(robot):
     refused(await robot.push(), "invalid_request")

@@ -87,7 +87,7 @@ async def test_a_bearers_token_is_no_bound_one(ledger_client):
     refused(await ledger_client.userinfo(token), "invalid_token", scheme="Bearer")
 
 
-async def test_no_token_is_told_apart_from_a_wrong_one(books_client, token, bank):
+async def test_a_missing_token_is_answered_like_a_wrong_one(books_client, token, bank):
     refused(await books_client.http.get(USER), None)
     refused(await books_client.userinfo("no token of ours"), "invalid_token")
     refused(

@@ -47,7 +47,7 @@ def create(billfold, pem, *more):
     )  # fmt: skip
 
 
-def test_a_program_is_registered_listed_rotated_and_revoked(billfold, pem):
+def test_an_oauth_client_is_registered_listed_rotated_and_revoked(billfold, pem):
     status, said = create(billfold, pem)
     assert status == 0
     assert "kid (ES256)" in said

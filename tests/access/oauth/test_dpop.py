@@ -44,7 +44,7 @@ def check(sent, **changed):
         "method": "GET", "url": URL, "now": datetime.fromtimestamp(NOW, UTC),
         "nonces": NONCES, "token": None,
     } | changed  # fmt: skip
-    return dpop.check(sent, **fields)
+    return dpop.verify_proof(sent, **fields)
 
 
 def wrong(sent, error="invalid_dpop_proof", **changed):
@@ -242,9 +242,9 @@ async def test_a_proof_is_used_once_by_all_together(database_dsn):
     until, jti = wall_now() + timedelta(seconds=20), str(ids.new())
 
     used = await asyncio.gather(
-        *(dpop.burn_proof(pool, SPA.thumbprint, jti, until) for pool in (one, other) * 10)
+        *(dpop.consume_proof(pool, SPA.thumbprint, jti, until) for pool in (one, other) * 10)
     )
 
     assert sorted(used) == [False] * 19 + [True]
-    assert await dpop.burn_proof(one, new_key().thumbprint, jti, until)
+    assert await dpop.consume_proof(one, new_key().thumbprint, jti, until)
     await asyncio.gather(one.close(), other.close())

@@ -89,9 +89,9 @@ async def test_no_page_leads_away(anna, browser, to):
 
 async def test_every_page_carries_its_headers(pages_app, anna, browser, new_browser):
     await anna.sign_in(browser)
-    for visitor in (browser, new_browser()):
+    for client_info in (browser, new_browser()):
         for path in routes(pages_app, "GET"):
-            page = await visitor.go(filled(path))
+            page = await client_info.go(filled(path))
             if path.startswith("/files/"):
                 continue
             policy = page.headers["content-security-policy"]

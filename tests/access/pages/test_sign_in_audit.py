@@ -6,11 +6,11 @@ from tests.support.oauth_users import company
 
 from billfold.access.users import members as user_members
 from billfold.audit import store as audit_store
-from billfold.audit.types import Wanted
+from billfold.audit.types import EntryFilter
 
 
 async def log_of(bank, customer_id):
-    wanted = Wanted(customer_id=customer_id)
+    wanted = EntryFilter(customer_id=customer_id)
     rows = await audit_store.list_entries(bank.pool, wanted, descending=False, limit=100)
     return [(row.action, row.outcome, msgspec.json.decode(row.details)) for row in rows]
 
@@ -35,7 +35,7 @@ async def test_a_sign_in_is_in_the_log_of_every_team_of_the_person(bank, anna, b
             ("user.login", "SUCCESS", {"proved": ["pwd", "otp"]})
         ]
     assert await log_of(bank, left) == []
-    wanted = Wanted(customer_id=other)
+    wanted = EntryFilter(customer_id=other)
     (row,) = await audit_store.list_entries(bank.pool, wanted, limit=9)
     assert (row.actor, row.actor_name, row.resource_id) == (
         "MEMBER",
@@ -62,7 +62,7 @@ async def test_a_failed_sign_in_is_recorded_and_the_password_is_not(bank, anna, 
 
 
 async def test_a_lock_alerts_the_administrators(bank, anna, browser, pages_clock, emails):
-    boss = await user_members.enrol_person(
+    boss = await user_members.create_user(
         bank.pool,
         email="boss@northwind.example",
         first_name="Bo",

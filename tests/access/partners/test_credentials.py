@@ -9,7 +9,7 @@ from billfold.access.partners import store as partner_store
 from billfold.platform import crypto, ids
 from billfold.platform.clock import wall_now
 from billfold.platform.crypto import Vault
-from billfold.platform.errors import Broken, InvalidInput, NotFound, Refused
+from billfold.platform.errors import InvalidInput, InvariantError, NotFound, Refused
 
 VAULT = Vault(bytes(32))
 
@@ -22,7 +22,7 @@ async def made(conn, slug="acme"):
 
 
 async def token_of(conn, partner, name="acme-app"):
-    user = await credentials.add_user(
+    user = await credentials.create_partner_user(
         conn, partner.partner_id, username=name, password="a long password", now=wall_now()
     )
     token, _ = await credentials.issue_token(
@@ -76,7 +76,7 @@ async def test_a_sealed_secret_opens_only_where_it_belongs(conn):
         "WHERE s.partner_id = $1 AND o.partner_id = $2",
         partner.partner_id, other.partner_id,
     )  # fmt: skip
-    with pytest.raises(Broken):
+    with pytest.raises(InvariantError):
         await partner_store.find_credential(conn, VAULT, await token_of(conn, partner), wall_now())
 
 
@@ -109,15 +109,15 @@ async def test_features_are_switched_on_and_off(conn):
 async def test_a_new_password_ends_what_the_old_one_opened(conn):
     partner = await made(conn)
     token_hash = await token_of(conn, partner)
-    user = await partner_store.find_user(conn, "acme-app")
+    user = await partner_store.find_partner_user(conn, "acme-app")
     assert user is not None
     locked = 0
     for _ in range(5):
-        locked = await credentials.record_failure(conn, user.user_id, wall_now())
+        locked = await credentials.record_login_failure(conn, user.user_id, wall_now())
     assert 0 < locked <= 900
-    await credentials.set_password(conn, user.user_id, "another long password")
+    await credentials.set_partner_password(conn, user.user_id, "another long password")
     assert await partner_store.find_credential(conn, VAULT, token_hash, wall_now()) is None
-    user = await partner_store.find_user(conn, "acme-app")
+    user = await partner_store.find_partner_user(conn, "acme-app")
     assert user is not None
     assert (user.failures, user.locked_until) == (0, None)
 
@@ -128,7 +128,7 @@ async def test_a_new_password_ends_what_the_old_one_opened(conn):
 async def test_a_user_needs_a_name_and_a_password(conn, name, password):
     partner = await made(conn)
     with pytest.raises(InvalidInput):
-        await credentials.add_user(
+        await credentials.create_partner_user(
             conn, partner.partner_id, username=name, password=password, now=wall_now()
         )
 
@@ -137,10 +137,10 @@ async def test_what_has_expired_is_purged(conn):
     partner = await made(conn)
     token_hash = await token_of(conn, partner)
     now = wall_now()
-    assert await credentials.use_assertion(conn, issuer="a", jti="1", expires_at=now)
-    assert not await credentials.use_assertion(conn, issuer="a", jti="1", expires_at=now)
-    assert await credentials.use_assertion(conn, issuer="b", jti="1", expires_at=now)
-    await credentials.purge_identity(conn, now + timedelta(hours=2))
+    assert await credentials.consume_assertion(conn, issuer="a", jti="1", expires_at=now)
+    assert not await credentials.consume_assertion(conn, issuer="a", jti="1", expires_at=now)
+    assert await credentials.consume_assertion(conn, issuer="b", jti="1", expires_at=now)
+    await credentials.purge_partner_credentials(conn, now + timedelta(hours=2))
     assert await conn.fetchval("SELECT count(*) FROM partner_token") == 0
     assert await conn.fetchval("SELECT count(*) FROM used_assertion") == 0
     assert await partner_store.find_credential(conn, VAULT, token_hash, now) is None
@@ -148,6 +148,6 @@ async def test_what_has_expired_is_purged(conn):
 
 def test_a_lock_window_is_a_quarter_of_an_hour():
     at = wall_now().replace(minute=44, second=59)
-    assert rules.lock_window(at).minute == 30
-    assert rules.locked_for(at + timedelta(seconds=0.2), at) == 1
-    assert rules.locked_for(None, at) == rules.locked_for(at, at) == 0
+    assert rules.lockout_window(at).minute == 30
+    assert rules.lockout_seconds(at + timedelta(seconds=0.2), at) == 1
+    assert rules.lockout_seconds(None, at) == rules.lockout_seconds(at, at) == 0

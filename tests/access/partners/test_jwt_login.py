@@ -52,7 +52,7 @@ async def client(bank):
 @pytest.fixture
 async def key_ids(client, bank):
     return {
-        algorithm: await credentials.add_key(
+        algorithm: await credentials.register_partner_key(
             bank.pool, client.partner.user_id, algorithm=algorithm, public_pem=pem_of(key),
             now=wall_now(),
         )
@@ -75,7 +75,7 @@ def signed(kid, algorithm="ES256", key=None, **changed):
 
 
 async def exchange(client, assertion, /, **changed):
-    form = {"grant_type": token.GRANT, "assertion": assertion} | changed
+    form = {"grant_type": token.JWT_BEARER_GRANT, "assertion": assertion} | changed
     return await client.http.post("/token/", data={k: v for k, v in form.items() if v is not None})
 
 
@@ -157,7 +157,7 @@ async def test_only_the_registered_algorithm_signs(client, key_ids):
 
 
 async def test_a_revoked_key_signs_no_more(client, key_ids, bank):
-    await credentials.revoke_key(bank.pool, key_ids["ES256"], now=wall_now())
+    await credentials.revoke_partner_key(bank.pool, key_ids["ES256"], now=wall_now())
     assert (await exchange(client, signed(key_ids["ES256"]))).status_code == 400
 
 
@@ -178,7 +178,7 @@ async def test_errors_are_those_of_oauth(client, key_ids, changed, status, error
 
 async def test_the_form_is_read_strictly(client, key_ids):
     assertion = signed(key_ids["ES256"])
-    twice = f"grant_type={token.GRANT}&assertion={assertion}&assertion={assertion}"
+    twice = f"grant_type={token.JWT_BEARER_GRANT}&assertion={assertion}&assertion={assertion}"
     kind = {"content-type": "application/x-www-form-urlencoded"}
     for content, headers in ((twice, kind), ("&&", kind), (f'{{"assertion":"{assertion}"}}', {})):
         answer = await client.http.post("/token/", content=content, headers=headers)
@@ -190,12 +190,12 @@ async def test_a_key_must_fit_its_algorithm(client, bank, key_ids):
                            ("ES256", ec.generate_private_key(ec.SECP384R1())),
                            ("RS256", KEYS["EdDSA"])):  # fmt: skip
         with pytest.raises(InvalidInput):
-            await credentials.add_key(
+            await credentials.register_partner_key(
                 bank.pool, client.partner.user_id, algorithm=algorithm, public_pem=pem_of(key),
                 now=wall_now(),
             )  # fmt: skip
     with pytest.raises(Refused):
-        await credentials.add_key(
+        await credentials.register_partner_key(
             bank.pool, client.partner.user_id, algorithm="ES256", now=wall_now(),
             public_pem=pem_of(KEYS["ES256"]),
         )  # fmt: skip

@@ -54,7 +54,7 @@ async def test_no_closing_slash_is_fine_too(client):
 
 
 @pytest.mark.parametrize("username", ["acme-app", "nobody"])
-async def test_the_sixth_try_is_locked_even_with_the_right_password(client, username):
+async def test_the_sixth_login_attempt_is_locked_out_even_with_the_right_password(client, username):
     for _ in range(5):
         answer = await log_in(client, "wrong", username)
         assert (answer.status_code, answer.json()["code"]) == (401, "invalid-credentials")

@@ -10,7 +10,7 @@ from tests.support.oauth_users import member
 from billfold.access.users import members as user_members
 from billfold.access.users import sessions
 from billfold.access.users import store as user_store
-from billfold.access.users.types import Visitor
+from billfold.access.users.types import ClientInfo
 from billfold.events.email import outbox
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
@@ -36,9 +36,9 @@ async def own_id(customer_desk):
 
 
 async def link_in(bank):
-    claimed = await outbox.claim_letters(bank.pool, bank.vault, wall_now())
+    claimed = await outbox.claim_emails(bank.pool, bank.vault, wall_now())
     for each in claimed:
-        await outbox.note_sent(bank.pool, each.letter_id, wall_now())
+        await outbox.mark_email_sent(bank.pool, each.email_id, wall_now())
     return [each.text.partition("link=")[2].split()[0] for each in claimed if "link=" in each.text]
 
 
@@ -56,7 +56,7 @@ async def keep_refresh_token(bank, team):
     )  # fmt: skip
 
 
-async def test_an_invited_person_is_pending_and_gets_a_letter(customer_desk):
+async def test_an_invited_person_is_pending_and_gets_an_email(customer_desk):
     made = await invited(customer_desk, phone_number="+1 (202) 555-0123")
     assert made | {"member_id": 0, "time_created": 0, "invite_expires_at": 0, "permissions": 0} == {
         "member_id": 0, "first_name": "Ben", "last_name": "Ode", "email": BEN["email"],
@@ -219,8 +219,8 @@ async def test_a_deactivated_members_tokens_and_grants_end_at_once_and_stay_away
     path = f"{PATH}{await own_id(other)}/"
     await keep_refresh_token(bank, other.team)
     session = await sessions.open_session(
-        bank.pool, other.team.user_id, proved=("pwd", "otp"), complete=True,
-        visitor=Visitor(address="203.0.113.7", device="a browser"), now=wall_now(),
+        bank.pool, other.team.user_id, auth_methods=("pwd", "otp"), complete=True,
+        client_info=ClientInfo(address="203.0.113.7", device="a browser"), now=wall_now(),
     )  # fmt: skip
     elsewhere = await customer_desks(role="VIEWER")
     async with bank.pool.acquire() as conn:
@@ -243,7 +243,7 @@ async def test_a_deactivated_members_tokens_and_grants_end_at_once_and_stay_away
 
 
 async def test_the_last_administrator_stays(customer_desk, customer_desks):
-    path = f"{PATH}{await own_id(desk)}/"
+    path = f"{PATH}{await own_id(api)}/"
     await customer_desks(customer_desk.team.customer, role="MANAGER")
     await invited(customer_desk, role="ADMIN")
     last = {"status": 409, "code": "last-administrator"}
@@ -293,7 +293,7 @@ async def test_whom_the_operator_shut_out_no_team_lets_in(customer_desk, custome
     other = await customer_desks(customer_desk.team.customer, role="VIEWER")
     path = f"{PATH}{await own_id(other)}/"
     async with customer_desk.bank.pool.acquire() as conn:
-        await user_members.deactivate_person(conn, other.team.user_id)
+        await user_members.deactivate_user(conn, other.team.user_id)
     assert (await customer_desk.get(path))["status"] == "DEACTIVATED"
     await customer_desk.refused(
         "PUT", path, {"status": "ACTIVE"}, status=409, code="member-shut-out"
@@ -301,7 +301,7 @@ async def test_whom_the_operator_shut_out_no_team_lets_in(customer_desk, custome
 
 
 async def test_a_change_is_refused_when_it_says_nothing_that_can_be(customer_desk):
-    path = f"{PATH}{await own_id(desk)}/"
+    path = f"{PATH}{await own_id(api)}/"
     for body in (
         {}, {"role": None}, {"role": "SERVICE"}, {"status": "PENDING"},
         {"role": "VIEWER", "email": "x"},
@@ -311,7 +311,7 @@ async def test_a_change_is_refused_when_it_says_nothing_that_can_be(customer_des
         await customer_desk.invalid("DELETE", PATH + wrong, loc="path.member_id")
 
 
-async def test_every_change_is_in_the_log_and_told_to_the_administrators(
+async def test_every_change_is_logged_and_notifies_the_administrators(
     customer_desk, customer_desks
 ):
     other = await customer_desks(customer_desk.team.customer, role="VIEWER")

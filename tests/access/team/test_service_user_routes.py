@@ -88,9 +88,9 @@ async def test_a_program_gives_nobody_more_than_it_has(customer_desk, acting):
     bigger = NEW | {"public_key": new_key().pem, "scopes": ["subscriptions.write"]}
     forbidden = {"status": 403, "code": "forbidden"}
     await its.refused("POST", PATH, bigger, **forbidden)
-    person = {"first_name": "Ben", "last_name": "Ode", "email": "ben@northwind.example"}
-    await its.refused("POST", "/api/v1/team/invite/", person | {"role": "ADMIN"}, **forbidden)
-    invited = await its.post("/api/v1/team/invite/", person | {"role": "INITIATOR"})
+    user = {"first_name": "Ben", "last_name": "Ode", "email": "ben@northwind.example"}
+    await its.refused("POST", "/api/v1/team/invite/", user | {"role": "ADMIN"}, **forbidden)
+    invited = await its.post("/api/v1/team/invite/", user | {"role": "INITIATOR"})
     path = f"/api/v1/team/{invited['member_id']}/"
     await its.refused("PUT", path, {"role": "MANAGER"}, **forbidden)
     await its.refused("PUT", path, {"role": "ADMIN"}, **forbidden)
@@ -102,8 +102,8 @@ async def test_a_program_gives_nobody_more_than_it_has(customer_desk, acting):
     await customer_desk.ask("DELETE", f"/api/v1/team/{strong['member_id']}/", status=200)
     path = f"/api/v1/team/{strong['member_id']}/"
     await its.refused("PUT", path, {"status": "ACTIVE"}, **forbidden)
-    own_path = f"/api/v1/team/{own['member_id']}/"
-    await its.invalid("PUT", own_path, {"role": "ADMIN"}, loc="body.role")
+    local_path = f"/api/v1/team/{own['member_id']}/"
+    await its.invalid("PUT", local_path, {"role": "ADMIN"}, loc="body.role")
 
 
 async def test_keys_are_added_replaced_and_revoked_at_once_with_the_tokens(customer_desk, acting):
@@ -154,10 +154,10 @@ async def test_who_gave_a_program_a_key_is_known_through_programs_too(
     made_by_it = await its.post(PATH, NEW | {"public_key": new_key().pem, "scopes": ["team.read"]})
     client_id, second = made_by_it["client_id"], await customer_desks(customer_desk.team.customer)
     pool = customer_desk.bank.pool
-    assert await programs.keepers_of(pool, client_id) == {customer_desk.team.user_id}
+    assert await programs.list_key_owner_ids(pool, client_id) == {customer_desk.team.user_id}
     keys = f"{PATH}{made_by_it['member_id']}/keys/"
     await second.post(f"{keys}rotate/", {"public_key": new_key().pem})
-    assert await programs.keepers_of(pool, client_id) == {
+    assert await programs.list_key_owner_ids(pool, client_id) == {
         customer_desk.team.user_id,
         second.team.user_id,
     }

@@ -5,7 +5,7 @@ import re
 from tests.cli.test_commands import _fetch, billfold, founded
 from tests.support.oauth_clients import new_key
 
-from billfold.wiring.initialize import partner_places
+from billfold.wiring.initialize import partner_ids
 
 __all__ = ["billfold", "founded"]
 
@@ -15,10 +15,10 @@ ANNA = ("anna@acme.example", "--first-name", "Anna", "--last-name", "Lind")
 
 def customer(founded):
     founded("partner", "create", "acme")
-    return str(partner_places(SEED, "acme").dummy_customer_id)
+    return str(partner_ids(SEED, "acme").sandbox_customer_id)
 
 
-def test_somebody_new_is_a_member_and_gets_a_link(founded, database_dsn):
+def test_a_new_user_is_a_member_and_gets_a_password_link(founded, database_dsn):
     status, said = founded(
         "people", "add", *ANNA, "--customer", customer(founded), "--role", "admin", "--show-link"
     )
@@ -36,7 +36,7 @@ def test_the_link_is_not_printed_unless_it_is_asked_for(founded):
     assert "on its way" in said
 
 
-def test_a_person_is_shut_out_and_gone_from_the_list(founded, database_dsn):
+def test_a_deactivated_user_is_signed_out_and_not_listed(founded, database_dsn):
     founded("people", "add", *ANNA, "--customer", customer(founded))
     assert founded("people", "reset-factor", "anna@acme.example")[0] == 0
     assert founded("people", "invite", "anna@acme.example")[0] == 0
@@ -50,7 +50,7 @@ def test_a_person_is_shut_out_and_gone_from_the_list(founded, database_dsn):
     ]  # fmt: skip
 
 
-def test_it_says_what_is_wrong(founded):
+def test_an_unknown_user_or_role_is_rejected_with_a_next_step(founded):
     status, said = founded("people", "invite", "nobody@acme.example")
     assert (status, "billfold people list" in said) == (1, True)
     own = customer(founded)

@@ -5,7 +5,12 @@ from datetime import UTC, datetime
 
 import asyncpg
 
-from billfold.access.users.lockout import address_of, begin_try, forget_tries, password_of
+from billfold.access.users.lockout import (
+    begin_attempt,
+    clear_attempts,
+    ip_subject,
+    password_subject,
+)
 
 NOW = datetime(2026, 3, 2, 15, tzinfo=UTC)
 
@@ -15,22 +20,24 @@ async def test_few_get_through_when_many_guess_at_once(database_dsn):
 
         async def guess():
             async with pool.acquire() as conn:
-                return (await begin_try(conn, password_of("anna@b.example"), NOW)).wait_seconds
+                return (
+                    await begin_attempt(conn, password_subject("anna@b.example"), NOW)
+                ).wait_seconds
 
-        waits = await asyncio.gather(*(guess() for _ in range(30)))
-    assert waits.count(0) == 2
+        approval_response = await asyncio.gather(*(guess() for _ in range(30)))
+    assert approval_response.count(0) == 2
 
 
-async def test_an_address_is_forgiven_one_try_by_a_success(conn):
-    subject = address_of("203.0.113.7")
+async def test_a_success_takes_one_failure_off_an_ip_address(conn):
+    subject = ip_subject("203.0.113.7")
     for _ in range(3):
-        await begin_try(conn, subject, NOW)
-    await forget_tries(conn, subject)
+        await begin_attempt(conn, subject, NOW)
+    await clear_attempts(conn, subject)
     assert await conn.fetchval("SELECT failures FROM proof_failure") == 2
 
 
 async def test_an_account_starts_anew_after_a_success(conn):
-    subject = password_of("anna@b.example")
-    await begin_try(conn, subject, NOW)
-    await forget_tries(conn, subject)
+    subject = password_subject("anna@b.example")
+    await begin_attempt(conn, subject, NOW)
+    await clear_attempts(conn, subject)
     assert await conn.fetchval("SELECT count(*) FROM proof_failure") == 0

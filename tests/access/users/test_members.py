@@ -14,7 +14,7 @@ NOW = datetime(2026, 3, 2, 15, tzinfo=UTC)
 
 
 async def enrol(conn, email="anna@b.example"):
-    return await user_members.enrol_person(
+    return await user_members.create_user(
         conn, email=email, first_name="Anna", last_name="L", now=NOW
     )
 
@@ -29,10 +29,10 @@ async def test_a_member_who_left_comes_back_with_a_role(conn):
     customer_id, user_id = await company(conn), await enrol(conn)
     first = await user_members.add_member(conn, customer_id, user_id, role="VIEWER", now=NOW)
     await user_members.deactivate_member(conn, customer_id, user_id, now=NOW)
-    [left] = await user_store.memberships_of(conn, user_id)
+    [left] = await user_store.list_user_memberships(conn, user_id)
     assert left.status == "DEACTIVATED"
     assert await user_members.add_member(conn, customer_id, user_id, role="ADMIN", now=NOW) == first
-    [back] = await user_store.memberships_of(conn, user_id)
+    [back] = await user_store.list_user_memberships(conn, user_id)
     assert (back.role, back.status, back.customer_name) == ("ADMIN", "ACTIVE", "Northwind")
 
 

@@ -5,12 +5,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from billfold.access.users.rules import (
-    ACCOUNT_PACE,
+    ACCOUNT_LOCKOUT,
     PERMISSIONS,
     check_email,
     check_password,
-    failures_after,
-    locked_for,
+    count_failure,
+    lockout_seconds,
 )
 from billfold.platform.errors import InvalidInput
 
@@ -21,14 +21,14 @@ NOW = datetime(2026, 3, 2, 15, tzinfo=UTC)
     ("failures", "seconds"), [(0, 0), (1, 0), (2, 1), (3, 2), (4, 4), (5, 900), (50, 900)]
 )
 def test_the_wait_doubles_up_to_a_lock(failures, seconds):
-    assert locked_for(ACCOUNT_PACE, failures, NOW, NOW) == seconds
+    assert lockout_seconds(ACCOUNT_LOCKOUT, failures, NOW, NOW) == seconds
 
 
 def test_a_lock_ends_by_itself_and_counting_begins_anew():
     later = NOW + timedelta(minutes=15)
-    assert locked_for(ACCOUNT_PACE, 5, NOW, later) == 0
-    assert failures_after(ACCOUNT_PACE, 5, NOW, later) == 1
-    assert failures_after(ACCOUNT_PACE, 4, NOW, NOW) == 5
+    assert lockout_seconds(ACCOUNT_LOCKOUT, 5, NOW, later) == 0
+    assert count_failure(ACCOUNT_LOCKOUT, 5, NOW, later) == 1
+    assert count_failure(ACCOUNT_LOCKOUT, 4, NOW, NOW) == 5
 
 
 @pytest.mark.parametrize(

@@ -48,21 +48,21 @@ async def test_every_kind_is_added_shown_and_listed(customer_desk, customer_worl
         ("international_wire", "LINKED", "unverified"),
         ("crypto_wallet_address", "LINKED", "pre_verified"),
     ]
-    supplier, person, foreign, held = made
+    supplier, user, foreign, held = made
     assert supplier["verification"]["status"] == "PENDING_REVIEW"
     assert (supplier["routing_number"], supplier["account_number"]) == ("021000021", "000123456789")
     assert (supplier["institution_name"], supplier["wire_instructions"]) == ("Chase", "Invoice 7")
     assert supplier["address"]["city"] == "New York"
-    assert (person["account_type"], person["counterparty_name"]) == ("CHECKING", "Ada Stone")
-    assert person["verification"]["verification_failure_count"] == 0
-    assert "deposits" not in person["verification"]
+    assert (user["account_type"], user["counterparty_name"]) == ("CHECKING", "Ada Stone")
+    assert user["verification"]["verification_failure_count"] == 0
+    assert "deposits" not in user["verification"]
     assert (foreign["identifier_type"], foreign["account_number"]) == (
         "IBAN", "DE89370400440532013000",
     )  # fmt: skip
     assert (held["chain"], held["asset"]) == ("BASE", "USDC")
     assert by_id(await customer_desk.pages(PATH)) == by_id(made)
     listed = (await customer_desk.get(PATH, {"type[]": ["ach", "wire"]}))["items"]
-    assert by_id(listed) == by_id([person, supplier])
+    assert by_id(listed) == by_id([user, supplier])
     listed = (await customer_desk.get(PATH, {"status": "LINKED"}))["items"]
     assert by_id(listed) == by_id([held, foreign])
     assert await customer_desk.get(one(held)) == held
@@ -72,7 +72,7 @@ async def test_every_kind_is_added_shown_and_listed(customer_desk, customer_worl
     assert by_id(seen["items"]) == by_id(made)
 
 
-async def test_every_mistake_of_a_body_is_told_at_its_field(customer_desk):
+async def test_every_error_in_a_body_is_reported_at_its_field(customer_desk):
     await customer_desk.pocket()
     wrong = wire(
         routing_number="021000022", identifier="DE00370400440532013000", colour="red",
@@ -179,7 +179,9 @@ async def test_deposits_are_named_in_three_tries(customer_desk, other_customer):
     )
 
 
-async def test_a_wire_from_the_account_verifies_and_the_team_is_told(customer_desk, customer_world):
+async def test_a_wire_from_the_account_verifies_it_and_notifies_the_team(
+    customer_desk, customer_world
+):
     pocket = await customer_desk.pocket()
     waiting = await customer_desk.post(PATH, wire())
     late = await customer_desk.post(PATH, wire(identifier="4711"))

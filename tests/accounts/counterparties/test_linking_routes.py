@@ -49,7 +49,7 @@ async def test_accounts_are_linked_and_go_on_by_what_their_bank_says(partner_des
 VERIFY = "linking-provider/verify/"
 
 
-async def test_what_cannot_be_linked_is_told_at_its_field(partner_desk):
+async def test_an_account_that_cannot_be_linked_is_reported_at_its_field(partner_desk):
     pocket = await partner_desk.pocket()
     path = path_of(pocket.customer, "linking-provider/")
     for body, loc in (

@@ -68,7 +68,7 @@ async def test_a_name_that_was_missing_is_found_as_soon_as_it_is_there(pool):
 
 
 async def test_the_oldest_leaves_when_the_room_is_full(pool):
-    directory = Directory(pool, kept=1)
+    directory = Directory(pool, cache_size=1)
     first, second = (await new_customer(pool))[0], (await new_customer(pool))[0]
     await directory.find("pocket", first)
     await directory.find("pocket", second)

@@ -71,14 +71,14 @@ async def test_lists_walk_down_and_up_from_any_place(bank, opened):
 async def test_customers_are_listed_together_in_the_order_of_all(bank, opened):
     pool = bank.pool
     named = [opened[0][0], opened[2][0]]
-    found = await pocket_store.list_of_customers(pool, named, limit=10)
+    found = await pocket_store.list_for_customers(pool, named, limit=10)
     assert sorted(keys(found)) == sorted([opened[0], opened[2], opened[3]])
     places = [(row.opened_at, row.pocket_id) for row in found]
     assert places == sorted(places, reverse=True)
-    assert keys(await pocket_store.list_of_customers(pool, named, limit=1)) == keys(found[:1])
-    only = await pocket_store.list_of_customers(pool, named, statuses=["CLOSED"], limit=10)
+    assert keys(await pocket_store.list_for_customers(pool, named, limit=1)) == keys(found[:1])
+    only = await pocket_store.list_for_customers(pool, named, statuses=["CLOSED"], limit=10)
     assert keys(only) == [opened[3]]
-    up = await pocket_store.list_of_customers(
+    up = await pocket_store.list_for_customers(
         pool, named, after=places[2], backwards=True, limit=10
     )
     assert keys(up) == keys(found[1::-1])

@@ -3,7 +3,7 @@
 import pytest
 from tests.support.partner_desk import UNKNOWN
 
-from billfold.payments.on_us.worker import carry_out_pending
+from billfold.payments.on_us.worker import execute_all_pending
 
 RAILS = ["ACH", "WIRE", "INTERNATIONAL_WIRE", "ON_US"]
 
@@ -216,7 +216,7 @@ async def test_each_side_of_a_payment_sees_the_other_on_the_network(partner_desk
             "counterparty_id": linked["id"], "amount_usdc": 100_00, "async_mode": later,
         }  # fmt: skip
         await partner_desk.post("/api/v1/transfers/on-us/", body)
-        await carry_out_pending(partner_desk.bank)
+        await execute_all_pending(partner_desk.bank)
         paid = (await partner_desk.get(f"{payer.path}transactions/"))["items"][0]["counterparty"]
         got = (await partner_desk.get(f"{payee.path}transactions/"))["items"][0]["counterparty"]
         assert (paid["id"], paid["network_address"]) == (linked["id"], addresses[1])

@@ -8,7 +8,7 @@ import pytest
 from tests.support.partner_desk import UNKNOWN
 
 from billfold.accounts.transactions.schemas import render_transaction, render_v1_transaction
-from billfold.accounts.transactions.store import ActivityRow
+from billfold.accounts.transactions.store import TransactionRow
 from billfold.platform import ids
 
 PARTNERS = "/api/v2/transactions/"
@@ -61,7 +61,7 @@ AT = datetime(2025, 6, 2, 13, tzinfo=UTC)
 
 def row_of(kind, details):
     """Return a row of activity of this type with these details."""
-    return ActivityRow(
+    return TransactionRow(
         ids.new(), ids.new(), 1, 1, ids.new(), ids.new(), kind, "CREDIT", 100, False, "title",
         "text", AT, AT, msgspec.json.encode(details).decode(), None,
     )  # fmt: skip

@@ -5,13 +5,13 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from billfold.accounts.transactions import store as transaction_store
-from billfold.accounts.transactions.store import Wanted
+from billfold.accounts.transactions.store import TransactionFilters
 from billfold.platform import ids
 from billfold.platform.errors import NotFound
 from billfold.platform.ids import group_of, member_of
 
 AT = datetime(2025, 6, 2, 13, tzinfo=UTC)
-WANTED = Wanted(now=AT + timedelta(days=1))
+WANTED = TransactionFilters(now=AT + timedelta(days=1))
 CUSTOMER, PARTNER = ids.new(), ids.new()
 HERE, THERE = ids.new(), ids.new()
 CARD, OTHER_CARD = ids.new(), ids.new()
@@ -44,7 +44,7 @@ async def booked(conn):
 
 
 async def numbered(conn, pockets, wanted=WANTED, *, after=None, descending=False, limit=9):
-    rows = await transaction_store.list_of_customer(
+    rows = await transaction_store.list_customer_rows(
         conn, CUSTOMER, pockets, wanted, after=after, descending=descending, limit=limit
     )
     return [row.activity_id for row in rows]
@@ -59,7 +59,7 @@ async def test_a_customers_list_is_his_pockets_merged_in_booking_order(conn, boo
 
 
 async def test_a_pockets_list_has_its_own_only(conn, booked):
-    rows = await transaction_store.list_of_pocket(
+    rows = await transaction_store.list_pocket_rows(
         conn, CUSTOMER, HERE, WANTED, after=None, descending=True, limit=2
     )
     assert [row.activity_id for row in rows] == [booked[3], booked[2]]
@@ -67,7 +67,7 @@ async def test_a_pockets_list_has_its_own_only(conn, booked):
 
 async def test_a_partners_list_goes_by_time(conn, booked):
     async def listed(descending, after=None, pockets=None):
-        rows = await transaction_store.list_of_partner(
+        rows = await transaction_store.list_partner_rows(
             conn, PARTNER, pockets, WANTED, after=after, descending=descending, limit=9
         )
         return [row.activity_id for row in rows]
@@ -94,7 +94,7 @@ async def test_a_partners_list_goes_by_time(conn, booked):
     ],
 )
 async def test_a_filter_leaves_what_it_names(conn, booked, filters, found):
-    wanted = Wanted(**{"now": WANTED.now, **filters})
+    wanted = TransactionFilters(**{"now": WANTED.now, **filters})
     assert await numbered(conn, [HERE, THERE], wanted) == [booked[place] for place in found]
 
 
@@ -116,17 +116,19 @@ async def test_a_card_leaves_what_was_paid_with_it_and_given_back_for_it(
     await book(conn, 6, 1, HERE, made[1], **paid, details=f'{{"card_id":"{OTHER_CARD}"}}')
     back = f'{{"credit_type":"CASH_BACK","card_id":"{CARD}"}}'
     await book(conn, 7, 1, THERE, made[2], type="CREDIT", details=back)
-    wanted = Wanted(now=WANTED.now, **filters | {"cards": [str(c) for c in filters["cards"]]})
+    wanted = TransactionFilters(
+        now=WANTED.now, **filters | {"cards": [str(c) for c in filters["cards"]]}
+    )
     assert await numbered(conn, [HERE, THERE], wanted) == [made[place] for place in found]
 
 
 async def test_one_is_found_by_its_id_its_transaction_and_its_sweep(conn, booked):
     for asked in (booked[2], group_of(booked[2])):
         assert (
-            await transaction_store.find_activity(conn, CUSTOMER, HERE, asked)
+            await transaction_store.get_transaction_row(conn, CUSTOMER, HERE, asked)
         ).activity_id == booked[2]
     sweep = member_of(booked[2], 1001)
-    found = await transaction_store.find_activity(conn, CUSTOMER, HERE, sweep)
+    found = await transaction_store.get_transaction_row(conn, CUSTOMER, HERE, sweep)
     assert (found.activity_id, found.type, found.direction) == (sweep, "SWEEP", "CREDIT")
 
 
@@ -139,4 +141,4 @@ async def test_what_was_never_booked_here_is_not_found(conn, booked):
         ids.new(),
     ):
         with pytest.raises(NotFound):
-            await transaction_store.find_activity(conn, CUSTOMER, HERE, asked)
+            await transaction_store.get_transaction_row(conn, CUSTOMER, HERE, asked)

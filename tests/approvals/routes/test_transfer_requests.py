@@ -86,7 +86,7 @@ async def test_bills_move_whole_between_own_pockets_when_approved(
     assert trades[0]["activity"] == "SAME_ENTITY_SECURITY_TRANSFER"
 
 
-async def test_nobody_decides_about_what_he_asked_for(customer_desk, funded, other):
+async def test_self_approval_is_refused(customer_desk, funded, other):
     made = await customer_desk.post(REQUESTS, on_us(funded, 1_00, to=other))
     for status in ("APPROVED", "DENIED"):
         await refused(customer_desk, made, "self-approval", answers=403, status=status)
@@ -298,7 +298,9 @@ async def test_one_request_a_second_is_let_in(customer_desk, funded, other):
     assert answers[0].headers["x-ratelimit-limit"] == "60"
 
 
-async def test_a_program_asks_and_its_keepers_do_not_approve(customer_desk, manager, funded, other):
+async def test_a_service_user_requests_and_its_administrators_do_not_approve(
+    customer_desk, manager, funded, other
+):
     new = {"name": "Payroll", "scopes": ["transfers.read", "transfers.write"],
            "public_key": new_key().pem, "profile": "documented"}  # fmt: skip
     made = await customer_desk.post("/api/v1/team/service-users/", new)
@@ -404,7 +406,7 @@ WRONG = (
 )  # fmt: skip
 
 
-async def test_a_request_of_another_shape_is_told_where_it_is_wrong(customer_desk):
+async def test_a_malformed_request_names_the_wrong_field(customer_desk):
     pocket = await customer_desk.pocket()
     for change, loc in WRONG:
         body = on_us(pocket, 1_00, to=pocket)

@@ -5,12 +5,18 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
-from billfold.bills.rules.earnings import Entry, PocketState, aggregate, entry, period_bounds
+from billfold.bills.rules.earnings import (
+    EarningsEntry,
+    PocketState,
+    compute_earnings,
+    period_bounds,
+    sum_earnings,
+)
 from billfold.bills.rules.market import Market
-from billfold.bills.rules.valuation import value
+from billfold.bills.rules.valuation import value_positions
 from billfold.bills.types import Bill
 from billfold.platform.dates import et_instant
-from billfold.platform.errors import Broken, InvalidInput
+from billfold.platform.errors import InvalidInput, InvariantError
 from billfold.platform.money import cents_for
 
 MarketBuilder = Callable[..., Market]
@@ -24,7 +30,7 @@ def test_a_held_bill_earns_what_its_price_rose(flat_market: MarketBuilder, he0: 
     market = flat_market(5_135, he0)
     state = PocketState(((he0.cusip, 100),), cash=50, earnings_basis=948_000, inflow=948_050)
 
-    earned = entry(state, START, state, END, market)
+    earned = compute_earnings(state, START, state, END, market)
 
     assert earned.start_value == cents_for(100, market.price_at(he0, START)) + 50
     assert earned.end_value == cents_for(100, market.price_at(he0, END)) + 50
@@ -48,7 +54,7 @@ def test_flows_are_not_earnings_and_fees_are_added_back(
         realised=284_900 - 284_430,
     )
 
-    earned = entry(before, START, after, END, market)
+    earned = compute_earnings(before, START, after, END, market)
 
     assert (earned.contributions, earned.withdrawals, earned.fees) == (500, 20_000, 25)
     assert earned.realised == 470
@@ -61,8 +67,8 @@ def test_one_lost_cent_breaks_the_entry(flat_market: MarketBuilder, he0: Bill) -
     before = PocketState(cash=100, inflow=100)
     after = PocketState(cash=99, inflow=100)
 
-    with pytest.raises(Broken) as caught:
-        entry(before, START, after, END, flat_market(5_135, he0))
+    with pytest.raises(InvariantError) as caught:
+        compute_earnings(before, START, after, END, flat_market(5_135, he0))
     assert caught.value.facts["earnings_net"] == -1
 
 
@@ -72,10 +78,16 @@ def test_a_live_end_agrees_with_the_portfolio(flat_market: MarketBuilder, he0: B
     evening, maturity_morning = et_instant(date(2023, 11, 20), 22), et_instant(he0.maturity, 5)
 
     for now in (evening, maturity_morning):
-        earned = entry(state, START, state, now, market, live=True)
+        earned = compute_earnings(state, START, state, now, market, live=True)
 
-        assert earned.end_value == value([(he0.cusip, 100, 100)], 0, 0, market, now).total_value
-    assert entry(state, START, state, maturity_morning, market, live=True).end_value == 1_000_000
+        assert (
+            earned.end_value
+            == value_positions([(he0.cusip, 100, 100)], 0, 0, market, now).total_value
+        )
+    assert (
+        compute_earnings(state, START, state, maturity_morning, market, live=True).end_value
+        == 1_000_000
+    )
 
 
 def test_a_live_period_that_begins_after_the_last_tick_has_earned_nothing(
@@ -85,14 +97,17 @@ def test_a_live_period_that_begins_after_the_last_tick_has_earned_nothing(
     monday, now = et_instant(date(2023, 11, 6), 0), et_instant(date(2023, 11, 6), 6)
     state = PocketState(((he0.cusip, 1_000),), earnings_basis=948_000)
 
-    assert entry(state, monday, state, now, market, live=True).earnings == 0
+    assert compute_earnings(state, monday, state, now, market, live=True).earnings == 0
 
 
 def test_the_aggregate_is_the_sum_of_every_field() -> None:
-    one, two = Entry(1, 2, 3, 4, 5, 6, 7, 8, 9), Entry(10, 20, 30, 40, 50, 60, 70, 80, 90)
+    one, two = (
+        EarningsEntry(1, 2, 3, 4, 5, 6, 7, 8, 9),
+        EarningsEntry(10, 20, 30, 40, 50, 60, 70, 80, 90),
+    )
 
-    assert aggregate([one, two]) == Entry(11, 22, 33, 44, 55, 66, 77, 88, 99)
-    assert aggregate([]) == Entry(0, 0, 0, 0, 0, 0, 0, 0, 0)
+    assert sum_earnings([one, two]) == EarningsEntry(11, 22, 33, 44, 55, 66, 77, 88, 99)
+    assert sum_earnings([]) == EarningsEntry(0, 0, 0, 0, 0, 0, 0, 0, 0)
 
 
 @pytest.mark.parametrize(

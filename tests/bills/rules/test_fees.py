@@ -4,27 +4,32 @@ from datetime import date
 
 import pytest
 
-from billfold.bills.rules.fees import ACCRUED_PER_CENT, accrue, charge, month_charge_date
+from billfold.bills.rules.fees import (
+    ACCRUED_UNITS_PER_CENT,
+    accrue_fee,
+    fee_charge_date,
+    split_accrued_fee,
+)
 from billfold.platform.calendars import Calendars
 
 
 def test_a_year_of_days_charges_exactly_the_rate() -> None:
-    accrued = sum(accrue(1_000_000_00, 25, 1) for _ in range(365))
+    accrued = sum(accrue_fee(1_000_000_00, 25, 1) for _ in range(365))
 
-    assert charge(accrued) == (2_500_00, 0)
+    assert split_accrued_fee(accrued) == (2_500_00, 0)
 
 
 def test_what_is_charged_and_what_stays_is_what_accrued() -> None:
-    accrued = accrue(123_456_78, 25, 3)
-    cents, rest = charge(accrued)
+    accrued = accrue_fee(123_456_78, 25, 3)
+    cents, rest = split_accrued_fee(accrued)
 
     assert cents == 253
-    assert cents * ACCRUED_PER_CENT + rest == accrued == 12_345_678 * 25 * 3
-    assert charge(rest) == (0, rest)
+    assert cents * ACCRUED_UNITS_PER_CENT + rest == accrued == 12_345_678 * 25 * 3
+    assert split_accrued_fee(rest) == (0, rest)
 
 
 def test_nothing_accrues_on_a_value_below_zero() -> None:
-    assert accrue(-5, 25, 30) == 0
+    assert accrue_fee(-5, 25, 30) == 0
 
 
 @pytest.mark.parametrize(
@@ -40,4 +45,4 @@ def test_nothing_accrues_on_a_value_below_zero() -> None:
 def test_a_month_is_charged_on_the_next_months_first_business_day(
     calendars: Calendars, day: date, charged_on: date
 ) -> None:
-    assert month_charge_date(day, calendars) == charged_on
+    assert fee_charge_date(day, calendars) == charged_on

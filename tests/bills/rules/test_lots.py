@@ -4,7 +4,7 @@ from datetime import date
 
 import pytest
 
-from billfold.bills.rules.lots import part_of_basis, plan_sale, units_for, units_to_raise
+from billfold.bills.rules.lots import affordable_units, allocate_basis, plan_sale, units_to_sell
 from billfold.platform.money import cents_for
 
 FOUR_WEEKS = 99_588_556
@@ -43,7 +43,7 @@ def held(cusip: str, day: int, units: int) -> Held:
 def test_cash_buys_as_many_units_as_it_pays_for(
     cash: int, ask: int, units: int, residue: int
 ) -> None:
-    assert units_for(cash, ask) == units
+    assert affordable_units(cash, ask) == units
     assert cash - cents_for(units, ask) == residue
 
 
@@ -52,7 +52,7 @@ def test_cash_buys_as_many_units_as_it_pays_for(
     [(123_456, 13, 6_009), (1, 1, 9_958), (9_959, 1, 0), (9_960, 2, 9_958), (0, 0, 0), (-7, 0, 7)],
 )
 def test_a_need_sells_as_few_units_as_cover_it(need: int, units: int, leftover: int) -> None:
-    assert units_to_raise(need, FOUR_WEEKS) == units
+    assert units_to_sell(need, FOUR_WEEKS) == units
     assert cents_for(units, FOUR_WEEKS) - need == leftover
 
 
@@ -64,7 +64,7 @@ def test_one_unit_and_thirteen_cost_what_the_rounding_rule_says() -> None:
 def test_the_parts_of_a_basis_add_up_to_it() -> None:
     basis, units, parts = 9_509_237, 1_003, []
     for sold in (1, 2, 500, 500):
-        part = part_of_basis(basis, sold, units)
+        part = allocate_basis(basis, sold, units)
         parts.append(part)
         basis, units = basis - part, units - sold
 
@@ -75,7 +75,7 @@ def test_the_parts_of_a_basis_add_up_to_it() -> None:
 @pytest.mark.parametrize(("sold", "of"), [(-1, 3), (4, 3), (0, 0)])
 def test_a_basis_is_not_divided_when_the_units_are_not_there(sold: int, of: int) -> None:
     with pytest.raises(ValueError, match="cannot be sold"):
-        part_of_basis(100, sold, of)
+        allocate_basis(100, sold, of)
 
 
 def test_the_first_lot_alone_is_sold_when_it_suffices() -> None:

@@ -258,16 +258,16 @@ def test_a_strike_is_shared_until_the_next_tick(market: Market) -> None:
     bill = market.on_the_run(13, MONDAY)
     at = noon(MONDAY)
 
-    strike = market.strike(at)
-    assert market.strike(at + timedelta(seconds=59)) is strike
-    assert market.strike(at + timedelta(seconds=60)) is not strike
-    struck = strike[bill.cusip]
-    assert strike[bill.cusip] is struck
-    assert struck.bill is bill
-    assert struck.mark_micros == market.mark(bill, at)
-    assert struck.t0_bid_micros == market.t0_bid(bill, at)
-    assert struck.t1_bid_micros == market.t1_bid(bill, at)
-    assert struck.seconds_left == (et_instant(bill.maturity, 0) - at).total_seconds()
+    tick_prices = market.tick_prices(at)
+    assert market.tick_prices(at + timedelta(seconds=59)) is tick_prices
+    assert market.tick_prices(at + timedelta(seconds=60)) is not tick_prices
+    bill_prices = tick_prices[bill.cusip]
+    assert tick_prices[bill.cusip] is bill_prices
+    assert bill_prices.bill is bill
+    assert bill_prices.mark_micros == market.mark(bill, at)
+    assert bill_prices.t0_bid_micros == market.t0_bid(bill, at)
+    assert bill_prices.t1_bid_micros == market.t1_bid(bill, at)
+    assert bill_prices.seconds_left == (et_instant(bill.maturity, 0) - at).total_seconds()
 
 
 def test_the_yield_is_the_investment_rate_of_the_days_bid(
@@ -276,9 +276,9 @@ def test_the_yield_is_the_investment_rate_of_the_days_bid(
     market = flat_market(5_135, he0)
 
     for hour in (9, 16):
-        struck = market.strike(et_instant(date(2023, 11, 2), hour))[he0.cusip]
-        assert struck.yield_to_maturity == "0.05433"
-    matured = market.strike(et_instant(he0.maturity, 10))[he0.cusip]
+        bill_prices = market.tick_prices(et_instant(date(2023, 11, 2), hour))[he0.cusip]
+        assert bill_prices.yield_to_maturity == "0.05433"
+    matured = market.tick_prices(et_instant(he0.maturity, 10))[he0.cusip]
     assert matured.yield_to_maturity == "0.00000"
     assert matured.seconds_left == 0
 
@@ -291,7 +291,7 @@ def test_memories_begin_again_when_they_are_full(
     first = datetime(2023, 11, 2, 16, tzinfo=UTC)
 
     for minute in range(200):
-        struck = market.strike(first + timedelta(minutes=minute))[he0.cusip]
-        assert struck.t0_bid_micros == 94_807_944
+        bill_prices = market.tick_prices(first + timedelta(minutes=minute))[he0.cusip]
+        assert bill_prices.t0_bid_micros == 94_807_944
     for day in range(5):
         assert market.bid_rate(he0, MONDAY + timedelta(days=day)) == 5_135

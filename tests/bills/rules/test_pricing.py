@@ -129,5 +129,5 @@ def test_a_rate_half_way_between_two_ticks_goes_up() -> None:
 
 
 def test_a_spread_is_taken_from_the_price_half_up() -> None:
-    assert pricing.less_spread(99_588_556, 0) == 99_588_556
-    assert pricing.less_spread(99_588_556, 5) == 99_588_556 - 49_794
+    assert pricing.subtract_spread(99_588_556, 0) == 99_588_556
+    assert pricing.subtract_spread(99_588_556, 5) == 99_588_556 - 49_794

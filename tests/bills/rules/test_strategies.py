@@ -7,7 +7,7 @@ from billfold.bills.rules.strategies import (
     StrategyUse,
     get_strategy,
     list_strategies,
-    strategy_of,
+    strategy_for_weeks,
 )
 from billfold.platform.errors import NotFound
 
@@ -25,11 +25,11 @@ def test_there_is_one_strategy_per_term_and_each_may_be_used_for_everything() ->
 
 def test_a_strategy_is_found_by_its_id_and_by_its_term() -> None:
     assert get_strategy("UST-13W").description == "US T-bills, 13-week, Buy-and-hold"
-    assert strategy_of(13) is get_strategy("UST-13W")
+    assert strategy_for_weeks(13) is get_strategy("UST-13W")
 
 
 def test_a_strategy_that_nobody_offers_is_not_found() -> None:
     with pytest.raises(NotFound):
         get_strategy("UST-1W")
     with pytest.raises(NotFound):
-        strategy_of(17)
+        strategy_for_weeks(17)

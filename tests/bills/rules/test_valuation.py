@@ -7,8 +7,8 @@ from decimal import Decimal
 import pytest
 
 from billfold.bills.rules.market import Market
-from billfold.bills.rules.pricing import less_spread
-from billfold.bills.rules.valuation import value
+from billfold.bills.rules.pricing import subtract_spread
+from billfold.bills.rules.valuation import value_positions
 from billfold.bills.types import Bill
 from billfold.platform.dates import et_instant
 from billfold.platform.errors import NotFound
@@ -23,7 +23,7 @@ PAR_MILLION = 10_000
 def test_a_million_of_the_year_bill_grows_by_the_worked_rate(
     flat_market: MarketBuilder, he0: Bill
 ) -> None:
-    valued = value(
+    valued = value_positions(
         [(he0.cusip, PAR_MILLION, 0)], 0, 0, flat_market(5_135, he0), et_instant(ISSUED, 12)
     )
 
@@ -36,7 +36,7 @@ def test_total_value_is_bills_at_the_mark_and_cash(flat_market: MarketBuilder, h
     market = flat_market(5_135, he0)
     at = et_instant(ISSUED, 12) + timedelta(seconds=20)
 
-    valued = value([(he0.cusip, 13, 13)], 411, 7, market, at)
+    valued = value_positions([(he0.cusip, 13, 13)], 411, 7, market, at)
 
     (position,) = valued.positions
     assert position.bill is he0
@@ -53,7 +53,7 @@ def test_the_slope_reaches_par_at_maturity_and_never_more(
     flat_market: MarketBuilder, he0: Bill
 ) -> None:
     market = flat_market(5_135, he0)
-    valued = value([(he0.cusip, 10, 10)], 0, 0, market, et_instant(date(2024, 3, 8), 12))
+    valued = value_positions([(he0.cusip, 10, 10)], 0, 0, market, et_instant(date(2024, 3, 8), 12))
     seconds = (et_instant(he0.maturity, 0) - valued.pricing_timestamp).total_seconds()
 
     at_par = valued.total_value + valued.appreciation_per_second * Decimal(seconds)
@@ -64,7 +64,7 @@ def test_unsettled_bills_do_not_count_for_today(flat_market: MarketBuilder, he0:
     market = flat_market(5_135, he0)
     at = et_instant(ISSUED, 12)
 
-    valued = value([(he0.cusip, 10, 4)], 0, 0, market, at)
+    valued = value_positions([(he0.cusip, 10, 4)], 0, 0, market, at)
 
     assert valued.liquidation_value_t0 == cents_for(4, market.t0_bid(he0, at))
     assert valued.liquidation_value_t1 == cents_for(10, market.t1_bid(he0, at))
@@ -74,17 +74,17 @@ def test_a_haircut_lowers_the_same_day_price_only(flat_market: MarketBuilder, he
     market = flat_market(5_135, he0)
     at = et_instant(ISSUED, 12)
 
-    plain = value([(he0.cusip, 10, 10)], 0, 0, market, at)
-    cut = value([(he0.cusip, 10, 10)], 0, 0, market, at, haircut_bps=10)
+    plain = value_positions([(he0.cusip, 10, 10)], 0, 0, market, at)
+    cut = value_positions([(he0.cusip, 10, 10)], 0, 0, market, at, haircut_bps=10)
 
-    assert cut.liquidation_value_t0 == cents_for(10, less_spread(market.t0_bid(he0, at), 10))
+    assert cut.liquidation_value_t0 == cents_for(10, subtract_spread(market.t0_bid(he0, at), 10))
     assert cut.liquidation_value_t0 < plain.liquidation_value_t0
     assert cut.liquidation_value_t1 == plain.liquidation_value_t1
     assert cut.total_value == plain.total_value
 
 
 def test_liquidation_is_not_below_zero_when_fees_are_more_than_there_is(market: Market) -> None:
-    valued = value([], 5, 9, market, et_instant(ISSUED, 12))
+    valued = value_positions([], 5, 9, market, et_instant(ISSUED, 12))
 
     assert (valued.total_value, valued.positions) == (5, ())
     assert valued.liquidation_value_t0 == valued.liquidation_value_t1 == 0
@@ -96,7 +96,7 @@ def test_a_matured_bill_waits_flat_at_par(
     flat_market: MarketBuilder, he0: Bill, hour: int, minute: int
 ) -> None:
     at = et_instant(he0.maturity, hour, minute)
-    valued = value([(he0.cusip, 3, 3)], 0, 0, flat_market(5_135, he0), at)
+    valued = value_positions([(he0.cusip, 3, 3)], 0, 0, flat_market(5_135, he0), at)
 
     assert valued.total_value == valued.liquidation_value_t0 == 30_000
     assert valued.liquidation_value_t1 == 30_000
@@ -110,7 +110,7 @@ def test_the_slope_never_leads_beyond_par_in_the_night_of_a_maturity(
     market = flat_market(5_135, he0)
     for hours in range(-7, 9):
         now = et_instant(he0.maturity, 0) + timedelta(hours=hours)
-        valued = value([(he0.cusip, 10_000, 10_000)], 0, 0, market, now)
+        valued = value_positions([(he0.cusip, 10_000, 10_000)], 0, 0, market, now)
         seconds = Decimal((now - valued.pricing_timestamp).total_seconds())
         reached = valued.total_value + valued.appreciation_per_second * seconds
         assert round(reached) <= 100_000_000
@@ -120,7 +120,7 @@ def test_the_slope_never_leads_beyond_par_in_the_night_of_a_maturity(
 def test_the_weekend_may_promise_more_for_monday_than_today(
     flat_market: MarketBuilder, he0: Bill
 ) -> None:
-    valued = value(
+    valued = value_positions(
         [(he0.cusip, 1_000, 1_000)], 0, 0, flat_market(5_135, he0), et_instant(date(2023, 11, 4), 9)
     )
 
@@ -129,4 +129,4 @@ def test_the_weekend_may_promise_more_for_monday_than_today(
 
 def test_a_bill_nobody_knows_is_not_valued(market: Market) -> None:
     with pytest.raises(NotFound):
-        value([("912797PE2", 1, 1)], 0, 0, market, et_instant(ISSUED, 12))
+        value_positions([("912797PE2", 1, 1)], 0, 0, market, et_instant(ISSUED, 12))

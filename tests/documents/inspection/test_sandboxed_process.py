@@ -11,9 +11,9 @@ import pytest
 from PIL import Image
 from reportlab.pdfgen import canvas
 
-from billfold.documents.inspection.child import LOOKS, Bad
-from billfold.documents.inspection.sandboxed_process import ChildInspection
-from billfold.documents.ports import FileKind, FileRefused
+from billfold.documents.inspection.child import INSPECTORS, UnsafeContent
+from billfold.documents.inspection.sandboxed_process import SubprocessFileInspector
+from billfold.documents.ports import FileKind, UploadRejected
 
 PDF, PNG, JPEG = FileKind.PDF, FileKind.PNG, FileKind.JPEG
 
@@ -77,14 +77,14 @@ def huge_png() -> bytes:
     ids=["a page", "pages", "png", "jpeg"],
 )
 def test_an_honest_file_is_taken(content: bytes, kind: FileKind) -> None:
-    LOOKS[kind.name](content)
+    INSPECTORS[kind.name](content)
 
 
-async def test_the_verdict_of_the_child_is_told() -> None:
-    inspection = ChildInspection()
+async def test_the_result_of_the_inspection_process_is_returned() -> None:
+    inspection = SubprocessFileInspector()
 
     await inspection.inspect(a_picture("PNG"), PNG)
-    with pytest.raises(FileRefused, match=r"^The file is no PNG\.$"):
+    with pytest.raises(UploadRejected, match=r"^The file is no PNG\.$"):
         await inspection.inspect(a_picture("JPEG"), PNG)
 
 
@@ -130,13 +130,13 @@ BAD: dict[str, tuple[Callable[[], bytes], FileKind, str]] = {
 def test_a_file_is_refused_with_the_reason(name: str) -> None:
     make, kind, told = BAD[name]
 
-    with pytest.raises(Bad, match=told):
-        LOOKS[kind.name](make())
+    with pytest.raises(UnsafeContent, match=told):
+        INSPECTORS[kind.name](make())
 
 
 async def test_a_file_that_explodes_is_refused_where_it_does_no_harm() -> None:
     bomb = pdf_with(_explode, **RAW)
     assert len(bomb) < 5_000
 
-    with pytest.raises(FileRefused):
-        await ChildInspection().inspect(bomb, PDF)
+    with pytest.raises(UploadRejected):
+        await SubprocessFileInspector().inspect(bomb, PDF)

@@ -6,19 +6,19 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.events.email.file_sender import FileMail
-from billfold.events.email.ports import Letter
+from billfold.events.email.file_sender import FileEmailTransport
+from billfold.events.email.ports import OutboundEmail
 
-LETTER = Letter(
-    letter_id=UUID("8f3b6f60-0000-4000-8000-00000000aaaa"),
+LETTER = OutboundEmail(
+    email_id=UUID("8f3b6f60-0000-4000-8000-00000000aaaa"),
     recipient="anna@b.example",
     subject="Grüße",
     text="Hello,\n\nhttps://auth.localhost:8443/password?link=abc\n",
 )
 
 
-async def test_a_letter_is_a_file_that_only_its_owner_reads(tmp_path):
-    mail = FileMail(tmp_path / "mail", "Billfold <no-reply@localhost>")
+async def test_an_email_file_is_readable_by_its_owner_only(tmp_path):
+    mail = FileEmailTransport(tmp_path / "mail", "Billfold <no-reply@localhost>")
     await mail.send(LETTER)
     await mail.send(LETTER)
     [path] = (tmp_path / "mail").iterdir()
@@ -26,7 +26,7 @@ async def test_a_letter_is_a_file_that_only_its_owner_reads(tmp_path):
     message = message_from_bytes(path.read_bytes(), policy=policy.default)
     assert message["to"] == "anna@b.example"
     assert message["subject"] == "Grüße"
-    assert message["message-id"] == f"<{LETTER.letter_id}@localhost>"
+    assert message["message-id"] == f"<{LETTER.email_id}@localhost>"
     assert "password?link=abc\n" in message.get_content()
 
 
@@ -34,7 +34,7 @@ async def test_a_long_link_is_one_piece_in_the_file(tmp_path):
     link = f"https://auth.localhost:8443/invitation?link={'a' * 80}"
     texts = {"plain": f"Hello,\n\n{link}\n", "other letters": f"Grüße\n{link}\n"}
     for name, text in texts.items():
-        mail = FileMail(tmp_path / name, "Billfold <no-reply@localhost>")
+        mail = FileEmailTransport(tmp_path / name, "Billfold <no-reply@localhost>")
         await mail.send(msgspec.structs.replace(LETTER, text=text))
         [path] = (tmp_path / name).iterdir()
         assert (link in path.read_text()) is (name == "plain")

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 import pytest
 from tests.events.email.test_file_sender import LETTER
 
-from billfold.events.email.ports import MailRefused
-from billfold.events.email.smtp import SmtpMail
+from billfold.events.email.ports import EmailRejected
+from billfold.events.email.smtp import SmtpEmailTransport
 from billfold.platform.network.tls import ensure_certificates
 
 
@@ -48,12 +48,14 @@ class Server:
         writer.close()
 
 
-async def test_a_letter_is_handed_over_encrypted(tls):
+async def test_an_email_is_sent_encrypted(tls):
     server = Server(tls)
     listening = await asyncio.start_server(server.serve, "127.0.0.1", 0, ssl=server.context)
     port = listening.sockets[0].getsockname()[1]
     trust = ssl.create_default_context(cafile=str(tls.authority))
-    mail = SmtpMail(f"smtps://us:p%40ss@localhost:{port}", "Billfold <no-reply@localhost>", trust)
+    mail = SmtpEmailTransport(
+        f"smtps://us:p%40ss@localhost:{port}", "Billfold <no-reply@localhost>", trust
+    )
     async with listening:
         await mail.send(LETTER)
     said = b"".join(server.said)
@@ -76,14 +78,14 @@ async def test_nothing_is_said_to_a_server_that_cannot_encrypt():
 
     listening = await asyncio.start_server(serve, "127.0.0.1", 0)
     port = listening.sockets[0].getsockname()[1]
-    mail = SmtpMail(f"smtp://us:pass@localhost:{port}", "no-reply@localhost")
+    mail = SmtpEmailTransport(f"smtp://us:pass@localhost:{port}", "no-reply@localhost")
     async with listening:
-        with pytest.raises(MailRefused):
+        with pytest.raises(EmailRejected):
             await mail.send(LETTER)
         await asyncio.wait_for(closed.wait(), 5)
     assert not any(b"AUTH" in line or b"Hello" in line for line in said)
 
 
 async def test_a_server_that_is_away_is_a_refusal():
-    with pytest.raises(MailRefused, match="localhost:1"):
-        await SmtpMail("smtps://localhost:1", "no-reply@localhost").send(LETTER)
+    with pytest.raises(EmailRejected, match="localhost:1"):
+        await SmtpEmailTransport("smtps://localhost:1", "no-reply@localhost").send(LETTER)

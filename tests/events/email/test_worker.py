@@ -6,14 +6,14 @@ import pytest
 from tests.support.whole_bank import bank
 
 from billfold.events.email import outbox as letters
-from billfold.events.email.ports import MailRefused
-from billfold.events.email.templates import Notice
-from billfold.events.email.worker import Post
+from billfold.events.email.ports import EmailRejected
+from billfold.events.email.templates import EmailContent
+from billfold.events.email.worker import EmailSender
 
 __all__ = ["bank"]
 
 NOW = datetime(2026, 3, 2, 15, tzinfo=UTC)
-NOTICE = Notice("A subject", "a secret link")
+NOTICE = EmailContent("A subject", "a secret link")
 
 
 class Carrier:
@@ -25,38 +25,38 @@ class Carrier:
 
     async def send(self, letter):
         if self.out_of_order:
-            raise MailRefused("out of order")
+            raise EmailRejected("out of order")
         self.carried.append(letter)
 
 
 @pytest.fixture
 async def written(bank):
-    await letters.write_letter(bank.pool, bank.vault, "anna@b.example", NOTICE, now=NOW)
+    await letters.queue_email(bank.pool, bank.vault, "anna@b.example", NOTICE, now=NOW)
 
 
-async def test_a_letter_goes_out_once_and_its_text_is_gone(bank, written):
+async def test_an_email_is_sent_once_and_its_text_is_deleted(bank, written):
     carrier = Carrier()
-    post = Post(carrier, lambda: NOW)
+    post = EmailSender(carrier, lambda: NOW)
     assert [await post(bank), await post(bank)] == [1, 0]
     [letter] = carrier.carried
     assert (letter.recipient, letter.subject, letter.text) == ("anna@b.example", *NOTICE)
     assert await bank.pool.fetchval("SELECT sealed FROM letter") is None
 
 
-async def test_a_letter_is_sealed_while_it_waits(bank, written):
+async def test_an_email_is_encrypted_while_it_waits(bank, written):
     sealed = await bank.pool.fetchval("SELECT sealed FROM letter")
     assert NOTICE.text.encode() not in sealed
 
 
-async def test_a_letter_is_tried_again_later_when_it_cannot_go(bank, written):
+async def test_an_email_is_retried_later_when_sending_fails(bank, written):
     carrier = Carrier()
     carrier.out_of_order = True
-    assert await Post(carrier, lambda: NOW)(bank) == 0
+    assert await EmailSender(carrier, lambda: NOW)(bank) == 0
     carrier.out_of_order = False
-    assert await Post(carrier, lambda: NOW + timedelta(seconds=29))(bank) == 0
-    assert await Post(carrier, lambda: NOW + timedelta(seconds=31))(bank) == 1
+    assert await EmailSender(carrier, lambda: NOW + timedelta(seconds=29))(bank) == 0
+    assert await EmailSender(carrier, lambda: NOW + timedelta(seconds=31))(bank) == 1
 
 
 async def test_what_was_outlived_is_cleared_away(bank, written):
-    await Post(Carrier(), lambda: NOW + timedelta(days=31))(bank)
+    await EmailSender(Carrier(), lambda: NOW + timedelta(days=31))(bank)
     assert await bank.pool.fetchval("SELECT count(*) FROM letter") == 0

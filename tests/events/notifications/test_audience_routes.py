@@ -6,7 +6,7 @@ from tests.support.customer_events import tell
 from tests.support.partner_desk import UNKNOWN
 
 from billfold.access.users.members import deactivate_member
-from billfold.events.notifications.kinds import KINDS
+from billfold.events.notifications.kinds import NOTIFICATION_TYPES
 from billfold.platform.clock import wall_now
 
 PATH = "/api/v1/notification-audiences/"
@@ -25,7 +25,7 @@ async def test_every_type_a_team_may_choose_for_is_listed_chosen_or_not(customer
     listed = await customer_desk.get(PATH)
     assert listed["object_type"] == "List"
     names = [each["notification_type"] for each in listed["items"]]
-    assert names == [kind.name for kind in KINDS.values() if kind.configurable]
+    assert names == [kind.name for kind in NOTIFICATION_TYPES.values() if kind.configurable]
     assert all(each["is_default"] for each in listed["items"])
     await put(customer_desk, {"roles": ["VIEWER"], "user_ids": []})
     chosen = [each for each in (await customer_desk.get(PATH))["items"] if not each["is_default"]]
@@ -48,7 +48,7 @@ async def test_an_empty_audience_is_nobody_and_a_cleared_one_the_default(custome
     ]  # fmt: skip
 
 
-async def test_roles_and_people_add_up_and_nobody_is_told_twice(customer_desk, customer_desks):
+async def test_roles_and_users_add_up_and_nobody_is_notified_twice(customer_desk, customer_desks):
     viewer = await customer_desks(customer_desk.team.customer, role="VIEWER")
     him, me = str(viewer.team.user_id), str(customer_desk.team.user_id)
     chosen = await put(customer_desk, {"roles": ["ADMIN", "ADMIN"], "user_ids": [him, me, him]})

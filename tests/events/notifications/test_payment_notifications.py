@@ -11,8 +11,12 @@ from tests.support.oauth_users import member
 from tests.support.whole_bank import PARTNER, bank, new_holder
 
 from billfold.events.notifications import payment_notifications
-from billfold.events.notifications.kinds import KINDS
-from billfold.events.notifications.payment_notifications import MEANINGS, sentence_of, tell_of_money
+from billfold.events.notifications.kinds import NOTIFICATION_TYPES
+from billfold.events.notifications.payment_notifications import (
+    PAYMENT_NOTIFICATIONS,
+    describe,
+    notify_of_payments,
+)
 from billfold.payments.on_us.commands import TransferOnUs
 from billfold.platform import ids
 from billfold.platform.errors import BillfoldError
@@ -27,7 +31,7 @@ async def told(bank):
     """Return what a customer's people were told, oldest first."""
 
     async def read(holder):
-        await tell_of_money(bank.pool, bank.vault, now=NOW)
+        await notify_of_payments(bank.pool, bank.vault, now=NOW)
         rows = await bank.pool.fetch(
             "SELECT type, description, metadata FROM notification WHERE customer_id = $1"
             " ORDER BY created_at", holder.customer_id,
@@ -56,7 +60,7 @@ async def both(bank, new_holder):
     return found
 
 
-async def test_both_teams_are_told_of_a_payment_and_the_payer_of_his_deposit(bank, both, told):
+async def test_both_teams_are_notified_of_a_payment(bank, both, told):
     payer, payee = both
     await payer.deposit(5_000_00)
     await pay(bank, payer, payee, 1_234_56)
@@ -73,7 +77,7 @@ async def test_both_teams_are_told_of_a_payment_and_the_payer_of_his_deposit(ban
     assert len(await told(payer)) == 3
 
 
-async def test_what_is_told_names_the_event_and_the_amount(bank, both, told):
+async def test_a_notification_names_the_event_and_the_amount(bank, both, told):
     payer, payee = both
     await payer.deposit(5_000_00)
     await pay(bank, payer, payee, 1_00)
@@ -92,20 +96,18 @@ async def test_what_is_told_names_the_event_and_the_amount(bank, both, told):
     assert kind == metadata["event_type"] == "transfers.on-us.received"
 
 
-async def test_everything_is_told_once_whoever_comes_and_however_much_it_is(
-    bank, both, told, monkeypatch
-):
+async def test_every_event_is_notified_once_when_many_readers_run(bank, both, told, monkeypatch):
     monkeypatch.setattr(payment_notifications, "AT_ONCE", 3)
     payer, _ = both
     for _ in range(10):
         await payer.deposit(1_00)
     await asyncio.gather(
-        *(tell_of_money(bank.pool, bank.vault, now=NOW, wait=n % 2 > 0) for n in range(6))
+        *(notify_of_payments(bank.pool, bank.vault, now=NOW, wait=n % 2 > 0) for n in range(6))
     )
     assert len(await told(payer)) == 10
 
 
-async def test_who_has_no_team_is_passed_over_and_not_told_later(bank, new_holder, told):
+async def test_a_customer_without_a_team_is_skipped_for_good(bank, new_holder, told):
     holder = await new_holder()
     await holder.deposit(1_00)
     assert await told(holder) == []
@@ -115,7 +117,7 @@ async def test_who_has_no_team_is_passed_over_and_not_told_later(bank, new_holde
     assert len(await told(holder)) == 1
 
 
-async def test_nobody_is_told_of_what_was_before_there_were_notifications(bank, both, told):
+async def test_events_before_the_baseline_raise_no_notification(bank, both, told):
     payer, _ = both
     await payer.deposit(1_00)
     await bank.pool.execute("INSERT INTO notification_past SELECT customer_id, event_no FROM head")
@@ -124,6 +126,6 @@ async def test_nobody_is_told_of_what_was_before_there_were_notifications(bank, 
 
 
 def test_every_meaning_has_a_type_and_a_sentence():
-    for meaning in MEANINGS.values():
-        assert meaning.type in KINDS
-        assert sentence_of(meaning, 100, "Reserve", None).startswith(f"{meaning.noun} of $1.00 ")
+    for meaning in PAYMENT_NOTIFICATIONS.values():
+        assert meaning.type in NOTIFICATION_TYPES
+        assert describe(meaning, 100, "Reserve", None).startswith(f"{meaning.noun} of $1.00 ")

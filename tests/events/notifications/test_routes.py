@@ -16,7 +16,7 @@ async def titles(customer_desk, **filters):
     return [each["title"] for each in (await customer_desk.get(PATH, filters))["items"]]
 
 
-async def test_a_member_reads_what_he_was_told_and_marks_it(customer_desk):
+async def test_a_member_reads_notifications_and_marks_them(customer_desk):
     assert (await customer_desk.get(PATH))["items"] == []
     assert await tell(customer_desk, metadata={"amount_usdc": 100}) == 1
     (told,) = (await customer_desk.get(PATH))["items"]
@@ -37,7 +37,7 @@ async def test_a_member_reads_what_he_was_told_and_marks_it(customer_desk):
     assert marked == [{"status": "READ"}, {"status": "UNREAD"}, {"status": "READ"}]
 
 
-async def test_money_that_arrives_is_told_at_once(customer_desk, customer_world):
+async def test_incoming_money_raises_a_notification_at_once(customer_desk, customer_world):
     pocket = await customer_desk.pocket(name="Payroll")
     await customer_world.wire(pocket, 25_000_00)
     await customer_world.ach(pocket, 12_50)
@@ -100,7 +100,7 @@ async def test_a_program_sees_all_of_its_customers_and_reads_none(bank, customer
     assert empty.json()["items"] == []
 
 
-async def test_a_letter_goes_to_everybody_who_is_told_and_to_nobody_who_left(
+async def test_an_email_goes_to_the_audience_and_not_to_former_members(
     customer_desk, customer_desks
 ):
     manager = await customer_desks(customer_desk.team.customer, role="MANAGER")

@@ -13,7 +13,7 @@ from billfold.events.stream import broadcaster as newsroom
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
 
-__all__ = ["app", "bank", "desk", "desks", "world"]
+__all__ = ["app", "bank", "api", "connect_api", "simulation"]
 PATH = "/api/v1/events/stream/"
 
 
@@ -32,7 +32,7 @@ def listen(sample_app, customer_world):
     return open_stream
 
 
-async def test_an_event_is_told_as_it_happens(customer_world, customer_desk, listen):
+async def test_an_event_is_streamed_when_it_is_raised(customer_world, customer_desk, listen):
     pocket = await customer_desk.pocket()
     await customer_world.wire(pocket, 100_00)
     async with listen(customer_desk) as mine, listen(customer_world) as partners:
@@ -76,7 +76,7 @@ async def test_what_is_in_a_stream_is_what_is_in_the_list(customer_world, custom
     assert [each["sequence"] for each in told] == [1, 2]
 
 
-async def test_only_the_kinds_asked_for_are_told_and_no_gap_is_seen(
+async def test_only_the_requested_kinds_are_streamed_without_a_gap(
     customer_world, customer_desks, customer_desk, listen
 ):
     pocket, other = await customer_desk.pocket(), await customer_desk.pocket()
@@ -117,7 +117,7 @@ async def test_a_stream_is_opened_with_the_scope_while_there_is_room(
     await customer_desk.ask("GET", PATH, status=200, filters={"follow": "false"})
 
 
-async def test_a_simulated_event_is_told_without_a_place_in_the_order(
+async def test_a_simulated_event_is_streamed_without_a_sequence(
     customer_world, customer_desk, listen
 ):
     event = {
@@ -169,7 +169,7 @@ async def test_a_member_who_is_removed_hears_no_more(bank, customer_desk, listen
     async with listen(customer_desk) as stream:
         await stream.message()
         async with bank.pool.acquire() as conn:
-            members = await user_store.memberships_of(conn, customer_desk.team.user_id)
+            members = await user_store.list_user_memberships(conn, customer_desk.team.user_id)
             await conn.execute(
                 "UPDATE membership SET status = 'DEACTIVATED', changed_at = $2 "
                 "WHERE member_id = $1", members[0].member_id, wall_now(),

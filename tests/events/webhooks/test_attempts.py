@@ -5,22 +5,22 @@ from datetime import timedelta
 from tests.events.webhooks.test_sequencer import subscribe
 from tests.support.raised_events import NOW, PARTNER, add_customer, raise_event
 
-from billfold.events.checks import check_told
+from billfold.events.checks import check_event_sequences
 from billfold.events.webhooks import attempts, redelivery, sequencer
 from billfold.events.webhooks import store as webhook_store
-from billfold.events.webhooks.types import Attempt, Outcome, Owner
+from billfold.events.webhooks.types import Attempt, DeliveryOutcome, SubscriptionOwner
 from billfold.platform import ids
 from billfold.verify.report import Findings
 
 DAY = timedelta(days=1)
-FAILED, DELIVERED = Outcome(state="failed"), Outcome(state="delivered")
+FAILED, DELIVERED = DeliveryOutcome(state="failed"), DeliveryOutcome(state="delivered")
 
 
 async def queued(conn):
     """A subscription and the delivery it waits for."""
-    wants = await subscribe(conn, Owner(PARTNER))
+    wants = await subscribe(conn, SubscriptionOwner(PARTNER))
     event_id = await raise_event(conn, await add_customer(conn))
-    await sequencer.sequence(conn, now=NOW)
+    await sequencer.sequence_events(conn, now=NOW)
     return wants, event_id
 
 
@@ -34,45 +34,50 @@ async def attempt(conn, wants, event_id, outcome, at):
 
 
 async def listed(conn, wants):
-    return len(await webhook_store.list_attempts(conn, Owner(PARTNER), wants, limit=100))
+    return len(
+        await webhook_store.list_attempts(conn, SubscriptionOwner(PARTNER), wants, limit=100)
+    )
 
 
 async def test_attempts_are_forgotten_together_when_the_last_is_old(conn):
     wants, event_id = await queued(conn)
-    waits = Outcome(state="pending", due_at=NOW + DAY)
-    await attempt(conn, wants, event_id, waits, NOW)
+    approval_response = DeliveryOutcome(state="pending", due_at=NOW + DAY)
+    await attempt(conn, wants, event_id, approval_response, NOW)
     await attempt(conn, wants, event_id, DELIVERED, NOW + DAY)
 
-    assert await attempts.forget_attempts(conn, NOW + DAY, limit=10) == 0
+    assert await attempts.purge_attempts(conn, NOW + DAY, limit=10) == 0
     assert await listed(conn, wants) == 2
-    assert await attempts.forget_attempts(conn, NOW + 2 * DAY, limit=1) == 2
+    assert await attempts.purge_attempts(conn, NOW + 2 * DAY, limit=1) == 2
     assert await listed(conn, wants) == 0
 
     found = Findings()
-    await check_told(conn, found)
+    await check_event_sequences(conn, found)
     assert not found.report().findings
     # What was delivered is told from what never was, and can be sent again.
     assert (
-        await redelivery.replay_missing(conn, Owner(PARTNER), wants, NOW - 999 * DAY, now=NOW) == 0
+        await redelivery.replay_missing(
+            conn, SubscriptionOwner(PARTNER), wants, NOW - 999 * DAY, now=NOW
+        )
+        == 0
     )
-    await redelivery.resend(conn, Owner(PARTNER), wants, event_id, now=NOW + 3 * DAY)
+    await redelivery.resend(conn, SubscriptionOwner(PARTNER), wants, event_id, now=NOW + 3 * DAY)
 
 
 async def test_attempts_stay_when_another_is_to_follow(conn):
     wants, event_id = await queued(conn)
-    await attempt(conn, wants, event_id, Outcome(state="pending", due_at=NOW + DAY), NOW)
-    assert await attempts.forget_attempts(conn, NOW + 99 * DAY, limit=10) == 0
+    await attempt(conn, wants, event_id, DeliveryOutcome(state="pending", due_at=NOW + DAY), NOW)
+    assert await attempts.purge_attempts(conn, NOW + 99 * DAY, limit=10) == 0
 
     await attempt(conn, wants, event_id, FAILED, NOW + DAY)
-    assert await attempts.forget_attempts(conn, NOW + 99 * DAY, limit=10) == 2
+    assert await attempts.purge_attempts(conn, NOW + 99 * DAY, limit=10) == 2
 
 
 async def test_a_few_at_a_time_are_forgotten_oldest_first_when_there_are_many(conn):
-    wants, customer_id = await subscribe(conn, Owner(PARTNER)), await add_customer(conn)
+    wants, customer_id = await subscribe(conn, SubscriptionOwner(PARTNER)), await add_customer(conn)
     for nth in range(3):
         event_id = await raise_event(conn, customer_id)
-        await sequencer.sequence(conn, now=NOW)
+        await sequencer.sequence_events(conn, now=NOW)
         await attempt(conn, wants, event_id, FAILED, NOW + nth * DAY)
-    assert await attempts.forget_attempts(conn, NOW + 9 * DAY, limit=2) == 2
-    (left,) = await webhook_store.list_attempts(conn, Owner(PARTNER), wants, limit=100)
+    assert await attempts.purge_attempts(conn, NOW + 9 * DAY, limit=2) == 2
+    (left,) = await webhook_store.list_attempts(conn, SubscriptionOwner(PARTNER), wants, limit=100)
     assert left.called_at == NOW + 2 * DAY

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from billfold.cli.context import CannotGoOn
+from billfold.cli.context import CliError
 from billfold.events.kinds import KINDS
 from billfold.events.webhooks.cli import payload_of
 
@@ -17,6 +17,6 @@ def test_fields_can_be_set():
     told = payload_of("card.transaction.approved", ["amount=99", "account_id=x=y"])
     assert (told["amount"], told["account_id"]) == (99, "x=y")
     for wrong in ("amount", "colour=red"):
-        with pytest.raises(CannotGoOn) as refused:
+        with pytest.raises(CliError) as refused:
             payload_of("card.transaction.approved", [wrong])
         assert "card_id, amount, account_id" in refused.value.next_step

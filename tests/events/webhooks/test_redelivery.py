@@ -17,11 +17,11 @@ from tests.support.raised_events import (
 )
 
 from billfold.events.webhooks import redelivery, sequencer, subscriptions
-from billfold.events.webhooks.types import Changes, Owner, Simulated
+from billfold.events.webhooks.types import EventSimulation, SubscriptionChanges, SubscriptionOwner
 from billfold.platform import ids
 from billfold.platform.errors import NotFound, Refused
 
-OWNER = Owner(PARTNER)
+OWNER = SubscriptionOwner(PARTNER)
 
 
 async def queue(conn, subscription_id):
@@ -44,13 +44,13 @@ def simulated(**fields):
         "raised_at": RAISED,
         "payload": "{}",
     }
-    return Simulated(**usual | fields)
+    return EventSimulation(**usual | fields)
 
 
 async def test_one_event_is_queued_again_with_all_its_tries(conn):
     wants, anna = await subscribe(conn, OWNER), await add_customer(conn)
     first, _ = await raise_event(conn, anna), await raise_event(conn, anna)
-    await sequencer.sequence(conn, now=NOW)
+    await sequencer.sequence_events(conn, now=NOW)
     await fail(conn)
     await redelivery.resend(conn, OWNER, wants, first, now=NOW)
     assert await queue(conn, wants) == [first]
@@ -64,12 +64,12 @@ async def test_what_failed_since_then_is_queued_again_in_order(conn):
     events = []
     for minute in range(4):
         events.append(await raise_event(conn, anna))
-        await sequencer.sequence(conn, now=NOW + timedelta(minutes=minute))
+        await sequencer.sequence_events(conn, now=NOW + timedelta(minutes=minute))
     await fail(conn)
     since = NOW + timedelta(minutes=1)
-    assert await redelivery.recover(conn, OWNER, wants, since, now=NOW) == 3
+    assert await redelivery.redeliver_failed(conn, OWNER, wants, since, now=NOW) == 3
     assert await queue(conn, wants) == events[1:]
-    assert await redelivery.recover(conn, OWNER, wants, NOW, now=NOW) == 1
+    assert await redelivery.redeliver_failed(conn, OWNER, wants, NOW, now=NOW) == 1
 
 
 async def test_what_was_never_queued_since_then_is_queued_with_the_one_before(conn):
@@ -78,18 +78,18 @@ async def test_what_was_never_queued_since_then_is_queued_with_the_one_before(co
     for second in range(4):
         events.append(await raise_event(conn, anna, seconds=second))
         await raise_event(conn, anna, CUSTOMERS, seconds=second)
-    await sequencer.sequence(conn, now=NOW)
+    await sequencer.sequence_events(conn, now=NOW)
     wants = await subscribe(conn, OWNER)
-    own = await subscribe(conn, Owner(PARTNER, anna), [CUSTOMERS])
+    own = await subscribe(conn, SubscriptionOwner(PARTNER, anna), [CUSTOMERS])
     events.append(await raise_event(conn, anna, seconds=9))
-    await sequencer.sequence(conn, now=NOW)
+    await sequencer.sequence_events(conn, now=NOW)
     since = RAISED + timedelta(seconds=2)
     assert await redelivery.replay_missing(conn, OWNER, wants, since, now=NOW) == 2
     assert await redelivery.replay_missing(conn, OWNER, wants, since, now=NOW) == 0
     assert sorted(await delivered(conn, wants), key=lambda row: row[1]) == [
         (events[2], 3, 2), (events[3], 4, 3), (events[4], 5, 4)
     ]  # fmt: skip
-    owner = Owner(PARTNER, anna)
+    owner = SubscriptionOwner(PARTNER, anna)
     assert await redelivery.replay_missing(conn, owner, own, RAISED, now=NOW) == 4
     assert [row[1:] for row in await delivered(conn, own)] == [(2, 0), (4, 2), (6, 4), (8, 6)]
 
@@ -97,18 +97,18 @@ async def test_what_was_never_queued_since_then_is_queued_with_the_one_before(co
 async def test_nothing_is_queued_for_a_subscription_that_is_disabled(conn):
     wants = await subscribe(conn, OWNER)
     await subscriptions.update_subscription(
-        conn, VAULT, OWNER, wants, Changes(status="disabled"), now=NOW
+        conn, VAULT, OWNER, wants, SubscriptionChanges(status="disabled"), now=NOW
     )
     for attempt in (
         redelivery.resend(conn, OWNER, wants, ids.new(), now=NOW),
-        redelivery.recover(conn, OWNER, wants, NOW, now=NOW),
+        redelivery.redeliver_failed(conn, OWNER, wants, NOW, now=NOW),
         redelivery.replay_missing(conn, OWNER, wants, NOW, now=NOW),
         redelivery.send_example(conn, OWNER, wants, simulated(), now=NOW),
     ):
         with pytest.raises(Refused) as refused:
             await attempt
         assert refused.value.code == "subscription-disabled"
-    assert await redelivery.simulate(conn, OWNER, simulated(), now=NOW) == 0
+    assert await redelivery.simulate_event(conn, OWNER, simulated(), now=NOW) == 0
 
 
 async def test_a_simulated_event_goes_to_whoever_subscribed_to_its_kind(conn):
@@ -116,26 +116,28 @@ async def test_a_simulated_event_goes_to_whoever_subscribed_to_its_kind(conn):
     wants = await subscribe(conn, OWNER, [BOTH])
     others = [
         await subscribe(conn, OWNER, [CUSTOMERS]),
-        await subscribe(conn, Owner(PARTNER, anna)),
-        await subscribe(conn, Owner(OTHER_PARTNER)),
+        await subscribe(conn, SubscriptionOwner(PARTNER, anna)),
+        await subscribe(conn, SubscriptionOwner(OTHER_PARTNER)),
     ]
     event = simulated()
-    assert await redelivery.simulate(conn, OWNER, event, now=NOW) == 1
+    assert await redelivery.simulate_event(conn, OWNER, event, now=NOW) == 1
     assert await queue(conn, wants) == [event.event_id]
     assert [await queue(conn, other) for other in others] == [[], [], []]
     annas = simulated()
-    assert await redelivery.simulate(conn, Owner(PARTNER, anna), annas, now=NOW) == 1
+    assert (
+        await redelivery.simulate_event(conn, SubscriptionOwner(PARTNER, anna), annas, now=NOW) == 1
+    )
     assert await queue(conn, others[1]) == [annas.event_id]
 
 
 async def test_a_simulated_event_is_one_event_however_often_it_is_sent(conn):
     await subscribe(conn, OWNER)
     event = simulated()
-    assert await redelivery.simulate(conn, OWNER, event, now=NOW) == 1
-    assert await redelivery.simulate(conn, OWNER, event, now=NOW) == 0
+    assert await redelivery.simulate_event(conn, OWNER, event, now=NOW) == 1
+    assert await redelivery.simulate_event(conn, OWNER, event, now=NOW) == 0
     with pytest.raises(Refused) as refused:
         other = simulated(event_id=event.event_id, payload='{"a": 1}')
-        await redelivery.simulate(conn, OWNER, other, now=NOW)
+        await redelivery.simulate_event(conn, OWNER, other, now=NOW)
     assert refused.value.code == "duplicate-id"
 
 

@@ -8,11 +8,11 @@ from tests.support.customer_client import new_key
 from tests.support.whole_bank import bank
 
 from billfold.events.webhooks import attempts
-from billfold.events.webhooks.types import Attempt, Outcome
+from billfold.events.webhooks.types import Attempt, DeliveryOutcome
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
 
-__all__ = ["app", "bank", "desk", "desks", "world"]
+__all__ = ["app", "bank", "api", "connect_api", "simulation"]
 
 PATH = "/api/v1/subscriptions/"
 POLICY = {
@@ -103,7 +103,7 @@ async def test_who_made_changed_and_deleted_it_stands_in_the_audit_log(
         assert str(NEW["shared_secret"]) not in told
 
 
-async def test_whose_a_subscription_is_nobody_else_can_tell(
+async def test_a_subscription_of_another_owner_is_not_found(
     customer_world, customer_desks, customer_desk
 ):
     mine, partners = await customer_desk.post(PATH, NEW), await customer_world.post(PATH, NEW)
@@ -123,7 +123,7 @@ async def test_whose_a_subscription_is_nobody_else_can_tell(
 
 
 async def test_every_field_is_checked_at_its_place(customer_desk):
-    one = f"{PATH}{(await desk.post(PATH, NEW))['id']}/"
+    one = f"{PATH}{(await api.post(PATH, NEW))['id']}/"
     for changes, place in (
         ({"events": []}, "body.events"),
         ({"events": ["transfers.wire.in.success", "nothing"]}, "body.events.1"),
@@ -231,7 +231,7 @@ async def failed(bank, subscription_id, event_id):
     attempt = Attempt(
         attempt_id=ids.new(), subscription_id=UUID(subscription_id), event_id=UUID(event_id),
         response_code=500, response_message="Internal Server Error", called_at=now,
-        duration_ms=7, outcome=Outcome(state="failed"),
+        duration_ms=7, outcome=DeliveryOutcome(state="failed"),
     )  # fmt: skip
     async with bank.pool.acquire() as conn, conn.transaction():
         await attempts.record_attempts(conn, [attempt], now=now)

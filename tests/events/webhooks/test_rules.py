@@ -7,7 +7,7 @@ import pytest
 from tests.support.raised_events import NOW
 
 from billfold.events.webhooks import rules
-from billfold.events.webhooks.types import Outcome, RetryPolicy
+from billfold.events.webhooks.types import DeliveryOutcome, RetryPolicy
 from billfold.platform.errors import InvalidInput
 
 POLICY = RetryPolicy(
@@ -24,17 +24,17 @@ PICKY = RetryPolicy(
     initial_interval_seconds=30,
     maximum_interval_seconds=30,
 )
-FAILED, DELIVERED = Outcome(state="failed"), Outcome(state="delivered")
+FAILED, DELIVERED = DeliveryOutcome(state="failed"), DeliveryOutcome(state="delivered")
 
 
-def outcome(policy, code, *, tries=1, retry_after=None, spread=0.0):
-    return rules.outcome_of(
-        policy, tries=tries, code=code, retry_after=retry_after, now=NOW, spread=spread
+def outcome(policy, code, *, tries=1, retry_after=None, jitter=0.0):
+    return rules.delivery_outcome(
+        policy, tries=tries, code=code, retry_after=retry_after, now=NOW, jitter=jitter
     )
 
 
 def again(seconds):
-    return Outcome(state="pending", due_at=NOW + timedelta(seconds=seconds))
+    return DeliveryOutcome(state="pending", due_at=NOW + timedelta(seconds=seconds))
 
 
 def test_a_success_is_any_2xx():
@@ -57,13 +57,13 @@ def test_delays_grow_to_the_longest_and_attempts_end():
 
 
 def test_delays_are_spread_by_a_fifth_at_most():
-    assert outcome(POLICY, 500, spread=-1) == again(24)
-    assert outcome(POLICY, 500, spread=1) == again(36)
-    spreads = [rules.spread_of(UUID(int=n), UUID(int=n), 1) for n in range(200)]
+    assert outcome(POLICY, 500, jitter=-1) == again(24)
+    assert outcome(POLICY, 500, jitter=1) == again(36)
+    spreads = [rules.delivery_jitter(UUID(int=n), UUID(int=n), 1) for n in range(200)]
     assert min(spreads) < -0.9
     assert max(spreads) > 0.9
     assert all(-1 <= each <= 1 for each in spreads)
-    assert spreads == [rules.spread_of(UUID(int=n), UUID(int=n), 1) for n in range(200)]
+    assert spreads == [rules.delivery_jitter(UUID(int=n), UUID(int=n), 1) for n in range(200)]
 
 
 def test_no_delay_is_too_long_to_be_computed():
@@ -74,19 +74,21 @@ def test_no_delay_is_too_long_to_be_computed():
         initial_interval_seconds=30,
         maximum_interval_seconds=86_400,
     )
-    assert rules.delay(wild, 19) == timedelta(days=1)
+    assert rules.retry_delay(wild, 19) == timedelta(days=1)
 
 
 def test_a_receiver_that_is_gone_is_called_no_more():
-    assert outcome(POLICY, 410) == Outcome(state="failed", gone=True)
+    assert outcome(POLICY, 410) == DeliveryOutcome(state="failed", gone=True)
 
 
 def test_a_receiver_that_asks_for_rest_gets_it():
     rest = NOW + timedelta(seconds=90)
     for code in (429, 503):
-        resting = Outcome(state="pending", due_at=rest, rests_until=rest)
+        resting = DeliveryOutcome(state="pending", due_at=rest, paused_until=rest)
         assert outcome(POLICY, code, retry_after="90") == resting
-        assert outcome(None, code, retry_after="90") == Outcome(state="failed", rests_until=rest)
+        assert outcome(None, code, retry_after="90") == DeliveryOutcome(
+            state="failed", paused_until=rest
+        )
     assert outcome(POLICY, 500, retry_after="90") == again(30)
     assert outcome(POLICY, 429, retry_after="1").due_at == NOW + timedelta(seconds=30)
 
@@ -101,7 +103,7 @@ def test_a_receiver_that_asks_for_rest_gets_it():
 )  # fmt: skip
 def test_rest_is_given_for_an_hour_at_most(retry_after, seconds):
     expected = None if seconds is None else NOW + timedelta(seconds=seconds)
-    assert rules.rest_asked_for(retry_after, NOW) == expected
+    assert rules.parse_retry_after(retry_after, NOW) == expected
 
 
 @pytest.mark.parametrize(

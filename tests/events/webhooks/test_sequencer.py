@@ -16,9 +16,9 @@ from tests.support.raised_events import (
 )
 from tests.support.webhook_receivers import SECRET
 
-from billfold.events.webhooks.sequencer import sequence
+from billfold.events.webhooks.sequencer import sequence_events
 from billfold.events.webhooks.subscriptions import create_subscription, update_subscription
-from billfold.events.webhooks.types import Changes, Owner
+from billfold.events.webhooks.types import SubscriptionChanges, SubscriptionOwner
 from billfold.platform.crypto import Vault
 from billfold.platform.database.pool import create_pool
 
@@ -51,33 +51,33 @@ async def delivered(conn, subscription_id):
     return [tuple(row) for row in rows]
 
 
-async def test_each_counts_what_it_can_be_told_of(conn):
+async def test_each_reader_has_a_sequence_of_the_events_it_can_see(conn):
     anna, bert = await add_customer(conn), await add_customer(conn)
     first = await raise_event(conn, anna, BOTH)
     second = await raise_event(conn, anna, CUSTOMERS, seconds=1)
     third = await raise_event(conn, bert, PARTNERS, seconds=2)
     fourth = await raise_event(conn, bert, BOTH, seconds=3)
-    assert await sequence(conn, now=NOW) == 4
+    assert await sequence_events(conn, now=NOW) == 4
     assert sorted(await told(conn)) == sorted(
         [(first, 1, 1), (second, None, 2), (third, 2, None), (fourth, 3, 1)]
     )
-    assert await sequence(conn, now=NOW) == 0
+    assert await sequence_events(conn, now=NOW) == 0
 
 
 async def test_each_partner_has_a_feed_of_its_own(conn):
     anna, bert = await add_customer(conn), await add_customer(conn, OTHER_PARTNER)
     await raise_event(conn, anna)
     await raise_event(conn, bert)
-    await sequence(conn, now=NOW)
+    await sequence_events(conn, now=NOW)
     ours, theirs = await raise_event(conn, anna), await raise_event(conn, bert)
-    await sequence(conn, now=NOW)
+    await sequence_events(conn, now=NOW)
     assert (await told(conn))[-1] == (ours, 2, 2)
     assert (await told(conn, OTHER_PARTNER))[-1] == (theirs, 2, 2)
 
 
-async def test_the_house_is_nobodys_customer(conn):
+async def test_events_of_the_bank_have_no_partner(conn):
     await raise_event(conn, await add_customer(conn, None))
-    assert await sequence(conn, now=NOW) == 1
+    assert await sequence_events(conn, now=NOW) == 1
     assert await conn.fetchval("SELECT count(*) FROM told") == 0
 
 
@@ -94,14 +94,14 @@ async def test_whoever_sequences_everything_is_numbered_once(database_dsn):
 
     async def number():
         while not done.is_set():
-            await sequence(pool, now=NOW, wait=False)
+            await sequence_events(pool, now=NOW, wait=False)
 
     done = asyncio.Event()
     numbering = [asyncio.create_task(number()) for _ in range(4)]
     await asyncio.gather(*map(raise_some, customers))
     done.set()
     await asyncio.gather(*numbering)
-    await sequence(pool, now=NOW)
+    await sequence_events(pool, now=NOW)
     rows = await pool.fetch("SELECT * FROM told ORDER BY partner_sequence")
     assert [row["partner_sequence"] for row in rows] == list(range(1, 121))
     for customer_id in customers:
@@ -110,63 +110,67 @@ async def test_whoever_sequences_everything_is_numbered_once(database_dsn):
     await pool.close()
 
 
-async def test_a_subscription_is_told_what_it_wants_each_with_the_one_before(conn):
+async def test_a_subscription_gets_its_kinds_each_with_the_previous_sequence(conn):
     anna = await add_customer(conn)
-    wants = await subscribe(conn, Owner(PARTNER), [BOTH])
-    own = await subscribe(conn, Owner(PARTNER, anna), [CUSTOMERS])
-    other = await subscribe(conn, Owner(OTHER_PARTNER))
+    wants = await subscribe(conn, SubscriptionOwner(PARTNER), [BOTH])
+    own = await subscribe(conn, SubscriptionOwner(PARTNER, anna), [CUSTOMERS])
+    other = await subscribe(conn, SubscriptionOwner(OTHER_PARTNER))
     first = await raise_event(conn, anna, BOTH)
     await raise_event(conn, anna, PARTNERS)
     matured = await raise_event(conn, anna, CUSTOMERS)
-    await sequence(conn, now=NOW)
+    await sequence_events(conn, now=NOW)
     third = await raise_event(conn, anna, BOTH)
-    await sequence(conn, now=NOW)
+    await sequence_events(conn, now=NOW)
     assert await delivered(conn, wants) == [(first, 1, 0), (third, 3, 1)]
     assert await delivered(conn, own) == [(matured, 2, 0)]
     assert await delivered(conn, other) == []
 
 
-async def test_a_customer_is_not_told_of_what_only_partners_see(conn):
+async def test_a_customer_gets_no_partner_only_events(conn):
     anna, bert = await add_customer(conn), await add_customer(conn)
-    own = await subscribe(conn, Owner(PARTNER, anna))
+    own = await subscribe(conn, SubscriptionOwner(PARTNER, anna))
     await raise_event(conn, anna, PARTNERS)
     await raise_event(conn, bert, BOTH)
     mine = await raise_event(conn, anna, BOTH)
-    await sequence(conn, now=NOW)
+    await sequence_events(conn, now=NOW)
     assert await delivered(conn, own) == [(mine, 1, 0)]
 
 
 async def test_what_was_raised_before_is_not_for_a_subscription(conn):
     anna = await add_customer(conn)
     await raise_event(conn, anna)
-    await sequence(conn, now=NOW)
+    await sequence_events(conn, now=NOW)
     await raise_event(conn, anna)
-    late = await subscribe(conn, Owner(PARTNER))
+    late = await subscribe(conn, SubscriptionOwner(PARTNER))
     after = await raise_event(conn, anna)
-    await sequence(conn, now=NOW)
+    await sequence_events(conn, now=NOW)
     assert await delivered(conn, late) == [(after, 3, 2)]
 
 
 async def test_what_was_raised_while_it_was_disabled_is_not_for_it_either(conn):
-    anna, owner = await add_customer(conn), Owner(PARTNER)
+    anna, owner = await add_customer(conn), SubscriptionOwner(PARTNER)
     wants = await subscribe(conn, owner)
     first = await raise_event(conn, anna)
-    await sequence(conn, now=NOW)
-    await update_subscription(conn, VAULT, owner, wants, Changes(status="disabled"), now=NOW)
+    await sequence_events(conn, now=NOW)
+    await update_subscription(
+        conn, VAULT, owner, wants, SubscriptionChanges(status="disabled"), now=NOW
+    )
     await raise_event(conn, anna)
-    await sequence(conn, now=NOW)
+    await sequence_events(conn, now=NOW)
     await raise_event(conn, anna)
-    await update_subscription(conn, VAULT, owner, wants, Changes(status="enabled"), now=NOW)
+    await update_subscription(
+        conn, VAULT, owner, wants, SubscriptionChanges(status="enabled"), now=NOW
+    )
     fourth = await raise_event(conn, anna)
-    await sequence(conn, now=NOW)
+    await sequence_events(conn, now=NOW)
     assert await delivered(conn, wants) == [(first, 1, 0), (fourth, 4, 3)]
 
 
 @pytest.mark.parametrize("disabled", [True, False])
-async def test_a_lane_is_due_when_something_is_queued_on_it(conn, disabled):
-    wants = await subscribe(conn, Owner(PARTNER), [PARTNERS if disabled else BOTH])
+async def test_a_subscription_queue_is_due_when_a_delivery_is_queued(conn, disabled):
+    wants = await subscribe(conn, SubscriptionOwner(PARTNER), [PARTNERS if disabled else BOTH])
     await raise_event(conn, await add_customer(conn))
-    await sequence(conn, now=NOW)
+    await sequence_events(conn, now=NOW)
     due_at = await conn.fetchval(
         "SELECT due_at FROM subscription_lane WHERE subscription_id = $1", wants
     )
@@ -175,11 +179,11 @@ async def test_a_lane_is_due_when_something_is_queued_on_it(conn, disabled):
 
 async def test_a_clock_that_goes_back_does_not_change_the_order(conn):
     anna = await add_customer(conn)
-    wants = await subscribe(conn, Owner(PARTNER))
+    wants = await subscribe(conn, SubscriptionOwner(PARTNER))
     ids = []
     for hour in (17, 16, 15):
         ids.append(await raise_event(conn, anna))
-        await sequence(conn, now=NOW.replace(hour=hour))
+        await sequence_events(conn, now=NOW.replace(hour=hour))
     assert [row[0] for row in await delivered(conn, wants)] == ids
 
 
@@ -187,15 +191,15 @@ async def test_sequences_are_taken_back_with_their_transaction(conn):
     await raise_event(conn, await add_customer(conn))
     taken = conn.transaction()
     await taken.start()
-    assert await sequence(conn, now=NOW) == 1
+    assert await sequence_events(conn, now=NOW) == 1
     await taken.rollback()
-    assert await sequence(conn, now=NOW) == 1
+    assert await sequence_events(conn, now=NOW) == 1
 
 
 async def test_the_work_is_left_to_whoever_is_at_it(conn, database_dsn):
     await raise_event(conn, await add_customer(conn))
     other = await asyncpg.connect(database_dsn)
     async with conn.transaction():
-        assert await sequence(conn, now=NOW) == 1
-        assert await sequence(other, now=NOW, wait=False) == 0
+        assert await sequence_events(conn, now=NOW) == 1
+        assert await sequence_events(other, now=NOW, wait=False) == 0
     await other.close()

@@ -10,12 +10,12 @@ from tests.support.webhook_receivers import SECRET
 
 from billfold.events.webhooks import claims, redelivery, sequencer, subscriptions
 from billfold.events.webhooks import store as webhook_store
-from billfold.events.webhooks.types import Changes, Owner, RetryPolicy
+from billfold.events.webhooks.types import RetryPolicy, SubscriptionChanges, SubscriptionOwner
 from billfold.platform import ids
 from billfold.platform.errors import InvalidInput, NotFound
 from billfold.platform.paging import Position
 
-OWNER = Owner(PARTNER)
+OWNER = SubscriptionOwner(PARTNER)
 POLICY = RetryPolicy(
     retry_on_status_codes=(502,),
     backoff_coefficient=1.5,
@@ -27,15 +27,15 @@ POLICY = RetryPolicy(
 
 async def update(conn, subscription_id, *, now=NOW, **changes):
     return await subscriptions.update_subscription(
-        conn, VAULT, OWNER, subscription_id, Changes(**changes), now=now
+        conn, VAULT, OWNER, subscription_id, SubscriptionChanges(**changes), now=now
     )
 
 
 async def secrets_of(conn, subscription_id, now):
     """The secrets a courier signs with at an instant."""
-    courier = await claims.sign_on(conn, now)
+    courier = await claims.register_worker(conn, now)
     await conn.execute("UPDATE subscription_lane SET courier_no = $1", courier)
-    lane = await claims.read_lane(conn, VAULT, subscription_id, courier, now)
+    lane = await claims.read_queue(conn, VAULT, subscription_id, courier, now)
     assert lane is not None
     return lane.secrets
 
@@ -75,18 +75,23 @@ async def test_a_wrong_secret_or_policy_makes_nothing(conn):
 
 async def test_nobody_elses_subscription_is_there(conn):
     anna = await add_customer(conn)
-    ours, annas = await subscribe(conn, OWNER), await subscribe(conn, Owner(PARTNER, anna))
+    ours, annas = (
+        await subscribe(conn, OWNER),
+        await subscribe(conn, SubscriptionOwner(PARTNER, anna)),
+    )
     for owner, foreign in (
-        (OWNER, annas), (Owner(PARTNER, anna), ours), (Owner(OTHER_PARTNER), ours),
-        (Owner(PARTNER, ids.new()), annas), (OWNER, ids.new()),
+        (OWNER, annas), (SubscriptionOwner(PARTNER, anna), ours), (SubscriptionOwner(OTHER_PARTNER), ours),
+        (SubscriptionOwner(PARTNER, ids.new()), annas), (OWNER, ids.new()),
     ):  # fmt: skip
         for attempt in (
             webhook_store.get_subscription(conn, owner, foreign),
             subscriptions.delete_subscription(conn, owner, foreign, now=NOW),
-            subscriptions.update_subscription(conn, VAULT, owner, foreign, Changes(), now=NOW),
+            subscriptions.update_subscription(
+                conn, VAULT, owner, foreign, SubscriptionChanges(), now=NOW
+            ),
             webhook_store.list_attempts(conn, owner, foreign, limit=30),
             redelivery.resend(conn, owner, foreign, ids.new(), now=NOW),
-            redelivery.recover(conn, owner, foreign, NOW, now=NOW),
+            redelivery.redeliver_failed(conn, owner, foreign, NOW, now=NOW),
             redelivery.replay_missing(conn, owner, foreign, NOW, now=NOW),
         ):
             with pytest.raises(NotFound):
@@ -101,11 +106,11 @@ async def test_subscriptions_are_listed_newest_first_and_back(conn):
             now=NOW + timedelta(minutes=minute // 2),
         )  # fmt: skip
         made.append(row)
-    await subscribe(conn, Owner(PARTNER, await add_customer(conn)))
-    newest = sorted(made, key=webhook_store.place_of, reverse=True)
+    await subscribe(conn, SubscriptionOwner(PARTNER, await add_customer(conn)))
+    newest = sorted(made, key=webhook_store.sort_key_of, reverse=True)
     assert await webhook_store.list_subscriptions(conn, OWNER, limit=30) == newest
     assert await webhook_store.list_subscriptions(conn, OWNER, limit=2) == newest[:3]
-    place = webhook_store.place_of(newest[2])
+    place = webhook_store.sort_key_of(newest[2])
     for position, expected in (
         (Position("next", place), newest[3:]),
         (Position("prev", place), newest[1::-1]),
@@ -140,22 +145,22 @@ async def test_an_old_secret_signs_beside_the_new_one_for_a_day(conn):
 async def test_a_subscription_that_was_deleted_is_gone_and_owes_nothing(conn):
     wants = await subscribe(conn, OWNER)
     await raise_event(conn, await add_customer(conn))
-    await sequencer.sequence(conn, now=NOW)
+    await sequencer.sequence_events(conn, now=NOW)
     await subscriptions.delete_subscription(conn, OWNER, wants, now=NOW)
     with pytest.raises(NotFound):
         await webhook_store.get_subscription(conn, OWNER, wants)
     assert await webhook_store.list_subscriptions(conn, OWNER, limit=30) == []
-    courier = await claims.sign_on(conn, NOW)
-    assert await claims.claim_lanes(conn, courier, NOW, failing=False, limit=9) == []
+    courier = await claims.register_worker(conn, NOW)
+    assert await claims.claim_queues(conn, courier, NOW, failing=False, limit=9) == []
     assert await conn.fetchval("SELECT count(*) FROM subscription_secret") == 0
 
 
 async def test_what_waited_when_it_was_disabled_is_due_when_it_is_enabled(conn):
     wants = await subscribe(conn, OWNER)
     await raise_event(conn, await add_customer(conn))
-    await sequencer.sequence(conn, now=NOW)
-    courier = await claims.sign_on(conn, NOW)
+    await sequencer.sequence_events(conn, now=NOW)
+    courier = await claims.register_worker(conn, NOW)
     await update(conn, wants, status="disabled")
-    assert await claims.claim_lanes(conn, courier, NOW, failing=False, limit=9) == []
+    assert await claims.claim_queues(conn, courier, NOW, failing=False, limit=9) == []
     await update(conn, wants, status="enabled")
-    assert await claims.claim_lanes(conn, courier, NOW, failing=False, limit=9) == [wants]
+    assert await claims.claim_queues(conn, courier, NOW, failing=False, limit=9) == [wants]

@@ -21,13 +21,13 @@ from typing_extensions import override
 
 from billfold.events.webhooks import claims, redelivery, sequencer, subscriptions
 from billfold.events.webhooks import store as webhook_store
-from billfold.events.webhooks.types import Changes, RetryPolicy, Simulated
-from billfold.events.webhooks.worker import Courier
+from billfold.events.webhooks.types import EventSimulation, RetryPolicy, SubscriptionChanges
+from billfold.events.webhooks.worker import WebhookDispatcher
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
 from billfold.platform.database.pool import create_pool
 from billfold.platform.network import webhook_client as guarded_http
-from billfold.platform.network.webhook_client import GuardedHttp
+from billfold.platform.network.webhook_client import GuardedWebhookClient
 
 POLICY = RetryPolicy(
     retry_on_status_codes=(),
@@ -64,7 +64,7 @@ async def test_a_delivery_is_verified_by_the_libraries_of_others(town):
     async with receiving() as plain, receiving() as prefixed:
         await town.subscribe(plain)
         rotated = await town.subscribe(prefixed, shared_secret="an old secret, soon replaced")
-        changes = Changes(shared_secret=secret)
+        changes = SubscriptionChanges(shared_secret=secret)
         await subscriptions.update_subscription(
             town.pool, VAULT, OWNER, rotated, changes, now=town.now
         )
@@ -117,14 +117,14 @@ async def test_an_answer_of_500_is_tried_again_while_later_events_go_on(town):
 
 
 async def test_without_a_policy_everything_is_tried_once(town):
-    async def hang_up(_):
+    async def disconnect(_):
         return None
 
     for script, attempt in (
         (always(answer(301, "location: http://127.0.0.1/")),
          (301, "a redirect, which is not followed")),
         (always(b"nonsense\r\n\r\n"), (0, "an answer that is not HTTP")),
-        (hang_up, (0, "hung up without an answer")),
+        (disconnect, (0, "hung up without an answer")),
     ):  # fmt: skip
         async with receiving(script) as receiver:
             wants = await town.subscribe(receiver)
@@ -190,7 +190,7 @@ async def test_a_subscription_that_fails_again_and_again_is_reported_once(town):
     assert [(each.subscription_id, each.ended) for each in town.failing] == [(wants, False)]
 
 
-async def test_what_is_disabled_or_deleted_meanwhile_is_told_nothing_more(town):
+async def test_a_disabled_or_deleted_subscription_receives_nothing_more(town):
     for ending in ("disable", "delete"):
         async with receiving() as receiver:
             wants = await town.subscribe(receiver)
@@ -199,7 +199,12 @@ async def test_what_is_disabled_or_deleted_meanwhile_is_told_nothing_more(town):
             async def script(_, wants=wants, turned=turned, ending=ending):
                 if ending == "disable":
                     await subscriptions.update_subscription(
-                        town.pool, VAULT, OWNER, wants, Changes(status="disabled"), now=town.now
+                        town.pool,
+                        VAULT,
+                        OWNER,
+                        wants,
+                        SubscriptionChanges(status="disabled"),
+                        now=town.now,
                     )
                 else:
                     await subscriptions.delete_subscription(town.pool, OWNER, wants, now=town.now)
@@ -214,7 +219,7 @@ async def test_what_is_disabled_or_deleted_meanwhile_is_told_nothing_more(town):
             assert len(receiver.requests) == 1
 
 
-async def test_two_couriers_never_call_one_receiver_at_once(town):
+async def test_two_dispatchers_never_call_one_receiver_at_once(town):
     busy = 0
 
     async def script(_):
@@ -238,15 +243,17 @@ async def test_two_couriers_never_call_one_receiver_at_once(town):
     assert await town.states(wants) == ["delivered"] * 60
 
 
-async def test_what_a_dead_courier_held_is_delivered_by_another(town, database_dsn):
+async def test_deliveries_of_a_dead_dispatcher_are_taken_over_by_another(town, database_dsn):
     async with receiving() as receiver:
         wants = await town.subscribe(receiver)
         happened = await town.happen(3)
-        await sequencer.sequence(town.pool, now=town.now)
+        await sequencer.sequence_events(town.pool, now=town.now)
         lost = await create_pool(database_dsn, min_size=1)
         async with lost.acquire() as conn:
-            dead = await claims.sign_on(conn, town.now)
-            assert await claims.claim_lanes(conn, dead, town.now, failing=False, limit=1) == [wants]
+            dead = await claims.register_worker(conn, town.now)
+            assert await claims.claim_queues(conn, dead, town.now, failing=False, limit=1) == [
+                wants
+            ]
             async with town.courier():
                 await asyncio.sleep(0.1)
                 assert receiver.requests == [], "it is alive"
@@ -257,20 +264,20 @@ async def test_what_a_dead_courier_held_is_delivered_by_another(town, database_d
         assert [each.id for each in receiver.requests] == happened
 
 
-async def test_a_courier_that_is_silent_is_given_up(town):
+async def test_a_dispatcher_expires_when_its_heartbeat_stops(town):
     async with receiving() as receiver, town.pool.acquire() as conn:
         wants = await town.subscribe(receiver)
         await town.happen()
-        await sequencer.sequence(town.pool, now=town.now)
-        silent = await claims.sign_on(conn, town.now)
-        assert await claims.claim_lanes(conn, silent, town.now, failing=False, limit=1) == [wants]
+        await sequencer.sequence_events(town.pool, now=town.now)
+        silent = await claims.register_worker(conn, town.now)
+        assert await claims.claim_queues(conn, silent, town.now, failing=False, limit=1) == [wants]
         town.now += timedelta(seconds=31)
         async with town.courier():
             await receiver.count(1)
-        assert not await claims.show_up(conn, silent, town.now)
+        assert not await claims.record_heartbeat(conn, silent, town.now)
 
 
-async def test_a_courier_signs_on_again_when_it_was_given_up(town):
+async def test_a_dispatcher_registers_again_when_it_was_expired(town):
     async with receiving() as receiver:
         await town.subscribe(receiver)
         async with town.courier():
@@ -297,15 +304,15 @@ async def test_one_event_is_sent_again_on_request(town):
 async def test_a_simulated_event_is_delivered_like_any_other(town):
     async with receiving() as receiver:
         await town.subscribe(receiver)
-        event = Simulated(event_id=ids.new(), kind=BOTH, raised_at=NOW, payload='{"b": [2]}')
-        assert await redelivery.simulate(town.pool, OWNER, event, now=town.now) == 1
+        event = EventSimulation(event_id=ids.new(), kind=BOTH, raised_at=NOW, payload='{"b": [2]}')
+        assert await redelivery.simulate_event(town.pool, OWNER, event, now=town.now) == 1
         await town.work()
         told = receiver.requests[0].event
     assert told["payload"] == {"b": [2]}
     assert (told["event_id"], told["sequence"]) == (str(event.event_id), None)
 
 
-class Stumbling(GuardedHttp):
+class Stumbling(GuardedWebhookClient):
     """Meets what nobody foresaw at one of its receivers."""
 
     def __init__(self, at):
@@ -319,14 +326,14 @@ class Stumbling(GuardedHttp):
         return super().line(url)
 
 
-async def test_a_lane_that_breaks_takes_no_other_along(town):
+async def test_a_failed_lane_stops_no_other_lane(town):
     async with receiving() as good, receiving() as bad:
         broken = await town.subscribe(bad)
         well = await town.subscribe(good)
         await town.happen(3)
-        await sequencer.sequence(town.pool, now=town.now)
+        await sequencer.sequence_events(town.pool, now=town.now)
         stop = asyncio.Event()
-        courier = Courier(
+        courier = WebhookDispatcher(
             town.pool, VAULT, Stumbling(bad.url), clock=lambda: town.now, pause_seconds=0.01
         )
         work = asyncio.create_task(courier.run(stop))

@@ -30,7 +30,7 @@ async def refused(customer_desk, error, *, status=401, method="GET", path=PATH, 
     return answer
 
 
-async def test_a_bearer_token_opens_the_door(customer_desk):
+async def test_a_bearer_token_is_accepted(customer_desk):
     token = await token_for(customer_desk.bank, customer_desk.team, key=None)
     assert (await customer_desk.ask("GET", PATH, status=200, token=token)).json()[
         "name"
@@ -38,7 +38,7 @@ async def test_a_bearer_token_opens_the_door(customer_desk):
     await refused(customer_desk, "invalid_token", headers={"authorization": f"DPoP {token.text}"})
 
 
-async def test_nobody_is_let_in_without_a_token(customer_desk):
+async def test_a_request_without_a_token_is_unauthorized(customer_desk):
     await refused(customer_desk, None, token=None)
     for sent in ("Bearer", "Bearer x", "DPoP x", "Basic eDp5", "Bearer a, Bearer b", "Bearer é"):
         headers = {"authorization": sent.encode()}
@@ -72,11 +72,11 @@ async def test_a_proof_made_for_something_else_is_refused(customer_desk, changed
     await refused(customer_desk, "invalid_dpop_proof", token=None, headers=headers)
 
 
-async def test_an_id_token_opens_no_door(customer_desk):
+async def test_an_id_token_is_not_accepted_as_access_token(customer_desk):
     now, bank, team = wall_now(), customer_desk.bank, customer_desk.team
     async with bank.pool.acquire() as conn:
         await signing_keys.ensure_signing_keys(conn, bank.vault, now)
-        keys = await signing_keys.published_keys(conn, bank.vault, now)
+        keys = await signing_keys.list_published_keys(conn, bank.vault, now)
     seconds = int(now.timestamp())
     claims = {
         "iss": bank.settings.auth_origin, "sub": str(team.user_id), "aud": team.client_id,
@@ -136,7 +136,7 @@ async def test_a_token_ends_after_900_seconds_or_when_it_is_revoked(customer_des
     late = await token_for(customer_desk.bank, customer_desk.team, age=timedelta(seconds=880))
     await customer_desk.ask("GET", PATH, status=200, token=late)
     async with customer_desk.bank.pool.acquire() as conn:
-        await grants.revoke_all_of(conn, customer_desk.team.user_id)
+        await grants.revoke_user_tokens(conn, customer_desk.team.user_id)
     await refused(customer_desk, "invalid_token", token=late)
 
 

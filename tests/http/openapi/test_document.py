@@ -34,7 +34,7 @@ async def test_operations_are_named_by_their_functions_and_grouped(document):
     assert document["paths"]["/api/v1/login/"]["post"]["tags"] == ["authentication"]
 
 
-async def test_each_door_asks_for_its_own_headers(document):
+async def test_each_kind_of_authentication_declares_its_own_headers(document):
     refs = [{"$ref": "#/components/parameters/IdempotencyKey"},
             {"$ref": "#/components/parameters/Signature"}]  # fmt: skip
     signed = document["paths"]["/api/v2/things/{thing_id}/"]["get"]

@@ -8,7 +8,7 @@ import pytest
 from tests.simulation.invariants import picture
 
 from billfold.ledger.book.rows import JournalEntry, Posting
-from billfold.platform.errors import Broken
+from billfold.platform.errors import InvariantError
 
 DAY = date(2025, 6, 2)
 
@@ -44,7 +44,7 @@ def test_undo_takes_back_lots_that_were_lost_and_made(teller):
     begin(teller)
     book.post(lot, book.house_account("treasury", lot.asset), lot.balance)
     book.lot_out(pocket, lot, lot.tax_basis, lot.earnings_basis)
-    book.lose_lots(pocket, [lot])
+    book.retire_lots(pocket, [lot])
     made = book.lot(pocket, lot.asset, lot.acquired_on, lot.maturity)
     book.post(book.house_account("street", lot.asset), made, 7)
     book.lot_in(pocket, made, 7, 7)
@@ -83,7 +83,7 @@ def test_a_journal_cannot_end_when_a_bank_account_holds_something(teller):
     pocket = teller.pocket()
     begin(teller)
     teller.book.post(teller.book.house_account("rail:wire"), pocket.bank, 1)
-    with pytest.raises(Broken):
+    with pytest.raises(InvariantError):
         teller.book.close()
 
 
@@ -91,7 +91,7 @@ def test_a_journal_cannot_end_when_a_bank_account_holds_something(teller):
 def test_a_leg_moves_something(teller, amount):
     pocket = teller.pocket()
     begin(teller)
-    with pytest.raises(Broken):
+    with pytest.raises(InvariantError):
         teller.book.post(teller.book.house_account("rail:wire"), pocket.bank, amount)
 
 

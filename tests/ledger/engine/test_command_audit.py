@@ -10,7 +10,7 @@ from tests.support.whole_bank import PARTNER, bank, new_holder
 from billfold.accounts.commands import OpenPocket, SetPocketState, UpdatePocket, UpdatePortal
 from billfold.accounts.counterparties.commands import AddCounterparty, UpdateCounterparty
 from billfold.audit import store as audit_store
-from billfold.audit.types import Origin, Wanted
+from billfold.audit.types import EntryFilter, Origin
 from billfold.ledger.commands import commands
 from billfold.platform import ids
 from billfold.platform.errors import BillfoldError
@@ -37,7 +37,7 @@ def do(bank):
 
 
 async def log_of(bank, holder):
-    wanted = Wanted(customer_id=holder.customer_id)
+    wanted = EntryFilter(customer_id=holder.customer_id)
     return await audit_store.list_entries(bank.pool, wanted, descending=False, limit=100)
 
 
@@ -79,7 +79,7 @@ async def test_a_refusal_is_recorded_as_a_failure(bank, new_holder, do):
     assert msgspec.json.decode(second.details)["refused"] == "not-found"
 
 
-async def test_the_end_of_reinvestment_is_told(bank, new_holder, do):
+async def test_the_end_of_reinvestment_is_audited(bank, new_holder, do):
     holder = await new_holder()
     fields = {"pocket_id": holder.pocket_id, "keep_reinvestment": False}
     await do(UpdatePocket, holder, reinvestment_weeks=None, **fields)
@@ -111,7 +111,7 @@ async def test_the_log_of_a_bank_that_lived_proves_itself(bank, new_holder, do):
     assert report.checked["audit_entry"] == 5
 
 
-async def test_a_team_is_told_of_a_counterparty_that_comes_and_goes(bank, new_holder, do):
+async def test_counterparty_changes_are_audited_for_the_team(bank, new_holder, do):
     holder, payee = await new_holder(), await new_holder()
     await member(bank.pool, holder.customer_id)
     made = await do(

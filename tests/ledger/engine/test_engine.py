@@ -19,7 +19,7 @@ from billfold.payments.on_us.commands import TransferOnUs
 from billfold.platform import ids
 from billfold.platform.clock import ClockState, wall_now, write_clock
 from billfold.platform.dates import et_instant
-from billfold.platform.errors import Broken, NotFound, Refused
+from billfold.platform.errors import InvariantError, NotFound, Refused
 from billfold.verify import verify_bank
 
 TENANT_TABLES = (
@@ -203,7 +203,7 @@ async def test_only_the_broken_command_fails_when_a_batch_holds_one(bank, two, m
         *(bank.engine.submit(command) for command in (*good[:3], broken, *good[3:])),
         return_exceptions=True,
     )
-    assert isinstance(answers.pop(3), Broken)
+    assert isinstance(answers.pop(3), InvariantError)
     told = [answer.outcome["status"] for answer in answers if isinstance(answer, Answer)]
     assert told == ["COMPLETED"] * len(answers) == ["COMPLETED"] * 6
     assert await bank.pool.fetchval("SELECT count(*) FROM command WHERE kind = 'Explode'") == 0
@@ -303,7 +303,7 @@ async def test_another_lane_than_the_first_waits_for_a_crowd(
 ):
     engine = Engine(
         bank.pool, market=bank.market, calendars=bank.calendars, terms=bank.terms,
-        seed=bank.seed, references=bank.engine.references, test_clock=True, lanes=2, crowd=crowd,
+        seed=bank.seed, references=bank.engine.references, test_clock=True, lanes=2, min_batch=crowd,
     )  # fmt: skip
     taken, end = [], asyncio.Event()
 

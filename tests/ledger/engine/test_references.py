@@ -5,7 +5,7 @@ from uuid import UUID
 
 from tests.payments.on_us.test_routes import PATH, account, asked, payee
 
-__all__ = ["desk", "desks"]
+__all__ = ["api", "connect_api"]
 
 CHANGE = "UPDATE counterparty SET status = $2 WHERE counterparty_id = $1"
 

@@ -10,9 +10,15 @@ from tests.simulation.invariants import picture
 from billfold.bills.rules.market import Market
 from billfold.ledger.book.holdings import Account, Lot, PocketBook
 from billfold.ledger.engine.load_books import LOCK_HEADS, load_books
-from billfold.ledger.engine.serialized_book import LAYOUT, BookImage, image_of, is_whole, read_image
+from billfold.ledger.engine.serialized_book import (
+    SERIALIZATION_VERSION,
+    SerializedBook,
+    deserialize_book,
+    is_intact,
+    serialize_book,
+)
 from billfold.platform.calendars import Calendars
-from billfold.platform.database.pool import listed
+from billfold.platform.database.pool import uuid_array
 
 CALENDARS = Calendars()
 MARKET = Market.packaged(CALENDARS)
@@ -21,10 +27,10 @@ FIELDS = "b76e"
 
 
 def test_the_layout_goes_up_when_a_field_changes() -> None:
-    kinds = (BookImage, PocketBook, Account, Lot)
+    kinds = (SerializedBook, PocketBook, Account, Lot)
     told = repr([(kind.__name__, kind.__struct_fields__) for kind in kinds])
 
-    assert (LAYOUT, hashlib.sha256(told.encode()).hexdigest()[:4]) == (2, FIELDS)
+    assert (SERIALIZATION_VERSION, hashlib.sha256(told.encode()).hexdigest()[:4]) == (2, FIELDS)
 
 
 @pytest.fixture
@@ -40,9 +46,9 @@ async def conn(pg_server, lived_bank):
 async def _read(conn):
     """Every book, as the engine would read it now; and which heads have an image to read."""
     ids = [row["customer_id"] for row in await conn.fetch("SELECT customer_id FROM head")]
-    heads = await conn.fetch(LOCK_HEADS, listed(sorted(ids)))
+    heads = await conn.fetch(LOCK_HEADS, uuid_array(sorted(ids)))
     books = await load_books(conn, heads, MARKET, CALENDARS)
-    return books, [head for head in heads if read_image(head["image"]) is not None]
+    return books, [head for head in heads if deserialize_book(head["image"]) is not None]
 
 
 async def test_a_book_of_its_image_is_the_book_of_the_tables(conn) -> None:
@@ -78,12 +84,12 @@ async def test_the_tables_are_read_when_an_image_is_damaged(conn, damaged) -> No
 
 async def test_the_tables_are_read_when_an_image_has_another_layout(conn, monkeypatch) -> None:
     books, _ = await _read(conn)
-    monkeypatch.setattr("billfold.ledger.engine.serialized_book.LAYOUT", LAYOUT + 1)
-    newer = image_of(next(iter(books.values())))
+    monkeypatch.setattr("billfold.ledger.engine.serialized_book.LAYOUT", SERIALIZATION_VERSION + 1)
+    newer = serialize_book(next(iter(books.values())))
     monkeypatch.undo()
 
-    assert is_whole(newer)
-    assert read_image(newer) is None
+    assert is_intact(newer)
+    assert deserialize_book(newer) is None
 
 
 def pictures(books):

@@ -4,7 +4,7 @@ import pytest
 from tests.ledger.engine.test_engine import counts, must_be_clean, payment
 
 from billfold.ledger.engine import write_batch as write
-from billfold.ledger.engine.write_batch import TOGETHER
+from billfold.ledger.engine.write_batch import LEDGER_BOOK_TABLES
 from billfold.platform.database.rows import Row
 
 _NOT_ROWS = 3
@@ -21,7 +21,7 @@ SELECT string_agg(a.attname, ',' ORDER BY a.attnum)
 async def test_rows_are_taken_by_the_columns_in_which_they_are_copied(conn):
     taken = [row[0] for row in await conn.fetch(_TAKEN)][_NOT_ROWS:]
     columns = {row.table: ",".join(row.__struct_fields__) for row in Row.__subclasses__()}
-    assert taken == [columns[table] for table in TOGETHER]
+    assert taken == [columns[table] for table in LEDGER_BOOK_TABLES]
 
 
 async def left_by(bank, command):

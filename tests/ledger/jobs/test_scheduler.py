@@ -5,10 +5,10 @@ from datetime import timedelta
 from tests.support.whole_bank import bank as bank  # noqa: PLC0414 - a fixture
 
 from billfold.ledger.jobs import store as jobs_store
-from billfold.ledger.jobs.scheduler import keep_appointments, next_appointment
-from billfold.ledger.jobs.types import Appointment
+from billfold.ledger.jobs.scheduler import next_scheduled_at, run_scheduled_jobs
+from billfold.ledger.jobs.types import ScheduledJob
 from billfold.platform import ids
-from billfold.sandbox.clock.stepper import Stepping
+from billfold.sandbox.clock.stepper import ClockStepper
 
 
 async def test_the_clock_stops_at_every_appointment_on_its_way(bank):
@@ -21,17 +21,17 @@ async def test_the_clock_stops_at_every_appointment_on_its_way(bank):
     now = await bank.now()
     first, second, third = ids.new(), ids.new(), ids.new()
     hour = timedelta(hours=1)
-    await jobs_store.make(
+    await jobs_store.schedule(
         bank.pool,
         [
-            Appointment("b.meeting", first, None, now + hour),
-            Appointment("a.meeting", second, None, now + hour),
-            Appointment("a.meeting", third, None, now + 3 * hour),
-            Appointment("c.nobody", third, None, now + hour),
+            ScheduledJob("b.meeting", first, None, now + hour),
+            ScheduledJob("a.meeting", second, None, now + hour),
+            ScheduledJob("a.meeting", third, None, now + 3 * hour),
+            ScheduledJob("c.nobody", third, None, now + hour),
         ],
     )
-    assert await next_appointment(bank) == now + hour
-    stepping = Stepping(bank)
+    assert await next_scheduled_at(bank) == now + hour
+    stepping = ClockStepper(bank)
     assert (await stepping.show()).next_event_at == now + hour
     face = await stepping.advance(2 * hour)
     assert met == [("a.meeting", second, now + hour), ("b.meeting", first, now + hour)]
@@ -52,31 +52,31 @@ async def test_what_could_not_be_kept_stays_and_holds_up_no_other(bank):
     bank.job_runners = {"meeting": keep}
     now = await bank.now()
     bad, good, later = ids.new(), ids.new(), ids.new()
-    await jobs_store.make(
+    await jobs_store.schedule(
         bank.pool,
         [
-            Appointment("meeting", bad, None, now),
-            Appointment("meeting", good, None, now),
-            Appointment("meeting", later, None, now + timedelta(seconds=1)),
+            ScheduledJob("meeting", bad, None, now),
+            ScheduledJob("meeting", good, None, now),
+            ScheduledJob("meeting", later, None, now + timedelta(seconds=1)),
         ],
     )
-    once = await keep_appointments(bank, now + timedelta(hours=1))
+    once = await run_scheduled_jobs(bank, now + timedelta(hours=1))
     assert set(kept) == {bad, good, later}
     assert [each.object_id for each in once.failed] == [bad]
     assert once.happened == {"meeting": 2}
-    again = await keep_appointments(bank, now + timedelta(hours=1))
+    again = await run_scheduled_jobs(bank, now + timedelta(hours=1))
     assert (again.happened, again.failed) == ({"meeting": 1}, {})
 
 
 async def test_an_appointment_moves_when_it_is_made_again_and_can_be_cancelled(bank):
     async def put_off(at_bank, appointment):
         later = appointment._replace(at=appointment.at + timedelta(days=1))
-        await jobs_store.make(at_bank.pool, [later])
+        await jobs_store.schedule(at_bank.pool, [later])
 
     bank.job_runners = {"meeting": put_off}
     now, it = await bank.now(), ids.new()
-    await jobs_store.make(bank.pool, [Appointment("meeting", it, None, now)] * 2)
-    await keep_appointments(bank, now)
-    assert await next_appointment(bank) == now + timedelta(days=1)
+    await jobs_store.schedule(bank.pool, [ScheduledJob("meeting", it, None, now)] * 2)
+    await run_scheduled_jobs(bank, now)
+    assert await next_scheduled_at(bank) == now + timedelta(days=1)
     await jobs_store.cancel(bank.pool, "meeting", it)
-    assert await next_appointment(bank) is None
+    assert await next_scheduled_at(bank) is None

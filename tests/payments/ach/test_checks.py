@@ -1,10 +1,10 @@
 """ACH entries, answers and files: whichever row is damaged, the proof names it."""
 
 import pytest
-from tests.support.damage import proved, unnamed
+from tests.support.damage import report_of, undetected
 
 from billfold.payments.ach.checks import check_ach
-from billfold.verify.fingerprints import check_proofs
+from billfold.verify.fingerprints import check_fingerprints
 
 # What is said to people, and when it was last touched.
 WORDS = ("reason", "updated_at")
@@ -25,28 +25,39 @@ ENTRIES = {
 
 
 async def test_nothing_is_named_when_nothing_was_damaged(rails):
-    assert (await proved(rails, check_proofs, check_ach)).is_clean
+    assert (await report_of(rails, check_fingerprints, check_ach)).is_clean
 
 
 @pytest.mark.parametrize("where", ENTRIES.values(), ids=ENTRIES)
 async def test_an_entry_is_named_when_it_was_damaged(rails, where):
-    missed = await unnamed(rails, "ach_entry", check_proofs, check_ach, where=where, unproved=WORDS)
+    missed = await undetected(
+        rails, "ach_entry", check_fingerprints, check_ach, where=where, undetectable=WORDS
+    )
     assert missed == []
 
 
 @pytest.mark.parametrize("where", ["true", "customer_id = (SELECT house_customer_id FROM bank)"])
 async def test_an_answer_is_named_when_it_was_damaged(rails, where):
     # When it was made is nobody's money; the house's own goes when the next window opens.
-    unproved = ("created_at",) if where == "true" else ("created_at", "due_at", "customer_id")
+    undetectable = ("created_at",) if where == "true" else ("created_at", "due_at", "customer_id")
     assert (
-        await unnamed(rails, "ach_answer", check_proofs, check_ach, where=where, unproved=unproved)
+        await undetected(
+            rails,
+            "ach_answer",
+            check_fingerprints,
+            check_ach,
+            where=where,
+            undetectable=undetectable,
+        )
         == []
     )
 
 
 async def test_a_file_is_named_when_it_was_damaged(rails):
     assert (
-        await unnamed(rails, "ach_file", check_proofs, check_ach, unproved=("file_id", "told_at"))
+        await undetected(
+            rails, "ach_file", check_fingerprints, check_ach, undetectable=("file_id", "told_at")
+        )
         == []
     )
 
@@ -60,10 +71,10 @@ async def test_a_file_is_named_when_its_bytes_say_another_sum(rails):
         " '00000143000'), 'escape') WHERE file_id = $1", file_id,
     )  # fmt: skip
     await rails.execute("UPDATE ach_entry SET amount = amount + 1 WHERE file_id = $1", file_id)
-    report = await proved(rails, check_ach)
+    report = await report_of(rails, check_ach)
     await transaction.rollback()
-    wrong = [each.wrong for each in report.findings if each.table == "ach_file"]
-    assert wrong == ["what it holds does not come to what its last line says"]
+    message = [each.wrong for each in report.findings if each.table == "ach_file"]
+    assert message == ["what it holds does not come to what its last line says"]
 
 
 WAITS = {
@@ -73,14 +84,14 @@ WAITS = {
 
 
 @pytest.mark.parametrize(("table", "told"), WAITS.items())
-async def test_what_waits_is_named_when_its_appointment_is_lost(rails, table, told):
-    kind, wrong = told
+async def test_a_waiting_entry_is_named_when_its_scheduled_job_is_lost(rails, table, told):
+    kind, message = told
     transaction = rails.transaction()
     await transaction.start()
     await rails.execute("DELETE FROM agenda WHERE kind = $1", kind)
     if table == "ach_file":
         await rails.execute("UPDATE ach_file SET told_at = NULL")
         await rails.execute("DELETE FROM ach_entry WHERE status = 'APPROVED'")
-    report = await proved(rails, check_ach)
+    report = await report_of(rails, check_ach)
     await transaction.rollback()
-    assert (table, wrong) in {(each.table, each.wrong) for each in report.findings}
+    assert (table, message) in {(each.table, each.wrong) for each in report.findings}

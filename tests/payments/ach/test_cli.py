@@ -10,11 +10,11 @@ from tests.support.whole_bank import PARTNER
 
 from billfold.accounts.commands import EnrolCustomer, OpenPocket
 from billfold.accounts.counterparties.commands import AddCounterparty
-from billfold.cli.resources import with_bank
-from billfold.ledger.jobs.types import Appointment
+from billfold.cli.resources import run_with_bank
+from billfold.ledger.jobs.types import ScheduledJob
 from billfold.payments.ach.commands import OriginateAch, ReceiveAch, ReturnAch
-from billfold.payments.ach.rules.originate import WINDOW
-from billfold.payments.ach.types import Incoming
+from billfold.payments.ach.rules.originate import ACH_WINDOW
+from billfold.payments.ach.types import IncomingEntry
 from billfold.payments.deposits.commands import ReceiveMoney
 from billfold.platform import ids
 from billfold.wiring.cli_context import Wiring
@@ -68,13 +68,15 @@ class Originator:
 
     async def send(self):
         at = await self.bank.now() + timedelta(days=9)
-        await self.bank.job_runners[WINDOW](self.bank, Appointment(WINDOW, ids.new(), None, at))
+        await self.bank.job_runners[ACH_WINDOW](
+            self.bank, ScheduledJob(ACH_WINDOW, ids.new(), None, at)
+        )
 
     async def receive(self, ach_id, cents):
         account = await self.bank.pool.fetchval(
             "SELECT account_number FROM portal WHERE portal_id = $1", self.portal_id
         )
-        came = Incoming(
+        came = IncomingEntry(
             code="22", amount=cents, account_number=account, name="N", identification="",
             trace="091000010000001", bank="09100001", entry_class="PPD", company="CONTOSO",
             company_id="9", purpose="WAGES",
@@ -108,7 +110,7 @@ def sent(founded, database_dsn, tmp_path, capsys):
         "BILLFOLD_SEED": SEED,
         "PATH": os.environ["PATH"],
     }
-    with_bank(Wiring(environment), live)
+    run_with_bank(Wiring(environment), live)
     capsys.readouterr()
 
 

@@ -2,20 +2,20 @@
 
 from datetime import date
 
-from billfold.payments.clearing.cli import Explained
-from billfold.payments.clearing.types import Cleared
+from billfold.payments.clearing.cli import ClearingReport
+from billfold.payments.clearing.types import ClearingTotals
 
 DAY = date(2025, 6, 4)
 
 
 def test_payments_under_way_explain_what_their_rail_holds():
-    dates = [Cleared("ACH", DAY, 3, 500_00, 200_00, 100_00, 0)]
-    shown = Explained({"rail:ach": -200_00}, dates, [])
+    dates = [ClearingTotals("ACH", DAY, 3, 500_00, 200_00, 100_00, 0)]
+    shown = ClearingReport({"rail:ach": -200_00}, dates, [])
     assert shown.explained("ACH") == -200_00
     assert shown.unexplained("ACH") == 0
     assert shown.unexplained("WIRE") == 0
 
 
 def test_what_no_payment_explains_is_left_over():
-    shown = Explained({"rail:ach": -200_01, "rail:wire": 5}, [], [])
+    shown = ClearingReport({"rail:ach": -200_01, "rail:wire": 5}, [], [])
     assert (shown.unexplained("ACH"), shown.unexplained("WIRE")) == (-200_01, 5)

@@ -82,7 +82,7 @@ async def test_a_payment_is_booked_once_when_it_is_delivered_twice(bank, new_hol
     assert await bank.pool.fetchval("SELECT count(*) FROM activity") == 1
 
 
-async def test_a_payment_goes_back_when_nobody_has_its_account(bank, correspondent):
+async def test_a_payment_is_returned_when_its_account_is_unknown(bank, correspondent):
     wire = correspondent.wire(
         ids.new(), routing_number="061199992", account_number="812345678901", amount=1,
         sender_name="A",
@@ -93,7 +93,7 @@ async def test_a_payment_goes_back_when_nobody_has_its_account(bank, corresponde
     assert await bank.pool.fetchval("SELECT count(*) FROM journal") == 0
 
 
-async def test_a_payment_goes_back_and_is_told_when_its_portal_is_closed(
+async def test_a_payment_is_returned_with_an_event_when_its_portal_is_closed(
     bank, new_holder, correspondent
 ):
     holder = await new_holder()

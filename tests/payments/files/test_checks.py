@@ -1,16 +1,16 @@
 """Files of the rails and the messages in them: whichever row is damaged, the proof names it."""
 
 import pytest
-from tests.support.damage import proved, unnamed
+from tests.support.damage import report_of, undetected
 
-from billfold.payments.files.checks import check_rails
-from billfold.verify.fingerprints import check_proofs
+from billfold.payments.files.checks import check_rail_files
+from billfold.verify.fingerprints import check_fingerprints
 
-CHECKS = (check_proofs, check_rails)
+CHECKS = (check_fingerprints, check_rail_files)
 
 
 async def test_nothing_is_named_when_nothing_was_damaged(rails):
-    assert (await proved(rails, *CHECKS)).is_clean
+    assert (await report_of(rails, *CHECKS)).is_clean
 
 
 @pytest.mark.parametrize(
@@ -20,10 +20,12 @@ async def test_nothing_is_named_when_nothing_was_damaged(rails):
 )  # fmt: skip
 async def test_a_file_is_named_when_it_was_damaged(rails, where):
     # When it was kept and done with is told to nobody but the operator.
-    unproved = ["file_id", "created_at", "done_at"]
+    undetectable = ["file_id", "created_at", "done_at"]
     # A file of one message that is gone is not told from a message that came in none.
-    unproved += ["report"] if "OUT" in where else ["deleted", "rail", "direction"]
-    assert await unnamed(rails, "rail_file", *CHECKS, where=where, unproved=unproved) == []
+    undetectable += ["report"] if "OUT" in where else ["deleted", "rail", "direction"]
+    assert (
+        await undetected(rails, "rail_file", *CHECKS, where=where, undetectable=undetectable) == []
+    )
 
 
 async def test_a_file_is_named_when_it_was_removed_or_made_another(rails):
@@ -35,7 +37,7 @@ async def test_a_file_is_named_when_it_was_removed_or_made_another(rails):
         transaction = rails.transaction()
         await transaction.start()
         await rails.execute(damage)
-        report = await proved(rails, *CHECKS)
+        report = await report_of(rails, *CHECKS)
         await transaction.rollback()
         assert "rail_file" in {each.table for each in report.findings}, damage
 
@@ -52,5 +54,8 @@ async def test_a_file_is_named_when_it_was_removed_or_made_another(rails):
     ],
     ids=["sent", "waiting", "request", "of the house"],
 )  # fmt: skip
-async def test_a_message_is_named_when_it_was_damaged(rails, where, unproved):
-    assert await unnamed(rails, "wire_message", *CHECKS, where=where, unproved=unproved) == []
+async def test_a_message_is_named_when_it_was_damaged(rails, where, undetectable):
+    assert (
+        await undetected(rails, "wire_message", *CHECKS, where=where, undetectable=undetectable)
+        == []
+    )

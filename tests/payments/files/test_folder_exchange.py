@@ -5,19 +5,19 @@ import os
 import pytest
 
 from billfold.payments.files.folder_exchange import ExchangeFolders
-from billfold.payments.files.ports import Arrived
+from billfold.payments.files.ports import InboundFile
 
 
-async def test_what_one_side_hands_over_arrives_at_the_other(tmp_path):
+async def test_a_file_transmitted_by_one_side_arrives_at_the_other(tmp_path):
     ours = ExchangeFolders(tmp_path)
-    theirs = ours.other_side()
+    theirs = ours.network_side()
     assert await theirs.arrived() == []
-    await ours.hand_over("b.ach", b"two")
-    await ours.hand_over("a.ach", b"one")
-    await ours.hand_over("a.ach", b"one")
+    await ours.transmit("b.ach", b"two")
+    await ours.transmit("a.ach", b"one")
+    await ours.transmit("a.ach", b"one")
     (tmp_path / "outbox" / ".half").write_bytes(b"not yet")
     assert await theirs.arrived() == [
-        Arrived(name="a.ach", content=b"one"), Arrived(name="b.ach", content=b"two")
+        InboundFile(name="a.ach", content=b"one"), InboundFile(name="b.ach", content=b"two")
     ]  # fmt: skip
     assert await ours.arrived() == []
     assert await theirs.waiting() == ["a.ach", "b.ach"]
@@ -30,7 +30,7 @@ async def test_what_one_side_hands_over_arrives_at_the_other(tmp_path):
 async def test_an_arrived_file_is_put_away_with_its_report(tmp_path):
     ours = ExchangeFolders(tmp_path)
     for name in ("good.xml", "bad.xml"):
-        await ours.other_side().hand_over(name, b"x")
+        await ours.network_side().transmit(name, b"x")
     await ours.put_away("good.xml", report=b'{"ok": 1}')
     await ours.put_away("bad.xml", report=b'{"line": 1}', refused=True)
     await ours.put_away("bad.xml", report=b'{"line": 1}', refused=True)
@@ -65,4 +65,4 @@ async def test_odd_names_are_changed_and_what_leads_elsewhere_is_left_alone(tmp_
 @pytest.mark.parametrize("name", ["../x", "a/b", ".hidden", ""])
 async def test_a_name_that_leads_elsewhere_is_not_taken(tmp_path, name):
     with pytest.raises(ValueError, match="not the name of a file"):
-        await ExchangeFolders(tmp_path).hand_over(name, b"x")
+        await ExchangeFolders(tmp_path).transmit(name, b"x")

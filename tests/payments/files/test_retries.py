@@ -12,9 +12,9 @@ from billfold.payments.ach.inbound import booking as ach_booking
 from billfold.payments.ach.nacha.writer import write_file
 from billfold.payments.files import exceptions
 from billfold.payments.files import store as files_store
-from billfold.payments.files.retries import said
+from billfold.payments.files.retries import error_summary
 from billfold.platform.clock import wall_now
-from billfold.platform.errors import Broken, NotFound
+from billfold.platform.errors import InvariantError, NotFound
 
 ODD = 6_66
 _BREAK = f"ALTER TABLE ach_entry ADD CONSTRAINT odd CHECK (amount <> {ODD}) NOT VALID"
@@ -35,13 +35,13 @@ async def owner(market_dsn):
 
 
 async def waiting(bank):
-    (file,) = await exceptions.list_in_trouble(bank.pool)
-    return file, exceptions.trouble_of(file)
+    (file,) = await exceptions.list_failing(bank.pool)
+    return file, exceptions.retry_state_of(file)
 
 
 async def try_now(room):
     file, _ = await waiting(room.bank)
-    await exceptions.try_again(room.bank.pool, file, wall_now())
+    await exceptions.retry_now(room.bank.pool, file, wall_now())
     return await room.gate.take(room.bank)
 
 
@@ -52,7 +52,7 @@ async def test_a_line_that_cannot_be_booked_waits_alone_and_is_booked_when_it_ca
     await owner.execute(_BREAK)
     odd = entry(3, account, amount=ODD)
     content = write_file(file_of(entry(1, account), entry(2), odd, entry(4, account)))
-    await room.other.hand_over("daily.ach", content)
+    await room.other.transmit("daily.ach", content)
     await room.put("next.ach", file_of(entry(5, account)))
 
     assert room.report("next.ach")["taken"] == 1
@@ -69,10 +69,10 @@ async def test_a_line_that_cannot_be_booked_waits_alone_and_is_booked_when_it_ca
     assert again.tries == 2
     assert again.again_at > wall_now() + timedelta(seconds=45)
     # Another file of its name arrives meanwhile and is not put away with it.
-    await room.other.hand_over("daily.ach", write_file(file_of(entry(6, account))))
+    await room.other.transmit("daily.ach", write_file(file_of(entry(6, account))))
     await owner.execute(_MEND)
     assert await try_now(room) == 2
-    assert await exceptions.list_in_trouble(bank.pool) == []
+    assert await exceptions.list_failing(bank.pool) == []
     done = await files_store.list_files(bank.pool, rail="ACH", state="TAKEN")
     told = [json.loads(each.report or "") for each in done if each.file_id == file.file_id]
     assert [(each["entries"], each["taken"], each["held"], each["stuck"]) for each in told] == [
@@ -99,7 +99,7 @@ async def test_a_file_waits_as_a_whole_when_more_lines_fail_than_can_be_their_ow
     await room.prove()
 
 
-async def test_a_line_that_was_refused_is_asked_for_anew_and_booked_once(
+async def test_a_refused_line_is_retried_under_a_new_key_and_booked_once(
     bank, new_holder, room, monkeypatch
 ):
     account = await account_of(bank, await new_holder())
@@ -133,14 +133,14 @@ async def test_a_wire_file_that_fails_waits_and_the_next_is_taken(bank, holder, 
     assert (file.name, trouble.tries, trouble.words()[:19]) == ("odd.xml", 1, "CheckViolationError")
     assert await fedwire.room.gate.take(bank) == 0
     await owner.execute("ALTER TABLE wire DROP CONSTRAINT odd")
-    await exceptions.try_again(bank.pool, file, wall_now())
+    await exceptions.retry_now(bank.pool, file, wall_now())
     assert await fedwire.room.gate.take(bank) == 1
     assert fedwire.taken("odd.xml") == ["COMPLETED"]
 
 
-def test_an_error_is_told_in_one_line_without_the_row_it_is_about():
-    assert said(Broken("CheckViolationError: it is odd\nDETAIL: Failing row contains (7).")) == (
-        "CheckViolationError: it is odd"
-    )
-    assert said(ValueError("x" * 900)) == repr(ValueError("x" * 900))[:300]
-    assert said(Broken("")) == "Broken"
+def test_an_error_is_summarized_in_one_line_without_row_data():
+    assert error_summary(
+        InvariantError("CheckViolationError: it is odd\nDETAIL: Failing row contains (7).")
+    ) == ("CheckViolationError: it is odd")
+    assert error_summary(ValueError("x" * 900)) == repr(ValueError("x" * 900))[:300]
+    assert error_summary(InvariantError("")) == "Broken"

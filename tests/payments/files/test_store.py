@@ -5,45 +5,47 @@ from datetime import timedelta
 import pytest
 
 from billfold.payments.files import store as files_store
-from billfold.payments.files.store import AlreadyArrived
+from billfold.payments.files.store import DuplicateFile
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
 from billfold.platform.errors import NotFound
 
 
-async def test_a_file_that_arrives_twice_is_told_apart_by_its_content(conn):
+async def test_a_duplicate_file_is_recognized_by_its_content(conn):
     now, first = wall_now(), ids.new()
-    kept = await files_store.keep_arrived(conn, first, "ACH", "one.ach", b"101", now=now)
+    kept = await files_store.save_inbound(conn, first, "ACH", "one.ach", b"101", now=now)
     assert (kept.state, kept.size_bytes, kept.done_at) == ("ARRIVED", 3, None)
-    with pytest.raises(AlreadyArrived, match="arrived as one") as told:
+    with pytest.raises(DuplicateFile, match="arrived as one") as told:
         async with conn.transaction():
-            await files_store.keep_arrived(conn, ids.new(), "ACH", "two.ach", b"101", now=now)
+            await files_store.save_inbound(conn, ids.new(), "ACH", "two.ach", b"101", now=now)
     assert told.value.at == now
-    await files_store.keep_arrived(conn, ids.new(), "WIRE", "two.xml", b"101", now=now)
+    await files_store.save_inbound(conn, ids.new(), "WIRE", "two.xml", b"101", now=now)
 
 
 async def test_what_was_refused_may_come_again(conn):
     now, first, again = wall_now(), ids.new(), ids.new()
-    await files_store.keep_arrived(conn, first, "ACH", "one.ach", b"101", now=now)
+    await files_store.save_inbound(conn, first, "ACH", "one.ach", b"101", now=now)
     assert [each.file_id for each in await files_store.list_unfinished(conn, "ACH", "IN")] == [
         first
     ]
-    await files_store.finish(conn, first, "REFUSED", now=now, report={"line": 1})
-    await files_store.finish(conn, first, "TAKEN", now=now)
+    await files_store.complete_file(conn, first, "REFUSED", now=now, report={"line": 1})
+    await files_store.complete_file(conn, first, "TAKEN", now=now)
     refused = await files_store.find_file(conn, first)
     assert (refused.state, refused.report) == ("REFUSED", '{"line":1}')
     assert await files_store.list_unfinished(conn, "ACH", "IN") == []
-    await files_store.keep_arrived(conn, again, "ACH", "one.ach", b"101", now=now)
+    await files_store.save_inbound(conn, again, "ACH", "one.ach", b"101", now=now)
     assert await files_store.read_content(conn, again) == b"101"
     listed = await files_store.list_files(conn, rail="ACH", state="ARRIVED")
     assert [each.file_id for each in listed] == [again]
 
 
-async def test_our_own_file_is_made_once_and_handed_over(conn):
+async def test_an_outbound_file_is_created_once_and_transmitted(conn):
     now, file_id = wall_now(), ids.new()
-    made = await files_store.keep_made(conn, file_id, "WIRE", "w1.xml", b"<a/>", now=now)
-    assert await files_store.keep_made(conn, file_id, "WIRE", "w1.xml", b"<a/>", now=now) == made
-    await files_store.finish(conn, file_id, "HANDED", now=now)
+    made = await files_store.save_outbound(conn, file_id, "WIRE", "w1.xml", b"<a/>", now=now)
+    assert (
+        await files_store.save_outbound(conn, file_id, "WIRE", "w1.xml", b"<a/>", now=now) == made
+    )
+    await files_store.complete_file(conn, file_id, "HANDED", now=now)
     assert (await files_store.find_file(conn, file_id)).done_at == now
     with pytest.raises(NotFound):
         await files_store.find_file(conn, ids.new())
@@ -57,6 +59,6 @@ async def test_files_of_one_instant_are_listed_by_name_backwards_after_all_later
         (("ACH-002.ach", 0), ("ACH-010.ach", 0), ("ACH-001.ach", 0), ("A.ach", 1), ("Z.ach", 1))
     ):
         at = now + timedelta(seconds=later)
-        await files_store.keep_made(conn, ids.new(), "ACH", name, bytes([nth]), now=at)
+        await files_store.save_outbound(conn, ids.new(), "ACH", name, bytes([nth]), now=at)
     listed = [each.name for each in await files_store.list_files(conn, rail="ACH")]
     assert listed == ["Z.ach", "A.ach", "ACH-010.ach", "ACH-002.ach", "ACH-001.ach"]

@@ -8,7 +8,7 @@ from tests.payments.on_us.test_routes import payee
 
 from billfold.accounts import counterparties
 from billfold.accounts.counterparties import peers as peers_module
-from billfold.payments.on_us.payee_lookup import Peers
+from billfold.payments.on_us.payee_lookup import PeerLookup
 from billfold.platform import ids
 from billfold.platform.errors import NotFound
 
@@ -16,7 +16,7 @@ from billfold.platform.errors import NotFound
 @pytest.fixture
 async def peers(bank):
     """The peers of the bank of the test."""
-    made = Peers(bank.pool)
+    made = PeerLookup(bank.pool)
     yield made
     await made.close()
 

@@ -8,7 +8,7 @@ from tests.support.partner_desk import UNKNOWN
 
 from billfold.payments.on_us import store as on_us_store
 from billfold.payments.on_us.commands import TransferOnUs
-from billfold.payments.on_us.worker import carry_out_pending
+from billfold.payments.on_us.worker import execute_all_pending
 from billfold.platform import ids
 
 PATH = "/api/v1/transfers/on-us/"
@@ -213,7 +213,7 @@ REMOVED = object()
         ({"colour": "red"}, "body.colour"),
     ],
 )
-async def test_a_transfer_is_refused_at_the_door_when_it_is_malformed(partner_desk, change, loc):
+async def test_a_malformed_transfer_is_refused_before_it_is_booked(partner_desk, change, loc):
     body = {
         "type": "INTERNAL_REALLOCATION",
         "from_account": {"id": UNKNOWN, "type": "SERVICE_ACCOUNT"},
@@ -371,7 +371,9 @@ async def test_a_transfer_is_accepted_first_and_carried_out_when_it_may_take_its
     assert await partner_desk.value(pocket) == 0
 
 
-async def test_what_was_accepted_is_carried_out_by_a_worker_when_the_door_is_gone(partner_desk):
+async def test_an_accepted_transfer_is_executed_by_a_worker_when_the_api_process_is_gone(
+    partner_desk,
+):
     pocket, target = await partner_desk.funded(10_000_00), await partner_desk.pocket()
     counterparty = await payee(partner_desk, pocket, target)
     body = {
@@ -385,8 +387,8 @@ async def test_what_was_accepted_is_carried_out_by_a_worker_when_the_door_is_gon
     )
     assert row.payee_id == UUID(target.customer)
     assert row.order.description == "late"
-    await carry_out_pending(partner_desk.bank)
-    await carry_out_pending(partner_desk.bank)
+    await execute_all_pending(partner_desk.bank)
+    await execute_all_pending(partner_desk.bank)
     assert (await done(partner_desk, made["id"]))["status"] == "COMPLETED"
     (received,) = (await partner_desk.get(f"{target.path}transactions/"))["items"]
     assert (received["amount"]["value"], received["description"]) == (700_00, "late")

@@ -20,7 +20,7 @@ LIENED = 500_00
 @pytest.fixture
 def teller():
     """A bank that keeps ACH credits for two days, as in production."""
-    return Teller(ach_credit_lien_days=2)
+    return Teller(ach_credit_hold_days=2)
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from tests.payments.on_us.test_routes import PATH, account, asked, payee
 from tests.support.whole_bank import bank
 
 from billfold.payments.on_us.routes import CreateTransfer
-from billfold.payments.on_us.worker import carry_out_pending
+from billfold.payments.on_us.worker import execute_all_pending
 from billfold.platform import ids
 
 __all__ = ["bank", "desk", "desks"]
@@ -45,7 +45,7 @@ async def test_a_row_of_an_earlier_release_that_waits_is_carried_out(partner_des
     }  # fmt: skip
     made = await partner_desk.post(PATH, body)
     await store_request(partner_desk, made, body)
-    await carry_out_pending(partner_desk.bank)
+    await execute_all_pending(partner_desk.bank)
     await partner_desk.bank.background.close()
     shown = await partner_desk.get(f"{PATH}{made['id']}/")
     assert (shown["status"], shown["transfer"]["description"]) == ("COMPLETED", "late")

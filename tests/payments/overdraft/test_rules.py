@@ -9,7 +9,7 @@ from billfold.accounts.commands import UpdatePocket
 from billfold.ledger.book.rows import TransactionEntry
 from billfold.payments.adjustments.commands import AdjustPocket, CorrectBooking, GiveCredit
 from billfold.payments.on_us.types import TransferOrder
-from billfold.payments.overdraft.rules import owes
+from billfold.payments.overdraft.rules import overdraft_of
 from billfold.platform.errors import Refused
 
 IN_KIND = TransferOrder(transfer_type="SECURITY_TRANSFER")
@@ -57,9 +57,9 @@ def test_a_pocket_owes_what_it_has_not_got_when_money_is_taken_back(teller, spen
     value = 500_00 - 400_00 - (pocket.outflow - 400_00)
     take_back(teller, given)
     assert (pocket.lots, pocket.cash.balance, pocket.bank.balance) == ([], 0, 0)
-    assert 400_00 <= owes(pocket) < 401_00
+    assert 400_00 <= overdraft_of(pocket) < 401_00
     assert value > 0
-    lent = owes(pocket)
+    lent = overdraft_of(pocket)
     assert told(teller, pocket)[-2:] == [
         ("GENERIC", "CREDIT", lent), ("GENERIC", "DEBIT", 500_00)
     ]  # fmt: skip
@@ -68,12 +68,12 @@ def test_a_pocket_owes_what_it_has_not_got_when_money_is_taken_back(teller, spen
 def test_what_is_owed_is_repaid_first_when_money_arrives(teller, spent):
     pocket, given = spent
     take_back(teller, given)
-    lent = owes(pocket)
+    lent = overdraft_of(pocket)
     teller.deposit(pocket, 100_00)
-    assert owes(pocket) == lent - 100_00
+    assert overdraft_of(pocket) == lent - 100_00
     assert (pocket.lots, pocket.cash.balance) == ([], 0)
     teller.deposit(pocket, 1_000_00)
-    assert owes(pocket) == 0
+    assert overdraft_of(pocket) == 0
     assert pocket.lots
     kept = pocket.cash.balance + pocket.earnings_basis()
     assert pocket.inflow - pocket.outflow + pocket.realised == kept
@@ -86,7 +86,7 @@ def test_bills_that_come_in_kind_are_sold_to_repay(teller, spent):
     giver = teller.pocket()
     teller.deposit(giver, 2_000_00)
     teller.move(giver, pocket, 1_000_00, order=IN_KIND)
-    assert owes(pocket) == 0
+    assert overdraft_of(pocket) == 0
     assert pocket.lots
 
 

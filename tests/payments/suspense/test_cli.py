@@ -8,13 +8,13 @@ from tests.support.whole_bank import Holder
 
 from billfold.accounts.commands import OpenPocket
 from billfold.cli.app import run
-from billfold.cli.resources import with_bank
-from billfold.ledger.jobs.due_work import house_id
+from billfold.cli.resources import run_with_bank
+from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.ledger.types import Direction, Rail
 from billfold.payments.suspense.commands import HoldInSuspense
 from billfold.platform import ids
 from billfold.wiring.cli_context import Wiring
-from billfold.wiring.initialize import enrol_partner
+from billfold.wiring.initialize import create_partner_customers
 
 ITEMS = [UUID(f"7c0de000-0000-4000-8000-00000000000{n}") for n in range(2)]
 ROUTING = "SELECT routing_number, account_number FROM portal WHERE portal_id = $1"
@@ -35,24 +35,24 @@ def house(market_dsn, tmp_path, capsys):
         return status, " ".join((captured.out + captured.err).split())
 
     assert call("migrate", "up")[0] == 0
-    pocket_id, numbers = with_bank(wiring, lived)
+    pocket_id, numbers = run_with_bank(wiring, lived)
     return call, pocket_id, numbers
 
 
 async def lived(bank):
-    places = await enrol_partner(bank, "acme", "Acme")
+    places = await create_partner_customers(bank, "acme", "Acme")
     opened = (await bank.engine.submit(
         OpenPocket(
-            caller="test", key=ids.new(), customers=(places.dummy_customer_id,),
+            caller="test", key=ids.new(), customers=(places.sandbox_customer_id,),
             partner_id=places.partner_id, name="Reserve", deposit_weeks=4, reinvestment_weeks=4,
         )
     )).outcome  # fmt: skip
     pocket_id, portal_id = UUID(opened["pocket_id"]), UUID(opened["portal_id"])
-    await Holder(bank, places.dummy_customer_id, pocket_id, portal_id).deposit(1_000_00)
+    await Holder(bank, places.sandbox_customer_id, pocket_id, portal_id).deposit(1_000_00)
     for nth, item_id in enumerate(ITEMS):
         await bank.engine.submit(
             HoldInSuspense(
-                caller="test", key=item_id, customers=(house_id(bank.seed),), item_id=item_id,
+                caller="test", key=item_id, customers=(bank_customer_id(bank.seed),), item_id=item_id,
                 rail=Rail.WIRE, direction=Direction.CREDIT, amount=100_00 + nth,
                 reason="NO_ACCOUNT", details={"description": "an invoice"},
             )
@@ -60,7 +60,7 @@ async def lived(bank):
     return pocket_id, tuple(await bank.pool.fetchrow(ROUTING, portal_id))
 
 
-def test_money_for_nobody_is_shown_returned_and_booked_to_its_owner(house):
+def test_a_suspense_item_is_listed_returned_and_assigned_to_its_owner(house):
     billfold, _, numbers = house
     status, said = billfold("suspense", "list")
     assert status == 0

@@ -9,8 +9,8 @@ from tests.simulation.life import Life
 
 from billfold.accounts.commands import UpdatePortal
 from billfold.ledger.book.rows import TransactionEntry
-from billfold.ledger.jobs.due_work import house_id
-from billfold.ledger.jobs.types import Appointment
+from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.ledger.jobs.types import ScheduledJob
 from billfold.payments.clearing.types import RailSettlement
 from billfold.payments.suspense.commands import (
     AssignFromSuspense,
@@ -29,7 +29,7 @@ class House(Teller):
     def __init__(self):
         super().__init__()
         self.bank.submit(Life(self.bank, 0).found())
-        self.house = house_id(self.bank.seed)
+        self.house = bank_customer_id(self.bank.seed)
 
     def hold(self, *, rail="WIRE", direction="CREDIT", settles_on=None, **details):
         return self.of_house(
@@ -81,7 +81,7 @@ def test_it_goes_back_once_and_the_rail_is_asked_to_send_it(house):
     house.hold()
     assert house.give_back()["status"] == "RETURNED"
     assert (house.total("rail:wire"), house.total("suspense")) == (0, 0)
-    assert [row[:2] for row in house.bank.tables[Appointment]] == [("wire.suspense_return", ITEM)]
+    assert [row[:2] for row in house.bank.tables[ScheduledJob]] == [("wire.suspense_return", ITEM)]
     with pytest.raises(Refused, match="RETURNED already"):
         house.give_back()
 

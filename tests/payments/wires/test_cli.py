@@ -10,7 +10,7 @@ from tests.support.fedwire import Fedwire
 from tests.support.whole_bank import PARTNER, Holder
 
 from billfold.accounts.commands import EnrolCustomer, OpenPocket
-from billfold.cli.resources import with_bank
+from billfold.cli.resources import run_with_bank
 from billfold.platform import ids
 from billfold.wiring.cli_context import Wiring
 
@@ -40,14 +40,14 @@ def wires(founded, database_dsn, tmp_path):
         paid = await fedwire.payment("one", await fedwire.account_of(holder))
         await fedwire.drop("in.xml", paid)
         arrived = next(w for w in await fedwire.wires(holder) if w.direction == "INCOMING")
-        await fedwire.room.world.ask_for(bank, customer, arrived.wire_id, "DUPL")
+        await fedwire.room.simulation.ask_for(bank, customer, arrived.wire_id, "DUPL")
         return str(sent), str(arrived.wire_id)
 
     environment = {
         "BILLFOLD_DATABASE_URL": database_dsn, "BILLFOLD_STATE_DIR": str(tmp_path),
         "BILLFOLD_SEED": SEED,
     }  # fmt: skip
-    return with_bank(Wiring(environment), prepare)
+    return run_with_bank(Wiring(environment), prepare)
 
 
 def test_a_wire_that_is_asked_for_is_shown_and_returned_once(billfold, wires):

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from billfold.platform.database.batcher import Gatherer
+from billfold.platform.database.batcher import Batcher
 
 
 class Post:
@@ -22,9 +22,9 @@ class Post:
         return [item.upper() for item in items]
 
 
-async def test_who_asks_while_a_batch_is_away_goes_with_the_next():
+async def test_an_item_submitted_during_a_batch_joins_the_next():
     post = Post()
-    gatherer = Gatherer(post.run)
+    gatherer = Batcher(post.run)
     first = gatherer.ask("a")
     await asyncio.sleep(0)
     later = [gatherer.ask(item) for item in "bcd"]
@@ -36,7 +36,7 @@ async def test_who_asks_while_a_batch_is_away_goes_with_the_next():
 async def test_a_batch_carries_no_more_than_its_limit_in_the_order_of_asking():
     post = Post()
     post.may_leave.set()
-    gatherer = Gatherer(post.run, limit=2)
+    gatherer = Batcher(post.run, limit=2)
     assert await asyncio.gather(*map(gatherer.ask, "abcde")) == list("ABCDE")
     assert post.carried == [["a", "b"], ["c", "d"], ["e"]]
 
@@ -44,16 +44,16 @@ async def test_a_batch_carries_no_more_than_its_limit_in_the_order_of_asking():
 async def test_an_error_is_that_of_its_batch_and_of_no_other():
     post = Post()
     post.may_leave.set()
-    gatherer = Gatherer(post.run, limit=2)
+    gatherer = Batcher(post.run, limit=2)
     asked = [gatherer.ask(item) for item in ("a", "bad", "c")]
     answers = await asyncio.gather(*asked, return_exceptions=True)
     assert [type(answer) for answer in answers] == [ValueError, ValueError, str]
     assert await gatherer.ask("d") == "D"
 
 
-async def test_who_gives_up_holds_up_nobody():
+async def test_a_cancelled_caller_blocks_no_other():
     post = Post()
-    gatherer = Gatherer(post.run)
+    gatherer = Batcher(post.run)
     impatient, patient = gatherer.ask("a"), gatherer.ask("b")
     impatient.cancel()
     post.may_leave.set()
@@ -64,7 +64,7 @@ async def test_who_gives_up_holds_up_nobody():
 
 async def test_settling_waits_for_what_is_under_way():
     post = Post()
-    gatherer = Gatherer(post.run)
+    gatherer = Batcher(post.run)
     asked = gatherer.ask("a")
     asyncio.get_running_loop().call_later(0.01, post.may_leave.set)
     await gatherer.settle()

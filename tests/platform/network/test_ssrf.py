@@ -5,13 +5,13 @@ from ipaddress import ip_address, ip_network
 import pytest
 
 from billfold.platform.network.ssrf import (
+    ForbiddenAddress,
     NoSuchHost,
-    NotOutside,
     Target,
-    addresses_of,
-    is_outside,
-    look_up,
-    read_url,
+    is_public,
+    parse_target,
+    resolve_allowed,
+    resolve_host,
 )
 
 INSIDE_TEXT = """
@@ -47,61 +47,63 @@ def resolving(*addresses):
     return resolve
 
 
-def test_what_is_outside_is_known():
-    assert [text for text in INSIDE if is_outside(ip_address(text))] == []
-    assert [text for text in OUTSIDE_TEXT.split() if not is_outside(ip_address(text))] == []
+def test_public_addresses_are_recognized():
+    assert [text for text in INSIDE if is_public(ip_address(text))] == []
+    assert [text for text in OUTSIDE_TEXT.split() if not is_public(ip_address(text))] == []
 
 
 @pytest.mark.parametrize("url", TRICKS)
 def test_a_url_is_refused_when_it_is_not_plain(url):
-    with pytest.raises(NotOutside):
-        read_url(url)
+    with pytest.raises(ForbiddenAddress):
+        parse_target(url)
 
 
 def test_a_url_is_taken_apart():
-    target = read_url("HTTPS://Hooks.Example.COM.:8443/a/b?c=d&e")
+    target = parse_target("HTTPS://Hooks.Example.COM.:8443/a/b?c=d&e")
     assert target == Target("https", "hooks.example.com", 8443, "/a/b?c=d&e")
     assert target.authority == "hooks.example.com:8443"
-    assert read_url("https://example.com").path == "/"
-    assert read_url("https://[2606:4700::1111]:443/").authority == "[2606:4700::1111]"
+    assert parse_target("https://example.com").path == "/"
+    assert parse_target("https://[2606:4700::1111]:443/").authority == "[2606:4700::1111]"
 
 
-async def test_a_name_is_refused_when_any_of_its_addresses_is_inside():
-    target = read_url("https://a.example/")
-    assert await addresses_of(target, resolve=resolving("8.8.8.8")) == ("8.8.8.8",)
+async def test_a_host_is_refused_when_any_of_its_addresses_is_private():
+    target = parse_target("https://a.example/")
+    assert await resolve_allowed(target, resolve=resolving("8.8.8.8")) == ("8.8.8.8",)
     for address in [*INSIDE, "::ffff:10.0.0.1", "fe80::1%eth0"]:
-        with pytest.raises(NotOutside):
-            await addresses_of(target, resolve=resolving("8.8.8.8", address))
+        with pytest.raises(ForbiddenAddress):
+            await resolve_allowed(target, resolve=resolving("8.8.8.8", address))
 
 
 @pytest.mark.parametrize(
     "url", ["http://a.example/", "https://a.example:444/", "https://a.example:22/"]
 )
-async def test_plain_http_and_other_ports_are_refused_outside(url):
+async def test_plain_http_and_other_ports_are_refused_for_public_hosts(url):
     allowed = [ip_network("127.0.0.0/8")]
-    with pytest.raises(NotOutside):
-        await addresses_of(read_url(url), allowed=allowed, resolve=resolving("8.8.8.8"))
+    with pytest.raises(ForbiddenAddress):
+        await resolve_allowed(parse_target(url), allowed=allowed, resolve=resolving("8.8.8.8"))
 
 
 async def test_networks_that_are_allowed_may_be_called_in_any_way():
     allowed = [ip_network("127.0.0.0/8"), ip_network("::1/128")]
-    target = read_url("http://a.example:3000/")
-    assert await addresses_of(target, allowed=allowed, resolve=resolving("127.0.0.1", "::1")) == (
+    target = parse_target("http://a.example:3000/")
+    assert await resolve_allowed(
+        target, allowed=allowed, resolve=resolving("127.0.0.1", "::1")
+    ) == (
         "127.0.0.1",
         "::1",
     )
-    assert await addresses_of(target, allowed=allowed, resolve=resolving("::ffff:127.0.0.1")) == (
-        "127.0.0.1",
-    )
-    with pytest.raises(NotOutside):
-        await addresses_of(target, allowed=allowed, resolve=resolving("127.0.0.1", "10.0.0.1"))
+    assert await resolve_allowed(
+        target, allowed=allowed, resolve=resolving("::ffff:127.0.0.1")
+    ) == ("127.0.0.1",)
+    with pytest.raises(ForbiddenAddress):
+        await resolve_allowed(target, allowed=allowed, resolve=resolving("127.0.0.1", "10.0.0.1"))
 
 
 async def test_a_public_address_beside_an_allowed_one_does_not_open_it_to_plain_http():
     allowed = [ip_network("127.0.0.0/8")]
-    with pytest.raises(NotOutside):
-        await addresses_of(
-            read_url("http://a.example/"),
+    with pytest.raises(ForbiddenAddress):
+        await resolve_allowed(
+            parse_target("http://a.example/"),
             allowed=allowed,
             resolve=resolving("127.0.0.1", "8.8.8.8"),
         )
@@ -113,8 +115,8 @@ async def test_a_name_without_an_address_is_told_apart():
 
     for resolved in (resolve, resolving()):
         with pytest.raises(NoSuchHost):
-            await addresses_of(read_url("https://a.example/"), resolve=resolved)
+            await resolve_allowed(parse_target("https://a.example/"), resolve=resolved)
 
 
 async def test_the_system_knows_this_machine():
-    assert {"127.0.0.1", "::1"} & set(await look_up("localhost", 443))
+    assert {"127.0.0.1", "::1"} & set(await resolve_host("localhost", 443))

@@ -109,7 +109,7 @@ def test_a_key_that_does_not_fit_is_replaced(tmp_path):
         assert files.key.read_bytes() != pem
 
 
-def test_the_authority_is_made_anew_when_it_may_not_vouch_for_the_domain(tmp_path):
+def test_the_authority_is_replaced_when_its_constraints_exclude_the_domain(tmp_path):
     files = tls.ensure_certificates(tmp_path, _NOW)
     authority = files.authority.read_bytes()
 
@@ -129,7 +129,7 @@ def test_the_authority_is_made_anew_when_it_would_not_outlive_the_certificate(tm
     assert files.authority.read_bytes() != authority
 
 
-def test_the_authority_vouches_for_nothing_else(tmp_path):
+def test_the_authority_signs_for_nothing_else(tmp_path):
     files = tls.ensure_certificates(tmp_path, _NOW)
     limits = _certificate(files.authority).extensions.get_extension_for_class(x509.NameConstraints)
 

@@ -9,14 +9,14 @@ from tests.support.webhook_receivers import LOOPBACK, LastWords, always, answer,
 from billfold.platform.clock import wall_now
 from billfold.platform.network import webhook_client as guarded_http
 from billfold.platform.network.tls import ensure_certificates
-from billfold.platform.network.webhook_client import GuardedHttp
+from billfold.platform.network.webhook_client import GuardedWebhookClient
 
 HEADERS = {"webhook-id": "1"}
 
 
 @pytest.fixture
 def http():
-    return GuardedHttp(allowed=LOOPBACK)
+    return GuardedWebhookClient(allowed=LOOPBACK)
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ async def post(http, url, body=b"{}"):
     try:
         return await line.post(HEADERS, body)
     finally:
-        await line.hang_up()
+        await line.disconnect()
 
 
 async def said(http, script):
@@ -55,7 +55,7 @@ async def test_a_connection_is_kept_for_the_next_call(http):
     async with receiving(always(answer(body=b"thank you"))) as receiver:
         line = http.line(receiver.url)
         codes = [(await line.post(HEADERS, b"{}")).code for _ in range(3)]
-        await line.hang_up()
+        await line.disconnect()
     assert (codes, receiver.connections) == ([200] * 3, 1)
 
 
@@ -68,10 +68,10 @@ async def test_a_host_is_looked_up_again_when_its_connection_is_old(monkeypatch)
 
     monkeypatch.setattr(guarded_http, "LINE_SECONDS", 0.0)
     async with receiving() as receiver:
-        line = GuardedHttp(allowed=LOOPBACK, resolve=resolve).line(receiver.url)
+        line = GuardedWebhookClient(allowed=LOOPBACK, resolve=resolve).line(receiver.url)
         for _ in range(2):
             assert (await line.post(HEADERS, b"{}")).code == 200
-        await line.hang_up()
+        await line.disconnect()
     assert (asked, receiver.connections) == (["localhost"] * 2, 2)
 
 
@@ -79,11 +79,11 @@ async def test_a_call_is_made_again_when_a_kept_connection_was_closed_meanwhile(
     async with receiving(always(LastWords(answer()))) as receiver:
         line = http.line(receiver.url)
         codes = [(await line.post(HEADERS, b"{}")).code for _ in range(2)]
-        await line.hang_up()
+        await line.disconnect()
     assert (codes, receiver.connections, len(receiver.requests)) == ([200, 200], 2, 2)
 
 
-async def test_a_status_is_told_and_nothing_of_what_was_written(http):
+async def test_the_status_is_reported_and_nothing_of_the_body(http):
     secret = answer(500, "x-secret: 1", body=b"the database is at 10.0.0.1", reason="Leaking")
     assert await said(http, always(secret)) == (500, "Internal Server Error")
     assert await said(http, always(answer(410))) == (410, "Gone")
@@ -97,7 +97,7 @@ async def test_a_redirect_is_not_followed(http):
         assert other.requests == []
 
 
-async def test_when_to_come_back_is_told(http):
+async def test_retry_after_is_returned(http):
     async with receiving(always(answer(429, "Retry-After: 120"))) as receiver:
         assert (await post(http, receiver.url)).retry_after == "120"
 
@@ -126,10 +126,10 @@ async def test_garbage_is_no_answer(http):
 
 
 async def test_silence_is_no_answer(http):
-    async def hang_up(_):
+    async def disconnect(_):
         return None
 
-    assert await said(http, hang_up) == (0, "hung up without an answer")
+    assert await said(http, disconnect) == (0, "hung up without an answer")
 
 
 async def test_half_an_answer_is_none(http):
@@ -137,7 +137,7 @@ async def test_half_an_answer_is_none(http):
     assert await said(http, always(half)) == (0, "an answer that is not HTTP")
 
 
-async def test_nobody_is_waited_for_too_long(http, hurried):
+async def test_a_slow_receiver_times_out(http, hurried):
     async def never(_):
         await asyncio.sleep(60)
 
@@ -155,10 +155,10 @@ async def test_an_endless_answer_counts_and_is_not_read(http, hurried):
         codes = [(await line.post(HEADERS, b"{}")).code for _ in range(2)]
         assert codes == [200, 200]
         assert receiver.connections == 2, "the connection is of no more use"
-        await line.hang_up()
+        await line.disconnect()
 
 
-async def test_nobody_there_is_no_answer(http):
+async def test_a_refused_connection_is_no_answer(http):
     async with receiving() as receiver:
         url = receiver.url
     got = await post(http, url)
@@ -169,7 +169,7 @@ async def test_a_name_without_an_address_is_no_answer():
     async def resolve(_host, _port):
         raise OSError
 
-    got = await post(GuardedHttp(resolve=resolve), "https://nobody.example/")
+    got = await post(GuardedWebhookClient(resolve=resolve), "https://nobody.example/")
     assert (got.code, got.message) == (0, "the host was not found")
 
 
@@ -177,11 +177,11 @@ async def test_a_name_that_hangs_is_given_up(hurried):
     async def resolve(_host, _port):
         await asyncio.sleep(60)
 
-    got = await post(GuardedHttp(resolve=resolve), "https://slow.example/")
+    got = await post(GuardedWebhookClient(resolve=resolve), "https://slow.example/")
     assert (got.code, got.message) == (0, "no answer in time")
 
 
-async def test_a_name_that_leads_inside_later_is_not_called():
+async def test_a_host_that_resolves_to_a_private_address_later_is_not_called():
     """The rebinding case: public when it was looked at, this machine when it is called."""
     answers = [["93.184.216.34"], ["127.0.0.1"]]
     async with receiving() as receiver:
@@ -191,7 +191,7 @@ async def test_a_name_that_leads_inside_later_is_not_called():
             return answers.pop(0)
 
         assert await resolve("a.example", port) == ["93.184.216.34"]
-        got = await post(GuardedHttp(resolve=resolve), f"https://a.example:{port}/")
+        got = await post(GuardedWebhookClient(resolve=resolve), f"https://a.example:{port}/")
         assert receiver.connections == 0
     assert got.code == 0
     assert got.message.startswith("not called: the address ")
@@ -199,11 +199,11 @@ async def test_a_name_that_leads_inside_later_is_not_called():
 
 async def test_loopback_is_not_called_unless_it_is_allowed():
     async with receiving() as receiver:
-        got = await post(GuardedHttp(), receiver.url)
+        got = await post(GuardedWebhookClient(), receiver.url)
         assert (got.code, receiver.connections) == (0, 0)
 
 
-async def test_a_proxy_of_the_environment_is_not_asked(http, monkeypatch):
+async def test_a_proxy_of_the_environment_is_not_used(http, monkeypatch):
     async with receiving() as proxy, receiving() as receiver:
         for name in ("http_proxy", "HTTP_PROXY", "ALL_PROXY", "https_proxy"):
             monkeypatch.setenv(name, proxy.url)
@@ -216,7 +216,7 @@ async def test_the_second_address_is_called_when_the_first_does_not_answer():
         return ["127.0.0.99", "127.0.0.1"]
 
     async with receiving() as receiver:
-        http = GuardedHttp(allowed=LOOPBACK, resolve=resolve)
+        http = GuardedWebhookClient(allowed=LOOPBACK, resolve=resolve)
         assert (await post(http, receiver.url)).code == 200
 
 
@@ -232,13 +232,15 @@ async def test_encryption_is_checked_under_the_name_of_the_host(tmp_path):
 
     async with receiving(ssl=server) as receiver:
         port = receiver.url.split(":")[2].split("/")[0]
-        trusting = GuardedHttp(allowed=LOOPBACK, trusted_ca=files.authority, resolve=resolve)
+        trusting = GuardedWebhookClient(
+            allowed=LOOPBACK, trusted_ca=files.authority, resolve=resolve
+        )
         assert (await post(trusting, f"https://hooks.localhost:{port}/")).code == 200
         assert names == ["hooks.localhost"]
         assert receiver.requests[0].headers["host"] == f"hooks.localhost:{port}"
         for http, host in (
             (trusting, "elsewhere.localhost"),
-            (GuardedHttp(allowed=LOOPBACK, resolve=resolve), "hooks.localhost"),
+            (GuardedWebhookClient(allowed=LOOPBACK, resolve=resolve), "hooks.localhost"),
         ):
             got = await post(http, f"https://{host}:{port}/")
             assert (got.code, got.message) == (0, "no trusted encryption")

@@ -12,7 +12,7 @@ import pytest
 
 from billfold.platform.postgres import embedded as embedded_postgres
 from billfold.platform.postgres.embedded import THROWAWAY_SETTINGS
-from billfold.platform.postgres.programs import EmbeddedPostgresError, Owner
+from billfold.platform.postgres.programs import EmbeddedPostgresError, ServerUser
 
 _started: list[embedded_postgres.Server] = []
 
@@ -207,14 +207,14 @@ async def test_create_database_answers_the_same_when_it_exists(state_dir):
 
 
 def test_no_server_stays_when_its_start_is_interrupted(state_dir, monkeypatch):
-    run = Owner.run
+    run = ServerUser.run
 
     def interrupted(owner, program, *words):
         run(owner, program, *words)
         if words[0] == "start":
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(Owner, "run", interrupted)
+    monkeypatch.setattr(ServerUser, "run", interrupted)
     with pytest.raises(KeyboardInterrupt):
         start(state_dir)
     assert not (state_dir / "postgres" / "postmaster.pid").exists()

@@ -67,7 +67,7 @@ def test_a_demanded_problem_has_its_status(code, status):
 
 
 @pytest.mark.parametrize("problem", PROBLEMS.values(), ids=lambda problem: problem.code)
-def test_a_problem_is_told_in_full(problem):
+def test_a_problem_is_rendered_in_full(problem):
     assert re.fullmatch(r"[a-z]+(-[a-z]+)*", problem.code)
     assert 400 <= problem.status < 600
     assert not problem.title.endswith(".")

@@ -8,7 +8,7 @@ def test_every_setting_is_in_the_reference():
     table = reference()
 
     for name in settings.declared_settings():
-        assert f"| `{settings.variable_of(name)}`" in table
+        assert f"| `{settings.variable_name(name)}`" in table
     assert "`BILLFOLD_SEED` or `BILLFOLD_SEED_FILE`" in table
     assert "| 8443 |" in table
     assert "| `BILLFOLD_WIRES_UNTIL` | 16:00 |" in table

@@ -34,7 +34,7 @@ def test_nothing_needs_to_be_set_for_a_sandbox():
     assert not found.is_production
     assert (found.port, found.http_port, found.lanes, found.batch_limit) == (8443, 8080, 2, 300)
     assert found.clock_start == datetime(2025, 6, 2, 13, tzinfo=UTC)
-    assert found.ach_credit_lien_days == 0
+    assert found.ach_credit_hold_days == 0
 
 
 def test_every_kind_of_setting_is_read():
@@ -76,7 +76,7 @@ def test_a_flat_list_is_read_between_commas():
     )
 
 
-def test_all_mistakes_are_told_at_once():
+def test_all_mistakes_are_reported_at_once():
     found = _mistakes(
         {
             "BILLFOLD_PROT": "8443",
@@ -111,8 +111,8 @@ def test_a_misspelt_name_is_refused_and_the_nearest_suggested(name, suggested):
     assert _mistakes({name: _KEY_TEXT}) == {name: f"{name} is not a setting; expected {suggested}"}
 
 
-def test_names_of_somebody_else_are_let_through_when_told():
-    Settings.from_env({"BILLFOLD_PROFILE": "me"}, also_known={"BILLFOLD_PROFILE"})
+def test_variables_of_others_are_ignored_when_named():
+    Settings.from_env({"BILLFOLD_PROFILE": "me"}, ignored_variables={"BILLFOLD_PROFILE"})
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_production_starts_when_everything_it_needs_is_set():
     found = Settings.from_env(_PRODUCTION)
 
     assert found.is_production
-    assert found.ach_credit_lien_days == 2
+    assert found.ach_credit_hold_days == 2
     assert Settings.from_env(_PRODUCTION | {"BILLFOLD_ACH_CREDIT_LIEN_DAYS": "5"}) != found
 
 
@@ -230,8 +230,8 @@ def test_settings_that_contradict_each_other_are_refused():
 
 def test_hours_of_wires_are_read_and_end_after_they_begin():
     found = Settings.from_env({"BILLFOLD_WIRES_UNTIL": "17:30", "BILLFOLD_WIRES_FROM": "7:00"})
-    assert (found.wires_from, found.wires_until) == (time(7), time(17, 30))
-    assert found.wires_abroad_until == time(15)
+    assert (found.wires_open, found.wire_cutoff) == (time(7), time(17, 30))
+    assert found.international_wire_cutoff == time(15)
     assert _mistakes({"BILLFOLD_WIRES_FROM": "15:30"}) == {
         "BILLFOLD_WIRES_ABROAD_UNTIL": "BILLFOLD_WIRES_ABROAD_UNTIL is '15:00'; "
         "expected later than BILLFOLD_WIRES_FROM"

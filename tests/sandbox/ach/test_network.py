@@ -5,24 +5,26 @@ from datetime import timedelta
 from tests.support.small_rails import Customer
 from tests.support.whole_bank import bank
 
-from billfold.ledger.jobs.types import Appointment
-from billfold.payments.ach.inbound.files import AchGate
-from billfold.payments.ach.nacha import NachaFiles
-from billfold.sandbox.ach.network import WORLD, AchWorld
-from billfold.sandbox.clock.stepper import Stepping
+from billfold.ledger.jobs.types import ScheduledJob
+from billfold.payments.ach.inbound.files import AchFileProcessor
+from billfold.payments.ach.nacha import NachaFormat
+from billfold.sandbox.ach.network import SIMULATED_ANSWER, SimulatedAchNetwork
+from billfold.sandbox.clock.stepper import ClockStepper
 
 __all__ = ["bank"]
 
 
 async def test_nothing_comes_back_twice_when_a_file_is_answered_once_more(bank):
-    anna, clock = Customer(bank, "Anna"), Stepping(bank)
+    anna, clock = Customer(bank, "Anna"), ClockStepper(bank)
     await anna.settle_in(500_000_00)
     await anna.ach("DEBIT", 100_03)
     await clock.advance(timedelta(hours=8))
-    row = await bank.pool.fetchrow("SELECT object_id, at FROM agenda WHERE kind = $1", WORLD)
+    row = await bank.pool.fetchrow(
+        "SELECT object_id, at FROM agenda WHERE kind = $1", SIMULATED_ANSWER
+    )
     await clock.advance(timedelta(days=3))
-    again = Appointment(WORLD, row["object_id"], None, row["at"])
-    await AchWorld(AchGate(NachaFiles())).answer(bank, again)
+    again = ScheduledJob(SIMULATED_ANSWER, row["object_id"], None, row["at"])
+    await SimulatedAchNetwork(AchFileProcessor(NachaFormat())).answer(bank, again)
     arrived = await bank.pool.fetch("SELECT state FROM rail_file WHERE direction = 'IN'")
     assert [each["state"] for each in arrived] == ["TAKEN"]
     assert await bank.pool.fetchval("SELECT status FROM ach_entry") == "FAILED"

@@ -5,21 +5,21 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
-from billfold.ledger.jobs.due_work import house_id
+from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.platform.clock import ClockState, ClockWouldGoBack, wall_now, write_clock
 from billfold.platform.dates import et_instant
 from billfold.platform.errors import Refused
-from billfold.sandbox.clock.stepper import Stepping
+from billfold.sandbox.clock.stepper import ClockStepper
 
 START = datetime(2025, 6, 2, 13, tzinfo=UTC)
 
 
 @pytest.fixture
 def stepping(bank):
-    return Stepping(bank)
+    return ClockStepper(bank)
 
 
-async def test_the_clock_shows_its_start_and_the_end_of_the_houses_day_when_nothing_else_is_due(
+async def test_the_clock_shows_its_start_and_the_end_of_the_bank_day_when_nothing_else_is_due(
     stepping,
 ):
     face = await stepping.show()
@@ -72,19 +72,21 @@ async def test_a_months_fee_is_charged_when_the_next_month_opens(bank, stepping,
 
 async def test_events_come_one_by_one_and_in_order_when_run_to_the_next(stepping, new_holder):
     await (await new_holder()).deposit(10_000_00)
-    seen = [await stepping.run_to_next_event() for _ in range(3)]
+    seen = [await stepping.advance_to_next_event() for _ in range(3)]
     assert [face.now for face in seen] == [et_instant(date(2025, 6, day), 17) for day in (2, 3, 4)]
     assert seen[0].happened == {"close": 1, "house-day": 1}
     assert seen[1].happened == {"house-day": 1}
 
 
-async def test_customers_come_before_the_house_at_the_same_instant(bank, stepping, new_holder):
+async def test_customers_are_caught_up_before_the_bank_day_closes_at_the_same_instant(
+    bank, stepping, new_holder
+):
     await (await new_holder()).deposit(10_000_00)
-    await stepping.run_to_next_event()
+    await stepping.advance_to_next_event()
     day = date(2025, 6, 2)
     assert await bank.pool.fetchval("SELECT count(*) FROM snapshot WHERE business_date = $1", day)
     house = await bank.pool.fetchrow(
-        "SELECT business_date, due_at FROM head WHERE customer_id = $1", house_id(bank.seed)
+        "SELECT business_date, due_at FROM head WHERE customer_id = $1", bank_customer_id(bank.seed)
     )
     assert tuple(house) == (date(2025, 6, 3), et_instant(date(2025, 6, 3), 17))
 
@@ -98,7 +100,7 @@ async def test_the_clock_stays_where_it_is_when_it_would_go_back(stepping):
     assert (await stepping.show()).now == START + timedelta(hours=1)
 
 
-async def test_the_clock_runs_and_stands_when_told(stepping):
+async def test_the_clock_runs_when_resumed_and_stops_when_frozen(stepping):
     face = await stepping.resume()
     assert not face.frozen
     assert (await stepping.show()).now > START
@@ -115,7 +117,7 @@ async def test_nothing_is_lost_when_a_walk_is_killed_between_two_steps(bank, new
         await write_clock(
             conn, ClockState(et_instant(date(2025, 6, 24), 8, 30), wall_now(), frozen=True)
         )
-    face = await Stepping(bank).advance(timedelta(0))
+    face = await ClockStepper(bank).advance(timedelta(0))
     assert face.happened == {"close": 1, "mature": 1, "house-day": 15}
     units = await bank.pool.fetchval(
         "SELECT sum(credits - debits) FROM account WHERE customer_id = $1 AND kind = 'lot'",
@@ -128,7 +130,7 @@ async def test_two_walks_wait_for_each_other_when_started_at_once(bank, new_hold
     for _ in range(5):
         await (await new_holder()).deposit(10_000_00)
     first, second = await asyncio.gather(
-        Stepping(bank).advance(timedelta(days=1)), Stepping(bank).advance(timedelta(days=2))
+        ClockStepper(bank).advance(timedelta(days=1)), ClockStepper(bank).advance(timedelta(days=2))
     )
     assert {first.now, second.now} >= {START + timedelta(days=3)}
     closes = first.happened.get("close", 0) + second.happened.get("close", 0)

@@ -9,7 +9,7 @@ from tests.sandbox.routes.test_routes import client, pocket
 
 from billfold.platform import ids
 from billfold.platform.dates import et_instant
-from billfold.sandbox.clock.stepper import Stepping
+from billfold.sandbox.clock.stepper import ClockStepper
 from billfold.verify import verify_bank
 
 __all__ = ["client", "pocket"]
@@ -35,7 +35,7 @@ async def trades(bank, pocket):
 
 
 async def until(bank, day, hour=10):
-    await Stepping(bank).set_to(et_instant(day, hour))
+    await ClockStepper(bank).set_to(et_instant(day, hour))
 
 
 async def is_clean(bank):

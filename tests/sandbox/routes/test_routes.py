@@ -11,18 +11,18 @@ from tests.support.whole_bank import SEED
 from billfold.accounts.commands import OpenPocket, UpdatePortal
 from billfold.http.partner_api.app import PartnerApi
 from billfold.platform import ids
-from billfold.sandbox.clock.stepper import Stepping
+from billfold.sandbox.clock.stepper import ClockStepper
 from billfold.sandbox.routes.routes import sandbox_operations
 from billfold.sandbox.simulated_bank import SimulatedBank
-from billfold.wiring.server import Simulated
+from billfold.wiring.server import SandboxSimulation
 
 
 @pytest.fixture
 async def client(bank):
     """A partner's client of an application that has the sandbox's operations only."""
     app = PartnerApi(sandbox_operations())
-    simulation = Simulated(SimulatedBank(SEED))
-    app.open_bank(bank, stepping=Stepping(bank), simulation=simulation)
+    simulation = SandboxSimulation(SimulatedBank(SEED))
+    app.open_bank(bank, stepping=ClockStepper(bank), simulation=simulation)
     caller = PartnerClient(app, await new_partner(bank))
     yield caller
     await caller.close()

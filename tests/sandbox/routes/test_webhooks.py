@@ -4,7 +4,7 @@ from tests.support.whole_bank import bank
 
 from billfold.platform import ids
 
-__all__ = ["app", "bank", "desk", "desks", "world"]
+__all__ = ["app", "bank", "api", "connect_api", "simulation"]
 
 PATH = "/api/v1/sandbox/webhook/"
 WIRE = {"wire_id": str(ids.new()), "service_account_id": str(ids.new())}
@@ -24,7 +24,7 @@ async def waiting(who, subscription):
     return [each["event"] for each in told["items"]]
 
 
-async def test_it_is_told_to_the_partner_and_to_the_customer_it_names(
+async def test_the_event_goes_to_the_partner_and_to_the_named_customer(
     customer_world, customer_desks, customer_desk
 ):
     kinds = ["transfers.wire.in.success"]

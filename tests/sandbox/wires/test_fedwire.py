@@ -14,11 +14,11 @@ from billfold.payments.wires.store import cases
 from billfold.payments.wires.store.wires import get_wire, list_wires
 from billfold.platform import ids
 from billfold.platform.errors import NotFound, Refused
-from billfold.sandbox.clock.stepper import Stepping
-from billfold.sandbox.simulation import Address, Sender
+from billfold.sandbox.clock.stepper import ClockStepper
+from billfold.sandbox.simulation import DestinationAccount, Sender
 from billfold.verify import verify_bank
-from billfold.wiring.fedwire import WireRoom
-from billfold.wiring.file_exchange import rails_folder
+from billfold.wiring.fedwire import FedwireService
+from billfold.wiring.file_exchange import rail_files_folder
 
 __all__ = ["bank", "new_holder"]
 
@@ -31,8 +31,8 @@ async def holder(bank, new_holder):
     holder = await new_holder()
     await holder.deposit(500_000_00)
     holder.counterparty_id = await link(bank, holder.customer_id)
-    holder.room = WireRoom()
-    holder.clock = Stepping(bank)
+    holder.room = FedwireService()
+    holder.clock = ClockStepper(bank)
     return holder
 
 
@@ -59,13 +59,13 @@ async def expect_proved(holder):
 
 def drop(holder, name, content):
     """Put a file into the inbox, as the connection to the service does."""
-    folder = rails_folder(holder.bank.settings) / "wire" / "inbox"
+    folder = rail_files_folder(holder.bank.settings) / "wire" / "inbox"
     folder.mkdir(parents=True, exist_ok=True)
     (folder / name).write_bytes(content)
 
 
 def report(holder, folder, name):
-    path = rails_folder(holder.bank.settings) / "wire" / folder / f"{name}.report.json"
+    path = rail_files_folder(holder.bank.settings) / "wire" / folder / f"{name}.report.json"
     return msgspec.json.decode(path.read_bytes())
 
 
@@ -102,7 +102,7 @@ async def test_a_wire_that_comes_back_a_day_later_is_a_wire_of_its_own(holder):
     wire_id = await sent(holder, 1_000_00)
     await holder.clock.advance_business_days(1)
 
-    await holder.room.world.give_back(
+    await holder.room.simulation.give_back(
         holder.bank, holder.customer_id, wire_id, "AC04", "Account closed"
     )
 
@@ -110,16 +110,20 @@ async def test_a_wire_that_comes_back_a_day_later_is_a_wire_of_its_own(holder):
     assert (back.wire_type, back.original_wire_id, back.status) == ("RETURN", wire_id, "COMPLETED")
     assert (await wire(holder, wire_id)).status == "COMPLETED"
     with pytest.raises(Refused):
-        await holder.room.world.give_back(
+        await holder.room.simulation.give_back(
             holder.bank, holder.customer_id, wire_id, "AC04", "Account closed"
         )
     await expect_proved(holder)
 
 
-async def test_a_wire_for_nobody_goes_back_by_a_message(holder):
+async def test_a_wire_to_an_unknown_account_is_returned_by_a_message(holder):
     routing_number = holder.bank.settings.bank_routing_number
-    booked = await holder.room.world.pay(
-        holder.bank, ids.new(), Address(routing_number, "999999999999"), 5_00, Sender("Acme")
+    booked = await holder.room.simulation.pay(
+        holder.bank,
+        ids.new(),
+        DestinationAccount(routing_number, "999999999999"),
+        5_00,
+        Sender("Acme"),
     )
     await holder.clock.advance(timedelta(minutes=1))
 
@@ -131,9 +135,11 @@ async def test_a_wire_for_nobody_goes_back_by_a_message(holder):
 
 
 async def test_a_wire_that_arrives_is_paid_back_when_its_sender_asks(holder):
-    await holder.room.world.pay(holder.bank, ids.new(), await address(holder), 5_00, Sender("A"))
+    await holder.room.simulation.pay(
+        holder.bank, ids.new(), await address(holder), 5_00, Sender("A")
+    )
     (arrived,) = await all_wires(holder)
-    await holder.room.world.ask_for(holder.bank, holder.customer_id, arrived.wire_id, "DUPL")
+    await holder.room.simulation.ask_for(holder.bank, holder.customer_id, arrived.wire_id, "DUPL")
     (case,) = await cases.list_cases(holder.bank.pool, status="OPEN")
     assert (case.wire_id, case.direction) == (arrived.wire_id, "INCOMING")
 
@@ -163,10 +169,12 @@ async def test_a_wire_of_ours_that_we_ask_for_comes_back(holder):
     await expect_proved(holder)
 
 
-async def test_a_wire_that_is_asked_for_may_be_kept(holder):
-    await holder.room.world.pay(holder.bank, ids.new(), await address(holder), 5_00, Sender("A"))
+async def test_a_return_request_may_be_refused(holder):
+    await holder.room.simulation.pay(
+        holder.bank, ids.new(), await address(holder), 5_00, Sender("A")
+    )
     (arrived,) = await all_wires(holder)
-    await holder.room.world.ask_for(holder.bank, holder.customer_id, arrived.wire_id, "CUST")
+    await holder.room.simulation.ask_for(holder.bank, holder.customer_id, arrived.wire_id, "CUST")
 
     await wire_cases.refuse(holder.bank, arrived.wire_id, "LEGL")
     await holder.clock.advance(timedelta(minutes=1))
@@ -178,7 +186,7 @@ async def test_a_wire_that_is_asked_for_may_be_kept(holder):
 
 
 async def test_a_file_is_refused_whole_with_line_and_reason(holder):
-    paid = await holder.room.world.pay(
+    paid = await holder.room.simulation.pay(
         holder.bank, ids.new(), await address(holder), 5_00, Sender("Acme")
     )
     assert paid
@@ -207,4 +215,4 @@ async def address(holder):
     row = await holder.bank.pool.fetchrow(
         "SELECT routing_number, account_number FROM portal WHERE portal_id = $1", holder.portal_id
     )
-    return Address(*row)
+    return DestinationAccount(*row)

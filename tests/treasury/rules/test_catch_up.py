@@ -155,7 +155,7 @@ def test_a_pocket_cannot_pay_itself(teller):
 
 
 def test_a_lien_keeps_everything_from_leaving_and_leaves_no_trace():
-    teller = Teller(ach_credit_lien_days=2)
+    teller = Teller(ach_credit_hold_days=2)
     pocket, other = teller.pocket(), teller.pocket()
     teller.deposit(pocket, 10_000_00, "ACH")
     before = dict(pocket.positions()), pocket.cash.balance, pocket.fees

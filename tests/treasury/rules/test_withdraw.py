@@ -4,15 +4,15 @@ import pytest
 from tests.fixtures.teller import Teller
 
 from billfold.ledger.types import JournalKind
-from billfold.treasury.rules.day_end import start_moving
-from billfold.treasury.rules.withdraw import Short, withdraw
+from billfold.treasury.rules.day_end import roll_business_day
+from billfold.treasury.rules.withdraw import InsufficientFunds, withdraw
 
 
 def taken(teller, pocket, cents, **fields):
     ctx = teller.bank._moment()
     book = teller.book
     book.savepoint()
-    start_moving(book, pocket, ctx)
+    roll_business_day(book, pocket, ctx)
     book.begin(JournalKind.PAYMENT, ctx, settles_on=ctx.business_date)
     return withdraw(
         book, pocket, ctx, cents, price_of=ctx.t0_bid, settles_on=ctx.business_date,
@@ -21,12 +21,12 @@ def taken(teller, pocket, cents, **fields):
 
 
 def test_money_at_risk_of_return_stays():
-    teller = Teller(ach_credit_lien_days=2)
+    teller = Teller(ach_credit_hold_days=2)
     pocket = teller.pocket()
     teller.deposit(pocket, 1_000_00, rail="ACH")
     teller.deposit(pocket, 1_000_00)
 
-    with pytest.raises(Short):
+    with pytest.raises(InsufficientFunds):
         taken(teller, pocket, 1_000_01)
 
 

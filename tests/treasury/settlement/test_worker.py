@@ -5,14 +5,14 @@ from datetime import date, timedelta
 
 import pytest
 
-from billfold.ledger.jobs.due_work import catch_up_due, house_id
-from billfold.payments.clearing.store import DUSK, Span, list_open
+from billfold.ledger.jobs.due_work import bank_customer_id, catch_up_due
+from billfold.payments.clearing.store import DATE_MAX, SettlementPeriod, list_open
 from billfold.payments.on_us.commands import TransferOnUs
 from billfold.platform import ids
 from billfold.platform.clock import ClockState, wall_now, write_clock
 from billfold.platform.dates import et_instant
-from billfold.sandbox.clock.stepper import Stepping
-from billfold.treasury.settlement.worker import close_house_days, find_unsettled
+from billfold.sandbox.clock.stepper import ClockStepper
+from billfold.treasury.settlement.worker import close_bank_days, find_unsettled
 from billfold.verify import verify_bank
 
 MONDAY, TUESDAY = date(2025, 6, 2), date(2025, 6, 3)
@@ -28,7 +28,7 @@ async def street(bank, kind="street"):
 
 async def open_day(bank):
     return await bank.pool.fetchval(
-        "SELECT business_date FROM head WHERE customer_id = $1", house_id(bank.seed)
+        "SELECT business_date FROM head WHERE customer_id = $1", bank_customer_id(bank.seed)
     )
 
 
@@ -60,17 +60,17 @@ async def traded(bank, new_holder):
 
 
 async def test_nothing_is_closed_before_the_day_is_over(bank, traded):
-    assert await close_house_days(bank, et_instant(MONDAY, 16, 59)) == 0
+    assert await close_bank_days(bank, et_instant(MONDAY, 16, 59)) == 0
     assert await open_day(bank) == MONDAY
 
 
 async def test_customers_due_by_then_come_first_when_the_day_is_over(bank, traded):
     await set_clock(bank, et_instant(MONDAY, 17))
-    assert await close_house_days(bank, et_instant(MONDAY, 17)) == 0
+    assert await close_bank_days(bank, et_instant(MONDAY, 17)) == 0
 
 
 async def test_the_street_is_explained_to_zero_when_everything_has_settled(bank, traded):
-    stepping = Stepping(bank)
+    stepping = ClockStepper(bank)
     await stepping.set_to(et_instant(MONDAY, 17))
     unsettled = await street(bank)
     assert unsettled  # purchases of Monday settle on Tuesday
@@ -84,13 +84,13 @@ async def test_the_street_is_explained_to_zero_when_everything_has_settled(bank,
 
 
 async def test_the_treasury_is_explained_to_zero_when_a_bill_has_matured(bank, traded):
-    await Stepping(bank).set_to(et_instant(date(2025, 6, 25), 17))
+    await ClockStepper(bank).set_to(et_instant(date(2025, 6, 25), 17))
     assert await street(bank, "treasury") == {}
     assert await street(bank) == {}
 
 
 async def test_blocks_differ_from_their_parts_by_the_roundings_only(bank, traded):
-    await Stepping(bank).set_to(et_instant(TUESDAY, 17))
+    await ClockStepper(bank).set_to(et_instant(TUESDAY, 17))
     rows = await bank.pool.fetch("SELECT * FROM settlement")
     assert rows
     assert all(abs(row["customers_cents"] - row["block_cents"]) <= 5 for row in rows)
@@ -102,10 +102,10 @@ async def test_blocks_differ_from_their_parts_by_the_roundings_only(bank, traded
 
 
 async def test_a_day_is_closed_once_when_two_workers_close_it(bank, traded):
-    await Stepping(bank).set_to(et_instant(MONDAY, 16, 59))
+    await ClockStepper(bank).set_to(et_instant(MONDAY, 16, 59))
     await set_clock(bank, et_instant(MONDAY, 17))
     await catch_up_due(bank, et_instant(MONDAY, 17))
-    await asyncio.gather(*(close_house_days(bank, et_instant(MONDAY, 17)) for _ in range(3)))
+    await asyncio.gather(*(close_bank_days(bank, et_instant(MONDAY, 17)) for _ in range(3)))
     assert await open_day(bank) == TUESDAY
     per_group = await bank.pool.fetchval(
         "SELECT max(n) FROM (SELECT count(*) AS n FROM settlement"
@@ -120,7 +120,7 @@ async def test_a_trade_that_missed_its_day_is_settled_with_the_next(bank, traded
     late = (await pay(bank, first, second, 5_000_00)).outcome
     assert late["status"] == "COMPLETED"
     # As if the payment had committed after the gathering: its trade is taken for unsettled.
-    await Stepping(bank).set_to(et_instant(TUESDAY, 17))
+    await ClockStepper(bank).set_to(et_instant(TUESDAY, 17))
     await bank.pool.execute(
         "UPDATE settlement SET units = units - 1, customers_cents = customers_cents - 1"
         " WHERE ctid = (SELECT ctid FROM settlement WHERE side = 'SELL' LIMIT 1)"
@@ -133,7 +133,7 @@ async def test_a_trade_that_missed_its_day_is_settled_with_the_next(bank, traded
 
 
 async def test_closing_prices_are_kept_of_every_bill_on_the_run_or_held(bank, traded):
-    await Stepping(bank).set_to(et_instant(MONDAY, 17))
+    await ClockStepper(bank).set_to(et_instant(MONDAY, 17))
     rows = await bank.pool.fetch("SELECT * FROM closing_price WHERE business_date = $1", MONDAY)
     close = bank.calendars.closes_at(MONDAY)
     expected = {bank.market.on_the_run(weeks, MONDAY).cusip for weeks in (4, 13, 26, 52)}
@@ -151,14 +151,14 @@ async def test_a_rail_holds_what_is_under_way_and_nothing_else(bank, traded):
     first, _ = traded
     await first.deposit(5_000_00, rail="ACH")
     wired = -(await street(bank, "rail:wire"))["USD"]
-    await Stepping(bank).set_to(et_instant(MONDAY, 17))
+    await ClockStepper(bank).set_to(et_instant(MONDAY, 17))
     assert await street(bank, "rail:wire") == {}
     assert await street(bank, "rail:ach") == {"USD": -5_000_00}
     async with bank.pool.acquire() as conn:
-        (waiting,) = await list_open(conn, house_id(bank.seed), ever_after(MONDAY))
+        (waiting,) = await list_open(conn, bank_customer_id(bank.seed), ever_after(MONDAY))
         assert (waiting.rail, waiting.amount) == ("ACH", 5_000_00)
         assert waiting.settles_at == et_instant(TUESDAY + timedelta(days=1), 8, 30)
-    await Stepping(bank).set_to(et_instant(TUESDAY + timedelta(days=1), 17))
+    await ClockStepper(bank).set_to(et_instant(TUESDAY + timedelta(days=1), 17))
     assert await street(bank, "rail:ach") == {}
     rows = await bank.pool.fetch("SELECT rail, closed_on, came_in, went_out FROM clearing")
     assert [tuple(row) for row in rows] == [
@@ -168,11 +168,11 @@ async def test_a_rail_holds_what_is_under_way_and_nothing_else(bank, traded):
 
 async def test_a_wire_of_the_evening_is_settled_with_the_next_day(bank, traded):
     first, _ = traded
-    await Stepping(bank).set_to(et_instant(MONDAY, 17, 30))
+    await ClockStepper(bank).set_to(et_instant(MONDAY, 17, 30))
     await first.deposit(1_000_00)
-    await Stepping(bank).set_to(et_instant(TUESDAY, 16, 59))
+    await ClockStepper(bank).set_to(et_instant(TUESDAY, 16, 59))
     assert await street(bank, "rail:wire") == {"USD": -1_000_00}
-    await Stepping(bank).set_to(et_instant(TUESDAY, 17))
+    await ClockStepper(bank).set_to(et_instant(TUESDAY, 17))
     assert await street(bank, "rail:wire") == {}
     rows = await bank.pool.fetch("SELECT settles_on, closed_on FROM clearing ORDER BY journal_no")
     assert [tuple(row) for row in rows] == [(MONDAY, MONDAY), (MONDAY, TUESDAY)]
@@ -183,4 +183,6 @@ async def test_a_wire_of_the_evening_is_settled_with_the_next_day(bank, traded):
 
 def ever_after(day):
     """Everything that settles after the close of this day."""
-    return Span(day + timedelta(days=1), et_instant(day, 17, 1), DUSK, et_instant(DUSK, 0))
+    return SettlementPeriod(
+        day + timedelta(days=1), et_instant(day, 17, 1), DATE_MAX, et_instant(DATE_MAX, 0)
+    )

@@ -5,7 +5,7 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 
 from billfold.platform import ids
-from billfold.treasury.trades.store import WantedTrades, list_trades
+from billfold.treasury.trades.store import TradeFilters, list_trades
 
 AT = datetime(2025, 6, 2, 13, tzinfo=UTC)
 CUSTOMER, PARTNER = ids.new(), ids.new()
@@ -32,7 +32,7 @@ async def booked(conn):
 
 async def listed(conn, pockets, *, after=None, descending=False, limit=9, **filters):
     rows = await list_trades(
-        conn, CUSTOMER, pockets, WantedTrades(**filters), after=after, descending=descending,
+        conn, CUSTOMER, pockets, TradeFilters(**filters), after=after, descending=descending,
         limit=limit,
     )  # fmt: skip
     return [row.trade_id for row in rows]

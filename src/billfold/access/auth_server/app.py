@@ -8,7 +8,7 @@ from typing_extensions import override
 
 from billfold import __version__
 from billfold.access.auth_server import errors as refused
-from billfold.access.auth_server.auth_server import Desk
+from billfold.access.auth_server.auth_server import AuthServer
 from billfold.access.oauth.errors import OAuthError
 from billfold.http.api import Api
 from billfold.http.limits.ip_rate_limit import count_address
@@ -45,7 +45,7 @@ class AuthApi(Api):
 
     def open_bank(self, bank: Bank) -> None:
         """Serve a bank."""
-        self._desk = Desk(bank)
+        self._desk = AuthServer(bank)
         self.open(bank, None, desk=self._desk)
 
     @override
@@ -91,7 +91,7 @@ def create_auth_app(bank: Bank) -> AuthApi:
 
 def auth_document(settings: Settings) -> Document:
     """Return the OpenAPI document of the authorization server; it needs no bank."""
-    what = Described(
+    described = Described(
         operations=auth_operations(),
         proofs=PROOFS,
         title=_TITLE,
@@ -99,7 +99,7 @@ def auth_document(settings: Settings) -> Document:
         description=_DESCRIPTION,
         servers=[{"url": settings.auth_origin}],
     )
-    document = describe(what)
+    document = describe(described)
     # Its paths are published as the specifications spell paths: without a closing slash.
     document["paths"] = {path.rstrip("/"): item for path, item in document["paths"].items()}
     return document

@@ -11,7 +11,7 @@ from billfold.access.oauth import access_tokens, clients, dpop
 from billfold.access.oauth import client_assertions as assertions
 from billfold.access.oauth import signing_keys as signing
 from billfold.access.oauth.errors import OAuthError
-from billfold.access.oauth.types import Access, Client
+from billfold.access.oauth.types import AccessToken, Client
 from billfold.access.partners import credentials
 from billfold.http.raw_request import RawRequest
 from billfold.ledger.bank import Bank
@@ -26,48 +26,48 @@ _KEYS_FRESH = timedelta(seconds=30)
 
 
 @dataclass(frozen=True, slots=True)
-class Proven:
+class AuthenticatedClient:
     """A client that has proven who it is, and the key it proved to hold, if it did."""
 
     client: Client
     jkt: str | None
 
 
-class Desk:
+class AuthServer:
     """The shared parts of the authorization server in one process."""
 
     def __init__(self, bank: Bank) -> None:
         self.bank = bank
         self.issuer = bank.settings.auth_origin
         self.nonces = dpop.Nonces(bank.vault)
-        self._keys: tuple[datetime, Sequence[SigningKey]] | None = None
+        self._key_cache: tuple[datetime, Sequence[SigningKey]] | None = None
 
     async def prove(
         self, arrival: RawRequest, form: Fields, now: datetime, *, must_bind: bool = False
-    ) -> Proven:
+    ) -> AuthenticatedClient:
         """Return the client that sent a form, proven by its assertion and its DPoP proof.
 
         Nothing is used up before everything holds. `must_bind` asks for a proof where the client
         is registered for tokens that are bound. Raises OAuthError.
         """
-        client, assertion = await self._asserted(arrival, form, now)
-        proof = self._proof(arrival, client, now, must_bind=must_bind)
-        if not await credentials.use_assertion(
+        client, assertion = await self._verify_assertion(arrival, form, now)
+        proof = self._verify_dpop(arrival, client, now, must_bind=must_bind)
+        if not await credentials.consume_assertion(
             self.bank.pool, issuer=f"oauth:{client.client_id}", jti=assertion.jti,
             expires_at=assertion.until,
         ):  # fmt: skip
             raise OAuthError("invalid_client", "The client assertion was used before.")
         if proof is None:
-            return Proven(client, None)
-        if not await dpop.burn_proof(self.bank.pool, proof.jkt, proof.jti, proof.until):
+            return AuthenticatedClient(client, None)
+        if not await dpop.consume_proof(self.bank.pool, proof.jkt, proof.jti, proof.until):
             raise OAuthError("invalid_dpop_proof", "The proof was used before.")
-        return Proven(client, proof.jkt)
+        return AuthenticatedClient(client, proof.jkt)
 
-    async def find_access(self, token: str, now: datetime) -> Access | None:
+    async def find_access_token(self, token: str, now: datetime) -> AccessToken | None:
         """Return what an access token stands for, or None."""
-        return await access_tokens.find_access(self.bank.pool, token, now)
+        return await access_tokens.find_access_token(self.bank.pool, token, now)
 
-    def nonce_for(self, client: Client, now: datetime) -> list[tuple[bytes, bytes]]:
+    def nonce_headers(self, client: Client, now: datetime) -> list[tuple[bytes, bytes]]:
         """Return the header that gives a client its next nonce, if it needs one."""
         if not client.requires_nonce:
             return []
@@ -75,17 +75,17 @@ class Desk:
 
     async def signing_keys(self, now: datetime) -> Sequence[SigningKey]:
         """Return the published keys, looked up twice a minute; made when there are none yet."""
-        if self._keys is not None and now - self._keys[0] < _KEYS_FRESH:
-            return self._keys[1]
-        keys = await signing.published_keys(self.bank.pool, self.bank.vault, now)
+        if self._key_cache is not None and now - self._key_cache[0] < _KEYS_FRESH:
+            return self._key_cache[1]
+        keys = await signing.list_published_keys(self.bank.pool, self.bank.vault, now)
         if {key.algorithm for key in keys} != set(signing.ALGORITHMS):
             async with self.bank.pool.acquire() as conn:
                 await signing.ensure_signing_keys(conn, self.bank.vault, now)
-                keys = await signing.published_keys(conn, self.bank.vault, now)
-        self._keys = now, keys
+                keys = await signing.list_published_keys(conn, self.bank.vault, now)
+        self._key_cache = now, keys
         return keys
 
-    async def _asserted(
+    async def _verify_assertion(
         self, arrival: RawRequest, form: Fields, now: datetime
     ) -> tuple[Client, assertions.Assertion]:
         if arrival.header(b"authorization") is not None or "client_secret" in form:
@@ -95,25 +95,25 @@ class Desk:
         sent = form.get("client_assertion")
         if sent is None:
             raise OAuthError("invalid_client", "client_assertion is missing.")
-        named = assertions.claimed_client(sent)
+        named = assertions.unverified_issuer(sent)
         if form.get("client_id", named) != named:
             raise OAuthError("invalid_client", "client_id is not the issuer of the assertion.")
         client = await clients.find_client(self.bank.pool, named)
         if client is None or client.revoked_at is not None:
             raise OAuthError("invalid_client", "The client is unknown.")
-        keys = await clients.client_keys(self.bank.pool, client.client_id, now)
+        keys = await clients.list_client_keys(self.bank.pool, client.client_id, now)
         token_url = self.issuer + TOKEN_PATH
-        return client, assertions.check_assertion(
+        return client, assertions.verify_assertion(
             sent, client, keys=keys, issuer=self.issuer, token_url=token_url, now=now
         )
 
-    def _proof(
+    def _verify_dpop(
         self, arrival: RawRequest, client: Client, now: datetime, *, must_bind: bool
     ) -> dpop.Proof | None:
         sent = arrival.header(b"dpop")
         if sent is None and not (must_bind and client.dpop_bound):
             return None
-        return dpop.check(
+        return dpop.verify_proof(
             sent,
             method=arrival.method,
             url=self.issuer + arrival.path,

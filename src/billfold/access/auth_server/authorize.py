@@ -11,10 +11,10 @@ from datetime import datetime
 from html import escape
 from uuid import UUID
 
-from billfold.access.auth_server.auth_server import Desk
+from billfold.access.auth_server.auth_server import AuthServer
 from billfold.access.auth_server.errors import HTML, as_page
 from billfold.access.auth_server.form_params import Fields, fields_of, form_of
-from billfold.access.auth_server.openapi import ASK_TOLD
+from billfold.access.auth_server.openapi import AUTHORIZE_OPENAPI
 from billfold.access.oauth import authorization_requests, clients, consent
 from billfold.access.oauth.errors import OAuthError
 from billfold.access.oauth.rules import authorization_params as asking
@@ -27,7 +27,7 @@ from billfold.platform.clock import wall_now
 
 PATH = "/api/oauth2/authorize"
 CONSENT_PATH = "/consent"
-_CARRIED = ("code", "state", "iss", "error", "error_description")
+_RESPONSE_PARAMS = ("code", "state", "iss", "error", "error_description")
 _SCRIPT_PATH = "/api/oauth2/form-post.js"
 _SCRIPT = "document.forms[0].submit();\n"
 _FORM = """<!doctype html>
@@ -41,28 +41,32 @@ _FORM = """<!doctype html>
 """
 
 
-@get(PATH, OPEN, tag="authorization", status=303, any_query=True, documented=ASK_TOLD)
-async def authorize(request: RawRequest, desk: Desk) -> HttpResponse:
+@get(PATH, OPEN, tag="authorization", status=303, any_query=True, documented=AUTHORIZE_OPENAPI)
+async def authorize(request: RawRequest, server: AuthServer) -> HttpResponse:
     """Begin to ask a person, with parameters in the query or a `request_uri`."""
-    return await _begin(desk, request, posted=False)
+    return await _begin(server, request, posted=False)
 
 
 @post(PATH, OPEN, status=303, hidden=True, any_query=True)
-async def authorize_by_form(request: RawRequest, desk: Desk) -> HttpResponse:
+async def authorize_by_form(request: RawRequest, server: AuthServer) -> HttpResponse:
     """Begin to ask a person, with parameters in a form."""
-    return await _begin(desk, request, posted=True)
+    return await _begin(server, request, posted=True)
 
 
 @get("/api/oauth2/form-post/{request_id}", OPEN, hidden=True, any_query=True)
-async def carry_answer(request_id: str, request: RawRequest, desk: Desk) -> HttpResponse:
+async def form_post_response(
+    request_id: str, request: RawRequest, server: AuthServer
+) -> HttpResponse:
     """Let the browser carry an answer in a form, for clients that want it so."""
-    async with desk.bank.pool.acquire() as conn:
-        action = await consent.form_target(conn, path_uuid("request_id", request_id), wall_now())
-    sent = fields_of(request.query)
+    async with server.bank.pool.acquire() as conn:
+        action = await consent.get_form_post_target(
+            conn, path_uuid("request_id", request_id), wall_now()
+        )
+    params = fields_of(request.query)
     hidden = "\n".join(
-        f'<input type="hidden" name="{name}" value="{escape(sent[name])}">'
-        for name in _CARRIED
-        if name in sent
+        f'<input type="hidden" name="{name}" value="{escape(params[name])}">'
+        for name in _RESPONSE_PARAMS
+        if name in params
     )
     page = _FORM.format(action=escape(action), fields=hidden, script=_SCRIPT_PATH)
     policy = (
@@ -79,54 +83,58 @@ async def show_script() -> HttpResponse:
     return HttpResponse(200, "text/javascript; charset=utf-8", _SCRIPT.encode())
 
 
-async def _begin(desk: Desk, request: RawRequest, *, posted: bool) -> HttpResponse:
+async def _begin(server: AuthServer, request: RawRequest, *, posted: bool) -> HttpResponse:
     now = wall_now()
     try:
-        sent = form_of(request) if posted else fields_of(request.query)
-        client = await _client(desk, sent)
-        if "request_uri" in sent:
-            request_id = await authorization_requests.resume_request(
-                desk.bank.pool, client, sent["request_uri"], now
+        params = form_of(request) if posted else fields_of(request.query)
+        client = await _get_client(server, params)
+        if "request_uri" in params:
+            request_id = await authorization_requests.get_pushed_request_id(
+                server.bank.pool, client, params["request_uri"], now
             )
-            return _to_consent(desk, request_id)
-        redirect_uri = asking.redirect_in(client, sent)
+            return _redirect_to_consent(server, request_id)
+        redirect_uri = asking.parse_redirect_uri(client, params)
     except OAuthError as error:
         return as_page(error)
     try:
-        return _to_consent(desk, await _opened(desk, client, sent, now))
+        return _redirect_to_consent(server, await _create_request(server, client, params, now))
     except OAuthError as error:
-        return _send(redirect_uri, _told(desk, sent, error))
+        return _redirect(redirect_uri, _error_params(server, params, error))
 
 
-async def _client(desk: Desk, sent: Fields) -> Client:
-    client_id = sent.get("client_id")
-    client = None if client_id is None else await clients.find_client(desk.bank.pool, client_id)
+async def _get_client(server: AuthServer, params: Fields) -> Client:
+    client_id = params.get("client_id")
+    client = None if client_id is None else await clients.find_client(server.bank.pool, client_id)
     if client is None or client.revoked_at is not None:
         raise OAuthError("invalid_client", "The application is not known here.")
     return client
 
 
-async def _opened(desk: Desk, client: Client, sent: Fields, now: datetime) -> UUID:
+async def _create_request(
+    server: AuthServer, client: Client, params: Fields, now: datetime
+) -> UUID:
     if client.is_fapi2:
         raise OAuthError("invalid_request", "This client must push its requests (request_uri).")
-    asked = asking.read_request(client, sent)
-    return await authorization_requests.open_request(desk.bank.pool, client, asked, now)
+    authorization = asking.parse_authorization_params(client, params)
+    return await authorization_requests.create_request(server.bank.pool, client, authorization, now)
 
 
-def _told(desk: Desk, sent: Fields, error: OAuthError) -> Mapping[str, str | None]:
+def _error_params(
+    server: AuthServer, params: Fields, error: OAuthError
+) -> Mapping[str, str | None]:
     return {
         "error": error.error,
         "error_description": error.description,
-        "state": sent.get("state"),
-        "iss": desk.issuer,
+        "state": params.get("state"),
+        "iss": server.issuer,
     }
 
 
-def _to_consent(desk: Desk, request_id: UUID) -> HttpResponse:
-    return _send(desk.issuer + CONSENT_PATH, {"request": str(request_id)})
+def _redirect_to_consent(server: AuthServer, request_id: UUID) -> HttpResponse:
+    return _redirect(server.issuer + CONSENT_PATH, {"request": str(request_id)})
 
 
-def _send(uri: str, fields: Mapping[str, str | None]) -> HttpResponse:
+def _redirect(uri: str, fields: Mapping[str, str | None]) -> HttpResponse:
     """Send the browser somewhere by 303: what was posted here is not posted there (RFC 9700)."""
     return redirect(consent.redirect_with(uri, fields))
 

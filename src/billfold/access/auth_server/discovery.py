@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from billfold.access.auth_server.auth_server import TOKEN_PATH, Desk
+from billfold.access.auth_server.auth_server import TOKEN_PATH, AuthServer
 from billfold.access.oauth import signing_keys as signing
 from billfold.access.oauth.rules import authorization_params as asking
 from billfold.access.oauth.rules import public_keys as keys
@@ -21,15 +21,15 @@ _CLAIMS = (
 
 
 @get("/.well-known/openid-configuration", OPEN, any_query=True)
-async def show_configuration(desk: Desk) -> dict[str, Any]:
+async def show_configuration(server: AuthServer) -> dict[str, Any]:
     """Describe the authorization server (OpenID Connect Discovery, RFC 8414)."""
-    return metadata(desk.issuer)
+    return metadata(server.issuer)
 
 
 @get("/.well-known/jwks.json", OPEN, any_query=True)
-async def show_keys(desk: Desk) -> dict[str, Any]:
+async def show_keys(server: AuthServer) -> dict[str, Any]:
     """Return the public keys of ID tokens. A key is here before it signs, and a day after."""
-    return dict(signing.key_set(await desk.signing_keys(wall_now())))
+    return dict(signing.jwks_document(await server.signing_keys(wall_now())))
 
 
 def metadata(issuer: str) -> dict[str, Any]:

@@ -12,12 +12,12 @@ from billfold.http.responses import JSON, HttpResponse
 STATUS = {"invalid_client": 401, "invalid_token": 401}
 """What is not here is 400."""
 HTML = "text/html; charset=utf-8"
-_POLICY = (
+_CSP = (
     b"default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'; "
     b"form-action 'none'"
 )
 PAGE_HEADERS = (
-    (b"content-security-policy", _POLICY),
+    (b"content-security-policy", _CSP),
     (b"x-frame-options", b"DENY"),
 )
 _PAGE = """<!doctype html>

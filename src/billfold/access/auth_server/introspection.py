@@ -4,55 +4,63 @@ from __future__ import annotations
 
 from typing import Any
 
-from billfold.access.auth_server.auth_server import Desk
+from billfold.access.auth_server.auth_server import AuthServer
 from billfold.access.auth_server.form_params import form_of, required
-from billfold.access.auth_server.openapi import INTROSPECT_TOLD, REVOKE_TOLD
+from billfold.access.auth_server.openapi import INTROSPECT_OPENAPI, REVOKE_OPENAPI
 from billfold.access.oauth import grants
-from billfold.access.oauth.grants import Told
+from billfold.access.oauth.grants import TokenIntrospection
 from billfold.http.operations import OPEN, post
 from billfold.http.raw_request import RawRequest
 from billfold.http.responses import TEXT, HttpResponse
 from billfold.platform.clock import wall_now
 
 
-@post("/api/oauth2/introspect", OPEN, status=200, any_query=True, documented=INTROSPECT_TOLD)
-async def introspect_token(request: RawRequest, desk: Desk) -> dict[str, Any]:
+@post("/api/oauth2/introspect", OPEN, status=200, any_query=True, documented=INTROSPECT_OPENAPI)
+async def introspect_token(request: RawRequest, server: AuthServer) -> dict[str, Any]:
     """Tell a client what its own token stands for. Any other text is not active."""
     now = wall_now()
     form = form_of(request)
-    proven = await desk.prove(request, form, now)
-    found = await grants.tell_of(desk.bank.pool, proven.client, required(form, "token"), now)
-    return {"active": False} if found is None else _told(desk.issuer, found)
+    authenticated = await server.prove(request, form, now)
+    introspection = await grants.introspect(
+        server.bank.pool, authenticated.client, required(form, "token"), now
+    )
+    return (
+        {"active": False}
+        if introspection is None
+        else _introspection_body(server.issuer, introspection)
+    )
 
 
-@post("/api/oauth2/revoke", OPEN, status=200, any_query=True, documented=REVOKE_TOLD)
-async def revoke_token(request: RawRequest, desk: Desk) -> HttpResponse:
+@post("/api/oauth2/revoke", OPEN, status=200, any_query=True, documented=REVOKE_OPENAPI)
+async def revoke_token(request: RawRequest, server: AuthServer) -> HttpResponse:
     """End a token of the client; with a refresh token everything that came of it.
 
     What is no token of the client is answered the same, and changes nothing.
     """
     now = wall_now()
     form = form_of(request)
-    proven = await desk.prove(request, form, now)
-    async with desk.bank.pool.acquire() as conn:
-        await grants.revoke_token(conn, proven.client, required(form, "token"))
+    authenticated = await server.prove(request, form, now)
+    async with server.bank.pool.acquire() as conn:
+        await grants.revoke_token(conn, authenticated.client, required(form, "token"))
     return HttpResponse(200, TEXT)
 
 
-def _told(issuer: str, found: Told) -> dict[str, Any]:
-    subject = found.client_id if found.user_id is None else str(found.user_id)
-    told: dict[str, Any] = {
+def _introspection_body(issuer: str, introspection: TokenIntrospection) -> dict[str, Any]:
+    subject = (
+        introspection.client_id if introspection.user_id is None else str(introspection.user_id)
+    )
+    body: dict[str, Any] = {
         "active": True,
         "iss": issuer,
-        "client_id": found.client_id,
+        "client_id": introspection.client_id,
         "sub": subject,
-        "customer_id": str(found.customer_id),
-        "scope": " ".join(found.scopes),
-        "iat": int(found.issued_at.timestamp()),
-        "exp": int(found.expires_at.timestamp()),
+        "customer_id": str(introspection.customer_id),
+        "scope": " ".join(introspection.scopes),
+        "iat": int(introspection.issued_at.timestamp()),
+        "exp": int(introspection.expires_at.timestamp()),
     }
-    if found.is_access:
-        told["token_type"] = "Bearer" if found.jkt is None else "DPoP"
-    if found.jkt is not None:
-        told["cnf"] = {"jkt": found.jkt}
-    return told
+    if introspection.is_access:
+        body["token_type"] = "Bearer" if introspection.jkt is None else "DPoP"
+    if introspection.jkt is not None:
+        body["cnf"] = {"jkt": introspection.jkt}
+    return body

@@ -8,46 +8,46 @@ from typing import Any
 from billfold.access.auth_server.form_params import FORM
 from billfold.access.oauth.client_assertions import ASSERTION_TYPE
 
-_TEXT: Mapping[str, Any] = {"type": "string"}
+_STRING: Mapping[str, Any] = {"type": "string"}
 _ERROR: Mapping[str, Any] = {
     "type": "object",
     "required": ["error"],
-    "properties": {"error": _TEXT, "error_description": _TEXT},
+    "properties": {"error": _STRING, "error_description": _STRING},
 }
 _CLIENT: Mapping[str, Any] = {
-    "client_id": {**_TEXT, "description": "If sent, the issuer of the assertion."},
+    "client_id": {**_STRING, "description": "If sent, the issuer of the assertion."},
     "client_assertion_type": {"const": ASSERTION_TYPE},
     "client_assertion": {
-        **_TEXT,
+        **_STRING,
         "description": "A JWT by a registered key (ES256, PS256, EdDSA): `iss` and `sub` the "
         "client_id, `aud` the issuer, `exp` at most 5 minutes ahead, `jti` new.",
     },
 }
-_ASKED: Mapping[str, Any] = {
+_AUTHORIZE_PARAMS: Mapping[str, Any] = {
     "response_type": {"const": "code"},
-    "redirect_uri": {**_TEXT, "description": "One of the registered addresses, exactly."},
-    "scope": {**_TEXT, "description": "Scopes between spaces; all of the client's without it."},
-    "state": _TEXT,
-    "nonce": _TEXT,
-    "code_challenge": {**_TEXT, "minLength": 43, "maxLength": 43},
+    "redirect_uri": {**_STRING, "description": "One of the registered addresses, exactly."},
+    "scope": {**_STRING, "description": "Scopes between spaces; all of the client's without it."},
+    "state": _STRING,
+    "nonce": _STRING,
+    "code_challenge": {**_STRING, "minLength": 43, "maxLength": 43},
     "code_challenge_method": {"const": "S256"},
     "response_mode": {"enum": ["query", "form_post"], "default": "query"},
-    "dpop_jkt": {**_TEXT, "description": "The thumbprint of the key the code is bound to."},
-    "prompt": _TEXT,
+    "dpop_jkt": {**_STRING, "description": "The thumbprint of the key the code is bound to."},
+    "prompt": _STRING,
     "max_age": {"type": "integer", "minimum": 0},
-    "login_hint": _TEXT,
+    "login_hint": _STRING,
 }
 _PROOF: Mapping[str, Any] = {
     "name": "DPoP",
     "in": "header",
     "required": False,
     "description": "A proof of possession (RFC 9449). With it the tokens are bound to its key.",
-    "schema": _TEXT,
+    "schema": _STRING,
 }
-_TOKEN: Mapping[str, Any] = {"token": _TEXT, "token_type_hint": _TEXT}
+_TOKEN: Mapping[str, Any] = {"token": _STRING, "token_type_hint": _STRING}
 
 
-def _refusals(*errors: str) -> dict[str, Any]:
+def _error_responses(*errors: str) -> dict[str, Any]:
     content = {"application/json": {"schema": _ERROR}}
     return {
         "400": {"description": f"{', '.join(errors)} (RFC 6749)", "content": content},
@@ -55,67 +55,71 @@ def _refusals(*errors: str) -> dict[str, Any]:
     }
 
 
-def _form(fields: Mapping[str, Any], required: Iterable[str]) -> dict[str, Any]:
+def _form_body(fields: Mapping[str, Any], required: Iterable[str]) -> dict[str, Any]:
     schema = {"type": "object", "required": list(required), "properties": dict(fields)}
     return {"required": True, "content": {FORM: {"schema": schema}}}
 
 
-def _proven_by(
+def _client_authenticated(
     fields: Mapping[str, Any],
     required: Iterable[str],
     *errors: str,
     parameters: Sequence[Mapping[str, Any]] = (),
 ) -> dict[str, Any]:
     return dict[str, Any](
-        requestBody=_form(
+        requestBody=_form_body(
             {**fields, **_CLIENT}, [*required, "client_assertion_type", "client_assertion"]
         ),
-        responses=_refusals(*errors),
+        responses=_error_responses(*errors),
         **({"parameters": parameters} if parameters else {}),
     )
 
 
-TOKEN_TOLD = _proven_by(
+TOKEN_OPENAPI = _client_authenticated(
     {
         "grant_type": {"enum": ["authorization_code", "refresh_token", "client_credentials"]},
-        "code": _TEXT,
-        "redirect_uri": _TEXT,
-        "code_verifier": _TEXT,
-        "refresh_token": _TEXT,
-        "scope": _TEXT,
+        "code": _STRING,
+        "redirect_uri": _STRING,
+        "code_verifier": _STRING,
+        "refresh_token": _STRING,
+        "scope": _STRING,
     },
     ["grant_type"],
     "invalid_request", "invalid_grant", "invalid_scope", "unauthorized_client",
     "unsupported_grant_type", "invalid_dpop_proof", "use_dpop_nonce",
     parameters=[_PROOF],
 )  # fmt: skip
-PUSH_TOLD = _proven_by(
-    _ASKED,
+PUSH_OPENAPI = _client_authenticated(
+    _AUTHORIZE_PARAMS,
     ["response_type", "redirect_uri", "code_challenge", "code_challenge_method"],
     "invalid_request", "invalid_scope", "unsupported_response_type", "unauthorized_client",
     "invalid_dpop_proof", "use_dpop_nonce",
     parameters=[_PROOF],
 )  # fmt: skip
-INTROSPECT_TOLD = _proven_by(_TOKEN, ["token"], "invalid_request")
-REVOKE_TOLD = _proven_by(_TOKEN, ["token"], "invalid_request")
-REVOKE_TOLD["responses"]["200"] = {
+INTROSPECT_OPENAPI = _client_authenticated(_TOKEN, ["token"], "invalid_request")
+REVOKE_OPENAPI = _client_authenticated(_TOKEN, ["token"], "invalid_request")
+REVOKE_OPENAPI["responses"]["200"] = {
     "description": "The token is worth nothing any more.",
     "headers": {},
-    "content": {"application/json": {"schema": _TEXT}},
+    "content": {"application/json": {"schema": _STRING}},
 }
-ASK_TOLD: dict[str, Any] = {
+AUTHORIZE_OPENAPI: dict[str, Any] = {
     "parameters": [
         {"name": name, "in": "query", "required": name == "client_id", "schema": schema}
-        for name, schema in {"client_id": _TEXT, "request_uri": _TEXT, **_ASKED}.items()
+        for name, schema in {
+            "client_id": _STRING,
+            "request_uri": _STRING,
+            **_AUTHORIZE_PARAMS,
+        }.items()
     ],
     "responses": {
         "303": {"description": "To the page that asks, or back to the client with an error."},
         "400": {"description": "A page: the client or its address is not known here."},
     },
 }
-LOGOUT_TOLD: dict[str, Any] = {
+LOGOUT_OPENAPI: dict[str, Any] = {
     "parameters": [
-        {"name": name, "in": "query", "required": False, "schema": _TEXT}
+        {"name": name, "in": "query", "required": False, "schema": _STRING}
         for name in ("id_token_hint", "client_id", "post_logout_redirect_uri", "state")
     ],
     "responses": {"303": {"description": "To the registered address, or to the page to sign out."}},

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from billfold.access.auth_server.auth_server import Desk
+from billfold.access.auth_server.auth_server import AuthServer
 from billfold.access.oauth.rules import claims
-from billfold.access.oauth.rules.scopes import PERSONAL
-from billfold.http.authentication.access_tokens import challenge, prove_access
+from billfold.access.oauth.rules.scopes import PERSONAL_SCOPES
+from billfold.http.authentication.access_tokens import authenticate_access_token, challenge
 from billfold.http.operations import OPEN, get, post
 from billfold.http.raw_request import RawRequest
 from billfold.http.responses import ProblemWithHeaders
@@ -23,29 +23,29 @@ PATH = "/api/v1/user"
     any_query=True,
     refuses=("unauthorized", "invalid-dpop-proof", "forbidden"),
 )
-async def show_userinfo(request: RawRequest, desk: Desk) -> dict[str, Any]:
+async def show_userinfo(request: RawRequest, server: AuthServer) -> dict[str, Any]:
     """Tell who signed in, as far as `profile`, `email` and `phone` were granted."""
-    return await _tell(request, desk)
+    return await _userinfo(request, server)
 
 
 @post(PATH, OPEN, status=200, hidden=True, any_query=True)
-async def show_userinfo_by_post(request: RawRequest, desk: Desk) -> dict[str, Any]:
+async def show_userinfo_by_post(request: RawRequest, server: AuthServer) -> dict[str, Any]:
     """Tell the same to who posts, as OpenID Connect allows."""
-    return await _tell(request, desk)
+    return await _userinfo(request, server)
 
 
-async def _tell(request: RawRequest, desk: Desk) -> dict[str, Any]:
-    now, pool = wall_now(), desk.bank.pool
-    access = await prove_access(
-        request, find=desk.find_access, pool=pool,
-        nonces=desk.nonces, base=desk.issuer, now=now,
+async def _userinfo(request: RawRequest, server: AuthServer) -> dict[str, Any]:
+    now, pool = wall_now(), server.bank.pool
+    access = await authenticate_access_token(
+        request, find=server.find_access_token, pool=pool,
+        nonces=server.nonces, base=server.issuer, now=now,
     )  # fmt: skip
     scheme = "bearer" if access.jkt is None else "dpop"
     if access.user_id is None:
         raise challenge(scheme, "invalid_token", "No person stands behind this token.")
-    if not PERSONAL & access.scopes:
+    if not PERSONAL_SCOPES & access.scopes:
         value = f'{"DPoP" if access.jkt else "Bearer"} error="insufficient_scope", scope="openid"'
         raise ProblemWithHeaders(
             "forbidden", "The token lacks the scope openid.", (b"www-authenticate", value.encode())
         )
-    return await claims.claims_of(pool, access.user_id, access.customer_id, access.scopes)
+    return await claims.user_claims(pool, access.user_id, access.customer_id, access.scopes)

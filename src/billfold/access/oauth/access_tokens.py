@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from billfold.access.oauth.types import SERVICE_ROLE, Access, Holder, Issued
+from billfold.access.oauth.types import SERVICE_ROLE, AccessToken, IssuedToken, TokenSubject
 from billfold.platform import crypto, ids
 
 if TYPE_CHECKING:
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
     from billfold.platform.database.pool import Connection, Pool
 
-ACCESS_LASTS = timedelta(seconds=900)
+ACCESS_TOKEN_LIFETIME = timedelta(seconds=900)
 
-_ISSUE = """
+_INSERT = """
 INSERT INTO access_token (token_hash, client_id, user_id, customer_id, grant_id, family_id, scopes,
                           jkt, auth_time, session_id, issued_at, expires_at)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
@@ -46,31 +46,35 @@ async def issue_access(
     auth_time: datetime | None = None,
 ) -> str:
     """Return a new access token that no grant stands behind, for a client that is registered."""
-    holder = Holder(
+    subject = TokenSubject(
         client_id=client_id, customer_id=customer_id, scopes=tuple(scopes), family_id=ids.new(),
         user_id=user_id, jkt=jkt, auth_time=auth_time,
     )  # fmt: skip
-    return (await issue_to(conn, holder, now)).token
+    return (await issue_access_token(conn, subject, now)).token
 
 
-async def issue_to(conn: Connection | Pool, holder: Holder, now: datetime) -> Issued:
+async def issue_access_token(
+    conn: Connection | Pool, subject: TokenSubject, now: datetime
+) -> IssuedToken:
     """Return a new access token for a holder. Only its hash is kept."""
-    token, token_hash = crypto.token()
-    expires_at = now + ACCESS_LASTS
+    token, token_hash = crypto.new_token()
+    expires_at = now + ACCESS_TOKEN_LIFETIME
     await conn.execute(
-        _ISSUE, token_hash, holder.client_id, holder.user_id, holder.customer_id, holder.grant_id,
-        holder.family_id, list(holder.scopes), holder.jkt, holder.auth_time,
-        holder.session_id, now, expires_at,
+        _INSERT, token_hash, subject.client_id, subject.user_id, subject.customer_id, subject.grant_id,
+        subject.family_id, list(subject.scopes), subject.jkt, subject.auth_time,
+        subject.session_id, now, expires_at,
     )  # fmt: skip
-    return Issued(token=token, expires_at=expires_at)
+    return IssuedToken(token=token, expires_at=expires_at)
 
 
-async def find_access(conn: Connection | Pool, token: str, now: datetime) -> Access | None:
+async def find_access_token(
+    conn: Connection | Pool, token: str, now: datetime
+) -> AccessToken | None:
     """Return what a token stands for at wall time `now`, or None: unknown, expired, revoked."""
     row = await conn.fetchrow(_FIND, crypto.hash_token(token), now)
     if row is None:
         return None
-    return Access(
+    return AccessToken(
         client_id=row["client_id"],
         user_id=row["user_id"],
         customer_id=row["customer_id"],

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from billfold.access.oauth.errors import OAuthError
-from billfold.access.oauth.types import REFRESH, PendingRequest
+from billfold.access.oauth.types import REFRESH_TOKEN, PendingRequest
 from billfold.platform import crypto, ids
 from billfold.platform.errors import NotFound
 
 if TYPE_CHECKING:
-    from billfold.access.oauth.rules.authorization_params import Asked
+    from billfold.access.oauth.rules.authorization_params import AuthorizationParams
     from billfold.access.oauth.types import Client
     from billfold.platform.database.pool import Connection, Pool
 
-PUSHED_LASTS = timedelta(seconds=90)
+PUSHED_REQUEST_LIFETIME = timedelta(seconds=90)
 """How long a pushed request may be brought to the authorization endpoint."""
-PENDING_LASTS = timedelta(minutes=30)
+PENDING_REQUEST_LIFETIME = timedelta(minutes=30)
 """How long a person may take to sign in and answer."""
 URI_PREFIX = "urn:ietf:params:oauth:request_uri:"
 
@@ -28,7 +28,7 @@ INSERT INTO authorization_request (request_id, client_id, uri_hash, uri_expires_
     created_at, expires_at)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
 """
-_RESUME = """
+_FIND_PUSHED = """
 SELECT request_id FROM authorization_request
  WHERE uri_hash = $1 AND client_id = $2 AND uri_expires_at > $3 AND answered_at IS NULL
 """
@@ -41,25 +41,25 @@ SELECT r.request_id, r.client_id, c.name, c.description, r.redirect_uri, r.scope
 
 
 async def push_request(
-    conn: Connection | Pool, client: Client, asked: Asked, now: datetime
+    conn: Connection | Pool, client: Client, params: AuthorizationParams, now: datetime
 ) -> tuple[str, int]:
     """Keep a request that its client has pushed; return its request_uri and for how many seconds.
 
     Until a person has answered, it may be opened again and again: browsers look ahead.
     """
-    reference, uri_hash = crypto.token()
-    await _keep(conn, client, asked, now, uri_hash)
-    return URI_PREFIX + reference, int(PUSHED_LASTS.total_seconds())
+    reference, uri_hash = crypto.new_token()
+    await _insert_request(conn, client, params, now, uri_hash)
+    return URI_PREFIX + reference, int(PUSHED_REQUEST_LIFETIME.total_seconds())
 
 
-async def open_request(
-    conn: Connection | Pool, client: Client, asked: Asked, now: datetime
+async def create_request(
+    conn: Connection | Pool, client: Client, params: AuthorizationParams, now: datetime
 ) -> UUID:
     """Keep a request that a browser has brought; return its id."""
-    return await _keep(conn, client, asked, now, None)
+    return await _insert_request(conn, client, params, now, None)
 
 
-async def resume_request(
+async def get_pushed_request_id(
     conn: Connection | Pool, client: Client, request_uri: str, now: datetime
 ) -> UUID:
     """Return the id of a pushed request. Raises OAuthError `invalid_request_uri`.
@@ -69,13 +69,13 @@ async def resume_request(
     if not request_uri.startswith(URI_PREFIX):
         raise OAuthError("invalid_request_uri", "Only request_uris of ours are taken.")
     reference = crypto.hash_token(request_uri.removeprefix(URI_PREFIX))
-    found: UUID | None = await conn.fetchval(_RESUME, reference, client.client_id, now)
+    found: UUID | None = await conn.fetchval(_FIND_PUSHED, reference, client.client_id, now)
     if found is None:
         raise OAuthError("invalid_request_uri", "The request_uri is unknown, expired or used.")
     return found
 
 
-async def pending_request(
+async def get_pending_request(
     conn: Connection | Pool, request_id: UUID, now: datetime
 ) -> PendingRequest:
     """Return a request that waits for a person's answer. Raises NotFound."""
@@ -85,8 +85,12 @@ async def pending_request(
     return _pending(row)
 
 
-async def _keep(
-    conn: Connection | Pool, client: Client, asked: Asked, now: datetime, uri_hash: bytes | None
+async def _insert_request(
+    conn: Connection | Pool,
+    client: Client,
+    params: AuthorizationParams,
+    now: datetime,
+    uri_hash: bytes | None,
 ) -> UUID:
     request_id = ids.new()
     await conn.execute(
@@ -94,19 +98,19 @@ async def _keep(
         request_id,
         client.client_id,
         uri_hash,
-        None if uri_hash is None else now + PUSHED_LASTS,
-        asked.redirect_uri,
-        list(asked.scopes),
-        asked.state,
-        asked.nonce,
-        asked.response_mode,
-        asked.code_challenge,
-        asked.jkt,
-        list(asked.prompts),
-        asked.max_age,
-        asked.login_hint,
+        None if uri_hash is None else now + PUSHED_REQUEST_LIFETIME,
+        params.redirect_uri,
+        list(params.scopes),
+        params.state,
+        params.nonce,
+        params.response_mode,
+        params.code_challenge,
+        params.jkt,
+        list(params.prompts),
+        params.max_age,
+        params.login_hint,
         now,
-        now + PENDING_LASTS,
+        now + PENDING_REQUEST_LIFETIME,
     )
     return request_id
 
@@ -122,7 +126,7 @@ def _pending(row: Any) -> PendingRequest:  # noqa: ANN401 - a record of asyncpg
         login_hint=row["login_hint"],
         prompts=tuple(row["prompts"]),
         max_age=row["max_age"],
-        refreshes=REFRESH in row["grant_types"],
+        refreshes=REFRESH_TOKEN in row["grant_types"],
         owner_id=row["owner_id"],
         created_at=row["created_at"],
         expires_at=row["expires_at"],

@@ -10,11 +10,11 @@ import typer
 
 from billfold.access.oauth import clients, signing_keys
 from billfold.access.oauth.rules.client_metadata import NewClient
-from billfold.access.oauth.types import BY_ITSELF, CODE, REFRESH
-from billfold.access.operator_audit import record_program
-from billfold.cli.context import ground_of
-from billfold.cli.output import console, done, example, pairs, table
-from billfold.cli.resources import text_of, with_bank, with_database
+from billfold.access.oauth.types import AUTHORIZATION_CODE, CLIENT_CREDENTIALS, REFRESH_TOKEN
+from billfold.access.operator_audit import record_oauth_client
+from billfold.cli.context import cli_context
+from billfold.cli.output import console, example, key_value_table, print_success, table
+from billfold.cli.resources import read_text_file, run_with_bank, run_with_connection
 from billfold.platform.clock import wall_now
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def create(
     client_id: Annotated[str, typer.Option(help="Its id; one is drawn without it.")] = "",
 ) -> None:
     """Register a program with its public keys. It proves itself by `private_key_jwt` only."""
-    of_people = (CODE, REFRESH) if refreshes else (CODE,)
+    user_grants = (AUTHORIZATION_CODE, REFRESH_TOKEN) if refreshes else (AUTHORIZATION_CODE,)
     new = NewClient(
         name=name,
         description=description,
@@ -80,36 +80,43 @@ def create(
         scopes=tuple(scope.split()),
         redirect_uris=tuple(redirect_uri or ()),
         post_logout_redirect_uris=tuple(post_logout_redirect_uri or ()),
-        grant_types=(BY_ITSELF,) if customer else of_people,
+        grant_types=(CLIENT_CREDENTIALS,) if customer else user_grants,
         customer_id=UUID(customer) if customer else None,
         requires_signature=signs,
     )
 
     async def work(bank: Bank) -> tuple[Client, list[ClientKey]]:
-        return await _registered(bank, new, client_id, [text_of(path) for path in key])
+        return await _register(bank, new, client_id, [read_text_file(path) for path in key])
 
-    ground = ground_of(ctx)
-    made, keys = with_bank(ground, work)
-    done(f"{made.name} is registered as a {made.profile} client.")
-    rows = [("client_id", made.client_id), ("issuer", ground.settings().auth_origin)]
-    console.print(pairs([*rows, *((f"kid ({each.algorithm})", each.key_id) for each in keys)]))
+    ground = cli_context(ctx)
+    client_row, keys = run_with_bank(ground, work)
+    print_success(f"{client_row.name} is registered as a {client_row.profile} client.")
+    rows = [("client_id", client_row.client_id), ("issuer", ground.settings().auth_origin)]
+    console.print(
+        key_value_table([*rows, *((f"kid ({each.algorithm})", each.key_id) for each in keys)])
+    )
 
 
-async def _registered(
+async def _register(
     bank: Bank, new: NewClient, client_id: str, texts: list[str]
 ) -> tuple[Client, list[ClientKey]]:
     now = wall_now()
     async with bank.pool.acquire() as conn, conn.transaction():
-        made = await clients.register_client(conn, new, now=now, client_id=client_id or None)
-        keys = [await clients.add_client_key(conn, made.client_id, text, now=now) for text in texts]
-        await record_program(bank, conn, made, "service_user.created", name=made.name)
-    return made, keys
+        client_row = await clients.register_client(conn, new, now=now, client_id=client_id or None)
+        keys = [
+            await clients.add_client_key(conn, client_row.client_id, text, now=now)
+            for text in texts
+        ]
+        await record_oauth_client(
+            bank, conn, client_row, "service_user.created", name=client_row.name
+        )
+    return client_row, keys
 
 
 @app.command("list", epilog=example("billfold client list"))
 def list_all(ctx: typer.Context) -> None:
     """List the programs, those out of use as well."""
-    rows = with_database(ground_of(ctx), clients.list_clients)
+    rows = run_with_connection(cli_context(ctx), clients.list_clients)
     console.print(
         table(
             "",
@@ -131,14 +138,16 @@ def rotate(ctx: typer.Context, client_id: ClientId, pem: KeyFile) -> None:
 
     async def work(bank: Bank) -> ClientKey:
         async with bank.pool.acquire() as conn, conn.transaction():
-            key = await clients.rotate_client_key(conn, client_id, text_of(pem), now=wall_now())
+            key = await clients.rotate_client_key(
+                conn, client_id, read_text_file(pem), now=wall_now()
+            )
             client = await clients.find_client(conn, client_id)
             details = {"key_id": key.key_id}
-            await record_program(bank, conn, client, "service_user.key_rotated", **details)
+            await record_oauth_client(bank, conn, client, "service_user.key_rotated", **details)
         return key
 
-    made = with_bank(ground_of(ctx), work)
-    done(f"The key is registered: kid = {made.key_id} ({made.algorithm})")
+    client_row = run_with_bank(cli_context(ctx), work)
+    print_success(f"The key is registered: kid = {client_row.key_id} ({client_row.algorithm})")
 
 
 @app.command(epilog=example("billfold client revoke books"))
@@ -152,10 +161,10 @@ def revoke(ctx: typer.Context, client_id: ClientId) -> None:
         async with bank.pool.acquire() as conn, conn.transaction():
             await clients.revoke_client(conn, client_id, now=wall_now())
             client = await clients.find_client(conn, client_id)
-            await record_program(bank, conn, client, "member.deactivated")
+            await record_oauth_client(bank, conn, client, "member.deactivated")
 
-    with_bank(ground_of(ctx), work)
-    done(f"{client_id} is out of use; its tokens have ended.")
+    run_with_bank(cli_context(ctx), work)
+    print_success(f"{client_id} is out of use; its tokens have ended.")
 
 
 @app.command("rotate-signing-keys", epilog=example("billfold client rotate-signing-keys"))
@@ -168,5 +177,5 @@ def rotate_signing_keys(ctx: typer.Context) -> None:
             await signing_keys.ensure_signing_keys(conn, bank.vault, now)
             return await signing_keys.rotate_signing_keys(conn, bank.vault, now)
 
-    made = with_bank(ground_of(ctx), work)
-    done(f"The new keys are published: {', '.join(made)}")
+    client_row = run_with_bank(cli_context(ctx), work)
+    print_success(f"The new keys are published: {', '.join(client_row)}")

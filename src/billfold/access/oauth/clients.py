@@ -11,14 +11,20 @@ import asyncpg
 import msgspec
 
 from billfold.access.oauth.rules import client_metadata as client_rules
-from billfold.access.oauth.rules.public_keys import WrongKey, from_jwk, from_pem, names_of, to_pem
+from billfold.access.oauth.rules.public_keys import (
+    InvalidKey,
+    algorithm_names,
+    from_jwk,
+    from_pem,
+    to_pem,
+)
 from billfold.access.oauth.types import Client, ClientKey
 from billfold.platform import ids
 from billfold.platform.errors import InvalidInput, NotFound, Refused
 
 if TYPE_CHECKING:
     from billfold.access.oauth.rules.client_metadata import NewClient
-    from billfold.access.oauth.rules.public_keys import KnownKey
+    from billfold.access.oauth.rules.public_keys import PublicKeyInfo
     from billfold.platform.database.pool import Connection, Pool
 
 OVERLAP = timedelta(hours=24)
@@ -29,7 +35,7 @@ _COLUMNS = """client_id, name, description, profile, redirect_uris, post_logout_
 _NEW = f"INSERT INTO oauth_client ({_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, NULL)"  # noqa: E501 - our columns
 _FIND = f"SELECT {_COLUMNS} FROM oauth_client WHERE client_id = $1"
 _LIST = f"SELECT {_COLUMNS} FROM oauth_client ORDER BY created_at, client_id"
-_OWN = f"""
+_OF_CUSTOMER = f"""
 SELECT {_COLUMNS} FROM oauth_client WHERE owner_id = $1
  ORDER BY revoked_at IS NOT NULL, created_at DESC, client_id
 """
@@ -52,7 +58,7 @@ UPDATE client_key SET expires_at = $2
  WHERE client_id = $1 AND key_id <> $3 AND (expires_at IS NULL OR expires_at > $2)
 """
 _RETIRE_ONE = "UPDATE client_key SET expires_at = $3 WHERE client_id = $1 AND key_id = $2"
-_HOLD = "SELECT 1 FROM oauth_client WHERE client_id = $1 FOR UPDATE"
+_LOCK = "SELECT 1 FROM oauth_client WHERE client_id = $1 FOR UPDATE"
 
 
 async def register_client(
@@ -63,19 +69,19 @@ async def register_client(
     Raises InvalidInput with every mistake, Refused `duplicate-id`.
     """
     member_id = None if new.customer_id is None else ids.new()
-    made = client_rules.client_of(new, client_id or ids.new().hex, now, member_id=member_id)
+    client = client_rules.build_client(new, client_id or ids.new().hex, now, member_id=member_id)
     try:
         await conn.execute(
-            _NEW, made.client_id, made.name, made.description, made.profile,
-            list(made.redirect_uris), list(made.post_logout_redirect_uris), list(made.scopes),
-            list(made.grant_types), made.customer_id, made.member_id, made.owner_id,
-            made.dpop_bound, made.requires_nonce, made.requires_signature, now,
+            _NEW, client.client_id, client.name, client.description, client.profile,
+            list(client.redirect_uris), list(client.post_logout_redirect_uris), list(client.scopes),
+            list(client.grant_types), client.customer_id, client.member_id, client.owner_id,
+            client.dpop_bound, client.requires_nonce, client.requires_signature, now,
         )  # fmt: skip
     except asyncpg.UniqueViolationError:
-        raise Refused("duplicate-id", f"There is a client {made.client_id!r} already.") from None
+        raise Refused("duplicate-id", f"There is a client {client.client_id!r} already.") from None
     except asyncpg.ForeignKeyViolationError:
         raise NotFound("There is no such customer.") from None
-    return made
+    return client
 
 
 async def find_client(conn: Connection | Pool, client_id: str) -> Client | None:
@@ -89,12 +95,12 @@ async def list_clients(conn: Connection | Pool) -> list[Client]:
     return [_client(row) for row in await conn.fetch(_LIST)]
 
 
-async def clients_of(conn: Connection | Pool, owner_id: UUID) -> list[Client]:
+async def list_customer_clients(conn: Connection | Pool, owner_id: UUID) -> list[Client]:
     """Return what a company has registered, the newest first and those out of use at the end."""
-    return [_client(row) for row in await conn.fetch(_OWN, owner_id)]
+    return [_client(row) for row in await conn.fetch(_OF_CUSTOMER, owner_id)]
 
 
-async def find_client_of(conn: Connection | Pool, owner_id: UUID, client_id: str) -> Client:
+async def get_customer_client(conn: Connection | Pool, owner_id: UUID, client_id: str) -> Client:
     """Return a client that this company has registered. Raises NotFound for all others."""
     found = await find_client(conn, client_id)
     if found is None or found.owner_id != owner_id:
@@ -120,7 +126,7 @@ async def revoke_client(conn: Connection, client_id: str, *, now: datetime) -> N
         )  # fmt: skip
 
 
-async def restore_client(conn: Connection, client_id: str) -> None:
+async def reactivate_client(conn: Connection, client_id: str) -> None:
     """Take a client back into use with the keys it has; tokens it had do not come back."""
     await conn.execute("UPDATE oauth_client SET revoked_at = NULL WHERE client_id = $1", client_id)
 
@@ -141,16 +147,16 @@ async def add_client_key(
     Its kind decides the algorithm: P-256 is ES256, RSA PS256, Ed25519 EdDSA. Raises InvalidInput,
     Refused `duplicate-id`, NotFound.
     """
-    known = read_key(key)
-    key_id = key_id or known.thumbprint
-    pem = to_pem(known.key)
+    parsed = read_key(key)
+    key_id = key_id or parsed.thumbprint
+    pem = to_pem(parsed.key)
     try:
-        await conn.execute(_NEW_KEY, client_id, key_id, known.algorithm, pem, now, by)
+        await conn.execute(_NEW_KEY, client_id, key_id, parsed.algorithm, pem, now, by)
     except asyncpg.UniqueViolationError:
         raise Refused("duplicate-id", f"The key {key_id} is registered already.") from None
     except asyncpg.ForeignKeyViolationError:
         raise NotFound("There is no such client.") from None
-    return ClientKey(client_id, key_id, known.algorithm, pem, now, None)
+    return ClientKey(client_id, key_id, parsed.algorithm, pem, now, None)
 
 
 async def rotate_client_key(
@@ -188,21 +194,23 @@ async def retire_client_key(
 ) -> None:
     """Accept a key no longer, from now on. Raises NotFound, and Refused for the only one."""
     async with conn.transaction():
-        await conn.execute(_HOLD, client_id)
-        kept = [each.key_id for each in await client_keys(conn, client_id, now)]
-        if key_id not in kept:
+        await conn.execute(_LOCK, client_id)
+        active_key_ids = [each.key_id for each in await list_client_keys(conn, client_id, now)]
+        if key_id not in active_key_ids:
             raise NotFound("There is no such key in use.")
-        if kept == [key_id]:
+        if active_key_ids == [key_id]:
             raise Refused("last-key", "This is the only key. Add another one first.")
         await conn.execute(_RETIRE_ONE, client_id, key_id, now)
 
 
-async def client_keys(conn: Connection | Pool, client_id: str, now: datetime) -> list[ClientKey]:
+async def list_client_keys(
+    conn: Connection | Pool, client_id: str, now: datetime
+) -> list[ClientKey]:
     """Return the keys of a client that are accepted at wall time `now`, the newest first."""
     return [ClientKey(*row) for row in await conn.fetch(_KEYS, client_id, now)]
 
 
-def read_key(text: str) -> KnownKey:
+def read_key(text: str) -> PublicKeyInfo:
     """Return the public key of a PEM or a JWK. Raises InvalidInput at `key`."""
     try:
         if not text.lstrip().startswith("{"):
@@ -211,16 +219,17 @@ def read_key(text: str) -> KnownKey:
         return from_jwk(jwk)
     except (msgspec.DecodeError, RecursionError):
         raise InvalidInput.at("key", msg="must be a public key as PEM or JWK") from None
-    except WrongKey as wrong:
-        raise InvalidInput.at("key", msg=f"cannot be used: {wrong}") from None
+    except InvalidKey as error:
+        raise InvalidInput.at("key", msg=f"cannot be used: {error}") from None
 
 
-def chosen(keys: Iterable[ClientKey], key_id: object, algorithm: object) -> list[ClientKey]:
+def candidate_keys(keys: Iterable[ClientKey], key_id: object, algorithm: object) -> list[ClientKey]:
     """Return the keys that may have signed what names this key id, or none, and algorithm."""
     return [
         each
         for each in keys
-        if algorithm in names_of(each.algorithm) and (key_id is None or each.key_id == key_id)
+        if algorithm in algorithm_names(each.algorithm)
+        and (key_id is None or each.key_id == key_id)
     ]
 
 

@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode, urlsplit, urlunsplit
 from uuid import UUID
 
-from billfold.access.oauth.consent_validity import hold_member
-from billfold.access.oauth.rules.scopes import in_order
+from billfold.access.oauth.consent_validity import lock_member
+from billfold.access.oauth.rules.scopes import sort_scopes
 from billfold.platform import crypto, ids
 from billfold.platform.errors import NotFound, Refused
 
 if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection
 
-CODE_LASTS = timedelta(seconds=60)
+CODE_LIFETIME = timedelta(seconds=60)
 FORM_POST_PATH = "/api/oauth2/form-post/"
 """Where a browser that is to carry the answer in a form is sent, followed by the request's id."""
 
-_ANSWER = """
+_CLAIM = """
 UPDATE authorization_request r SET answered_at = $2
   FROM oauth_client c
  WHERE r.request_id = $1 AND r.answered_at IS NULL AND r.expires_at > $2
@@ -61,43 +61,49 @@ async def approve(
     signed in longer ago than asked for.
     """
     async with conn.transaction():
-        asked = await _take(conn, request_id, now)
-        if not await hold_member(conn, customer_id, user_id):
+        request_row = await _claim_request(conn, request_id, now)
+        if not await lock_member(conn, customer_id, user_id):
             raise Refused("forbidden", "You are no active member of this customer's team.")
-        if asked["owner_id"] not in {None, customer_id}:
+        if request_row["owner_id"] not in {None, customer_id}:
             raise Refused("forbidden", "This application works for another company only.")
-        longest = asked["max_age"]
-        if longest is not None and authenticated_at + timedelta(seconds=longest) < now:
+        max_age = request_row["max_age"]
+        if max_age is not None and authenticated_at + timedelta(seconds=max_age) < now:
             raise Refused("insufficient-user-authentication", "Sign in again to go on.")
         grant_id = await conn.fetchval(
-            _GRANT, ids.new(), asked["client_id"], user_id, customer_id, asked["scopes"], now
+            _GRANT,
+            ids.new(),
+            request_row["client_id"],
+            user_id,
+            customer_id,
+            request_row["scopes"],
+            now,
         )
-        code, code_hash = crypto.token()
+        code, code_hash = crypto.new_token()
         await conn.execute(
-            _CODE, code_hash, ids.new(), grant_id, asked["client_id"], user_id, customer_id,
-            asked["redirect_uri"], list(in_order(asked["scopes"])), asked["nonce"],
-            asked["code_challenge"], asked["jkt"], authenticated_at, session_id, now,
-            now + CODE_LASTS,
+            _CODE, code_hash, ids.new(), grant_id, request_row["client_id"], user_id, customer_id,
+            request_row["redirect_uri"], list(sort_scopes(request_row["scopes"])), request_row["nonce"],
+            request_row["code_challenge"], request_row["jkt"], authenticated_at, session_id, now,
+            now + CODE_LIFETIME,
         )  # fmt: skip
-    return _way_back(asked, issuer, {"code": code})
+    return _response_uri(request_row, issuer, {"code": code})
 
 
 async def deny(conn: Connection, request_id: UUID, *, issuer: str, now: datetime) -> str:
     """Refuse what was asked for; return where to send the browser. Raises NotFound."""
-    asked = await _take(conn, request_id, now)
-    return _way_back(
-        asked,
+    request_row = await _claim_request(conn, request_id, now)
+    return _response_uri(
+        request_row,
         issuer,
         {"error": "access_denied", "error_description": "The person said no."},
     )
 
 
-async def form_target(conn: Connection, request_id: UUID, now: datetime) -> str:
+async def get_form_post_target(conn: Connection, request_id: UUID, now: datetime) -> str:
     """Return where the form of an answered request goes. Raises NotFound after a minute."""
     uri: str | None = await conn.fetchval(
         "SELECT redirect_uri FROM authorization_request WHERE request_id = $1 "
         "AND answered_at > $2 AND response_mode = 'form_post'",
-        request_id, now - CODE_LASTS,
+        request_id, now - CODE_LIFETIME,
     )  # fmt: skip
     if uri is None:
         raise NotFound("There is no answer to be carried.")
@@ -111,15 +117,17 @@ def redirect_with(uri: str, fields: Mapping[str, str | None]) -> str:
     return urlunsplit(parts._replace(query="&".join(filter(None, (parts.query, added)))))
 
 
-def _way_back(asked: Any, issuer: str, fields: Mapping[str, str]) -> str:  # noqa: ANN401 - a record
-    told = {**fields, "state": asked["state"], "iss": issuer}
-    if asked["response_mode"] == "form_post":
-        return redirect_with(f"{issuer}{FORM_POST_PATH}{asked['request_id']}", told)
-    return redirect_with(asked["redirect_uri"], told)
+def _response_uri(request_row: Any, issuer: str, fields: Mapping[str, str]) -> str:  # noqa: ANN401 - a record
+    response_params = {**fields, "state": request_row["state"], "iss": issuer}
+    if request_row["response_mode"] == "form_post":
+        return redirect_with(
+            f"{issuer}{FORM_POST_PATH}{request_row['request_id']}", response_params
+        )
+    return redirect_with(request_row["redirect_uri"], response_params)
 
 
-async def _take(conn: Connection, request_id: UUID, now: datetime) -> Any:  # noqa: ANN401 - a record of asyncpg
-    asked = await conn.fetchrow(_ANSWER, request_id, now)
-    if asked is None:
+async def _claim_request(conn: Connection, request_id: UUID, now: datetime) -> Any:  # noqa: ANN401 - a record of asyncpg
+    request_row = await conn.fetchrow(_CLAIM, request_id, now)
+    if request_row is None:
         raise NotFound("The request is unknown, too old, or answered.")
-    return asked
+    return request_row

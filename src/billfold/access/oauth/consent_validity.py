@@ -19,6 +19,6 @@ async def is_member(conn: Connection | Pool, customer_id: UUID, user_id: UUID) -
     return await conn.fetchval(_MEMBER, customer_id, user_id) is True
 
 
-async def hold_member(conn: Connection, customer_id: UUID, user_id: UUID) -> bool:
+async def lock_member(conn: Connection, customer_id: UUID, user_id: UUID) -> bool:
     """Tell the same, and let nobody deactivate him before the transaction ends."""
     return await conn.fetchval(f"{_MEMBER} FOR SHARE OF m", customer_id, user_id) is True

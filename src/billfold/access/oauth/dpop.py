@@ -13,14 +13,14 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
-from billfold.access.oauth.errors import OAuthError, bad_proof
-from billfold.access.oauth.rules.jws import take_apart
+from billfold.access.oauth.errors import OAuthError, invalid_dpop_proof
+from billfold.access.oauth.rules.jws import parse_jws
 from billfold.access.oauth.rules.public_keys import (
     ALGORITHMS,
-    KnownKey,
-    WrongKey,
+    InvalidKey,
+    PublicKeyInfo,
+    algorithm_names,
     from_jwk,
-    names_of,
 )
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ NONCE_STEP_SECONDS = 60
 _PROOF_CHARS_MAX = 8192
 _JTI_CHARS_MAX = 255
 _PORTS = {"https": 443, "http": 80}
-_BURN = """
+_CONSUME = """
 INSERT INTO dpop_jti AS d (jkt, jti_hash, expires_at) VALUES ($1, $2, $3)
 ON CONFLICT (jkt, jti_hash) DO NOTHING RETURNING true
 """
@@ -72,8 +72,8 @@ class Nonces:
         return _base64url(hmac.digest(self._key, str(step).encode(), "sha256"))
 
 
-def check(
-    sent: str | None,
+def verify_proof(
+    proof_jwt: str | None,
     *,
     method: str,
     url: str,
@@ -88,62 +88,64 @@ def check(
     `token` the access token that comes with the proof. Raises OAuthError `invalid_dpop_proof`,
     or `use_dpop_nonce`, which asks for the same again with the nonce that the answer carries.
     """
-    key, claims = _opened(sent)
+    key, claims = _verify_signature(proof_jwt)
     jti = claims.get("jti")
     if not isinstance(jti, str) or not 1 <= len(jti) <= _JTI_CHARS_MAX:
-        raise bad_proof("jti must be a text of 1 to 255 characters.")
+        raise invalid_dpop_proof("jti must be a text of 1 to 255 characters.")
     if claims.get("htm") != method:
-        raise bad_proof("htm is not the method of this request.")
+        raise invalid_dpop_proof("htm is not the method of this request.")
     if not _is_same(claims.get("htu"), url):
-        raise bad_proof("htu is not the address of this request.")
+        raise invalid_dpop_proof("htu is not the address of this request.")
     if token is not None and not _is_hash_of(claims.get("ath"), token):
-        raise bad_proof("ath is not the hash of the access token.")
+        raise invalid_dpop_proof("ath is not the hash of the access token.")
     issued_at = _issued_at(claims, now)
     if (requires_nonce or "nonce" in claims) and not nonces.is_valid(claims.get("nonce"), now):
         raise OAuthError(
             "use_dpop_nonce", "Send the proof with the nonce of the DPoP-Nonce header."
         )
     # A second longer than `_issued_at` accepts it.
-    life = timedelta(seconds=LEEWAY_SECONDS + _ROUNDING_SECONDS + 1)
-    return Proof(key.thumbprint, jti, issued_at + life)
+    lifetime = timedelta(seconds=LEEWAY_SECONDS + _ROUNDING_SECONDS + 1)
+    return Proof(key.thumbprint, jti, issued_at + lifetime)
 
 
-async def burn_proof(conn: Connection | Pool, jkt: str, jti: str, until: datetime) -> bool:
+async def consume_proof(conn: Connection | Pool, jkt: str, jti: str, until: datetime) -> bool:
     """Tell whether a proof is used for the first time; from now on it is not."""
     jti_hash = hashlib.sha256(jti.encode("utf-8", "surrogatepass")).digest()
-    return await conn.fetchval(_BURN, jkt, jti_hash, until) is True
+    return await conn.fetchval(_CONSUME, jkt, jti_hash, until) is True
 
 
-def thumbprint_of(sent: str | None) -> str:
+def thumbprint_of(proof_jwt: str | None) -> str:
     """Return the thumbprint of the key in a proof that was not checked; only to say whose it is."""
-    return _opened(sent)[0].thumbprint
+    return _verify_signature(proof_jwt)[0].thumbprint
 
 
-def _opened(sent: str | None) -> tuple[KnownKey, Mapping[str, Any]]:
+def _verify_signature(proof_jwt: str | None) -> tuple[PublicKeyInfo, Mapping[str, Any]]:
     """Return the key a proof is signed with and its claims."""
-    if sent is None:
-        raise bad_proof("The request has no DPoP header.")
-    if "," in sent or len(sent) > _PROOF_CHARS_MAX:
-        raise bad_proof("The request must have exactly one DPoP header of at most 8192 characters.")
+    if proof_jwt is None:
+        raise invalid_dpop_proof("The request has no DPoP header.")
+    if "," in proof_jwt or len(proof_jwt) > _PROOF_CHARS_MAX:
+        raise invalid_dpop_proof(
+            "The request must have exactly one DPoP header of at most 8192 characters."
+        )
     try:
-        found = take_apart(sent)
+        found = parse_jws(proof_jwt)
         key = _key_of(found.header)
     except ValueError as error:
-        raise bad_proof(f"The DPoP proof does not hold: {error}.") from None
+        raise invalid_dpop_proof(f"The DPoP proof does not hold: {error}.") from None
     if not found.is_signed_by(key):
-        raise bad_proof("The DPoP proof does not hold: it is not signed by its key.")
+        raise invalid_dpop_proof("The DPoP proof does not hold: it is not signed by its key.")
     return key, found.claims
 
 
-def _key_of(header: Mapping[str, Any]) -> KnownKey:
+def _key_of(header: Mapping[str, Any]) -> PublicKeyInfo:
     if header.get("typ") != "dpop+jwt":
-        raise WrongKey("typ must be dpop+jwt")
+        raise InvalidKey("typ must be dpop+jwt")
     jwk = header.get("jwk")
     if not isinstance(jwk, dict):
-        raise WrongKey("its header has no public key (jwk)")
+        raise InvalidKey("its header has no public key (jwk)")
     key = from_jwk(jwk)
-    if header.get("alg") not in names_of(key.algorithm):
-        raise WrongKey(f"alg must be one of {', '.join(ALGORITHMS)} and fit the key")
+    if header.get("alg") not in algorithm_names(key.algorithm):
+        raise InvalidKey(f"alg must be one of {', '.join(ALGORITHMS)} and fit the key")
     return key
 
 
@@ -153,15 +155,15 @@ def _issued_at(claims: Mapping[str, Any], now: datetime) -> datetime:
     times = {name: claims[name] for name in ("iat", "exp", "nbf") if name in claims}
     for name, value in times.items():
         if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > 1e11:  # noqa: PLR2004 - no instant is that far
-            raise bad_proof(f"{name} must be a number of seconds.")
+            raise invalid_dpop_proof(f"{name} must be a number of seconds.")
     if "iat" not in times:
-        raise bad_proof("iat is missing.")
+        raise invalid_dpop_proof("iat is missing.")
     if not abs(seconds - times["iat"]) <= LEEWAY_SECONDS + _ROUNDING_SECONDS:
-        raise bad_proof(f"iat must be within {LEEWAY_SECONDS} seconds of now.")
+        raise invalid_dpop_proof(f"iat must be within {LEEWAY_SECONDS} seconds of now.")
     if times.get("exp", seconds) + LEEWAY_SECONDS < seconds:
-        raise bad_proof("The proof has expired.")
+        raise invalid_dpop_proof("The proof has expired.")
     if times.get("nbf", seconds) - LEEWAY_SECONDS - _ROUNDING_SECONDS > seconds:
-        raise bad_proof("The proof is not valid yet.")
+        raise invalid_dpop_proof("The proof is not valid yet.")
     return datetime.fromtimestamp(times["iat"], UTC)
 
 
@@ -170,12 +172,12 @@ def _is_same(htu: object, url: str) -> bool:
     if not isinstance(htu, str) or htu != htu.strip():
         return False
     try:
-        return _normal(htu) == _normal(url)
+        return _normalized(htu) == _normalized(url)
     except ValueError:
         return False
 
 
-def _normal(url: str) -> tuple[str, str, int | None, str]:
+def _normalized(url: str) -> tuple[str, str, int | None, str]:
     parts = urlsplit(url)
     if parts.username is not None or parts.password is not None:
         raise ValueError("an address of ours names no user")

@@ -15,21 +15,21 @@ class OAuthError(Exception):
         self.description = description
 
 
-def bad_proof(description: str) -> OAuthError:
+def invalid_dpop_proof(description: str) -> OAuthError:
     """Return the refusal of a DPoP proof."""
     return OAuthError("invalid_dpop_proof", description)
 
 
-def bad_client(description: str) -> OAuthError:
+def invalid_client(description: str) -> OAuthError:
     """Return the refusal of a client that did not prove who it is."""
     return OAuthError("invalid_client", description)
 
 
-def bad_grant(description: str) -> OAuthError:
+def invalid_grant(description: str) -> OAuthError:
     """Return the refusal of a code or a refresh token."""
     return OAuthError("invalid_grant", description)
 
 
-def bad_request(description: str) -> OAuthError:
+def invalid_request(description: str) -> OAuthError:
     """Return the refusal of a request that is not as it should be."""
     return OAuthError("invalid_request", description)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
 from billfold.access.oauth.consent_validity import is_member
-from billfold.access.oauth.rules.scopes import in_order
-from billfold.access.oauth.types import Grant
+from billfold.access.oauth.rules.scopes import sort_scopes
+from billfold.access.oauth.types import OAuthGrant
 from billfold.platform import crypto
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ _REVOKE_MEMBER = """
 UPDATE oauth_grant SET revoked_at = $3
  WHERE customer_id = $1 AND user_id = $2 AND revoked_at IS NULL
 """
-_TOLD = """
+_INTROSPECT = """
 SELECT true AS is_access, client_id, user_id, customer_id, scopes, jkt, issued_at, expires_at
   FROM access_token WHERE token_hash = $1 AND client_id = $2 AND expires_at > $3
 UNION ALL
@@ -44,7 +44,7 @@ SELECT false, client_id, user_id, customer_id, scopes, jkt, issued_at, expires_a
 """
 
 
-class Told(NamedTuple):
+class TokenIntrospection(NamedTuple):
     """What a client may learn of its own token (RFC 7662)."""
 
     is_access: bool
@@ -57,16 +57,16 @@ class Told(NamedTuple):
     expires_at: datetime
 
 
-async def grants_of(conn: Connection | Pool, user_id: UUID) -> list[Grant]:
+async def list_grants(conn: Connection | Pool, user_id: UUID) -> list[OAuthGrant]:
     """Return what a person lets clients do, the newest first."""
     return [
-        Grant(
+        OAuthGrant(
             grant_id=row["grant_id"],
             client_id=row["client_id"],
             client_name=row["name"],
             customer_id=row["customer_id"],
             customer_name=row["customer_name"],
-            scopes=in_order(row["scopes"]),
+            scopes=sort_scopes(row["scopes"]),
             granted_at=row["created_at"],
             last_used_at=row["last_used_at"],
         )
@@ -84,7 +84,7 @@ async def revoke_grant(conn: Connection, *, user_id: UUID, grant_id: UUID, now: 
     return True
 
 
-async def revoke_session(conn: Connection | Pool, session_id: UUID) -> None:
+async def revoke_session_tokens(conn: Connection | Pool, session_id: UUID) -> None:
     """End the access tokens of a session when its person signs out.
 
     Refresh tokens stay: going on without the person is what he consented to.
@@ -92,7 +92,7 @@ async def revoke_session(conn: Connection | Pool, session_id: UUID) -> None:
     await conn.execute("DELETE FROM access_token WHERE session_id = $1", session_id)
 
 
-async def revoke_all_of(conn: Connection, user_id: UUID) -> None:
+async def revoke_user_tokens(conn: Connection, user_id: UUID) -> None:
     """End every token and code of a person, when he leaves or another may know his password.
 
     What he granted stays on his list; its programs have to ask him anew.
@@ -105,7 +105,7 @@ async def revoke_all_of(conn: Connection, user_id: UUID) -> None:
         await conn.execute("DELETE FROM refresh_token WHERE user_id = $1", user_id)
 
 
-async def revoke_member(
+async def revoke_member_grants(
     conn: Connection, customer_id: UUID, user_id: UUID, *, now: datetime
 ) -> None:
     """End all that a person granted for one customer, with every token; for others it goes on."""
@@ -118,7 +118,7 @@ async def revoke_member(
             await conn.execute(statement, customer_id, user_id)
 
 
-async def leave_session(conn: Connection, client_id: str, session_id: UUID) -> None:
+async def revoke_client_session(conn: Connection, client_id: str, session_id: UUID) -> None:
     """End every token that a client got in one session: it has signed its person out."""
     async with conn.transaction():
         for statement in (
@@ -153,14 +153,16 @@ async def revoke_token(conn: Connection, client: Client, token: str) -> None:
             await conn.execute("DELETE FROM refresh_token WHERE family_id = $1", family)
 
 
-async def tell_of(
+async def introspect(
     conn: Connection | Pool, client: Client, token: str, now: datetime
-) -> Told | None:
+) -> TokenIntrospection | None:
     """Return what a token of this client stands for, or None: nobody's, another's, not in force."""
-    row = await conn.fetchrow(_TOLD, crypto.hash_token(token), client.client_id, now)
+    row = await conn.fetchrow(_INTROSPECT, crypto.hash_token(token), client.client_id, now)
     if row is None:
         return None
-    told = Told(*row)._replace(scopes=in_order(row["scopes"]))
-    if told.user_id is not None and not await is_member(conn, told.customer_id, told.user_id):
+    introspection = TokenIntrospection(*row)._replace(scopes=sort_scopes(row["scopes"]))
+    if introspection.user_id is not None and not await is_member(
+        conn, introspection.customer_id, introspection.user_id
+    ):
         return None
-    return told
+    return introspection

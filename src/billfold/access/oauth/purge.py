@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection, Pool
 
-AT_ONCE = 5_000
+BATCH_SIZE = 5_000
 """How many rows of one table are removed in one statement."""
-CODES_LAST = timedelta(days=1)
+USED_CODE_RETENTION = timedelta(days=1)
 """How long a code is remembered after its end: a second use ends what came of it."""
 _KEYS = {
     "dpop_jti": "jkt, jti_hash",
@@ -24,12 +24,12 @@ _KEYS = {
 async def purge_oauth(conn: Connection | Pool, now: datetime) -> None:
     """Remove what has expired, up to `AT_ONCE` rows of each table; for the worker."""
     for table, key in _KEYS.items():
-        late = now - (CODES_LAST if table.startswith("authorization") else timedelta(0))
+        cutoff = now - (USED_CODE_RETENTION if table.startswith("authorization") else timedelta(0))
         await conn.execute(
             f"DELETE FROM {table} WHERE ({key}) IN "
             f"(SELECT {key} FROM {table} WHERE expires_at < $1 LIMIT $2)",
-            late,
-            AT_ONCE,
+            cutoff,
+            BATCH_SIZE,
         )
     await conn.execute("DELETE FROM signing_key WHERE retires_at < $1", now)
-    await conn.execute("DELETE FROM client_key WHERE expires_at < $1", now - CODES_LAST)
+    await conn.execute("DELETE FROM client_key WHERE expires_at < $1", now - USED_CODE_RETENTION)

@@ -21,8 +21,8 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from billfold.access.oauth.rules.public_keys import from_jwk, to_jwk
-from billfold.platform.crypto import place
-from billfold.platform.errors import Broken
+from billfold.platform.crypto import associated_data
+from billfold.platform.errors import InvariantError
 
 if TYPE_CHECKING:
     from billfold.platform.crypto import Vault
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
 ALGORITHMS = ("PS256", "RS256")
 """PS256 signs for fapi2 clients, RS256 for documented ones."""
-LEAD = timedelta(minutes=15)
+PUBLICATION_LEAD = timedelta(minutes=15)
 """How long a new key is published before it is used: longer than clients keep the old set."""
-KEPT = timedelta(days=1)
+RETIRED_KEY_PUBLICATION = timedelta(days=1)
 _RSA_BITS, _EXPONENT = 3072, 65_537
 _PUBLISHED = """
 SELECT key_id, algorithm, public_jwk, sealed, active_at, retires_at FROM signing_key
@@ -56,23 +56,25 @@ class SigningKey:
     retires_at: datetime | None
 
 
-async def published_keys(conn: Connection | Pool, vault: Vault, now: datetime) -> list[SigningKey]:
+async def list_published_keys(
+    conn: Connection | Pool, vault: Vault, now: datetime
+) -> list[SigningKey]:
     """Return the keys in force and those still believed, the newest first."""
-    return [_opened(row, vault) for row in await conn.fetch(_PUBLISHED, now)]
+    return [_unseal(row, vault) for row in await conn.fetch(_PUBLISHED, now)]
 
 
 async def ensure_signing_keys(conn: Connection, vault: Vault, now: datetime) -> None:
     """Make the first keys where there are none. Making one takes a second of this thread."""
     async with conn.transaction():
         await conn.execute("LOCK TABLE signing_key IN SHARE ROW EXCLUSIVE MODE")
-        known = {key.algorithm for key in await published_keys(conn, vault, now)}
+        algorithms_present = {key.algorithm for key in await list_published_keys(conn, vault, now)}
         for algorithm in ALGORITHMS:
-            if algorithm not in known:
-                await _make(conn, vault, algorithm, now, active_at=now)
+            if algorithm not in algorithms_present:
+                await _create_key(conn, vault, algorithm, now, active_at=now)
 
 
 async def rotate_signing_keys(
-    conn: Connection, vault: Vault, now: datetime, *, lead: timedelta = LEAD
+    conn: Connection, vault: Vault, now: datetime, *, lead: timedelta = PUBLICATION_LEAD
 ) -> list[str]:
     """Replace the keys: new ones sign after `lead`, the old ones are published a day longer.
 
@@ -81,15 +83,16 @@ async def rotate_signing_keys(
     async with conn.transaction():
         await conn.execute("LOCK TABLE signing_key IN SHARE ROW EXCLUSIVE MODE")
         await conn.execute(
-            "UPDATE signing_key SET retires_at = $1 WHERE retires_at IS NULL", now + lead + KEPT
+            "UPDATE signing_key SET retires_at = $1 WHERE retires_at IS NULL",
+            now + lead + RETIRED_KEY_PUBLICATION,
         )
         return [
-            await _make(conn, vault, algorithm, now, active_at=now + lead)
+            await _create_key(conn, vault, algorithm, now, active_at=now + lead)
             for algorithm in ALGORITHMS
         ]
 
 
-def key_set(keys: Sequence[SigningKey]) -> dict[str, list[dict[str, str]]]:
+def jwks_document(keys: Sequence[SigningKey]) -> dict[str, list[dict[str, str]]]:
     """Return the JWKS document."""
     return {
         "keys": [
@@ -104,10 +107,12 @@ def sign(keys: Sequence[SigningKey], algorithm: str, claims: dict[str, Any], now
     for key in keys:
         if key.algorithm == algorithm and key.active_at <= now:
             return jwt.encode(claims, key.private, algorithm, headers={"kid": key.key_id})
-    raise Broken("There is no key to sign ID tokens with.", algorithm=algorithm)
+    raise InvariantError("There is no key to sign ID tokens with.", algorithm=algorithm)
 
 
-def verified(keys: Sequence[SigningKey], token: str, *, issuer: str) -> dict[str, Any] | None:
+def verify_id_token(
+    keys: Sequence[SigningKey], token: str, *, issuer: str
+) -> dict[str, Any] | None:
     """Return the claims of an ID token of ours, expired or not; None for any other text."""
     try:
         key_id = jwt.get_unverified_header(token).get("kid")
@@ -121,7 +126,7 @@ def verified(keys: Sequence[SigningKey], token: str, *, issuer: str) -> dict[str
     return claims
 
 
-async def _make(
+async def _create_key(
     conn: Connection, vault: Vault, algorithm: str, now: datetime, *, active_at: datetime
 ) -> str:
     private = rsa.generate_private_key(_EXPONENT, _RSA_BITS)
@@ -135,13 +140,13 @@ async def _make(
     return key_id
 
 
-def _opened(row: Any, vault: Vault) -> SigningKey:  # noqa: ANN401 - a record of asyncpg
+def _unseal(row: Any, vault: Vault) -> SigningKey:  # noqa: ANN401 - a record of asyncpg
     # Looking whether its numbers are prime takes 0.15 s; the seal says that it is the key we made.
     private = load_der_private_key(
         vault.open(row["sealed"], _place(row["key_id"])), None, unsafe_skip_rsa_key_validation=True
     )
     if not isinstance(private, rsa.RSAPrivateKey):
-        raise Broken("A signing key is of another kind than it was made.")
+        raise InvariantError("A signing key is of another kind than it was made.")
     public: dict[str, str] = msgspec.json.decode(row["public_jwk"])
     return SigningKey(
         row["key_id"], row["algorithm"], public, private, row["active_at"], row["retires_at"]
@@ -149,4 +154,4 @@ def _opened(row: Any, vault: Vault) -> SigningKey:  # noqa: ANN401 - a record of
 
 
 def _place(key_id: str) -> bytes:
-    return place("signing_key", "sealed", key_id, "")
+    return associated_data("signing_key", "sealed", key_id, "")

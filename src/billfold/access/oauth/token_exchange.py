@@ -15,17 +15,17 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from billfold.access.oauth.access_tokens import issue_to
+from billfold.access.oauth.access_tokens import issue_access_token
 from billfold.access.oauth.consent_validity import is_member
-from billfold.access.oauth.errors import bad_grant
-from billfold.access.oauth.rules.scopes import in_order, scopes_in
-from billfold.access.oauth.types import REFRESH, Client, Holder, Issued
+from billfold.access.oauth.errors import invalid_grant
+from billfold.access.oauth.rules.scopes import parse_scopes, sort_scopes
+from billfold.access.oauth.types import REFRESH_TOKEN, Client, IssuedToken, TokenSubject
 from billfold.platform import crypto
 
 if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection
 
-REFRESH_LASTS = timedelta(days=90)
+REFRESH_TOKEN_LIFETIME = timedelta(days=90)
 """From the person's answer on; using a refresh token does not make it last longer."""
 _VERIFIER = re.compile(r"[A-Za-z0-9._~-]{43,128}")
 _CODE = "SELECT * FROM authorization_code WHERE code_hash = $1"
@@ -41,15 +41,15 @@ INSERT INTO refresh_token (token_hash, client_id, user_id, customer_id, grant_id
                            jkt, auth_time, session_id, issued_at, expires_at)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
 """
-_HOLD_GRANT = "SELECT revoked_at FROM oauth_grant WHERE grant_id = $1 FOR NO KEY UPDATE"
+_LOCK_GRANT = "SELECT revoked_at FROM oauth_grant WHERE grant_id = $1 FOR NO KEY UPDATE"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Exchanged:
+class IssuedTokens:
     """What came of a code or a refresh token. `nonce` is what the ID token has to echo."""
 
-    holder: Holder
-    access: Issued
+    holder: TokenSubject
+    access: IssuedToken
     refresh_token: str | None
     nonce: str | None = None
 
@@ -63,7 +63,7 @@ async def redeem_code(
     verifier: str | None,
     jkt: str | None,
     now: datetime,
-) -> Exchanged:
+) -> IssuedTokens:
     """Exchange a code. Raises OAuthError `invalid_grant`, having changed nothing.
 
     Unless the code was used before: then all tokens that came of it are gone for good.
@@ -71,14 +71,14 @@ async def redeem_code(
     async with conn.transaction():
         row = await conn.fetchrow(_CODE, crypto.hash_token(code))
         if row is None or row["client_id"] != client.client_id:
-            raise bad_grant("The code is unknown.")
-        await _hold(conn, row)
+            raise invalid_grant("The code is unknown.")
+        await _lock_grant(conn, row)
         if row["used_at"] is None:
             _check_code(row, redirect_uri=redirect_uri, verifier=verifier, jkt=jkt, now=now)
             if await conn.fetchval(_USE_CODE, row["code_hash"], now):
-                return await _first_tokens(conn, client, row, jkt, now)
-        await _end_family(conn, row["family_id"])
-    raise bad_grant("The code was used before; what came of it is revoked.")
+                return await _issue_first_tokens(conn, client, row, jkt, now)
+        await _revoke_family(conn, row["family_id"])
+    raise invalid_grant("The code was used before; what came of it is revoked.")
 
 
 async def refresh(
@@ -89,7 +89,7 @@ async def refresh(
     scope: str | None,
     jkt: str | None,
     now: datetime,
-) -> Exchanged:
+) -> IssuedTokens:
     """Exchange a refresh token. Raises OAuthError `invalid_grant`, `invalid_scope`.
 
     A token bound to a key comes back as it is. A bearer's is replaced; used once more it ends
@@ -98,27 +98,29 @@ async def refresh(
     async with conn.transaction():
         row = await conn.fetchrow(_REFRESH, crypto.hash_token(token))
         if row is None or row["client_id"] != client.client_id or row["expires_at"] <= now:
-            raise bad_grant("The refresh token is unknown or has expired.")
-        await _hold(conn, row)
+            raise invalid_grant("The refresh token is unknown or has expired.")
+        await _lock_grant(conn, row)
         if row["jkt"] not in {None, jkt}:
-            raise bad_grant("The refresh token belongs to another key.")
-        scopes = scopes_in(scope, set(row["scopes"]) & set(client.scopes))
-        holder = replace(_holder(row, jkt), scopes=scopes)
+            raise invalid_grant("The refresh token belongs to another key.")
+        scopes = parse_scopes(scope, set(row["scopes"]) & set(client.scopes))
+        holder = replace(_subject(row, jkt), scopes=scopes)
         if row["jkt"] is not None:
-            still = await conn.fetchval(
+            is_valid = await conn.fetchval(
                 "SELECT true FROM refresh_token WHERE token_hash = $1", row["token_hash"]
             )
-            if not still:
-                raise bad_grant("The refresh token was revoked.")
-            return Exchanged(
-                holder=holder, access=await issue_to(conn, holder, now), refresh_token=token
+            if not is_valid:
+                raise invalid_grant("The refresh token was revoked.")
+            return IssuedTokens(
+                holder=holder,
+                access=await issue_access_token(conn, holder, now),
+                refresh_token=token,
             )
         if await conn.fetchval(_USE_REFRESH, row["token_hash"], now):
-            following = await _new_refresh(conn, row, jkt, now, row["expires_at"])
-            access = await issue_to(conn, holder, now)
-            return Exchanged(holder=holder, access=access, refresh_token=following)
-        await _end_family(conn, row["family_id"])
-    raise bad_grant("The refresh token was used before; what came of it is revoked.")
+            refresh_token_value = await _issue_refresh_token(conn, row, jkt, now, row["expires_at"])
+            access = await issue_access_token(conn, holder, now)
+            return IssuedTokens(holder=holder, access=access, refresh_token=refresh_token_value)
+        await _revoke_family(conn, row["family_id"])
+    raise invalid_grant("The refresh token was used before; what came of it is revoked.")
 
 
 def challenge_of(verifier: str) -> str:
@@ -136,48 +138,52 @@ def _check_code(
     now: datetime,
 ) -> None:
     if row["expires_at"] <= now:
-        raise bad_grant("The code has expired.")
+        raise invalid_grant("The code has expired.")
     if redirect_uri != row["redirect_uri"]:
-        raise bad_grant("redirect_uri is not the one the code was sent to.")
+        raise invalid_grant("redirect_uri is not the one the code was sent to.")
     if verifier is None or not _VERIFIER.fullmatch(verifier):
-        raise bad_grant("code_verifier is missing or malformed.")
+        raise invalid_grant("code_verifier is missing or malformed.")
     if not hmac.compare_digest(challenge_of(verifier), row["code_challenge"]):
-        raise bad_grant("code_verifier does not fit the code_challenge.")
+        raise invalid_grant("code_verifier does not fit the code_challenge.")
     if row["jkt"] is not None and row["jkt"] != jkt:
-        raise bad_grant("The code is bound to another key than the one that was proven.")
+        raise invalid_grant("The code is bound to another key than the one that was proven.")
 
 
-async def _first_tokens(
+async def _issue_first_tokens(
     conn: Connection,
     client: Client,
     row: Any,  # noqa: ANN401 - as above
     jkt: str | None,
     now: datetime,
-) -> Exchanged:
-    holder = _holder(row, jkt)
-    following = None
-    if REFRESH in client.grant_types:
-        following = await _new_refresh(conn, row, jkt, now, now + REFRESH_LASTS)
-    access = await issue_to(conn, holder, now)
-    return Exchanged(holder=holder, access=access, refresh_token=following, nonce=row["nonce"])
+) -> IssuedTokens:
+    holder = _subject(row, jkt)
+    refresh_token_value = None
+    if REFRESH_TOKEN in client.grant_types:
+        refresh_token_value = await _issue_refresh_token(
+            conn, row, jkt, now, now + REFRESH_TOKEN_LIFETIME
+        )
+    access = await issue_access_token(conn, holder, now)
+    return IssuedTokens(
+        holder=holder, access=access, refresh_token=refresh_token_value, nonce=row["nonce"]
+    )
 
 
-async def _hold(conn: Connection, row: Any) -> None:  # noqa: ANN401 - as above
+async def _lock_grant(conn: Connection, row: Any) -> None:  # noqa: ANN401 - as above
     """Hold the grant. Raises OAuthError when it, or the membership behind it, has ended."""
-    grant = await conn.fetchrow(_HOLD_GRANT, row["grant_id"])
+    grant = await conn.fetchrow(_LOCK_GRANT, row["grant_id"])
     member = await is_member(conn, row["customer_id"], row["user_id"])
     if grant is None or grant["revoked_at"] is not None or not member:
-        raise bad_grant("What was granted has ended.")
+        raise invalid_grant("What was granted has ended.")
 
 
-async def _new_refresh(
+async def _issue_refresh_token(
     conn: Connection,
     row: Any,  # noqa: ANN401 - as above
     jkt: str | None,
     now: datetime,
     expires_at: datetime,
 ) -> str:
-    token, token_hash = crypto.token()
+    token, token_hash = crypto.new_token()
     await conn.execute(
         _NEW_REFRESH, token_hash, row["client_id"], row["user_id"], row["customer_id"],
         row["grant_id"], row["family_id"], row["scopes"], jkt, row["auth_time"], row["session_id"],
@@ -186,16 +192,16 @@ async def _new_refresh(
     return token
 
 
-async def _end_family(conn: Connection, family_id: UUID) -> None:
+async def _revoke_family(conn: Connection, family_id: UUID) -> None:
     await conn.execute("DELETE FROM access_token WHERE family_id = $1", family_id)
     await conn.execute("DELETE FROM refresh_token WHERE family_id = $1", family_id)
 
 
-def _holder(row: Any, jkt: str | None) -> Holder:  # noqa: ANN401 - as above
-    return Holder(
+def _subject(row: Any, jkt: str | None) -> TokenSubject:  # noqa: ANN401 - as above
+    return TokenSubject(
         client_id=row["client_id"],
         customer_id=row["customer_id"],
-        scopes=in_order(row["scopes"]),
+        scopes=sort_scopes(row["scopes"]),
         family_id=row["family_id"],
         user_id=row["user_id"],
         grant_id=row["grant_id"],

@@ -8,9 +8,9 @@ from uuid import UUID
 
 from billfold.access.users.types import Role
 
-CODE = "authorization_code"
-REFRESH = "refresh_token"
-BY_ITSELF = "client_credentials"
+AUTHORIZATION_CODE = "authorization_code"
+REFRESH_TOKEN = "refresh_token"
+CLIENT_CREDENTIALS = "client_credentials"
 SERVICE_ROLE: Role = "SERVICE"
 """The role of a client that acts by itself: a service user."""
 
@@ -62,7 +62,7 @@ class ClientKey:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Access:
+class AccessToken:
     """What an access token stands for: one client, one customer, at most one person.
 
     `jkt` is the thumbprint of the key that requests must be proven with; None for a bearer's.
@@ -86,7 +86,7 @@ class Access:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Holder:
+class TokenSubject:
     """For whom a token is issued, and within what: what a code, once proven, comes down to."""
 
     client_id: str
@@ -101,7 +101,7 @@ class Holder:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Issued:
+class IssuedToken:
     """A token just made: the only time it is seen."""
 
     token: str
@@ -131,7 +131,7 @@ class PendingRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Grant:
+class OAuthGrant:
     """What a person let a client do for one customer."""
 
     grant_id: UUID

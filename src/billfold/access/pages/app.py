@@ -16,9 +16,14 @@ from litestar.exceptions import HTTPException, LitestarDeprecationWarning
 from litestar.handlers import HTTPRouteHandler
 from litestar.middleware import DefineMiddleware
 
-from billfold.access.pages.page_context import Desk, Entrance, find_visit, visit_of
-from billfold.access.pages.session import Visit
-from billfold.http.edge.clock_headers import clock_face_of
+from billfold.access.pages.page_context import (
+    PageMiddleware,
+    PageServer,
+    find_page_context,
+    get_page_context,
+)
+from billfold.access.pages.session import PageContext
+from billfold.http.edge.clock_headers import create_clock_headers
 from billfold.http.edge.middleware import EdgeMiddleware
 from billfold.http.raw_request import raw_request_of
 from billfold.http.responses import response_to
@@ -46,27 +51,27 @@ def page_routes() -> list[HTTPRouteHandler]:
 class PagesApp:
     """The pages of one process as an ASGI application."""
 
-    def __init__(self, bank: Bank, desk: Desk) -> None:
-        self._clock = clock_face_of(bank)
+    def __init__(self, bank: Bank, server: PageServer) -> None:
+        self._clock = create_clock_headers(bank)
 
-        def the_desk() -> Desk:
-            return desk
+        def the_server() -> PageServer:
+            return server
 
         with warnings.catch_warnings():
             # Litestar 3 will want a marker around what a page function asks for by name.
             warnings.simplefilter("ignore", LitestarDeprecationWarning)
             self.router = Litestar(
                 route_handlers=page_routes(),
-                middleware=[DefineMiddleware(Entrance, desk=desk)],
+                middleware=[DefineMiddleware(PageMiddleware, desk=server)],
                 dependencies={
-                    "desk": Provide(the_desk, sync_to_thread=False),
-                    "visit": Provide(_the_visit, sync_to_thread=False),
+                    "desk": Provide(the_server, sync_to_thread=False),
+                    "visit": Provide(the_context, sync_to_thread=False),
                 },
                 exception_handlers={Exception: _on_error},
                 openapi_config=None,
                 logging_config=None,
             )
-        self.router.state.desk = desk
+        self.router.state.desk = server
         self._edge = EdgeMiddleware(self.router, bank.settings, self._clock)
 
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:  # noqa: ANN401
@@ -89,11 +94,11 @@ class PagesApp:
 
 def create_pages_app(bank: Bank, *, clock: Callable[[], datetime] = wall_now) -> PagesApp:
     """Return the ASGI application of the pages for one worker. `clock` is wall time."""
-    return PagesApp(bank, Desk(bank, clock))
+    return PagesApp(bank, PageServer(bank, clock))
 
 
-def _the_visit(request: Request[Any, Any, Any]) -> Visit:
-    return visit_of(request.scope)
+def the_context(request: Request[Any, Any, Any]) -> PageContext:
+    return get_page_context(request.scope)
 
 
 def _on_error(request: Request[Any, Any, Any], error: Exception) -> Response[Any]:
@@ -101,10 +106,12 @@ def _on_error(request: Request[Any, Any, Any], error: Exception) -> Response[Any
     arrival = raw_request_of(request.scope)
     answer = response_to(error, arrival)
     headers = {name.decode(): value.decode("latin-1") for name, value in answer.headers}
-    desk: Desk = request.app.state.desk
-    visit = find_visit(request.scope) or Visit(arrival, desk.csrf_key, desk.clock())
-    return desk.looks.page(
-        visit,
+    server: PageServer = request.app.state.desk
+    context = find_page_context(request.scope) or PageContext(
+        arrival, server.csrf_key, server.clock()
+    )
+    return server.theme.page(
+        context,
         "error",
         status=answer.status,
         headers=headers,

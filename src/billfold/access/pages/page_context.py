@@ -12,12 +12,12 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from billfold.access.pages.session import HOME, Visit, form_of
-from billfold.access.pages.theme import Looks, page_headers
+from billfold.access.pages.session import HOME, PageContext, parse_form
+from billfold.access.pages.theme import Theme, page_headers
 from billfold.access.partners.password_hashing import PasswordGate
 from billfold.access.users import sessions
 from billfold.access.users import store as user_store
-from billfold.access.users.passkeys import Site
+from billfold.access.users.passkeys import RelyingParty
 from billfold.http.limits.ip_rate_limit import count_address
 from billfold.http.raw_request import raw_request_of, read_body
 from billfold.http.responses import HttpResponse
@@ -28,101 +28,103 @@ if TYPE_CHECKING:
     from litestar.types import ASGIApp, Receive, Scope, Send
 
 BODY_BYTES_MAX = 64 * 1024
-_VISIT = "visit"
-Marks = dict[str, Any]
+_CONTEXT = "visit"
+RouteOptions = dict[str, Any]
 
-ANYBODY: Marks = {"entrance": "anybody"}
+PUBLIC: RouteOptions = {"entrance": "anybody"}
 """For whoever comes."""
-HALFWAY: Marks = {"entrance": "halfway"}
+FIRST_FACTOR: RouteOptions = {"entrance": "halfway"}
 """For those who have proved one factor, or both."""
-FRESH: Marks = {"entrance": "fresh"}
+RECENT_AUTHENTICATION: RouteOptions = {"entrance": "fresh"}
 """For those who proved within the last five minutes who they are."""
 
 
-class Desk:
+class PageServer:
     """What all pages of one process share."""
 
     def __init__(self, bank: Bank, clock: Callable[[], datetime] = wall_now) -> None:
         self.bank = bank
         self.clock = clock
-        self.looks = Looks()
+        self.theme = Theme()
         self.gate = PasswordGate()
         self.origin = bank.settings.auth_origin
         host = self.origin.removeprefix("https://").partition(":")[0]
-        self.site = Site(host, self.origin)
+        self.site = RelyingParty(host, self.origin)
         self.csrf_key = hashlib.blake2b(bank.seed, person=b"billfold.forms").digest()
 
 
-class Entrance:
+class PageMiddleware:
     """The ASGI layer between the router and the pages."""
 
-    def __init__(self, app: ASGIApp, desk: Desk) -> None:
+    def __init__(self, app: ASGIApp, server: PageServer) -> None:
         self._app = app
-        self._desk = desk
+        self._server = server
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let the request in, or send it where it has to go first."""
-        desk, arrival = self._desk, raw_request_of(scope)
+        server, arrival = self._server, raw_request_of(scope)
         arrival.body = await read_body(arrival, receive, BODY_BYTES_MAX)
-        visit = Visit(arrival, desk.csrf_key, desk.clock())
-        scope["state"][_VISIT] = visit
-        visit.session = await user_store.find_session(desk.bank.pool, visit.cookie_hash, visit.now)
+        context = PageContext(arrival, server.csrf_key, server.clock())
+        scope["state"][_CONTEXT] = context
+        context.session = await user_store.find_session(
+            server.bank.pool, context.cookie_hash, context.now
+        )
         if arrival.method == "POST":
-            await count_address(desk.bank.pool, arrival.client, visit.now)
-            self._look_at_form(visit)
+            await count_address(server.bank.pool, arrival.client, context.now)
+            self._check_form(context)
         handler: Any = scope["route_handler"]
-        first = _first(visit, handler.opt.get("entrance", "signed in"), scope)
-        if first is not None:
-            await _way_to(first).send(send)
+        next_page = _required_step(context, handler.opt.get("entrance", "signed in"), scope)
+        if next_page is not None:
+            await _redirect(next_page).send(send)
             return
-        if visit.is_signed_in:
-            await sessions.note_seen(desk.bank.pool, visit.cookie_hash, visit.now)
+        if context.is_signed_in:
+            await sessions.touch_session(server.bank.pool, context.cookie_hash, context.now)
         await self._app(scope, receive, send)
 
-    def _look_at_form(self, visit: Visit) -> None:
-        visit.must_come_from(self._desk.site)
-        if visit.arrival.header(b"content-type") == "application/json":
-            visit.must_carry(visit.arrival.header(b"x-csrf"))
+    def _check_form(self, context: PageContext) -> None:
+        context.check_origin(self._server.site)
+        if context.arrival.header(b"content-type") == "application/json":
+            context.check_csrf(context.arrival.header(b"x-csrf"))
             return
-        visit.form = form_of(visit.arrival)
-        visit.must_carry(visit.form.pop("csrf", None))
+        context.form = parse_form(context.arrival)
+        context.check_csrf(context.form.pop("csrf", None))
 
 
-def visit_of(scope: Any) -> Visit:  # noqa: ANN401 - a scope of the framework
+def get_page_context(scope: Any) -> PageContext:  # noqa: ANN401 - a scope of the framework
     """Return the visit of a request that came through the entrance."""
-    found: Visit = scope["state"][_VISIT]
+    found: PageContext = scope["state"][_CONTEXT]
     return found
 
 
-def find_visit(scope: Any) -> Visit | None:  # noqa: ANN401 - as above
+def find_page_context(scope: Any) -> PageContext | None:  # noqa: ANN401 - as above
     """Return the visit of a request, or None when it went wrong before there was one."""
-    found: Visit | None = scope["state"].get(_VISIT)
+    found: PageContext | None = scope["state"].get(_CONTEXT)
     return found
 
 
-def _first(visit: Visit, entrance: str, scope: Any) -> str | None:  # noqa: ANN401 - a scope of the framework
+def _required_step(context: PageContext, entrance: str, scope: Any) -> str | None:  # noqa: ANN401 - a scope of the framework
     """Return where the visitor has to go before, or None when he may come in."""
     page = None
     if entrance == "anybody":
         return None
-    if visit.session is None:
+    if context.session is None:
         page = "/sign-in"
-    elif not visit.session.complete and entrance != "halfway":
+    elif not context.session.complete and entrance != "halfway":
         page = "/second-factor"
-    elif entrance == "fresh" and not visit.is_fresh:
+    elif entrance == "fresh" and not context.is_fresh:
         page = "/confirm"
-    return None if page is None else f"{page}?next={_wanted(visit, scope)}"
+    return None if page is None else f"{page}?next={_next_path(context, scope)}"
 
 
-def _wanted(visit: Visit, scope: Any) -> str:  # noqa: ANN401 - a scope of the framework
+def _next_path(context: PageContext, scope: Any) -> str:  # noqa: ANN401 - a scope of the framework
     """Return what the visitor wanted to see; a form is not sent again by itself."""
-    if visit.arrival.method != "GET":
+    if context.arrival.method != "GET":
         return quote(HOME, safe="")
     query = scope["query_string"].decode("latin-1")
-    return quote(f"{visit.arrival.path}?{query}" if query else visit.arrival.path, safe="")
+    return quote(f"{context.arrival.path}?{query}" if query else context.arrival.path, safe="")
 
 
-def _way_to(page: str) -> HttpResponse:
+def _redirect(page: str) -> HttpResponse:
     headers = {"location": page, **page_headers()}
     named = [(name.encode(), value.encode()) for name, value in headers.items()]
     return HttpResponse(303, "text/plain", b"", named)

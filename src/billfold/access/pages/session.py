@@ -14,9 +14,9 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import parse_qsl
 
-from billfold.access.users.passkeys import Site
-from billfold.access.users.rules import FRESH_LASTS
-from billfold.access.users.types import Person, Session, Visitor
+from billfold.access.users.passkeys import RelyingParty
+from billfold.access.users.rules import RECENT_AUTHENTICATION_WINDOW
+from billfold.access.users.types import ClientInfo, Session, User
 from billfold.http.raw_request import RawRequest
 from billfold.platform.crypto import hash_token
 from billfold.platform.errors import BillfoldError
@@ -26,29 +26,29 @@ DEVICE_COOKIE = "__Host-device"
 HOME = "/account"
 _FIELDS_MAX = 60
 _COOKIE_BYTES = 32
-_NO_TEXT = "\0"
+_NUL = "\0"
 """What no column of the database takes."""
 _SECRET = re.compile(r"[A-Za-z0-9_-]{43}")
 _OWN_PATH = re.compile(r"/(?:[A-Za-z0-9._~-][A-Za-z0-9._~/-]*)?(?:\?[A-Za-z0-9._~=&%+:/-]*)?")
-_BROWSERS = ("Edg", "OPR", "Firefox", "Chrome", "Safari", "curl")
+_BROWSER_TOKENS = ("Edg", "OPR", "Firefox", "Chrome", "Safari", "curl")
 _BROWSER_NAMES = {"Edg": "Edge", "OPR": "Opera"}
-_SYSTEMS = ("iPhone", "iPad", "Android", "Windows", "Mac OS X", "Linux")
+_OS_TOKENS = ("iPhone", "iPad", "Android", "Windows", "Mac OS X", "Linux")
 _SYSTEM_NAMES = {"Mac OS X": "macOS"}
 
 
-class Visit:
+class PageContext:
     """What is known of a request once it is let in."""
 
     __slots__ = ("arrival", "cookie", "csrf", "device", "form", "is_new", "now", "session")
 
     def __init__(self, arrival: RawRequest, key: bytes, now: datetime) -> None:
-        cookies = cookies_of(arrival)
-        given = cookies.get(COOKIE, "")
+        cookies = parse_cookies(arrival)
+        cookie_sent = cookies.get(COOKIE, "")
         self.arrival = arrival
         self.now = now
-        self.is_new = _SECRET.fullmatch(given) is None
-        self.cookie = secrets.token_urlsafe(_COOKIE_BYTES) if self.is_new else given
-        self.csrf = csrf_of(self.cookie, key)
+        self.is_new = _SECRET.fullmatch(cookie_sent) is None
+        self.cookie = secrets.token_urlsafe(_COOKIE_BYTES) if self.is_new else cookie_sent
+        self.csrf = csrf_token(self.cookie, key)
         self.device = cookies.get(DEVICE_COOKIE, "")
         self.session: Session | None = None
         self.form: dict[str, str] = {}
@@ -59,7 +59,7 @@ class Visit:
         return hash_token(self.cookie)
 
     @property
-    def person(self) -> Person:
+    def person(self) -> User:
         """Who is signed in, be it by half. The entrance has seen to it that somebody is."""
         assert self.session is not None
         return self.session.person
@@ -74,16 +74,18 @@ class Visit:
         """Tell whether he proved who he is within the last minutes."""
         session = self.session
         return (
-            session is not None and session.complete and self.now - session.proved_at <= FRESH_LASTS
+            session is not None
+            and session.complete
+            and self.now - session.proved_at <= RECENT_AUTHENTICATION_WINDOW
         )
 
     @property
-    def visitor(self) -> Visitor:
+    def client_info(self) -> ClientInfo:
         """From where the request comes, in words."""
         agent = self.arrival.header(b"user-agent") or ""
-        return Visitor(address=self.arrival.client, device=device_in_words(agent))
+        return ClientInfo(address=self.arrival.client, device=describe_device(agent))
 
-    def must_come_from(self, site: Site) -> None:
+    def check_origin(self, site: RelyingParty) -> None:
         """Refuse what another site has sent. Raises `forbidden`.
 
         Pages send no referrer, so some browsers say "null" for the origin of their own forms;
@@ -94,14 +96,14 @@ class Visit:
         if origin != site.origin and (origin not in {None, "null"} or fetched != "same-origin"):
             raise BillfoldError("forbidden", "This form was sent from another site.")
 
-    def must_carry(self, token: str | None) -> None:
+    def check_csrf(self, token: str | None) -> None:
         """Refuse a form that was not made for this browser. Raises `forbidden`."""
         if self.is_new or not hmac.compare_digest((token or "").encode(), self.csrf.encode()):
             raise BillfoldError(
                 "forbidden", "This form has expired. Go back, load the page anew, and try again."
             )
 
-    def own_path(self, value: str | None) -> str:
+    def local_path(self, value: str | None) -> str:
         """Return where to go next: a path of these pages. Raises `bad-request` for any other."""
         if not value:
             return HOME
@@ -110,13 +112,13 @@ class Visit:
         return value
 
 
-def csrf_of(cookie: str, key: bytes) -> str:
+def csrf_token(cookie: str, key: bytes) -> str:
     """Return what the forms of a browser carry: nobody can tell it who has not both."""
     digest = hmac.digest(key, b"csrf:" + cookie.encode(), "sha256")
     return base64.urlsafe_b64encode(digest).decode().rstrip("=")
 
 
-def form_of(arrival: RawRequest) -> dict[str, str]:
+def parse_form(arrival: RawRequest) -> dict[str, str]:
     """Return the fields of a form. Raises `bad-request`: unreadable, no text, or one twice."""
     try:
         pairs = parse_qsl(
@@ -127,33 +129,33 @@ def form_of(arrival: RawRequest) -> dict[str, str]:
         )
     except ValueError:
         raise BillfoldError("bad-request", "The form cannot be read.") from None
-    return _each_once(pairs)
+    return _unique_fields(pairs)
 
 
-def query_of(scope: Any) -> dict[str, str]:  # noqa: ANN401 - a scope of the framework
+def parse_query(scope: Any) -> dict[str, str]:  # noqa: ANN401 - a scope of the framework
     """Return the query of a page. Raises `bad-request` when a name comes twice."""
     raw = scope["query_string"].decode("latin-1")
-    return _each_once(parse_qsl(raw, keep_blank_values=True))
+    return _unique_fields(parse_qsl(raw, keep_blank_values=True))
 
 
-def device_in_words(agent: str) -> str:
+def describe_device(agent: str) -> str:
     """Return a browser and its system from a User-Agent: "Firefox on macOS"."""
-    browser = next((each for each in _BROWSERS if each in agent), "")
-    system = next((each for each in _SYSTEMS if each in agent), "")
+    browser = next((each for each in _BROWSER_TOKENS if each in agent), "")
+    system = next((each for each in _OS_TOKENS if each in agent), "")
     name = _BROWSER_NAMES.get(browser, browser) or "a browser"
     return f"{name} on {_SYSTEM_NAMES.get(system, system)}" if system else name
 
 
-def _each_once(pairs: list[tuple[str, str]]) -> dict[str, str]:
+def _unique_fields(pairs: list[tuple[str, str]]) -> dict[str, str]:
     found = dict(pairs)
     if len(found) != len(pairs):
         raise BillfoldError("bad-request", "A field comes twice.")
-    if any(_NO_TEXT in value for value in found.values()):
+    if any(_NUL in value for value in found.values()):
         raise BillfoldError("bad-request", "A field is no text.")
     return found
 
 
-def cookies_of(arrival: RawRequest) -> dict[str, str]:
+def parse_cookies(arrival: RawRequest) -> dict[str, str]:
     """Return the cookies of a request: the first of a name counts, being the most specific."""
     found: dict[str, str] = {}
     for part in (arrival.header(b"cookie") or "").split(";"):

@@ -12,13 +12,13 @@ from uuid import UUID
 from litestar import Response
 from litestar.background_tasks import BackgroundTask
 
-from billfold.access.pages.page_context import Desk
-from billfold.access.pages.session import Visit
+from billfold.access.pages.page_context import PageServer
+from billfold.access.pages.session import PageContext
 from billfold.access.users import sessions
 from billfold.access.users import store as user_store
-from billfold.access.users.types import Membership, Person, Proof
-from billfold.audit import record as audit_record
-from billfold.audit.types import Entry, Origin
+from billfold.access.users.types import AuthMethod, Membership, User
+from billfold.audit import record_for_teams as audit_record
+from billfold.audit.types import NewEntry, Origin
 from billfold.events.notifications import notify as notification_notify
 
 if TYPE_CHECKING:
@@ -31,82 +31,90 @@ LOGIN, FACTOR_CHANGED, PASSWORD_CHANGED = (
 )
 
 
-async def complete_login(desk: Desk, visit: Visit, *, proved: Proof) -> str | None:
+async def complete_login(
+    server: PageServer, context: PageContext, *, auth_methods: AuthMethod
+) -> str | None:
     """Make the session whole after its second factor; return its cookie, None when it ended."""
-    async with desk.bank.pool.acquire() as conn, conn.transaction():
+    async with server.bank.pool.acquire() as conn, conn.transaction():
         cookie = await sessions.complete_session(
-            conn, visit.cookie_hash, proved=proved, now=visit.now
+            conn, context.cookie_hash, auth_methods=auth_methods, now=context.now
         )
         if cookie is not None:
-            await record(conn, desk, visit, visit.person, LOGIN, {"proved": ["pwd", proved]})
+            await record_for_teams(
+                conn, server, context, context.person, LOGIN, {"proved": ["pwd", auth_methods]}
+            )
     return cookie
 
 
-async def open_login(desk: Desk, visit: Visit, person: Person, *, proved: Proof) -> str:
+async def start_login(
+    server: PageServer, context: PageContext, user: User, *, auth_methods: AuthMethod
+) -> str:
     """Sign a person in who has proved enough at once; return the cookie."""
-    async with desk.bank.pool.acquire() as conn, conn.transaction():
+    async with server.bank.pool.acquire() as conn, conn.transaction():
         cookie = await sessions.open_session(
             conn,
-            person.user_id,
-            proved=(proved,),
+            user.user_id,
+            auth_methods=(auth_methods,),
             complete=True,
-            visitor=visit.visitor,
-            now=visit.now,
+            client_info=context.client_info,
+            now=context.now,
         )
-        await record(conn, desk, visit, person, LOGIN, {"proved": [proved]})
+        await record_for_teams(conn, server, context, user, LOGIN, {"proved": [auth_methods]})
     return cookie
 
 
-def note_failure(
-    answer: Response[Any], desk: Desk, visit: Visit, person: Person | None, factor: str
+def record_failed_login(
+    answer: Response[Any], server: PageServer, context: PageContext, user: User | None, factor: str
 ) -> Response[Any]:
     """Return the answer; when it is out, a failed sign-in is recorded.
 
     After it, so that nobody can tell by the time it takes whether the address is somebody's.
     """
-    if person is not None:
-        answer.background = BackgroundTask(_failed, desk, visit, person, factor)
+    if user is not None:
+        answer.background = BackgroundTask(_record_failure, server, context, user, factor)
     return answer
 
 
-async def note_change(
-    conn: Connection, desk: Desk, visit: Visit, person: Person, action: str, clause: str
+async def record_credential_change(
+    conn: Connection, server: PageServer, context: PageContext, user: User, action: str, clause: str
 ) -> None:
     """Record that a person's credentials changed and alert his teams. `clause`: "a passkey was..."
 
     Goes into the transaction of the change.
     """
-    await alert(conn, desk, visit, person, f"On the account of {person.name} {clause}.")
-    await record(conn, desk, visit, person, action, {"change": clause})
+    await alert_teams(conn, server, context, user, f"On the account of {user.name} {clause}.")
+    await record_for_teams(conn, server, context, user, action, {"change": clause})
 
 
-async def note_lock(desk: Desk, visit: Visit, person: Person) -> None:
+async def record_lockout(server: PageServer, context: PageContext, user: User) -> None:
     """Record that sign-in is paused after too many failures, and alert the person's teams."""
     sentence = (
-        f"Five tries to sign in as {person.name} failed, the last from {visit.arrival.client}. "
+        f"Five tries to sign in as {user.name} failed, the last from {context.arrival.client}. "
         "For 15 minutes no more are accepted."
     )
-    async with desk.bank.pool.acquire() as conn, conn.transaction():
-        await alert(conn, desk, visit, person, sentence)
-        await record(conn, desk, visit, person, "user.locked", {}, failed=True)
+    async with server.bank.pool.acquire() as conn, conn.transaction():
+        await alert_teams(conn, server, context, user, sentence)
+        await record_for_teams(conn, server, context, user, "user.locked", {}, failed=True)
 
 
-async def alert(conn: Connection, desk: Desk, visit: Visit, person: Person, sentence: str) -> None:
+async def alert_teams(
+    conn: Connection, server: PageServer, context: PageContext, user: User, sentence: str
+) -> None:
     """Send a security alert to everybody of the person's teams who gets them."""
-    for team in await _teams_of(conn, person.user_id):
+    for team in await _teams_of(conn, user.user_id):
         await notification_notify.notify(
-            conn, desk.bank.vault, team.customer_id, "SECURITY_ALERT",
-            title=f"Security of {person.name}'s account", description=sentence,
-            metadata={"member_id": team.member_id, "user_id": person.user_id}, now=visit.now,
-            informed=person.user_id,
+            conn, server.bank.vault, team.customer_id, "SECURITY_ALERT",
+            title=f"Security of {user.name}'s account", description=sentence,
+            metadata={"member_id": team.member_id, "user_id": user.user_id}, now=context.now,
+            except_user_id=user.user_id,
         )  # fmt: skip
 
 
-async def record(
+async def record_for_teams(
     conn: Connection,
-    desk: Desk,
-    visit: Visit,
-    person: Person,
+    server: PageServer,
+    context: PageContext,
+    user: User,
     action: str,
     details: Mapping[str, object],
     *,
@@ -115,37 +123,39 @@ async def record(
 ) -> None:
     """Add an entry about a person to the log of each of his teams, or of one `only`."""
     entries = [
-        Entry(
+        NewEntry(
             customer_id=team.customer_id,
-            origin=origin_of(visit, person, team.member_id),
+            origin=origin_of(context, user, team.member_id),
             action=action,
             resource_type="user",
-            resource_id=person.user_id,
+            resource_id=user.user_id,
             outcome="FAILURE" if failed else "SUCCESS",
             details=dict(details),
         )
-        for team in await _teams_of(conn, person.user_id)
+        for team in await _teams_of(conn, user.user_id)
         if only is None or team.customer_id == only
     ]
-    await audit_record.record_all(conn, desk.bank.vault, entries, now=visit.now)
+    await audit_record.record_all(conn, server.bank.vault, entries, now=context.now)
 
 
-def origin_of(visit: Visit, person: Person, member_id: UUID) -> Origin:
+def origin_of(context: PageContext, user: User, member_id: UUID) -> Origin:
     """Return who it is, or says he is, and where he sits."""
     return Origin(
         kind="MEMBER",
-        name=person.name,
+        name=user.name,
         member_id=member_id,
-        ip_address=visit.arrival.client,
-        user_agent=visit.arrival.header(b"user-agent"),
+        ip_address=context.arrival.client,
+        user_agent=context.arrival.header(b"user-agent"),
     )
 
 
-async def _failed(desk: Desk, visit: Visit, person: Person, factor: str) -> None:
-    async with desk.bank.pool.acquire() as conn, conn.transaction():
-        await record(conn, desk, visit, person, LOGIN, {"wrong": factor}, failed=True)
+async def _record_failure(
+    server: PageServer, context: PageContext, user: User, factor: str
+) -> None:
+    async with server.bank.pool.acquire() as conn, conn.transaction():
+        await record_for_teams(conn, server, context, user, LOGIN, {"wrong": factor}, failed=True)
 
 
 async def _teams_of(conn: Connection, user_id: UUID) -> list[Membership]:
-    teams = await user_store.memberships_of(conn, user_id)
+    teams = await user_store.list_user_memberships(conn, user_id)
     return [team for team in teams if team.status == "ACTIVE"]

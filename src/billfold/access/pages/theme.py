@@ -14,7 +14,7 @@ from litestar import Response
 from litestar.datastructures import Cookie
 from litestar.enums import MediaType
 
-from billfold.access.pages.session import COOKIE, DEVICE_COOKIE, Visit
+from billfold.access.pages.session import COOKIE, DEVICE_COOKIE, PageContext
 
 _DEVICE_SECONDS = 180 * 24 * 3600
 _POLICY = (
@@ -27,11 +27,11 @@ _HEADERS = {
     "cross-origin-resource-policy": "same-origin",
     "permissions-policy": "camera=(), microphone=(), geolocation=(), payment=()",
 }
-KINDS = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8",
+MEDIA_TYPES = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8",
          "svg": "image/svg+xml"}  # fmt: skip
 
 
-class Looks:
+class Theme:
     """Turns facts into pages."""
 
     def __init__(self) -> None:
@@ -42,56 +42,56 @@ class Looks:
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        self._templates.filters["moment"] = moment
-        self._templates.filters["capitalize_first"] = _capital
+        self._templates.filters["moment"] = local_time
+        self._templates.filters["capitalize_first"] = _capitalize_first
         self.files = {
             file.name: file.read_bytes() for file in files(__package__).joinpath("files").iterdir()
         }
 
     def page(
         self,
-        visit: Visit,
+        context: PageContext,
         name: str,
         *,
         status: int = 200,
         headers: dict[str, str] | None = None,
         cookies: Sequence[Cookie] = (),
-        leads_to: str | None = None,
+        form_target_uri: str | None = None,
         **facts: Any,
     ) -> Response[str]:
         """Return a page. `leads_to` is a foreign address its form may end up at."""
         text = self._templates.get_template(f"{name}.html").render(
-            csrf=visit.csrf, session=visit.session, now=visit.now, **facts
+            csrf=context.csrf, session=context.session, now=context.now, **facts
         )
         return Response(
             text,
             status_code=status,
             media_type=MediaType.HTML,
-            headers={**page_headers(leads_to), **(headers or {})},
-            cookies=[*visit_cookies(visit), *cookies],
+            headers={**page_headers(form_target_uri), **(headers or {})},
+            cookies=[*new_browser_cookies(context), *cookies],
         )
 
 
-def page_headers(leads_to: str | None = None) -> dict[str, str]:
+def page_headers(form_target_uri: str | None = None) -> dict[str, str]:
     """Return the headers of a page whose forms stay here, or may end up at one other site."""
     policy = _POLICY
-    if leads_to:
-        parts = urlsplit(leads_to)
+    if form_target_uri:
+        parts = urlsplit(form_target_uri)
         # Browsers hold the policy against where a form is sent on to, as well.
         policy += f" {parts.scheme}://{parts.netloc}" if parts.netloc else f" {parts.scheme}:"
     return {"content-security-policy": policy, **_HEADERS}
 
 
-def go(to: str, *cookies: Cookie) -> Response[bytes]:
+def redirect(to: str, *cookies: Cookie) -> Response[bytes]:
     """Return the way to another page: 303, so that nothing is sent a second time."""
     return Response(
         b"", status_code=303, headers={"location": to, **page_headers()}, cookies=list(cookies)
     )
 
 
-def visit_cookies(visit: Visit) -> list[Cookie]:
+def new_browser_cookies(context: PageContext) -> list[Cookie]:
     """Return the cookie of a browser that has none yet."""
-    return [session_cookie(visit.cookie)] if visit.is_new else []
+    return [session_cookie(context.cookie)] if context.is_new else []
 
 
 def session_cookie(value: str) -> Cookie:
@@ -107,11 +107,11 @@ def device_cookie(value: str) -> Cookie:
     )  # fmt: skip
 
 
-def _capital(sentence: str) -> str:
+def _capitalize_first(sentence: str) -> str:
     return sentence[:1].upper() + sentence[1:]
 
 
-def moment(when: datetime, zone: str) -> str:
+def local_time(when: datetime, zone: str) -> str:
     """Say an instant in a person's own time: "Jun 2, 2025, 9:00 AM"."""
-    there = when.astimezone(ZoneInfo(zone))
-    return f"{there:%b} {there.day}, {there.year}, {there.hour % 12 or 12}:{there:%M %p}"
+    local = when.astimezone(ZoneInfo(zone))
+    return f"{local:%b} {local.day}, {local.year}, {local.hour % 12 or 12}:{local:%M %p}"

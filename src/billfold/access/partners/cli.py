@@ -13,11 +13,11 @@ from billfold.access.partners import credentials
 from billfold.access.partners import rules as partner_rules
 from billfold.access.partners import store as partner_store
 from billfold.access.partners.rules import FEATURES
-from billfold.cli.context import CannotGoOn, Ground, ground_of
-from billfold.cli.output import console, done, example, pairs, say, table
-from billfold.cli.resources import text_of, with_bank, with_database
+from billfold.cli.context import CliContext, CliError, cli_context
+from billfold.cli.output import console, example, key_value_table, print_line, print_success, table
+from billfold.cli.resources import read_text_file, run_with_bank, run_with_connection
 from billfold.platform.clock import wall_now
-from billfold.wiring.initialize import PartnerPlaces, enrol_partner, partner_places
+from billfold.wiring.initialize import PartnerIds, create_partner_customers, partner_ids
 
 if TYPE_CHECKING:
     from billfold.access.partners.types import PartnerRow
@@ -34,7 +34,7 @@ PASSWORD_BYTES = 24
 Feature = Annotated[str, typer.Argument(help=f"One of {', '.join(sorted(FEATURES))}.")]
 Limit = Annotated[int | None, typer.Option(min=1, max=1_000_000)]
 Slug = Annotated[str, typer.Argument(help="The first label of the partner's host name.")]
-_ONCE = "[yellow]Write it down: it is shown this once.[/]"
+_SHOWN_ONCE = "[yellow]Write it down: it is shown this once.[/]"
 
 
 @app.command(epilog=example("billfold partner create acme --name 'Acme Inc.'"))
@@ -49,24 +49,24 @@ def create(
     async def work(bank: Bank) -> NewCredentials:
         return await make_partner(bank, slug, name or slug, username or slug)
 
-    ground = ground_of(ctx)
-    made = with_bank(ground, work)
-    done(f"Partner {slug} is made; its host is {slug}.{ground.settings().domain}.")
+    ground = cli_context(ctx)
+    created = run_with_bank(ground, work)
+    print_success(f"Partner {slug} is made; its host is {slug}.{ground.settings().domain}.")
     rows = [
-        ("username", made.username),
-        ("password", made.password),
-        ("shared secret", made.shared_secret),
-        ("facilitation pocket", made.places.facilitation_pocket_id),
+        ("username", created.username),
+        ("password", created.password),
+        ("shared secret", created.shared_secret),
+        ("facilitation pocket", created.places.facilitation_pocket_id),
     ]
-    console.print(pairs(rows))
-    say("[dim]A running server takes the host into its certificate when it is restarted.[/]")
-    say(_ONCE)
+    console.print(key_value_table(rows))
+    print_line("[dim]A running server takes the host into its certificate when it is restarted.[/]")
+    print_line(_SHOWN_ONCE)
 
 
 @app.command("list", epilog=example("billfold partner list"))
 def list_all(ctx: typer.Context) -> None:
     """List the partners with their features and limits."""
-    rows = with_database(ground_of(ctx), partner_store.list_partners)
+    rows = run_with_connection(cli_context(ctx), partner_store.list_partners)
     console.print(
         table(
             "",
@@ -87,13 +87,13 @@ def add_user(ctx: typer.Context, slug: Slug, username: str) -> None:
 
     async def work(conn: Connection) -> None:
         partner = await _partner(conn, slug)
-        await credentials.add_user(
+        await credentials.create_partner_user(
             conn, partner.partner_id, username=username, password=password, now=wall_now()
         )
 
-    with_database(ground_of(ctx), work)
-    done(f"{username} may log in for {slug} with the password {password}")
-    say(_ONCE)
+    run_with_connection(cli_context(ctx), work)
+    print_success(f"{username} may log in for {slug} with the password {password}")
+    print_line(_SHOWN_ONCE)
 
 
 @app.command("add-key", epilog=example("billfold partner add-key anna key.pem --algorithm ES256"))
@@ -106,15 +106,15 @@ def add_key(
     """Register a public key with which a user signs assertions for /token/."""
 
     async def work(conn: Connection) -> str:
-        user = await partner_store.find_user(conn, username)
+        user = await partner_store.find_partner_user(conn, username)
         if user is None:
-            raise CannotGoOn(f"There is no user {username!r}.", "See `billfold partner add-user`.")
-        return await credentials.add_key(
-            conn, user.user_id, algorithm=algorithm, public_pem=text_of(pem), now=wall_now()
+            raise CliError(f"There is no user {username!r}.", "See `billfold partner add-user`.")
+        return await credentials.register_partner_key(
+            conn, user.user_id, algorithm=algorithm, public_pem=read_text_file(pem), now=wall_now()
         )
 
-    key_id = with_database(ground_of(ctx), work)
-    done(f"The key is registered. Assertions name it in their header: kid = {key_id}")
+    key_id = run_with_connection(cli_context(ctx), work)
+    print_success(f"The key is registered. Assertions name it in their header: kid = {key_id}")
 
 
 @app.command("rotate-secret", epilog=example("billfold partner rotate-secret acme"))
@@ -128,21 +128,21 @@ def rotate_secret(ctx: typer.Context, slug: Slug) -> None:
                 conn, bank.vault, partner.partner_id, now=wall_now()
             )
 
-    secret = with_bank(ground_of(ctx), work)
-    done(f"The new signing secret of {slug} is {secret}")
-    say(_ONCE)
+    secret = run_with_bank(cli_context(ctx), work)
+    print_success(f"The new signing secret of {slug} is {secret}")
+    print_line(_SHOWN_ONCE)
 
 
 @app.command(epilog=example("billfold partner enable acme customer_closure"))
 def enable(ctx: typer.Context, slug: Slug, feature: Feature) -> None:
     """Switch a feature on for a partner."""
-    _switch(ground_of(ctx), slug, feature, on=True)
+    _set_feature(cli_context(ctx), slug, feature, on=True)
 
 
 @app.command(epilog=example("billfold partner disable acme customer_closure"))
 def disable(ctx: typer.Context, slug: Slug, feature: Feature) -> None:
     """Switch a feature off for a partner."""
-    _switch(ground_of(ctx), slug, feature, on=False)
+    _set_feature(cli_context(ctx), slug, feature, on=False)
 
 
 @app.command(epilog=example("billfold partner limit acme --requests 1200 --of-which-money 300"))
@@ -151,7 +151,7 @@ def limit(
 ) -> None:
     """Say how many requests a minute each token of a partner may send."""
     if requests is None and of_which_money is None:
-        raise CannotGoOn("There is no limit to set.", "Give --requests or --of-which-money.")
+        raise CliError("There is no limit to set.", "Give --requests or --of-which-money.")
 
     async def work(conn: Connection) -> tuple[int, int]:
         partner = await _partner(conn, slug)
@@ -161,8 +161,10 @@ def limit(
         )
         return limits
 
-    every, money = with_database(ground_of(ctx), work)
-    done(f"{slug} may send {every} requests a minute, of which {money} may move money.")
+    per_minute, money_per_minute_limit = run_with_connection(cli_context(ctx), work)
+    print_success(
+        f"{slug} may send {per_minute} requests a minute, of which {money_per_minute_limit} may move money."
+    )
 
 
 class NewCredentials(NamedTuple):
@@ -171,7 +173,7 @@ class NewCredentials(NamedTuple):
     username: str
     password: str
     shared_secret: str
-    places: PartnerPlaces
+    places: PartnerIds
 
 
 async def make_partner(
@@ -179,14 +181,14 @@ async def make_partner(
 ) -> NewCredentials:
     """Make a partner with one user. Raises InvalidInput, Refused `duplicate-id`."""
     partner_rules.check_slug(slug)
-    places = partner_places(bank.seed, slug)
+    places = partner_ids(bank.seed, slug)
     password = new_password()
     # Enrolled first: what a crash leaves behind is found again, and nobody can call yet.
     async with bank.pool.acquire() as conn:
         if await partner_store.find_partner(conn, slug) is None:
-            await enrol_partner(bank, slug, name)
+            await create_partner_customers(bank, slug, name)
         async with conn.transaction():
-            made = await credentials.create_partner(
+            created = await credentials.create_partner(
                 conn,
                 bank.vault,
                 slug=slug,
@@ -198,15 +200,15 @@ async def make_partner(
                 now=wall_now(),
                 features=features,
             )
-            await credentials.add_user(
+            await credentials.create_partner_user(
                 conn,
-                made.partner_id,
+                created.partner_id,
                 username=username,
                 password=password,
                 now=wall_now(),
                 user_id=places.user_id,
             )
-    return NewCredentials(username, password, made.shared_secret, places)
+    return NewCredentials(username, password, created.shared_secret, places)
 
 
 def new_password() -> str:
@@ -214,10 +216,10 @@ def new_password() -> str:
     return secrets.token_urlsafe(PASSWORD_BYTES)
 
 
-def _switch(ground: Ground, slug: str, feature: str, *, on: bool) -> None:
+def _set_feature(ground: CliContext, slug: str, feature: str, *, on: bool) -> None:
     feature = feature.replace("-", "_")
     if feature not in FEATURES:
-        raise CannotGoOn(
+        raise CliError(
             f"There is no feature {feature!r}.",
             f"Say one of {', '.join(sorted(FEATURES))}.",
         )
@@ -227,12 +229,12 @@ def _switch(ground: Ground, slug: str, feature: str, *, on: bool) -> None:
         partner = await _partner(conn, slug)
         await change(conn, partner.partner_id, feature)
 
-    with_database(ground, work)
-    done(f"{feature} is {'on' if on else 'off'} for {slug}.")
+    run_with_connection(ground, work)
+    print_success(f"{feature} is {'on' if on else 'off'} for {slug}.")
 
 
 async def _partner(conn: Connection, slug: str) -> PartnerRow:
     partner = await partner_store.find_partner(conn, slug)
     if partner is None:
-        raise CannotGoOn(f"There is no partner {slug!r}.", "See `billfold partner list`.")
+        raise CliError(f"There is no partner {slug!r}.", "See `billfold partner list`.")
     return partner

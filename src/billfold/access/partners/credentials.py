@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from billfold.access.partners import rules
-from billfold.access.partners.store import place_of_secret
+from billfold.access.partners.store import secret_context
 from billfold.access.partners.types import NewPartner
 from billfold.platform import crypto, ids
 from billfold.platform.crypto import Vault
@@ -33,7 +33,7 @@ INSERT INTO partner (partner_id, slug, name, own_customer_id, features, rate_per
                      money_per_minute, created_at)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
 """
-_SEALED = """
+_INSERT_SECRET = """
 INSERT INTO partner_secret (partner_id, secret_no, sealed, created_at) VALUES ($1, $2, $3, $4)
 """
 # Of the secrets in force the newest gets the overlap; one that was already leaving leaves now.
@@ -49,11 +49,11 @@ UPDATE partner_user
                            WHEN locked_until IS NULL AND failures + 1 >= $3 THEN $4 END
  WHERE user_id = $1 RETURNING locked_until
 """
-_STRANGER = """
+_COUNT_UNKNOWN_USER = """
 INSERT INTO rate_window AS w (caller, kind, starts_at, used) VALUES ($1, 'stranger', $2, 1)
 ON CONFLICT (caller, kind, starts_at) DO UPDATE SET used = w.used + 1
 """
-_STRANGERS = (
+_UNKNOWN_USER_FAILURES = (
     "SELECT used FROM rate_window WHERE caller = $1 AND kind = 'stranger' AND starts_at = $2"
 )
 
@@ -109,7 +109,7 @@ async def rotate_secret(
         return await _add_secret(conn, vault, partner_id, now)
 
 
-async def add_user(
+async def create_partner_user(
     conn: Connection | Pool,
     partner_id: UUID,
     *,
@@ -136,7 +136,7 @@ async def add_user(
     return user_id
 
 
-async def set_password(conn: Connection | Pool, user_id: UUID, password: str) -> None:
+async def set_partner_password(conn: Connection | Pool, user_id: UUID, password: str) -> None:
     """Give a user another password and unlock him; his tokens end."""
     rules.check_password(password)
     await conn.execute(
@@ -146,7 +146,7 @@ async def set_password(conn: Connection | Pool, user_id: UUID, password: str) ->
     )  # fmt: skip
 
 
-async def add_key(
+async def register_partner_key(
     conn: Connection | Pool, user_id: UUID, *, algorithm: str, public_pem: str, now: datetime
 ) -> str:
     """Register a public key (PEM) for assertions of a user and return its key id.
@@ -167,14 +167,14 @@ async def add_key(
     return key_id
 
 
-async def revoke_key(conn: Connection | Pool, key_id: str, *, now: datetime) -> None:
+async def revoke_partner_key(conn: Connection | Pool, key_id: str, *, now: datetime) -> None:
     """Take a key out of use. Raises NotFound when there is none in force under that id."""
-    done = await conn.fetchval(
+    updated = await conn.fetchval(
         "UPDATE partner_key SET revoked_at = $2 WHERE key_id = $1 AND revoked_at IS NULL "
         "RETURNING key_id",
         key_id, now,
     )  # fmt: skip
-    if done is None:
+    if updated is None:
         raise NotFound("There is no such key.")
 
 
@@ -205,8 +205,8 @@ async def issue_token(
     conn: Connection | Pool, *, partner_id: UUID, user_id: UUID, now: datetime
 ) -> tuple[str, datetime]:
     """Return a new access token and when it expires. Only its hash is kept."""
-    secret, token_hash = crypto.token()
-    expires_at = now + rules.TOKEN_LASTS
+    secret, token_hash = crypto.new_token()
+    expires_at = now + rules.TOKEN_LIFETIME
     await conn.execute(
         "INSERT INTO partner_token (token_hash, partner_id, user_id, issued_at, expires_at) "
         "VALUES ($1, $2, $3, $4, $5)",
@@ -215,53 +215,61 @@ async def issue_token(
     return secret, expires_at
 
 
-async def record_failure(conn: Connection | Pool, user_id: UUID, now: datetime) -> int:
+async def record_login_failure(conn: Connection | Pool, user_id: UUID, now: datetime) -> int:
     """Count a failed login of a user and return for how many seconds he is locked now, or 0."""
     until: datetime | None = await conn.fetchval(
-        _FAILURE, user_id, now, rules.FAILURES_ALLOWED, now + rules.LOCK_LASTS
+        _FAILURE, user_id, now, rules.LOGIN_FAILURES_MAX, now + rules.LOCKOUT_DURATION
     )
-    return rules.locked_for(until, now)
+    return rules.lockout_seconds(until, now)
 
 
-async def forget_failures(conn: Connection | Pool, user_id: UUID) -> None:
+async def reset_login_failures(conn: Connection | Pool, user_id: UUID) -> None:
     """Start counting anew after a login that worked."""
     await conn.execute(
         "UPDATE partner_user SET failures = 0, locked_until = NULL WHERE user_id = $1", user_id
     )
 
 
-async def record_stranger(conn: Connection | Pool, username: str, now: datetime) -> None:
+async def record_unknown_user_failure(
+    conn: Connection | Pool, username: str, now: datetime
+) -> None:
     """Count a failed login under a name that nobody has, so that it locks like any other."""
-    await conn.execute(_STRANGER, rules.stranger(username), rules.lock_window(now))
+    await conn.execute(
+        _COUNT_UNKNOWN_USER, rules.unknown_user_id(username), rules.lockout_window(now)
+    )
 
 
-async def stranger_locked_for(conn: Connection | Pool, username: str, now: datetime) -> int:
+async def unknown_user_lockout_seconds(
+    conn: Connection | Pool, username: str, now: datetime
+) -> int:
     """Return for how many seconds a name that nobody has is locked, or 0."""
-    window = rules.lock_window(now)
-    used: int | None = await conn.fetchval(_STRANGERS, rules.stranger(username), window)
-    if used is None or used < rules.FAILURES_ALLOWED:
+    window = rules.lockout_window(now)
+    used: int | None = await conn.fetchval(
+        _UNKNOWN_USER_FAILURES, rules.unknown_user_id(username), window
+    )
+    if used is None or used < rules.LOGIN_FAILURES_MAX:
         return 0
-    return rules.locked_for(window + rules.LOCK_LASTS, now)
+    return rules.lockout_seconds(window + rules.LOCKOUT_DURATION, now)
 
 
-async def use_assertion(
+async def consume_assertion(
     conn: Connection | Pool, *, issuer: str, jti: str, expires_at: datetime
 ) -> bool:
     """Tell whether an assertion is used for the first time; from now on it is not."""
-    done = await conn.fetchval(
+    updated = await conn.fetchval(
         "INSERT INTO used_assertion (issuer, jti_hash, expires_at) VALUES ($1, $2, $3) "
         "ON CONFLICT DO NOTHING RETURNING true",
         issuer, hashlib.sha256(jti.encode()).digest(), expires_at,
     )  # fmt: skip
-    return done is True
+    return updated is True
 
 
-async def purge_identity(conn: Connection | Pool, now: datetime) -> None:
+async def purge_partner_credentials(conn: Connection | Pool, now: datetime) -> None:
     """Delete tokens and used assertions that have expired; for the worker, now and then."""
     await conn.execute("DELETE FROM partner_token WHERE expires_at < $1", now)
     # A minute longer than the skew that is granted to an assertion.
-    late = now - timedelta(minutes=1)
-    await conn.execute("DELETE FROM used_assertion WHERE expires_at < $1", late)
+    cutoff = now - timedelta(minutes=1)
+    await conn.execute("DELETE FROM used_assertion WHERE expires_at < $1", cutoff)
 
 
 async def _add_secret(conn: Connection, vault: Vault, partner_id: UUID, now: datetime) -> str:
@@ -269,21 +277,21 @@ async def _add_secret(conn: Connection, vault: Vault, partner_id: UUID, now: dat
         "SELECT coalesce(max(secret_no), 0) + 1 FROM partner_secret WHERE partner_id = $1",
         partner_id,
     )
-    secret, _ = crypto.token()
-    sealed = vault.seal(secret.encode(), place_of_secret(partner_id, number))
-    await conn.execute(_SEALED, partner_id, number, sealed, now)
+    secret, _ = crypto.new_token()
+    sealed = vault.seal(secret.encode(), secret_context(partner_id, number))
+    await conn.execute(_INSERT_SECRET, partner_id, number, sealed, now)
     return secret
 
 
 async def _set_features(
     conn: Connection | Pool, partner_id: UUID, expression: str, feature: str
 ) -> None:
-    done = await conn.fetchval(
+    updated = await conn.fetchval(
         f"UPDATE partner SET features = {expression}, version = version + 1 "
         "WHERE partner_id = $1 RETURNING partner_id",
         partner_id, feature,
     )  # fmt: skip
-    if done is None:
+    if updated is None:
         raise NotFound("There is no such partner.")
 
 
@@ -293,15 +301,15 @@ def _checked_key(algorithm: str, public_pem: str) -> tuple[str, str]:
         key = load_pem_public_key(public_pem.encode())
     except ValueError:
         raise InvalidInput.at("public_pem", msg="must be a public key in PEM") from None
-    fits = {
+    is_suitable = {
         "ES256": isinstance(key, ec.EllipticCurvePublicKey) and key.curve.name == "secp256r1",
         "EdDSA": isinstance(key, ed25519.Ed25519PublicKey),
         "PS256": isinstance(key, rsa.RSAPublicKey) and key.key_size >= _RSA_BITS_MIN,
         "RS256": isinstance(key, rsa.RSAPublicKey) and key.key_size >= _RSA_BITS_MIN,
     }
-    if algorithm not in fits:
+    if algorithm not in is_suitable:
         raise InvalidInput.at("algorithm", msg=f"must be one of {', '.join(rules.ALGORITHMS)}")
-    if not fits[algorithm]:
+    if not is_suitable[algorithm]:
         raise InvalidInput.at("public_pem", msg=f"must be a key that {algorithm} can use")
     der = key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
     pem = key.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)

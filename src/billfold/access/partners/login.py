@@ -12,7 +12,7 @@ from billfold.access.partners import credentials
 from billfold.access.partners import rules as partner_rules
 from billfold.access.partners import store as partner_store
 from billfold.access.partners.password_hashing import PasswordGate
-from billfold.access.partners.types import UserRow
+from billfold.access.partners.types import PartnerUser
 from billfold.http.edge.hosts import is_bare, slug_of
 from billfold.http.limits.ip_rate_limit import count_address
 from billfold.http.operations import OPEN, post
@@ -21,14 +21,14 @@ from billfold.http.responses import ProblemWithHeaders
 from billfold.ledger.bank import Bank
 from billfold.platform.clock import wall_now
 
-Word = Annotated[str, msgspec.Meta(min_length=1, max_length=128)]
+CredentialText = Annotated[str, msgspec.Meta(min_length=1, max_length=128)]
 
 
 class LoginRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Who logs in."""
 
-    username: Word
-    password: Word
+    username: CredentialText
+    password: CredentialText
 
     @override
     def __repr__(self) -> str:
@@ -43,7 +43,7 @@ class Login(msgspec.Struct, frozen=True):
     expires: str
 
 
-class LoginDesk:
+class LoginService:
     """Where passwords are checked, two at a time."""
 
     __slots__ = ("_bank", "_gate")
@@ -56,10 +56,14 @@ class LoginDesk:
         """Return a token. Raises `invalid-credentials`, `login-locked`, `rate-limited`."""
         pool = self._bank.pool
         await count_address(pool, arrival.client, now)
-        user = await self._user(body.username, arrival.host)
+        user = await self._find_user(body.username, arrival.host)
         # Asked of everybody, so that a name that exists takes no other time than one that does not.
-        strange = await credentials.stranger_locked_for(pool, body.username, now)
-        locked = strange if user is None else partner_rules.locked_for(user.locked_until, now)
+        unknown_user_lock = await credentials.unknown_user_lockout_seconds(pool, body.username, now)
+        locked = (
+            unknown_user_lock
+            if user is None
+            else partner_rules.lockout_seconds(user.locked_until, now)
+        )
         if locked:
             raise ProblemWithHeaders(
                 "login-locked", "Too many logins failed.", (b"retry-after", str(locked).encode())
@@ -73,27 +77,27 @@ class LoginDesk:
                 (b"www-authenticate", b'Bearer realm="billfold"'),
             )
         if user.failures:
-            await credentials.forget_failures(pool, user.user_id)
+            await credentials.reset_login_failures(pool, user.user_id)
         token, expires = await credentials.issue_token(
             pool, partner_id=user.partner_id, user_id=user.user_id, now=now
         )
         return Login(token=token, expires=expires.isoformat())
 
-    async def _user(self, username: str, host: str) -> UserRow | None:
+    async def _find_user(self, username: str, host: str) -> PartnerUser | None:
         """Return the user if he belongs to the partner of this host."""
-        user = await partner_store.find_user(self._bank.pool, username)
+        user = await partner_store.find_partner_user(self._bank.pool, username)
         slug = slug_of(host, self._bank.settings.domain)
         if slug is None:
-            at_home = not self._bank.settings.is_production and is_bare(host)
+            host_matches = not self._bank.settings.is_production and is_bare(host)
         else:
-            at_home = user is not None and user.partner_slug == slug
-        return user if at_home else None
+            host_matches = user is not None and user.partner_slug == slug
+        return user if host_matches else None
 
-    async def _record_failure(self, user: UserRow | None, username: str, now: datetime) -> None:
+    async def _record_failure(self, user: PartnerUser | None, username: str, now: datetime) -> None:
         if user is None:
-            await credentials.record_stranger(self._bank.pool, username, now)
+            await credentials.record_unknown_user_failure(self._bank.pool, username, now)
         else:
-            await credentials.record_failure(self._bank.pool, user.user_id, now)
+            await credentials.record_login_failure(self._bank.pool, user.user_id, now)
 
 
 @post(
@@ -103,6 +107,6 @@ class LoginDesk:
     status=200,
     refuses=("invalid-credentials", "login-locked"),
 )
-async def log_in(data: LoginRequest, request: RawRequest, desk: LoginDesk) -> Login:
+async def log_in(data: LoginRequest, request: RawRequest, desk: LoginService) -> Login:
     """Log in with user name and password. The token is valid for one hour."""
     return await desk.log_in(data, request, wall_now())

@@ -6,8 +6,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from billfold.access.partners.types import Credential, KeyRow, PartnerRow, UserRow
-from billfold.platform.crypto import Vault, place
+from billfold.access.partners.types import Credential, PartnerKey, PartnerRow, PartnerUser
+from billfold.platform.crypto import Vault, associated_data
 
 if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection, Pool
@@ -61,27 +61,27 @@ async def find_credential(
         user_id=row["user_id"],
         expires_at=row["expires_at"],
         shared_secrets=tuple(
-            vault.open(sealed, place_of_secret(row["partner_id"], number))
+            vault.open(sealed, secret_context(row["partner_id"], number))
             for number, sealed in zip(row["numbers"], row["sealed"], strict=True)
         ),
     )
 
 
-async def find_user(conn: Connection | Pool, username: str) -> UserRow | None:
+async def find_partner_user(conn: Connection | Pool, username: str) -> PartnerUser | None:
     """Return the user of that name, or None."""
     row = await conn.fetchrow(_USER, username)
-    return None if row is None else UserRow(*row)
+    return None if row is None else PartnerUser(*row)
 
 
-async def find_key(conn: Connection | Pool, key_id: str) -> KeyRow | None:
+async def find_partner_key(conn: Connection | Pool, key_id: str) -> PartnerKey | None:
     """Return the key in force under that id, or None."""
     row = await conn.fetchrow(_KEY, key_id)
-    return None if row is None else KeyRow(*row)
+    return None if row is None else PartnerKey(*row)
 
 
-def place_of_secret(partner_id: UUID, secret_no: int) -> bytes:
+def secret_context(partner_id: UUID, secret_no: int) -> bytes:
     """Return the one place where a partner's signing secret opens."""
-    return place("partner_secret", "sealed", secret_no, partner_id)
+    return associated_data("partner_secret", "sealed", secret_no, partner_id)
 
 
 def _partner(row: Any) -> PartnerRow:  # noqa: ANN401 - a record of asyncpg

@@ -27,7 +27,7 @@ class NewPartner:
 
 
 @dataclass(frozen=True, slots=True)
-class UserRow:
+class PartnerUser:
     """One who logs in for a partner. `locked_until` is wall time."""
 
     user_id: UUID
@@ -40,7 +40,7 @@ class UserRow:
 
 
 @dataclass(frozen=True, slots=True)
-class KeyRow:
+class PartnerKey:
     """A registered public key, and whose it is."""
 
     key_id: str

@@ -16,9 +16,9 @@ from billfold.access.team.types import Invitation
 from billfold.access.users import members as user_members
 from billfold.access.users import passwords
 from billfold.access.users import store as user_store
-from billfold.access.users.types import Person
+from billfold.access.users.types import User
 from billfold.audit import record as audit_record
-from billfold.audit.types import Entry, Origin
+from billfold.audit.types import NewEntry, Origin
 from billfold.events.notifications import notify as notification_notify
 from billfold.platform import crypto
 from billfold.platform.crypto import Vault
@@ -27,14 +27,14 @@ from billfold.platform.errors import Refused
 if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection, Pool
 
-_OPENS = "link_hash = $1 AND expires_at > $2 AND link_expires_at > $3"
+_IS_VALID = "link_hash = $1 AND expires_at > $2 AND link_expires_at > $3"
 _FIND = f"""
 SELECT i.member_id, i.customer_id, c.name AS customer_name, i.first_name, i.last_name, i.email,
        i.phone_number, i.role
-  FROM invitation i JOIN customer c USING (customer_id) WHERE {_OPENS}
+  FROM invitation i JOIN customer c USING (customer_id) WHERE {_IS_VALID}
 """
-_USE = f"DELETE FROM invitation WHERE {_OPENS} RETURNING member_id, customer_id, email, role"
-_PROVED = """
+_CONSUME = f"DELETE FROM invitation WHERE {_IS_VALID} RETURNING member_id, customer_id, email, role"
+_VERIFY_EMAIL = """
 UPDATE person SET email_verified_at = coalesce(email_verified_at, $2) WHERE user_id = $1
 """
 
@@ -47,7 +47,7 @@ async def find_invitation(
     return None if row is None else msgspec.convert(dict(row), Invitation)
 
 
-class Bearer(NamedTuple):
+class InvitationAcceptance(NamedTuple):
     """Whoever opens a mailed link: its secret, whom he says he is and from where, and when.
 
     `now` is the bank's time, `wall` wall time.
@@ -60,85 +60,94 @@ class Bearer(NamedTuple):
     wall: datetime
 
 
-async def accept(conn: Connection, bearer: Bearer, person: Person) -> UUID | None:
+async def redeem_invitation(
+    conn: Connection, acceptance: InvitationAcceptance, user: User
+) -> UUID | None:
     """Make a person whom the link was mailed to a member; None when it is used up or too old.
 
     Raises Refused `forbidden` when it was mailed to somebody else.
     """
     async with conn.transaction():
-        row = await _use(conn, bearer)
+        row = await _consume_link(conn, acceptance)
         if row is None:
             return None
-        if row["email"] != person.email:
+        if row["email"] != user.email:
             raise Refused("forbidden", "This invitation was mailed to another address.")
-        return await _add(conn, bearer, row, person)
+        return await _add_member(conn, acceptance, row, user)
 
 
-async def join(
-    conn: Connection, bearer: Bearer, *, first_name: str, last_name: str, password_hash: str
-) -> Person | None:
+async def accept_as_new_user(
+    conn: Connection,
+    acceptance: InvitationAcceptance,
+    *,
+    first_name: str,
+    last_name: str,
+    password_hash: str,
+) -> User | None:
     """Make whoever holds the link a person with a password, and a member; None as `accept`.
 
     Somebody who is known but never had a password gets it here and keeps his name. Raises
     InvalidInput, Refused `forbidden` when he has one, `member-shut-out`.
     """
     async with conn.transaction():
-        invitation = await find_invitation(conn, bearer.secret, now=bearer.now, wall=bearer.wall)
-        row = await _use(conn, bearer)
+        invitation = await find_invitation(
+            conn, acceptance.secret, now=acceptance.now, wall=acceptance.wall
+        )
+        row = await _consume_link(conn, acceptance)
         if invitation is None or row is None:
             return None
-        known = await user_store.find_person_by_email(conn, invitation.email)
-        if known is not None and await passwords.find_password_hash(conn, known.user_id):
+        existing = await user_store.find_user_by_email(conn, invitation.email)
+        if existing is not None and await passwords.find_password_hash(conn, existing.user_id):
             raise Refused("forbidden", "There is an account already: sign in to accept.")
-        user_id = known.user_id if known else await _enrol(
-            conn, invitation, first_name, last_name, bearer.wall
+        user_id = existing.user_id if existing else await _create_user(
+            conn, invitation, first_name, last_name, acceptance.wall
         )  # fmt: skip
-        await passwords.set_password(conn, user_id, password_hash, now=bearer.wall)
-        person = await user_store.find_person(conn, user_id)
-        assert person is not None
-        await _add(conn, bearer, row, person)
-        return person
+        await passwords.set_password(conn, user_id, password_hash, now=acceptance.wall)
+        user = await user_store.find_user(conn, user_id)
+        assert user is not None
+        await _add_member(conn, acceptance, row, user)
+        return user
 
 
-async def _use(conn: Connection, bearer: Bearer) -> Any:  # noqa: ANN401 - a record of asyncpg
-    hashed = crypto.hash_token(bearer.secret)
-    return await conn.fetchrow(_USE, hashed, bearer.now, bearer.wall)
+async def _consume_link(conn: Connection, acceptance: InvitationAcceptance) -> Any:  # noqa: ANN401 - a record of asyncpg
+    hashed = crypto.hash_token(acceptance.secret)
+    return await conn.fetchrow(_CONSUME, hashed, acceptance.now, acceptance.wall)
 
 
-async def _add(
+async def _add_member(
     conn: Connection,
-    bearer: Bearer,
+    acceptance: InvitationAcceptance,
     row: Any,  # noqa: ANN401 - as above
-    person: Person,
+    user: User,
 ) -> UUID:
     """Make the person a member, tell the administrators, and record it under his new id."""
     customer_id, role = row["customer_id"], row["role"]
-    await conn.execute(_PROVED, person.user_id, bearer.wall)
+    await conn.execute(_VERIFY_EMAIL, user.user_id, acceptance.wall)
     member_id = await user_members.add_member(
-        conn, customer_id, person.user_id, role=role, now=bearer.now, member_id=row["member_id"]
+        conn, customer_id, user.user_id, role=role, now=acceptance.now, member_id=row["member_id"]
     )
     await notification_notify.notify(
-        conn, bearer.vault, customer_id, "TEAM_MEMBER_CHANGED", title="Somebody joined the team",
-        description=f"{person.name} ({person.email}) joined as {role.title()}.",
-        metadata={"member_id": member_id}, now=bearer.wall, informed=person.user_id,
+        conn, acceptance.vault, customer_id, "TEAM_MEMBER_CHANGED", title="Somebody joined the team",
+        description=f"{user.name} ({user.email}) joined as {role.title()}.",
+        metadata={"member_id": member_id}, now=acceptance.wall, except_user_id=user.user_id,
     )  # fmt: skip
-    entry = Entry(
+    entry = NewEntry(
         customer_id=customer_id,
-        origin=msgspec.structs.replace(bearer.origin, name=person.name, member_id=member_id),
+        origin=msgspec.structs.replace(acceptance.origin, name=user.name, member_id=member_id),
         action="member.joined",
         resource_type="member",
         resource_id=member_id,
         details={"role": role},
     )
-    await audit_record.record(conn, bearer.vault, entry, now=bearer.wall)
+    await audit_record.record(conn, acceptance.vault, entry, now=acceptance.wall)
     return member_id
 
 
-async def _enrol(
+async def _create_user(
     conn: Connection, invitation: Invitation, first_name: str, last_name: str, wall: datetime
 ) -> UUID:
     try:
-        return await user_members.enrol_person(
+        return await user_members.create_user(
             conn, email=invitation.email, first_name=first_name, last_name=last_name,
             phone_number=invitation.phone_number, now=wall,
         )  # fmt: skip

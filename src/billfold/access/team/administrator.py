@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from billfold.access.team import store as team_store
 from billfold.access.team.transaction import Administrator
-from billfold.http.customer_api.member import Member
+from billfold.http.customer_api.member import CustomerCaller
 from billfold.ledger.bank import Bank
 
 
-async def administrator_of(member: Member, bank: Bank) -> Administrator:
+async def calling_administrator(member: CustomerCaller, bank: Bank) -> Administrator:
     """Return who calls. The door has seen to it that token and role include `team.write`."""
     access = member.access
     name = access.client_id

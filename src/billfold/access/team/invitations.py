@@ -9,8 +9,8 @@ import asyncpg
 
 from billfold.access.team import rules
 from billfold.access.team.store import get_member
-from billfold.access.team.transaction import Administrator, deed, tell_administrators
-from billfold.access.team.types import Invited, Member
+from billfold.access.team.transaction import Administrator, audited, notify_administrators
+from billfold.access.team.types import Member, NewInvitation
 from billfold.access.users.rules import PERMISSIONS
 from billfold.events.email import outbox as letters
 from billfold.events.email import templates as notices
@@ -24,7 +24,7 @@ _IS_MEMBER = """
 SELECT true FROM membership m JOIN person p USING (user_id)
  WHERE m.customer_id = $1 AND p.email = $2
 """
-_FORGET_EXPIRED = """
+_DELETE_EXPIRED = """
 DELETE FROM invitation WHERE customer_id = $1 AND email = $2 AND expires_at <= $3
 """
 _INVITE = """
@@ -37,10 +37,10 @@ UPDATE invitation SET expires_at = $3, link_hash = $4, link_expires_at = $5
  WHERE customer_id = $1 AND member_id = $2 RETURNING true
 """
 _CANCEL = "DELETE FROM invitation WHERE customer_id = $1 AND member_id = $2 RETURNING true"
-_TAKEN = "There is a member, or an open invitation, with this address already."
+_ALREADY_INVITED = "There is a member, or an open invitation, with this address already."
 
 
-async def invite(by: Administrator, wanted: Invited) -> Member:
+async def invite(by: Administrator, wanted: NewInvitation) -> Member:
     """Invite somebody by mail. An invitation that has expired is replaced.
 
     Nobody learns whether the address is known here otherwise. Raises InvalidInput, Refused
@@ -49,26 +49,32 @@ async def invite(by: Administrator, wanted: Invited) -> Member:
     wanted = rules.check_invited(wanted)
     member_id = ids.new()
     details = {"email": wanted.email, "role": wanted.role}
-    async with deed(by, "member.invited", ("member", member_id), **details) as doing:
-        rules.check_gift(by.scopes, PERMISSIONS[wanted.role])
-        conn = doing.conn
+    async with audited(by, "member.invited", ("member", member_id), **details) as audited_action:
+        rules.check_grantable(by.scopes, PERMISSIONS[wanted.role])
+        conn = audited_action.conn
         if await conn.fetchval(_IS_MEMBER, by.customer_id, wanted.email):
-            raise Refused("member-already-invited", _TAKEN)
-        await conn.execute(_FORGET_EXPIRED, by.customer_id, wanted.email, by.now)
-        secret, link_hash = crypto.token()
+            raise Refused("member-already-invited", _ALREADY_INVITED)
+        await conn.execute(_DELETE_EXPIRED, by.customer_id, wanted.email, by.now)
+        secret, link_hash = crypto.new_token()
         try:
             await conn.execute(
                 _INVITE, member_id, by.customer_id, wanted.email, wanted.first_name,
                 wanted.last_name, wanted.phone_number, wanted.role, by.now,
-                by.now + rules.INVITATION_LASTS, link_hash, by.wall + rules.INVITATION_LASTS,
+                by.now + rules.INVITATION_LIFETIME, link_hash, by.wall + rules.INVITATION_LIFETIME,
             )  # fmt: skip
         except asyncpg.UniqueViolationError:
-            raise Refused("member-already-invited", _TAKEN) from None
+            raise Refused("member-already-invited", _ALREADY_INVITED) from None
         invited = await get_member(conn, by.customer_id, member_id, by.now)
-        await _mail(conn, by, invited, secret)
-        said = f"{by.name} invited {invited.name} ({invited.email}) as {invited.role.title()}."
-        await tell_administrators(
-            doing, by, "TEAM_MEMBER_CHANGED", "Somebody was invited into the team", said
+        await _send_link(conn, by, invited, secret)
+        description = (
+            f"{by.name} invited {invited.name} ({invited.email}) as {invited.role.title()}."
+        )
+        await notify_administrators(
+            audited_action,
+            by,
+            "TEAM_MEMBER_CHANGED",
+            "Somebody was invited into the team",
+            description,
         )
     return invited
 
@@ -78,17 +84,17 @@ async def resend_invitation(by: Administrator, member_id: UUID) -> Member:
 
     Raises NotFound, Refused `invite-not-pending`.
     """
-    async with deed(by, "invite.resent", ("member", member_id)) as doing:
-        conn = doing.conn
-        secret, link_hash = crypto.token()
+    async with audited(by, "invite.resent", ("member", member_id)) as audited_action:
+        conn = audited_action.conn
+        secret, link_hash = crypto.new_token()
         renewed = await conn.fetchval(
-            _RENEW, by.customer_id, member_id, by.now + rules.INVITATION_LASTS, link_hash,
-            by.wall + rules.INVITATION_LASTS,
+            _RENEW, by.customer_id, member_id, by.now + rules.INVITATION_LIFETIME, link_hash,
+            by.wall + rules.INVITATION_LIFETIME,
         )  # fmt: skip
         invited = await get_member(conn, by.customer_id, member_id, by.now)
         if not renewed:
-            raise _accepted(invited)
-        await _mail(conn, by, invited, secret)
+            raise _not_pending(invited)
+        await _send_link(conn, by, invited, secret)
     return invited
 
 
@@ -97,33 +103,33 @@ async def cancel_invitation(by: Administrator, member_id: UUID) -> Member:
 
     Raises NotFound, Refused `invite-not-pending`.
     """
-    async with deed(by, "invite.cancelled", ("member", member_id)) as doing:
-        conn = doing.conn
+    async with audited(by, "invite.cancelled", ("member", member_id)) as audited_action:
+        conn = audited_action.conn
         invited = await get_member(conn, by.customer_id, member_id, by.now)
         if invited.invite_expires_at is None:
-            raise _accepted(invited)
+            raise _not_pending(invited)
         if not await conn.fetchval(_CANCEL, by.customer_id, member_id):
             raise NotFound("There is no such invitation.")
-        said = f"{by.name} took back the invitation of {invited.name} ({invited.email})."
-        await tell_administrators(
-            doing, by, "TEAM_MEMBER_CHANGED", "An invitation was taken back", said
+        description = f"{by.name} took back the invitation of {invited.name} ({invited.email})."
+        await notify_administrators(
+            audited_action, by, "TEAM_MEMBER_CHANGED", "An invitation was taken back", description
         )
     return invited
 
 
-async def forget_invitation(conn: Connection, customer_id: UUID, email: str) -> None:
+async def delete_invitation(conn: Connection, customer_id: UUID, email: str) -> None:
     """Drop an invitation that is of no use any more: the operator has made its person a member."""
     await conn.execute(
         "DELETE FROM invitation WHERE customer_id = $1 AND email = $2", customer_id, email
     )
 
 
-async def _mail(conn: Connection, by: Administrator, invited: Member, secret: str) -> None:
+async def _send_link(conn: Connection, by: Administrator, invited: Member, secret: str) -> None:
     assert invited.email is not None
     link = f"{by.pages}/invitation?link={secret}"
     notice = notices.invitation(invited.first_name, by.customer_name, by.name, invited.role, link)
-    await letters.write_letter(conn, by.vault, invited.email, notice, now=by.wall)
+    await letters.queue_email(conn, by.vault, invited.email, notice, now=by.wall)
 
 
-def _accepted(member: Member) -> Refused:
+def _not_pending(member: Member) -> Refused:
     return Refused("invite-not-pending", f"{member.name} is no longer invited: {member.status}.")

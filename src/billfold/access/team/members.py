@@ -8,13 +8,13 @@ from uuid import UUID
 from billfold.access.oauth import clients, grants
 from billfold.access.team import rules
 from billfold.access.team.store import get_member
-from billfold.access.team.transaction import Administrator, deed, tell_administrators
+from billfold.access.team.transaction import Administrator, audited, notify_administrators
 from billfold.access.team.types import Member
 from billfold.access.users import sessions
 from billfold.access.users import store as user_store
 from billfold.access.users.rules import PERMISSIONS
 from billfold.access.users.types import Role
-from billfold.audit.record import Deed
+from billfold.audit.record import AuditedAction
 from billfold.events.email import outbox as letters
 from billfold.events.email import templates as notices
 from billfold.platform.errors import InvalidInput, Refused
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 # In one order for everybody, so that two who demote each other wait instead of locking up; the
 # second then sees what the first has left.
-_HOLD = """
+_LOCK = """
 SELECT m.member_id, m.role = 'ADMIN' AND m.status = 'ACTIVE' AND p.status = 'ACTIVE' AS leads
   FROM membership m JOIN person p USING (user_id)
  WHERE m.customer_id = $1 AND (m.role = 'ADMIN' OR m.member_id = $2)
@@ -53,55 +53,65 @@ async def change_member(
     action = {None: "member.updated", "ACTIVE": "member.reactivated"}.get(
         status, "member.deactivated"
     )
-    details = {name: to for name, to in (("role", role), ("status", status)) if to is not None}
-    async with deed(by, action, ("member", member_id), **details) as doing:
-        return await _change(doing, by, member_id, role, status)
+    details = {
+        name: value for name, value in (("role", role), ("status", status)) if value is not None
+    }
+    async with audited(by, action, ("member", member_id), **details) as audited_action:
+        return await _change(audited_action, by, member_id, role, status)
 
 
 async def deactivate_member(by: Administrator, member_id: UUID) -> Member:
     """Deactivate an active member. Raises as `change_member`, also when he is not active."""
-    async with deed(by, "member.deactivated", ("member", member_id)) as doing:
-        found = await get_member(doing.conn, by.customer_id, member_id, by.now)
+    async with audited(by, "member.deactivated", ("member", member_id)) as audited_action:
+        found = await get_member(audited_action.conn, by.customer_id, member_id, by.now)
         if found.status != "ACTIVE":
             raise Refused("member-not-active", f"The member is {found.status}.")
-        return await _change(doing, by, member_id, None, "DEACTIVATED")
+        return await _change(audited_action, by, member_id, None, "DEACTIVATED")
 
 
 async def _change(
-    doing: Deed, by: Administrator, member_id: UUID, role: Role | None, status: str | None
+    audited_action: AuditedAction,
+    by: Administrator,
+    member_id: UUID,
+    role: Role | None,
+    status: str | None,
 ) -> Member:
-    conn = doing.conn
-    held = await conn.fetch(_HOLD, by.customer_id, member_id)
+    conn = audited_action.conn
+    locked = await conn.fetch(_LOCK, by.customer_id, member_id)
     before = await get_member(conn, by.customer_id, member_id, by.now)
     if status == "DEACTIVATED" or role not in {None, "ADMIN"}:
-        others = sum(row["leads"] for row in held if row["member_id"] != member_id)
-        rules.check_still_led(before, others)
+        others = sum(row["leads"] for row in locked if row["member_id"] != member_id)
+        rules.check_not_last_administrator(before, others)
     if role is not None and role != before.role:
-        await _give_role(conn, by, before, role)
+        await _set_role(conn, by, before, role)
     if status is not None and status != before.status:
-        await _give_status(conn, by, before, status)
+        await _set_status(conn, by, before, status)
     after = await get_member(conn, by.customer_id, member_id, by.now)
     if after == before:
-        doing.skip()
+        audited_action.skip()
     else:
-        said = f"{by.name} changed {after.name}: {_told(before, after)}."
-        await tell_administrators(
-            doing, by, "TEAM_MEMBER_CHANGED", "A member of the team was changed", said
+        description = f"{by.name} changed {after.name}: {_describe_changes(before, after)}."
+        await notify_administrators(
+            audited_action,
+            by,
+            "TEAM_MEMBER_CHANGED",
+            "A member of the team was changed",
+            description,
         )
     return after
 
 
-async def _give_role(conn: Connection, by: Administrator, member: Member, role: Role) -> None:
+async def _set_role(conn: Connection, by: Administrator, member: Member, role: Role) -> None:
     if member.is_program:
         raise InvalidInput.at("role", msg="of a service user is SERVICE for good")
-    rules.check_gift(by.scopes, PERMISSIONS[role])
+    rules.check_grantable(by.scopes, PERMISSIONS[role])
     if member.invite_expires_at is not None:
         await conn.execute(_INVITED_ROLE, by.customer_id, member.member_id, role)
     else:
         await conn.execute(_ROLE, by.customer_id, member.member_id, role, by.wall)
 
 
-async def _give_status(conn: Connection, by: Administrator, member: Member, status: str) -> None:
+async def _set_status(conn: Connection, by: Administrator, member: Member, status: str) -> None:
     if member.invite_expires_at is not None:
         raise Refused("member-not-active", "The invitation has not been accepted yet.")
     if status == "ACTIVE":
@@ -113,13 +123,13 @@ async def _give_status(conn: Connection, by: Administrator, member: Member, stat
 async def _activate(conn: Connection, by: Administrator, member: Member) -> None:
     """Let a member in again: with nothing but what he proves anew."""
     if member.client_id is not None:
-        rules.check_gift(by.scopes, member.scopes or ())
-        await clients.restore_client(conn, member.client_id)
+        rules.check_grantable(by.scopes, member.scopes or ())
+        await clients.reactivate_client(conn, member.client_id)
         return
     assert member.user_id is not None
-    if await user_store.find_person(conn, member.user_id) is None:
+    if await user_store.find_user(conn, member.user_id) is None:
         raise Refused("member-shut-out", "The operator of the bank has shut this person out.")
-    rules.check_gift(by.scopes, PERMISSIONS[member.role])
+    rules.check_grantable(by.scopes, PERMISSIONS[member.role])
     await conn.execute(_STATUS, by.customer_id, member.member_id, "ACTIVE", by.wall)
 
 
@@ -130,15 +140,15 @@ async def _deactivate(conn: Connection, by: Administrator, member: Member) -> No
         return
     assert member.user_id is not None
     await conn.execute(_STATUS, by.customer_id, member.member_id, "DEACTIVATED", by.wall)
-    await grants.revoke_member(conn, by.customer_id, member.user_id, now=by.wall)
+    await grants.revoke_member_grants(conn, by.customer_id, member.user_id, now=by.wall)
     await sessions.end_sessions(conn, member.user_id)
-    person = await user_store.find_person(conn, member.user_id)
-    if person is not None:
-        notice = notices.left_team(person, by.customer_name, by.wall)
-        await letters.write_letter(conn, by.vault, person.email, notice, now=by.wall)
+    user = await user_store.find_user(conn, member.user_id)
+    if user is not None:
+        notice = notices.access_ended(user, by.customer_name, by.wall)
+        await letters.queue_email(conn, by.vault, user.email, notice, now=by.wall)
 
 
-def _told(before: Member, after: Member) -> str:
+def _describe_changes(before: Member, after: Member) -> str:
     parts = []
     if before.role != after.role:
         parts.append(f"{before.role.title()} became {after.role.title()}")

@@ -13,11 +13,11 @@ from billfold.access.team import members as team_members
 from billfold.access.team import rules as team_rules
 from billfold.access.team import store as team_store
 from billfold.access.team import types as team_types
-from billfold.access.team.administrator import administrator_of
+from billfold.access.team.administrator import calling_administrator
 from billfold.access.team.schemas import Role, Team, TeamMember, render_member, render_team
-from billfold.access.team.types import Invited
-from billfold.approvals.routes.pending_authorization import MAY_WAIT, ask_first
-from billfold.http.customer_api.member import Member
+from billfold.access.team.types import NewInvitation
+from billfold.approvals.routes.pending_authorization import MAY_NEED_APPROVAL, request_approval
+from billfold.http.customer_api.member import CustomerCaller
 from billfold.http.json_body import in_body
 from billfold.http.limits.rate_groups import TEAM
 from billfold.http.operations import delete, get, post, put, with_scope
@@ -46,31 +46,31 @@ class EditTeamMember(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 @get("/api/v1/team/", READS)
-async def get_team(member: Member, bank: Bank) -> Team:
+async def get_team(member: CustomerCaller, bank: Bank) -> Team:
     """Read the team: everybody in it, in groups by status.
 
     Phone numbers and last sign-ins are for those whose role changes the team, and one's own.
     """
     found = await team_store.list_team(bank.pool, member.customer_id, member.now)
-    return render_team(member.customer_id, found, private_of=partial(_sees, member))
+    return render_team(member.customer_id, found, private_of=partial(_may_see_private, member))
 
 
 @get("/api/v1/team/{member_id}/", READS)
-async def get_team_member(member: Member, bank: Bank, member_id: UUID) -> TeamMember:
+async def get_team_member(member: CustomerCaller, bank: Bank, member_id: UUID) -> TeamMember:
     """Read one member."""
-    asked = member_id
-    found = await team_store.get_member(bank.pool, member.customer_id, asked, member.now)
-    return render_member(found, private=_sees(member, found))
+    member_uuid = member_id
+    found = await team_store.get_member(bank.pool, member.customer_id, member_uuid, member.now)
+    return render_member(found, private=_may_see_private(member, found))
 
 
 @put(
     "/api/v1/team/{member_id}/",
     WRITES,
-    documented=MAY_WAIT,
+    documented=MAY_NEED_APPROVAL,
     refuses=("last-administrator", "member-not-active", "member-shut-out"),
 )
 async def update_team_member(
-    member: Member, bank: Bank, member_id: UUID, data: EditTeamMember
+    member: CustomerCaller, bank: Bank, member_id: UUID, data: EditTeamMember
 ) -> TeamMember | HttpResponse:
     """Give a member another role, deactivate him, or activate him again.
 
@@ -78,20 +78,22 @@ async def update_team_member(
     granted to applications end at once, and do not come back. What gives a member more may wait
     for a second person, where a rule of the team says so.
     """
-    asked = member_id
+    member_uuid = member_id
     if data.role is None and data.status is None:
         raise InvalidInput.at("body", msg="names nothing to change")
-    by = await administrator_of(member, bank)
-    found = await team_store.get_member(bank.pool, member.customer_id, asked, member.now)
+    by = await calling_administrator(member, bank)
+    found = await team_store.get_member(bank.pool, member.customer_id, member_uuid, member.now)
     if data.role not in {None, found.role} or data.status == "ACTIVE" != found.status:
-        waits = await ask_first(
-            member, bank, "MEMBER_ROLE", "member.update", ("member", asked), role=data.role,
+        pending_response = await request_approval(
+            member, bank, "MEMBER_ROLE", "member.update", ("member", member_uuid), role=data.role,
             status=data.status,
         )  # fmt: skip
-        if waits is not None:
-            return waits
+        if pending_response is not None:
+            return pending_response
     with in_body():
-        changed = await team_members.change_member(by, asked, role=data.role, status=data.status)
+        changed = await team_members.change_member(
+            by, member_uuid, role=data.role, status=data.status
+        )
     return render_member(changed)
 
 
@@ -101,58 +103,63 @@ async def update_team_member(
     status=200,
     refuses=("last-administrator", "member-not-active"),
 )
-async def deactivate_team_member(member: Member, bank: Bank, member_id: UUID) -> TeamMember:
+async def deactivate_team_member(member: CustomerCaller, bank: Bank, member_id: UUID) -> TeamMember:
     """Deactivate a member, a person or a service user; nothing of his works any longer."""
-    asked = member_id
-    by = await administrator_of(member, bank)
-    return render_member(await team_members.deactivate_member(by, asked))
+    member_uuid = member_id
+    by = await calling_administrator(member, bank)
+    return render_member(await team_members.deactivate_member(by, member_uuid))
 
 
-@post("/api/v1/team/invite/", WRITES, documented=MAY_WAIT, refuses=("member-already-invited",))
+@post(
+    "/api/v1/team/invite/",
+    WRITES,
+    documented=MAY_NEED_APPROVAL,
+    refuses=("member-already-invited",),
+)
 async def invite_team_member(
-    member: Member, bank: Bank, data: InviteMember
+    member: CustomerCaller, bank: Bank, data: InviteMember
 ) -> TeamMember | HttpResponse:
     """Invite somebody by mail. The link works once, for seven days.
 
     The invitation may wait for a second person, where a rule of the team says so.
     """
-    wanted = Invited(
+    invitation = NewInvitation(
         first_name=data.first_name,
         last_name=data.last_name,
         email=data.email,
         phone_number=data.phone_number,
         role=data.role,
     )
-    by = await administrator_of(member, bank)
+    by = await calling_administrator(member, bank)
     with in_body():
-        wanted = team_rules.check_invited(wanted)
-        waits = await ask_first(
+        invitation = team_rules.check_invited(invitation)
+        pending_response = await request_approval(
             member, bank, "MEMBER_ROLE", "member.invite", ("member", None),
-            invited=msgspec.to_builtins(wanted),
+            invited=msgspec.to_builtins(invitation),
         )  # fmt: skip
-        if waits is not None:
-            return waits
-        invited = await team_invitations.invite(by, wanted)
+        if pending_response is not None:
+            return pending_response
+        invited = await team_invitations.invite(by, invitation)
     return render_member(invited)
 
 
 @post("/api/v1/team/{member_id}/invite/", WRITES, status=200, refuses=("invite-not-pending",))
-async def resend_invite(member: Member, bank: Bank, member_id: UUID) -> TeamMember:
+async def resend_invite(member: CustomerCaller, bank: Bank, member_id: UUID) -> TeamMember:
     """Mail the invitation once more: a new link for seven days; the old one opens nothing."""
-    asked = member_id
-    by = await administrator_of(member, bank)
-    return render_member(await team_invitations.resend_invitation(by, asked))
+    member_uuid = member_id
+    by = await calling_administrator(member, bank)
+    return render_member(await team_invitations.resend_invitation(by, member_uuid))
 
 
 @delete("/api/v1/team/{member_id}/invite/", WRITES, status=200, refuses=("invite-not-pending",))
-async def cancel_invite(member: Member, bank: Bank, member_id: UUID) -> TeamMember:
+async def cancel_invite(member: CustomerCaller, bank: Bank, member_id: UUID) -> TeamMember:
     """Take an invitation back. The answer is who was invited; afterwards he is not found."""
-    asked = member_id
-    by = await administrator_of(member, bank)
-    return render_member(await team_invitations.cancel_invitation(by, asked))
+    member_uuid = member_id
+    by = await calling_administrator(member, bank)
+    return render_member(await team_invitations.cancel_invitation(by, member_uuid))
 
 
-def _sees(member: Member, other: team_types.Member) -> bool:
+def _may_see_private(member: CustomerCaller, other: team_types.Member) -> bool:
     """Tell whether the caller is shown what is private of a member."""
     own = member.access.member_id == other.member_id
-    return own or team_rules.changes_team(member.access.role)
+    return own or team_rules.can_change_team(member.access.role)

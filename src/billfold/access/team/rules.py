@@ -16,14 +16,14 @@ from billfold.platform.errors import FieldError, InvalidInput, Refused
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from billfold.access.team.types import Invited, Member
+    from billfold.access.team.types import Member, NewInvitation
 
-INVITATION_LASTS = timedelta(days=7)
+INVITATION_LIFETIME = timedelta(days=7)
 ROLES: tuple[Role, ...] = ("ADMIN", "MANAGER", "APPROVER", "INITIATOR", "VIEWER")
 """What a person can be; SERVICE is a program's."""
 
 
-def check_invited(wanted: Invited) -> Invited:
+def check_invited(requested: NewInvitation) -> NewInvitation:
     """Return what was asked for with address, names and number as they are kept.
 
     Raises InvalidInput with every mistake, each at its field.
@@ -33,45 +33,45 @@ def check_invited(wanted: Invited) -> Invited:
     def checked(field: str, check: Callable[[], str]) -> str:
         try:
             return check()
-        except InvalidInput as wrong:
-            mistakes.extend(wrong.errors)
+        except InvalidInput as error:
+            mistakes.extend(error.errors)
             return field
 
     found = msgspec.structs.replace(
-        wanted,
-        first_name=checked("first_name", lambda: check_name(wanted.first_name, "first_name")),
-        last_name=checked("last_name", lambda: check_name(wanted.last_name, "last_name")),
-        email=checked("email", lambda: check_email(wanted.email)),
+        requested,
+        first_name=checked("first_name", lambda: check_name(requested.first_name, "first_name")),
+        last_name=checked("last_name", lambda: check_name(requested.last_name, "last_name")),
+        email=checked("email", lambda: check_email(requested.email)),
         phone_number=None
-        if wanted.phone_number is None
-        else checked("phone_number", lambda: check_phone_number(wanted.phone_number or "")),
+        if requested.phone_number is None
+        else checked("phone_number", lambda: check_phone_number(requested.phone_number or "")),
     )
     if mistakes:
         raise InvalidInput(mistakes)
     return found
 
 
-def check_gift(of_giver: Collection[str] | None, wanted: Collection[str]) -> None:
+def check_grantable(granter_scopes: Collection[str] | None, requested: Collection[str]) -> None:
     """Refuse to give a member more than its giver, a program with these scopes, may do itself.
 
     None is a person: only an administrator gets here, and he may do everything. What everybody in
     a team may do is no gift. Raises Refused `forbidden`.
     """
-    if of_giver is None:
+    if granter_scopes is None:
         return
-    more = (set(wanted) & SCOPES.keys()) - PERMISSIONS["VIEWER"] - set(of_giver)
-    if more:
-        named = " ".join(scope for scope in SCOPES if scope in more)
+    excess = (set(requested) & SCOPES.keys()) - PERMISSIONS["VIEWER"] - set(granter_scopes)
+    if excess:
+        named = " ".join(scope for scope in SCOPES if scope in excess)
         raise Refused("forbidden", f"A service user gives nobody more than it has itself: {named}.")
 
 
-def check_still_led(member: Member, others: int) -> None:
+def check_not_last_administrator(member: Member, others: int) -> None:
     """Refuse to let the last administrator go. `others` counts those who are active beside him."""
     if member.role == "ADMIN" and member.status == "ACTIVE" and not others:
         raise Refused("last-administrator", "He is the only active administrator of the team.")
 
 
-def changes_team(role: str) -> bool:
+def can_change_team(role: str) -> bool:
     """Tell whether a role includes changing the team."""
     return any(role == each and "team.write" in may for each, may in PERMISSIONS.items())
 

@@ -12,7 +12,7 @@ from msgspec import UNSET, UnsetType
 
 from billfold.access.oauth.types import ClientKey
 from billfold.access.team.rules import permissions_of
-from billfold.access.team.service_users import Program
+from billfold.access.team.service_users import ServiceUser
 from billfold.access.team.types import STATUSES, Member
 
 Role = Literal["ADMIN", "MANAGER", "APPROVER", "INITIATOR", "VIEWER"]
@@ -138,7 +138,7 @@ def render_key(key: ClientKey) -> ProgramKey:
     )
 
 
-def render_program(found: Program) -> TeamProgram:
+def render_service_user(found: ServiceUser) -> TeamProgram:
     """Return a service user as it is shown; `key_id` is its newest key's."""
     member, client = found.member, found.client
     return TeamProgram(

@@ -8,15 +8,15 @@ from uuid import UUID
 import msgspec
 
 from billfold.access.team import service_users as programs
-from billfold.access.team.administrator import administrator_of
+from billfold.access.team.administrator import calling_administrator
 from billfold.access.team.schemas import (
     ProgramKey,
     ProgramKeys,
     TeamProgram,
     render_key,
-    render_program,
+    render_service_user,
 )
-from billfold.http.customer_api.member import Member
+from billfold.http.customer_api.member import CustomerCaller
 from billfold.http.json_body import in_body
 from billfold.http.limits.rate_groups import TEAM
 from billfold.http.operations import delete, get, post, with_scope
@@ -54,11 +54,13 @@ class AddKey(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 @post("/api/v1/team/service-users/", WRITES, name="create_service_user", tag="team")
-async def create_program(member: Member, bank: Bank, data: CreateProgram) -> TeamProgram:
+async def create_service_user(
+    member: CustomerCaller, bank: Bank, data: CreateProgram
+) -> TeamProgram:
     """Make a program a member. It gets tokens with client credentials, proven by its key."""
-    by = await administrator_of(member, bank)
+    by = await calling_administrator(member, bank)
     with in_body():
-        made = await programs.create(
+        service_user = await programs.create_service_user(
             by,
             name=data.name,
             description=data.description,
@@ -66,25 +68,27 @@ async def create_program(member: Member, bank: Bank, data: CreateProgram) -> Tea
             public_key=data.public_key,
             profile=data.profile,
         )
-    return render_program(made)
+    return render_service_user(service_user)
 
 
 @get(_ONE, READS, name="get_service_user", tag="team")
-async def get_program(member: Member, bank: Bank, member_id: UUID) -> TeamProgram:
+async def get_service_user(member: CustomerCaller, bank: Bank, member_id: UUID) -> TeamProgram:
     """Read a service user."""
-    asked = member_id
-    found = await programs.get(
-        bank.pool, member.customer_id, asked, now=member.now, wall=member.wall
+    member_uuid = member_id
+    found = await programs.get_service_user(
+        bank.pool, member.customer_id, member_uuid, now=member.now, wall=member.wall
     )
-    return render_program(found)
+    return render_service_user(found)
 
 
 @get(f"{_ONE}keys/", READS, name="list_service_user_keys", tag="team")
-async def list_program_keys(member: Member, bank: Bank, member_id: UUID) -> ProgramKeys:
+async def list_service_user_keys(
+    member: CustomerCaller, bank: Bank, member_id: UUID
+) -> ProgramKeys:
     """List the public keys it may prove itself with, newest first."""
-    asked = member_id
-    found = await programs.get(
-        bank.pool, member.customer_id, asked, now=member.now, wall=member.wall
+    member_uuid = member_id
+    found = await programs.get_service_user(
+        bank.pool, member.customer_id, member_uuid, now=member.now, wall=member.wall
     )
     return ProgramKeys(items=[render_key(each) for each in found.keys])
 
@@ -96,12 +100,14 @@ async def list_program_keys(member: Member, bank: Bank, member_id: UUID) -> Prog
     tag="team",
     refuses=("duplicate-id", "member-not-active"),
 )
-async def add_program_key(member: Member, bank: Bank, member_id: UUID, data: AddKey) -> ProgramKey:
+async def add_service_user_key(
+    member: CustomerCaller, bank: Bank, member_id: UUID, data: AddKey
+) -> ProgramKey:
     """Register a public key beside those there are."""
-    asked = member_id
-    by = await administrator_of(member, bank)
+    member_uuid = member_id
+    by = await calling_administrator(member, bank)
     with in_body():
-        return render_key(await programs.add_key(by, asked, data.public_key))
+        return render_key(await programs.add_service_user_key(by, member_uuid, data.public_key))
 
 
 @post(
@@ -111,18 +117,22 @@ async def add_program_key(member: Member, bank: Bank, member_id: UUID, data: Add
     tag="team",
     refuses=("duplicate-id", "member-not-active"),
 )
-async def rotate_program_keys(
-    member: Member, bank: Bank, member_id: UUID, data: AddKey
+async def rotate_service_user_keys(
+    member: CustomerCaller, bank: Bank, member_id: UUID, data: AddKey
 ) -> ProgramKey:
     """Register a public key in the place of all others; those are accepted for 24 hours more."""
-    asked = member_id
-    by = await administrator_of(member, bank)
+    member_uuid = member_id
+    by = await calling_administrator(member, bank)
     with in_body():
-        return render_key(await programs.rotate_keys(by, asked, data.public_key))
+        return render_key(await programs.rotate_service_user_keys(by, member_uuid, data.public_key))
 
 
 @delete(f"{_ONE}keys/{{key_id}}/", WRITES, name="revoke_service_user_key", tag="team")
-async def revoke_program_key(member: Member, bank: Bank, member_id: UUID, key_id: str) -> None:
+async def revoke_service_user_key(
+    member: CustomerCaller, bank: Bank, member_id: UUID, key_id: str
+) -> None:
     """Take a key out of use at once. Every token of the service user ends with it."""
-    asked = member_id
-    await programs.revoke_key(await administrator_of(member, bank), asked, key_id)
+    member_uuid = member_id
+    await programs.revoke_service_user_key(
+        await calling_administrator(member, bank), member_uuid, key_id
+    )

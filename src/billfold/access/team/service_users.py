@@ -11,12 +11,12 @@ from uuid import UUID
 
 from billfold.access.oauth import clients
 from billfold.access.oauth.rules.client_metadata import NewClient
-from billfold.access.oauth.types import BY_ITSELF, Client, ClientKey
+from billfold.access.oauth.types import CLIENT_CREDENTIALS, Client, ClientKey
 from billfold.access.team import rules
 from billfold.access.team.store import get_member
-from billfold.access.team.transaction import Administrator, deed, tell_administrators
+from billfold.access.team.transaction import Administrator, audited, notify_administrators
 from billfold.access.team.types import Member
-from billfold.audit.record import Deed
+from billfold.audit.record import AuditedAction
 from billfold.platform.errors import FieldError, InvalidInput, NotFound, Refused
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection, Pool
 
 _KEYS_MAX = 10
-_KEEPERS = """
+_KEY_OWNERS = """
 WITH RECURSIVE keeper (member_id) AS (
   SELECT k.registered_by FROM client_key k WHERE k.client_id = $1
   UNION
@@ -36,7 +36,7 @@ SELECT m.user_id FROM keeper JOIN membership m USING (member_id)
 """
 
 
-class Program(NamedTuple):
+class ServiceUser(NamedTuple):
     """A program as a member, as a client, and the newest of its keys."""
 
     member: Member
@@ -44,34 +44,36 @@ class Program(NamedTuple):
     keys: list[ClientKey]
 
 
-async def create(
+async def create_service_user(
     by: Administrator, *, name: str, description: str, scopes: tuple[str, ...], public_key: str,
     profile: str = "fapi2",
-) -> Program:  # fmt: skip
+) -> ServiceUser:  # fmt: skip
     """Make a service user that can get a token at once.
 
     Raises InvalidInput with the fields' names, Refused `forbidden`.
     """
     new = NewClient(
         name=name, description=description, scopes=scopes, profile=profile, requires_nonce=False,
-        grant_types=(BY_ITSELF,), customer_id=by.customer_id,
+        grant_types=(CLIENT_CREDENTIALS,), customer_id=by.customer_id,
     )  # fmt: skip
     details = {"name": name, "scopes": list(scopes)}
-    async with deed(by, "service_user.created", ("member", None), **details) as doing:
-        rules.check_gift(by.scopes, scopes)
-        conn = doing.conn
-        made, key = await _made(doing, by, new, public_key)
+    async with audited(by, "service_user.created", ("member", None), **details) as audited_action:
+        rules.check_grantable(by.scopes, scopes)
+        conn = audited_action.conn
+        made, key = await _register(audited_action, by, new, public_key)
         assert made.member_id is not None
-        doing.resource_id = made.member_id
+        audited_action.resource_id = made.member_id
         said = f"{by.name} made the service user {made.name}: {' '.join(made.scopes)}."
-        await tell_administrators(doing, by, "SECURITY_ALERT", "A service user was made", said)
+        await notify_administrators(
+            audited_action, by, "SECURITY_ALERT", "A service user was made", said
+        )
         member = await get_member(conn, by.customer_id, made.member_id, by.now)
-    return Program(member, made, [key])
+    return ServiceUser(member, made, [key])
 
 
-async def get(
+async def get_service_user(
     conn: Connection | Pool, customer_id: UUID, member_id: UUID, *, now: datetime, wall: datetime
-) -> Program:
+) -> ServiceUser:
     """Return a service user of a team with its keys in use. Raises NotFound."""
     member = await get_member(conn, customer_id, member_id, now)
     client = None
@@ -79,97 +81,120 @@ async def get(
         client = await clients.find_client(conn, member.client_id)
     if client is None:
         raise NotFound("There is no such service user.")
-    return Program(member, client, await clients.client_keys(conn, client.client_id, wall))
+    return ServiceUser(member, client, await clients.list_client_keys(conn, client.client_id, wall))
 
 
-async def keepers_of(conn: Connection | Pool, client_id: str) -> frozenset[UUID]:
+async def list_key_owner_ids(conn: Connection | Pool, client_id: str) -> frozenset[UUID]:
     """Return the users who ever gave a program a key, themselves or through a program of theirs.
 
     Each of them can act as the program; what it asks for none of them decides.
     """
-    return frozenset(row["user_id"] for row in await conn.fetch(_KEEPERS, client_id))
+    return frozenset(row["user_id"] for row in await conn.fetch(_KEY_OWNERS, client_id))
 
 
-async def add_key(by: Administrator, member_id: UUID, public_key: str) -> ClientKey:
+async def add_service_user_key(by: Administrator, member_id: UUID, public_key: str) -> ClientKey:
     """Register a key beside those there are.
 
     Raises NotFound, InvalidInput, Refused `duplicate-id`, `member-not-active`, `forbidden`.
     """
-    async with deed(by, "service_user.key_added", ("member", member_id)) as doing:
-        found = await _changed(doing, by, member_id)
-        if len(found.keys) >= _KEYS_MAX:
+    async with audited(by, "service_user.key_added", ("member", member_id)) as audited_action:
+        service_user = await _get_active(audited_action, by, member_id)
+        if len(service_user.keys) >= _KEYS_MAX:
             raise InvalidInput.at("public_key", msg=f"would be one more than {_KEYS_MAX} keys")
-        key = await _registered(doing, by, found, public_key)
-        await _alert(doing, by, found, "A key of a service user was added")
+        key = await _register_key(audited_action, by, service_user, public_key)
+        await _alert(audited_action, by, service_user, "A key of a service user was added")
     return key
 
 
-async def rotate_keys(by: Administrator, member_id: UUID, public_key: str) -> ClientKey:
+async def rotate_service_user_keys(
+    by: Administrator, member_id: UUID, public_key: str
+) -> ClientKey:
     """Register a key in the place of all others; those are accepted for a day more."""
-    async with deed(by, "service_user.key_rotated", ("member", member_id)) as doing:
-        found = await _changed(doing, by, member_id)
-        key = await _registered(doing, by, found, public_key, replaces=True)
-        await _alert(doing, by, found, "The key of a service user was replaced")
+    async with audited(by, "service_user.key_rotated", ("member", member_id)) as audited_action:
+        service_user = await _get_active(audited_action, by, member_id)
+        key = await _register_key(audited_action, by, service_user, public_key, replaces=True)
+        await _alert(audited_action, by, service_user, "The key of a service user was replaced")
     return key
 
 
-async def revoke_key(by: Administrator, member_id: UUID, key_id: str) -> None:
+async def revoke_service_user_key(by: Administrator, member_id: UUID, key_id: str) -> None:
     """Take a key out of use at once; the service user's tokens end with it. Raises NotFound."""
     details = {"key_id": key_id}
-    async with deed(by, "service_user.key_revoked", ("member", member_id), **details) as doing:
-        found = await get(doing.conn, by.customer_id, member_id, now=by.now, wall=by.wall)
-        await clients.revoke_client_key(doing.conn, found.client.client_id, key_id, now=by.wall)
-        await _alert(doing, by, found, "A key of a service user was revoked")
+    async with audited(
+        by, "service_user.key_revoked", ("member", member_id), **details
+    ) as audited_action:
+        service_user = await get_service_user(
+            audited_action.conn, by.customer_id, member_id, now=by.now, wall=by.wall
+        )
+        await clients.revoke_client_key(
+            audited_action.conn, service_user.client.client_id, key_id, now=by.wall
+        )
+        await _alert(audited_action, by, service_user, "A key of a service user was revoked")
 
 
-async def _made(
-    doing: Deed, by: Administrator, new: NewClient, public_key: str
+async def _register(
+    audited_action: AuditedAction, by: Administrator, new: NewClient, public_key: str
 ) -> tuple[Client, ClientKey]:
     """Register a program with its key. Raises InvalidInput with the mistakes of both."""
     try:
-        made = await clients.register_client(doing.conn, new, now=by.now)
-    except InvalidInput as wrong:
-        raise InvalidInput([*wrong.errors, *_wrong_key(public_key)]) from None
-    key_mistakes = _wrong_key(public_key)
-    if key_mistakes:
-        raise InvalidInput(key_mistakes)
-    giver = by.origin.member_id
+        made = await clients.register_client(audited_action.conn, new, now=by.now)
+    except InvalidInput as error:
+        raise InvalidInput([*error.errors, *_key_errors(public_key)]) from None
+    key_errors = _key_errors(public_key)
+    if key_errors:
+        raise InvalidInput(key_errors)
+    registered_by = by.origin.member_id
     return made, await clients.add_client_key(
-        doing.conn, made.client_id, public_key, now=by.wall, by=giver
+        audited_action.conn, made.client_id, public_key, now=by.wall, by=registered_by
     )
 
 
-def _wrong_key(public_key: str) -> list[FieldError]:
+def _key_errors(public_key: str) -> list[FieldError]:
     try:
         clients.read_key(public_key)
-    except InvalidInput as wrong:
-        return [FieldError(("public_key",), each.msg, each.type) for each in wrong.errors]
+    except InvalidInput as error:
+        return [FieldError(("public_key",), each.msg, each.type) for each in error.errors]
     return []
 
 
-async def _changed(doing: Deed, by: Administrator, member_id: UUID) -> Program:
+async def _get_active(
+    audited_action: AuditedAction, by: Administrator, member_id: UUID
+) -> ServiceUser:
     """Return a service user that may get another key. Whoever gives one could act as it."""
-    found = await get(doing.conn, by.customer_id, member_id, now=by.now, wall=by.wall)
-    if found.member.status != "ACTIVE":
+    service_user = await get_service_user(
+        audited_action.conn, by.customer_id, member_id, now=by.now, wall=by.wall
+    )
+    if service_user.member.status != "ACTIVE":
         raise Refused("member-not-active", "The service user is deactivated.")
-    rules.check_gift(by.scopes, found.client.scopes)
-    return found
+    rules.check_grantable(by.scopes, service_user.client.scopes)
+    return service_user
 
 
-async def _registered(
-    doing: Deed, by: Administrator, found: Program, public_key: str, *, replaces: bool = False
+async def _register_key(
+    audited_action: AuditedAction,
+    by: Administrator,
+    service_user: ServiceUser,
+    public_key: str,
+    *,
+    replaces: bool = False,
 ) -> ClientKey:
-    mistakes = _wrong_key(public_key)
+    mistakes = _key_errors(public_key)
     if mistakes:
         raise InvalidInput(mistakes)
     register = clients.rotate_client_key if replaces else clients.add_client_key
     key = await register(
-        doing.conn, found.client.client_id, public_key, now=by.wall, by=by.origin.member_id
+        audited_action.conn,
+        service_user.client.client_id,
+        public_key,
+        now=by.wall,
+        by=by.origin.member_id,
     )
-    doing.details["key_id"] = key.key_id
+    audited_action.details["key_id"] = key.key_id
     return key
 
 
-async def _alert(doing: Deed, by: Administrator, found: Program, title: str) -> None:
-    said = f"{by.name} changed the keys of the service user {found.client.name}."
-    await tell_administrators(doing, by, "SECURITY_ALERT", title, said)
+async def _alert(
+    audited_action: AuditedAction, by: Administrator, service_user: ServiceUser, title: str
+) -> None:
+    said = f"{by.name} changed the keys of the service user {service_user.client.name}."
+    await notify_administrators(audited_action, by, "SECURITY_ALERT", title, said)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from billfold.audit import record as audit_record
-from billfold.audit.record import Deed
+from billfold.audit.record import AuditedAction
 from billfold.audit.types import Origin
 from billfold.events.notifications import notify as notification_notify
 
@@ -38,24 +38,24 @@ class Administrator:
     wall: datetime
 
 
-def deed(
+def audited(
     by: Administrator,
     action: str,
     resource: tuple[str, UUID | str | None],
     **details: Any,
-) -> AbstractAsyncContextManager[Deed]:
+) -> AbstractAsyncContextManager[AuditedAction]:
     """Lend the transaction of a change; it leaves its entry, also when it is refused."""
-    return audit_record.deed(
+    return audit_record.audited(
         by.pool, by.vault, by.customer_id, by.origin, action,
         resource=resource, now=by.wall, details=details,
     )  # fmt: skip
 
 
-async def tell_administrators(
-    doing: Deed, by: Administrator, kind: str, title: str, description: str
+async def notify_administrators(
+    audited_action: AuditedAction, by: Administrator, kind: str, title: str, description: str
 ) -> None:
     """Tell the administrators, in the transaction of the change."""
     await notification_notify.notify(
-        doing.conn, by.vault, by.customer_id, kind, title=title, description=description,
-        metadata={"member_id": doing.resource_id}, now=by.wall,
+        audited_action.conn, by.vault, by.customer_id, kind, title=title, description=description,
+        metadata={"member_id": audited_action.resource_id}, now=by.wall,
     )  # fmt: skip

@@ -49,7 +49,7 @@ class Member(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.first_name} {self.last_name}".strip()
 
 
-class Invited(msgspec.Struct, frozen=True, kw_only=True):
+class NewInvitation(msgspec.Struct, frozen=True, kw_only=True):
     """Whom an administrator wants in the team. `rules.check_invited` makes it proper."""
 
     first_name: str

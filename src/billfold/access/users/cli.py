@@ -8,17 +8,17 @@ from uuid import UUID
 import typer
 
 from billfold.access.oauth import grants
-from billfold.access.operator_audit import record_member, record_person
+from billfold.access.operator_audit import record_member, record_user
 from billfold.access.team import invitations as team_invitations
 from billfold.access.users import email_links as links
 from billfold.access.users import members as user_members
 from billfold.access.users import rules as user_rules
 from billfold.access.users import store as user_store
 from billfold.access.users.rules import PERMISSIONS
-from billfold.access.users.types import Person, Role
-from billfold.cli.context import CannotGoOn, ground_of
-from billfold.cli.output import console, done, example, say, table
-from billfold.cli.resources import with_bank, with_database
+from billfold.access.users.types import Role, User
+from billfold.cli.context import CliError, cli_context
+from billfold.cli.output import console, example, print_line, print_success, table
+from billfold.cli.resources import run_with_bank, run_with_connection
 from billfold.events.email import outbox
 from billfold.events.email import templates as notices
 from billfold.platform.clock import wall_now
@@ -38,7 +38,7 @@ ShowLink = Annotated[
     bool, typer.Option("--show-link", help="Print the link as well: whoever has it is let in.")
 ]
 _UNKNOWN = "There is nobody {email!r}."
-_SEE = "See `billfold people list`."
+_SEE_LIST = "See `billfold people list`."
 
 
 @app.command(epilog=example("billfold people add anna@acme.example --customer <id> --role ADMIN"))
@@ -53,26 +53,26 @@ def add(
     show_link: ShowLink = False,
 ) -> None:
     """Make somebody a member of a customer; who is new gets a link to set his password."""
-    chosen = _role(role)
+    member_role = _role(role)
 
     async def work(bank: Bank) -> str | None:
         async with bank.pool.acquire() as conn, conn.transaction():
-            known = await user_store.find_person_by_email(conn, user_rules.check_email(email))
-            user_id = known.user_id if known else await user_members.enrol_person(
+            existing = await user_store.find_user_by_email(conn, user_rules.check_email(email))
+            user_id = existing.user_id if existing else await user_members.create_user(
                 conn, email=email, first_name=first_name, last_name=last_name, now=wall_now()
             )  # fmt: skip
-            added = await user_members.add_member(
-                conn, customer, user_id, role=chosen, now=wall_now()
+            member_id = await user_members.add_member(
+                conn, customer, user_id, role=member_role, now=wall_now()
             )
-            await team_invitations.forget_invitation(conn, customer, user_rules.check_email(email))
-            link = None if known else await _welcome(bank, conn, user_id)
-            await record_member(bank, conn, customer, added, "member.added", role=chosen)
+            await team_invitations.delete_invitation(conn, customer, user_rules.check_email(email))
+            link = None if existing else await _send_password_link(bank, conn, user_id)
+            await record_member(bank, conn, customer, member_id, "member.added", role=member_role)
             return link
 
-    link = with_bank(ground_of(ctx), work)
-    done(f"{email} is a member of {customer} as {chosen}.")
+    link = run_with_bank(cli_context(ctx), work)
+    print_success(f"{email} is a member of {customer} as {member_role}.")
     if link is not None:
-        _tell_of_link(email, link if show_link else None)
+        _print_link(email, link if show_link else None)
 
 
 @app.command(epilog=example("billfold people invite anna@acme.example"))
@@ -81,16 +81,16 @@ def invite(ctx: typer.Context, email: Email, *, show_link: ShowLink = False) -> 
 
     async def work(bank: Bank) -> str:
         async with bank.pool.acquire() as conn, conn.transaction():
-            return await _welcome(bank, conn, (await _person(conn, email)).user_id)
+            return await _send_password_link(bank, conn, (await _person(conn, email)).user_id)
 
-    link = with_bank(ground_of(ctx), work)
-    _tell_of_link(email, link if show_link else None)
+    link = run_with_bank(cli_context(ctx), work)
+    _print_link(email, link if show_link else None)
 
 
 @app.command("list", epilog=example("billfold people list"))
 def list_all(ctx: typer.Context) -> None:
     """List who may sign in."""
-    rows = with_database(ground_of(ctx), user_store.list_people)
+    rows = run_with_connection(cli_context(ctx), user_store.list_users)
     console.print(
         table(
             "",
@@ -109,15 +109,15 @@ def reset_factor(ctx: typer.Context, email: Email) -> None:
 
     async def work(bank: Bank) -> None:
         async with bank.pool.acquire() as conn, conn.transaction():
-            person = await _person(conn, email)
-            await user_members.forget_factors(conn, person.user_id)
-            await grants.revoke_all_of(conn, person.user_id)
-            notice = notices.factor_changed(person, "all second factors were reset", wall_now())
-            await outbox.write_letter(conn, bank.vault, person.email, notice, now=wall_now())
-            await record_person(bank, conn, person.user_id, "user.factor_changed")
+            user = await _person(conn, email)
+            await user_members.reset_second_factors(conn, user.user_id)
+            await grants.revoke_user_tokens(conn, user.user_id)
+            notice = notices.factor_changed(user, "all second factors were reset", wall_now())
+            await outbox.queue_email(conn, bank.vault, user.email, notice, now=wall_now())
+            await record_user(bank, conn, user.user_id, "user.factor_changed")
 
-    with_bank(ground_of(ctx), work)
-    done(f"{email} sets up a second factor at the next sign-in.")
+    run_with_bank(cli_context(ctx), work)
+    print_success(f"{email} sets up a second factor at the next sign-in.")
 
 
 @app.command(epilog=example("billfold people deactivate anna@acme.example"))
@@ -126,43 +126,43 @@ def deactivate(ctx: typer.Context, email: Email) -> None:
 
     async def work(bank: Bank) -> None:
         async with bank.pool.acquire() as conn, conn.transaction():
-            person = await _person(conn, email)
-            await user_members.deactivate_person(conn, person.user_id)
-            await grants.revoke_all_of(conn, person.user_id)
-            await record_person(bank, conn, person.user_id, "member.deactivated")
+            user = await _person(conn, email)
+            await user_members.deactivate_user(conn, user.user_id)
+            await grants.revoke_user_tokens(conn, user.user_id)
+            await record_user(bank, conn, user.user_id, "member.deactivated")
 
-    with_bank(ground_of(ctx), work)
-    done(f"{email} is shut out.")
+    run_with_bank(cli_context(ctx), work)
+    print_success(f"{email} is shut out.")
 
 
 def _role(text: str) -> Role:
     for role in PERMISSIONS:
         if role == text.upper() and role != "SERVICE":
             return role
-    raise CannotGoOn(f"{text!r} is no role.", f"Choose one of {', '.join(PERMISSIONS)}.")
+    raise CliError(f"{text!r} is no role.", f"Choose one of {', '.join(PERMISSIONS)}.")
 
 
-async def _person(conn: Connection, email: str) -> Person:
-    person = await user_store.find_person_by_email(conn, email.strip().lower())
-    if person is None:
-        raise CannotGoOn(_UNKNOWN.format(email=email), _SEE)
-    return person
+async def _person(conn: Connection, email: str) -> User:
+    user = await user_store.find_user_by_email(conn, email.strip().lower())
+    if user is None:
+        raise CliError(_UNKNOWN.format(email=email), _SEE_LIST)
+    return user
 
 
-async def _welcome(bank: Bank, conn: Connection, user_id: UUID) -> str:
+async def _send_password_link(bank: Bank, conn: Connection, user_id: UUID) -> str:
     """Write the letter with the link, and return the link."""
-    person = await user_store.find_person(conn, user_id)
-    assert person is not None
-    members = await user_store.memberships_of(conn, user_id)
-    secret = await links.new_link(conn, user_id, "welcome", now=wall_now())
+    user = await user_store.find_user(conn, user_id)
+    assert user is not None
+    members = await user_store.list_user_memberships(conn, user_id)
+    secret = await links.create_link(conn, user_id, "welcome", now=wall_now())
     link = f"{bank.settings.auth_origin}/password?link={secret}"
     company = members[0].customer_name if members else bank.settings.bank_name
-    notice = notices.welcome(person, company, link)
-    await outbox.write_letter(conn, bank.vault, person.email, notice, now=wall_now())
+    notice = notices.welcome(user, company, link)
+    await outbox.queue_email(conn, bank.vault, user.email, notice, now=wall_now())
     return link
 
 
-def _tell_of_link(email: str, link: str | None) -> None:
-    say(f"A link to set a password is on its way to {email}; the worker mails it.")
+def _print_link(email: str, link: str | None) -> None:
+    print_line(f"A link to set a password is on its way to {email}; the worker mails it.")
     if link is not None:
         console.print(link, soft_wrap=True)

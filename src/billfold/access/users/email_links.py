@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from billfold.access.users import rules
-from billfold.access.users.store import find_person
-from billfold.access.users.types import Person, Purpose
+from billfold.access.users.store import find_user
+from billfold.access.users.types import LinkPurpose, User
 from billfold.platform import crypto
 
 if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection, Pool
 
-_LASTS = {"welcome": rules.WELCOME_LASTS, "reset": rules.RESET_LASTS}
+_LASTS = {"welcome": rules.WELCOME_LINK_LIFETIME, "reset": rules.RESET_LINK_LIFETIME}
 _OPENS = "link_hash = $1 AND used_at IS NULL AND expires_at > $2"
 _FIND = f"SELECT user_id FROM mailed_link WHERE {_OPENS}"
 _USE = f"UPDATE mailed_link SET used_at = $2 WHERE {_OPENS} RETURNING user_id, purpose"
@@ -23,9 +23,11 @@ SELECT 1 FROM mailed_link WHERE user_id = $1 AND purpose = $2 AND created_at > $
 """
 
 
-async def new_link(conn: Connection, user_id: UUID, purpose: Purpose, *, now: datetime) -> str:
+async def create_link(
+    conn: Connection, user_id: UUID, purpose: LinkPurpose, *, now: datetime
+) -> str:
     """Return the secret of a new link. The earlier ones of the same purpose are void."""
-    secret, link_hash = crypto.token()
+    secret, link_hash = crypto.new_token()
     async with conn.transaction():
         await conn.execute(
             "DELETE FROM mailed_link WHERE user_id = $1 AND purpose = $2", user_id, purpose
@@ -38,21 +40,21 @@ async def new_link(conn: Connection, user_id: UUID, purpose: Purpose, *, now: da
     return secret
 
 
-async def was_sent_lately(
-    conn: Connection | Pool, user_id: UUID, purpose: Purpose, now: datetime
+async def was_sent_recently(
+    conn: Connection | Pool, user_id: UUID, purpose: LinkPurpose, now: datetime
 ) -> bool:
     """Tell whether a person got such a link within the last minute."""
-    found = await conn.fetchval(_RECENT, user_id, purpose, now - rules.LINK_EVERY)
+    found = await conn.fetchval(_RECENT, user_id, purpose, now - rules.LINK_RESEND_INTERVAL)
     return found is not None
 
 
-async def person_of_link(conn: Connection | Pool, secret: str, now: datetime) -> Person | None:
+async def find_link_user(conn: Connection | Pool, secret: str, now: datetime) -> User | None:
     """Return whom a link is for while it is good. It stays so: looking at it does not use it."""
     user_id = await conn.fetchval(_FIND, crypto.hash_token(secret), now)
-    return None if user_id is None else await find_person(conn, user_id)
+    return None if user_id is None else await find_user(conn, user_id)
 
 
-async def use_link(conn: Connection | Pool, secret: str, now: datetime) -> Purpose | None:
+async def consume_link(conn: Connection | Pool, secret: str, now: datetime) -> LinkPurpose | None:
     """Use a link up and return what it was for, or None. Its reader has shown his mail is his."""
     row = await conn.fetchrow(_USE, crypto.hash_token(secret), now)
     if row is None:
@@ -61,5 +63,5 @@ async def use_link(conn: Connection | Pool, secret: str, now: datetime) -> Purpo
         "UPDATE person SET email_verified_at = coalesce(email_verified_at, $2) WHERE user_id = $1",
         row["user_id"], now,
     )  # fmt: skip
-    purpose: Purpose = row["purpose"]
+    purpose: LinkPurpose = row["purpose"]
     return purpose

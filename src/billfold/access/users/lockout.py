@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from uuid import UUID
 
 from billfold.access.users import rules
-from billfold.access.users.rules import Pace
+from billfold.access.users.rules import LockoutPolicy
 from billfold.platform.ids import command_id
 
 if TYPE_CHECKING:
@@ -19,62 +19,62 @@ if TYPE_CHECKING:
 
 Factor = Literal["password", "code", "address"]
 
-_SEEN = """
+_CURRENT = """
 INSERT INTO proof_failure AS f (subject, factor, failures, failed_at) VALUES ($1, $2, 0, $3)
 ON CONFLICT (subject, factor) DO UPDATE SET failures = f.failures RETURNING failures, failed_at
 """
-_COUNTED = """
+_UPDATE = """
 UPDATE proof_failure SET failures = $3, failed_at = $4 WHERE subject = $1 AND factor = $2
 """
 
 
-class Subject(NamedTuple):
+class AttemptSubject(NamedTuple):
     """Whose tries are counted, with which factor."""
 
     subject: UUID
     factor: Factor
 
     @property
-    def pace(self) -> Pace:
+    def pace(self) -> LockoutPolicy:
         """How fast he may try."""
-        return rules.ADDRESS_PACE if self.factor == "address" else rules.ACCOUNT_PACE
+        return rules.IP_LOCKOUT if self.factor == "address" else rules.ACCOUNT_LOCKOUT
 
 
-class Tried(NamedTuple):
+class AttemptResult(NamedTuple):
     """What came of asking for a try: seconds to wait (0: go on), and whether this one locks."""
 
     wait_seconds: int
     locks: bool
 
 
-def password_of(email: str) -> Subject:
+def password_subject(email: str) -> AttemptSubject:
     """Return the subject of passwords given for an address of mail."""
-    return Subject(command_id("password of", email), "password")
+    return AttemptSubject(command_id("password of", email), "password")
 
 
-def code_of(user_id: UUID) -> Subject:
+def totp_subject(user_id: UUID) -> AttemptSubject:
     """Return the subject of codes given for a person."""
-    return Subject(command_id("code of", user_id), "code")
+    return AttemptSubject(command_id("code of", user_id), "code")
 
 
-def address_of(address: str) -> Subject:
+def ip_subject(address: str) -> AttemptSubject:
     """Return the subject of everything tried from an address on the net."""
-    return Subject(command_id("address", address), "address")
+    return AttemptSubject(command_id("address", address), "address")
 
 
-async def begin_try(conn: Connection, subject: Subject, now: datetime) -> Tried:
+async def begin_attempt(conn: Connection, subject: AttemptSubject, now: datetime) -> AttemptResult:
     """Count a try as failed, or tell for how long there is none. Success takes it back."""
     async with conn.transaction():
-        failures, failed_at = await conn.fetchrow(_SEEN, *subject, now) or (0, now)
-        wait = rules.locked_for(subject.pace, failures, failed_at, now)
+        failures, failed_at = await conn.fetchrow(_CURRENT, *subject, now) or (0, now)
+        wait = rules.lockout_seconds(subject.pace, failures, failed_at, now)
         if wait:
-            return Tried(wait, locks=False)
-        counted = rules.failures_after(subject.pace, failures, failed_at, now)
-        await conn.execute(_COUNTED, *subject, counted, now)
-        return Tried(0, locks=counted == subject.pace.locks_at)
+            return AttemptResult(wait, locks=False)
+        failures_now = rules.count_failure(subject.pace, failures, failed_at, now)
+        await conn.execute(_UPDATE, *subject, failures_now, now)
+        return AttemptResult(0, locks=failures_now == subject.pace.lock_after)
 
 
-async def forget_tries(conn: Connection | Pool, subject: Subject) -> None:
+async def clear_attempts(conn: Connection | Pool, subject: AttemptSubject) -> None:
     """Start anew after a success. An address is forgiven the one try only."""
     if subject.factor == "address":
         await conn.execute(

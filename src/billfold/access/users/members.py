@@ -33,7 +33,7 @@ UPDATE membership SET status = 'DEACTIVATED', changed_at = $3
 """
 
 
-async def enrol_person(
+async def create_user(
     conn: Connection | Pool,
     *,
     email: str,
@@ -86,7 +86,7 @@ async def deactivate_member(
         raise NotFound("There is no such member.")
 
 
-async def deactivate_person(conn: Connection, user_id: UUID) -> None:
+async def deactivate_user(conn: Connection, user_id: UUID) -> None:
     """Shut a person out everywhere: his sessions end, his links are void. Raises NotFound."""
     async with conn.transaction():
         done = await conn.fetchval(
@@ -99,7 +99,7 @@ async def deactivate_person(conn: Connection, user_id: UUID) -> None:
         await conn.execute("DELETE FROM mailed_link WHERE user_id = $1", user_id)
 
 
-async def forget_factors(conn: Connection, user_id: UUID) -> None:
+async def reset_second_factors(conn: Connection, user_id: UUID) -> None:
     """Forget all second factors and sessions of a person; the next sign-in asks for a new one."""
     async with conn.transaction():
         await conn.execute("DELETE FROM authenticator WHERE user_id = $1", user_id)

@@ -33,15 +33,15 @@ from webauthn.helpers.structs import (
     UserVerificationRequirement,
 )
 
-from billfold.access.users.rules import CHALLENGE_LASTS
-from billfold.access.users.types import Passkey, Person
+from billfold.access.users.rules import CHALLENGE_LIFETIME
+from billfold.access.users.types import Passkey, User
 from billfold.platform import ids
 
 if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection, Pool
 
 _CHALLENGE_BYTES = 32
-_BROKEN = (WebAuthnException, ValueError, KeyError, TypeError)
+_INVALID = (WebAuthnException, ValueError, KeyError, TypeError)
 """What the library raises about what a browser sent."""
 _REQUIRED = UserVerificationRequirement.REQUIRED
 
@@ -55,7 +55,7 @@ UPDATE passkey SET sign_count = $2, used_at = $3
 """
 
 
-class Site(NamedTuple):
+class RelyingParty(NamedTuple):
     """For whom passkeys are made: the host name they belong to, and the address of its pages."""
 
     host: str
@@ -71,17 +71,19 @@ class NewPasskey(NamedTuple):
 
 
 def registration_options(
-    site: Site, person: Person, known: Iterable[Passkey], challenge: bytes
+    site: RelyingParty, user: User, existing: Iterable[Passkey], challenge: bytes
 ) -> str:
     """Return, as JSON, what a browser is asked when a passkey is to be made. Pure."""
     options = generate_registration_options(
         rp_id=site.host,
         rp_name="Billfold",
-        user_id=person.user_id.bytes,
-        user_name=person.email,
-        user_display_name=person.name,
+        user_id=user.user_id.bytes,
+        user_name=user.email,
+        user_display_name=user.name,
         challenge=challenge,
-        exclude_credentials=[PublicKeyCredentialDescriptor(each.credential_id) for each in known],
+        exclude_credentials=[
+            PublicKeyCredentialDescriptor(each.credential_id) for each in existing
+        ],
         authenticator_selection=AuthenticatorSelectionCriteria(
             resident_key=ResidentKeyRequirement.REQUIRED, user_verification=_REQUIRED
         ),
@@ -89,36 +91,40 @@ def registration_options(
     return options_to_json(options)
 
 
-def sign_in_options(site: Site, challenge: bytes, known: Iterable[Passkey] = ()) -> str:
+def sign_in_options(site: RelyingParty, challenge: bytes, existing: Iterable[Passkey] = ()) -> str:
     """Return, as JSON, what a browser is asked for; nobody `known` means: whoever is there."""
     options = generate_authentication_options(
         rp_id=site.host,
         challenge=challenge,
-        allow_credentials=[PublicKeyCredentialDescriptor(each.credential_id) for each in known],
+        allow_credentials=[PublicKeyCredentialDescriptor(each.credential_id) for each in existing],
         user_verification=_REQUIRED,
     )
     return options_to_json(options)
 
 
-def verified_registration(site: Site, answer: str, challenge: bytes) -> NewPasskey | None:
+def verify_registration(site: RelyingParty, answer: str, challenge: bytes) -> NewPasskey | None:
     """Return the passkey a browser's answer holds, or None when it does not hold. Pure."""
     try:
-        made = verify_registration_response(
+        registration = verify_registration_response(
             credential=answer,
             expected_challenge=challenge,
             expected_rp_id=site.host,
             expected_origin=site.origin,
             require_user_verification=True,
         )
-    except _BROKEN:
+    except _INVALID:
         return None
-    return NewPasskey(made.credential_id, made.credential_public_key, made.sign_count)
+    return NewPasskey(
+        registration.credential_id, registration.credential_public_key, registration.sign_count
+    )
 
 
-def verified_sign_in(site: Site, passkey: Passkey, answer: str, challenge: bytes) -> int | None:
+def verify_authentication(
+    site: RelyingParty, passkey: Passkey, answer: str, challenge: bytes
+) -> int | None:
     """Return the new count of a passkey whose answer holds, or None when it does not. Pure."""
     try:
-        proved = verify_authentication_response(
+        verification = verify_authentication_response(
             credential=answer,
             expected_challenge=challenge,
             expected_rp_id=site.host,
@@ -127,56 +133,64 @@ def verified_sign_in(site: Site, passkey: Passkey, answer: str, challenge: bytes
             credential_current_sign_count=passkey.sign_count,
             require_user_verification=True,
         )
-    except _BROKEN:
+    except _INVALID:
         return None
-    return proved.new_sign_count
+    return verification.new_sign_count
 
 
-def challenge_in(answer: str) -> bytes | None:
+def parse_challenge(answer: str) -> bytes | None:
     """Return the challenge an answer says it answers, or None when it is no answer."""
     for parse in (parse_registration_credential_json, parse_authentication_credential_json):
         try:
             return parse_client_data_json(parse(answer).response.client_data_json).challenge
-        except _BROKEN:
+        except _INVALID:
             continue
     return None
 
 
-def credential_in(answer: str) -> bytes | None:
+def parse_credential_id(answer: str) -> bytes | None:
     """Return the id of the credential that answers, or None when it is no answer."""
     try:
         return parse_authentication_credential_json(answer).raw_id
-    except _BROKEN:
+    except _INVALID:
         return None
 
 
-async def new_challenge(conn: Connection | Pool, visit_hash: bytes, now: datetime) -> bytes:
+async def new_challenge(conn: Connection | Pool, cookie_hash: bytes, now: datetime) -> bytes:
     """Return a challenge for the browser of that cookie, good once and for five minutes."""
     challenge = secrets.token_bytes(_CHALLENGE_BYTES)
     await conn.execute(
         "INSERT INTO passkey_challenge (challenge, visit_hash, expires_at) VALUES ($1, $2, $3)",
-        challenge, visit_hash, now + CHALLENGE_LASTS,
+        challenge, cookie_hash, now + CHALLENGE_LIFETIME,
     )  # fmt: skip
     return challenge
 
 
-async def take_challenge(
-    conn: Connection | Pool, challenge: bytes, visit_hash: bytes, now: datetime
+async def consume_challenge(
+    conn: Connection | Pool, challenge: bytes, cookie_hash: bytes, now: datetime
 ) -> bool:
     """Tell whether a challenge was made for this browser and is still good; now it is no more."""
-    taken = await conn.fetchval(
+    deleted = await conn.fetchval(
         "DELETE FROM passkey_challenge WHERE challenge = $1 AND visit_hash = $2 "
         "RETURNING expires_at > $3",
-        challenge, visit_hash, now,
+        challenge, cookie_hash, now,
     )  # fmt: skip
-    return taken is True
+    return deleted is True
 
 
 async def add_passkey(
-    conn: Connection | Pool, user_id: UUID, made: NewPasskey, *, name: str, now: datetime
+    conn: Connection | Pool, user_id: UUID, registration: NewPasskey, *, name: str, now: datetime
 ) -> bool:
     """Keep a new passkey of a person; False when that credential is known already."""
-    row = (made.credential_id, ids.new(), user_id, made.public_key, made.sign_count, name, now)
+    row = (
+        registration.credential_id,
+        ids.new(),
+        user_id,
+        registration.public_key,
+        registration.sign_count,
+        name,
+        now,
+    )
     try:
         await conn.execute(_ADD, *row)
     except asyncpg.UniqueViolationError:
@@ -184,7 +198,7 @@ async def add_passkey(
     return True
 
 
-async def note_use(
+async def record_passkey_use(
     conn: Connection | Pool, passkey: Passkey, sign_count: int, now: datetime
 ) -> bool:
     """Note that a passkey was used; False when its count shows a copy of it."""

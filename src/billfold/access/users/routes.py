@@ -10,7 +10,7 @@ from msgspec import UNSET, UnsetType
 
 from billfold.access.oauth.rules import claims
 from billfold.access.users import store as user_store
-from billfold.http.customer_api.member import Member
+from billfold.http.customer_api.member import CustomerCaller
 from billfold.http.limits.rate_groups import USER
 from billfold.http.operations import get, with_scope
 from billfold.ledger.bank import Bank
@@ -52,17 +52,19 @@ class Memberships(msgspec.Struct, kw_only=True):
 
 
 @get("/api/v1/user/", with_scope("profile", USER))
-async def get_user(member: Member, bank: Bank) -> User:
+async def get_user(member: CustomerCaller, bank: Bank) -> User:
     """Read who the user is."""
     access = member.access
-    told = await claims.claims_of(bank.pool, _user_of(member), access.customer_id, access.scopes)
-    return msgspec.convert(told, User)
+    oidc_claims = await claims.user_claims(
+        bank.pool, _user_id(member), access.customer_id, access.scopes
+    )
+    return msgspec.convert(oidc_claims, User)
 
 
 @get("/api/v1/user/memberships/", with_scope("profile", USER))
-async def list_memberships(member: Member, bank: Bank) -> Memberships:
+async def list_memberships(member: CustomerCaller, bank: Bank) -> Memberships:
     """List the customers whose team the user belongs to."""
-    found = await user_store.memberships_of(bank.pool, _user_of(member))
+    found = await user_store.list_user_memberships(bank.pool, _user_id(member))
     return Memberships(
         items=[
             Membership(
@@ -77,7 +79,7 @@ async def list_memberships(member: Member, bank: Bank) -> Memberships:
     )
 
 
-def _user_of(member: Member) -> UUID:
+def _user_id(member: CustomerCaller) -> UUID:
     if member.access.user_id is None:
         raise Refused("forbidden", "The client acts by itself: there is no user.")
     return member.access.user_id

@@ -13,17 +13,17 @@ from zxcvbn import zxcvbn
 from billfold.access.users.types import Role
 from billfold.platform.errors import InvalidInput
 
-IDLE_LASTS = timedelta(minutes=30)
-SESSION_LASTS = timedelta(hours=12)
-HALF_SESSION_LASTS = timedelta(minutes=10)
+IDLE_TIMEOUT = timedelta(minutes=30)
+SESSION_LIFETIME = timedelta(hours=12)
+FIRST_FACTOR_SESSION_LIFETIME = timedelta(minutes=10)
 """How long a second factor is waited for."""
-FRESH_LASTS = timedelta(minutes=5)
+RECENT_AUTHENTICATION_WINDOW = timedelta(minutes=5)
 """How long ago one may have proved who he is and still change how he does."""
-WELCOME_LASTS = timedelta(days=7)
-RESET_LASTS = timedelta(hours=1)
-LINK_EVERY = timedelta(minutes=1)
-CHALLENGE_LASTS = timedelta(minutes=5)
-DEVICE_LASTS = timedelta(days=180)
+WELCOME_LINK_LIFETIME = timedelta(days=7)
+RESET_LINK_LIFETIME = timedelta(hours=1)
+LINK_RESEND_INTERVAL = timedelta(minutes=1)
+CHALLENGE_LIFETIME = timedelta(minutes=5)
+DEVICE_LIFETIME = timedelta(days=180)
 
 PASSWORD_CHARS_MIN = 12
 PASSWORD_CHARS_MAX = 128
@@ -35,33 +35,35 @@ _PARTS = re.compile(r"[^A-Za-z0-9]+")
 NAME_CHARS_MAX = 50
 
 
-class Pace(NamedTuple):
+class LockoutPolicy(NamedTuple):
     """How failures slow down the next try: free ones, then twice as long each time, to a lock."""
 
     free: int
-    locks_at: int
-    lock_lasts: timedelta = timedelta(minutes=15)
+    lock_after: int
+    lock_duration: timedelta = timedelta(minutes=15)
 
 
-ACCOUNT_PACE = Pace(free=2, locks_at=5)
-ADDRESS_PACE = Pace(free=20, locks_at=30)
+ACCOUNT_LOCKOUT = LockoutPolicy(free=2, lock_after=5)
+IP_LOCKOUT = LockoutPolicy(free=20, lock_after=30)
 """A whole office may share an address."""
 
 
-def locked_for(pace: Pace, failures: int, failed_at: datetime, now: datetime) -> int:
+def lockout_seconds(
+    policy: LockoutPolicy, failures: int, failed_at: datetime, now: datetime
+) -> int:
     """Return for how many seconds no try is accepted after so many failures, 0 for none."""
-    if failures >= pace.locks_at:
-        rest = pace.lock_lasts
-    elif failures >= pace.free:
-        rest = timedelta(seconds=2 ** (failures - pace.free))
+    if failures >= policy.lock_after:
+        pause = policy.lock_duration
+    elif failures >= policy.free:
+        pause = timedelta(seconds=2 ** (failures - policy.free))
     else:
         return 0
-    return max(0, ceil((failed_at + rest - now).total_seconds()))
+    return max(0, ceil((failed_at + pause - now).total_seconds()))
 
 
-def failures_after(pace: Pace, failures: int, failed_at: datetime, now: datetime) -> int:
+def count_failure(policy: LockoutPolicy, failures: int, failed_at: datetime, now: datetime) -> int:
     """Return the count with one more failure; what is a lock's length ago is forgotten."""
-    return 1 if now >= failed_at + pace.lock_lasts else failures + 1
+    return 1 if now >= failed_at + policy.lock_duration else failures + 1
 
 
 def check_email(email: str) -> str:
@@ -113,13 +115,13 @@ def check_password(password: str, *, known: tuple[str, ...] = ()) -> str:
     if not PASSWORD_CHARS_MIN <= len(password) <= PASSWORD_CHARS_MAX:
         raise InvalidInput.at("password", msg="must be 12 to 128 characters")
     words = [part for word in known for part in (word, *_PARTS.split(word)) if part]
-    guesses = zxcvbn(password[:_ESTIMATED_CHARS], user_inputs=[*words, "billfold"])
-    if guesses["guesses_log10"] < _GUESSES_LOG10_MIN:
+    estimate = zxcvbn(password[:_ESTIMATED_CHARS], user_inputs=[*words, "billfold"])
+    if estimate["guesses_log10"] < _GUESSES_LOG10_MIN:
         raise InvalidInput.at("password", msg="is too easy to guess; three unrelated words are not")
     return password
 
 
-_READS = frozenset(
+_READ = frozenset(
     {
         "openid", "profile", "email", "phone", "pockets.read", "transfers.read", "customer.read",
         "team.read", "onboarding.read", "agreements.read", "subscriptions.read", "reports.read",
@@ -128,20 +130,20 @@ _READS = frozenset(
     }
 )  # fmt: skip
 _TRANSFERS = frozenset({"transfers.write", "counterparties.write"})
-_APPROVES = frozenset({"transfers.approve", "authorization_requests.write"})
-_MANAGES = _TRANSFERS | _APPROVES | {"pockets.write", "reports.write"}
-_EVERYTHING = _MANAGES | {
+_APPROVE = frozenset({"transfers.approve", "authorization_requests.write"})
+_MANAGE = _TRANSFERS | _APPROVE | {"pockets.write", "reports.write"}
+_EVERYTHING = _MANAGE | {
     "customer.write", "team.write", "onboarding.write", "subscriptions.write",
     "approval_rules.write",
 }  # fmt: skip
 PERMISSIONS = MappingProxyType[Role, frozenset[str]](
     {
-        "ADMIN": _READS | _EVERYTHING,
-        "MANAGER": _READS | _MANAGES,
-        "APPROVER": _READS | _APPROVES,
-        "INITIATOR": _READS | _TRANSFERS,
-        "VIEWER": _READS,
-        "SERVICE": _READS | _EVERYTHING - {"transfers.approve"},
+        "ADMIN": _READ | _EVERYTHING,
+        "MANAGER": _READ | _MANAGE,
+        "APPROVER": _READ | _APPROVE,
+        "INITIATOR": _READ | _TRANSFERS,
+        "VIEWER": _READ,
+        "SERVICE": _READ | _EVERYTHING - {"transfers.approve"},
     }
 )
 """What each role may do, in the words of scopes; a token may do what role and scopes both say."""

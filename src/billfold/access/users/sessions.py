@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from billfold.access.users import rules
-from billfold.access.users.types import Proof, Visitor
+from billfold.access.users.types import AuthMethod, ClientInfo
 from billfold.platform import crypto, ids
 
 if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection, Pool
 
-_SEEN_EVERY = timedelta(minutes=1)
+_TOUCH_INTERVAL = timedelta(minutes=1)
 
 _OPEN = """
 INSERT INTO session (session_hash, session_id, user_id, proved, complete, proved_at, started_at,
@@ -29,12 +29,12 @@ UPDATE session SET session_hash = $2, proved = proved || $3::text[], complete = 
        proved_at = $4, started_at = $4, seen_at = $4, ends_at = $5
  WHERE session_hash = $1 AND NOT complete AND ends_at > $4 RETURNING user_id
 """
-_PROVED_AGAIN = """
+_REAUTHENTICATE = """
 UPDATE session SET session_hash = $2, proved_at = $4, seen_at = $4,
        proved = array(SELECT DISTINCT p FROM unnest(proved || $3::text[]) p)
  WHERE session_hash = $1 AND complete AND ends_at > $4 RETURNING user_id
 """
-_MET = """
+_REMEMBER_DEVICE = """
 INSERT INTO known_device (device_hash, user_id, seen_at) VALUES ($1, $2, $3)
 ON CONFLICT (user_id, device_hash) DO UPDATE SET seen_at = excluded.seen_at
 RETURNING xmax = 0 AND EXISTS (SELECT 1 FROM known_device WHERE user_id = $2)
@@ -45,51 +45,51 @@ async def open_session(
     conn: Connection | Pool,
     user_id: UUID,
     *,
-    proved: Sequence[Proof],
+    auth_methods: Sequence[AuthMethod],
     complete: bool,
-    visitor: Visitor,
+    client_info: ClientInfo,
     now: datetime,
 ) -> str:
     """Sign a person in and return the cookie; one that is not complete lasts ten minutes."""
-    cookie, session_hash = crypto.token()
-    lasts = rules.SESSION_LASTS if complete else rules.HALF_SESSION_LASTS
+    cookie, session_hash = crypto.new_token()
+    lifetime = rules.SESSION_LIFETIME if complete else rules.FIRST_FACTOR_SESSION_LIFETIME
     await conn.execute(
-        _OPEN, session_hash, ids.new(), user_id, list(proved), complete, now, now + lasts,
-        visitor.address, visitor.device,
+        _OPEN, session_hash, ids.new(), user_id, list(auth_methods), complete, now, now + lifetime,
+        client_info.address, client_info.device,
     )  # fmt: skip
     if complete:
-        await _note_login(conn, user_id, now)
+        await _record_login(conn, user_id, now)
     return cookie
 
 
 async def complete_session(
-    conn: Connection | Pool, session_hash: bytes, *, proved: Proof, now: datetime
+    conn: Connection | Pool, session_hash: bytes, *, auth_methods: AuthMethod, now: datetime
 ) -> str | None:
     """Make a session whole after its second factor and return its new cookie; None: it ended."""
-    cookie, new_hash = crypto.token()
+    cookie, new_hash = crypto.new_token()
     user_id = await conn.fetchval(
-        _COMPLETE, session_hash, new_hash, [proved], now, now + rules.SESSION_LASTS
+        _COMPLETE, session_hash, new_hash, [auth_methods], now, now + rules.SESSION_LIFETIME
     )
     if user_id is None:
         return None
-    await _note_login(conn, user_id, now)
+    await _record_login(conn, user_id, now)
     return cookie
 
 
-async def prove_again(
-    conn: Connection | Pool, session_hash: bytes, *, proved: Proof, now: datetime
+async def reauthenticate(
+    conn: Connection | Pool, session_hash: bytes, *, auth_methods: AuthMethod, now: datetime
 ) -> str | None:
     """Note that a person has just proved who he is and return the new cookie; None: it ended."""
-    cookie, new_hash = crypto.token()
-    found = await conn.fetchval(_PROVED_AGAIN, session_hash, new_hash, [proved], now)
+    cookie, new_hash = crypto.new_token()
+    found = await conn.fetchval(_REAUTHENTICATE, session_hash, new_hash, [auth_methods], now)
     return None if found is None else cookie
 
 
-async def note_seen(conn: Connection | Pool, session_hash: bytes, now: datetime) -> None:
+async def touch_session(conn: Connection | Pool, session_hash: bytes, now: datetime) -> None:
     """Put off the idle end of a session. Written once a minute at most."""
     await conn.execute(
         "UPDATE session SET seen_at = $2 WHERE session_hash = $1 AND seen_at < $3",
-        session_hash, now, now - _SEEN_EVERY,
+        session_hash, now, now - _TOUCH_INTERVAL,
     )  # fmt: skip
 
 
@@ -111,21 +111,23 @@ async def end_one_session(conn: Connection | Pool, user_id: UUID, session_id: UU
 
 
 async def end_sessions(
-    conn: Connection | Pool, user_id: UUID, *, but: UUID | None = None
+    conn: Connection | Pool, user_id: UUID, *, except_session_id: UUID | None = None
 ) -> list[UUID]:
     """End all sessions of a person, or all but one, and return their ids."""
     rows = await conn.fetch(
         "DELETE FROM session WHERE user_id = $1 AND session_id IS DISTINCT FROM $2 "
         "RETURNING session_id",
-        user_id, but,
+        user_id, except_session_id,
     )  # fmt: skip
     return [row["session_id"] for row in rows]
 
 
-async def meet_device(conn: Connection | Pool, user_id: UUID, device: str, now: datetime) -> bool:
+async def remember_device(
+    conn: Connection | Pool, user_id: UUID, device: str, now: datetime
+) -> bool:
     """Remember a browser by its lasting cookie; True when it is new, and not his first."""
-    return await conn.fetchval(_MET, crypto.hash_token(device), user_id, now) is True
+    return await conn.fetchval(_REMEMBER_DEVICE, crypto.hash_token(device), user_id, now) is True
 
 
-async def _note_login(conn: Connection | Pool, user_id: UUID, now: datetime) -> None:
+async def _record_login(conn: Connection | Pool, user_id: UUID, now: datetime) -> None:
     await conn.execute("UPDATE person SET last_login_at = $2 WHERE user_id = $1", user_id, now)

@@ -8,8 +8,8 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.access.users.rules import IDLE_LASTS
-from billfold.access.users.types import Factors, Membership, Passkey, Person, Session
+from billfold.access.users.rules import IDLE_TIMEOUT
+from billfold.access.users.types import Factors, Membership, Passkey, Session, User
 
 _T = TypeVar("_T")
 
@@ -49,46 +49,46 @@ SELECT passkey_id, credential_id, user_id, public_key, sign_count, name, created
 """
 
 
-async def find_person(conn: Connection | Pool, user_id: UUID) -> Person | None:
+async def find_user(conn: Connection | Pool, user_id: UUID) -> User | None:
     """Return the person of an id, or None: unknown or deactivated."""
     row = await conn.fetchrow(_BY_ID, user_id)
-    return None if row is None else _read(row, Person)
+    return None if row is None else _read(row, User)
 
 
-async def find_person_by_email(conn: Connection | Pool, email: str) -> Person | None:
+async def find_user_by_email(conn: Connection | Pool, email: str) -> User | None:
     """Return the person of an address in lower case, or None: unknown or deactivated."""
     row = await conn.fetchrow(_BY_EMAIL, email)
-    return None if row is None else _read(row, Person)
+    return None if row is None else _read(row, User)
 
 
-async def list_people(conn: Connection | Pool) -> list[Person]:
+async def list_users(conn: Connection | Pool) -> list[User]:
     """Return everybody who may sign in, by address. For the operator's screen."""
-    return [_read(row, Person) for row in await conn.fetch(_ALL)]
+    return [_read(row, User) for row in await conn.fetch(_ALL)]
 
 
 async def find_session(
     conn: Connection | Pool, session_hash: bytes, now: datetime
 ) -> Session | None:
     """Return the session of a cookie, complete or not; None when it ended or stood idle."""
-    row = await conn.fetchrow(_ONE_SESSION, session_hash, now, now - IDLE_LASTS)
+    row = await conn.fetchrow(_ONE_SESSION, session_hash, now, now - IDLE_TIMEOUT)
     return None if row is None else _session(row)
 
 
-async def person_of_session(
+async def find_session_user(
     conn: Connection | Pool, session_hash: bytes, now: datetime
-) -> Person | None:
+) -> User | None:
     """Return who is signed in with both factors under that cookie, or None."""
     session = await find_session(conn, session_hash, now)
     return session.person if session is not None and session.complete else None
 
 
-async def sessions_of(conn: Connection | Pool, user_id: UUID, now: datetime) -> list[Session]:
+async def list_sessions(conn: Connection | Pool, user_id: UUID, now: datetime) -> list[Session]:
     """Return where a person is signed in, the latest seen first."""
-    rows = await conn.fetch(_SESSIONS_OF, user_id, now, now - IDLE_LASTS)
+    rows = await conn.fetch(_SESSIONS_OF, user_id, now, now - IDLE_TIMEOUT)
     return [_session(row) for row in rows]
 
 
-async def memberships_of(conn: Connection | Pool, user_id: UUID) -> list[Membership]:
+async def list_user_memberships(conn: Connection | Pool, user_id: UUID) -> list[Membership]:
     """Return all memberships of a person, by the customers' names; their status says which hold."""
     return [_read(row, Membership) for row in await conn.fetch(_MEMBERSHIPS, user_id)]
 
@@ -98,12 +98,12 @@ async def is_member(conn: Connection | Pool, customer_id: UUID, member_id: UUID)
     return await conn.fetchval(_IS_MEMBER, customer_id, member_id) is True
 
 
-async def factors_of(conn: Connection | Pool, user_id: UUID) -> Factors:
+async def get_factors(conn: Connection | Pool, user_id: UUID) -> Factors:
     """Return what a person can prove himself with."""
     return _read(await conn.fetchrow(_FACTORS, user_id), Factors)
 
 
-async def passkeys_of(conn: Connection | Pool, user_id: UUID) -> list[Passkey]:
+async def list_passkeys(conn: Connection | Pool, user_id: UUID) -> list[Passkey]:
     """Return a person's passkeys, oldest first."""
     rows = await conn.fetch(f"{_PASSKEY} user_id = $1 ORDER BY created_at", user_id)
     return [_read(row, Passkey) for row in rows]
@@ -116,7 +116,7 @@ async def find_passkey(conn: Connection | Pool, credential_id: bytes) -> Passkey
 
 
 def _session(row: Any) -> Session:  # noqa: ANN401 - a record of asyncpg
-    return _read({**row, "person": _read(row, Person)}, Session)
+    return _read({**row, "person": _read(row, User)}, Session)
 
 
 def _read(row: Any, kind: type[_T]) -> _T:  # noqa: ANN401 - as above

@@ -9,7 +9,7 @@ from uuid import UUID
 
 import pyotp
 
-from billfold.platform.crypto import Vault, place
+from billfold.platform.crypto import Vault, associated_data
 
 if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection, Pool
@@ -19,7 +19,7 @@ _SKEW_STEPS = 1
 """How far the clock of a phone may be off, before and after."""
 ISSUER = "Billfold"
 
-_PROPOSE = """
+_STORE_PENDING = """
 INSERT INTO authenticator AS a (user_id, sealed, created_at) VALUES ($1, $2, $3)
 ON CONFLICT (user_id) DO UPDATE
    SET sealed = excluded.sealed, last_step = 0, created_at = excluded.created_at
@@ -38,31 +38,31 @@ def new_secret() -> str:
     return pyotp.random_base32()
 
 
-def address_of_secret(secret: str, email: str) -> str:
+def totp_uri(secret: str, email: str) -> str:
     """Return the `otpauth:` address that an app reads from a picture."""
     return pyotp.TOTP(secret).provisioning_uri(name=email, issuer_name=ISSUER)
 
 
-def step_of(secret: str, code: str, now: datetime) -> int | None:
+def matching_totp_step(secret: str, code: str, now: datetime) -> int | None:
     """Return the time step a code belongs to, or None when it is wrong. Pure."""
     current = int(now.timestamp()) // STEP_SECONDS
     totp = pyotp.TOTP(secret)
-    given = code.replace(" ", "").encode()
+    entered = code.replace(" ", "").encode()
     for step in range(current - _SKEW_STEPS, current + _SKEW_STEPS + 1):
-        if hmac.compare_digest(totp.generate_otp(step).encode(), given):
+        if hmac.compare_digest(totp.generate_otp(step).encode(), entered):
             return step
     return None
 
 
-async def propose_authenticator(
+async def store_pending_authenticator(
     conn: Connection | Pool, vault: Vault, user_id: UUID, *, secret: str, now: datetime
 ) -> bool:
     """Keep a secret that counts once a code has confirmed it; False when there is one in force."""
     sealed = vault.seal(secret.encode(), _place(user_id))
-    return await conn.fetchval(_PROPOSE, user_id, sealed, now) is True
+    return await conn.fetchval(_STORE_PENDING, user_id, sealed, now) is True
 
 
-async def find_proposed_secret(conn: Connection | Pool, vault: Vault, user_id: UUID) -> str | None:
+async def find_pending_secret(conn: Connection | Pool, vault: Vault, user_id: UUID) -> str | None:
     """Return the secret that waits to be confirmed, or None."""
     row = await conn.fetchrow(_SECRET, user_id)
     if row is None or row["confirmed_at"] is not None:
@@ -74,14 +74,14 @@ async def confirm_authenticator(
     conn: Connection | Pool, vault: Vault, user_id: UUID, *, code: str, now: datetime
 ) -> bool:
     """Put the proposed secret in force when the code is right."""
-    return await _use(conn, vault, user_id, code=code, now=now, proposed=True)
+    return await _verify_code(conn, vault, user_id, code=code, now=now, pending=True)
 
 
-async def use_code(
+async def consume_code(
     conn: Connection | Pool, vault: Vault, user_id: UUID, *, code: str, now: datetime
 ) -> bool:
     """Tell whether a code is right and was not used before; from now on it was."""
-    return await _use(conn, vault, user_id, code=code, now=now, proposed=False)
+    return await _verify_code(conn, vault, user_id, code=code, now=now, pending=False)
 
 
 async def remove_authenticator(conn: Connection | Pool, user_id: UUID) -> bool:
@@ -92,21 +92,21 @@ async def remove_authenticator(conn: Connection | Pool, user_id: UUID) -> bool:
     return found is not None
 
 
-async def _use(
+async def _verify_code(
     conn: Connection | Pool,
     vault: Vault,
     user_id: UUID,
     *,
     code: str,
     now: datetime,
-    proposed: bool,
+    pending: bool,
 ) -> bool:
     row = await conn.fetchrow(_SECRET, user_id)
-    if row is None or (row["confirmed_at"] is None) != proposed:
+    if row is None or (row["confirmed_at"] is None) != pending:
         return False
-    step = step_of(vault.open(row["sealed"], _place(user_id)).decode(), code, now)
-    return step is not None and await conn.fetchval(_USE, user_id, step, now, proposed) is True
+    step = matching_totp_step(vault.open(row["sealed"], _place(user_id)).decode(), code, now)
+    return step is not None and await conn.fetchval(_USE, user_id, step, now, pending) is True
 
 
 def _place(user_id: UUID) -> bytes:
-    return place("authenticator", "sealed", user_id, user_id)
+    return associated_data("authenticator", "sealed", user_id, user_id)

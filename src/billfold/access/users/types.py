@@ -8,12 +8,12 @@ import msgspec
 
 Role = Literal["ADMIN", "MANAGER", "APPROVER", "INITIATOR", "VIEWER", "SERVICE"]
 MemberStatus = Literal["PENDING", "ACTIVE", "DEACTIVATED"]
-Proof = Literal["pwd", "otp", "hwk"]
+AuthMethod = Literal["pwd", "otp", "hwk"]
 """What a person proved himself with, in the words of RFC 8176."""
-Purpose = Literal["welcome", "reset"]
+LinkPurpose = Literal["welcome", "reset"]
 
 
-class Person(msgspec.Struct, frozen=True, kw_only=True):
+class User(msgspec.Struct, frozen=True, kw_only=True):
     """Somebody who can sign in. Knows no password: `Factors` says what he has."""
 
     user_id: UUID
@@ -51,7 +51,7 @@ class Factors(msgspec.Struct, frozen=True, kw_only=True):
     passkeys: int
 
     @property
-    def has_second(self) -> bool:
+    def has_second_factor(self) -> bool:
         """Tell whether there is anything beside a password."""
         return self.authenticator_since is not None or self.passkeys > 0
 
@@ -64,12 +64,12 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     session_id: UUID
-    person: Person
-    proved: tuple[Proof, ...]
+    person: User
+    proved: tuple[AuthMethod, ...]
     complete: bool
     proved_at: datetime
     started_at: datetime
-    seen_at: datetime
+    last_seen_at: datetime
     ends_at: datetime
     address: str
     device: str
@@ -88,7 +88,7 @@ class Passkey(msgspec.Struct, frozen=True, kw_only=True):
     used_at: datetime | None
 
 
-class Visitor(msgspec.Struct, frozen=True, kw_only=True):
+class ClientInfo(msgspec.Struct, frozen=True, kw_only=True):
     """From where somebody comes: his address, and his browser in words."""
 
     address: str

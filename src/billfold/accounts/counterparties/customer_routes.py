@@ -11,12 +11,12 @@ from billfold.accounts.counterparties.requests import (
     ChangeCounterparty,
     CounterpartyQuery,
     Deposits,
+    add_counterparty_command,
     change_counterparty,
-    confirm_deposits,
+    command_content,
+    confirm_micro_deposits,
     counterparty_page,
-    order_of,
-    shown,
-    told_by,
+    read_counterparty,
 )
 from billfold.accounts.counterparties.schemas import (
     AchForm,
@@ -27,8 +27,8 @@ from billfold.accounts.counterparties.schemas import (
     WalletForm,
     WireForm,
 )
-from billfold.approvals.routes.pending_authorization import MAY_WAIT, ask_first
-from billfold.http.customer_api.member import Member
+from billfold.approvals.routes.pending_authorization import MAY_NEED_APPROVAL, request_approval
+from billfold.http.customer_api.member import CustomerCaller
 from billfold.http.limits.rate_groups import COUNTERPARTIES
 from billfold.http.list_params import ListQuery
 from billfold.http.operations import get, patch, post, with_scope
@@ -99,40 +99,46 @@ CreateCounterparty = (
 
 @get("/api/v2/counterparties/", READS)
 async def list_counterparties(
-    *, member: Member, bank: Bank, wanted: ListQuery, asked: CounterpartyQuery
+    *, member: CustomerCaller, bank: Bank, wanted: ListQuery, asked: CounterpartyQuery
 ) -> CursorList[Counterparty]:
     """List the counterparties, newest first."""
     return await counterparty_page(bank, member.customer_id, wanted, asked)
 
 
-@post("/api/v2/counterparties/", WRITES, documented=MAY_WAIT, refuses=("customer-not-open",))
+@post(
+    "/api/v2/counterparties/", WRITES, documented=MAY_NEED_APPROVAL, refuses=("customer-not-open",)
+)
 async def create_counterparty(
-    member: Member, bank: Bank, data: CreateCounterparty
+    member: CustomerCaller, bank: Bank, data: CreateCounterparty
 ) -> Counterparty | HttpResponse:
     """Add an account as payee. It is PENDING until it is shown whose account it is.
 
     It may wait for a second person, where a rule of the team says so.
     """
-    order = await order_of(member, bank, member.customer_id, data)
-    waits = await ask_first(
+    order = await add_counterparty_command(member, bank, member.customer_id, data)
+    approval_response = await request_approval(
         member, bank, "NEW_COUNTERPARTY", "counterparty.create", ("counterparty", None),
-        counterparty=told_by(order),
+        counterparty=command_content(order),
     )  # fmt: skip
-    if waits is not None:
-        return waits
+    if approval_response is not None:
+        return approval_response
     answer = await bank.engine.submit(order)
-    return await shown(bank, member.customer_id, UUID(answer.outcome["counterparty_id"]))
+    return await read_counterparty(
+        bank, member.customer_id, UUID(answer.outcome["counterparty_id"])
+    )
 
 
 @get("/api/v2/counterparties/{counterparty_id}/", READS)
-async def get_counterparty(member: Member, bank: Bank, counterparty_id: UUID) -> Counterparty:
+async def get_counterparty(
+    member: CustomerCaller, bank: Bank, counterparty_id: UUID
+) -> Counterparty:
     """Read one counterparty."""
-    return await shown(bank, member.customer_id, counterparty_id)
+    return await read_counterparty(bank, member.customer_id, counterparty_id)
 
 
 @patch("/api/v2/counterparties/{counterparty_id}/", WRITES, refuses=("counterparty-not-linked",))
 async def update_counterparty(
-    member: Member, bank: Bank, counterparty_id: UUID, data: ChangeCounterparty
+    member: CustomerCaller, bank: Bank, counterparty_id: UUID, data: ChangeCounterparty
 ) -> Counterparty:
     """Give a counterparty another display name, or unlink it for ever."""
     return await change_counterparty(member, bank, member.customer_id, counterparty_id, data)
@@ -145,7 +151,7 @@ async def update_counterparty(
     refuses=("micro-deposits-not-pending", "micro-deposits-mismatch"),
 )
 async def verify_micro_deposits(
-    member: Member, bank: Bank, counterparty_id: UUID, data: Deposits
+    member: CustomerCaller, bank: Bank, counterparty_id: UUID, data: Deposits
 ) -> Counterparty:
     """Name the amounts of the two deposits, in any order; there are three tries."""
-    return await confirm_deposits(member, bank, member.customer_id, counterparty_id, data)
+    return await confirm_micro_deposits(member, bank, member.customer_id, counterparty_id, data)

@@ -11,19 +11,19 @@ import msgspec
 from billfold.accounts.counterparties import store as counterparty_store
 from billfold.accounts.counterparties.commands import AddCounterparty, SettleLink
 from billfold.accounts.counterparties.ports import (
-    Linked,
     LinkedAccount,
+    LinkedInstitution,
+    LinkError,
     LinkingProvider,
-    LinkRefused,
 )
-from billfold.accounts.counterparties.requests import shown
+from billfold.accounts.counterparties.requests import read_counterparty
 from billfold.accounts.counterparties.schemas import Counterparty
 from billfold.accounts.counterparties.v1_schemas import (
     LinkRequest,
     LinkTokenAnswer,
     LinkTokenRequest,
 )
-from billfold.accounts.customers.schemas import name_in
+from billfold.accounts.customers.schemas import parse_person_name
 from billfold.accounts.directory.store import find_customer
 from billfold.accounts.directory.types import CustomerRow
 from billfold.http.caller import Call
@@ -31,7 +31,9 @@ from billfold.ledger.bank import Bank
 from billfold.platform.errors import InvalidInput, NotFound, Refused
 
 
-async def open_link(call: Call, bank: Bank, owner: UUID, data: LinkTokenRequest) -> LinkTokenAnswer:
+async def request_link_token(
+    call: Call, bank: Bank, owner: UUID, data: LinkTokenRequest
+) -> LinkTokenAnswer:
     """Return what opens the provider's pages. Raises InvalidInput, NotFound."""
     if (data.redirect_uri is None) == (data.android_package_name is None):
         raise InvalidInput.at(
@@ -51,36 +53,38 @@ async def open_link(call: Call, bank: Bank, owner: UUID, data: LinkTokenRequest)
     return LinkTokenAnswer(link_token=token.token, expiration=token.expires_at)
 
 
-async def link(call: Call, bank: Bank, owner: UUID, data: LinkRequest) -> list[Counterparty]:
+async def link_customer_accounts(
+    call: Call, bank: Bank, owner: UUID, data: LinkRequest
+) -> list[Counterparty]:
     """Make a counterparty of every account that was chosen. Raises InvalidInput."""
     chosen = [each.id for each in data.accounts]
     if len(set(chosen)) != len(chosen):
         raise InvalidInput.at("body", "accounts", msg="name an account twice")
     try:
         linked = await _provider(bank).exchange(data.public_token, chosen)
-    except LinkRefused as refused:
+    except LinkError as refused:
         raise InvalidInput.at("body", refused.field, msg=str(refused)) from None
     customer = await find_customer(bank.pool, owner)
     if customer is None:
         raise NotFound("There is no such customer.")
-    made = []
-    for step, (asked, account) in enumerate(zip(data.accounts, linked.accounts, strict=True)):
+    created = []
+    for step, (requested, account) in enumerate(zip(data.accounts, linked.accounts, strict=True)):
         answer = await bank.engine.submit(
             AddCounterparty(
                 **call.command_fields(owner, step=step),
                 type="ach",
-                counterparty_name=_name_of(customer),
-                display_name=asked.name or None,
-                details=_details(linked, account),
+                counterparty_name=_counterparty_name(customer),
+                display_name=requested.name or None,
+                details=_account_details(linked, account),
                 verification="linking_provider",
-                linked=_kept(bank, owner, linked, account),
+                linked=_stored_link(bank, owner, linked, account),
             )
         )
-        made.append(UUID(answer.outcome["counterparty_id"]))
-    return [await shown(bank, owner, each) for each in made]
+        created.append(UUID(answer.outcome["counterparty_id"]))
+    return [await read_counterparty(bank, owner, each) for each in created]
 
 
-async def settle(call: Call, bank: Bank, owner: UUID, counterparty_id: UUID) -> None:
+async def refresh_link_status(call: Call, bank: Bank, owner: UUID, counterparty_id: UUID) -> None:
     """Ask the provider how far the verification is, and go on by its answer.
 
     Raises NotFound, `counterparty-type-mismatch`.
@@ -112,17 +116,19 @@ async def _link_of(bank: Bank, owner: UUID, counterparty_id: UUID) -> tuple[str,
     return bank.vault.open(sealed, owner.bytes).decode(), account["id"]
 
 
-def _details(linked: Linked, account: LinkedAccount) -> dict[str, Any]:
-    told = {
+def _account_details(linked: LinkedInstitution, account: LinkedAccount) -> dict[str, Any]:
+    fields = {
         "routing_number": account.routing_number,
         "account_number": account.account_number,
         "account_type": account.account_type,
         "institution_name": linked.institution_name,
     }
-    return {name: value for name, value in told.items() if value is not None}
+    return {name: value for name, value in fields.items() if value is not None}
 
 
-def _kept(bank: Bank, owner: UUID, linked: Linked, account: LinkedAccount) -> dict[str, str]:
+def _stored_link(
+    bank: Bank, owner: UUID, linked: LinkedInstitution, account: LinkedAccount
+) -> dict[str, str]:
     """Return what is kept of a link with the verification; the secret is sealed."""
     sealed = bank.vault.seal(linked.access.encode(), owner.bytes)
     return {
@@ -133,9 +139,9 @@ def _kept(bank: Bank, owner: UUID, linked: Linked, account: LinkedAccount) -> di
     }
 
 
-def _name_of(customer: CustomerRow) -> dict[str, Any]:
+def _counterparty_name(customer: CustomerRow) -> dict[str, Any]:
     """Return the customer as a counterparty is named: the account is his own."""
     if customer.type == "BUSINESS":
         return {"type": "business", "business_name": customer.name}
-    name = name_in(customer.name)
+    name = parse_person_name(customer.name)
     return {"type": "individual", "first_name": name.first_name, "last_name": name.last_name}

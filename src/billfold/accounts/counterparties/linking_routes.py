@@ -7,15 +7,15 @@ from uuid import UUID
 from billfold.accounts.counterparties import linking
 from billfold.accounts.counterparties import store as counterparty_store
 from billfold.accounts.counterparties.v1_schemas import (
-    OLDER_TYPES,
+    V1_COUNTERPARTY_TYPES,
     LinkedCounterparties,
     LinkRequest,
     LinkTokenAnswer,
     LinkTokenRequest,
     OlderCounterparties,
     OlderCounterparty,
-    is_older,
-    render_older,
+    has_v1_form,
+    render_v1_counterparty,
 )
 from billfold.accounts.pockets.partner_v1_routes import V1_READS
 from billfold.http.caller import Caller
@@ -23,7 +23,7 @@ from billfold.http.operations import get, post
 from billfold.ledger.bank import Bank
 from billfold.platform.errors import NotFound
 
-_MOST = 1000
+_COUNTERPARTIES_MAX = 1000
 
 
 @post(
@@ -37,7 +37,7 @@ async def create_link_token(
 ) -> LinkTokenAnswer:
     """Begin to link accounts: the token opens the provider's pages once."""
     owner = await caller.customer_id(bank, customer_id)
-    return await linking.open_link(caller, bank, owner, data)
+    return await linking.request_link_token(caller, bank, owner, data)
 
 
 @post(
@@ -50,7 +50,9 @@ async def link_accounts(
 ) -> LinkedCounterparties:
     """Make counterparties of the accounts that a customer chose on the provider's pages."""
     owner = await caller.customer_id(bank, customer_id)
-    return LinkedCounterparties(items=await linking.link(caller, bank, owner, data))
+    return LinkedCounterparties(
+        items=await linking.link_customer_accounts(caller, bank, owner, data)
+    )
 
 
 @post(
@@ -64,7 +66,7 @@ async def verify_linked_account(
 ) -> None:
     """Ask the provider whether the verification of a linked account has come to its end."""
     owner = await caller.customer_id(bank, customer_id)
-    await linking.settle(caller, bank, owner, counterparty_id)
+    await linking.refresh_link_status(caller, bank, owner, counterparty_id)
 
 
 @get("/api/v1/customers/{customer_id}/counterparties/", tag="counterparties", deprecated=V1_READS)
@@ -74,10 +76,10 @@ async def list_v1_counterparties(
     """List the accounts that ACH entries and domestic wires reach, newest first."""
     owner = await caller.customer_id(bank, customer_id)
     rows = await counterparty_store.list_counterparties(
-        bank.pool, owner, types=list(OLDER_TYPES), statuses=None, after=None, backwards=False,
-        limit=_MOST,
+        bank.pool, owner, types=list(V1_COUNTERPARTY_TYPES), statuses=None, after=None, backwards=False,
+        limit=_COUNTERPARTIES_MAX,
     )  # fmt: skip
-    told = [render_older(row) for row in rows if is_older(row)]
+    told = [render_v1_counterparty(row) for row in rows if has_v1_form(row)]
     return OlderCounterparties(count=len(told), counterparties=told)
 
 
@@ -92,6 +94,6 @@ async def get_v1_counterparty(
     """Read one of them."""
     owner = await caller.customer_id(bank, customer_id)
     row = await counterparty_store.get_counterparty(bank.pool, owner, counterparty_id)
-    if not is_older(row):
+    if not has_v1_form(row):
         raise NotFound("There is no such counterparty.")
-    return render_older(row)
+    return render_v1_counterparty(row)

@@ -13,9 +13,9 @@ from billfold.accounts.counterparties.requests import (
     Deposits,
     add_counterparty,
     change_counterparty,
-    confirm_deposits,
+    confirm_micro_deposits,
     counterparty_page,
-    shown,
+    read_counterparty,
 )
 from billfold.accounts.counterparties.schemas import (
     AchForm,
@@ -107,7 +107,7 @@ async def get_counterparty(
 ) -> Counterparty:
     """Read one counterparty."""
     owner = await caller.customer_id(bank, customer_id)
-    return await shown(bank, owner, counterparty_id)
+    return await read_counterparty(bank, owner, counterparty_id)
 
 
 @patch(
@@ -132,4 +132,4 @@ async def verify_micro_deposits(
 ) -> Counterparty:
     """Name the amounts of the two deposits, in any order; there are three tries."""
     owner = await caller.customer_id(bank, customer_id)
-    return await confirm_deposits(caller, bank, owner, counterparty_id, data)
+    return await confirm_micro_deposits(caller, bank, owner, counterparty_id, data)

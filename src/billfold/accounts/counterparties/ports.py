@@ -33,7 +33,7 @@ class LinkedAccount(msgspec.Struct, frozen=True, kw_only=True):
     status: LinkStatus
 
 
-class Linked(msgspec.Struct, frozen=True, kw_only=True):
+class LinkedInstitution(msgspec.Struct, frozen=True, kw_only=True):
     """Accounts that were chosen, and the secret under which the provider knows the link."""
 
     access: str
@@ -41,7 +41,7 @@ class Linked(msgspec.Struct, frozen=True, kw_only=True):
     accounts: tuple[LinkedAccount, ...]
 
 
-class LinkRefused(Exception):
+class LinkError(Exception):
     """The provider does not know the token or the account; `field` says which of them."""
 
     def __init__(self, field: Literal["public_token", "accounts"], sentence: str) -> None:
@@ -64,7 +64,7 @@ class LinkingProvider(Protocol):
     ) -> LinkToken:
         """Return what opens the provider's pages; with `access` to mend a link there is."""
 
-    async def exchange(self, public_token: str, account_ids: list[str]) -> Linked:
+    async def exchange(self, public_token: str, account_ids: list[str]) -> LinkedInstitution:
         """Return the accounts a person chose, in this order. Raises LinkRefused."""
 
     async def status_of(self, access: str, account_id: str) -> LinkStatus:

@@ -26,7 +26,7 @@ from billfold.accounts.counterparties.schemas import (
     WireForm,
     render_counterparty,
 )
-from billfold.accounts.counterparties.store import documents_of
+from billfold.accounts.counterparties.store import document_ids_of
 from billfold.accounts.counterparties.types import CounterpartyRow
 from billfold.accounts.directory.store import find_customer
 from billfold.accounts.portals import store as portal_store
@@ -85,16 +85,20 @@ class Deposits(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 async def add_counterparty(call: Call, bank: Bank, owner: UUID, form: Form) -> Counterparty:
     """Link an account as payee of a customer. Raises InvalidInput, `customer-not-open`."""
-    answer = await bank.engine.submit(await order_of(call, bank, owner, form))
-    return await shown(bank, owner, UUID(answer.outcome["counterparty_id"]))
+    answer = await bank.engine.submit(await add_counterparty_command(call, bank, owner, form))
+    return await read_counterparty(bank, owner, UUID(answer.outcome["counterparty_id"]))
 
 
-async def order_of(call: Call, bank: Bank, owner: UUID, form: Form) -> AddCounterparty:
+async def add_counterparty_command(
+    call: Call, bank: Bank, owner: UUID, form: Form
+) -> AddCounterparty:
     """Return the command that links what a form tells, all of it checked. Raises InvalidInput."""
     asked = getattr(form, "verification", None)
     details = details_of(form)
-    target = await _target(bank, form) if isinstance(form, OnUsForm) else None
-    needless = target is not None or form.__struct_config__.tag == "crypto_wallet_address"
+    target = await _find_target(bank, form) if isinstance(form, OnUsForm) else None
+    needs_no_verification = (
+        target is not None or form.__struct_config__.tag == "crypto_wallet_address"
+    )
     if asked is not None and asked.document_ids:
         await _check_documents(bank, owner, asked.document_ids)
     return AddCounterparty(
@@ -103,22 +107,24 @@ async def order_of(call: Call, bank: Bank, owner: UUID, form: Form) -> AddCounte
         counterparty_name=msgspec.to_builtins(form.counterparty_name),
         display_name=form.display_name,
         details=details,
-        verification=None if needless or asked is None else asked.type,
-        document_ids=() if needless or asked is None else tuple(asked.document_ids or ()),
-        holder=await _holder(bank, details, target),
+        verification=None if needs_no_verification or asked is None else asked.type,
+        document_ids=()
+        if needs_no_verification or asked is None
+        else tuple(asked.document_ids or ()),
+        holder=await _find_holder(bank, details, target),
         target_customer_id=None if target is None else target.customer_id,
         target_pocket_id=None if target is None else target.pocket_id,
     )
 
 
-def told_by(order: AddCounterparty) -> dict[str, Any]:
+def command_content(order: AddCounterparty) -> dict[str, Any]:
     """Return what is to be linked, ready for JSON, without who gives the command."""
     own = set(AddCounterparty.__struct_fields__) - set(Command.__struct_fields__)
-    told: dict[str, Any] = msgspec.to_builtins({name: getattr(order, name) for name in own})
-    return told
+    fields: dict[str, Any] = msgspec.to_builtins({name: getattr(order, name) for name in own})
+    return fields
 
 
-async def confirm_deposits(
+async def confirm_micro_deposits(
     call: Call, bank: Bank, owner: UUID, counterparty_id: UUID, data: Deposits
 ) -> Counterparty:
     """Verify a counterparty by its two deposits. Raises `micro-deposits-mismatch` and its kin."""
@@ -135,7 +141,7 @@ async def confirm_deposits(
         raise Refused(
             "micro-deposits-mismatch", f"These are not the deposits. {rest}", tries_left=left
         )
-    return await shown(bank, owner, counterparty_id)
+    return await read_counterparty(bank, owner, counterparty_id)
 
 
 async def change_counterparty(
@@ -155,7 +161,7 @@ async def change_counterparty(
             unlink=data.status is not None,
         )
     )
-    return await shown(bank, owner, counterparty_id)
+    return await read_counterparty(bank, owner, counterparty_id)
 
 
 async def counterparty_page(
@@ -180,20 +186,22 @@ async def counterparty_page(
             backwards=part.backwards,
             limit=part.limit,
         ),
-        place_of=lambda row: (row.created_at.isoformat(), str(row.counterparty_id)),
+        sort_key_of=lambda row: (row.created_at.isoformat(), str(row.counterparty_id)),
     )
-    return page_of(page, await rendered(bank, owner, page.items))
+    return page_of(page, await render_counterparties(bank, owner, page.items))
 
 
-async def shown(bank: Bank, owner: UUID, counterparty_id: UUID) -> Counterparty:
+async def read_counterparty(bank: Bank, owner: UUID, counterparty_id: UUID) -> Counterparty:
     """Return a counterparty of a customer as it is now. Raises NotFound."""
     row = await counterparty_store.get_counterparty(bank.pool, owner, counterparty_id)
-    return (await rendered(bank, owner, [row]))[0]
+    return (await render_counterparties(bank, owner, [row]))[0]
 
 
-async def rendered(bank: Bank, owner: UUID, rows: Sequence[CounterpartyRow]) -> list[Counterparty]:
+async def render_counterparties(
+    bank: Bank, owner: UUID, rows: Sequence[CounterpartyRow]
+) -> list[Counterparty]:
     """Return counterparties with the documents of their verifications, as they stand now."""
-    named = {row.counterparty_id: documents_of(row) for row in rows}
+    named = {row.counterparty_id: document_ids_of(row) for row in rows}
     asked = {each for own in named.values() for each in own}
     found = await document_store.list_documents(bank.pool, owner, asked) if asked else {}
     return [
@@ -217,7 +225,9 @@ async def _check_documents(bank: Bank, owner: UUID, document_ids: Sequence[UUID]
     found = await document_store.list_documents(bank.pool, owner, document_ids)
     wrong = [
         FieldError(
-            ("body", "verification", "document_ids", place), _why(found.get(each)), "value_error"
+            ("body", "verification", "document_ids", place),
+            _document_error(found.get(each)),
+            "value_error",
         )
         for place, each in enumerate(document_ids)
         if each not in found or found[each].type != PROOF_OF_ACCOUNT
@@ -226,7 +236,7 @@ async def _check_documents(bank: Bank, owner: UUID, document_ids: Sequence[UUID]
         raise InvalidInput(wrong)
 
 
-def _why(found: DocumentRow | None) -> str:
+def _document_error(found: DocumentRow | None) -> str:
     if found is None:
         return "is not a document of the customer"
     return f"must be of type {PROOF_OF_ACCOUNT}, not {found.type}"
@@ -234,29 +244,29 @@ def _why(found: DocumentRow | None) -> str:
 
 def details_of(form: Form) -> dict[str, Any]:
     """Return the fields of a variant as they are kept: one layout, machine spelling, no nulls."""
-    told = msgspec.to_builtins(form)
+    fields = msgspec.to_builtins(form)
     for name in ("type", "counterparty_name", "display_name", "verification"):
-        told.pop(name, None)
+        fields.pop(name, None)
     if isinstance(form, InternationalForm):
         if form.account_number is not None:  # the other way round
-            told["routing_number"], told["identifier"] = form.identifier, form.account_number
-            told["account_number"] = None
-        told["routing_number"] = told["routing_number"].upper()
+            fields["routing_number"], fields["identifier"] = form.identifier, form.account_number
+            fields["account_number"] = None
+        fields["routing_number"] = fields["routing_number"].upper()
         if form.identifier_type is None:
-            iban = identifiers.is_iban_like(told["identifier"])
-            told["identifier_type"] = "IBAN" if iban else "ACCOUNT_NUMBER"
+            iban = identifiers.has_iban_form(fields["identifier"])
+            fields["identifier_type"] = "IBAN" if iban else "ACCOUNT_NUMBER"
     elif isinstance(form, WireForm):
-        iban = identifiers.is_iban_like(form.identifier)
-        told["identifier_type"] = "IBAN" if iban else "ACCOUNT_NUMBER"
-    if told.get("identifier_type") == "IBAN":
-        told["identifier"] = identifiers.compact(told["identifier"])
-    return {name: value for name, value in told.items() if value is not None}
+        iban = identifiers.has_iban_form(form.identifier)
+        fields["identifier_type"] = "IBAN" if iban else "ACCOUNT_NUMBER"
+    if fields.get("identifier_type") == "IBAN":
+        fields["identifier"] = identifiers.compact(fields["identifier"])
+    return {name: value for name, value in fields.items() if value is not None}
 
 
-async def _target(bank: Bank, form: OnUsForm) -> PortalRow:
+async def _find_target(bank: Bank, form: OnUsForm) -> PortalRow:
     """The open portal behind a network address. Raises InvalidInput."""
     number = form.account_number
-    found = await _portal(bank, "network", number) if _is_address(number) else None
+    found = await _find_portal(bank, "network", number) if _is_network_address(number) else None
     if found is None or found.status != "OPEN":
         raise InvalidInput.at(
             "body", "account_number", msg="is not the network address of an open portal"
@@ -264,23 +274,23 @@ async def _target(bank: Bank, form: OnUsForm) -> PortalRow:
     return found
 
 
-async def _holder(bank: Bank, details: dict[str, Any], target: PortalRow | None) -> str | None:
+async def _find_holder(bank: Bank, details: dict[str, Any], target: PortalRow | None) -> str | None:
     """The name of whoever holds the account, where it is one of this bank."""
     account = verification_kinds.account_of(details)
     if target is None and account is not None and account.bank == bank.settings.bank_routing_number:
-        target = await _portal(bank, "account", f"{account.bank}:{account.number}")
+        target = await _find_portal(bank, "account", f"{account.bank}:{account.number}")
     if target is None or target.status != "OPEN":
         return None
     holder = await find_customer(bank.pool, target.customer_id)
     return None if holder is None else holder.name
 
 
-async def _portal(bank: Bank, kind: str, value: str) -> PortalRow | None:
+async def _find_portal(bank: Bank, kind: str, value: str) -> PortalRow | None:
     entry = await bank.directory.find(kind, value)
     if entry is None:
         return None
     return await portal_store.get_portal(bank.pool, entry.customer_id, entry.object_id)
 
 
-def _is_address(number: str) -> bool:
+def _is_network_address(number: str) -> bool:
     return len(number) == NETWORK_DIGITS and number.isascii() and number.isdigit()

@@ -11,9 +11,9 @@ import msgspec
 from typing_extensions import override
 
 from billfold.accounts.counterparties.rules import identifiers
-from billfold.accounts.counterparties.types import CounterpartyRow, one_line
+from billfold.accounts.counterparties.types import CounterpartyRow, format_name
 from billfold.accounts.customers.schemas import Address
-from billfold.http.schemas.checked import Checked
+from billfold.http.schemas.checked import CheckedBody
 from billfold.http.schemas.texts import NOT_BLANK
 from billfold.platform.countries import COUNTRIES, US_STATES
 from billfold.platform.errors import FieldError
@@ -46,7 +46,7 @@ class BusinessName(
 CounterpartyName = IndividualName | BusinessName
 
 
-class _Form(Checked, forbid_unknown_fields=True, kw_only=True, tag_field="type"):
+class _Form(CheckedBody, forbid_unknown_fields=True, kw_only=True, tag_field="type"):
     """What every variant says."""
 
     counterparty_name: CounterpartyName
@@ -64,12 +64,12 @@ class WireForm(_Form, kw_only=True, tag="wire"):
 
     @classmethod
     @override
-    def wrong_in(cls, told: Mapping[str, Any]) -> Iterator[FieldError]:
+    def field_errors(cls, fields: Mapping[str, Any]) -> Iterator[FieldError]:
         """Yield what is wrong with its numbers, its address and its documents."""
-        yield from _wrong("routing_number", told, identifiers.wrong_routing_number)
-        yield from _wrong("identifier", told, wrong_identifier)
-        yield from wrong_address(told, state=True)
-        yield from wrong_documents(told)
+        yield from _field_error("routing_number", fields, identifiers.routing_number_error)
+        yield from _field_error("identifier", fields, identifier_error)
+        yield from address_errors(fields, state=True)
+        yield from document_errors(fields)
 
 
 class AchForm(_Form, kw_only=True, tag="ach"):
@@ -82,11 +82,11 @@ class AchForm(_Form, kw_only=True, tag="ach"):
 
     @classmethod
     @override
-    def wrong_in(cls, told: Mapping[str, Any]) -> Iterator[FieldError]:
+    def field_errors(cls, fields: Mapping[str, Any]) -> Iterator[FieldError]:
         """Yield what is wrong with its numbers and its documents."""
-        yield from _wrong("routing_number", told, identifiers.wrong_routing_number)
-        yield from _wrong("account_number", told, identifiers.wrong_us_account_number)
-        yield from wrong_documents(told)
+        yield from _field_error("routing_number", fields, identifiers.routing_number_error)
+        yield from _field_error("account_number", fields, identifiers.us_account_number_error)
+        yield from document_errors(fields)
 
 
 class InternationalForm(_Form, kw_only=True, tag="international_wire"):
@@ -106,26 +106,26 @@ class InternationalForm(_Form, kw_only=True, tag="international_wire"):
 
     @classmethod
     @override
-    def wrong_in(cls, told: Mapping[str, Any]) -> Iterator[FieldError]:
+    def field_errors(cls, fields: Mapping[str, Any]) -> Iterator[FieldError]:
         """Yield what is wrong with its numbers, its address and its documents."""
-        turned = told.get("account_number") is not None
+        is_swapped = fields.get("account_number") is not None
         bic, number = (
-            ("identifier", "account_number") if turned else ("routing_number", "identifier")
+            ("identifier", "account_number") if is_swapped else ("routing_number", "identifier")
         )
-        if turned and told.get("routing_number") not in {None, told.get("identifier")}:
-            yield _mistake("routing_number", "is not taken with account_number, but for the BIC")
-        if bic in told and told[bic] is None:
+        if is_swapped and fields.get("routing_number") not in {None, fields.get("identifier")}:
+            yield _error("routing_number", "is not taken with account_number, but for the BIC")
+        if bic in fields and fields[bic] is None:
             yield FieldError(("body", bic), "is required", "missing")
         else:
-            yield from _wrong(bic, told, lambda text: identifiers.wrong_bic(text.upper()))
-        if told.get("identifier_type") == "IBAN":
-            yield from _wrong(number, told, identifiers.wrong_iban)
-        elif told.get("identifier_type") == "ACCOUNT_NUMBER":
-            yield from _wrong(number, told, identifiers.wrong_account_number)
+            yield from _field_error(bic, fields, lambda text: identifiers.bic_error(text.upper()))
+        if fields.get("identifier_type") == "IBAN":
+            yield from _field_error(number, fields, identifiers.iban_error)
+        elif fields.get("identifier_type") == "ACCOUNT_NUMBER":
+            yield from _field_error(number, fields, identifiers.account_number_error)
         else:
-            yield from _wrong(number, told, wrong_identifier)
-        yield from wrong_address(told, state=False)
-        yield from wrong_documents(told)
+            yield from _field_error(number, fields, identifier_error)
+        yield from address_errors(fields, state=False)
+        yield from document_errors(fields)
 
 
 class OnUsForm(_Form, kw_only=True, tag="on_us"):
@@ -135,9 +135,9 @@ class OnUsForm(_Form, kw_only=True, tag="on_us"):
 
     @classmethod
     @override
-    def wrong_in(cls, told: Mapping[str, Any]) -> Iterator[FieldError]:
+    def field_errors(cls, fields: Mapping[str, Any]) -> Iterator[FieldError]:
         """Yield what is wrong with its documents."""
-        yield from wrong_documents(told)
+        yield from document_errors(fields)
 
 
 class WalletForm(_Form, kw_only=True, tag="crypto_wallet_address"):
@@ -149,17 +149,19 @@ class WalletForm(_Form, kw_only=True, tag="crypto_wallet_address"):
 
     @classmethod
     @override
-    def wrong_in(cls, told: Mapping[str, Any]) -> Iterator[FieldError]:
+    def field_errors(cls, fields: Mapping[str, Any]) -> Iterator[FieldError]:
         """Yield what is wrong with its address and its documents."""
-        if told.get("display_name") is not None:
+        if fields.get("display_name") is not None:
             yield FieldError(
                 ("body", "display_name"), "is not taken with a wallet", "extra_forbidden"
             )
-        if "chain" in told:
-            yield from _wrong(
-                "wallet_address", told, lambda text: identifiers.wrong_wallet(told["chain"], text)
+        if "chain" in fields:
+            yield from _field_error(
+                "wallet_address",
+                fields,
+                lambda text: identifiers.wallet_error(fields["chain"], text),
             )
-        yield from wrong_documents(told)
+        yield from document_errors(fields)
 
 
 Form = WireForm | AchForm | InternationalForm | OnUsForm | WalletForm
@@ -208,30 +210,30 @@ class Counterparty(msgspec.Struct, kw_only=True):
     object_type: Literal["Counterparty"] = "Counterparty"
 
 
-def wrong_identifier(text: str) -> str | None:
+def identifier_error(text: str) -> str | None:
     """Check a number that may be an IBAN: what is written like one must be one."""
-    if identifiers.is_iban_like(text):
-        return identifiers.wrong_iban(text)
-    return identifiers.wrong_account_number(text)
+    if identifiers.has_iban_form(text):
+        return identifiers.iban_error(text)
+    return identifiers.account_number_error(text)
 
 
-def wrong_address(told: Mapping[str, Any], *, state: bool) -> Iterator[FieldError]:
+def address_errors(fields: Mapping[str, Any], *, state: bool) -> Iterator[FieldError]:
     """Yield what is wrong with an address; `state` when it must name one."""
-    address: Address | None = told.get("address")
+    address: Address | None = fields.get("address")
     if address is None:
         return
     if address.country not in COUNTRIES:
-        yield _mistake("address", "must be a country's two letters of ISO 3166, like US", "country")
+        yield _error("address", "must be a country's two letters of ISO 3166, like US", "country")
     if not address.state:
         if state:
             yield FieldError(("body", "address", "state"), "is required", "missing")
     elif address.country == "US" and address.state not in US_STATES:
-        yield _mistake("address", "must be a state's two letters, like NY", "state")
+        yield _error("address", "must be a state's two letters, like NY", "state")
 
 
-def wrong_documents(told: Mapping[str, Any]) -> Iterator[FieldError]:
+def document_errors(fields: Mapping[str, Any]) -> Iterator[FieldError]:
     """Yield what does not fit between a kind of verification and its documents."""
-    asked = told.get("verification")
+    asked = fields.get("verification")
     if asked is None:
         return
     if asked.type == "supporting_documents" and not asked.document_ids:
@@ -239,9 +241,9 @@ def wrong_documents(told: Mapping[str, Any]) -> Iterator[FieldError]:
             ("body", "verification", "document_ids"), "must name at least one document", "missing"
         )
     if asked.type != "supporting_documents" and asked.document_ids:
-        yield _mistake("verification", f"are not taken with {asked.type}", "document_ids")
+        yield _error("verification", f"are not taken with {asked.type}", "document_ids")
     if asked.document_ids and len(set(asked.document_ids)) != len(asked.document_ids):
-        yield _mistake("verification", "name a document twice", "document_ids")
+        yield _error("verification", "name a document twice", "document_ids")
 
 
 def render_counterparty(
@@ -254,9 +256,11 @@ def render_counterparty(
         id=row.counterparty_id,
         time_created=row.created_at,
         status=row.status,
-        verification=_shown(msgspec.json.decode(row.verification), row.status, list(documents)),
+        verification=_render_verification(
+            msgspec.json.decode(row.verification), row.status, list(documents)
+        ),
         type=row.type,
-        counterparty_name=one_line(msgspec.json.decode(row.counterparty_name)),
+        counterparty_name=format_name(msgspec.json.decode(row.counterparty_name)),
         institution_name=settings.bank_name if on_us else details.get("institution_name"),
         routing_number=details.get("routing_number"),
         account_number=row.account_number,
@@ -272,27 +276,27 @@ def render_counterparty(
     )
 
 
-def _shown(
-    kept: Mapping[str, Any], status: str, documents: list[SupportingDocument]
+def _render_verification(
+    stored: Mapping[str, Any], status: str, documents: list[SupportingDocument]
 ) -> ShownVerification:
     """Return what is shown of a verification. It waits for files where a document has none."""
-    lacking = any(each.status in {"PENDING_UPLOAD", "INVALID"} for each in documents)
+    lacks_file = any(each.status in {"PENDING_UPLOAD", "INVALID"} for each in documents)
     return ShownVerification(
-        id=UUID(kept["id"]),
-        type=kept["type"],
-        status="PENDING_UPLOAD" if lacking and status == "PENDING" else kept["status"],
-        description=kept["description"],
+        id=UUID(stored["id"]),
+        type=stored["type"],
+        status="PENDING_UPLOAD" if lacks_file and status == "PENDING" else stored["status"],
+        description=stored["description"],
         supporting_documents=documents,
-        verification_failure_count=kept.get("failures"),
+        verification_failure_count=stored.get("failures"),
     )
 
 
-def _wrong(field: str, told: Mapping[str, Any], check: Any) -> Iterator[FieldError]:  # noqa: ANN401 - any check
-    value = told.get(field)
+def _field_error(field: str, fields: Mapping[str, Any], check: Any) -> Iterator[FieldError]:  # noqa: ANN401 - any check
+    value = fields.get(field)
     reason = None if value is None else check(value)
     if reason is not None:
-        yield _mistake(field, reason)
+        yield _error(field, reason)
 
 
-def _mistake(field: str, reason: str, *inside: str) -> FieldError:
+def _error(field: str, reason: str, *inside: str) -> FieldError:
     return FieldError(("body", field, *inside), reason, "value_error")

@@ -9,7 +9,7 @@ from uuid import UUID
 import msgspec
 
 from billfold.accounts.counterparties.types import CounterpartyRow, Payee
-from billfold.platform.database.pool import listed
+from billfold.platform.database.pool import uuid_array
 from billfold.platform.errors import NotFound
 
 if TYPE_CHECKING:
@@ -26,14 +26,14 @@ SELECT customer_id, counterparty_id, type, status, counterparty_name, display_na
   FROM counterparty
 """
 _GET = f"{_COLUMNS} WHERE customer_id = $1 AND counterparty_id = $2"
-_LOOK_UP = """
+_FIND_PAYEES = """
 SELECT customer_id, counterparty_id, type, status, counterparty_name, verification, details,
        target_customer_id, target_pocket_id
   FROM counterparty
  WHERE customer_id = ANY((SELECT $1::text::uuid[])::uuid[])
    AND counterparty_id = ANY((SELECT $2::text::uuid[])::uuid[])
 """
-_IN_REVIEW = f"""{_COLUMNS} c
+_AWAITING_REVIEW = f"""{_COLUMNS} c
  WHERE status = 'PENDING' AND verification->>'type' = 'supporting_documents'
    AND NOT EXISTS (SELECT 1 FROM document d
                     WHERE d.customer_id = c.customer_id
@@ -70,23 +70,23 @@ async def get_counterparty(
     return row
 
 
-def documents_of(row: CounterpartyRow) -> list[UUID]:
+def document_ids_of(row: CounterpartyRow) -> list[UUID]:
     """Return the ids of the documents that a counterparty's verification names."""
     return [UUID(each) for each in _decode(row.verification).get("document_ids", ())]
 
 
-def payee_in(row: Record | CounterpartyRow) -> Payee:
+def payee_from_row(row: Record | CounterpartyRow) -> Payee:
     """Return a counterparty as flows see it, from a row of its table."""
-    told: Any = msgspec.structs.asdict(row) if isinstance(row, CounterpartyRow) else row
+    fields: Any = msgspec.structs.asdict(row) if isinstance(row, CounterpartyRow) else row
     return Payee(
-        counterparty_id=told["counterparty_id"],
-        type=told["type"],
-        status=told["status"],
-        counterparty_name=_decode(told["counterparty_name"]),
-        verification=_decode(told["verification"]),
-        details=_decode(told["details"]),
-        target_customer_id=told["target_customer_id"],
-        target_pocket_id=told["target_pocket_id"],
+        counterparty_id=fields["counterparty_id"],
+        type=fields["type"],
+        status=fields["status"],
+        counterparty_name=_decode(fields["counterparty_name"]),
+        verification=_decode(fields["verification"]),
+        details=_decode(fields["details"]),
+        target_customer_id=fields["target_customer_id"],
+        target_pocket_id=fields["target_pocket_id"],
     )
 
 
@@ -107,14 +107,14 @@ async def list_counterparties(
     return [CounterpartyRow(*row) for row in rows]
 
 
-async def list_in_review(conn: Connection | Pool, limit: int) -> list[CounterpartyRow]:
+async def list_awaiting_review(conn: Connection | Pool, limit: int) -> list[CounterpartyRow]:
     """Counterparties whose documents wait for their review, the oldest first."""
-    return [CounterpartyRow(*row) for row in await conn.fetch(_IN_REVIEW, limit)]
+    return [CounterpartyRow(*row) for row in await conn.fetch(_AWAITING_REVIEW, limit)]
 
 
-async def look_up(
+async def find_payees(
     conn: Connection | Pool, customer_ids: Sequence[UUID], ids: Sequence[UUID]
 ) -> list[tuple[UUID, UUID, Any]]:
     """Return those of these ids that are counterparties of these customers, as flows see them."""
-    rows = await conn.fetch(_LOOK_UP, listed(customer_ids), listed(ids))
-    return [(row["customer_id"], row["counterparty_id"], payee_in(row)) for row in rows]
+    rows = await conn.fetch(_FIND_PAYEES, uuid_array(customer_ids), uuid_array(ids))
+    return [(row["customer_id"], row["counterparty_id"], payee_from_row(row)) for row in rows]

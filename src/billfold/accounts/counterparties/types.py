@@ -45,7 +45,7 @@ class Payee(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def name(self) -> str:
         """The name in one line."""
-        return one_line(self.counterparty_name)
+        return format_name(self.counterparty_name)
 
     @property
     def proof(self) -> str:
@@ -74,7 +74,7 @@ class CounterpartyRow(Row, frozen=True):
     updated_at: datetime
 
 
-def one_line(name: Mapping[str, str]) -> str:
+def format_name(name: Mapping[str, str]) -> str:
     """Return a counterparty's name as one text."""
-    whole = name.get("business_name")
-    return whole or f"{name.get('first_name', '')} {name.get('last_name', '')}".strip()
+    full_name = name.get("business_name")
+    return full_name or f"{name.get('first_name', '')} {name.get('last_name', '')}".strip()

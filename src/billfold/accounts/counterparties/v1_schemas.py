@@ -10,9 +10,9 @@ from uuid import UUID
 import msgspec
 
 from billfold.accounts.counterparties.schemas import Counterparty
-from billfold.accounts.counterparties.types import CounterpartyRow, one_line
+from billfold.accounts.counterparties.types import CounterpartyRow, format_name
 
-_KINDS = {
+_V1_VERIFICATION_TYPES = {
     "micro_deposits": "MICRO_DEPOSITS",
     "linking_provider": "LINKING_PROVIDER",
     "pre_verified": "PRE_VERIFIED",
@@ -20,7 +20,7 @@ _KINDS = {
     "incoming_wire": "INCOMING_WIRE",
     "supporting_documents": "SUPPORTING_DOCUMENTS",
 }
-OLDER_TYPES = ("ach", "wire")
+V1_COUNTERPARTY_TYPES = ("ach", "wire")
 """The types v1 knows."""
 
 
@@ -115,28 +115,28 @@ class LinkedCounterparties(msgspec.Struct, kw_only=True):
     items: list[Counterparty]
 
 
-def is_older(row: CounterpartyRow) -> bool:
+def has_v1_form(row: CounterpartyRow) -> bool:
     """Tell whether v1 has words for a counterparty: its type, and how it was verified."""
     verification = msgspec.json.decode(row.verification)
-    return row.type in OLDER_TYPES and verification["type"] in _KINDS
+    return row.type in V1_COUNTERPARTY_TYPES and verification["type"] in _V1_VERIFICATION_TYPES
 
 
-def render_older(row: CounterpartyRow) -> OlderCounterparty:
+def render_v1_counterparty(row: CounterpartyRow) -> OlderCounterparty:
     """A counterparty from its row, v1."""
-    details, kept = msgspec.json.decode(row.details), msgspec.json.decode(row.verification)
+    details, stored = msgspec.json.decode(row.details), msgspec.json.decode(row.verification)
     account = OlderAccount(
         time_created=row.created_at,
-        verification_type=_KINDS[kept["type"]],
+        verification_type=_V1_VERIFICATION_TYPES[stored["type"]],
         status=_status(row.status),
         account_number=row.account_number,
         routing_number=details.get("routing_number"),
-        name_on_account=one_line(msgspec.json.decode(row.counterparty_name)),
+        name_on_account=format_name(msgspec.json.decode(row.counterparty_name)),
         account_type=details.get("account_type"),
         institution_name=details.get("institution_name"),
-        linking_provider=_linked(kept.get("account")),
+        linking_provider=_render_link(stored.get("account")),
         micro_deposits=(
-            MicroDeposits(verification_failure_count=kept["failures"])
-            if kept["type"] == "micro_deposits"
+            MicroDeposits(verification_failure_count=stored["failures"])
+            if stored["type"] == "micro_deposits"
             else None
         ),
     )
@@ -145,7 +145,7 @@ def render_older(row: CounterpartyRow) -> OlderCounterparty:
     return OlderCounterparty(id=row.counterparty_id, type="WIRE", wire=account)
 
 
-def _linked(account: Mapping[str, Any] | None) -> LinkingProviderState | None:
+def _render_link(account: Mapping[str, Any] | None) -> LinkingProviderState | None:
     if account is None:
         return None
     return LinkingProviderState(mask=account["mask"], verification_status=account["status"])

@@ -5,20 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from billfold.accounts.counterparties.commands import ExpireVerification
-from billfold.approvals.store.authorization_requests import EXPIRE
-from billfold.approvals.store.fingerprints import prove
-from billfold.approvals.types import EXPIRE
+from billfold.approvals.store.authorization_requests import EXPIRE_AUTHORIZATION_REQUEST
+from billfold.approvals.store.fingerprints import record_checksums
+from billfold.approvals.types import EXPIRE_AUTHORIZATION_REQUEST
 from billfold.audit import record as audit_record
 from billfold.audit.types import Origin
 from billfold.platform.clock import wall_now
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
-    from billfold.ledger.jobs.types import Appointment
+    from billfold.ledger.jobs.types import ScheduledJob
 
 _RESOURCES: Final = {
-    EXPIRE: ("transfer_request", "transfer_request"),
-    EXPIRE: ("authorization_request", "change_request"),
+    EXPIRE_AUTHORIZATION_REQUEST: ("transfer_request", "transfer_request"),
+    EXPIRE_AUTHORIZATION_REQUEST: ("authorization_request", "change_request"),
 }
 """Kind of job -> what the audit log calls the request, and its table."""
 _EXPIRE = """
@@ -28,7 +28,7 @@ RETURNING *
 """
 
 
-async def expire_verification(bank: Bank, job: Appointment) -> None:
+async def expire_verification(bank: Bank, job: ScheduledJob) -> None:
     """End the verification of a counterparty from whose account no wire has come."""
     assert job.customer_id is not None
     await bank.engine.submit(
@@ -41,16 +41,16 @@ async def expire_verification(bank: Bank, job: Appointment) -> None:
     )
 
 
-async def expire_request(bank: Bank, job: Appointment) -> None:
+async def expire_request(bank: Bank, job: ScheduledJob) -> None:
     """Record that nobody decided a request in time; what was decided stays as it is."""
     assert job.customer_id is not None
     resource, table = _RESOURCES[job.kind]
-    async with audit_record.deed(
+    async with audit_record.audited(
         bank.pool, bank.vault, job.customer_id, Origin.system(), f"{resource}.expired",
         resource=(resource, job.object_id), now=wall_now(),
-    ) as deed:  # fmt: skip
+    ) as audited:  # fmt: skip
         sql, now = _EXPIRE.format(table=table), await bank.now()
-        expired = await deed.conn.fetch(sql, job.customer_id, job.object_id, now)
-        prove(deed, table, expired)
+        expired = await audited.conn.fetch(sql, job.customer_id, job.object_id, now)
+        record_checksums(audited, table, expired)
         if not expired:
-            deed.skip()
+            audited.skip()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from billfold.accounts.directory.types import CustomerRow, CustomerStatus
-from billfold.ledger.book.draft import as_json
+from billfold.ledger.book.draft import to_json
 from billfold.ledger.commands import Books, Context, Outcome, book_of
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def enrol_customer(books: Books, cmd: EnrolCustomer, ctx: Context) -> Outcome:
             type=cmd.type,
             name=cmd.name,
             account_status=book.account_status,
-            profile=as_json(cmd.profile),
+            profile=to_json(cmd.profile),
             opened_at=ctx.now,
         )
     )

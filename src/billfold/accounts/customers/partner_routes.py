@@ -18,8 +18,8 @@ from billfold.accounts.customers.schemas import (
     Phone,
     TrustedContact,
     check_address,
-    international,
     render_customer,
+    to_e164,
 )
 from billfold.accounts.directory.types import CustomerRow
 from billfold.http.caller import Caller
@@ -59,8 +59,8 @@ async def list_customers(
     type_: Annotated[str | None, Query(name="type")] = None,
 ) -> CursorList[Customer]:
     """List the partner's customers, newest first."""
-    _one_of("account_status", account_status, STATUSES)
-    _one_of("type", type_, TYPES)
+    _check_choice("account_status", account_status, STATUSES)
+    _check_choice("type", type_, TYPES)
     scope = f"customers:{caller.partner_id}"
     filters = {"status": account_status, "type": type_}
     page = await wanted.page(
@@ -76,7 +76,7 @@ async def list_customers(
             backwards=part.backwards,
             limit=part.limit,
         ),
-        place_of=_place,
+        sort_key_of=_place,
     )
     return page_of(page, [render_customer(row) for row in page.items])
 
@@ -99,15 +99,15 @@ async def update_customer(
     fields = caller.command_fields(row.customer_id)
     changes = _changes(data)
     if data.status is not None:
-        caller.must_have(CLOSURE_FEATURE)
+        caller.require_feature(CLOSURE_FEATURE)
         if row.customer_id == caller.own_customer_id:
             raise Refused("forbidden", "Your own account is not closed like a customer's.")
-        reason = _closure(data, changes)
+        reason = _parse_closure(data, changes)
         await bank.engine.submit(
             CloseCustomer(**fields, reason=reason, references=(row.customer_id,))
         )
     elif changes:
-        profile = customer_profile.merged_profile(msgspec.json.decode(row.profile), changes)
+        profile = customer_profile.merge_profile(msgspec.json.decode(row.profile), changes)
         await bank.engine.submit(UpdateCustomer(**fields, profile=profile))
     else:
         raise InvalidInput.at("body", msg="names nothing to change")
@@ -126,7 +126,7 @@ def _changes(data: ChangeCustomer) -> dict[str, Any]:
     built: dict[str, Any] = msgspec.to_builtins(given)
     for person in (built, built.get("trusted_contact")):
         if person and person.get("phone_number"):
-            person["phone_number"] = international(person["phone_number"])
+            person["phone_number"] = to_e164(person["phone_number"])
     return built
 
 
@@ -138,7 +138,7 @@ def _check_addresses(data: ChangeCustomer) -> None:
         check_address(contact.address, "body", "trusted_contact", "address")
 
 
-def _closure(data: ChangeCustomer, changes: dict[str, Any]) -> str:
+def _parse_closure(data: ChangeCustomer, changes: dict[str, Any]) -> str:
     if changes:
         raise InvalidInput.at("body", "status", msg="closes the account and changes nothing else")
     if data.closure_reason is None:
@@ -146,7 +146,7 @@ def _closure(data: ChangeCustomer, changes: dict[str, Any]) -> str:
     return data.closure_reason
 
 
-def _one_of(name: str, value: str | None, known: tuple[str, ...]) -> None:
+def _check_choice(name: str, value: str | None, known: tuple[str, ...]) -> None:
     if value is not None and value not in known:
         raise InvalidInput.at("query", name, msg=f"must be one of {', '.join(known)}")
 

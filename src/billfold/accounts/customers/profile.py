@@ -3,7 +3,7 @@
 from typing import Any
 
 
-def merged_profile(profile: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+def merge_profile(profile: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
     """Return the profile with these parts replaced; a part that is None is removed."""
     merged = {**profile, **changes}
     return {name: part for name, part in merged.items() if part is not None}

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from billfold.accounts.directory.types import CustomerRow, CustomerStatus
-from billfold.accounts.pockets.rules import ach_under_way
+from billfold.accounts.pockets.rules import open_ach_entries
 from billfold.accounts.pockets.types import PocketStatus
 from billfold.accounts.portals.rules import close_portals
-from billfold.ledger.book.draft import as_json
+from billfold.ledger.book.draft import to_json
 from billfold.ledger.commands import Books, Context, Outcome, book_of
-from billfold.payments.overdraft.rules import owes
+from billfold.payments.overdraft.rules import overdraft_of
 from billfold.platform.dates import et_date
 from billfold.platform.errors import Refused
 
@@ -25,7 +25,7 @@ def update_customer(books: Books, cmd: UpdateCustomer, ctx: Context) -> Outcome:
     book = book_of(books, cmd.customers[0])
     if book.account_status == CustomerStatus.CLOSED:
         raise Refused("customer-not-open", "The customer is CLOSED.")
-    book.change(CustomerRow, book.customer_id, profile=as_json(cmd.profile))
+    book.change(CustomerRow, book.customer_id, profile=to_json(cmd.profile))
     return {"customer_id": str(book.customer_id)}
 
 
@@ -34,7 +34,7 @@ def close_customer(books: Books, cmd: CloseCustomer, ctx: Context) -> Outcome:
     book = book_of(books, cmd.customers[0])
     if book.account_status not in {CustomerStatus.OPEN, CustomerStatus.PENDING}:
         raise Refused("customer-not-open", f"The customer is {book.account_status}.")
-    _must_be_empty(book, ctx)
+    _require_empty(book, ctx)
     for pocket in book.pockets.values():
         if pocket.status != PocketStatus.CLOSED:
             close_portals(book, pocket.pocket_id, ctx)
@@ -47,15 +47,15 @@ def close_customer(books: Books, cmd: CloseCustomer, ctx: Context) -> Outcome:
     return {"customer_id": str(book.customer_id)}
 
 
-def _must_be_empty(book: Book, ctx: Context) -> None:
+def _require_empty(book: Book, ctx: Context) -> None:
     """Nothing lies in the Pockets, is owed, or is on its way. Raises Refused."""
     if any(p.lots or p.cash.balance for p in book.pockets.values()):
         raise Refused("customer-has-balance", "Every pocket must be empty first.")
-    if any(owes(p) for p in book.pockets.values()):
+    if any(overdraft_of(p) for p in book.pockets.values()):
         raise Refused("customer-has-balance", "What is owed to the bank must be paid in first.")
     if any(p.settles_after(et_date(ctx.now)) for p in book.pockets.values()):
         raise Refused("customer-has-balance", "Every trade must have settled first.")
     if any(t.to_pocket_id is None for t in book.pending.values()):
         raise Refused("customer-has-balance", "Bills are on their way to another custodian.")
-    if ach_under_way(book):
+    if open_ach_entries(book):
         raise Refused("customer-has-balance", "ACH entries are still under way.")

@@ -101,7 +101,7 @@ class _Profile(msgspec.Struct, kw_only=True):
     identification_number: dict[str, Any] | None = None
 
 
-def international(phone: str) -> str:
+def to_e164(phone: str) -> str:
     """Return a phone number as E.164; without a + it is one of the United States."""
     if phone.startswith("+"):
         return phone
@@ -118,30 +118,36 @@ def check_address(address: Address, *place: str | int) -> None:
         raise InvalidInput.at(*place, "state", msg="must be a state's two letters, like NY")
 
 
-def name_in(written: str) -> Name:
+def parse_person_name(written: str) -> Name:
     """Return a person's name from one line: first word, last word, and what is between.
 
     Raises InvalidInput at `body.name` for one word, and for a word of more than 50 characters.
     """
     try:
-        return msgspec.convert(msgspec.to_builtins(_split(written)), Name)
+        return msgspec.convert(msgspec.to_builtins(_split_name(written)), Name)
     except msgspec.ValidationError:
         raise InvalidInput.at(
             "body", "name", msg="of an individual has a first and a last name of 1 to 50 characters"
         ) from None
 
 
-def _split(written: str) -> Name:
+def _split_name(written: str) -> Name:
     """Return a name from one line, whatever stands there; a single word is a last name."""
     *first, last = written.split() or [""]
     middle = " ".join(first[1:]) or None
     return Name(first_name=first[0] if first else "", middle_name=middle, last_name=last)
 
 
-def one_line(address: Address) -> str:
+def format_address(address: Address) -> str:
     """Return an address as one line: "1 Main Street, New York, NY 10001, US"."""
-    town = f"{address.state} {address.postal_code}" if address.state else address.postal_code
-    lines = (address.street_address, address.street_address2, address.city, town, address.country)
+    city_line = f"{address.state} {address.postal_code}" if address.state else address.postal_code
+    lines = (
+        address.street_address,
+        address.street_address2,
+        address.city,
+        city_line,
+        address.country,
+    )
     return ", ".join(line for line in lines if line)
 
 
@@ -170,4 +176,4 @@ def render_customer(row: CustomerRow) -> Customer:
 def _name_of(row: CustomerRow, profile: _Profile) -> Name | str:
     if row.type == "BUSINESS":
         return row.name
-    return profile.name or _split(row.name)
+    return profile.name or _split_name(row.name)

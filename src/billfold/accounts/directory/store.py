@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from billfold.accounts.directory.types import CustomerRow, Entry
-from billfold.platform.database.batcher import Gatherer
+from billfold.platform.database.batcher import Batcher
 
 if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection, Pool
 
-ENTRIES_KEPT = 100_000
+DIRECTORY_CACHE_SIZE = 100_000
 
-_Name = tuple[str, UUID | str]
+_Key = tuple[str, UUID | str]
 """A kind and what is looked up of it."""
 
 # One look into an index per name, however long the tables have grown since this was planned.
@@ -40,35 +40,35 @@ class Directory:
     What is not in memory is looked up for all who ask at once.
     """
 
-    __slots__ = ("_asked", "_entries", "_kept", "_pool")
+    __slots__ = ("_batcher", "_entries", "_cache_size", "_pool")
 
-    def __init__(self, pool: Pool, *, kept: int = ENTRIES_KEPT) -> None:
+    def __init__(self, pool: Pool, *, cache_size: int = DIRECTORY_CACHE_SIZE) -> None:
         self._pool = pool
-        self._kept = kept
-        self._entries: OrderedDict[_Name, Entry] = OrderedDict()
-        self._asked: Gatherer[_Name, Entry | None] = Gatherer(self._look_up)
+        self._cache_size = cache_size
+        self._entries: OrderedDict[_Key, Entry] = OrderedDict()
+        self._batcher: Batcher[_Key, Entry | None] = Batcher(self._fetch)
 
     async def find(self, kind: str, value: UUID | str) -> Entry | None:
         """Return what a name stands for, or None. Kinds: customer, pocket, transfer, ..."""
         key = (kind, value)
-        known = self._entries.get(key)
-        if known is not None:
+        cached = self._entries.get(key)
+        if cached is not None:
             self._entries.move_to_end(key)
-            return known
-        entry = await self._asked.ask(key)
+            return cached
+        entry = await self._batcher.ask(key)
         if entry is None:
             return None
         self._entries[key] = entry
-        if len(self._entries) > self._kept:
+        if len(self._entries) > self._cache_size:
             self._entries.popitem(last=False)
         return entry
 
-    async def _look_up(self, names: Sequence[_Name]) -> list[Entry | None]:
-        found: list[Entry | None] = [None] * len(names)
+    async def _fetch(self, names: Sequence[_Key]) -> list[Entry | None]:
+        entries: list[Entry | None] = [None] * len(names)
         kinds, values = [kind for kind, _ in names], [str(value) for _, value in names]
-        for nth, *entry in await self._pool.fetch(_ENTRIES, kinds, values):
-            found[nth] = Entry(*entry)
-        return found
+        for position, *entry in await self._pool.fetch(_ENTRIES, kinds, values):
+            entries[position] = Entry(*entry)
+        return entries
 
 
 async def find_customer(conn: Connection | Pool, customer_id: UUID) -> CustomerRow | None:

@@ -10,9 +10,9 @@ import typer
 from billfold.accounts.commands import SetPocketState
 from billfold.accounts.pockets.types import PocketStatus
 from billfold.audit.types import Origin
-from billfold.cli.context import CannotGoOn, Ground, ground_of
-from billfold.cli.output import done, example
-from billfold.cli.resources import with_bank
+from billfold.cli.context import CliContext, CliError, cli_context
+from billfold.cli.output import example, print_success
+from billfold.cli.resources import run_with_bank
 from billfold.platform import ids
 
 if TYPE_CHECKING:
@@ -30,15 +30,15 @@ PocketId = Annotated[UUID, typer.Argument(help="The Pocket's id.")]
 @app.command(epilog=example("billfold pocket freeze 5d0c2a4e-8f00-8000-8000-0000000000e1"))
 def freeze(ctx: typer.Context, pocket_id: PocketId) -> None:
     """Freeze a Pocket: money may come in, nothing leaves."""
-    _set(ground_of(ctx), pocket_id, status=PocketStatus.FROZEN)
-    done("The Pocket is frozen.")
+    _set(cli_context(ctx), pocket_id, status=PocketStatus.FROZEN)
+    print_success("The Pocket is frozen.")
 
 
 @app.command(epilog=example("billfold pocket unfreeze 5d0c2a4e-8f00-8000-8000-0000000000e1"))
 def unfreeze(ctx: typer.Context, pocket_id: PocketId) -> None:
     """Open a frozen Pocket again."""
-    _set(ground_of(ctx), pocket_id, status=PocketStatus.OPEN)
-    done("The Pocket is open.")
+    _set(cli_context(ctx), pocket_id, status=PocketStatus.OPEN)
+    print_success("The Pocket is open.")
 
 
 @app.command(
@@ -52,12 +52,12 @@ def real_time_yield(
     on: Annotated[bool, typer.Option("--on/--off", help="Show it, or stop showing it.")] = True,
 ) -> None:
     """Show a Pocket's yield by the second, or stop showing it."""
-    _set(ground_of(ctx), pocket_id, real_time_yield=on)
-    done(f"Real-time yield is {'on' if on else 'off'}.")
+    _set(cli_context(ctx), pocket_id, real_time_yield=on)
+    print_success(f"Real-time yield is {'on' if on else 'off'}.")
 
 
 def _set(
-    ground: Ground,
+    ground: CliContext,
     pocket_id: UUID,
     *,
     status: PocketStatus | None = None,
@@ -66,7 +66,7 @@ def _set(
     async def work(bank: Bank) -> None:
         entry = await bank.directory.find("pocket", pocket_id)
         if entry is None:
-            raise CannotGoOn(f"There is no Pocket {pocket_id}.", "Look up its id in the API.")
+            raise CliError(f"There is no Pocket {pocket_id}.", "Look up its id in the API.")
         await bank.engine.submit(
             SetPocketState(
                 caller="operator",
@@ -79,4 +79,4 @@ def _set(
             )
         )
 
-    with_bank(ground, work)
+    run_with_bank(ground, work)

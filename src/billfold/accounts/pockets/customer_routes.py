@@ -14,11 +14,11 @@ from billfold.accounts.pockets.requests import (
     OmitQuery,
     PocketName,
     Statuses,
-    change_of,
-    strategies_of,
+    resolve_strategies,
+    update_pocket_command,
 )
 from billfold.accounts.pockets.schemas import Pocket, render_pocket
-from billfold.http.customer_api.member import Member
+from billfold.http.customer_api.member import CustomerCaller
 from billfold.http.limits.rate_groups import POCKETS
 from billfold.http.list_params import Limit, Offset
 from billfold.http.operations import get, patch, post, with_scope
@@ -41,7 +41,7 @@ class NewPocket(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 @get("/api/v2/pockets/", READS)
 async def list_pockets(
     *,
-    member: Member,
+    member: CustomerCaller,
     bank: Bank,
     offset: Offset = 0,
     limit: Limit = LIMIT_DEFAULT,
@@ -49,18 +49,18 @@ async def list_pockets(
     status: Statuses = None,
 ) -> OffsetList[Pocket]:
     """List the Pockets, newest first; `count` is of all of them."""
-    parts, rows_max = asked.omitted, parse_limit(limit)
-    count, rows = await pocket_store.list_part(
+    omitted_parts, rows_max = asked.parse_omit, parse_limit(limit)
+    count, rows = await pocket_store.list_page_by_offset(
         bank.pool, member.customer_id, statuses=status, offset=offset, limit=rows_max
     )
-    items = [render_pocket(row, bank, member.now, omit=parts) for row in rows]
+    items = [render_pocket(row, bank, member.now, omit=omitted_parts) for row in rows]
     return OffsetList(offset=offset, count=count, items=items)
 
 
 @post("/api/v2/pockets/", WRITES, refuses=("customer-not-open",))
-async def create_pocket(member: Member, bank: Bank, data: NewPocket) -> Pocket:
+async def create_pocket(member: CustomerCaller, bank: Bank, data: NewPocket) -> Pocket:
     """Open a Pocket with its first portal. What arrives there becomes T-bills at once."""
-    deposit, reinvestment = strategies_of(
+    deposit, reinvestment = resolve_strategies(
         data.deposit_strategy_id,
         data.reinvestment_strategy_id,
         trading_strategy_id=data.trading_strategy_id,
@@ -74,14 +74,16 @@ async def create_pocket(member: Member, bank: Bank, data: NewPocket) -> Pocket:
             reinvestment_weeks=reinvestment,
         )
     )
-    return await _shown(member, bank, UUID(answer.outcome["pocket_id"]))
+    return await _read_pocket(member, bank, UUID(answer.outcome["pocket_id"]))
 
 
 @get("/api/v2/pockets/{pocket_id}/", READS)
-async def get_pocket(member: Member, bank: Bank, pocket_id: UUID, asked: OmitQuery) -> Pocket:
+async def get_pocket(
+    member: CustomerCaller, bank: Bank, pocket_id: UUID, asked: OmitQuery
+) -> Pocket:
     """Read one Pocket with its portfolio."""
     own_id = await member.own_pocket(bank, pocket_id)
-    return await _shown(member, bank, own_id, asked.omitted)
+    return await _read_pocket(member, bank, own_id, asked.parse_omit)
 
 
 @patch(
@@ -89,16 +91,18 @@ async def get_pocket(member: Member, bank: Bank, pocket_id: UUID, asked: OmitQue
     WRITES,
     refuses=("pocket-not-open", "pocket-not-empty", "last-open-pocket", "pocket-strategy-locked"),
 )
-async def update_pocket(member: Member, bank: Bank, pocket_id: UUID, data: ChangePocket) -> Pocket:
+async def update_pocket(
+    member: CustomerCaller, bank: Bank, pocket_id: UUID, data: ChangePocket
+) -> Pocket:
     """Rename a Pocket, change its strategies, or close it when it is empty and not the last."""
     own_id = await member.own_pocket(bank, pocket_id)
-    await bank.engine.submit(change_of(member, member.customer_id, own_id, data))
+    await bank.engine.submit(update_pocket_command(member, member.customer_id, own_id, data))
     row = await pocket_store.get_pocket(bank.pool, member.customer_id, own_id)
-    return render_pocket(row, bank, member.now, named=False)
+    return render_pocket(row, bank, member.now, with_customer_id=False)
 
 
-async def _shown(
-    member: Member, bank: Bank, pocket_id: UUID, omit: frozenset[str] = frozenset()
+async def _read_pocket(
+    member: CustomerCaller, bank: Bank, pocket_id: UUID, omit: frozenset[str] = frozenset()
 ) -> Pocket:
     row = await pocket_store.get_pocket(bank.pool, member.customer_id, pocket_id)
     return render_pocket(row, bank, member.now, omit=omit)

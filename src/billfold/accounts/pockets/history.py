@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 
     from billfold.platform.database.pool import Connection, Pool
 
-LAST_JOURNAL = 2**63 - 1
+JOURNAL_NO_MAX = 2**63 - 1
 
-_THAT_DAY = f"""customer_id = k.customer_id AND pocket_id = k.pocket_id
+_SAME_DAY = f"""customer_id = k.customer_id AND pocket_id = k.pocket_id
        AND journal_no > coalesce(e.journal_no, 0)
-       AND journal_no <= coalesce(n.journal_no, {LAST_JOURNAL})"""
+       AND journal_no <= coalesce(n.journal_no, {JOURNAL_NO_MAX})"""
 # Of each boundary: the last day that ended before its own, and the pocket's rows from there up to
 # it. The next snapshot bounds them from above, so they are one day's rows at most; and none are
 # looked at when the first of them comes later, as at the beginning of a day: no journal goes back.
-_BEFORE = f"""
+_STATES_BEFORE = f"""
 SELECT e.cash, e.positions, e.earnings_basis, e.inflow, e.outflow, e.fees, e.realised,
        t.rows AS trades, a.rows AS activities
   FROM unnest($1::uuid[], $2::uuid[], $3::date[], $4::timestamptz[]) WITH ORDINALITY
@@ -46,14 +46,14 @@ SELECT e.cash, e.positions, e.earnings_basis, e.inflow, e.outflow, e.fees, e.rea
     SELECT json_agg(json_build_array(activity, incoming, cusip, units, notional,
                                      earnings_basis)) AS rows
       FROM trade
-     WHERE {_THAT_DAY} AND traded_at < k.at
-       AND (SELECT traded_at FROM trade WHERE {_THAT_DAY} ORDER BY journal_no LIMIT 1) < k.at
+     WHERE {_SAME_DAY} AND traded_at < k.at
+       AND (SELECT traded_at FROM trade WHERE {_SAME_DAY} ORDER BY journal_no LIMIT 1) < k.at
   ) t
  CROSS JOIN LATERAL (
     SELECT json_agg(json_build_array(type, direction, amount)) AS rows
       FROM activity
-     WHERE {_THAT_DAY} AND booked_at < k.at
-       AND (SELECT booked_at FROM activity WHERE {_THAT_DAY} ORDER BY journal_no LIMIT 1) < k.at
+     WHERE {_SAME_DAY} AND booked_at < k.at
+       AND (SELECT booked_at FROM activity WHERE {_SAME_DAY} ORDER BY journal_no LIMIT 1) < k.at
   ) a
  ORDER BY k.nth
 """
@@ -68,7 +68,7 @@ class Boundary(NamedTuple):
     at: datetime
 
 
-def state_now(pocket: PocketRow) -> PocketState:
+def current_pocket_state(pocket: PocketRow) -> PocketState:
     """The live state."""
     return PocketState(
         positions=tuple(pocket.positions().items()),
@@ -81,26 +81,26 @@ def state_now(pocket: PocketRow) -> PocketState:
     )
 
 
-async def states_before(
+async def pocket_states_before(
     conn: Connection | Pool, boundaries: Sequence[Boundary]
 ) -> list[PocketState]:
     """The state just before each boundary, in the order asked for."""
     if not boundaries:
         return []
-    rows = await conn.fetch(_BEFORE, *map(list, zip(*boundaries, strict=True)))
-    return [_replayed(row) for row in rows]
+    rows = await conn.fetch(_STATES_BEFORE, *map(list, zip(*boundaries, strict=True)))
+    return [_replay(row) for row in rows]
 
 
-def _replayed(row: Record) -> PocketState:
-    state = _Running(row)
-    for traded in msgspec.json.decode(row["trades"] or "[]"):
-        state.trade(*traded)
-    for moved in msgspec.json.decode(row["activities"] or "[]"):
-        state.move(*moved)
+def _replay(row: Record) -> PocketState:
+    state = _StateBuilder(row)
+    for trade_row in msgspec.json.decode(row["trades"] or "[]"):
+        state.trade(*trade_row)
+    for transaction_row in msgspec.json.decode(row["activities"] or "[]"):
+        state.move(*transaction_row)
     return state.frozen()
 
 
-class _Running:
+class _StateBuilder:
     """A state while rows are added to it."""
 
     def __init__(self, row: Record) -> None:

@@ -15,8 +15,8 @@ from billfold.accounts.pockets.requests import (
     OmitQuery,
     PocketName,
     Statuses,
-    change_of,
-    strategies_of,
+    resolve_strategies,
+    update_pocket_command,
 )
 from billfold.accounts.pockets.schemas import Pocket, render_pocket
 from billfold.accounts.pockets.types import PocketRow
@@ -44,7 +44,7 @@ async def create_pocket(
 ) -> Pocket:
     """Open a Pocket with its first portal. What arrives there becomes T-bills at once."""
     owner = await caller.customer_id(bank, customer_id)
-    deposit, reinvestment = strategies_of(
+    deposit, reinvestment = resolve_strategies(
         data.deposit_strategy_id,
         data.reinvestment_strategy_id,
         pocket_configuration_id=data.pocket_configuration_id,
@@ -74,7 +74,7 @@ async def list_customer_pockets(
 ) -> CursorList[Pocket]:
     """List the Pockets of one customer, newest first."""
     owner = await caller.customer_id(bank, customer_id)
-    return await _list(caller, bank, wanted, [owner], status, asked.omitted)
+    return await _list(caller, bank, wanted, [owner], status, asked.parse_omit)
 
 
 @get("/api/v2/pockets/")
@@ -92,7 +92,7 @@ async def list_pockets(
     owners = None
     if customer_id is not None:
         owners = [await caller.customer_id(bank, each) for each in dict.fromkeys(customer_id)]
-    return await _list(caller, bank, wanted, owners, status, asked.omitted)
+    return await _list(caller, bank, wanted, owners, status, asked.parse_omit)
 
 
 @get("/api/v2/customers/{customer_id}/pockets/{pocket_id}/")
@@ -100,9 +100,9 @@ async def get_customer_pocket(
     caller: Caller, bank: Bank, customer_id: UUID, pocket_id: UUID, asked: OmitQuery
 ) -> Pocket:
     """Read one Pocket of a customer with its portfolio."""
-    owner, own_id = await _customers_pocket(caller, bank, customer_id, pocket_id)
+    owner, own_id = await _find_pocket(caller, bank, customer_id, pocket_id)
     row = await pocket_store.get_pocket(bank.pool, owner, own_id)
-    return render_pocket(row, bank, caller.now, omit=asked.omitted)
+    return render_pocket(row, bank, caller.now, omit=asked.parse_omit)
 
 
 @get("/api/v2/pockets/{pocket_id}/")
@@ -110,7 +110,7 @@ async def get_pocket(caller: Caller, bank: Bank, pocket_id: UUID, asked: OmitQue
     """Read one Pocket with its portfolio."""
     owner, own_id = await caller.pocket(bank, pocket_id)
     row = await pocket_store.get_pocket(bank.pool, owner, own_id)
-    return render_pocket(row, bank, caller.now, omit=asked.omitted)
+    return render_pocket(row, bank, caller.now, omit=asked.parse_omit)
 
 
 @patch(
@@ -121,13 +121,13 @@ async def update_pocket(
     caller: Caller, bank: Bank, customer_id: UUID, pocket_id: UUID, data: ChangePocket
 ) -> Pocket:
     """Rename a Pocket, change its strategies, or close it when it is empty."""
-    owner, own_id = await _customers_pocket(caller, bank, customer_id, pocket_id)
-    await bank.engine.submit(change_of(caller, owner, own_id, data))
+    owner, own_id = await _find_pocket(caller, bank, customer_id, pocket_id)
+    await bank.engine.submit(update_pocket_command(caller, owner, own_id, data))
     row = await pocket_store.get_pocket(bank.pool, owner, own_id)
-    return render_pocket(row, bank, caller.now, named=False)
+    return render_pocket(row, bank, caller.now, with_customer_id=False)
 
 
-async def _customers_pocket(
+async def _find_pocket(
     caller: Caller, bank: Bank, customer_id: UUID, pocket_id: UUID
 ) -> tuple[UUID, UUID]:
     owner = await caller.customer_id(bank, customer_id)
@@ -154,13 +154,13 @@ async def _list(
         }
         if owners is None:
             return await pocket_store.list_of_partner(bank.pool, caller.partner_id, **rows)
-        return await pocket_store.list_of_customers(bank.pool, owners, **rows)
+        return await pocket_store.list_for_customers(bank.pool, owners, **rows)
 
     page = await wanted.page(
         bank.pager,
         scope,
         filters,
         read=read,
-        place_of=lambda row: (row.opened_at.isoformat(), str(row.pocket_id)),
+        sort_key_of=lambda row: (row.opened_at.isoformat(), str(row.pocket_id)),
     )
     return page_of(page, [render_pocket(row, bank, caller.now, omit=omit) for row in page.items])

@@ -42,7 +42,7 @@ class OmitQuery(msgspec.Struct, frozen=True, kw_only=True):
     omit_list: Annotated[list[str] | None, _OMIT, Query(name="omit[]")] = None
 
     @property
-    def omitted(self) -> frozenset[str]:
+    def parse_omit(self) -> frozenset[str]:
         """The parts to leave out, from both spellings."""
         return frozenset([*(self.omit or ()), *(self.omit_list or ())])
 
@@ -61,7 +61,9 @@ class ChangePocket(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     reinvestment_strategy_id: str | UnsetType | None = UNSET
 
 
-def change_of(call: Call, owner: UUID, pocket_id: UUID, data: ChangePocket) -> UpdatePocket:
+def update_pocket_command(
+    call: Call, owner: UUID, pocket_id: UUID, data: ChangePocket
+) -> UpdatePocket:
     """Return the command of a change. Raises InvalidInput."""
     if data.status and data.closure_reason is None:
         raise InvalidInput.at("body", "closure_reason", msg="is needed to close", kind="missing")
@@ -71,50 +73,50 @@ def change_of(call: Call, owner: UUID, pocket_id: UUID, data: ChangePocket) -> U
         raise InvalidInput.at("body", msg="names nothing to change")
     if data.pocket_name and data.name and data.pocket_name != data.name:
         raise InvalidInput.at("body", "name", msg="contradicts pocket_name")
-    keeps = data.reinvestment_strategy_id is UNSET
-    reinvestment = None if keeps else data.reinvestment_strategy_id
+    keeps_strategy = data.reinvestment_strategy_id is UNSET
+    reinvestment = None if keeps_strategy else data.reinvestment_strategy_id
     deposit = data.deposit_strategy_id
     return UpdatePocket(
         **call.command_fields(owner),
         pocket_id=pocket_id,
         name=data.pocket_name or data.name,
-        deposit_weeks=weeks_of("deposit_strategy_id", deposit) if deposit else None,
-        reinvestment_weeks=weeks_of("reinvestment_strategy_id", reinvestment)
+        deposit_weeks=resolve_weeks("deposit_strategy_id", deposit) if deposit else None,
+        reinvestment_weeks=resolve_weeks("reinvestment_strategy_id", reinvestment)
         if isinstance(reinvestment, str)
         else None,
-        keep_reinvestment=keeps,
+        keep_reinvestment=keeps_strategy,
         close_for=data.closure_reason if data.status else None,
         references=(pocket_id,) if data.status else (),
     )
 
 
-def strategies_of(
-    deposit: str | None, reinvested: str | UnsetType | None, **setting_both: str | None
+def resolve_strategies(
+    deposit: str | None, reinvested: str | UnsetType | None, **shared_fields: str | None
 ) -> tuple[int, int | None]:
     """Weeks of the deposit and of the reinvestment strategy, None for none.
 
     `setting_both` are the fields that name one strategy for both. Raises InvalidInput.
     """
-    both = {name: value for name, value in setting_both.items() if value is not None}
-    if not both and deposit is None:
+    shared = {name: value for name, value in shared_fields.items() if value is not None}
+    if not shared and deposit is None:
         raise InvalidInput.at(
             "body", "deposit_strategy_id", msg="a strategy is needed", kind="missing"
         )
-    chosen = {*both.values()} | ({deposit} if deposit is not None else set())
-    if len(chosen) > 1 or (both and reinvested is not UNSET and reinvested not in chosen):
-        name = next(iter(both))
+    chosen = {*shared.values()} | ({deposit} if deposit is not None else set())
+    if len(chosen) > 1 or (shared and reinvested is not UNSET and reinvested not in chosen):
+        name = next(iter(shared))
         raise InvalidInput.at("body", name, msg="contradicts the other strategy fields")
     (strategy,) = chosen
-    name = "deposit_strategy_id" if deposit is not None else next(iter(both))
-    weeks = weeks_of(name, strategy)
+    name = "deposit_strategy_id" if deposit is not None else next(iter(shared))
+    weeks = resolve_weeks(name, strategy)
     if reinvested is UNSET:
         return weeks, weeks
     if reinvested is None:
         return weeks, None
-    return weeks, weeks_of("reinvestment_strategy_id", str(reinvested))
+    return weeks, resolve_weeks("reinvestment_strategy_id", str(reinvested))
 
 
-def weeks_of(name: str, strategy_id: str) -> int:
+def resolve_weeks(name: str, strategy_id: str) -> int:
     """The term of a strategy named in the field `name`. Raises InvalidInput."""
     try:
         return strategies.get_strategy(strategy_id).maturity_weeks

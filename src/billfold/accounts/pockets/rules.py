@@ -12,7 +12,7 @@ from billfold.bills.rules import fees, strategies
 from billfold.ledger.book.holdings import PocketBook
 from billfold.ledger.commands import Books, Context, Outcome, book_of
 from billfold.payments.ach.types import AchEntry
-from billfold.payments.overdraft.rules import owes
+from billfold.payments.overdraft.rules import overdraft_of
 from billfold.platform.dates import et_date
 from billfold.platform.errors import NotFound, Refused
 from billfold.treasury.rules.day_end import ONE_DAY
@@ -27,7 +27,7 @@ def open_pocket(books: Books, cmd: OpenPocket, ctx: Context) -> Outcome:
     book = book_of(books, cmd.customers[0])
     if book.account_status not in {CustomerStatus.OPEN, CustomerStatus.PENDING}:
         raise Refused("customer-not-open", f"The customer is {book.account_status}.")
-    _must_be_sold(cmd.deposit_weeks, cmd.reinvestment_weeks)
+    _require_strategy(cmd.deposit_weeks, cmd.reinvestment_weeks)
     pocket = PocketBook(
         pocket_id=cmd.pocket_id or ctx.ids.next(),
         partner_id=cmd.partner_id,
@@ -38,7 +38,7 @@ def open_pocket(books: Books, cmd: OpenPocket, ctx: Context) -> Outcome:
         reinvestment_weeks=cmd.reinvestment_weeks,
         opened_at=ctx.now,
         accrued_through=ctx.business_date - ONE_DAY,
-        charge_on=fees.month_charge_date(ctx.business_date, ctx.calendars),
+        charge_on=fees.fee_charge_date(ctx.business_date, ctx.calendars),
         real_time_yield=cmd.real_time_yield,
     )
     book.open_accounts(pocket)
@@ -62,7 +62,7 @@ def update_pocket(books: Books, cmd: UpdatePocket, ctx: Context) -> Outcome:
     changes_strategy = cmd.deposit_weeks is not None or not cmd.keep_reinvestment
     if changes_strategy and pocket.type == "NETWORK":
         raise Refused("pocket-strategy-locked", "A network pocket keeps its strategy.")
-    _must_be_sold(cmd.deposit_weeks, cmd.reinvestment_weeks)
+    _require_strategy(cmd.deposit_weeks, cmd.reinvestment_weeks)
     book.alter(pocket)
     if cmd.name is not None:
         pocket.name = cmd.name
@@ -102,17 +102,17 @@ def pocket_of(book: Book, pocket_id: UUID) -> PocketBook:
     return pocket
 
 
-def ach_under_way(book: Book) -> list[AchEntry]:
+def open_ach_entries(book: Book) -> list[AchEntry]:
     """Return the customer's ACH entries that wait to be sent or to collect, of those seen."""
     seen = book.referenced.values()
-    return [each for each in seen if isinstance(each, AchEntry) and each.is_under_way]
+    return [each for each in seen if isinstance(each, AchEntry) and each.is_open]
 
 
-def _must_be_sold(*terms: int | None) -> None:
+def _require_strategy(*terms: int | None) -> None:
     """A pocket whose bills nobody sells could never take money in. Raises NotFound."""
     for weeks in terms:
         if weeks is not None:
-            strategies.strategy_of(weeks)
+            strategies.strategy_for_weeks(weeks)
 
 
 def _close(book: Book, pocket: PocketBook, reason: str, ctx: Context) -> None:
@@ -122,10 +122,10 @@ def _close(book: Book, pocket: PocketBook, reason: str, ctx: Context) -> None:
             "pocket-not-empty",
             "The pocket still holds money. Move everything out with a FULL_WITHDRAWAL first.",
         )
-    if owes(pocket):
+    if overdraft_of(pocket):
         raise Refused(
             "pocket-not-empty",
-            f"The pocket owes the bank {owes(pocket)} cents. Pay them in, then close it.",
+            f"The pocket owes the bank {overdraft_of(pocket)} cents. Pay them in, then close it.",
         )
     if pocket.settles_after(et_date(ctx.now)):
         raise Refused(
@@ -134,7 +134,7 @@ def _close(book: Book, pocket: PocketBook, reason: str, ctx: Context) -> None:
         )
     if any(t.touches(pocket.pocket_id) for t in book.pending.values()):
         raise Refused("pocket-not-empty", "A transfer of the pocket is still pending.")
-    if any(entry.pocket_id == pocket.pocket_id for entry in ach_under_way(book)):
+    if any(entry.pocket_id == pocket.pocket_id for entry in open_ach_entries(book)):
         raise Refused("pocket-not-empty", "An ACH entry of the pocket is still under way.")
     others = (p for p in book.pockets.values() if p is not pocket and p.status == PocketStatus.OPEN)
     if next(others, None) is None:

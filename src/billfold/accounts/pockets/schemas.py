@@ -14,7 +14,7 @@ from billfold.bills.rules import fees as fees_module
 from billfold.bills.rules import valuation as valuation_module
 from billfold.bills.rules.cusip import tradable_id
 from billfold.bills.rules.valuation import Valuation
-from billfold.http.schemas.amounts import Amount, price_text, slope_text, usd
+from billfold.http.schemas.amounts import Amount, format_appreciation, format_price, usd
 from billfold.ledger.bank import Bank
 
 ALL_TIME_EARNINGS_UNTIL = date(2026, 8, 1)
@@ -109,30 +109,35 @@ class Account(msgspec.Struct, kw_only=True):
 
 
 def render_pocket(
-    row: PocketRow, bank: Bank, now: datetime, *, omit: Omit = frozenset(), named: bool = True
+    row: PocketRow,
+    bank: Bank,
+    now: datetime,
+    *,
+    omit: Omit = frozenset(),
+    with_customer_id: bool = True,
 ) -> Pocket:
     """A Pocket; without `named` the customer is left out, as after an update."""
     attributes = ["real_time_yield"] if row.real_time_yield else []
     if row.status == "OPEN":
         attributes.append("network_enabled")
     weeks = row.reinvestment_weeks
-    hidden = row.status == "PENDING" or "PORTFOLIO" in omit
+    hides_portfolio = row.status == "PENDING" or "PORTFOLIO" in omit
     return Pocket(
         id=row.pocket_id,
         pocket_name=row.name,
-        portfolio=None if hidden else _portfolio(row, bank, now, omit),
+        portfolio=None if hides_portfolio else _portfolio(row, bank, now, omit),
         status=row.status,
         attributes=attributes,
         deposit_strategy_id=f"UST-{row.deposit_weeks}W",
         reinvestment_strategy_id=None if weeks is None else f"UST-{weeks}W",
         type=row.type,
-        customer_id=row.customer_id if named else UNSET,
+        customer_id=row.customer_id if with_customer_id else UNSET,
     )
 
 
 def render_account(row: PocketRow, bank: Bank, now: datetime) -> Account:
     """The same Pocket as an account of v1."""
-    valued = valuation(row, bank, now)
+    current_value = valuation(row, bank, now)
     securities = [
         AccountSecurity(
             description=held.bill.description,
@@ -142,20 +147,20 @@ def render_account(row: PocketRow, bank: Bank, now: datetime) -> Account:
             external_id=held.cusip,
             maturity_date=held.bill.maturity,
             yield_to_maturity=held.yield_to_maturity,
-            ask=price_text(bank.market.ask(held.bill, now)),
-            bid=price_text(held.mark_price),
+            ask=format_price(bank.market.ask(held.bill, now)),
+            bid=format_price(held.mark_price),
         )
-        for held in valued.positions
+        for held in current_value.positions
     ]
     return Account(
         id=row.pocket_id,
         name=row.name,
-        total_value=usd(valued.total_value),
+        total_value=usd(current_value.total_value),
         status=row.status,
         portfolio=AccountPortfolio(
             securities=securities,
             cash=usd(row.cash),
-            all_time_earnings=_all_time_earnings(row, valued, bank, now, frozenset()),
+            all_time_earnings=_all_time_earnings(row, current_value, bank, now, frozenset()),
         ),
     )
 
@@ -165,18 +170,18 @@ def valuation(row: PocketRow, bank: Bank, now: datetime, *, fees: int | None = N
     today = bank.calendars.business_date(now)
     held: dict[str, list[int]] = {}
     for cusip, units, acquired_on in zip(row.lot_cusips, row.lot_units, row.lot_dates, strict=True):
-        both = held.setdefault(cusip, [0, 0])
-        both[0] += units
+        units_and_settled = held.setdefault(cusip, [0, 0])
+        units_and_settled[0] += units
         # A bill settles on the day after it was bought; until then only the house can sell it.
         if acquired_on < today and bank.calendars.next_settlement_day(acquired_on) <= today:
-            both[1] += units
+            units_and_settled[1] += units
     positions = sorted(
         ((cusip, units, settled) for cusip, (units, settled) in held.items()),
         key=lambda position: bank.market.bill(position[0]).maturity,
     )
     if fees is None:
         fees = accrued_cents(row, bank, now)
-    return valuation_module.value(
+    return valuation_module.value_positions(
         positions, row.cash, fees, bank.market, now, haircut_bps=bank.terms.haircut_bps
     )
 
@@ -186,7 +191,7 @@ def accrued_cents(row: PocketRow, bank: Bank, now: datetime) -> int:
     yesterday = bank.calendars.business_date(now) - timedelta(days=1)
     accrued = row.fee_accrued
     if row.accrued_through < yesterday and (row.cash or row.lot_units):
-        accrued += fees_module.accrual(
+        accrued += fees_module.accrue_days(
             row.positions().items(),
             row.cash,
             after=row.accrued_through,
@@ -194,42 +199,44 @@ def accrued_cents(row: PocketRow, bank: Bank, now: datetime) -> int:
             market=bank.market,
             bps=bank.terms.aum_fee_bps,
         )
-    return fees_module.charge(accrued)[0]
+    return fees_module.split_accrued_fee(accrued)[0]
 
 
 def _portfolio(row: PocketRow, bank: Bank, now: datetime, omit: Omit) -> Portfolio:
     fees = accrued_cents(row, bank, now)
-    valued = valuation(row, bank, now, fees=fees)
-    live = row.real_time_yield
+    current_value = valuation(row, bank, now, fees=fees)
+    is_real_time = row.real_time_yield
     return Portfolio(
         securities=[
             Security(
                 quantity=held.units,
                 market_value=usd(held.market_value),
                 cusip=held.cusip,
-                mark_price=price_text(held.mark_price),
+                mark_price=format_price(held.mark_price),
                 description=held.bill.description,
                 maturity_date=held.bill.maturity,
                 yield_to_maturity=held.yield_to_maturity,
             )
-            for held in valued.positions
+            for held in current_value.positions
         ],
         cash=usd(row.cash),
-        all_time_earnings=_all_time_earnings(row, valued, bank, now, omit),
-        total_value=usd(valued.total_value),
+        all_time_earnings=_all_time_earnings(row, current_value, bank, now, omit),
+        total_value=usd(current_value.total_value),
         fees=[Fee(amount=usd(fees))] if fees else [],
-        liquidation_value_t0=usd(valued.liquidation_value_t0),
-        liquidation_value_t1=usd(valued.liquidation_value_t1),
-        pricing_timestamp=valued.pricing_timestamp if live else None,
-        appreciation_per_second=slope_text(valued.appreciation_per_second) if live else None,
+        liquidation_value_t0=usd(current_value.liquidation_value_t0),
+        liquidation_value_t1=usd(current_value.liquidation_value_t1),
+        pricing_timestamp=current_value.pricing_timestamp if is_real_time else None,
+        appreciation_per_second=format_appreciation(current_value.appreciation_per_second)
+        if is_real_time
+        else None,
     )
 
 
 def _all_time_earnings(
-    row: PocketRow, valued: Valuation, bank: Bank, now: datetime, omit: Omit
+    row: PocketRow, current_value: Valuation, bank: Bank, now: datetime, omit: Omit
 ) -> Amount | UnsetType:
     if "ALL_TIME_EARNINGS" in omit:
         return UNSET
     if bank.calendars.business_date(now) > ALL_TIME_EARNINGS_UNTIL:
         return UNSET
-    return usd(valued.total_value - row.inflow + row.outflow + row.fees)
+    return usd(current_value.total_value - row.inflow + row.outflow + row.fees)

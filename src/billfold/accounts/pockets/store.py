@@ -57,9 +57,9 @@ _OF_CUSTOMERS = """
           ORDER BY o.opened_at {way}, o.pocket_id {way} LIMIT $5"""
 
 
-def _both(found: str) -> tuple[str, str]:
+def _newest_and_oldest_first(selected: str) -> tuple[str, str]:
     """The list of what is found, newest first and oldest first."""
-    whole = f"""{_ROW} FROM ({found}) p {_HOLDINGS}
+    whole = f"""{_ROW} FROM ({selected}) p {_HOLDINGS}
  ORDER BY p.opened_at {{way}}, p.pocket_id {{way}}"""
     return (
         whole.replace("{than}", "<").replace("{way}", "DESC"),
@@ -67,15 +67,15 @@ def _both(found: str) -> tuple[str, str]:
     )
 
 
-_PART = f"""{_ROW}
+_PAGE_BY_OFFSET = f"""{_ROW}
   FROM (SELECT * FROM pocket WHERE customer_id = $1 AND ($2::text[] IS NULL OR status = ANY($2))
          ORDER BY opened_at DESC, pocket_id DESC OFFSET $3 LIMIT $4) p {_HOLDINGS}
  ORDER BY p.opened_at DESC, p.pocket_id DESC"""
 _COUNT = """
 SELECT count(*) FROM pocket WHERE customer_id = $1 AND ($2::text[] IS NULL OR status = ANY($2))
 """
-_PARTNER_DOWN, _PARTNER_UP = _both(_OF_PARTNER)
-_CUSTOMERS_DOWN, _CUSTOMERS_UP = _both(_OF_CUSTOMERS)
+_PARTNER_DOWN, _PARTNER_UP = _newest_and_oldest_first(_OF_PARTNER)
+_CUSTOMERS_DOWN, _CUSTOMERS_UP = _newest_and_oldest_first(_OF_CUSTOMERS)
 _NOT_CLOSED = ["PENDING", "OPEN", "FROZEN"]
 
 
@@ -104,8 +104,8 @@ async def list_open(
 ) -> list[PocketRow]:
     """The oldest `limit` pockets that are not closed, of a partner or one of his customers."""
     of_one = customer_id is not None
-    sql, whose = (_CUSTOMERS_UP, [customer_id]) if of_one else (_PARTNER_UP, partner_id)
-    rows = await conn.fetch(sql, whose, _NOT_CLOSED, None, None, limit)
+    sql, owner_key = (_CUSTOMERS_UP, [customer_id]) if of_one else (_PARTNER_UP, partner_id)
+    rows = await conn.fetch(sql, owner_key, _NOT_CLOSED, None, None, limit)
     return [_pocket(row) for row in rows]
 
 
@@ -124,7 +124,7 @@ async def list_of_partner(
     return [_pocket(row) for row in rows]
 
 
-async def list_of_customers(
+async def list_for_customers(
     conn: Connection | Pool,
     customer_ids: list[UUID],
     *,
@@ -139,7 +139,7 @@ async def list_of_customers(
     return [_pocket(row) for row in rows]
 
 
-async def list_part(
+async def list_page_by_offset(
     conn: Connection | Pool,
     customer_id: UUID,
     *,
@@ -149,7 +149,11 @@ async def list_part(
 ) -> tuple[int, list[PocketRow]]:
     """How many pockets a customer has, and `limit` of them beyond `offset`, newest first."""
     count: int = await conn.fetchval(_COUNT, customer_id, statuses)
-    rows = await conn.fetch(_PART, customer_id, statuses, offset, limit) if offset < count else []
+    rows = (
+        await conn.fetch(_PAGE_BY_OFFSET, customer_id, statuses, offset, limit)
+        if offset < count
+        else []
+    )
     return count, [_pocket(row) for row in rows]
 
 

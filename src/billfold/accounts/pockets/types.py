@@ -52,10 +52,10 @@ class PocketRow(msgspec.Struct, frozen=True):
 
     def positions(self) -> dict[str, int]:
         """Units per CUSIP."""
-        held: dict[str, int] = {}
+        units_by_cusip: dict[str, int] = {}
         for cusip, units in zip(self.lot_cusips, self.lot_units, strict=True):
-            held[cusip] = held.get(cusip, 0) + units
-        return held
+            units_by_cusip[cusip] = units_by_cusip.get(cusip, 0) + units
+        return units_by_cusip
 
 
 class PocketSnapshot(Row, frozen=True, kw_only=True):

@@ -15,7 +15,7 @@ from billfold.accounts.portals.requests import (
     OtherName,
     Types,
     beneficiary_of,
-    check_kind,
+    check_portal_type,
     open_portal,
     portal_page,
 )
@@ -52,7 +52,7 @@ class RenamePortal(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 async def list_account_portals(caller: Caller, bank: Bank, account_id: UUID) -> AccountPortals:
     """List the portals of an account."""
     owner, pocket_id = await caller.pocket(bank, account_id)
-    return _v1_list(await portal_store.list_portals(bank.pool, owner, pocket_id))
+    return _render_v1_list(await portal_store.list_portals(bank.pool, owner, pocket_id))
 
 
 @post("/api/v1/service-accounts/{account_id}/portals/", refuses=("pocket-not-open",))
@@ -69,7 +69,7 @@ async def get_account_portal(
     caller: Caller, bank: Bank, account_id: UUID, portal_id: UUID
 ) -> AccountPortal:
     """Read a portal of an account."""
-    return render_account_portal(await _find(caller, bank, account_id, portal_id))
+    return render_account_portal(await _find_portal(caller, bank, account_id, portal_id))
 
 
 @patch("/api/v1/service-accounts/{account_id}/portals/{portal_id}/", refuses=("already-closed",))
@@ -77,7 +77,7 @@ async def rename_account_portal(
     caller: Caller, bank: Bank, account_id: UUID, portal_id: UUID, data: RenamePortal
 ) -> AccountPortal:
     """Give a portal of an account another name."""
-    found = await _find(caller, bank, account_id, portal_id)
+    found = await _find_portal(caller, bank, account_id, portal_id)
     return render_account_portal(await _rename(caller, bank, found, data.name))
 
 
@@ -90,7 +90,7 @@ async def close_account_portal(
     caller: Caller, bank: Bank, account_id: UUID, portal_id: UUID
 ) -> None:
     """Close a portal for ever. A second close is 412."""
-    found = await _find(caller, bank, account_id, portal_id)
+    found = await _find_portal(caller, bank, account_id, portal_id)
     await bank.engine.submit(
         UpdatePortal(
             **caller.command_fields(found.customer_id), portal_id=found.portal_id, close=True
@@ -104,7 +104,7 @@ async def list_customer_account_portals(
 ) -> AccountPortals:
     """List the portals of all accounts of a customer."""
     owner = await caller.customer_id(bank, customer_id)
-    return _v1_list(await portal_store.list_portals(bank.pool, owner, None))
+    return _render_v1_list(await portal_store.list_portals(bank.pool, owner, None))
 
 
 @get("/api/v2/pockets/{pocket_id}/portals/")
@@ -128,7 +128,7 @@ async def list_customer_portals(
 @post("/api/v2/pockets/{pocket_id}/portals/", refuses=("pocket-not-open", "rail-not-available"))
 async def create_portal(caller: Caller, bank: Bank, pocket_id: UUID, data: CreatePortal) -> Portal:
     """Open a portal: a bank virtual account with its own network address."""
-    check_kind(data)
+    check_portal_type(data)
     pocket = await caller.pocket(bank, pocket_id)
     return render_portal(await open_portal(caller, bank, pocket, data.name, data.payment_rails))
 
@@ -136,7 +136,7 @@ async def create_portal(caller: Caller, bank: Bank, pocket_id: UUID, data: Creat
 @get("/api/v2/pockets/{pocket_id}/portals/{portal_id}/")
 async def get_portal(caller: Caller, bank: Bank, pocket_id: UUID, portal_id: UUID) -> Portal:
     """Read a portal."""
-    return render_portal(await _find(caller, bank, pocket_id, portal_id))
+    return render_portal(await _find_portal(caller, bank, pocket_id, portal_id))
 
 
 @patch("/api/v2/pockets/{pocket_id}/portals/{portal_id}/", refuses=("already-closed",))
@@ -144,7 +144,7 @@ async def rename_portal(
     caller: Caller, bank: Bank, pocket_id: UUID, portal_id: UUID, data: RenamePortal
 ) -> Portal:
     """Give a portal another name."""
-    found = await _find(caller, bank, pocket_id, portal_id)
+    found = await _find_portal(caller, bank, pocket_id, portal_id)
     return render_portal(await _rename(caller, bank, found, data.name))
 
 
@@ -153,12 +153,12 @@ async def get_funding_instructions(
     caller: Caller, bank: Bank, pocket_id: UUID, portal_id: UUID
 ) -> FundingInstructions:
     """Read how to pay into a portal by each of its rails."""
-    found = await _find(caller, bank, pocket_id, portal_id)
+    found = await _find_portal(caller, bank, pocket_id, portal_id)
     customer = await find_customer(bank.pool, found.customer_id)
     return render_instructions(found, beneficiary_of(customer), bank.settings)
 
 
-async def _find(caller: Caller, bank: Bank, pocket_id: UUID, portal_id: UUID) -> PortalRow:
+async def _find_portal(caller: Caller, bank: Bank, pocket_id: UUID, portal_id: UUID) -> PortalRow:
     owner, own_id = await caller.pocket(bank, pocket_id)
     return await portal_store.get_portal(bank.pool, owner, portal_id, pocket_id=own_id)
 
@@ -172,5 +172,5 @@ async def _rename(caller: Caller, bank: Bank, found: PortalRow, name: str) -> Po
     return await portal_store.get_portal(bank.pool, found.customer_id, found.portal_id)
 
 
-def _v1_list(rows: list[PortalRow]) -> AccountPortals:
+def _render_v1_list(rows: list[PortalRow]) -> AccountPortals:
     return AccountPortals(count=len(rows), portals=[render_account_portal(row) for row in rows])

@@ -8,7 +8,7 @@ from uuid import UUID
 import msgspec
 
 from billfold.accounts.commands import OpenPortal
-from billfold.accounts.customers.schemas import address_of, one_line
+from billfold.accounts.customers.schemas import address_of, format_address
 from billfold.accounts.directory.types import CustomerRow
 from billfold.accounts.portals import store as portal_store
 from billfold.accounts.portals.rules import BANK_RAILS
@@ -41,7 +41,7 @@ class CreatePortal(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     payment_rails: Annotated[list[Rail], msgspec.Meta(min_length=1)] | None = None
 
 
-def check_kind(data: CreatePortal) -> None:
+def check_portal_type(data: CreatePortal) -> None:
     """Raise Refused or InvalidInput unless it is a portal that can be opened here."""
     if data.type == CRYPTO_TYPE:
         raise Refused("rail-not-available", "Crypto deposit addresses are not available here.")
@@ -72,7 +72,7 @@ def beneficiary_of(customer: CustomerRow | None) -> Beneficiary:
     if customer is None:
         return Beneficiary("", None)
     address = address_of(customer)
-    return Beneficiary(customer.name, one_line(address) if address else None)
+    return Beneficiary(customer.name, format_address(address) if address else None)
 
 
 async def portal_page(
@@ -93,6 +93,6 @@ async def portal_page(
             backwards=part.backwards,
             limit=part.limit,
         ),
-        place_of=lambda row: (row.created_at.isoformat(), str(row.portal_id)),
+        sort_key_of=lambda row: (row.created_at.isoformat(), str(row.portal_id)),
     )
     return page_of(page, [render_portal(row) for row in page.items])

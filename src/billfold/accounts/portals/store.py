@@ -17,7 +17,7 @@ SELECT customer_id, portal_id, pocket_id, type, name, status, routing_number, ac
        network_address, payment_rails, created_at, updated_at FROM portal
 """
 _GET = f"{_COLUMNS} WHERE customer_id = $1 AND portal_id = $2"
-FIRST_ADDRESS = """
+FIRST_NETWORK_ADDRESS = """
 (SELECT network_address FROM portal p
   WHERE p.customer_id = {customer} AND p.pocket_id = {pocket}
     AND p.status = 'OPEN' AND p.network_address IS NOT NULL

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from billfold.accounts.transactions.types import HouseBooking
+from billfold.accounts.transactions.types import BankBooking
 
 if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection
 
-_LOOK_UP = """
+_FIND = """
 SELECT a.customer_id, a.activity_id, a.pocket_id, a.journal_no, j.kind AS journal_kind, a.type,
        a.direction, a.amount, a.details->>'cause' AS cause,
        EXISTS (SELECT 1 FROM journal r
@@ -26,9 +26,9 @@ SELECT a.customer_id, a.activity_id, a.pocket_id, a.journal_no, j.kind AS journa
 """
 
 
-async def look_up(
+async def find_bank_bookings(
     conn: Connection, customer_ids: Sequence[UUID], ids: Sequence[UUID]
 ) -> list[tuple[UUID, UUID, Any]]:
     """Return those of these ids that are such bookings of these customers."""
-    rows = await conn.fetch(_LOOK_UP, customer_ids, ids)
-    return [(customer_id, rest[0], HouseBooking(*rest)) for customer_id, *rest in rows]
+    rows = await conn.fetch(_FIND, customer_ids, ids)
+    return [(customer_id, rest[0], BankBooking(*rest)) for customer_id, *rest in rows]

@@ -6,11 +6,15 @@ from functools import partial
 from uuid import UUID
 
 from billfold.accounts.transactions import store as transaction_store
-from billfold.accounts.transactions.pages import TransactionQuery, numbered_page, numbered_rows
+from billfold.accounts.transactions.pages import (
+    TransactionQuery,
+    customer_transaction_page,
+    fetch_customer_transactions,
+)
 from billfold.accounts.transactions.schemas import Transaction, render_transaction
-from billfold.accounts.transactions.store import ActivityRow
-from billfold.http.csv_export import ROWS_A_PAGE, csv_stream
-from billfold.http.customer_api.member import Member
+from billfold.accounts.transactions.store import TransactionRow
+from billfold.http.csv_export import ROWS_PER_PAGE, csv_stream
+from billfold.http.customer_api.member import CustomerCaller
 from billfold.http.customer_api.openapi import CSV_ANSWER
 from billfold.http.limits.rate_groups import TRANSACTIONS
 from billfold.http.list_params import OrderedQuery, page_of
@@ -28,25 +32,27 @@ _COLUMNS = (
 
 @get("/api/v2/transactions/", READS, refuses=("not-found",))
 async def list_transactions(
-    member: Member, bank: Bank, wanted: OrderedQuery, asked: TransactionQuery
+    member: CustomerCaller, bank: Bank, wanted: OrderedQuery, asked: TransactionQuery
 ) -> CursorList[Transaction]:
     """List the transactions of all Pockets, or of those named."""
     of = member.customer_id, await member.pockets(bank, asked.pockets)
     scope = f"transactions:customer:{member.customer_id}"
-    page = await numbered_page(bank, wanted, asked, member.now, scope, of)
+    page = await customer_transaction_page(bank, wanted, asked, member.now, scope, of)
     return page_of(page, [render_transaction(row, member.now) for row in page.items])
 
 
 @get("/api/v2/transactions/{transaction_id}/", READS)
-async def get_transaction(member: Member, bank: Bank, transaction_id: UUID) -> Transaction:
+async def get_transaction(member: CustomerCaller, bank: Bank, transaction_id: UUID) -> Transaction:
     """Read one transaction by its `id` or its `transaction_id`."""
-    row = await transaction_store.find_activity(bank.pool, member.customer_id, None, transaction_id)
+    row = await transaction_store.get_transaction_row(
+        bank.pool, member.customer_id, None, transaction_id
+    )
     return render_transaction(row, member.now)
 
 
 @get("/api/v2/transactions.csv", READS, documented=CSV_ANSWER, refuses=("not-found",))
 async def get_transactions_csv(
-    member: Member, bank: Bank, asked: TransactionQuery
+    member: CustomerCaller, bank: Bank, asked: TransactionQuery
 ) -> StreamedResponse:
     """Read the same transactions as one CSV file, newest first; amounts in cents."""
     own = await member.pockets(bank, asked.pockets)
@@ -55,16 +61,20 @@ async def get_transactions_csv(
 
 
 async def _rows(
-    member: Member, bank: Bank, own: list[UUID], asked: TransactionQuery, last: ActivityRow | None
-) -> list[ActivityRow]:
+    member: CustomerCaller,
+    bank: Bank,
+    own: list[UUID],
+    asked: TransactionQuery,
+    last: TransactionRow | None,
+) -> list[TransactionRow]:
     place = None if last is None else (last.journal_no, last.leg_no)
-    return await numbered_rows(
+    return await fetch_customer_transactions(
         bank, member.customer_id, own, asked.wanted(member.now), place,
-        including=False, descending=True, limit=ROWS_A_PAGE,
+        including=False, descending=True, limit=ROWS_PER_PAGE,
     )  # fmt: skip
 
 
-def _cells(member: Member, row: ActivityRow) -> tuple[object, ...]:
+def _cells(member: CustomerCaller, row: TransactionRow) -> tuple[object, ...]:
     shown = render_transaction(row, member.now)
     return (
         shown.id, shown.transaction_id, shown.pocket_id, row.type, shown.direction, shown.status,

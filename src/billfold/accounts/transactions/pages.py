@@ -11,14 +11,16 @@ from uuid import UUID
 import msgspec
 
 from billfold.accounts.transactions import store as transaction_store
-from billfold.accounts.transactions.store import ActivityRow, Wanted, swept
+from billfold.accounts.transactions.store import TransactionFilters, TransactionRow, swept
 from billfold.http.list_params import CentsQuery, ListQuery, Since, Until, parse_among, texts_among
 from billfold.http.parameters import Query, parse_choice
 from billfold.ledger.bank import Bank
-from billfold.platform.paging import Page, Place
+from billfold.platform.paging import Page, SortKey
 
 TYPES = frozenset({"ACH", "WIRE", "CARD", "ON_US", "FEE", "CREDIT", "GENERIC"})
-Fetch = Callable[[Wanted, Place | None, bool, bool, int], Awaitable[list[ActivityRow]]]
+Fetch = Callable[
+    [TransactionFilters, SortKey | None, bool, bool, int], Awaitable[list[TransactionRow]]
+]
 """(wanted, key, including it, descending, limit): rows on from the key of a row."""
 
 
@@ -47,9 +49,9 @@ class TransactionQuery(msgspec.Struct, frozen=True, kw_only=True):
     cards: Annotated[list[UUID] | None, Query(name="card[]")] = None
     sweeps: bool = False
 
-    def wanted(self, now: datetime) -> Wanted:
+    def wanted(self, now: datetime) -> TransactionFilters:
         """What to read."""
-        return Wanted(
+        return TransactionFilters(
             now=now,
             types=self.types or None,
             direction=self.direction,
@@ -98,9 +100,9 @@ async def transaction_page(
     now: datetime,
     *,
     scope: str,
-    key_of: Callable[[ActivityRow], Place],
+    key_of: Callable[[TransactionRow], SortKey],
     fetch: Fetch,
-) -> Page[ActivityRow]:
+) -> Page[TransactionRow]:
     """One page. A place is the row's key and 0 for the activity or 1 for its sweep."""
     filters: dict[str, object] = {**msgspec.to_builtins(asked), "descending": wanted.descending}
     position = wanted.position(bank.pager, scope, filters)
@@ -110,29 +112,29 @@ async def transaction_page(
     key = place[:-1] if place else None
     # With sweeps the row of the place is read again: its other half may still be to come.
     rows = await fetch(asked.wanted(now), key, asked.sweeps, descending, wanted.limit + 2)
-    halves = _halves(rows, asked, last_first=backwards)
+    parts = _with_sweeps(rows, asked, last_first=backwards)
     if place is not None and asked.sweeps:
-        shown = [(*key_of(row), part) for row, part in halves]
-        halves = halves[shown.index(place) + 1 :] if place in shown else halves
+        shown = [(*key_of(row), part) for row, part in parts]
+        parts = parts[shown.index(place) + 1 :] if place in shown else parts
     page = bank.pager.page(
         scope,
         filters,
-        halves[: wanted.limit + 1],
+        parts[: wanted.limit + 1],
         limit=wanted.limit,
-        came_from=position,
-        place_of=lambda half: (*key_of(half[0]), half[1]),
+        start=position,
+        sort_key_of=lambda half: (*key_of(half[0]), half[1]),
     )
-    return Page([_shown(half) for half in page.items], page.next_page, page.prev_page)
+    return Page([_row_of(half) for half in page.items], page.next_page, page.prev_page)
 
 
-async def numbered_page(
+async def customer_transaction_page(
     bank: Bank,
     wanted: ListQuery,
     asked: TransactionQuery,
     now: datetime,
     scope: str,
     of: tuple[UUID, list[UUID]],
-) -> Page[ActivityRow]:
+) -> Page[TransactionRow]:
     """A page of some pockets of one customer, whose journals number their activity."""
     return await transaction_page(
         bank,
@@ -141,70 +143,72 @@ async def numbered_page(
         now,
         scope=scope,
         key_of=lambda row: (row.journal_no, row.leg_no),
-        fetch=partial(_numbered, bank, *of),
+        fetch=partial(_fetch_by_number, bank, *of),
     )
 
 
-async def _numbered(
+async def _fetch_by_number(
     bank: Bank,
     owner: UUID,
     own: list[UUID],
-    wanted: Wanted,
-    key: Place | None,
+    wanted: TransactionFilters,
+    key: SortKey | None,
     including: bool,  # noqa: FBT001 - one of many of a page
     descending: bool,  # noqa: FBT001 - as above
     limit: int,
-) -> list[ActivityRow]:
-    return await numbered_rows(
+) -> list[TransactionRow]:
+    return await fetch_customer_transactions(
         bank, owner, own, wanted, key, including=including, descending=descending, limit=limit
     )
 
 
-async def numbered_rows(
+async def fetch_customer_transactions(
     bank: Bank,
     owner: UUID,
     own: list[UUID],
-    wanted: Wanted,
-    key: Place | None,
+    wanted: TransactionFilters,
+    key: SortKey | None,
     *,
     including: bool,
     descending: bool,
     limit: int,
-) -> list[ActivityRow]:
+) -> list[TransactionRow]:
     """The activity of some pockets of one customer on from (journal_no, leg_no), or with it."""
     after = None
     if key is not None:
         step = (1 if descending else -1) if including else 0
         after = (int(key[0]), int(key[1]) + step)
     if len(own) == 1:
-        return await transaction_store.list_of_pocket(
+        return await transaction_store.list_pocket_rows(
             bank.pool, owner, own[0], wanted, after=after, descending=descending, limit=limit
         )
-    return await transaction_store.list_of_customer(
+    return await transaction_store.list_customer_rows(
         bank.pool, owner, own, wanted, after=after, descending=descending, limit=limit
     )
 
 
-Half = tuple[ActivityRow, int]
+TransactionPart = tuple[TransactionRow, int]
 
 
-def _halves(rows: list[ActivityRow], asked: TransactionQuery, *, last_first: bool) -> list[Half]:
+def _with_sweeps(
+    rows: list[TransactionRow], asked: TransactionQuery, *, last_first: bool
+) -> list[TransactionPart]:
     if not asked.sweeps:
         return [(row, 0) for row in rows]
-    halves: list[Half] = []
+    parts: list[TransactionPart] = []
     for row in rows:
         both = [(row, 0), (row, 1)] if row.swept else [(row, 0)]
-        halves += reversed(both) if last_first else both
-    return [half for half in halves if _is_asked(_shown(half), asked)]
+        parts += reversed(both) if last_first else both
+    return [half for half in parts if _matches(_row_of(half), asked)]
 
 
-def _is_asked(row: ActivityRow, asked: TransactionQuery) -> bool:
+def _matches(row: TransactionRow, asked: TransactionQuery) -> bool:
     """A row is read for the sake of either half: tell whether this one was meant."""
     return (asked.types is None or row.type in asked.types) and (
         asked.direction is None or row.direction == asked.direction
     )
 
 
-def _shown(half: Half) -> ActivityRow:
+def _row_of(half: TransactionPart) -> TransactionRow:
     row, part = half
     return swept(row) if part else row

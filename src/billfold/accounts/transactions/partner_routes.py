@@ -15,7 +15,7 @@ from billfold.accounts.transactions import store as transaction_store
 from billfold.accounts.transactions.pages import (
     SweepQuery,
     TransactionQuery,
-    numbered_page,
+    customer_transaction_page,
     transaction_page,
 )
 from billfold.accounts.transactions.schemas import (
@@ -25,14 +25,14 @@ from billfold.accounts.transactions.schemas import (
     render_transaction,
     render_v1_transaction,
 )
-from billfold.accounts.transactions.store import ActivityRow, Wanted
+from billfold.accounts.transactions.store import TransactionFilters, TransactionRow
 from billfold.http.caller import Caller
 from billfold.http.list_params import ListQuery, OrderedQuery, Since, Until, page_of, texts_among
 from billfold.http.operations import get
 from billfold.http.parameters import Query
 from billfold.http.schemas.pages import CursorList
 from billfold.ledger.bank import Bank
-from billfold.platform.paging import Page, Place
+from billfold.platform.paging import Page, SortKey
 
 
 @get("/api/v2/transactions/")
@@ -71,7 +71,7 @@ async def get_transaction(
     """Read one transaction by its `id` or its `transaction_id`."""
     key = await caller.pocket(bank, pocket_id)
     return render_transaction(
-        await transaction_store.find_activity(bank.pool, *key, transaction_id), caller.now
+        await transaction_store.get_transaction_row(bank.pool, *key, transaction_id), caller.now
     )
 
 
@@ -86,10 +86,10 @@ class V1Query(msgspec.Struct, frozen=True, kw_only=True):
 
     def now(self, account: list[UUID] | None = None) -> TransactionQuery:
         """Return the same filters in the words of v2."""
-        newer = [each for kind in self.types or () for each in V1_TYPES[kind]]
+        v2_type = [each for kind in self.types or () for each in V1_TYPES[kind]]
         return TransactionQuery(
             pockets=account,
-            types=newer or None,
+            types=v2_type or None,
             time_booked_from=self.timestamp_from,
             time_booked_to=self.timestamp_to,
             portals=self.portal,
@@ -137,20 +137,22 @@ async def get_v1_transaction(
     """Read one transaction as v1 shows it. Use v2 instead."""
     key = await caller.pocket(bank, account_id)
     return render_v1_transaction(
-        await transaction_store.find_activity(bank.pool, *key, transaction_id), caller.now
+        await transaction_store.get_transaction_row(bank.pool, *key, transaction_id), caller.now
     )
 
 
 async def _partner_page(
     caller: Caller, bank: Bank, wanted: ListQuery, asked: TransactionQuery
-) -> Page[ActivityRow]:
+) -> Page[TransactionRow]:
     scope = f"transactions:{caller.partner_id}"
     places = [await caller.pocket(bank, each) for each in asked.pockets or ()]
     own = list(dict.fromkeys(pocket_id for _, pocket_id in places))
     owners = {owner for owner, _ in places}
     if len(owners) == 1:
         # Their own order leads straight to the rows; the partner's would go through everybody's.
-        return await numbered_page(bank, wanted, asked, caller.now, scope, (owners.pop(), own))
+        return await customer_transaction_page(
+            bank, wanted, asked, caller.now, scope, (owners.pop(), own)
+        )
     return await transaction_page(
         bank,
         wanted,
@@ -158,49 +160,49 @@ async def _partner_page(
         caller.now,
         scope=scope,
         key_of=lambda row: (row.booked_at.isoformat(), str(row.activity_id)),
-        fetch=partial(_of_partner, bank, caller.partner_id, own or None),
+        fetch=partial(_fetch_partner_rows, bank, caller.partner_id, own or None),
     )
 
 
 async def _customer_page(
     caller: Caller, bank: Bank, owner: UUID, wanted: ListQuery, asked: TransactionQuery
-) -> Page[ActivityRow]:
+) -> Page[TransactionRow]:
     if asked.pockets is None:
         own = await pocket_store.list_ids(bank.pool, owner)
     else:
         named = dict.fromkeys(asked.pockets)
         own = [await caller.pocket_of(bank, owner, each) for each in named]
     scope = f"transactions:customer:{owner}"
-    return await numbered_page(bank, wanted, asked, caller.now, scope, (owner, own))
+    return await customer_transaction_page(bank, wanted, asked, caller.now, scope, (owner, own))
 
 
 async def _pocket_page(
     caller: Caller, bank: Bank, key: tuple[UUID, UUID], wanted: ListQuery, asked: TransactionQuery
-) -> Page[ActivityRow]:
+) -> Page[TransactionRow]:
     own = [key[1]]
     if asked.pockets is not None:
         named = [await caller.pocket(bank, each) for each in asked.pockets]
         own = own if key in named else []
     scope = f"transactions:pocket:{key[1]}"
-    return await numbered_page(bank, wanted, asked, caller.now, scope, (key[0], own))
+    return await customer_transaction_page(bank, wanted, asked, caller.now, scope, (key[0], own))
 
 
-async def _of_partner(
+async def _fetch_partner_rows(
     bank: Bank,
     partner_id: UUID,
     own: list[UUID] | None,
-    wanted: Wanted,
-    key: Place | None,
+    wanted: TransactionFilters,
+    key: SortKey | None,
     including: bool,  # noqa: FBT001 - one of many of a page
     descending: bool,  # noqa: FBT001 - as above
     limit: int,
-) -> list[ActivityRow]:
+) -> list[TransactionRow]:
     after = None
     if key is not None:
         asked = UUID(str(key[1]))
         if including:
             asked = UUID(int=asked.int + (1 if descending else -1))
         after = (datetime.fromisoformat(str(key[0])), asked)
-    return await transaction_store.list_of_partner(
+    return await transaction_store.list_partner_rows(
         bank.pool, partner_id, own, wanted, after=after, descending=descending, limit=limit
     )

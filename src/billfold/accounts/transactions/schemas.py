@@ -8,7 +8,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.accounts.transactions.store import ActivityRow
+from billfold.accounts.transactions.store import TransactionRow
 from billfold.http.schemas.amounts import Amount, usd
 
 
@@ -147,7 +147,7 @@ V1_TYPES = {
     "GENERIC": ("GENERIC", "FEE:AUM_FEE", "CREDIT:PROMOTION", "CREDIT:ADJUSTMENT"),
 }
 """Each type of v1 and what it is now. What v1 had no name for is GENERIC there."""
-_V1_TYPE = {newer: older for older, kinds in V1_TYPES.items() for newer in kinds}
+_V1_TYPE = {v2_type: v1_type for v1_type, kinds in V1_TYPES.items() for v2_type in kinds}
 
 
 class V1Transaction(msgspec.Struct, kw_only=True):
@@ -162,7 +162,7 @@ class V1Transaction(msgspec.Struct, kw_only=True):
     object_type: Literal["Transaction"] = "Transaction"
 
 
-def render_transaction(row: ActivityRow, now: datetime) -> Transaction:
+def render_transaction(row: TransactionRow, now: datetime) -> Transaction:
     """A transaction of v2. SETTLED from the moment written at its booking on."""
     details = msgspec.json.decode(row.details)
     settled = now >= row.settles_at
@@ -185,20 +185,20 @@ def render_transaction(row: ActivityRow, now: datetime) -> Transaction:
     return variant
 
 
-def render_v1_transaction(row: ActivityRow, now: datetime) -> V1Transaction:
+def render_v1_transaction(row: TransactionRow, now: datetime) -> V1Transaction:
     """The same transaction in its older coat."""
     block = msgspec.json.decode(row.details)
     kind = block.get("fee_type") or block.get("credit_type")
-    older = _V1_TYPE.get(f"{row.type}:{kind}" if kind else row.type, "GENERIC")
+    v1_type = _V1_TYPE.get(f"{row.type}:{kind}" if kind else row.type, "GENERIC")
     details: dict[str, Any] = {
         "title": row.title,
-        "transaction_type": older,
+        "transaction_type": v1_type,
         "sub_title": row.description,
         "transaction_type_title": row.title,
         "direction": row.direction,
     }
-    if older != "GENERIC":
-        details[f"{older.lower()}_transaction"] = block
+    if v1_type != "GENERIC":
+        details[f"{v1_type.lower()}_transaction"] = block
     return V1Transaction(
         id=row.activity_id,
         service_account_id=row.pocket_id,

@@ -23,22 +23,22 @@ if TYPE_CHECKING:
 
 SWEEP_MEMBER = 1000
 """The sweep beside member n of a transaction is its member 1000 + n."""
-_LAST_MEMBER = 65_535
+_MEMBER_MAX = 65_535
 
 _COLUMNS = (
     "customer_id, pocket_id, journal_no, leg_no, activity_id, transaction_id, type, direction, "
     "amount, swept, title, description, booked_at, settles_at, details, remittance"
 )
 # A payment by ACH that waits settles when it goes: a review may take days, a window be missed.
-_GOES_AT = """CASE WHEN e.file_id IS NULL AND e.status IN ('PENDING', 'APPROVED')
+_ACH_SETTLES_AT = """CASE WHEN e.file_id IS NULL AND e.status IN ('PENDING', 'APPROVED')
           THEN greatest(e.settled_at, timestamptz '2999-12-31') ELSE e.settled_at END"""
 _SETTLES_AT = f"""(CASE WHEN a.type = 'ACH' AND a.direction = 'DEBIT' THEN coalesce((
-     SELECT {_GOES_AT} FROM ach_entry e
+     SELECT {_ACH_SETTLES_AT} FROM ach_entry e
       WHERE e.customer_id = a.customer_id AND e.ach_id = (a.details ->> 'ach_id')::uuid
         AND e.journal_no = a.journal_no AND e.way = 'ORIGINATION'), a.settles_at)
      ELSE a.settles_at END)"""
-_ENTRIES = f"""
-SELECT e.customer_id, e.journal_no, {_GOES_AT} FROM ach_entry e
+_ACH_ENTRIES = f"""
+SELECT e.customer_id, e.journal_no, {_ACH_SETTLES_AT} FROM ach_entry e
  WHERE e.customer_id = ANY($1::uuid[]) AND e.ach_id = ANY($2::uuid[]) AND e.way = 'ORIGINATION'
 """
 _FILTER = """
@@ -62,7 +62,7 @@ _FILTER = """
 """
 
 
-class ActivityRow(msgspec.Struct, frozen=True):
+class TransactionRow(msgspec.Struct, frozen=True):
     """One row of activity; `details` and `remittance` are JSON text."""
 
     customer_id: UUID
@@ -83,7 +83,7 @@ class ActivityRow(msgspec.Struct, frozen=True):
     remittance: str | None
 
 
-class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+class TransactionFilters(msgspec.Struct, frozen=True, kw_only=True):
     """Which activity: every filter None lets everything through.
 
     `types` are types, or a type and what kind of it: "FEE:WIRE_FEE". With `sweeps` an activity
@@ -107,7 +107,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     sweeps: bool = False
 
     @property
-    def is_of_settled(self) -> bool:
+    def filters_settlement(self) -> bool:
         """Whether it is asked when activity settled."""
         return self.settled_from is not None or self.settled_to is not None
 
@@ -174,82 +174,82 @@ def _statements(sql: str) -> dict[tuple[bool, bool], str]:
 _OF_POCKET, _OF_CUSTOMER, _OF_PARTNER = map(_statements, (_POCKET, _CUSTOMER, _PARTNER))
 
 
-async def list_of_pocket(
+async def list_pocket_rows(
     conn: Connection | Pool,
     customer_id: UUID,
     pocket_id: UUID,
-    wanted: Wanted,
+    filters: TransactionFilters,
     *,
     after: tuple[int, int] | None,
     descending: bool,
     limit: int,
-) -> list[ActivityRow]:
+) -> list[TransactionRow]:
     """One pocket's activity on from (journal_no, leg_no)."""
     journal_no, leg_no = after or (None, None)
-    sql = _OF_POCKET[descending, wanted.is_of_settled]
+    sql = _OF_POCKET[descending, filters.filters_settlement]
     rows = await conn.fetch(
-        sql, customer_id, pocket_id, journal_no, leg_no, limit, *wanted.arguments()
+        sql, customer_id, pocket_id, journal_no, leg_no, limit, *filters.arguments()
     )
-    return await _as_they_go(conn, rows)
+    return await _with_ach_settlement(conn, rows)
 
 
-async def list_of_customer(
+async def list_customer_rows(
     conn: Connection | Pool,
     customer_id: UUID,
     pocket_ids: list[UUID],
-    wanted: Wanted,
+    filters: TransactionFilters,
     *,
     after: tuple[int, int] | None,
     descending: bool,
     limit: int,
-) -> list[ActivityRow]:
+) -> list[TransactionRow]:
     """The activity of these pockets of one customer, merged, on from (journal_no, leg_no).
 
     A pocket named twice would give its rows twice.
     """
     journal_no, leg_no = after or (None, None)
-    sql = _OF_CUSTOMER[descending, wanted.is_of_settled]
+    sql = _OF_CUSTOMER[descending, filters.filters_settlement]
     rows = await conn.fetch(
-        sql, customer_id, pocket_ids, journal_no, leg_no, limit, *wanted.arguments()
+        sql, customer_id, pocket_ids, journal_no, leg_no, limit, *filters.arguments()
     )
-    return await _as_they_go(conn, rows)
+    return await _with_ach_settlement(conn, rows)
 
 
-async def list_of_partner(
+async def list_partner_rows(
     conn: Connection | Pool,
     partner_id: UUID,
     pocket_ids: list[UUID] | None,
-    wanted: Wanted,
+    filters: TransactionFilters,
     *,
     after: tuple[datetime, UUID] | None,
     descending: bool,
     limit: int,
-) -> list[ActivityRow]:
+) -> list[TransactionRow]:
     """The activity of all customers of a partner on from (booked_at, activity_id)."""
     booked_at, activity_id = after or (None, None)
-    sql = _OF_PARTNER[descending, wanted.is_of_settled]
+    sql = _OF_PARTNER[descending, filters.filters_settlement]
     rows = await conn.fetch(
-        sql, partner_id, pocket_ids, booked_at, activity_id, limit, *wanted.arguments()
+        sql, partner_id, pocket_ids, booked_at, activity_id, limit, *filters.arguments()
     )
-    return await _as_they_go(conn, rows)
+    return await _with_ach_settlement(conn, rows)
 
 
-async def find_activity(
-    conn: Connection | Pool, customer_id: UUID, pocket_id: UUID | None, asked: UUID
-) -> ActivityRow:
+async def get_transaction_row(
+    conn: Connection | Pool, customer_id: UUID, pocket_id: UUID | None, requested_id: UUID
+) -> TransactionRow:
     """The activity with this id, or the pocket's of the transaction with it. Raises NotFound.
 
     Without a pocket all pockets of the customer are looked at; of two the first is answered.
     """
-    group = group_of(asked)
-    member = int.from_bytes(asked.bytes[-2:])
+    group = group_of(requested_id)
+    member = int.from_bytes(requested_id.bytes[-2:])
     sweep = member >= SWEEP_MEMBER
-    first = member_of(group, member - SWEEP_MEMBER) if sweep else asked
-    last = first if member else member_of(group, _LAST_MEMBER)
+    first = member_of(group, member - SWEEP_MEMBER) if sweep else requested_id
+    last = first if member else member_of(group, _MEMBER_MAX)
     row = await conn.fetchrow(_ONE, customer_id, pocket_id, first, last, sweep)
     if row is None:
         raise NotFound("There is no such transaction.")
-    (found,) = await _as_they_go(conn, [row])
+    (found,) = await _with_ach_settlement(conn, [row])
     return swept(found) if sweep else found
 
 
@@ -257,11 +257,11 @@ _TO_BROKERAGE = '{"sweep_direction":"TO_BROKERAGE"}'
 _TO_BANK = '{"sweep_direction":"TO_BANK"}'
 
 
-def swept(row: ActivityRow) -> ActivityRow:
+def swept(row: TransactionRow) -> TransactionRow:
     """The sweep beside an activity: to the brokerage what came in, from it what goes out."""
     member = int.from_bytes(row.activity_id.bytes[-2:])
-    came_in = row.direction == "CREDIT"
-    return ActivityRow(
+    is_credit = row.direction == "CREDIT"
+    return TransactionRow(
         customer_id=row.customer_id,
         pocket_id=row.pocket_id,
         journal_no=row.journal_no,
@@ -269,31 +269,35 @@ def swept(row: ActivityRow) -> ActivityRow:
         activity_id=member_of(row.transaction_id, SWEEP_MEMBER + member),
         transaction_id=row.transaction_id,
         type="SWEEP",
-        direction="DEBIT" if came_in else "CREDIT",
+        direction="DEBIT" if is_credit else "CREDIT",
         amount=row.amount,
         swept=False,
         title="Sweep",
-        description="To brokerage" if came_in else "From brokerage",
+        description="To brokerage" if is_credit else "From brokerage",
         booked_at=row.booked_at,
         settles_at=row.booked_at,
-        details=_TO_BROKERAGE if came_in else _TO_BANK,
+        details=_TO_BROKERAGE if is_credit else _TO_BANK,
         remittance=None,
     )
 
 
-class _OfEntry(msgspec.Struct):
+class _AchDetails(msgspec.Struct):
     ach_id: UUID | None = None
 
 
-async def _as_they_go(conn: Connection | Pool, rows: Sequence[Record]) -> list[ActivityRow]:
+async def _with_ach_settlement(
+    conn: Connection | Pool, rows: Sequence[Record]
+) -> list[TransactionRow]:
     """Return activity as it is read: payments by ACH settle when their entries do."""
-    found = [ActivityRow(*row) for row in rows]
-    paid = [row for row in found if row.type == "ACH" and row.direction == "DEBIT"]
-    if not paid:
+    found = [TransactionRow(*row) for row in rows]
+    outgoing_ach = [row for row in found if row.type == "ACH" and row.direction == "DEBIT"]
+    if not outgoing_ach:
         return found
-    named = [msgspec.json.decode(row.details, type=_OfEntry).ach_id for row in paid]
-    customers = list({row.customer_id for row in paid})
-    entries = await conn.fetch(_ENTRIES, customers, [each for each in named if each is not None])
+    ach_ids = [msgspec.json.decode(row.details, type=_AchDetails).ach_id for row in outgoing_ach]
+    customers = list({row.customer_id for row in outgoing_ach})
+    entries = await conn.fetch(
+        _ACH_ENTRIES, customers, [each for each in ach_ids if each is not None]
+    )
     instants = {(row[0], row[1], "ACH", "DEBIT"): row[2] for row in entries}
     return [
         row if instant is None else msgspec.structs.replace(row, settles_at=instant)

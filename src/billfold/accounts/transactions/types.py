@@ -7,7 +7,7 @@ from uuid import UUID
 import msgspec
 
 
-class HouseBooking(msgspec.Struct, frozen=True):
+class BankBooking(msgspec.Struct, frozen=True):
     """A fee, a credit or an adjustment: its journal, cents, and whether it was taken back."""
 
     activity_id: UUID

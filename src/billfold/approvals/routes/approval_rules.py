@@ -8,7 +8,7 @@ from uuid import UUID
 import msgspec
 
 from billfold.approvals import rules as approval_rules
-from billfold.approvals.routes.authorization_requests import shown_changes
+from billfold.approvals.routes.authorization_requests import render_authorization_requests
 from billfold.approvals.routes.principal import principal_of
 from billfold.approvals.schemas import (
     ApprovalRule,
@@ -21,7 +21,7 @@ from billfold.approvals.schemas import (
 )
 from billfold.approvals.store import approval_rules, authorization_requests, transfer_requests
 from billfold.approvals.types import Rule
-from billfold.http.customer_api.member import Member
+from billfold.http.customer_api.member import CustomerCaller
 from billfold.http.json_body import in_body
 from billfold.http.limits.rate_groups import APPROVALS
 from billfold.http.operations import delete, get, patch, post, with_scope
@@ -36,7 +36,7 @@ _ONE = f"{_ALL}{{rule_id}}/"
 
 
 @get(_ALL, READS, tag="approvals")
-async def list_approval_rules(member: Member, bank: Bank) -> ApprovalRules:
+async def list_approval_rules(member: CustomerCaller, bank: Bank) -> ApprovalRules:
     """List the rules by which transfers and sensitive changes are approved, the oldest first."""
     rules = await approval_rules.list_rules(bank.pool, member.customer_id)
     return ApprovalRules(items=[render_rule(each) for each in rules])
@@ -44,23 +44,23 @@ async def list_approval_rules(member: Member, bank: Bank) -> ApprovalRules:
 
 @post(_ALL, WRITES, tag="approvals", status=202)
 async def create_approval_rule(
-    member: Member, bank: Bank, data: CreateApprovalRule
+    member: CustomerCaller, bank: Bank, data: CreateApprovalRule
 ) -> AuthorizationRequest:
     """Ask for a rule. It is there, as `resource_id`, once another member has confirmed it."""
     now = member.now
     rule = Rule(rule_id=ids.new(), created_at=now, updated_at=now, **rule_fields(data))
-    return await _asked(member, bank, "approval_rule.create", rule, None)
+    return await _requested(member, bank, "approval_rule.create", rule, None)
 
 
 @get(_ONE, READS, tag="approvals")
-async def get_approval_rule(member: Member, bank: Bank, rule_id: UUID) -> ApprovalRule:
+async def get_approval_rule(member: CustomerCaller, bank: Bank, rule_id: UUID) -> ApprovalRule:
     """Read a rule."""
     return render_rule(await approval_rules.get_rule(bank.pool, member.customer_id, rule_id))
 
 
 @patch(_ONE, WRITES, tag="approvals", status=202)
 async def update_approval_rule(
-    member: Member, bank: Bank, rule_id: UUID, data: UpdateApprovalRule
+    member: CustomerCaller, bank: Bank, rule_id: UUID, data: UpdateApprovalRule
 ) -> AuthorizationRequest:
     """Ask for a change of a rule. What was asked for under the rule before keeps its terms."""
     to: dict[str, Any] = rule_fields(data)
@@ -68,23 +68,27 @@ async def update_approval_rule(
         raise InvalidInput.at("body", msg="names nothing to change")
     found = await approval_rules.get_rule(bank.pool, member.customer_id, rule_id)
     rule = msgspec.structs.replace(found, **to, version=found.version + 1)
-    return await _asked(member, bank, "approval_rule.update", rule, found)
+    return await _requested(member, bank, "approval_rule.update", rule, found)
 
 
 @delete(_ONE, WRITES, tag="approvals", status=202)
-async def delete_approval_rule(member: Member, bank: Bank, rule_id: UUID) -> AuthorizationRequest:
+async def delete_approval_rule(
+    member: CustomerCaller, bank: Bank, rule_id: UUID
+) -> AuthorizationRequest:
     """Ask for the end of a rule."""
     found = await approval_rules.get_rule(bank.pool, member.customer_id, rule_id)
-    return await _asked(member, bank, "approval_rule.delete", found, found)
+    return await _requested(member, bank, "approval_rule.delete", found, found)
 
 
-async def _asked(
-    member: Member, bank: Bank, action: str, rule: Rule, now_is: Rule | None
+async def _requested(
+    member: CustomerCaller, bank: Bank, action: str, rule: Rule, current: Rule | None
 ) -> AuthorizationRequest:
-    able = await transfer_requests.possible_reviewers(bank.pool, member.customer_id, apart_from=())
+    reviewers = await transfer_requests.possible_reviewers(
+        bank.pool, member.customer_id, apart_from=()
+    )
     if action != "approval_rule.delete":
         with in_body():
-            approval_rules.check_rule(rule, {each.member_id for each in able})
+            approval_rules.check_rule(rule, {each.member_id for each in reviewers})
     by = await principal_of(member, bank)
-    asked = await authorization_requests.ask_for_rule(by, action, rule, now_is=now_is)
-    return (await shown_changes(bank, [asked]))[0]
+    requested = await authorization_requests.request_rule_change(by, action, rule, current=current)
+    return (await render_authorization_requests(bank, [requested]))[0]

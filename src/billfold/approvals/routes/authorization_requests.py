@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import Annotated
 from uuid import UUID
 
-from billfold.approvals.apply_authorizations import make_change
-from billfold.approvals.routes.principal import check_fresh, principal_of
+from billfold.approvals.apply_authorizations import apply_authorization_request
+from billfold.approvals.routes.principal import check_recent_authentication, principal_of
 from billfold.approvals.schemas import AuthorizationRequest, DecideAuthorization, render_change
 from billfold.approvals.store import authorization_requests, transfer_requests
-from billfold.approvals.types import ChangeRequest
-from billfold.http.customer_api.member import Member
+from billfold.approvals.types import AuthorizationRequestRow
+from billfold.http.customer_api.member import CustomerCaller
 from billfold.http.limits.rate_groups import APPROVALS
 from billfold.http.list_params import OrderedQuery, page_of, texts_among
 from billfold.http.operations import get, patch, with_scope
@@ -28,7 +28,7 @@ _STATUSES = frozenset({"PENDING", "APPROVED", "DENIED", "EXPIRED"})
 
 @get(_ALL, READS, tag="approvals")
 async def list_authorization_requests(
-    member: Member,
+    member: CustomerCaller,
     bank: Bank,
     wanted: OrderedQuery,
     status: Annotated[list[str] | None, texts_among("status[]", _STATUSES)] = None,
@@ -51,17 +51,17 @@ async def list_authorization_requests(
             descending=part.descending,
             limit=part.limit,
         ),
-        place_of=lambda row: (row.created_at.isoformat(), str(row.request_id)),
+        sort_key_of=lambda row: (row.created_at.isoformat(), str(row.request_id)),
     )
-    return page_of(page, await shown_changes(bank, page.items))
+    return page_of(page, await render_authorization_requests(bank, page.items))
 
 
 @get(_ONE, READS, tag="approvals")
 async def get_authorization_request(
-    member: Member, bank: Bank, request_id: UUID
+    member: CustomerCaller, bank: Bank, request_id: UUID
 ) -> AuthorizationRequest:
     """Read a sensitive change, and what was said about it."""
-    return await _shown(member, bank, request_id)
+    return await _read(member, bank, request_id)
 
 
 @patch(
@@ -79,12 +79,12 @@ async def get_authorization_request(
     ),
 )
 async def decide_authorization_request(
-    member: Member, bank: Bank, request_id: UUID, data: DecideAuthorization
+    member: CustomerCaller, bank: Bank, request_id: UUID, data: DecideAuthorization
 ) -> AuthorizationRequest:
     """Confirm or refuse a change that somebody else asked for. Confirmed, it is made at once."""
     if data.status == "APPROVED":
-        await check_fresh(member, bank)
-    decided = await authorization_requests.decide_change(
+        await check_recent_authentication(member, bank)
+    decided = await authorization_requests.record_decision(
         await principal_of(member, bank),
         request_id,
         data.status,
@@ -92,26 +92,28 @@ async def decide_authorization_request(
         content_hash=bytes.fromhex(data.content_hash) if data.content_hash else None,
     )
     if decided.status == "APPROVED" and decided.applied_at is None:
-        await make_change(bank, member.customer_id, request_id)
-    return await _shown(member, bank, request_id)
+        await apply_authorization_request(bank, member.customer_id, request_id)
+    return await _read(member, bank, request_id)
 
 
-async def shown_changes(bank: Bank, rows: Sequence[ChangeRequest]) -> list[AuthorizationRequest]:
+async def render_authorization_requests(
+    bank: Bank, rows: Sequence[AuthorizationRequestRow]
+) -> list[AuthorizationRequest]:
     """Return changes as they are shown, with who asked and what was said."""
     if not rows:
         return []
     customer_id = rows[0].customer_id
-    voices = await transfer_requests.voices_about(
+    voices = await transfer_requests.reviews_of(
         bank.pool, customer_id, {row.request_id: row.content_hash for row in rows}
     )
     named = {row.member_id for row in rows}
     named |= {each.member_id for said in voices.values() for each in said}
-    people = await transfer_requests.people_named(bank.pool, customer_id, named)
-    return [render_change(row, people, voices[row.request_id]) for row in rows]
+    users = await transfer_requests.members_by_id(bank.pool, customer_id, named)
+    return [render_change(row, users, voices[row.request_id]) for row in rows]
 
 
-async def _shown(member: Member, bank: Bank, request_id: UUID) -> AuthorizationRequest:
+async def _read(member: CustomerCaller, bank: Bank, request_id: UUID) -> AuthorizationRequest:
     row = await authorization_requests.get_change(
         bank.pool, member.customer_id, request_id, now=member.now
     )
-    return (await shown_changes(bank, [row]))[0]
+    return (await render_authorization_requests(bank, [row]))[0]

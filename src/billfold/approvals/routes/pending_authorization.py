@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
-from billfold.approvals.routes.authorization_requests import shown_changes
+from billfold.approvals.routes.authorization_requests import render_authorization_requests
 from billfold.approvals.routes.principal import principal_of
 from billfold.approvals.store import approval_rules, authorization_requests
 from billfold.approvals.types import Action
-from billfold.http.customer_api.member import Member
+from billfold.http.customer_api.member import CustomerCaller
 from billfold.http.responses import HttpResponse, json_response
 from billfold.ledger.bank import Bank
 
-MAY_WAIT: dict[str, Any] = {
+MAY_NEED_APPROVAL: dict[str, Any] = {
     "responses": {
         "202": {
             "description": "A rule of the team asks for a second person: nothing is changed before "
@@ -28,21 +28,21 @@ MAY_WAIT: dict[str, Any] = {
 }
 
 
-async def ask_first(
-    member: Member,
+async def request_approval(
+    member: CustomerCaller,
     bank: Bank,
     action: Action,
-    named: str,
+    action_name: str,
     resource: tuple[str, UUID | None],
     **change: Any,
 ) -> HttpResponse | None:
     """Ask for a change and return the answer that says so; None when no rule asks for it."""
-    terms = await approval_rules.terms_for_change(bank.pool, member.customer_id, action)
-    if not terms.required:
+    requirement = await approval_rules.requirement_for_change(bank.pool, member.customer_id, action)
+    if not requirement.required:
         return None
     scopes = sorted(member.access.scopes) if member.access.user_id is None else None
     by = await principal_of(member, bank)
-    asked = await authorization_requests.ask(
-        by, named, resource, change={**change, "scopes": scopes}, terms=terms
+    requested = await authorization_requests.request_change(
+        by, action_name, resource, change={**change, "scopes": scopes}, terms=requirement
     )
-    return json_response((await shown_changes(bank, [asked]))[0], 202)
+    return json_response((await render_authorization_requests(bank, [requested]))[0], 202)

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from billfold.access.team import store as team_store
-from billfold.access.users.rules import FRESH_LASTS
+from billfold.access.users.rules import RECENT_AUTHENTICATION_WINDOW
 from billfold.approvals.store import mfa_policy
-from billfold.approvals.types import Principal
-from billfold.http.customer_api.member import Member
+from billfold.approvals.types import Actor
+from billfold.http.customer_api.member import CustomerCaller
 from billfold.http.responses import ProblemWithHeaders
 from billfold.ledger.bank import Bank
 from billfold.platform.errors import Refused
 
 
-async def principal_of(member: Member, bank: Bank) -> Principal:
+async def principal_of(member: CustomerCaller, bank: Bank) -> Actor:
     """Return who calls. The door has seen to it that token and role include the deed."""
     access = member.access
     if access.member_id is None:
         raise Refused("forbidden", "The client is of no team.")
     found = await team_store.get_member(bank.pool, member.customer_id, access.member_id, member.now)
-    return Principal(
+    return Actor(
         pool=bank.pool,
         vault=bank.vault,
         customer_id=member.customer_id,
@@ -34,19 +34,22 @@ async def principal_of(member: Member, bank: Bank) -> Principal:
     )
 
 
-async def check_fresh(member: Member, bank: Bank) -> None:
+async def check_recent_authentication(member: CustomerCaller, bank: Bank) -> None:
     """Refuse an approval that comes from an older proof of who the user is.
 
     Programs of the profile `fapi2` need a token of the last five minutes, others where the
     customer has agreed so. Raises `insufficient-user-authentication` as RFC 9470 has it.
     """
     access = member.access
-    if not access.is_fapi2 and not await mfa_policy.asks_step_up(bank.pool, member.customer_id):
+    if not access.is_fapi2 and not await mfa_policy.requires_step_up(bank.pool, member.customer_id):
         return
-    if access.auth_time is not None and member.wall - access.auth_time <= FRESH_LASTS:
+    if (
+        access.auth_time is not None
+        and member.wall - access.auth_time <= RECENT_AUTHENTICATION_WINDOW
+    ):
         return
     scheme = "Bearer" if access.jkt is None else "DPoP"
-    seconds = int(FRESH_LASTS.total_seconds())
+    seconds = int(RECENT_AUTHENTICATION_WINDOW.total_seconds())
     value = (
         f'{scheme} error="insufficient_user_authentication", '
         f'error_description="A more recent authentication is required", max_age="{seconds}"'

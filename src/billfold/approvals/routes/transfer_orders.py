@@ -10,12 +10,12 @@ from billfold.accounts.counterparties.rules import verification_kinds
 from billfold.accounts.pockets import store as pocket_store
 from billfold.approvals.store import payees
 from billfold.approvals.transfer_orders import InternalReallocation, OnUsOrder, RequestContent
-from billfold.http.customer_api.member import Member
+from billfold.http.customer_api.member import CustomerCaller
 from billfold.ledger.bank import Bank
 from billfold.platform.errors import Refused
 
 
-async def with_payee(member: Member, bank: Bank, content: RequestContent) -> RequestContent:
+async def with_payee(member: CustomerCaller, bank: Bank, content: RequestContent) -> RequestContent:
     """Return the content with whom it pays, when all it names exists and can take part.
 
     Raises NotFound, Refused `pocket-not-open`, `pocket-frozen`, `same-pocket`,
@@ -30,13 +30,13 @@ async def with_payee(member: Member, bank: Bank, content: RequestContent) -> Req
     assert content.counterparty_id is not None
     async with bank.pool.acquire() as conn:
         payee = await payees.get_payee(conn, member.customer_id, content.counterparty_id)
-        unverified_wires = await payees.takes_unverified(conn, member.customer_id)
-    verification_kinds.must_be_payable(payee, content.type, unverified_wires=unverified_wires)
+        unverified_wires = await payees.allows_unverified_wires(conn, member.customer_id)
+    verification_kinds.check_payable(payee, content.type, unverified_wires=unverified_wires)
     snapshot = msgspec.to_builtins(payees.snapshot_of(payee))
     return msgspec.structs.replace(content, payee=snapshot)
 
 
-async def _check_origin(member: Member, bank: Bank, pocket_id: UUID) -> None:
+async def _check_origin(member: CustomerCaller, bank: Bank, pocket_id: UUID) -> None:
     own_id = await member.own_pocket(bank, pocket_id)
     row = await pocket_store.get_pocket(bank.pool, member.customer_id, own_id)
     if row.status == "FROZEN":
@@ -45,7 +45,9 @@ async def _check_origin(member: Member, bank: Bank, pocket_id: UUID) -> None:
         raise Refused("pocket-not-open", f"The pocket is {row.status}.")
 
 
-async def _check_destination(member: Member, bank: Bank, pocket_id: UUID, to_pocket: UUID) -> None:
+async def _check_destination(
+    member: CustomerCaller, bank: Bank, pocket_id: UUID, to_pocket: UUID
+) -> None:
     own_id = await member.own_pocket(bank, to_pocket)
     if own_id == pocket_id:
         raise Refused("same-pocket", "A transfer needs two different pockets.")

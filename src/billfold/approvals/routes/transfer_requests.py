@@ -9,28 +9,32 @@ from uuid import UUID
 
 from billfold.access.users import store as user_store
 from billfold.approvals import transfer_orders, transfer_requests
-from billfold.approvals.execute_transfers import carry_out_request, commands_of
-from billfold.approvals.routes.principal import check_fresh, principal_of
+from billfold.approvals.execute_transfers import commands_of, execute_request
+from billfold.approvals.routes.principal import check_recent_authentication, principal_of
 from billfold.approvals.routes.transfer_orders import with_payee
 from billfold.approvals.store import reviews
 from billfold.approvals.store import transfer_requests as transfer_requests_module
 from billfold.approvals.store.transfer_requests import Filters
-from billfold.approvals.transfer_orders import Order, RequestContent
+from billfold.approvals.transfer_orders import OrderedTransfer, RequestContent
 from billfold.approvals.transfer_request_schemas import (
-    Around,
     ChangeTransferRequest,
     CreateTransferRequest,
     DecideTransferRequest,
     DualAuthUsers,
+    RequestDetails,
     ShownTransferRequest,
     render_person,
     render_request,
 )
 from billfold.approvals.types import TransferRequest
 from billfold.http import path_ids as ids_in
-from billfold.http.customer_api.member import Member
+from billfold.http.customer_api.member import CustomerCaller
 from billfold.http.json_body import in_body
-from billfold.http.limits.rate_groups import CREATIONS_PER_SECOND, TRANSFER_CREATIONS, TRANSFERS
+from billfold.http.limits.rate_groups import (
+    TRANSFER_CREATIONS,
+    TRANSFER_REQUESTS_PER_SECOND,
+    TRANSFERS,
+)
 from billfold.http.limits.rate_limit import count_second
 from billfold.http.list_params import ListQuery, OrderedQuery, Since, Until, page_of, texts_among
 from billfold.http.operations import delete, get, patch, post, with_scope
@@ -44,7 +48,7 @@ READS = with_scope("transfers.read", TRANSFERS)
 WRITES = with_scope("transfers.write", TRANSFERS)
 DECIDES = with_scope("transfers.write", TRANSFERS, needs="transfers.approve")
 _ALL, _ONE = "/api/v1/transfer-requests/", "/api/v1/transfer-requests/{transfer_id}/"
-_WHAT_IS_WRONG = (
+_CONTENT_ERRORS = (
     "not-found", "duplicate-id", "pocket-not-open", "pocket-frozen", "same-pocket",
     "counterparty-not-verified", "counterparty-type-mismatch", "insufficient-funds",
     "amount-not-allowed",
@@ -56,10 +60,10 @@ TYPES = frozenset({"ON_US", "WIRE", "USDC"})
 @post(
     _ALL,
     with_scope("transfers.write", TRANSFER_CREATIONS),
-    refuses=(*_WHAT_IS_WRONG, "rate-limited"),
+    refuses=(*_CONTENT_ERRORS, "rate-limited"),
 )
 async def create_transfer_request(
-    member: Member, bank: Bank, data: CreateTransferRequest
+    member: CustomerCaller, bank: Bank, data: CreateTransferRequest
 ) -> ShownTransferRequest:
     """Ask for a transfer. Others approve it, unless a rule asks for no approval.
 
@@ -68,7 +72,7 @@ async def create_transfer_request(
     access = member.access
     caller = command_id(f"client:{access.client_id}", str(access.user_id))
     await count_second(
-        bank.pool, caller, TRANSFER_CREATIONS.name, per_second=CREATIONS_PER_SECOND,
+        bank.pool, caller, TRANSFER_CREATIONS.name, per_second=TRANSFER_REQUESTS_PER_SECOND,
         wall=member.wall,
     )  # fmt: skip
     by = await principal_of(member, bank)
@@ -78,13 +82,13 @@ async def create_transfer_request(
         content = await with_payee(member, bank, content)
         with in_body():
             found = await transfer_requests.create(bank, by, content)
-    return await _carried_out(member, bank, found)
+    return await _execute_if_approved(member, bank, found)
 
 
 @get(_ALL, READS, refuses=("not-found",))
 async def list_transfer_requests(
     *,
-    member: Member,
+    member: CustomerCaller,
     bank: Bank,
     wanted: OrderedQuery,
     status: Annotated[list[str] | None, texts_among("status[]", STATUSES)] = None,
@@ -104,8 +108,8 @@ async def list_transfer_requests(
         statuses=statuses or None,
         types=types,
         pockets=None if pocket is None else await member.pockets(bank, pocket),
-        requested_by=await _member_named(member, bank, "requested_by", requested_by),
-        reviewer=await _member_named(member, bank, "reviewer", reviewer),
+        requested_by=await _find_member(member, bank, "requested_by", requested_by),
+        reviewer=await _find_member(member, bank, "reviewer", reviewer),
         since=time_created_from,
         until=time_created_to,
     )
@@ -113,27 +117,27 @@ async def list_transfer_requests(
 
 
 @get(f"{_ALL}reviewers/", READS)
-async def list_transfer_reviewers(member: Member, bank: Bank) -> DualAuthUsers:
+async def list_transfer_reviewers(member: CustomerCaller, bank: Bank) -> DualAuthUsers:
     """List who may be named as a reviewer of the caller's requests: he himself may not."""
     access = member.access
-    itself = await reviews.who_is(bank.pool, access.user_id, access.client_id)
+    caller_member = await reviews.users_behind(bank.pool, access.user_id, access.client_id)
     able = await transfer_requests_module.possible_reviewers(
-        bank.pool, member.customer_id, apart_from=itself
+        bank.pool, member.customer_id, apart_from=caller_member
     )
     return DualAuthUsers(items=[render_person(each) for each in able])
 
 
 @get(_ONE, READS)
 async def get_transfer_request(
-    member: Member, bank: Bank, transfer_id: PathId
+    member: CustomerCaller, bank: Bank, transfer_id: PathId
 ) -> ShownTransferRequest:
     """Read a transfer request, what was said about it, and what became of it."""
-    return await _shown(member, bank, _id(transfer_id))
+    return await _read(member, bank, _id(transfer_id))
 
 
-@patch(_ONE, WRITES, refuses=(*_WHAT_IS_WRONG, "transfer-request-not-pending"))
+@patch(_ONE, WRITES, refuses=(*_CONTENT_ERRORS, "transfer-request-not-pending"))
 async def update_transfer_request(
-    member: Member, bank: Bank, transfer_id: PathId, data: ChangeTransferRequest
+    member: CustomerCaller, bank: Bank, transfer_id: PathId, data: ChangeTransferRequest
 ) -> ShownTransferRequest:
     """Change what was asked for, as who asked. What others have said about it is void then."""
     if data.transfer is None and data.reviewers is None:
@@ -152,11 +156,11 @@ async def update_transfer_request(
     by = await principal_of(member, bank)
     with in_body():
         changed = await transfer_requests.change(bank, by, content)
-    return await _carried_out(member, bank, changed)
+    return await _execute_if_approved(member, bank, changed)
 
 
 @delete(_ONE, WRITES, refuses=("transfer-request-not-pending",))
-async def cancel_transfer_request(member: Member, bank: Bank, transfer_id: PathId) -> None:
+async def cancel_transfer_request(member: CustomerCaller, bank: Bank, transfer_id: PathId) -> None:
     """Take a request back before it is decided: who asked for it does, or an administrator."""
     request_id = _id(transfer_id)
     await transfer_requests.cancel(await principal_of(member, bank), request_id)
@@ -180,7 +184,7 @@ async def cancel_transfer_request(member: Member, bank: Bank, transfer_id: PathI
     ),
 )
 async def decide_transfer_request(
-    member: Member, bank: Bank, transfer_id: PathId, data: DecideTransferRequest
+    member: CustomerCaller, bank: Bank, transfer_id: PathId, data: DecideTransferRequest
 ) -> ShownTransferRequest:
     """Approve or deny a request of somebody else. With the last approval it is carried out.
 
@@ -188,7 +192,7 @@ async def decide_transfer_request(
     """
     request_id = _id(transfer_id)
     if data.status == "APPROVED":
-        await check_fresh(member, bank)
+        await check_recent_authentication(member, bank)
     by = await principal_of(member, bank)
     decided = await transfer_requests.decide(
         bank,
@@ -198,27 +202,27 @@ async def decide_transfer_request(
         comment=data.comment,
         content_hash=bytes.fromhex(data.content_hash) if data.content_hash else None,
     )
-    return await _carried_out(member, bank, decided)
+    return await _execute_if_approved(member, bank, decided)
 
 
-async def _carried_out(
-    member: Member, bank: Bank, request: TransferRequest
+async def _execute_if_approved(
+    member: CustomerCaller, bank: Bank, request: TransferRequest
 ) -> ShownTransferRequest:
     """Return a request as it is shown, carried out first when it was approved just now."""
     if request.status == "APPROVED" and request.execution == "NOT_STARTED":
-        await carry_out_request(bank, member.customer_id, request.request_id)
-    return await _shown(member, bank, request.request_id)
+        await execute_request(bank, member.customer_id, request.request_id)
+    return await _read(member, bank, request.request_id)
 
 
-async def _shown(member: Member, bank: Bank, request_id: UUID) -> ShownTransferRequest:
+async def _read(member: CustomerCaller, bank: Bank, request_id: UUID) -> ShownTransferRequest:
     row = await transfer_requests_module.get_request(
         bank.pool, member.customer_id, request_id, now=member.now
     )
-    return render_request(row, await _around(bank, member.customer_id, [row]))
+    return render_request(row, await _load_details(bank, member.customer_id, [row]))
 
 
 async def _page(
-    member: Member, bank: Bank, wanted: ListQuery, filters: Filters
+    member: CustomerCaller, bank: Bank, wanted: ListQuery, filters: Filters
 ) -> CursorList[ShownTransferRequest]:
     scope = f"transfer-requests:{member.customer_id}"
     bound = {"filters": filters, "descending": wanted.descending}
@@ -237,30 +241,36 @@ async def _page(
         bound,
         rows,
         limit=wanted.limit,
-        came_from=position,
-        place_of=lambda row: (row.created_at.isoformat(), str(row.request_id)),
+        start=position,
+        sort_key_of=lambda row: (row.created_at.isoformat(), str(row.request_id)),
     )
-    around = await _around(bank, member.customer_id, page.items)
-    return page_of(page, [render_request(row, around) for row in page.items])
+    details = await _load_details(bank, member.customer_id, page.items)
+    return page_of(page, [render_request(row, details) for row in page.items])
 
 
-async def _around(bank: Bank, customer_id: UUID, rows: Sequence[TransferRequest]) -> Around:
+async def _load_details(
+    bank: Bank, customer_id: UUID, rows: Sequence[TransferRequest]
+) -> RequestDetails:
     """Read what is shown beside requests, in as many statements for a page as for one."""
     pool = bank.pool
-    voices = await transfer_requests_module.voices_about(
+    voices = await transfer_requests_module.reviews_of(
         pool, customer_id, {row.request_id: row.content_hash for row in rows}
     )
     named = {row.member_id for row in rows} | {each for row in rows for each in row.reviewers}
     named |= {each.member_id for said in voices.values() for each in said}
-    people = await transfer_requests_module.people_named(pool, customer_id, named)
+    people = await transfer_requests_module.members_by_id(pool, customer_id, named)
     done = [row for row in rows if row.execution != "NOT_STARTED"]
     moved = await transfer_requests_module.transactions_of(
         pool, customer_id, ((row, each) for row in done for each in commands_of(row))
     )
-    return Around(people, voices, {row.request_id: moved.get(row.request_id, ()) for row in rows})
+    return RequestDetails(
+        people, voices, {row.request_id: moved.get(row.request_id, ()) for row in rows}
+    )
 
 
-async def _member_named(member: Member, bank: Bank, name: str, text: str | None) -> UUID | None:
+async def _find_member(
+    member: CustomerCaller, bank: Bank, name: str, text: str | None
+) -> UUID | None:
     """Return the id of a member in the query. Raises NotFound when he is of another team."""
     if text is None:
         return None
@@ -270,7 +280,7 @@ async def _member_named(member: Member, bank: Bank, name: str, text: str | None)
     return member_id
 
 
-def _content(order: Order, reviewers: Sequence[UUID]) -> RequestContent:
+def _content(order: OrderedTransfer, reviewers: Sequence[UUID]) -> RequestContent:
     """Return what is ordered, each reviewer once; nothing is looked up yet."""
     return RequestContent(transfer=order, reviewers=tuple(dict.fromkeys(reviewers)))
 

@@ -9,16 +9,16 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.approvals.rules import matching, stricter, terms_of
-from billfold.approvals.store.fingerprints import prove
-from billfold.approvals.types import USUAL, Action, Rule, Terms
+from billfold.approvals.rules import matching, requirement_of, stricter
+from billfold.approvals.store.fingerprints import record_checksums
+from billfold.approvals.types import DEFAULT_REQUIREMENT, Action, ApprovalRequirement, Rule
 from billfold.platform.errors import NotFound, Refused
 from billfold.platform.money import format_usd
 
 if TYPE_CHECKING:
     from asyncpg import Record
 
-    from billfold.audit.record import Deed
+    from billfold.audit.record import AuditedAction
     from billfold.platform.database.pool import Connection, Pool
 
 _COLUMNS = """rule_id, name, actions, transfer_types, min_amount, daily_cap, required_approvals,
@@ -38,7 +38,7 @@ ON CONFLICT (customer_id, rule_id) DO UPDATE
 RETURNING *
 """
 _REMOVE = "DELETE FROM approval_rule WHERE customer_id = $1 AND rule_id = $2"
-_HOLD_CAP = "SELECT 1 FROM approval_rule WHERE customer_id = $1 AND rule_id = $2 FOR UPDATE"
+_LOCK_CAP = "SELECT 1 FROM approval_rule WHERE customer_id = $1 AND rule_id = $2 FOR UPDATE"
 _USED = """
 SELECT coalesce(sum(q.amount), 0)::bigint
   FROM transfer_request q
@@ -69,7 +69,7 @@ async def get_rule(conn: Connection | Pool, customer_id: UUID, rule_id: UUID) ->
     return found
 
 
-async def terms_for(
+async def requirement_for_transfer(
     conn: Connection,
     customer_id: UUID,
     *,
@@ -77,7 +77,7 @@ async def terms_for(
     amount: int,
     day: date,
     request_id: UUID,
-) -> Terms:
+) -> ApprovalRequirement:
     """Return the approvals that a transfer requires.
 
     The room of a rule with a daily cap is held until the transaction ends. When there is none
@@ -87,11 +87,11 @@ async def terms_for(
     rules = await list_rules(conn, customer_id)
     ranked = matching(rules, "TRANSFER", type_=type_, amount=amount)
     if not ranked:
-        return USUAL
+        return DEFAULT_REQUIREMENT
     first = ranked[0]
     has_room = partial(_has_room, conn, customer_id, amount=amount, day=day, request_id=request_id)
     if await has_room(first):
-        return terms_of(first)
+        return requirement_of(first)
     by_id = {each.rule_id: each for each in ranked}
     for terms in stricter(ranked, first):
         rule = None if terms.rule_id is None else by_id[terms.rule_id]
@@ -106,27 +106,29 @@ async def terms_for(
     )
 
 
-async def terms_for_change(conn: Connection | Pool, customer_id: UUID, action: Action) -> Terms:
+async def requirement_for_change(
+    conn: Connection | Pool, customer_id: UUID, action: Action
+) -> ApprovalRequirement:
     """Return the approvals that a sensitive change requires; none without a rule."""
     ranked = matching(await list_rules(conn, customer_id), action)
-    return terms_of(ranked[0]) if ranked else Terms(required=0)
+    return requirement_of(ranked[0]) if ranked else ApprovalRequirement(required=0)
 
 
-async def put_rule(doing: Deed, customer_id: UUID, rule: Rule) -> None:
+async def put_rule(audited_action: AuditedAction, customer_id: UUID, rule: Rule) -> None:
     """Write a rule, new or changed."""
-    rows = await doing.conn.fetch(
+    rows = await audited_action.conn.fetch(
         _PUT, customer_id, rule.rule_id, rule.name, rule.actions, rule.transfer_types,
         rule.min_amount, rule.daily_cap, rule.required_approvals, rule.approver_roles,
         rule.approver_ids, rule.ordered, rule.enabled, rule.version, rule.created_at,
         rule.updated_at,
     )  # fmt: skip
-    prove(doing, "approval_rule", rows)
+    record_checksums(audited_action, "approval_rule", rows)
 
 
-async def remove_rule(doing: Deed, customer_id: UUID, rule_id: UUID) -> None:
+async def remove_rule(audited_action: AuditedAction, customer_id: UUID, rule_id: UUID) -> None:
     """Remove a rule. Requests made under it keep its requirement."""
-    await doing.conn.execute(_REMOVE, customer_id, rule_id)
-    doing.proves("approval_rule", rule_id, None)
+    await audited_action.conn.execute(_REMOVE, customer_id, rule_id)
+    audited_action.proves("approval_rule", rule_id, None)
 
 
 async def _has_room(
@@ -134,7 +136,7 @@ async def _has_room(
 ) -> bool:
     if rule.daily_cap is None:
         return True
-    await conn.execute(_HOLD_CAP, customer_id, rule.rule_id)
+    await conn.execute(_LOCK_CAP, customer_id, rule.rule_id)
     used = await conn.fetchval(_USED, rule.rule_id, day, request_id)
     return int(used) + amount <= rule.daily_cap
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
 from billfold.approvals.transfer_orders import RequestContent, decode_content
-from billfold.approvals.types import EXECUTE
+from billfold.approvals.types import EXECUTE_TRANSFER_REQUEST
 from billfold.ledger.jobs import store as jobs_store
-from billfold.platform.database.batcher import Gatherer
-from billfold.platform.database.pool import listed
+from billfold.platform.database.batcher import Batcher
+from billfold.platform.database.pool import uuid_array
 
 if TYPE_CHECKING:
     from billfold.platform.database.pool import Pool
@@ -38,24 +38,24 @@ SELECT q.customer_id, q.request_id, q.content,
 """
 
 
-class Approved(NamedTuple):
+class ApprovedRequest(NamedTuple):
     """What is to be carried out; `unverified_wires` may go to whom nobody has verified."""
 
     content: RequestContent
     unverified_wires: bool
 
 
-class Approvals:
+class ApprovedRequests:
     """The approved requests of one bank."""
 
     __slots__ = ("_done", "_pool", "_read")
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
-        self._read: Gatherer[_Name, Approved | None] = Gatherer(self._find)
-        self._done: Gatherer[UUID, None] = Gatherer(self._cross_off)
+        self._read: Batcher[_Name, ApprovedRequest | None] = Batcher(self._find)
+        self._done: Batcher[UUID, None] = Batcher(self._complete)
 
-    async def find(self, customer_id: UUID, request_id: UUID) -> Approved | None:
+    async def find(self, customer_id: UUID, request_id: UUID) -> ApprovedRequest | None:
         """Return a request that is to be carried out; None when it is not, was, or could not be."""
         return await self._read.ask((customer_id, request_id))
 
@@ -63,16 +63,16 @@ class Approvals:
         """Cancel the job of a request that was carried out."""
         await self._done.ask(request_id)
 
-    async def _find(self, names: Sequence[_Name]) -> list[Approved | None]:
+    async def _find(self, names: Sequence[_Name]) -> list[ApprovedRequest | None]:
         customers, requests = zip(*names, strict=True)
         ready = {}
-        for row in await self._pool.fetch(_READY, listed(customers), listed(requests)):
+        for row in await self._pool.fetch(_READY, uuid_array(customers), uuid_array(requests)):
             customer_id, request_id, content, unverified_wires, done = row
             if not done:
-                found = Approved(decode_content(content), unverified_wires)
+                found = ApprovedRequest(decode_content(content), unverified_wires)
                 ready[customer_id, request_id] = found
         return [ready.get(name) for name in names]
 
-    async def _cross_off(self, requests: Sequence[UUID]) -> list[None]:
-        await jobs_store.cancel(self._pool, EXECUTE, *requests)
+    async def _complete(self, requests: Sequence[UUID]) -> list[None]:
+        await jobs_store.cancel(self._pool, EXECUTE_TRANSFER_REQUEST, *requests)
         return [None] * len(requests)

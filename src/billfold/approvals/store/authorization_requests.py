@@ -14,15 +14,22 @@ import msgspec
 
 from billfold.approvals import rules
 from billfold.approvals.store.approval_rules import find_rule, put_rule, remove_rule
-from billfold.approvals.store.fingerprints import prove
-from billfold.approvals.store.reviews import Subject, cast
-from billfold.approvals.types import ChangeRequest, Decision, Principal, Rule, Status, Terms
+from billfold.approvals.store.fingerprints import record_checksums
+from billfold.approvals.store.reviews import Subject, record_review
+from billfold.approvals.types import (
+    Actor,
+    ApprovalRequirement,
+    AuthorizationRequestRow,
+    Decision,
+    Rule,
+    Status,
+)
 from billfold.audit import record as audit_record
-from billfold.audit.record import Deed
+from billfold.audit.record import AuditedAction
 from billfold.audit.types import Origin
 from billfold.events.notifications import notify as notification_notify
 from billfold.ledger.jobs import store as jobs_store
-from billfold.ledger.jobs.types import Appointment
+from billfold.ledger.jobs.types import ScheduledJob
 from billfold.platform import ids
 from billfold.platform.errors import NotFound, Refused
 
@@ -32,15 +39,15 @@ if TYPE_CHECKING:
     from billfold.platform.crypto import Vault
     from billfold.platform.database.pool import Connection, Pool
 
-EXPIRE: Final = "change.expire"
-APPLY: Final = "change.apply"
+EXPIRE_AUTHORIZATION_REQUEST: Final = "change.expire"
+APPLY_AUTHORIZATION_REQUEST: Final = "change.apply"
 """Kinds of appointments; the object is the request."""
 RULE_CHANGES: Final = frozenset(
     {"approval_rule.create", "approval_rule.update", "approval_rule.delete"}
 )
 _RESOURCE, _TABLE = "authorization_request", "change_request"
 _NOT_PENDING = "authorization-request-not-pending"
-_WORDS = {
+_DESCRIPTIONS = {
     "approval_rule.create": "a new approval rule",
     "approval_rule.update": "another approval rule in the place of one",
     "approval_rule.delete": "the end of an approval rule",
@@ -62,7 +69,7 @@ _LIST = f"""
 SELECT * FROM ({_COLUMNS}) q
  WHERE ($3::text[] IS NULL OR q.status = ANY($3)) AND ($4::text[] IS NULL OR q.action = ANY($4))
 """
-_HOLD = "SELECT 1 FROM change_request WHERE customer_id = $1 AND request_id = $2 FOR UPDATE"
+_LOCK = "SELECT 1 FROM change_request WHERE customer_id = $1 AND request_id = $2 FOR UPDATE"
 _INSERT = """
 INSERT INTO change_request (customer_id, request_id, action, resource_type, resource_id, content,
                             content_hash, member_id, user_id, client_id, terms, status, created_at,
@@ -81,86 +88,99 @@ RETURNING *
 """
 
 
-async def ask(
-    by: Principal,
+async def request_change(
+    by: Actor,
     action: str,
     resource: tuple[str, UUID | None],
     *,
     change: dict[str, Any],
-    terms: Terms,
-) -> ChangeRequest:
+    terms: ApprovalRequirement,
+) -> AuthorizationRequestRow:
     """Request a change. `change` is ready for JSON and all that is needed to apply it."""
     kind, resource_id = resource
     request_id = ids.new()
     text = rules.text_of({"action": action, "resource_id": resource_id, "change": change})
-    async with _deed(by, "created", request_id, change=action) as doing:
-        conn, expires_at = doing.conn, by.now + rules.LASTS
+    async with _deed(by, "created", request_id, change=action) as audited_action:
+        conn, expires_at = audited_action.conn, by.now + rules.REQUEST_LIFETIME
         made = await conn.fetch(
             _INSERT, by.customer_id, request_id, action, kind, resource_id, text,
             rules.hash_of(text), by.member_id, by.user_id, by.client_id, rules.text_of(terms),
             by.now, expires_at,
         )  # fmt: skip
-        prove(doing, _TABLE, made)
-        await jobs_store.make(conn, [Appointment(EXPIRE, request_id, by.customer_id, expires_at)])
-        await _tell(doing, by, f"{by.name} asks for {_WORDS[action]}: a second person confirms it.")
-        return await _held(conn, by.customer_id, request_id, now=by.now)
+        record_checksums(audited_action, _TABLE, made)
+        await jobs_store.schedule(
+            conn,
+            [ScheduledJob(EXPIRE_AUTHORIZATION_REQUEST, request_id, by.customer_id, expires_at)],
+        )
+        await _notify(
+            audited_action,
+            by,
+            f"{by.name} asks for {_DESCRIPTIONS[action]}: a second person confirms it.",
+        )
+        return await _locked(conn, by.customer_id, request_id, now=by.now)
 
 
-async def ask_for_rule(
-    by: Principal, action: str, rule: Rule, *, now_is: Rule | None
-) -> ChangeRequest:
+async def request_rule_change(
+    by: Actor, action: str, rule: Rule, *, current: Rule | None
+) -> AuthorizationRequestRow:
     """Request that a rule is created, changed or removed; `now_is` is the rule as it stands."""
     change = {
         "rule": msgspec.to_builtins(rule),
-        "version": None if now_is is None else now_is.version,
+        "version": None if current is None else current.version,
     }
-    return await ask(by, action, ("approval_rule", rule.rule_id), change=change, terms=Terms())
+    return await request_change(
+        by, action, ("approval_rule", rule.rule_id), change=change, terms=ApprovalRequirement()
+    )
 
 
-async def decide_change(
-    by: Principal,
+async def record_decision(
+    by: Actor,
     request_id: UUID,
     decision: Decision,
     *,
     comment: str | None,
     content_hash: bytes | None = None,
-) -> ChangeRequest:
+) -> AuthorizationRequestRow:
     """Confirm or refuse a change that somebody else requested.
 
     Raises NotFound, Refused `authorization-request-not-pending`, `content-changed` when the rule
     was changed meanwhile, and as `cast`.
     """
-    async with _deed(by, decision.lower(), request_id) as doing:
-        conn = doing.conn
-        found = await _held(conn, by.customer_id, request_id, now=by.now)
-        status = await cast(doing, by, _subject_of(found), decision=decision, comment=comment)
+    async with _deed(by, decision.lower(), request_id) as audited_action:
+        conn = audited_action.conn
+        found = await _locked(conn, by.customer_id, request_id, now=by.now)
+        status = await record_review(
+            audited_action, by, _subject_of(found), decision=decision, comment=comment
+        )
         if content_hash is not None and content_hash != found.content_hash:
             raise Refused("content-changed", "The change is another than the one you read.")
-        doing.details |= {"change": found.action, "status": status}
-        await _move(doing, found, status, now=by.now)
-        await _tell(doing, by, f"{by.name} {decision.lower()} {_WORDS[found.action]}.")
-        return await _held(conn, by.customer_id, request_id, now=by.now)
+        audited_action.details |= {"change": found.action, "status": status}
+        await _move(audited_action, found, status, now=by.now)
+        await _notify(
+            audited_action, by, f"{by.name} {decision.lower()} {_DESCRIPTIONS[found.action]}."
+        )
+        return await _locked(conn, by.customer_id, request_id, now=by.now)
 
 
 async def confirm_as_operator(
     pool: Pool, vault: Vault, customer_id: UUID, request_id: UUID, *, now: datetime, wall: datetime
-) -> ChangeRequest:
+) -> AuthorizationRequestRow:
     """Confirm a change for a team that has no second person. Raises as `decide_change`."""
-    async with audit_record.deed(
+    async with audit_record.audited(
         pool, vault, customer_id, Origin.operator(), f"{_RESOURCE}.approved",
         resource=(_RESOURCE, request_id), now=wall,
-    ) as doing:  # fmt: skip
-        found = await _held(doing.conn, customer_id, request_id, now=now)
+    ) as audited_action:  # fmt: skip
+        found = await _locked(audited_action.conn, customer_id, request_id, now=now)
         if found.status != "PENDING":
             raise Refused(_NOT_PENDING, f"The request is {found.status}.")
-        doing.details["change"] = found.action
-        await _move(doing, found, "APPROVED", now=now)
-        return await _held(doing.conn, customer_id, request_id, now=now)
+        audited_action.details["change"] = found.action
+        await _move(audited_action, found, "APPROVED", now=now)
+        return await _locked(audited_action.conn, customer_id, request_id, now=now)
 
 
 async def get_change(
     conn: Connection | Pool, customer_id: UUID, request_id: UUID, *, now: datetime
-) -> ChangeRequest:
+) -> AuthorizationRequestRow:
     """Return a change as it stands at the bank's `now`. Raises NotFound."""
     row = await conn.fetchrow(_ONE, customer_id, now, request_id)
     if row is None:
@@ -178,7 +198,7 @@ async def list_changes(
     now: datetime,
     descending: bool,
     limit: int,
-) -> list[ChangeRequest]:
+) -> list[AuthorizationRequestRow]:
     """Return up to `limit` changes on from a place, newest first unless told otherwise."""
     values: list[Any] = [customer_id, now, statuses, actions, limit]
     where = ""
@@ -190,10 +210,10 @@ async def list_changes(
     return [_read(row) for row in await conn.fetch(_LIST + where + order, *values)]
 
 
-async def note_applied(
+async def record_applied(
     pool: Pool,
     vault: Vault,
-    change: ChangeRequest,
+    change: AuthorizationRequestRow,
     *,
     refused: str | None,
     resource_id: UUID | None,
@@ -202,70 +222,76 @@ async def note_applied(
 ) -> None:
     """Record that a change was applied, or which rule refused it, for good."""
     told = {"change": change.action} | ({} if refused is None else {"reason": refused})
-    async with audit_record.deed(
+    async with audit_record.audited(
         pool, vault, change.customer_id, Origin.system(),
         f"{_RESOURCE}.{'applied' if refused is None else 'rejected'}",
         resource=(_RESOURCE, change.request_id), now=wall, details=told,
-    ) as doing:  # fmt: skip
-        if not await _note(doing, change, now, refused=refused, resource_id=resource_id):
-            doing.skip()
+    ) as audited_action:  # fmt: skip
+        if not await _note(audited_action, change, now, refused=refused, resource_id=resource_id):
+            audited_action.skip()
 
 
-async def _move(doing: Deed, change: ChangeRequest, status: Status, *, now: datetime) -> None:
+async def _move(
+    audited_action: AuditedAction, change: AuthorizationRequestRow, status: Status, *, now: datetime
+) -> None:
     """Record the decision, and apply the change or schedule the job that does."""
     if status == "PENDING":
         return
-    conn = doing.conn
+    conn = audited_action.conn
     moved = await conn.fetch(_MOVE, change.customer_id, change.request_id, status, now)
-    prove(doing, _TABLE, moved)
-    await jobs_store.cancel(conn, EXPIRE, change.request_id)
+    record_checksums(audited_action, _TABLE, moved)
+    await jobs_store.cancel(conn, EXPIRE_AUTHORIZATION_REQUEST, change.request_id)
     if status != "APPROVED":
         return
     if change.action in RULE_CHANGES:
-        await _change_rule(doing, change, now)
-        await _note(doing, change, now)
+        await _change_rule(audited_action, change, now)
+        await _note(audited_action, change, now)
     else:
-        due = Appointment(APPLY, change.request_id, change.customer_id, now)
-        await jobs_store.make(conn, [due])
+        due = ScheduledJob(APPLY_AUTHORIZATION_REQUEST, change.request_id, change.customer_id, now)
+        await jobs_store.schedule(conn, [due])
 
 
 async def _note(
-    doing: Deed,
-    change: ChangeRequest,
+    audited_action: AuditedAction,
+    change: AuthorizationRequestRow,
     now: datetime,
     *,
     refused: str | None = None,
     resource_id: UUID | None = None,
 ) -> bool:
     """Record the result of a confirmed change, once; tell whether this was the first time."""
-    noted = await doing.conn.fetch(
+    noted = await audited_action.conn.fetch(
         _APPLIED, change.customer_id, change.request_id, now, refused,
         resource_id or change.resource_id,
     )  # fmt: skip
-    prove(doing, _TABLE, noted)
+    record_checksums(audited_action, _TABLE, noted)
     return bool(noted)
 
 
-async def _change_rule(doing: Deed, change: ChangeRequest, now: datetime) -> None:
+async def _change_rule(
+    audited_action: AuditedAction, change: AuthorizationRequestRow, now: datetime
+) -> None:
     told = msgspec.json.decode(change.content)["change"]
     rule = msgspec.convert(told["rule"], Rule)
-    now_is = await find_rule(doing.conn, change.customer_id, rule.rule_id)
-    if told["version"] != (None if now_is is None else now_is.version):
+    current = await find_rule(audited_action.conn, change.customer_id, rule.rule_id)
+    if told["version"] != (None if current is None else current.version):
         raise Refused("content-changed", "The rule was changed since this was asked for.")
     if change.action == "approval_rule.delete":
-        await remove_rule(doing, change.customer_id, rule.rule_id)
+        await remove_rule(audited_action, change.customer_id, rule.rule_id)
     else:
-        await put_rule(doing, change.customer_id, msgspec.structs.replace(rule, updated_at=now))
+        await put_rule(
+            audited_action, change.customer_id, msgspec.structs.replace(rule, updated_at=now)
+        )
 
 
-async def _held(
+async def _locked(
     conn: Connection, customer_id: UUID, request_id: UUID, *, now: datetime
-) -> ChangeRequest:
-    await conn.execute(_HOLD, customer_id, request_id)
+) -> AuthorizationRequestRow:
+    await conn.execute(_LOCK, customer_id, request_id)
     return await get_change(conn, customer_id, request_id, now=now)
 
 
-def _subject_of(change: ChangeRequest) -> Subject:
+def _subject_of(change: AuthorizationRequestRow) -> Subject:
     return Subject(
         request_id=change.request_id,
         status=change.status,
@@ -276,26 +302,26 @@ def _subject_of(change: ChangeRequest) -> Subject:
         client_id=change.client_id,
         needs=rules.MAY_CONFIRM,
         not_pending=_NOT_PENDING,
-        concerned=change.resource_id if change.resource_type == "member" else None,
+        affected_member=change.resource_id if change.resource_type == "member" else None,
     )
 
 
-def _deed(by: Principal, verb: str, request_id: UUID, **details: Any) -> Any:  # noqa: ANN401 - a context of the audit log
-    return audit_record.deed(
+def _deed(by: Actor, verb: str, request_id: UUID, **details: Any) -> Any:  # noqa: ANN401 - a context of the audit log
+    return audit_record.audited(
         by.pool, by.vault, by.customer_id, by.origin, f"{_RESOURCE}.{verb}",
         resource=(_RESOURCE, request_id), now=by.wall, details=details,
     )  # fmt: skip
 
 
-async def _tell(doing: Deed, by: Principal, said: str) -> None:
+async def _notify(audited_action: AuditedAction, by: Actor, said: str) -> None:
     await notification_notify.notify(
-        doing.conn, by.vault, by.customer_id, "SECURITY_ALERT",
+        audited_action.conn, by.vault, by.customer_id, "SECURITY_ALERT",
         title="A sensitive change was asked for or decided", description=said,
-        metadata={"authorization_request_id": doing.resource_id}, now=by.wall, informed=by.user_id,
+        metadata={"authorization_request_id": audited_action.resource_id}, now=by.wall, except_user_id=by.user_id,
     )  # fmt: skip
 
 
-def _read(row: Record) -> ChangeRequest:
+def _read(row: Record) -> AuthorizationRequestRow:
     told = dict(row)
-    told["terms"] = msgspec.json.decode(told["terms"], type=Terms)
-    return msgspec.convert(told, ChangeRequest)
+    told["terms"] = msgspec.json.decode(told["terms"], type=ApprovalRequirement)
+    return msgspec.convert(told, AuthorizationRequestRow)

@@ -13,7 +13,7 @@ from billfold.platform.crypto import fingerprint
 if TYPE_CHECKING:
     from asyncpg import Record
 
-    from billfold.audit.record import Deed
+    from billfold.audit.record import AuditedAction
 
 KEYS = {
     "transfer_request": ("request_id",),
@@ -25,10 +25,10 @@ KEYS = {
 """Table -> what tells a row of it from the customer's others."""
 
 
-def prove(doing: Deed, table: str, rows: Iterable[Record]) -> None:
+def record_checksums(audited_action: AuditedAction, table: str, rows: Iterable[Record]) -> None:
     """Record the fingerprints of these rows, with all columns, in an audited action."""
     for row in rows:
-        doing.proves(table, key_of(table, row), proof_of(row, row.keys()))
+        audited_action.proves(table, key_of(table, row), proof_of(row, row.keys()))
 
 
 def key_of(table: str, row: Record) -> str:

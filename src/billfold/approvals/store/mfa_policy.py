@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from billfold.approvals.store.fingerprints import prove
+from billfold.approvals.store.fingerprints import record_checksums
 
 if TYPE_CHECKING:
-    from billfold.audit.record import Deed
+    from billfold.audit.record import AuditedAction
     from billfold.platform.database.pool import Connection, Pool
 
 _ASKS = "SELECT step_up FROM dual_control WHERE customer_id = $1"
@@ -19,11 +19,13 @@ RETURNING *
 """
 
 
-async def asks_step_up(conn: Connection | Pool, customer_id: UUID) -> bool:
+async def requires_step_up(conn: Connection | Pool, customer_id: UUID) -> bool:
     """Tell whether approvals through any application require a recent sign-in; by default not."""
     return await conn.fetchval(_ASKS, customer_id) is True
 
 
-async def set_step_up(doing: Deed, customer_id: UUID, *, asked: bool) -> None:
+async def set_step_up(audited_action: AuditedAction, customer_id: UUID, *, asked: bool) -> None:
     """Require a recent sign-in for every approval of a customer, or leave it to applications."""
-    prove(doing, "dual_control", await doing.conn.fetch(_SET, customer_id, asked))
+    record_checksums(
+        audited_action, "dual_control", await audited_action.conn.fetch(_SET, customer_id, asked)
+    )

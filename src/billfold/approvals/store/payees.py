@@ -25,7 +25,7 @@ SELECT 'unverified_wires' = ANY(p.features) FROM customer c JOIN partner p USING
 
 async def get_payee(conn: Connection, customer_id: UUID, counterparty_id: UUID) -> Payee:
     """Return a counterparty of a customer as those see it who pay. Raises NotFound."""
-    found = await counterparty_store.look_up(conn, [customer_id], [counterparty_id])
+    found = await counterparty_store.find_payees(conn, [customer_id], [counterparty_id])
     if not found:
         raise NotFound("There is no such counterparty.")
     payee: Payee = found[0][2]
@@ -42,7 +42,7 @@ def snapshot_of(payee: Payee) -> dict[str, Any]:
     }
 
 
-async def takes_unverified(conn: Connection, customer_id: UUID) -> bool:
+async def allows_unverified_wires(conn: Connection, customer_id: UUID) -> bool:
     """Tell whether wires of this customer may go to counterparties whom nobody has verified."""
     return await conn.fetchval(_UNVERIFIED, customer_id) is True
 
@@ -55,8 +55,8 @@ async def check_same_payee(conn: Connection, request: TransferRequest) -> None:
     if request.counterparty_id is None:
         return
     payee = await get_payee(conn, request.customer_id, request.counterparty_id)
-    unverified_wires = await takes_unverified(conn, request.customer_id)
-    verification_kinds.must_be_payable(payee, request.type, unverified_wires=unverified_wires)
+    unverified_wires = await allows_unverified_wires(conn, request.customer_id)
+    verification_kinds.check_payable(payee, request.type, unverified_wires=unverified_wires)
     if msgspec.to_builtins(snapshot_of(payee)) != content_of(request).payee:
         raise Refused(
             "content-changed",

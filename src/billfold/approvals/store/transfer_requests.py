@@ -13,7 +13,14 @@ from uuid import UUID
 import msgspec
 
 from billfold.approvals.rules import MAY_APPROVE, may_review
-from billfold.approvals.types import USUAL, Principal, Reviewer, Terms, TransferRequest, Voice
+from billfold.approvals.types import (
+    DEFAULT_REQUIREMENT,
+    Actor,
+    ApprovalRequirement,
+    Reviewer,
+    ReviewRow,
+    TransferRequest,
+)
 from billfold.platform.errors import NotFound
 
 if TYPE_CHECKING:
@@ -52,7 +59,7 @@ _LIST = f"""{_COLUMNS}
         SELECT 1 FROM review v WHERE v.customer_id = q.customer_id
            AND v.request_id = q.request_id AND v.member_id = $9))
 """
-_HOLD = """
+_LOCK = """
 SELECT 1 FROM transfer_request WHERE customer_id = $1 AND request_id = $2 FOR UPDATE
 """
 _VOICES = """
@@ -66,7 +73,7 @@ SELECT v.request_id, v.review_no, v.member_id, v.user_id, v.role, v.decision, v.
   JOIN person p ON p.user_id = v.user_id
  ORDER BY v.request_id, v.review_no
 """
-_PEOPLE = """
+_MEMBERS = """
 SELECT m.member_id, m.user_id, p.first_name, p.last_name, p.email, m.role
   FROM membership m JOIN person p USING (user_id)
  WHERE m.customer_id = $1 AND ($2::uuid[] IS NULL OR m.member_id = ANY($2))
@@ -77,7 +84,7 @@ SELECT c.member_id, NULL, c.name, '', NULL, 'SERVICE'
  ORDER BY 3, 4, 1
 """
 # A command of ours is in one commit; the journals of that commit are between two links.
-_MOVED = """
+_TRANSACTIONS = """
 SELECT w.request_id, a.transaction_id
   FROM unnest($2::uuid[], $3::uuid[], $4::uuid[]) AS w(request_id, command_id, pocket_id)
   JOIN command c ON c.customer_id = $1 AND c.command_id = w.command_id
@@ -123,9 +130,9 @@ async def get_request(
     return found
 
 
-async def hold_request(conn: Connection, by: Principal, request_id: UUID) -> TransferRequest:
+async def lock_request(conn: Connection, by: Actor, request_id: UUID) -> TransferRequest:
     """Return the same, locked until the transaction ends."""
-    await conn.execute(_HOLD, by.customer_id, request_id)
+    await conn.execute(_LOCK, by.customer_id, request_id)
     return await get_request(conn, by.customer_id, request_id, now=by.now)
 
 
@@ -153,22 +160,22 @@ async def list_requests(
     return [_read(row) for row in await conn.fetch(_LIST + where + order, *values)]
 
 
-async def voices_about(
+async def reviews_of(
     conn: Connection | Pool, customer_id: UUID, contents: Mapping[UUID, bytes]
-) -> dict[UUID, list[Voice]]:
+) -> dict[UUID, list[ReviewRow]]:
     """Return the reviews of requests, in order; `contents` are ids and current content hashes."""
-    said: dict[UUID, list[Voice]] = {request_id: [] for request_id in contents}
+    reviews: dict[UUID, list[ReviewRow]] = {request_id: [] for request_id in contents}
     rows = await conn.fetch(_VOICES, customer_id, list(contents), list(contents.values()))
     for row in rows:
-        said[row["request_id"]].append(msgspec.convert(dict(row), Voice))
-    return said
+        reviews[row["request_id"]].append(msgspec.convert(dict(row), ReviewRow))
+    return reviews
 
 
-async def people_named(
+async def members_by_id(
     conn: Connection | Pool, customer_id: UUID, member_ids: Iterable[UUID]
 ) -> dict[UUID, Reviewer]:
     """Return these members, people and service users, active or not."""
-    rows = await conn.fetch(_PEOPLE, customer_id, list(set(member_ids)))
+    rows = await conn.fetch(_MEMBERS, customer_id, list(set(member_ids)))
     return {row["member_id"]: msgspec.convert(dict(row), Reviewer) for row in rows}
 
 
@@ -177,15 +184,16 @@ async def possible_reviewers(
     customer_id: UUID,
     *,
     apart_from: Collection[UUID],
-    terms: Terms = USUAL,
+    terms: ApprovalRequirement = DEFAULT_REQUIREMENT,
 ) -> list[Reviewer]:
     """Return the active people who may approve transfers, by name, without some users."""
-    people = [
-        msgspec.convert(dict(row), Reviewer) for row in await conn.fetch(_PEOPLE, customer_id, None)
+    users = [
+        msgspec.convert(dict(row), Reviewer)
+        for row in await conn.fetch(_MEMBERS, customer_id, None)
     ]
     return [
         each
-        for each in people
+        for each in users
         if may_review(terms, each.member_id, each.role, needs=MAY_APPROVE)
         and each.user_id not in apart_from
     ]
@@ -200,7 +208,7 @@ async def transactions_of(
     pairs = list(commands)
     moved: dict[UUID, list[UUID]] = {request.request_id: [] for request, _ in pairs}
     rows = await conn.fetch(
-        _MOVED,
+        _TRANSACTIONS,
         customer_id,
         [request.request_id for request, _ in pairs],
         [command_id for _, command_id in pairs],
@@ -212,6 +220,6 @@ async def transactions_of(
 
 
 def _read(row: Record) -> TransferRequest:
-    told = dict(row)
-    told["terms"] = msgspec.json.decode(told["terms"], type=Terms)
-    return msgspec.convert(told, TransferRequest)
+    columns = dict(row)
+    columns["terms"] = msgspec.json.decode(columns["terms"], type=ApprovalRequirement)
+    return msgspec.convert(columns, TransferRequest)

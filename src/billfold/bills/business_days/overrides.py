@@ -5,12 +5,12 @@ from __future__ import annotations
 from datetime import date
 from typing import TYPE_CHECKING
 
-from billfold.bills.business_days.store import Override
+from billfold.bills.business_days.store import CalendarOverride
 
 if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection
 
-_KEEP = """
+_UPSERT = """
 INSERT INTO calendar_override (day, bond_market, closes_at, fed, reason)
 VALUES ($1, $2, $3, $4, $5)
 ON CONFLICT (day) DO UPDATE
@@ -20,10 +20,10 @@ ON CONFLICT (day) DO UPDATE
 _REMOVE = "DELETE FROM calendar_override WHERE day = $1 RETURNING true"
 
 
-async def keep_override(conn: Connection, override: Override) -> None:
+async def save_override(conn: Connection, override: CalendarOverride) -> None:
     """Write an override down; it replaces an earlier one of the day."""
     await conn.execute(
-        _KEEP,
+        _UPSERT,
         override.day,
         override.bond_market,
         override.closes_at,

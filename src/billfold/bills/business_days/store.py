@@ -12,10 +12,10 @@ from billfold.platform.calendars import Calendars, DayOverride
 if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection
 
-_ALL = "SELECT day, bond_market, closes_at, fed, reason FROM calendar_override ORDER BY day"
+_LIST = "SELECT day, bond_market, closes_at, fed, reason FROM calendar_override ORDER BY day"
 
 
-class Override(msgspec.Struct, frozen=True):
+class CalendarOverride(msgspec.Struct, frozen=True):
     """One day as the operator knows it. The bond market is open, early or closed."""
 
     day: date
@@ -25,9 +25,9 @@ class Override(msgspec.Struct, frozen=True):
     reason: str
 
 
-async def list_overrides(conn: Connection) -> list[Override]:
+async def list_overrides(conn: Connection) -> list[CalendarOverride]:
     """Return every override, earliest day first."""
-    return [Override(*row) for row in await conn.fetch(_ALL)]
+    return [CalendarOverride(*row) for row in await conn.fetch(_LIST)]
 
 
 async def load_calendars(conn: Connection) -> Calendars:

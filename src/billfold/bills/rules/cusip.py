@@ -13,12 +13,16 @@ from stdnum import isin as stdnum_isin
 
 _PREFIX = "SIM"
 _CENTURY = 2000
-_LENGTH = 9
+_CUSIP_LENGTH = 9
 
 
 def is_valid_cusip(cusip: str) -> bool:
     """Return whether this is nine upper-case characters with the right check digit."""
-    return len(cusip) == _LENGTH and cusip == cusip.upper() and bool(stdnum_cusip.is_valid(cusip))
+    return (
+        len(cusip) == _CUSIP_LENGTH
+        and cusip == cusip.upper()
+        and bool(stdnum_cusip.is_valid(cusip))
+    )
 
 
 def tradable_id(cusip: str) -> UUID:

@@ -13,13 +13,13 @@ from typing import NamedTuple
 from billfold.bills.rules.market import Market
 from billfold.bills.types import Period
 from billfold.platform.dates import et_date, et_instant
-from billfold.platform.errors import Broken, FieldError, InvalidInput
+from billfold.platform.errors import FieldError, InvalidInput, InvariantError
 from billfold.platform.money import cents_for
 
 _ONE_DAY = timedelta(days=1)
 
 
-class PeriodName(StrEnum):
+class EarningsPeriod(StrEnum):
     """The periods a customer can ask for."""
 
     WTD = "wtd"
@@ -47,7 +47,7 @@ class PocketState:
     realised: int = 0
 
 
-class Entry(NamedTuple):
+class EarningsEntry(NamedTuple):
     """Earnings of one pocket over one period, in cents. `earnings` is before fees."""
 
     earnings: int
@@ -61,7 +61,7 @@ class Entry(NamedTuple):
     end_value: int
 
 
-def entry(
+def compute_earnings(
     start_state: PocketState,
     start_at: datetime,
     end_state: PocketState,
@@ -69,7 +69,7 @@ def entry(
     market: Market,
     *,
     live: bool = False,
-) -> Entry:
+) -> EarningsEntry:
     """Return what was earned from `start_at` to `end_at`, given the states at both.
 
     Both ends are valued on the straight line to par. A `live` end is valued at the last tick
@@ -85,7 +85,7 @@ def entry(
     withdrawals = end_state.outflow - start_state.outflow
     fees = end_state.fees - start_state.fees
     earnings_net = end_value - start_value - contributions + withdrawals
-    earned = Entry(
+    result = EarningsEntry(
         earnings=earnings_net + fees,
         earnings_net=earnings_net,
         fees=fees,
@@ -97,14 +97,16 @@ def entry(
         start_value=start_value,
         end_value=end_value,
     )
-    if earned.earnings != earned.realised + earned.unrealised_change:
-        raise Broken("Earnings are not realised plus unrealised.", **earned._asdict())
-    return earned
+    if result.earnings != result.realised + result.unrealised_change:
+        raise InvariantError("Earnings are not realised plus unrealised.", **result._asdict())
+    return result
 
 
-def aggregate(entries: Iterable[Entry]) -> Entry:
+def sum_earnings(entries: Iterable[EarningsEntry]) -> EarningsEntry:
     """Return the sum of entries, field by field; all zero without any."""
-    return Entry(*map(sum, zip(Entry(0, 0, 0, 0, 0, 0, 0, 0, 0), *entries, strict=True)))
+    return EarningsEntry(
+        *map(sum, zip(EarningsEntry(0, 0, 0, 0, 0, 0, 0, 0, 0), *entries, strict=True))
+    )
 
 
 def period_bounds(
@@ -120,40 +122,40 @@ def period_bounds(
     pocket was created. A range runs from and through whole Eastern days for dates, and from the
     first instant up to the second, excluded, for date-times. Raises InvalidInput.
     """
-    name = _period_name(period)
-    if name is PeriodName.RANGE:
+    name = _parse_period(period)
+    if name is EarningsPeriod.RANGE:
         return _range_bounds(now, date_from, date_to)
     if date_from is not None or date_to is not None:
         given = "date_from" if date_from is not None else "date_to"
         raise InvalidInput.at("query", given, msg="is only taken with period=range")
-    start = created_at if name is PeriodName.ALL_TIME else _calendar_start(name, et_date(now))
+    start = created_at if name is EarningsPeriod.ALL_TIME else _calendar_start(name, et_date(now))
     return Period(min(start, now), now, live=True)
 
 
 def _market_value(
-    state: PocketState, market: Market, priced_at: datetime, seen_at: datetime
+    state: PocketState, market: Market, priced_at: datetime, valued_at: datetime
 ) -> int:
     value = 0
     for cusip, units in state.positions:
         bill = market.bill(cusip)
         # What has matured is at par, though the last tick was before and said less.
-        at = seen_at if market.matures_at(bill) <= seen_at else priced_at
+        at = valued_at if market.matures_at(bill) <= valued_at else priced_at
         value += cents_for(units, market.price_at(bill, at))
     return value
 
 
-def _period_name(period: str) -> PeriodName:
+def _parse_period(period: str) -> EarningsPeriod:
     try:
-        return PeriodName(period)
+        return EarningsPeriod(period)
     except ValueError:
-        names = ", ".join(PeriodName)
+        names = ", ".join(EarningsPeriod)
         raise InvalidInput.at("query", "period", msg=f"must be one of {names}") from None
 
 
-def _calendar_start(name: PeriodName, today: date) -> datetime:
-    if name is PeriodName.WTD:
+def _calendar_start(name: EarningsPeriod, today: date) -> datetime:
+    if name is EarningsPeriod.WTD:
         return et_instant(today - timedelta(days=today.weekday()), time())
-    if name is PeriodName.MTD:
+    if name is EarningsPeriod.MTD:
         return et_instant(today.replace(day=1), time())
     return et_instant(today.replace(month=1, day=1), time())
 
@@ -165,8 +167,8 @@ def _range_bounds(now: datetime, date_from: date | None, date_to: date | None) -
             for name, given in (("date_from", date_from), ("date_to", date_to))
             if given is None
         )
-    start = _instant("date_from", date_from)
-    end = _instant("date_to", date_to, through=True)
+    start = _parse_bound("date_from", date_from)
+    end = _parse_bound("date_to", date_to, through=True)
     # A whole day is never empty, so dates the wrong way round meet where the first begins.
     if start > end or (start == end and not isinstance(date_to, datetime)):
         raise InvalidInput.at("query", "date_to", msg="must not be before date_from")
@@ -175,7 +177,7 @@ def _range_bounds(now: datetime, date_from: date | None, date_to: date | None) -
     return Period(start, min(end, now), live=end >= now)
 
 
-def _instant(name: str, given: date, *, through: bool = False) -> datetime:
+def _parse_bound(name: str, given: date, *, through: bool = False) -> datetime:
     """Return a date-time as it is; a date as its first instant, or as the next day's.
 
     The end of the calendar stands for whatever day it is. Raises InvalidInput for an instant that

@@ -11,24 +11,24 @@ from billfold.bills.rules.market import Market
 from billfold.platform.calendars import Calendars
 from billfold.platform.money import cents_for
 
-ACCRUED_PER_CENT = 10_000 * 365
+ACCRUED_UNITS_PER_CENT = 10_000 * 365
 """How many units of accrued fee make one cent."""
 
 _LONGEST_MONTH = timedelta(days=31)
 _ONE_DAY = timedelta(days=1)
 
 
-def accrue(value_cents: int, bps: int, days: int) -> int:
+def accrue_fee(value_cents: int, bps: int, days: int) -> int:
     """Return the fee that accrues on a value over some days; nothing on a value below zero."""
     return max(0, value_cents) * bps * days
 
 
-def charge(accrued: int) -> tuple[int, int]:
+def split_accrued_fee(accrued: int) -> tuple[int, int]:
     """Return the whole cents of an accrued fee and the rest, which stays accrued."""
-    return divmod(accrued, ACCRUED_PER_CENT)
+    return divmod(accrued, ACCRUED_UNITS_PER_CENT)
 
 
-def month_charge_date(day: date, calendars: Calendars) -> date:
+def fee_charge_date(day: date, calendars: Calendars) -> date:
     """Return when the fee of the month of `day` is charged: the next month's first business day.
 
     A business day here is one on which both the Reserve and the bond market are open, since
@@ -38,7 +38,7 @@ def month_charge_date(day: date, calendars: Calendars) -> date:
     return calendars.settlement_on_or_after(next_month)
 
 
-def accrual(
+def accrue_days(
     positions: Iterable[tuple[str, int]],
     cash_cents: int,
     *,
@@ -59,6 +59,6 @@ def accrual(
         value = cash_cents
         for cusip, units in positions:
             value += cents_for(units, market.closing_mark(cusip, day))
-        total += accrue(value, bps, 1)
+        total += accrue_fee(value, bps, 1)
         day += _ONE_DAY
     return total

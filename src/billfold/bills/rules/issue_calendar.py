@@ -15,7 +15,7 @@ from billfold.platform.calendars import Calendars
 _TUESDAY = 1
 _THURSDAY = 3
 # Treasury's own 52-week series runs through this Thursday.
-_ANCHOR_OF_52_WEEKS = date(2026, 8, 6)
+_ANCHOR_52_WEEKS = date(2026, 8, 6)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ TERMS = {
     4: _weekly(4, _TUESDAY),
     13: _weekly(13, _THURSDAY),
     26: _weekly(26, _THURSDAY),
-    52: Term(52, _ANCHOR_OF_52_WEEKS, 28, 36),
+    52: Term(52, _ANCHOR_52_WEEKS, 28, 36),
 }
 """The terms a strategy can buy, by weeks."""
 
@@ -65,17 +65,17 @@ def simulated_bill(maturity: date, calendars: Calendars) -> Bill:
     identity of a bill outlives a day that is closed later.
     """
     # A maturity moved off a closed day lies shortly after its Tuesday or its Thursday.
-    on_tuesday = maturity.weekday() in {_TUESDAY, _TUESDAY + 1}
-    weekday = _TUESDAY if on_tuesday else _THURSDAY
+    is_tuesday_series = maturity.weekday() in {_TUESDAY, _TUESDAY + 1}
+    weekday = _TUESDAY if is_tuesday_series else _THURSDAY
     nominal = maturity - timedelta(days=(maturity.weekday() - weekday) % 7)
-    term = _original_term(nominal, on_tuesday=on_tuesday)
+    term = _first_term(nominal, is_tuesday_series=is_tuesday_series)
     issue = calendars.settlement_on_or_after(nominal - timedelta(weeks=term.weeks))
     cusip = simulated_cusip(maturity)
     return Bill(cusip, isin_of(cusip), maturity, issue, term.label)
 
 
-def _original_term(nominal: date, *, on_tuesday: bool) -> Term:
-    if on_tuesday:
+def _first_term(nominal: date, *, is_tuesday_series: bool) -> Term:
+    if is_tuesday_series:
         return TERMS[4]
-    ends_52_weeks = (nominal - _ANCHOR_OF_52_WEEKS).days % TERMS[52].cadence_days == 0
+    ends_52_weeks = (nominal - _ANCHOR_52_WEEKS).days % TERMS[52].cadence_days == 0
     return TERMS[52] if ends_52_weeks else TERMS[26]

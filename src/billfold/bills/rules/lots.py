@@ -46,7 +46,7 @@ class Sale(NamedTuple, Generic[LotType]):
     taken: list[tuple[LotType, int]]
 
 
-def units_for(cash_cents: int, ask_micros: int) -> int:
+def affordable_units(cash_cents: int, ask_micros: int) -> int:
     """Return the most units whose cost, rounded half up to the cent, is within the cash."""
     if cash_cents <= 0:
         return 0
@@ -54,7 +54,7 @@ def units_for(cash_cents: int, ask_micros: int) -> int:
     return (cash_cents * _MICROS_PER_CENT + _HALF_A_CENT - 1) // ask_micros
 
 
-def units_to_raise(need_cents: int, bid_micros: int) -> int:
+def units_to_sell(need_cents: int, bid_micros: int) -> int:
     """Return the fewest units whose proceeds, rounded half up to the cent, cover the need."""
     if need_cents <= 0:
         return 0
@@ -62,7 +62,7 @@ def units_to_raise(need_cents: int, bid_micros: int) -> int:
     return -((_HALF_A_CENT - need_cents * _MICROS_PER_CENT) // bid_micros)
 
 
-def part_of_basis(basis_cents: int, sold_units: int, held_units: int) -> int:
+def allocate_basis(basis_cents: int, sold_units: int, held_units: int) -> int:
     """Return the part of a basis that leaves with `sold_units` of `held_units`, half up.
 
     All of it when everything is sold, so that successive parts add up to the original basis.
@@ -90,7 +90,7 @@ def plan_sale(
         return None
     first = lots[0]
     price = price_of(first.cusip)
-    units = units_to_raise(need_cents, price)
+    units = units_to_sell(need_cents, price)
     if units <= first.units:
         return [Sale(first.cusip, units, price, cents_for(units, price), [(first, units)])]
     return _plan_across(lots, need_cents, price_of)
@@ -103,19 +103,19 @@ def _plan_across(
     for lot in lots:
         by_cusip.setdefault(lot.cusip, []).append(lot)
     sales = []
-    left_cents = need_cents
+    missing_cents = need_cents
     for cusip, held in by_cusip.items():
         price = price_of(cusip)
-        units = min(units_to_raise(left_cents, price), sum(lot.units for lot in held))
+        units = min(units_to_sell(missing_cents, price), sum(lot.units for lot in held))
         proceeds = cents_for(units, price)
-        sales.append(Sale(cusip, units, price, proceeds, _take(held, units)))
-        left_cents -= proceeds
-        if left_cents <= 0:
+        sales.append(Sale(cusip, units, price, proceeds, _pick_lots(held, units)))
+        missing_cents -= proceeds
+        if missing_cents <= 0:
             return sales
     return None
 
 
-def _take(held: Iterable[LotType], units: int) -> list[tuple[LotType, int]]:
+def _pick_lots(held: Iterable[LotType], units: int) -> list[tuple[LotType, int]]:
     """Return which lots give the units, oldest first; together they hold at least as many."""
     taken = []
     lots = iter(held)

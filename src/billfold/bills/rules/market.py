@@ -15,7 +15,7 @@ from billfold.bills import market_data as packaged
 from billfold.bills.rules import pricing
 from billfold.bills.rules.cusip import simulated_maturity
 from billfold.bills.rules.issue_calendar import TERMS, Term, latest_maturity, simulated_bill
-from billfold.bills.types import Auction, Bill, DailyRates, Struck
+from billfold.bills.types import Auction, Bill, BillPrices, DailyRates
 from billfold.platform.calendars import Calendars
 from billfold.platform.dates import et_date, et_instant
 from billfold.platform.errors import NotFound
@@ -25,14 +25,14 @@ _DAYS_PER_WEEK = 7
 _SECONDS_PER_DAY = 86_400
 _MICROSECONDS = 1_000_000
 # A sandbox may run through years in minutes; past these sizes a memory starts again.
-_REMEMBERED_MAX = 100_000
-_STRIKES_MAX = 64
+_CACHE_MAX = 100_000
+_TICKS_CACHED_MAX = 64
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
 
 
-class Strike(dict[str, Struck]):
+class TickPrices(dict[str, BillPrices]):
     """The prices of one tick by CUSIP, seen on one Eastern day, each worked out when asked for."""
 
     def __init__(self, market: "Market", tick: datetime, day: date) -> None:
@@ -41,16 +41,16 @@ class Strike(dict[str, Struck]):
         self._market = market
         self._day = day
 
-    def __missing__(self, cusip: str) -> Struck:
-        struck = self._market.struck(cusip, self.tick, self._day)
-        self[cusip] = struck
-        return struck
+    def __missing__(self, cusip: str) -> BillPrices:
+        bill_prices = self._market.bill_prices(cusip, self.tick, self._day)
+        self[cusip] = bill_prices
+        return bill_prices
 
 
 class Market:
     """Bills, curves and prices. Pure: every instant and every day is a parameter."""
 
-    made_of: tuple[int, ...] = ()
+    row_counts: tuple[int, ...] = ()
     """How many rows there were of each kind when it was read from its tables."""
 
     def __init__(
@@ -62,7 +62,7 @@ class Market:
     ) -> None:
         self.calendars = calendars
         self._bills = {bill.cusip: bill for bill in securities}
-        self._maturing = {bill.maturity: bill for bill in self._bills.values()}
+        self._bills_by_maturity = {bill.maturity: bill for bill in self._bills.values()}
         self._issues = _issues_by_term(auctions, self._bills)
         curves = sorted(rates, key=lambda published: published.day)
         self._curve_days = [published.day for published in curves]
@@ -70,11 +70,11 @@ class Market:
         if not self._curves:
             raise ValueError("a market needs the rates of at least one day")
         self._rates: dict[tuple[str, date], int] = {}
-        self._lines: dict[tuple[str, date], tuple[int, int]] = {}
-        self._maturity_instants: dict[date, datetime] = {}
-        self._runs: dict[tuple[int, date], Bill] = {}
-        self._strikes: dict[tuple[datetime, date], Strike] = {}
-        self._closes: dict[tuple[str, date], int] = {}
+        self._accretion_lines: dict[tuple[str, date], tuple[int, int]] = {}
+        self._matures_at: dict[date, datetime] = {}
+        self._on_the_run: dict[tuple[int, date], Bill] = {}
+        self._tick_prices: dict[tuple[datetime, date], TickPrices] = {}
+        self._closing_marks: dict[tuple[str, date], int] = {}
 
     @classmethod
     def packaged(cls, calendars: Calendars) -> Self:
@@ -103,11 +103,11 @@ class Market:
             raise NotFound("There is no bill under this CUSIP.", cusip=cusip)
         return self._bills.setdefault(cusip, simulated_bill(maturity, self.calendars))
 
-    def know_bills_of(self, newer: "Market") -> None:
+    def add_bills_of(self, newer: "Market") -> None:
         """Know the bills of a newer market by their CUSIPs, without buying any of them yet."""
         self._bills = newer._bills | self._bills  # noqa: SLF001 - of its own kind
 
-    def become(self, newer: "Market") -> None:
+    def replace_with(self, newer: "Market") -> None:
         """Be the newer market from now on, for everyone who holds this one."""
         self.__dict__.update(newer.__dict__)
 
@@ -118,13 +118,13 @@ class Market:
         the next settlement day. Raises NotFound for a term that is not sold.
         """
         key = weeks, day
-        found = self._runs.get(key)
+        found = self._on_the_run.get(key)
         if found is None:
             term = TERMS.get(weeks)
             if term is None:
                 raise NotFound(f"There is no {weeks}-week bill.", weeks=weeks)
-            found = self._recorded_run(term, day) or self._run_by_rule(term, day)
-            _remember(self._runs, key, found)
+            found = self._auctioned_on_the_run(term, day) or self._scheduled_on_the_run(term, day)
+            _cache(self._on_the_run, key, found)
         return found
 
     def bid_rate(self, bill: Bill, day: date) -> int:
@@ -137,7 +137,7 @@ class Market:
         if rate is None:
             curve = self._curves[max(0, bisect_right(self._curve_days, day) - 1)]
             rate = pricing.interpolated_rate(curve, (bill.maturity - day).days)
-            _remember(self._rates, key, rate)
+            _cache(self._rates, key, rate)
         return rate
 
     def ask_rate(self, bill: Bill, day: date) -> int:
@@ -177,12 +177,12 @@ class Market:
 
         The line starts at 00:00 Eastern of the pricing day with that day's same-day bid.
         """
-        left = _microseconds(self.matures_at(bill) - at)
-        if left <= 0:
+        remaining = _microseconds(self.matures_at(bill) - at)
+        if remaining <= 0:
             return PRICE_PAR_MICROS
-        discount, span = self._line(bill, self.calendars.pricing_day(at))
+        discount, span = self._accretion_line(bill, self.calendars.pricing_day(at))
         # The price is rounded half up, not the discount: a tie goes towards par.
-        return PRICE_PAR_MICROS + round_half_up(-discount * left, span)
+        return PRICE_PAR_MICROS + round_half_up(-discount * remaining, span)
 
     def mark(self, bill: Bill, at: datetime) -> int:
         """Return the price in micros at the last tick: what a customer sees until the next.
@@ -196,34 +196,34 @@ class Market:
     def closing_mark(self, cusip: str, day: date) -> int:
         """Return a bill's mark at the close of a day, or at the last one when it was closed."""
         key = cusip, day
-        mark = self._closes.get(key)
+        mark = self._closing_marks.get(key)
         if mark is None:
             closes_at = self.calendars.closes_at
             priced_on = self.calendars.pricing_day(closes_at(day))
             mark = self.mark(self.bill(cusip), closes_at(priced_on))
-            _remember(self._closes, key, mark)
+            _cache(self._closing_marks, key, mark)
         return mark
 
     def matures_at(self, bill: Bill) -> datetime:
         """Return 00:00 Eastern of the maturity date, from when the bill is worth par."""
-        at = self._maturity_instants.get(bill.maturity)
+        at = self._matures_at.get(bill.maturity)
         if at is None:
             at = et_instant(bill.maturity, 0)
-            _remember(self._maturity_instants, bill.maturity, at)
+            _cache(self._matures_at, bill.maturity, at)
         return at
 
-    def strike(self, at: datetime) -> Strike:
+    def tick_prices(self, at: datetime) -> TickPrices:
         """Return the prices of the last tick, shared by all who ask until the next or midnight."""
         key = self.tick_at(at), et_date(at)
-        strike = self._strikes.get(key)
-        if strike is None:
-            strike = Strike(self, *key)
-            if len(self._strikes) >= _STRIKES_MAX:
-                self._strikes.clear()
-            self._strikes[key] = strike
-        return strike
+        tick_prices = self._tick_prices.get(key)
+        if tick_prices is None:
+            tick_prices = TickPrices(self, *key)
+            if len(self._tick_prices) >= _TICKS_CACHED_MAX:
+                self._tick_prices.clear()
+            self._tick_prices[key] = tick_prices
+        return tick_prices
 
-    def struck(self, cusip: str, tick: datetime, today: date) -> Struck:
+    def bill_prices(self, cusip: str, tick: datetime, today: date) -> BillPrices:
         """Return one bill's prices at a tick, seen on the tick's day or on a closed one after it.
 
         What has matured by then is at par and grows no more. The yield is that of the day's
@@ -238,7 +238,7 @@ class Market:
         t0_bid = PRICE_PAR_MICROS if matured else self._bid(bill, day, day)
         rate = pricing.investment_rate(t0_bid, day, bill.maturity)
         seconds_left = _microseconds(self.matures_at(bill) - tick) // _MICROSECONDS
-        return Struck(
+        return BillPrices(
             bill=bill,
             mark_micros=PRICE_PAR_MICROS if matured else self.price_at(bill, tick),
             t0_bid_micros=t0_bid,
@@ -247,7 +247,7 @@ class Market:
             seconds_left=0 if matured else seconds_left,
         )
 
-    def _recorded_run(self, term: Term, day: date) -> Bill | None:
+    def _auctioned_on_the_run(self, term: Term, day: date) -> Bill | None:
         issue_days, bills = self._issues.get(term.weeks, ((), ()))
         index = bisect_right(issue_days, day) - 1
         if index < 0 or (day - issue_days[index]).days > term.data_days_max:
@@ -255,9 +255,9 @@ class Market:
         bill = bills[index]
         return bill if bill.maturity > self.calendars.next_settlement_day(day) else None
 
-    def _run_by_rule(self, term: Term, day: date) -> Bill:
+    def _scheduled_on_the_run(self, term: Term, day: date) -> Bill:
         maturity = latest_maturity(term, day, self.calendars)
-        reopened = self._maturing.get(maturity)
+        reopened = self._bills_by_maturity.get(maturity)
         if reopened is not None and reopened.first_issue <= day:
             return reopened
         cusip = simulated_bill(maturity, self.calendars).cusip
@@ -270,14 +270,14 @@ class Market:
         days = (bill.maturity - settles_on).days
         return pricing.price_from_rate(self.bid_rate(bill, day), days)
 
-    def _line(self, bill: Bill, day: date) -> tuple[int, int]:
+    def _accretion_line(self, bill: Bill, day: date) -> tuple[int, int]:
         """Return the discount in micros at 00:00 of a pricing day and the microseconds to par."""
         key = bill.cusip, day
-        line = self._lines.get(key)
+        line = self._accretion_lines.get(key)
         if line is None:
             discount = PRICE_PAR_MICROS - self._bid(bill, day, day)
             line = discount, _microseconds(self.matures_at(bill) - et_instant(day, 0))
-            _remember(self._lines, key, line)
+            _cache(self._accretion_lines, key, line)
         return line
 
 
@@ -303,7 +303,7 @@ def _microseconds(span: timedelta) -> int:
     return (span.days * _SECONDS_PER_DAY + span.seconds) * _MICROSECONDS + span.microseconds
 
 
-def _remember(memory: dict[Key, Value], key: Key, value: Value) -> None:
-    if len(memory) >= _REMEMBERED_MAX:
+def _cache(memory: dict[Key, Value], key: Key, value: Value) -> None:
+    if len(memory) >= _CACHE_MAX:
         memory.clear()
     memory[key] = value

@@ -17,7 +17,7 @@ _MICROS_PER_MILLI = 1000
 _SIMPLE_DAYS_MAX = 183
 _BPS = 10_000
 # Forty digits leave the square root exact far beyond the three decimals that are published.
-_EXACT = Context(prec=40, rounding=ROUND_HALF_UP)
+_CONTEXT = Context(prec=40, rounding=ROUND_HALF_UP)
 _THOUSANDTH = Decimal("0.001")
 
 
@@ -72,23 +72,23 @@ def investment_rate(price_micros: int, settles_on: date, maturity: date) -> Deci
         if days <= _SIMPLE_DAYS_MAX
         else _compound_rate(price, par, days, year_days)
     )
-    return _EXACT.quantize(_EXACT.multiply(rate, Decimal(100)), _THOUSANDTH)
+    return _CONTEXT.quantize(_CONTEXT.multiply(rate, Decimal(100)), _THOUSANDTH)
 
 
 def _simple_rate(price: Decimal, par: Decimal, days: int, year_days: int) -> Decimal:
-    gain = _EXACT.multiply(_EXACT.subtract(par, price), Decimal(year_days))
-    return _EXACT.divide(gain, _EXACT.multiply(price, Decimal(days)))
+    gain = _CONTEXT.multiply(_CONTEXT.subtract(par, price), Decimal(year_days))
+    return _CONTEXT.divide(gain, _CONTEXT.multiply(price, Decimal(days)))
 
 
 def _compound_rate(price: Decimal, par: Decimal, days: int, year_days: int) -> Decimal:
     """Return the positive root of a*i^2 + b*i + c = 0, the Treasury's formula above 183 days."""
-    b = _EXACT.divide(Decimal(days), Decimal(year_days))
-    a = _EXACT.subtract(_EXACT.divide(b, Decimal(2)), Decimal("0.25"))
-    c = _EXACT.divide(_EXACT.subtract(price, par), price)
-    square = _EXACT.multiply(b, b)
-    discriminant = _EXACT.subtract(square, _EXACT.multiply(_EXACT.multiply(Decimal(4), a), c))
-    root = _EXACT.subtract(_EXACT.sqrt(discriminant), b)
-    return _EXACT.divide(root, _EXACT.multiply(Decimal(2), a))
+    b = _CONTEXT.divide(Decimal(days), Decimal(year_days))
+    a = _CONTEXT.subtract(_CONTEXT.divide(b, Decimal(2)), Decimal("0.25"))
+    c = _CONTEXT.divide(_CONTEXT.subtract(price, par), price)
+    square = _CONTEXT.multiply(b, b)
+    discriminant = _CONTEXT.subtract(square, _CONTEXT.multiply(_CONTEXT.multiply(Decimal(4), a), c))
+    root = _CONTEXT.subtract(_CONTEXT.sqrt(discriminant), b)
+    return _CONTEXT.divide(root, _CONTEXT.multiply(Decimal(2), a))
 
 
 def interpolated_rate(nodes: Sequence[tuple[int, int]], days: int) -> int:
@@ -99,20 +99,20 @@ def interpolated_rate(nodes: Sequence[tuple[int, int]], days: int) -> int:
     """
     before_days, before_rate = nodes[0]
     if days <= before_days:
-        return _on_grid(before_rate, 1)
+        return _round_to_tick(before_rate, 1)
     for node_days, node_rate in nodes:
         if days <= node_days:
             span = node_days - before_days
-            risen = (node_rate - before_rate) * (days - before_days)
-            return _on_grid(before_rate * span + risen, span)
+            rise = (node_rate - before_rate) * (days - before_days)
+            return _round_to_tick(before_rate * span + rise, span)
         before_days, before_rate = node_days, node_rate
-    return _on_grid(before_rate, 1)
+    return _round_to_tick(before_rate, 1)
 
 
-def less_spread(price_micros: int, spread_bps: int) -> int:
+def subtract_spread(price_micros: int, spread_bps: int) -> int:
     """Return a price less a spread in hundredths of a percent of the price, half up."""
     return price_micros - round_half_up(price_micros * spread_bps, _BPS)
 
 
-def _on_grid(numerator: int, denominator: int) -> int:
+def _round_to_tick(numerator: int, denominator: int) -> int:
     return RATE_TICK_MILLI * round_half_up(numerator, RATE_TICK_MILLI * denominator)

@@ -48,6 +48,6 @@ def get_strategy(strategy_id: str) -> Strategy:
     raise NotFound("There is no such trading strategy.", strategy_id=strategy_id)
 
 
-def strategy_of(weeks: int) -> Strategy:
+def strategy_for_weeks(weeks: int) -> Strategy:
     """Return the strategy of a term in weeks. Raises NotFound."""
     return get_strategy(f"UST-{weeks}W")

@@ -11,7 +11,7 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from billfold.bills.rules.market import Market
-from billfold.bills.rules.pricing import less_spread
+from billfold.bills.rules.pricing import subtract_spread
 from billfold.bills.types import Bill
 from billfold.platform.money import cents_for, round_half_up
 
@@ -20,8 +20,8 @@ FACE_CENTS = 10_000
 
 _SLOPE_DECIMALS = 12
 # Six digits more than are served, so that the sum over many bills rounds like the exact one.
-_GUARD = 10**6
-_SLOPE_SCALE = 10**_SLOPE_DECIMALS * _GUARD
+_GUARD_SCALE = 10**6
+_SLOPE_SCALE = 10**_SLOPE_DECIMALS * _GUARD_SCALE
 
 
 class PositionValue(NamedTuple):
@@ -51,7 +51,7 @@ class Valuation:
     appreciation_per_second: Decimal
 
 
-def value(
+def value_positions(
     positions: Iterable[tuple[str, int, int]],
     cash_cents: int,
     fees_cents: int,
@@ -66,29 +66,38 @@ def value(
     worth. Same-day liquidation counts settled units only, at the same-day bid less the haircut;
     next-day liquidation counts all. Neither is below 0. Raises NotFound for an unknown CUSIP.
     """
-    strike = market.strike(at)
-    valued: list[PositionValue] = []
+    prices = market.tick_prices(at)
+    position_values: list[PositionValue] = []
     total = t0 = t1 = cash_cents
     slope = 0
     for cusip, units, settled_units in positions:
-        struck = strike[cusip]
-        worth = cents_for(units, struck.mark_micros)
-        valued.append(
+        bill_prices = prices[cusip]
+        worth = cents_for(units, bill_prices.mark_micros)
+        position_values.append(
             PositionValue(
-                cusip, units, struck.mark_micros, worth, struck.yield_to_maturity, struck.bill
+                cusip,
+                units,
+                bill_prices.mark_micros,
+                worth,
+                bill_prices.yield_to_maturity,
+                bill_prices.bill,
             )
         )
         total += worth
-        t0_bid = struck.t0_bid_micros
-        t0 += cents_for(settled_units, less_spread(t0_bid, haircut_bps) if haircut_bps else t0_bid)
-        t1 += cents_for(units, struck.t1_bid_micros)
-        if struck.seconds_left:
-            slope += (FACE_CENTS * units - worth) * _SLOPE_SCALE // struck.seconds_left
+        t0_bid = bill_prices.t0_bid_micros
+        t0 += cents_for(
+            settled_units, subtract_spread(t0_bid, haircut_bps) if haircut_bps else t0_bid
+        )
+        t1 += cents_for(units, bill_prices.t1_bid_micros)
+        if bill_prices.seconds_left:
+            slope += (FACE_CENTS * units - worth) * _SLOPE_SCALE // bill_prices.seconds_left
     return Valuation(
-        positions=tuple(valued),
+        positions=tuple(position_values),
         total_value=total,
         liquidation_value_t0=max(0, t0 - fees_cents),
         liquidation_value_t1=max(0, t1 - fees_cents),
-        pricing_timestamp=strike.tick,
-        appreciation_per_second=Decimal(round_half_up(slope, _GUARD)).scaleb(-_SLOPE_DECIMALS),
+        pricing_timestamp=prices.tick,
+        appreciation_per_second=Decimal(round_half_up(slope, _GUARD_SCALE)).scaleb(
+            -_SLOPE_DECIMALS
+        ),
     )

@@ -12,11 +12,11 @@ import sys
 from collections.abc import Callable
 
 REFUSED = 3
-PAGES_MOST = 300
-PIXELS_MOST = 50_000_000
+PAGES_MAX = 300
+PIXELS_MAX = 50_000_000
 _MEMORY_BYTES = 768 * 1024 * 1024
 _CPU_SECONDS = 8
-_ACTS = {
+_ACTIVE_CONTENT = {
     "/JavaScript": "JavaScript",
     "/JS": "JavaScript",
     "/Launch": "an action that starts a program",
@@ -25,108 +25,122 @@ _ACTS = {
     "/RichMedia": "media that play",
     "/XFA": "a form that runs programs",
 }
-_PACKINGS = {
+_STREAM_FILTERS = {
     "/FlateDecode", "/LZWDecode", "/ASCIIHexDecode", "/ASCII85Decode", "/RunLengthDecode",
 }  # fmt: skip
-_KINDS = {"/S", "/Type", "/Subtype"}
+_TYPE_KEYS = {"/S", "/Type", "/Subtype"}
 _END = b"%%EOF"
-_AFTER_END_MOST = 64
+_AFTER_END_MAX = 64
 
 
-class Bad(Exception):
+class UnsafeContent(Exception):
     """The file is not to be taken; the sentence says why."""
 
 
-def look_into_pdf(content: bytes) -> None:
+def inspect_pdf(content: bytes) -> None:
     """Raise Bad for a PDF that is broken, locked, too long, or holds something that acts."""
     import pikepdf  # noqa: PLC0415 - only in the child, and only for a PDF
 
     end = content.rfind(_END)
-    if end < 0 or len(content.rstrip()) - end > _AFTER_END_MOST:
-        raise Bad("The PDF has no end, or something stands after it.")
+    if end < 0 or len(content.rstrip()) - end > _AFTER_END_MAX:
+        raise UnsafeContent("The PDF has no end, or something stands after it.")
     try:
         with pikepdf.open(io.BytesIO(content)) as pdf:
             if pdf.is_encrypted:
-                raise Bad("The PDF is protected. Save it without a password.")
-            if not 1 <= len(pdf.pages) <= PAGES_MOST:
-                raise Bad(f"The PDF has {len(pdf.pages)} pages. It may have 1 to {PAGES_MOST}.")
+                raise UnsafeContent("The PDF is protected. Save it without a password.")
+            if not 1 <= len(pdf.pages) <= PAGES_MAX:
+                raise UnsafeContent(
+                    f"The PDF has {len(pdf.pages)} pages. It may have 1 to {PAGES_MAX}."
+                )
             for each in pdf.objects:
-                _look_at(each)
+                _check_object(each)
                 if isinstance(each, pikepdf.Stream):
-                    _unpack(each)
+                    _decode_stream(each)
     except pikepdf.PasswordError:
-        raise Bad("The PDF is protected. Save it without a password.") from None
+        raise UnsafeContent("The PDF is protected. Save it without a password.") from None
     except pikepdf.PdfError:
-        raise Bad("The PDF is damaged and cannot be read.") from None
+        raise UnsafeContent("The PDF is damaged and cannot be read.") from None
 
 
-def _look_at(thing: object) -> None:
+def _check_object(root: object) -> None:
     """Raise Bad when an object or anything directly in it acts by itself."""
     import pikepdf  # noqa: PLC0415 - as above
 
-    waiting: list[object] = [thing]
-    while waiting:
-        each = waiting.pop()
+    pending: list[object] = [root]
+    while pending:
+        each = pending.pop()
         if isinstance(each, pikepdf.Dictionary | pikepdf.Stream):
             for key, value in each.items():
-                said = str(value) if isinstance(value, pikepdf.Name) else ""
-                found = _ACTS.get(str(key)) or (_ACTS.get(said) if key in _KINDS else None)
-                if found:
-                    raise Bad(f"The PDF holds {found}. Print it to a new PDF and send that.")
-                waiting.append(value)
+                name = str(value) if isinstance(value, pikepdf.Name) else ""
+                active = _ACTIVE_CONTENT.get(str(key)) or (
+                    _ACTIVE_CONTENT.get(name) if key in _TYPE_KEYS else None
+                )
+                if active:
+                    raise UnsafeContent(
+                        f"The PDF holds {active}. Print it to a new PDF and send that."
+                    )
+                pending.append(value)
         elif isinstance(each, pikepdf.Array):
-            waiting += list(each)
-        waiting = [item for item in waiting if not getattr(item, "is_indirect", False)]
+            pending += list(each)
+        pending = [item for item in pending if not getattr(item, "is_indirect", False)]
 
 
-def _unpack(stream: object) -> None:
+def _decode_stream(stream: object) -> None:
     """Unpack a stream once, so that one that explodes does it here. Pictures keep their form."""
     import pikepdf  # noqa: PLC0415 - as above
 
     assert isinstance(stream, pikepdf.Stream)
-    named: object = stream.get("/Filter", [])
-    filters = list(named) if isinstance(named, pikepdf.Array) else [named] if named else []
-    if {str(each) for each in filters} <= _PACKINGS:
+    filter_entry: object = stream.get("/Filter", [])
+    filters = (
+        list(filter_entry)
+        if isinstance(filter_entry, pikepdf.Array)
+        else [filter_entry]
+        if filter_entry
+        else []
+    )
+    if {str(each) for each in filters} <= _STREAM_FILTERS:
         stream.read_bytes()
 
 
-def look_into_picture(content: bytes, form: str) -> None:
+def inspect_image(content: bytes, image_format: str) -> None:
     """Raise Bad for a picture that is another form's, damaged, or of too many pixels."""
     from PIL import Image, UnidentifiedImageError  # noqa: PLC0415 - only in the child
 
     Image.MAX_IMAGE_PIXELS = None  # counted here, before anything is unpacked
     try:
-        with Image.open(io.BytesIO(content), formats=(form,)) as picture:
-            width, height = picture.size
-            if width * height > PIXELS_MOST:
-                raise Bad(f"The picture has {width} x {height} pixels, which is too many.")
-            picture.load()
+        with Image.open(io.BytesIO(content), formats=(image_format,)) as image:
+            width, height = image.size
+            if width * height > PIXELS_MAX:
+                raise UnsafeContent(
+                    f"The picture has {width} x {height} pixels, which is too many."
+                )
+            image.load()
     except UnidentifiedImageError:
-        raise Bad(f"The file is no {form}.") from None
+        raise UnsafeContent(f"The file is no {image_format}.") from None
     except (OSError, SyntaxError, ValueError):
-        raise Bad("The picture is damaged and cannot be read.") from None
+        raise UnsafeContent("The picture is damaged and cannot be read.") from None
 
 
-LOOKS: dict[str, Callable[[bytes], None]] = {
-    "PDF": look_into_pdf,
-    "PNG": lambda content: look_into_picture(content, "PNG"),
-    "JPEG": lambda content: look_into_picture(content, "JPEG"),
+INSPECTORS: dict[str, Callable[[bytes], None]] = {
+    "PDF": inspect_pdf,
+    "PNG": lambda content: inspect_image(content, "PNG"),
+    "JPEG": lambda content: inspect_image(content, "JPEG"),
 }
 
 
 def main() -> int:
     """Take away what the process does not need, and look."""
-    for what, most in (
+    for limit, maximum in (
         (resource.RLIMIT_AS, _MEMORY_BYTES),
         (resource.RLIMIT_CPU, _CPU_SECONDS),
         (resource.RLIMIT_FSIZE, 0),
         (resource.RLIMIT_CORE, 0),
     ):
-        resource.setrlimit(what, (most, most))
+        resource.setrlimit(limit, (maximum, maximum))
     try:
-        LOOKS[sys.argv[1]](sys.stdin.buffer.read())
-    except Bad as bad:
-        sys.stdout.write(str(bad))
+        INSPECTORS[sys.argv[1]](sys.stdin.buffer.read())
+    except UnsafeContent as error:
+        sys.stdout.write(str(error))
         sys.stdout.flush()
         return REFUSED
     return 0

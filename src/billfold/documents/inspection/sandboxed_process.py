@@ -6,35 +6,35 @@ import asyncio
 import sys
 
 from billfold.documents.inspection import child
-from billfold.documents.ports import FileKind, FileRefused
+from billfold.documents.ports import FileKind, UploadRejected
 
-PATIENCE_SECONDS = 20.0
-AT_ONCE = 2
+INSPECTION_TIMEOUT_SECONDS = 20.0
+CONCURRENT_INSPECTIONS = 2
 """How many files are looked into at a time: a crowd of uploads waits rather than fills memory."""
-_TOO_MUCH = "The file takes too much memory or time to open."
+_LIMIT_EXCEEDED = "The file takes too much memory or time to open."
 
 
-class ChildInspection:
+class SubprocessFileInspector:
     """Looks into files, each in a process of its own."""
 
     def __init__(self) -> None:
-        self._turns = asyncio.Semaphore(AT_ONCE)
+        self._semaphore = asyncio.Semaphore(CONCURRENT_INSPECTIONS)
 
     async def inspect(self, content: bytes, kind: FileKind) -> None:
         """Return when the file is what it says and carries nothing that acts.
 
         Raises FileRefused with a sentence for whoever sent it.
         """
-        async with self._turns:
-            status, told = await _look(content, kind)
+        async with self._semaphore:
+            status, reason = await _run_inspection(content, kind)
         if status == child.REFUSED:
-            raise FileRefused(told)
+            raise UploadRejected(reason)
         if status != 0:
-            raise FileRefused(_TOO_MUCH)
+            raise UploadRejected(_LIMIT_EXCEEDED)
 
 
-async def _look(content: bytes, kind: FileKind) -> tuple[int, str]:
-    opened = await asyncio.create_subprocess_exec(
+async def _run_inspection(content: bytes, kind: FileKind) -> tuple[int, str]:
+    process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-I",  # nothing of this process's surroundings
         child.__file__,
@@ -46,11 +46,11 @@ async def _look(content: bytes, kind: FileKind) -> tuple[int, str]:
         start_new_session=True,
     )
     try:
-        out, _ = await asyncio.wait_for(opened.communicate(content), PATIENCE_SECONDS)
+        out, _ = await asyncio.wait_for(process.communicate(content), INSPECTION_TIMEOUT_SECONDS)
     except TimeoutError:
         return 1, ""
     finally:
-        if opened.returncode is None:
-            opened.kill()
-            await opened.wait()
-    return opened.returncode or 0, out.decode(errors="replace").strip()
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    return process.returncode or 0, out.decode(errors="replace").strip()

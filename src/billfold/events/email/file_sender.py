@@ -5,20 +5,20 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from billfold.events.email.message import as_message
-from billfold.events.email.ports import Letter
+from billfold.events.email.message import to_mime
+from billfold.events.email.ports import OutboundEmail
 
 
-class FileMail:
+class FileEmailTransport:
     """Writes letters to a folder, oldest first by name."""
 
     def __init__(self, folder: Path, sender: str) -> None:
         self._folder = folder
         self._sender = sender
 
-    async def send(self, letter: Letter) -> None:
+    async def send(self, outbound_email: OutboundEmail) -> None:
         """Write the letter; the same one again writes the same file."""
         self._folder.mkdir(parents=True, exist_ok=True)
-        path = self._folder / f"{letter.letter_id}.eml"
+        path = self._folder / f"{outbound_email.email_id}.eml"
         with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as out:
-            out.write(as_message(letter, self._sender).as_bytes())
+            out.write(to_mime(outbound_email, self._sender).as_bytes())

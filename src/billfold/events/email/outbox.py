@@ -6,16 +6,16 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from billfold.events.email.ports import Letter
-from billfold.events.email.templates import Notice
+from billfold.events.email.ports import OutboundEmail
+from billfold.events.email.templates import EmailContent
 from billfold.platform import ids
-from billfold.platform.crypto import Vault, place
+from billfold.platform.crypto import Vault, associated_data
 
 if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection, Pool
 
 ATTEMPTS_MAX = 8
-_AT_ONCE = 10
+_BATCH_SIZE = 10
 
 _WRITE = """
 INSERT INTO letter (letter_id, recipient, subject, sealed, written_at, due_at)
@@ -33,40 +33,40 @@ RETURNING l.letter_id, l.recipient, l.subject, l.sealed
 """
 
 
-async def write_letter(
-    conn: Connection | Pool, vault: Vault, email: str, notice: Notice, *, now: datetime
+async def queue_email(
+    conn: Connection | Pool, vault: Vault, email: str, notice: EmailContent, *, now: datetime
 ) -> None:
     """Put a letter to an address into the outgoing mail."""
-    letter_id = ids.new()
-    sealed = vault.seal(notice.text.encode(), _place(letter_id))
-    await conn.execute(_WRITE, letter_id, email, notice.subject, sealed, now)
+    email_id = ids.new()
+    sealed = vault.seal(notice.text.encode(), _associated_data(email_id))
+    await conn.execute(_WRITE, email_id, email, notice.subject, sealed, now)
 
 
-async def claim_letters(conn: Connection | Pool, vault: Vault, now: datetime) -> list[Letter]:
+async def claim_emails(conn: Connection | Pool, vault: Vault, now: datetime) -> list[OutboundEmail]:
     """Return letters that wait, at most ten; one that is not noted as sent is claimed again."""
-    rows = await conn.fetch(_CLAIM, now, ATTEMPTS_MAX, _AT_ONCE)
+    rows = await conn.fetch(_CLAIM, now, ATTEMPTS_MAX, _BATCH_SIZE)
     return [
-        Letter(
-            letter_id=row["letter_id"],
+        OutboundEmail(
+            email_id=row["letter_id"],
             recipient=row["recipient"],
             subject=row["subject"],
-            text=vault.open(row["sealed"], _place(row["letter_id"])).decode(),
+            text=vault.open(row["sealed"], _associated_data(row["letter_id"])).decode(),
         )
         for row in rows
     ]
 
 
-async def note_sent(conn: Connection | Pool, letter_id: UUID, now: datetime) -> None:
+async def mark_email_sent(conn: Connection | Pool, email_id: UUID, now: datetime) -> None:
     """Note that a letter is out. Its text is kept no longer."""
     await conn.execute(
-        "UPDATE letter SET sent_at = $2, sealed = NULL WHERE letter_id = $1", letter_id, now
+        "UPDATE letter SET sent_at = $2, sealed = NULL WHERE letter_id = $1", email_id, now
     )
 
 
-async def purge_people(conn: Connection | Pool, now: datetime) -> int:
+async def purge_users(conn: Connection | Pool, now: datetime) -> int:
     """Delete what has outlived its use: sessions, links, challenges, counts, sent letters."""
     removed = 0
-    for statement, before in (
+    for statement, cutoff in (
         ("DELETE FROM session WHERE ends_at < $1", now),
         ("DELETE FROM passkey_challenge WHERE expires_at < $1", now),
         ("DELETE FROM mailed_link WHERE expires_at < $1", now - timedelta(days=30)),
@@ -74,9 +74,9 @@ async def purge_people(conn: Connection | Pool, now: datetime) -> int:
         ("DELETE FROM known_device WHERE seen_at < $1", now - timedelta(days=180)),
         ("DELETE FROM letter WHERE written_at < $1", now - timedelta(days=30)),
     ):
-        removed += int((await conn.execute(statement, before)).split()[-1])
+        removed += int((await conn.execute(statement, cutoff)).split()[-1])
     return removed
 
 
-def _place(letter_id: UUID) -> bytes:
-    return place("letter", "sealed", letter_id, letter_id)
+def _associated_data(email_id: UUID) -> bytes:
+    return associated_data("letter", "sealed", email_id, email_id)

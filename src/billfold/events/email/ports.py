@@ -6,21 +6,21 @@ from uuid import UUID
 import msgspec
 
 
-class Letter(msgspec.Struct, frozen=True, kw_only=True):
+class OutboundEmail(msgspec.Struct, frozen=True, kw_only=True):
     """One letter to one address. The same id is the same letter: it may be sent again."""
 
-    letter_id: UUID
+    email_id: UUID
     recipient: str
     subject: str
     text: str
 
 
-class MailRefused(Exception):
+class EmailRejected(Exception):
     """The letter was not taken. It may be later."""
 
 
-class Mail(Protocol):
+class EmailTransport(Protocol):
     """Whoever carries letters."""
 
-    async def send(self, letter: Letter) -> None:
+    async def send(self, outbound_email: OutboundEmail) -> None:
         """Hand a letter over. Raises MailRefused."""

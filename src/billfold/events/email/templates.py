@@ -7,20 +7,20 @@ from datetime import datetime
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
-from billfold.access.users.types import Person, Visitor
+from billfold.access.users.types import ClientInfo, User
 
 
-class Notice(NamedTuple):
+class EmailContent(NamedTuple):
     """A letter before it has an address."""
 
     subject: str
     text: str
 
 
-def welcome(person: Person, customer: str, link: str) -> Notice:
+def welcome(user: User, customer: str, link: str) -> EmailContent:
     """Invite somebody to set his first password."""
-    return _letter(
-        person,
+    return _compose(
+        user,
         f"Your access to {customer}",
         f"You have been given access to {customer}.",
         f"Set your password here. The link works once, for seven days:\n{link}",
@@ -28,9 +28,9 @@ def welcome(person: Person, customer: str, link: str) -> Notice:
     )
 
 
-def invitation(first_name: str, customer: str, inviter: str, role: str, link: str) -> Notice:
+def invitation(first_name: str, customer: str, inviter: str, role: str, link: str) -> EmailContent:
     """Invite somebody into a company's team, be he known here or not."""
-    return Notice(
+    return EmailContent(
         f"Join {customer}",
         f"Hello {first_name},\n\n{inviter} invites you into the team of {customer}, as "
         f"{role.title()}.\n\nAccept here. The link works once, for seven days:\n{link}\n\n"
@@ -39,21 +39,21 @@ def invitation(first_name: str, customer: str, inviter: str, role: str, link: st
     )
 
 
-def left_team(person: Person, customer: str, now: datetime) -> Notice:
+def access_ended(user: User, customer: str, now: datetime) -> EmailContent:
     """Tell somebody that he can no longer act for a company."""
-    return _letter(
-        person,
+    return _compose(
+        user,
         f"Your access to {customer} has ended",
-        f"An administrator ended your access to {customer}, {_when(person, now)}. You were signed "
+        f"An administrator ended your access to {customer}, {_local_time(user, now)}. You were signed "
         "out everywhere, and applications lost what they could do there in your name.",
         "If you think this is wrong, ask an administrator of the company.",
     )
 
 
-def reset(person: Person, link: str) -> Notice:
+def password_reset(user: User, link: str) -> EmailContent:
     """Send a link to whoever has forgotten his password."""
-    return _letter(
-        person,
+    return _compose(
+        user,
         "Set a new password",
         "Somebody, we hope you, asked to set a new password for your account.",
         f"Set it here. The link works once, for one hour:\n{link}",
@@ -61,68 +61,68 @@ def reset(person: Person, link: str) -> Notice:
     )
 
 
-def new_device(person: Person, visitor: Visitor, now: datetime) -> Notice:
+def new_device(user: User, client_info: ClientInfo, now: datetime) -> EmailContent:
     """Tell of a sign-in with a browser that was not seen before."""
-    return _letter(
-        person,
+    return _compose(
+        user,
         "New sign-in to your account",
-        f"Your account was signed in to from a browser we have not seen before: {visitor.device}, "
-        f"from {visitor.address}, {_when(person, now)}.",
+        f"Your account was signed in to from a browser we have not seen before: {client_info.device}, "
+        f"from {client_info.address}, {_local_time(user, now)}.",
         _IF_NOT_YOU,
     )
 
 
-def password_changed(person: Person, now: datetime) -> Notice:
+def password_changed(user: User, now: datetime) -> EmailContent:
     """Tell of a new password."""
-    return _letter(
-        person,
+    return _compose(
+        user,
         "Your password was changed",
-        f"The password of your account was changed {_when(person, now)}. You were signed out in "
+        f"The password of your account was changed {_local_time(user, now)}. You were signed out in "
         "all other browsers.",
         _IF_NOT_YOU,
     )
 
 
-def factor_changed(person: Person, change: str, now: datetime) -> Notice:
+def factor_changed(user: User, change: str, now: datetime) -> EmailContent:
     """Tell of a change of the second factor: `change` is a clause, "a passkey was added"."""
-    return _letter(
-        person,
+    return _compose(
+        user,
         "Your second factor was changed",
-        f"On your account {change}, {_when(person, now)}.",
+        f"On your account {change}, {_local_time(user, now)}.",
         _IF_NOT_YOU,
     )
 
 
 def access_granted(
-    person: Person, application: str, customer: str, words: Iterable[str], now: datetime
-) -> Notice:
+    user: User, client_name: str, customer: str, scope_texts: Iterable[str], now: datetime
+) -> EmailContent:
     """Tell what an application was allowed to do."""
-    listed = "\n".join(f"  - {each}" for each in words)
-    return _letter(
-        person,
-        f"{application} has access to {customer}",
-        f"You gave {application} access to {customer}, {_when(person, now)}. It may:\n{listed}",
+    listed = "\n".join(f"  - {each}" for each in scope_texts)
+    return _compose(
+        user,
+        f"{client_name} has access to {customer}",
+        f"You gave {client_name} access to {customer}, {_local_time(user, now)}. It may:\n{listed}",
         "You can take this back at any time, under Applications. " + _IF_NOT_YOU,
     )
 
 
-def program_changed(person: Person, company: str, change: str, now: datetime) -> Notice:
+def client_changed(user: User, company: str, change: str, now: datetime) -> EmailContent:
     """Tell of a change of a company's programs: `change` is a clause, "Books was registered"."""
-    return _letter(
-        person,
+    return _compose(
+        user,
         f"A program of {company} was changed",
-        f"For {company}, {change}, {_when(person, now)}.",
+        f"For {company}, {change}, {_local_time(user, now)}.",
         _IF_NOT_YOU,
     )
 
 
-def locked(person: Person, visitor: Visitor, now: datetime) -> Notice:
+def sign_in_locked(user: User, client_info: ClientInfo, now: datetime) -> EmailContent:
     """Tell that somebody keeps failing to sign in."""
-    return _letter(
-        person,
+    return _compose(
+        user,
         "Sign-in is paused for 15 minutes",
-        f"Five tries to sign in to your account failed, the last {_when(person, now)} from "
-        f"{visitor.address}. For 15 minutes no more are accepted. A passkey works all the same.",
+        f"Five tries to sign in to your account failed, the last {_local_time(user, now)} from "
+        f"{client_info.address}. For 15 minutes no more are accepted. A passkey works all the same.",
         "If it was you, wait and try again, or set a new password. If it was not, your account is "
         "still closed to whoever it was; consider adding a passkey.",
     )
@@ -131,13 +131,13 @@ def locked(person: Person, visitor: Visitor, now: datetime) -> Notice:
 _IF_NOT_YOU = "If this was not you, set a new password at once and tell your administrator."
 
 
-def _letter(person: Person, subject: str, *paragraphs: str) -> Notice:
+def _compose(user: User, subject: str, *paragraphs: str) -> EmailContent:
     body = "\n\n".join(paragraphs)
-    return Notice(subject, f"Hello {person.first_name},\n\n{body}\n\nBillfold\n")
+    return EmailContent(subject, f"Hello {user.first_name},\n\n{body}\n\nBillfold\n")
 
 
-def _when(person: Person, now: datetime) -> str:
+def _local_time(user: User, now: datetime) -> str:
     """Say an instant in the person's own time: "on June 2, 2025 at 9:00 AM EDT"."""
-    there = now.astimezone(ZoneInfo(person.time_zone))
+    there = now.astimezone(ZoneInfo(user.time_zone))
     hour = there.hour % 12 or 12
     return f"on {there:%B} {there.day}, {there.year} at {hour}:{there:%M %p %Z}"

@@ -8,38 +8,40 @@ from datetime import datetime, timedelta
 import structlog
 
 from billfold.events.email import outbox as letters
-from billfold.events.email.ports import Mail, MailRefused
+from billfold.events.email.ports import EmailRejected, EmailTransport
 from billfold.ledger.bank import Bank
 from billfold.platform.clock import wall_now
 
 log = structlog.get_logger(__name__)
 
-CLEARED_EVERY = timedelta(minutes=1)
+PURGE_INTERVAL = timedelta(minutes=1)
 
 
-class Post:
+class EmailSender:
     """An errand of the worker. What cannot be sent is tried again later, longer each time."""
 
-    __slots__ = ("_clear_at", "_clock", "_mail")
+    __slots__ = ("_next_purge_at", "_clock", "_transport")
 
-    def __init__(self, mail: Mail, clock: Callable[[], datetime] = wall_now) -> None:
-        self._mail = mail
+    def __init__(self, mail: EmailTransport, clock: Callable[[], datetime] = wall_now) -> None:
+        self._transport = mail
         self._clock = clock
-        self._clear_at = datetime.min.replace(tzinfo=clock().tzinfo)
+        self._next_purge_at = datetime.min.replace(tzinfo=clock().tzinfo)
 
     async def __call__(self, bank: Bank) -> int:
         """Send some letters and return how many are out."""
         now = self._clock()
-        if now >= self._clear_at:
-            await letters.purge_people(bank.pool, now)
-            self._clear_at = now + CLEARED_EVERY
+        if now >= self._next_purge_at:
+            await letters.purge_users(bank.pool, now)
+            self._next_purge_at = now + PURGE_INTERVAL
         sent = 0
-        for letter in await letters.claim_letters(bank.pool, bank.vault, now):
+        for outbound_email in await letters.claim_emails(bank.pool, bank.vault, now):
             try:
-                await self._mail.send(letter)
-            except MailRefused as refused:
-                log.warning("letter_not_sent", letter_id=str(letter.letter_id), why=str(refused))
+                await self._transport.send(outbound_email)
+            except EmailRejected as error:
+                log.warning(
+                    "email_send_failed", email_id=str(outbound_email.email_id), why=str(error)
+                )
                 continue
-            await letters.note_sent(bank.pool, letter.letter_id, now)
+            await letters.mark_email_sent(bank.pool, outbound_email.email_id, now)
             sent += 1
         return sent

@@ -9,24 +9,24 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.events.notifications.kinds import KINDS, ROLES, Kind
+from billfold.events.notifications.kinds import NOTIFICATION_TYPES, ROLES, NotificationType
 from billfold.events.notifications.types import Audience
 from billfold.platform.errors import FieldError, InvalidInput, NotFound, Refused
 
 if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection, Pool
 
-PEOPLE_MAX = 1_000
+RECIPIENTS_MAX = 1_000
 """How many people an audience names at most."""
 
-_CHOSEN = "SELECT type, roles, user_ids FROM notification_audience WHERE customer_id = $1"
-_CHOOSE = """
+_CUSTOM = "SELECT type, roles, user_ids FROM notification_audience WHERE customer_id = $1"
+_UPSERT = """
 INSERT INTO notification_audience (customer_id, type, roles, user_ids, changed_at)
 VALUES ($1, $2, $3, $4, $5)
 ON CONFLICT (customer_id, type) DO UPDATE
    SET roles = excluded.roles, user_ids = excluded.user_ids, changed_at = excluded.changed_at
 """
-_OF_THE_TEAM = """
+_ACTIVE_MEMBERS = """
 SELECT user_id FROM membership WHERE customer_id = $1 AND user_id = ANY($2) AND status = 'ACTIVE'
 """
 
@@ -39,7 +39,7 @@ class Recipient(msgspec.Struct, frozen=True, kw_only=True):
     email: str
 
 
-_PEOPLE = """
+_RECIPIENTS = """
 SELECT p.user_id, p.first_name, p.email
   FROM membership m JOIN person p USING (user_id)
  WHERE m.customer_id = $1 AND m.status = 'ACTIVE' AND p.status = 'ACTIVE'
@@ -50,22 +50,22 @@ SELECT p.user_id, p.first_name, p.email
 
 async def list_audiences(conn: Connection | Pool, customer_id: UUID) -> list[Audience]:
     """Return the audience of every type a team may choose one for, chosen or not."""
-    chosen = {row["type"]: row for row in await conn.fetch(_CHOSEN, customer_id)}
+    chosen = {row["type"]: row for row in await conn.fetch(_CUSTOM, customer_id)}
     return [
         _default(kind)
         if (row := chosen.get(kind.name)) is None
         else Audience(
             type=kind.name, roles=row["roles"], user_ids=row["user_ids"], is_default=False
         )
-        for kind in KINDS.values()
+        for kind in NOTIFICATION_TYPES.values()
         if kind.configurable
     ]
 
 
 async def get_audience(conn: Connection | Pool, customer_id: UUID, kind: str) -> Audience:
     """Return the audience of a type. Raises NotFound for an unknown one."""
-    known = get_kind(kind)
-    row = await conn.fetchrow(f"{_CHOSEN} AND type = $2", customer_id, kind)
+    known = get_notification_type(kind)
+    row = await conn.fetchrow(f"{_CUSTOM} AND type = $2", customer_id, kind)
     if row is None:
         return _default(known)
     return Audience(type=kind, roles=row["roles"], user_ids=row["user_ids"], is_default=False)
@@ -81,7 +81,7 @@ async def set_audience(
     now: datetime,
 ) -> Audience:
     """Choose who hears of a type, each once. Raises as `must_be_choosable`, and InvalidInput."""
-    must_be_choosable(kind)
+    check_configurable(kind)
     chosen = Audience(
         type=kind,
         roles=tuple(dict.fromkeys(roles)),
@@ -89,22 +89,22 @@ async def set_audience(
         is_default=False,
     )
     wrong = [
-        FieldError(("body", "roles", place), f"must be one of {', '.join(ROLES)}", "enum")
-        for place, role in enumerate(roles)
+        FieldError(("body", "roles", index), f"must be one of {', '.join(ROLES)}", "enum")
+        for index, role in enumerate(roles)
         if role not in ROLES
     ]
-    rows = await conn.fetch(_OF_THE_TEAM, customer_id, chosen.user_ids)
+    rows = await conn.fetch(_ACTIVE_MEMBERS, customer_id, chosen.user_ids)
     known = {row["user_id"] for row in rows}
     wrong += [
         FieldError(
-            ("body", "user_ids", place), "must be an active member of the team", "value_error"
+            ("body", "user_ids", index), "must be an active member of the team", "value_error"
         )
-        for place, user_id in enumerate(user_ids)
+        for index, user_id in enumerate(user_ids)
         if user_id not in known
     ]
     if wrong:
         raise InvalidInput(wrong)
-    await conn.execute(_CHOOSE, customer_id, kind, chosen.roles, chosen.user_ids, now)
+    await conn.execute(_UPSERT, customer_id, kind, chosen.roles, chosen.user_ids, now)
     return chosen
 
 
@@ -113,7 +113,7 @@ async def clear_audience(conn: Connection, customer_id: UUID, kind: str) -> bool
 
     Raises as `must_be_choosable`.
     """
-    must_be_choosable(kind)
+    check_configurable(kind)
     found = await conn.fetchval(
         "DELETE FROM notification_audience WHERE customer_id = $1 AND type = $2 RETURNING true",
         customer_id, kind,
@@ -121,30 +121,30 @@ async def clear_audience(conn: Connection, customer_id: UUID, kind: str) -> bool
     return found is True
 
 
-async def people_in(
+async def list_recipients(
     conn: Connection | Pool, customer_id: UUID, audience: Audience
 ) -> list[Recipient]:
     """Return who is in an audience now: active members only."""
-    rows = await conn.fetch(_PEOPLE, customer_id, audience.roles, audience.user_ids)
+    rows = await conn.fetch(_RECIPIENTS, customer_id, audience.roles, audience.user_ids)
     return [msgspec.convert(dict(row), Recipient) for row in rows]
 
 
-def get_kind(name: str) -> Kind:
+def get_notification_type(name: str) -> NotificationType:
     """Return a type by its name. Raises NotFound."""
-    kind = KINDS.get(name)
+    kind = NOTIFICATION_TYPES.get(name)
     if kind is None:
         raise NotFound("There is no such type of notification.")
     return kind
 
 
-def must_be_choosable(name: str) -> None:
+def check_configurable(name: str) -> None:
     """Raise NotFound or Refused `notification-type-not-configurable`."""
-    if not get_kind(name).configurable:
+    if not get_notification_type(name).configurable:
         raise Refused(
             "notification-type-not-configurable",
             f"Who hears of {name} is fixed: the team's administrators.",
         )
 
 
-def _default(kind: Kind) -> Audience:
+def _default(kind: NotificationType) -> Audience:
     return Audience(type=kind.name, roles=kind.roles, user_ids=(), is_default=True)

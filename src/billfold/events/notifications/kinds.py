@@ -17,11 +17,11 @@ ROLES: Final[tuple[Role, ...]] = ("ADMIN", "MANAGER", "APPROVER", "INITIATOR", "
 """Roles that people have: a program in the role SERVICE reads no mail."""
 
 
-class Kind(msgspec.Struct, frozen=True, kw_only=True):
+class NotificationType(msgspec.Struct, frozen=True, kw_only=True):
     """A type of notification: who hears of it by default, and whether a team may change that."""
 
     name: str
-    told_when: str
+    raised_when: str
     roles: tuple[Role, ...]
     configurable: bool = True
 
@@ -30,51 +30,51 @@ _DOERS: Final[tuple[Role, ...]] = ("ADMIN", "MANAGER", "INITIATOR")
 _READERS: Final[tuple[Role, ...]] = ("ADMIN", "MANAGER", "VIEWER")
 _ADMIN: Final[tuple[Role, ...]] = ("ADMIN",)
 
-KINDS: Final[Mapping[str, Kind]] = MappingProxyType({
+NOTIFICATION_TYPES: Final[Mapping[str, NotificationType]] = MappingProxyType({
     kind.name: kind
     for kind in (
-        Kind(
+        NotificationType(
             name="TRANSFER_REQUEST_PENDING_REVIEW",
-            told_when="a transfer waits for somebody's approval",
+            raised_when="a transfer waits for somebody's approval",
             roles=("ADMIN", "MANAGER", "APPROVER"),
         ),
-        Kind(
+        NotificationType(
             name="TRANSFER_REQUEST_REVIEWED",
-            told_when="a transfer was approved or denied",
+            raised_when="a transfer was approved or denied",
             roles=_DOERS,
         ),
-        Kind(name="TRANSFER_COMPLETED", told_when="a transfer was carried out", roles=_DOERS),
-        Kind(name="TRANSFER_REJECTED", told_when="a transfer was rejected", roles=_DOERS),
-        Kind(name="FUNDS_RECEIVED", told_when="money arrived", roles=("ADMIN", "MANAGER")),
-        Kind(
+        NotificationType(name="TRANSFER_COMPLETED", raised_when="a transfer was carried out", roles=_DOERS),
+        NotificationType(name="TRANSFER_REJECTED", raised_when="a transfer was rejected", roles=_DOERS),
+        NotificationType(name="FUNDS_RECEIVED", raised_when="money arrived", roles=("ADMIN", "MANAGER")),
+        NotificationType(
             name="COUNTERPARTY_STATUS_CHANGED",
-            told_when="a counterparty was linked, verified or unlinked",
+            raised_when="a counterparty was linked, verified or unlinked",
             roles=_DOERS,
         ),
-        Kind(
-            name="STATEMENT_AVAILABLE", told_when="a statement can be downloaded", roles=_READERS
+        NotificationType(
+            name="STATEMENT_AVAILABLE", raised_when="a statement can be downloaded", roles=_READERS
         ),
-        Kind(name="REPORT_READY", told_when="a report can be downloaded", roles=_READERS),
-        Kind(
+        NotificationType(name="REPORT_READY", raised_when="a report can be downloaded", roles=_READERS),
+        NotificationType(
             name="TEAM_MEMBER_CHANGED",
-            told_when="somebody joined, left, or got another role",
+            raised_when="somebody joined, left, or got another role",
             roles=_ADMIN,
             configurable=False,
         ),
-        Kind(
+        NotificationType(
             name="SECURITY_ALERT",
-            told_when="a sign-in was locked, or a credential was changed",
+            raised_when="a sign-in was locked, or a credential was changed",
             roles=_ADMIN,
             configurable=False,
         ),
-        Kind(
+        NotificationType(
             name="APPLICATION_STATUS_CHANGED",
-            told_when="a business application was decided",
+            raised_when="a business application was decided",
             roles=_ADMIN,
         ),
-        Kind(
+        NotificationType(
             name="SUBSCRIPTION_DELIVERY_FAILING",
-            told_when="deliveries of a webhook subscription keep failing",
+            raised_when="deliveries of a webhook subscription keep failing",
             roles=_ADMIN,
         ),
     )

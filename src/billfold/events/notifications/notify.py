@@ -10,12 +10,12 @@ from uuid import UUID
 import msgspec
 
 from billfold.events.email import outbox as letters
-from billfold.events.email.templates import Notice
-from billfold.events.notifications.audiences import Recipient, get_audience, people_in
-from billfold.events.notifications.kinds import KINDS
+from billfold.events.email.templates import EmailContent
+from billfold.events.notifications.audiences import Recipient, get_audience, list_recipients
+from billfold.events.notifications.kinds import NOTIFICATION_TYPES
 from billfold.events.notifications.types import Status
 from billfold.platform import ids
-from billfold.platform.errors import Broken
+from billfold.platform.errors import InvariantError
 
 if TYPE_CHECKING:
     from billfold.platform.crypto import Vault
@@ -26,11 +26,11 @@ INSERT INTO notification (customer_id, notification_id, type, title, description
                           created_at)
 VALUES ($1, $2, $3, $4, $5, $6, $7)
 """
-_ADDRESS = """
+_INSERT_RECIPIENTS = """
 INSERT INTO notification_recipient (customer_id, user_id, created_at, notification_id)
 SELECT $1, user_id, $3, $4 FROM unnest($2::uuid[]) AS user_id
 """
-_MARK = """
+_SET_READ = """
 UPDATE notification_recipient SET read_at = $4
  WHERE customer_id = $1 AND user_id = $2 AND notification_id = $3
    AND created_at = (SELECT created_at FROM notification
@@ -50,7 +50,7 @@ async def notify(
     description: str,
     now: datetime,
     metadata: Mapping[str, Any] | None = None,
-    informed: UUID | None = None,
+    except_user_id: UUID | None = None,
 ) -> int:
     """Tell everybody who is in the audience of a type now; return how many are.
 
@@ -58,24 +58,26 @@ async def notify(
     and nothing when there is nobody. Who is `informed` by another letter gets no second one.
     Raises Broken for a type that is not in the table.
     """
-    if kind not in KINDS:
-        raise Broken(f"{kind!r} is no type of notification")
+    if kind not in NOTIFICATION_TYPES:
+        raise InvariantError(f"{kind!r} is no type of notification")
     audience = await get_audience(conn, customer_id, kind)
-    people = await people_in(conn, customer_id, audience)
-    if not people:
+    recipients = await list_recipients(conn, customer_id, audience)
+    if not recipients:
         return 0
     notification_id = ids.new()
-    told = None if metadata is None else msgspec.json.encode(metadata).decode()
-    await conn.execute(_WRITE, customer_id, notification_id, kind, title, description, told, now)
+    metadata_json = None if metadata is None else msgspec.json.encode(metadata).decode()
     await conn.execute(
-        _ADDRESS, customer_id, [each.user_id for each in people], now, notification_id
+        _WRITE, customer_id, notification_id, kind, title, description, metadata_json, now
     )
-    for each in people:
-        if each.user_id == informed:
+    await conn.execute(
+        _INSERT_RECIPIENTS, customer_id, [each.user_id for each in recipients], now, notification_id
+    )
+    for each in recipients:
+        if each.user_id == except_user_id:
             continue
-        notice = _letter(each, title, description)
-        await letters.write_letter(conn, vault, each.email, notice, now=now)
-    return len(people)
+        notice = _compose_email(each, title, description)
+        await letters.queue_email(conn, vault, each.email, notice, now=now)
+    return len(recipients)
 
 
 async def set_status(
@@ -89,13 +91,13 @@ async def set_status(
 ) -> bool:
     """Note that a person has read something, or has not; tell whether that is news."""
     read_at = now if status == "READ" else None
-    found = await conn.fetchval(_MARK, customer_id, user_id, notification_id, read_at)
+    found = await conn.fetchval(_SET_READ, customer_id, user_id, notification_id, read_at)
     return found is True
 
 
-def _letter(reader: Recipient, title: str, description: str) -> Notice:
+def _compose_email(reader: Recipient, title: str, description: str) -> EmailContent:
     text = (
         f"Hello {reader.first_name},\n\n{description}\n\n"
         "Your team's administrators choose who is told of this.\n\nBillfold\n"
     )
-    return Notice(title, text)
+    return EmailContent(title, text)

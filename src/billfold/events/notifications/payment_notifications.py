@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from billfold.platform.crypto import Vault
     from billfold.platform.database.pool import Connection, Pool
 
-AT_ONCE = 500
+BATCH_SIZE = 500
 """How many events one transaction goes on by."""
-MOST = 5_000
+EVENTS_MAX = 5_000
 """How many events one call goes on by: whoever reads waits for no more."""
 
 
-class Meaning(NamedTuple):
+class PaymentNotification(NamedTuple):
     """What a kind of event means: the type, the words for what moved, and where its amount is.
 
     `moved` names the field of the payload by which the movement is found.
@@ -47,18 +47,18 @@ class Meaning(NamedTuple):
 
 _IN, _DONE, _REJECTED = "FUNDS_RECEIVED", "TRANSFER_COMPLETED", "TRANSFER_REJECTED"
 _ACCOUNT, _ORIGIN = "service_account_id", "origin_account_id"
-MEANINGS: Final[Mapping[str, Meaning]] = MappingProxyType({
-    "transfers.ach.in.success": Meaning(_IN, "An ACH credit", _ACCOUNT, "ach_id"),
-    "transfers.ach.out.rejected": Meaning(_REJECTED, "An ACH transfer", _ACCOUNT, "ach_id"),
-    "transfers.ach.out.success": Meaning(_DONE, "An ACH transfer", _ACCOUNT, "ach_id"),
-    "transfers.on-us.received": Meaning(
+PAYMENT_NOTIFICATIONS: Final[Mapping[str, PaymentNotification]] = MappingProxyType({
+    "transfers.ach.in.success": PaymentNotification(_IN, "An ACH credit", _ACCOUNT, "ach_id"),
+    "transfers.ach.out.rejected": PaymentNotification(_REJECTED, "An ACH transfer", _ACCOUNT, "ach_id"),
+    "transfers.ach.out.success": PaymentNotification(_DONE, "An ACH transfer", _ACCOUNT, "ach_id"),
+    "transfers.on-us.received": PaymentNotification(
         _IN, "A transfer", "receiving_pocket_id", "transaction_activity_id"
     ),
-    "transfers.on-us.rejected": Meaning(_REJECTED, "A transfer", _ORIGIN, "on_us_id"),
-    "transfers.on-us.success": Meaning(_DONE, "A transfer", _ORIGIN, "on_us_id"),
-    "transfers.wire.in.success": Meaning(_IN, "A wire", _ACCOUNT, "wire_id"),
-    "transfers.wire.out.rejected": Meaning(_REJECTED, "A wire", _ACCOUNT, "wire_id"),
-    "transfers.wire.out.success": Meaning(_DONE, "A wire", _ACCOUNT, "wire_id"),
+    "transfers.on-us.rejected": PaymentNotification(_REJECTED, "A transfer", _ORIGIN, "on_us_id"),
+    "transfers.on-us.success": PaymentNotification(_DONE, "A transfer", _ORIGIN, "on_us_id"),
+    "transfers.wire.in.success": PaymentNotification(_IN, "A wire", _ACCOUNT, "wire_id"),
+    "transfers.wire.out.rejected": PaymentNotification(_REJECTED, "A wire", _ACCOUNT, "wire_id"),
+    "transfers.wire.out.success": PaymentNotification(_DONE, "A wire", _ACCOUNT, "wire_id"),
 })  # fmt: skip
 """Kind of event -> what it means to people; other kinds mean nothing to them."""
 
@@ -67,18 +67,18 @@ _TITLES = {
     _DONE: "A transfer was carried out",
     _REJECTED: "A transfer was rejected",
 }
-_WAYS = {
+_PREDICATES = {
     _IN: "arrived in the Pocket",
     _DONE: "was sent from the Pocket",
     _REJECTED: "was rejected; nothing left the Pocket",
 }
 
-_IS_NEWS = "SELECT EXISTS (SELECT 1 FROM told, notification_mark m WHERE told.told_no > m.told_no)"
-_MARK = "SELECT told_no FROM notification_mark FOR UPDATE"
-_UNTIL = """
+_HAS_NEW = "SELECT EXISTS (SELECT 1 FROM told, notification_mark m WHERE told.told_no > m.told_no)"
+_LOCK_CURSOR = "SELECT told_no FROM notification_mark FOR UPDATE"
+_BATCH_END = """
 SELECT max(told_no) FROM (SELECT told_no FROM told WHERE told_no > $1 ORDER BY told_no LIMIT $2) t
 """
-_NEWS = """
+_NEW_EVENTS = """
 SELECT t.customer_id, t.event_id, t.kind, t.raised_at, e.payload
   FROM told t JOIN event e USING (customer_id, event_no)
  WHERE t.told_no > $1 AND t.told_no <= $2 AND t.kind = ANY($3)
@@ -88,7 +88,7 @@ SELECT t.customer_id, t.event_id, t.kind, t.raised_at, e.payload
                     WHERE p.customer_id = t.customer_id AND p.event_no >= t.event_no)
  ORDER BY t.told_no
 """
-_MOVED = """
+_AMOUNT_BY_REFERENCE = """
 SELECT amount FROM activity
  WHERE customer_id = $1 AND pocket_id = $2 AND details->>$3 = $4 ORDER BY journal_no DESC LIMIT 1
 """
@@ -96,44 +96,48 @@ _ACTIVITY = "SELECT amount FROM activity WHERE customer_id = $1 AND activity_id 
 _NAME = "SELECT name FROM pocket WHERE customer_id = $1 AND pocket_id = $2"
 
 
-async def tell_of_money(
+async def notify_of_payments(
     conn: Connection | Pool, vault: Vault, *, now: datetime, wait: bool = True
 ) -> int:
     """Tell people of what happened since the last time; return how many events that was.
 
     Safe from anywhere at any time. Without `wait` it leaves the work to whoever is at it.
     """
-    await sequencer.sequence(conn, now=now, wait=wait)
-    passed = 0
-    while passed < MOST and await conn.fetchval(_IS_NEWS):
-        async with in_transaction(conn) as held:
-            step = await _go_on(held, vault, now, _MARK if wait else f"{_MARK} SKIP LOCKED")
+    await sequencer.sequence_events(conn, now=now, wait=wait)
+    processed = 0
+    while processed < EVENTS_MAX and await conn.fetchval(_HAS_NEW):
+        async with in_transaction(conn) as tx:
+            step = await _advance(
+                tx, vault, now, _LOCK_CURSOR if wait else f"{_LOCK_CURSOR} SKIP LOCKED"
+            )
         if step is None:
             break
-        passed += step
-    return passed
+        processed += step
+    return processed
 
 
-async def _go_on(conn: Connection, vault: Vault, now: datetime, mark: str) -> int | None:
+async def _advance(conn: Connection, vault: Vault, now: datetime, mark: str) -> int | None:
     """Go on by up to AT_ONCE events; None when another is at it."""
-    since = await conn.fetchval(mark)
-    if since is None:
+    last_processed = await conn.fetchval(mark)
+    if last_processed is None:
         return None
-    until = await conn.fetchval(_UNTIL, since, AT_ONCE)
-    if until is None:
+    batch_end = await conn.fetchval(_BATCH_END, last_processed, BATCH_SIZE)
+    if batch_end is None:
         return None
-    for place, row in enumerate(await conn.fetch(_NEWS, since, until, list(MEANINGS))):
+    for index, row in enumerate(
+        await conn.fetch(_NEW_EVENTS, last_processed, batch_end, list(PAYMENT_NOTIFICATIONS))
+    ):
         # Lists go by time: what is told together keeps the order in which it happened.
-        await _tell(conn, vault, row, now + timedelta(microseconds=place))
-    await conn.execute("UPDATE notification_mark SET told_no = $1", until)
-    return int(until - since)
+        await _notify(conn, vault, row, now + timedelta(microseconds=index))
+    await conn.execute("UPDATE notification_mark SET told_no = $1", batch_end)
+    return int(batch_end - last_processed)
 
 
-async def _tell(conn: Connection, vault: Vault, row: Record, now: datetime) -> None:
-    meaning = MEANINGS[row["kind"]]
+async def _notify(conn: Connection, vault: Vault, row: Record, now: datetime) -> None:
+    meaning = PAYMENT_NOTIFICATIONS[row["kind"]]
     customer_id, payload = row["customer_id"], msgspec.json.decode(row["payload"])
     pocket_id = UUID(payload[meaning.pocket])
-    cents, reason = await _moved(conn, customer_id, pocket_id, meaning, payload)
+    cents, reason = await _find_amount(conn, customer_id, pocket_id, meaning, payload)
     name = await conn.fetchval(_NAME, customer_id, pocket_id)
     metadata: dict[str, Any] = {
         "event_id": row["event_id"],
@@ -146,28 +150,36 @@ async def _tell(conn: Connection, vault: Vault, row: Record, now: datetime) -> N
     }
     await notify(
         conn, vault, customer_id, meaning.type,
-        title=_TITLES[meaning.type], description=sentence_of(meaning, cents, name, reason),
+        title=_TITLES[meaning.type], description=describe(meaning, cents, name, reason),
         metadata={key: value for key, value in metadata.items() if value is not None}, now=now,
     )  # fmt: skip
 
 
-def sentence_of(meaning: Meaning, cents: int | None, pocket: str, reason: str | None) -> str:
+def describe(
+    meaning: PaymentNotification, cents: int | None, pocket: str, reason: str | None
+) -> str:
     """Return what happened in one sentence: "A wire of $1.00 arrived in the Pocket Reserve." """
     amount = "" if cents is None else f" of {format_usd(cents)}"
     because = "" if reason is None else f" ({reason})"
-    return f"{meaning.noun}{amount} {_WAYS[meaning.type]} {pocket}{because}."
+    return f"{meaning.noun}{amount} {_PREDICATES[meaning.type]} {pocket}{because}."
 
 
-async def _moved(
-    conn: Connection, customer_id: UUID, pocket_id: UUID, meaning: Meaning, payload: dict[str, Any]
+async def _find_amount(
+    conn: Connection,
+    customer_id: UUID,
+    pocket_id: UUID,
+    meaning: PaymentNotification,
+    payload: dict[str, Any],
 ) -> tuple[int | None, str | None]:
     """Return how much moved or was to move, in cents, and why it did not; None for unknown."""
-    named = payload.get(meaning.moved)
-    if named is None:
+    reference = payload.get(meaning.moved)
+    if reference is None:
         return None, None
     if meaning.moved == "on_us_id":
-        transfer = await on_us_store.find_transfer(conn, customer_id, UUID(named))
+        transfer = await on_us_store.find_transfer(conn, customer_id, UUID(reference))
         return (None, None) if transfer is None else (transfer.amount, transfer.reason)
     if meaning.moved == "transaction_activity_id":
-        return await conn.fetchval(_ACTIVITY, customer_id, UUID(named)), None
-    return await conn.fetchval(_MOVED, customer_id, pocket_id, meaning.moved, named), None
+        return await conn.fetchval(_ACTIVITY, customer_id, UUID(reference)), None
+    return await conn.fetchval(
+        _AMOUNT_BY_REFERENCE, customer_id, pocket_id, meaning.moved, reference
+    ), None

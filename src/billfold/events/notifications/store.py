@@ -8,7 +8,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.events.notifications.types import Notification, Reader, Status
+from billfold.events.notifications.types import Notification, NotificationReader, Status
 from billfold.platform.errors import NotFound
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ _STATUS = {"READ": " AND r.read_at IS NOT NULL", "UNREAD": " AND r.read_at IS NU
 
 async def list_notifications(
     conn: Connection | Pool,
-    reader: Reader,
+    reader: NotificationReader,
     place: Place | None = None,
     *,
     status: Status | None = None,
@@ -52,25 +52,27 @@ async def list_notifications(
         sign = "<" if descending else ">"
         where += f" AND ({table}.created_at, {table}.notification_id) {sign} ($4, $5)"
         values += place
-    way = "DESC" if descending else "ASC"
-    order = f" ORDER BY {table}.created_at {way}, {table}.notification_id {way} LIMIT $3"
+    direction = "DESC" if descending else "ASC"
+    order = (
+        f" ORDER BY {table}.created_at {direction}, {table}.notification_id {direction} LIMIT $3"
+    )
     rows = await conn.fetch((_ALL if table == "n" else _OWN) + where + order, *values)
-    return [_read(row) for row in rows]
+    return [_notification(row) for row in rows]
 
 
 async def get_notification(
-    conn: Connection | Pool, reader: Reader, notification_id: UUID
+    conn: Connection | Pool, reader: NotificationReader, notification_id: UUID
 ) -> Notification:
     """Return one notification. Raises NotFound, also when it is somebody else's."""
     statement = (_ALL if reader.user_id is None else _OWN) + " AND n.notification_id = $3"
     row = await conn.fetchrow(statement, reader.customer_id, reader.user_id, notification_id)
     if row is None:
         raise NotFound("There is no such notification.")
-    return _read(row)
+    return _notification(row)
 
 
-def _read(row: Record) -> Notification:
-    told = dict(row)
-    if told["metadata"] is not None:
-        told["metadata"] = msgspec.json.decode(told["metadata"])
-    return msgspec.convert(told, Notification)
+def _notification(row: Record) -> Notification:
+    fields = dict(row)
+    if fields["metadata"] is not None:
+        fields["metadata"] = msgspec.json.decode(fields["metadata"])
+    return msgspec.convert(fields, Notification)

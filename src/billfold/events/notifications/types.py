@@ -35,7 +35,7 @@ class Notification(msgspec.Struct, frozen=True, kw_only=True):
     status: Status | None
 
 
-class Reader(msgspec.Struct, frozen=True, kw_only=True):
+class NotificationReader(msgspec.Struct, frozen=True, kw_only=True):
     """For whom notifications are read: a member of the customer's team, or a program (None)."""
 
     customer_id: UUID

@@ -7,10 +7,10 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from billfold.audit import record as audit_record
-from billfold.audit.types import Entry, Origin
+from billfold.audit.types import NewEntry, Origin
 from billfold.events.notifications import notify as notification_notify
 from billfold.events.notifications import payment_notifications
-from billfold.events.webhooks.attempts import Failing
+from billfold.events.webhooks.attempts import FailingSubscription
 from billfold.ledger.bank import Bank
 from billfold.platform.clock import wall_now
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from billfold.platform.crypto import Vault
     from billfold.platform.database.pool import Connection
 
-_FAILING = "Its last deliveries all failed. They are tried again as its retry policy says."
-_ENDED = "Its receiver answered 410 Gone, so it was disabled and receives nothing any more."
+_FAILING_TEXT = "Its last deliveries all failed. They are tried again as its retry policy says."
+_DISABLED_TEXT = "Its receiver answered 410 Gone, so it was disabled and receives nothing any more."
 
 
-class Crier:
+class NotificationWorker:
     """An errand of the worker. What nobody was told of yet waits in the log of events."""
 
     __slots__ = ("_clock",)
@@ -33,25 +33,25 @@ class Crier:
 
     async def __call__(self, bank: Bank) -> int:
         """Tell of what is new; return how many events that was."""
-        return await payment_notifications.tell_of_money(
+        return await payment_notifications.notify_of_payments(
             bank.pool, bank.vault, now=self._clock(), wait=False
         )
 
 
-def tell_failing(vault: Vault, clock: Callable[[], datetime] = wall_now) -> OnFailing:
+def failing_notifier(vault: Vault, clock: Callable[[], datetime] = wall_now) -> OnFailing:
     """Return what a courier calls when a subscription begins to fail, in his transaction."""
 
-    async def tell(conn: Connection, failing: Failing) -> None:
+    async def notify_failing(conn: Connection, failing: FailingSubscription) -> None:
         if failing.customer_id is None:
             return
         now = clock()
         await notification_notify.notify(
             conn, vault, failing.customer_id, "SUBSCRIPTION_DELIVERY_FAILING",
-            title="Webhook deliveries fail", description=_ENDED if failing.ended else _FAILING,
+            title="Webhook deliveries fail", description=_DISABLED_TEXT if failing.ended else _FAILING_TEXT,
             metadata={"subscription_id": failing.subscription_id}, now=now,
         )  # fmt: skip
         if failing.ended:
-            entry = Entry(
+            entry = NewEntry(
                 customer_id=failing.customer_id,
                 origin=Origin.system(),
                 action="subscription.disabled",
@@ -61,4 +61,4 @@ def tell_failing(vault: Vault, clock: Callable[[], datetime] = wall_now) -> OnFa
             )
             await audit_record.record(conn, vault, entry, now=now)
 
-    return tell
+    return notify_failing

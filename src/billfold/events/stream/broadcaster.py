@@ -18,7 +18,7 @@ import asyncpg
 import structlog
 
 from billfold.events import store as event_log
-from billfold.events.store import LoggedEvent, Reader
+from billfold.events.store import EventReader, LoggedEvent
 from billfold.events.webhooks import sequencer
 from billfold.platform.clock import wall_now
 from billfold.platform.errors import Refused
@@ -29,34 +29,34 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-LOOK_SECONDS = 0.2
+POLL_SECONDS = 0.2
 """How often the database is asked."""
-KEPT = 500
+CHANNEL_EVENTS_MAX = 500
 """How many events a channel keeps."""
-PAGE = 100
+PAGE_SIZE = 100
 """How many events are read at once, of each reader."""
 LISTENERS_MAX = 500
-LISTENERS_OF_ONE_MAX = 20
+LISTENERS_PER_READER_MAX = 20
 
-_AWAY = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError)
+_DATABASE_ERRORS = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError)
 
 
 class Channel:
     """What one reader was told of lately. `sequence` is the newest he was told of."""
 
-    __slots__ = ("_changed", "_kept", "_passed", "listeners", "sequence")
+    __slots__ = ("_published", "_recent", "_count", "listeners", "sequence")
 
     def __init__(self, sequence: int) -> None:
         self.sequence = sequence
         self.listeners = 0
-        self._kept: deque[LoggedEvent] = deque(maxlen=KEPT)
-        self._passed = 0
-        self._changed = asyncio.Event()
+        self._recent: deque[LoggedEvent] = deque(maxlen=CHANNEL_EVENTS_MAX)
+        self._count = 0
+        self._published = asyncio.Event()
 
     @property
-    def passed(self) -> int:
+    def event_count(self) -> int:
         """Return how many events have come through."""
-        return self._passed
+        return self._count
 
     def tell(self, event: LoggedEvent) -> None:
         """Let an event through. One of the log only after the one before it."""
@@ -64,29 +64,29 @@ class Channel:
             if event.sequence <= self.sequence:
                 return
             self.sequence = event.sequence
-        self._kept.append(event)
-        self._passed += 1
+        self._recent.append(event)
+        self._count += 1
         self.wake()
 
     def wake(self) -> None:
         """Let whoever waits look again."""
-        self._changed.set()
-        self._changed = asyncio.Event()
+        self._published.set()
+        self._published = asyncio.Event()
 
-    def since(self, passed: int) -> list[LoggedEvent] | None:
+    def since(self, event_count: int) -> list[LoggedEvent] | None:
         """Return what came through after so many; None when some of it is no longer here."""
-        missing = self._passed - passed
-        if missing > len(self._kept):
+        missing = self._count - event_count
+        if missing > len(self._recent):
             return None
-        return list(islice(self._kept, len(self._kept) - missing, None))
+        return list(islice(self._recent, len(self._recent) - missing, None))
 
     async def wait(self, seconds: float) -> None:
         """Wait until something comes through, or so long."""
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._changed.wait(), seconds)
+            await asyncio.wait_for(self._published.wait(), seconds)
 
 
-class Newsroom:
+class EventBroadcaster:
     """The channels of one process, and the task that fills them.
 
     `on_open` is called when somebody listens for the first time.
@@ -98,7 +98,7 @@ class Newsroom:
         self._pool = pool
         self._sandbox = sandbox
         self._on_open = on_open
-        self._channels: dict[Reader, Channel] = {}
+        self._channels: dict[EventReader, Channel] = {}
         self._task: asyncio.Task[None] | None = None
         self._serial = 0
         self._closed = False
@@ -108,31 +108,32 @@ class Newsroom:
         """Return how many listen."""
         return sum(each.listeners for each in self._channels.values())
 
-    def check_room(self, reader: Reader) -> None:
+    def check_capacity(self, reader: EventReader) -> None:
         """Raise Refused `too-many-streams` unless one more may listen."""
         channel = self._channels.get(reader)
-        full = channel is not None and channel.listeners >= LISTENERS_OF_ONE_MAX
+        full = channel is not None and channel.listeners >= LISTENERS_PER_READER_MAX
         if full or self.listeners >= LISTENERS_MAX:
             raise Refused(
-                "too-many-streams", f"At most {LISTENERS_OF_ONE_MAX} streams may be open at once."
+                "too-many-streams",
+                f"At most {LISTENERS_PER_READER_MAX} streams may be open at once.",
             )
 
-    async def position(self, reader: Reader) -> int:
+    async def position(self, reader: EventReader) -> int:
         """Return the sequence of the newest event that a reader can be told of now."""
-        await sequencer.sequence(self._pool, now=wall_now())
+        await sequencer.sequence_events(self._pool, now=wall_now())
         return await event_log.newest_sequence(self._pool, reader)
 
-    async def past(self, reader: Reader, after: int) -> AsyncIterator[LoggedEvent]:
+    async def events_until_now(self, reader: EventReader, after: int) -> AsyncIterator[LoggedEvent]:
         """Yield a reader's events after a sequence, up to now."""
         at: int | None = after
         while at is not None:
             page = await self._page(reader, at)
             for event in page:
                 yield event
-            at = page[-1].sequence if len(page) == PAGE else None
+            at = page[-1].sequence if len(page) == PAGE_SIZE else None
 
     async def follow(
-        self, reader: Reader, after: int, patience: Callable[[], float]
+        self, reader: EventReader, after: int, wait_seconds: Callable[[], float]
     ) -> AsyncIterator[LoggedEvent | None]:
         """Yield a reader's events after a sequence, then those to come; None after each wait.
 
@@ -140,22 +141,22 @@ class Newsroom:
         """
         channel = await self._join(reader)
         try:
-            at, passed, behind = after, channel.passed, after < channel.sequence
-            while not self._is_over() and (seconds := patience()) >= 0:
-                news = None if behind else channel.since(passed)
-                if news is None:
-                    passed = channel.passed
-                    news = await self._page(reader, at)
-                    behind = len(news) == PAGE
+            at, event_count, is_behind = after, channel.event_count, after < channel.sequence
+            while not self._is_stopped() and (seconds := wait_seconds()) >= 0:
+                new_events = None if is_behind else channel.since(event_count)
+                if new_events is None:
+                    event_count = channel.event_count
+                    new_events = await self._page(reader, at)
+                    is_behind = len(new_events) == PAGE_SIZE
                 else:
-                    passed += len(news)
-                for event in news:
+                    event_count += len(new_events)
+                for event in new_events:
                     if event.sequence is None or event.sequence > at:
                         at = event.sequence or at
                         yield event
-                if not news:
+                if not new_events:
                     await channel.wait(seconds)
-                    if channel.passed == passed:
+                    if channel.event_count == event_count:
                         yield None
         finally:
             self._leave(reader, channel)
@@ -174,15 +175,15 @@ class Newsroom:
             with suppress(asyncio.CancelledError):
                 await self._task
 
-    def _is_over(self) -> bool:
+    def _is_stopped(self) -> bool:
         return self._closed or self._task is None or self._task.done()
 
-    async def _page(self, reader: Reader, after: int) -> list[LoggedEvent]:
+    async def _page(self, reader: EventReader, after: int) -> list[LoggedEvent]:
         return await event_log.list_events(
-            self._pool, reader, place=(after,), descending=False, limit=PAGE
+            self._pool, reader, place=(after,), descending=False, limit=PAGE_SIZE
         )
 
-    async def _join(self, reader: Reader) -> Channel:
+    async def _join(self, reader: EventReader) -> Channel:
         if reader not in self._channels:
             newest = await event_log.newest_sequence(self._pool, reader)
             self._channels.setdefault(reader, Channel(newest))
@@ -191,13 +192,13 @@ class Newsroom:
             opened()
         channel = self._channels[reader]
         channel.listeners += 1
-        if self._is_over() and self._sandbox:
-            self._serial = await event_log.last_simulated(self._pool)
-        if self._is_over() and not self._closed:
+        if self._is_stopped() and self._sandbox:
+            self._serial = await event_log.last_simulated_serial(self._pool)
+        if self._is_stopped() and not self._closed:
             self._task = asyncio.create_task(self._run())
         return channel
 
-    def _leave(self, reader: Reader, channel: Channel) -> None:
+    def _leave(self, reader: EventReader, channel: Channel) -> None:
         channel.listeners -= 1
         if channel.listeners == 0 and self._channels.get(reader) is channel:
             del self._channels[reader]
@@ -206,30 +207,30 @@ class Newsroom:
         """Fill the channels as long as there are any."""
         while self._channels:
             try:
-                busy = await self._look()
-            except _AWAY as error:
-                log.warning("newsroom_lost_the_database", error=repr(error))
-                busy = False
-            if not busy:
-                await asyncio.sleep(LOOK_SECONDS)
+                has_more = await self._poll()
+            except _DATABASE_ERRORS as error:
+                log.warning("event_stream_db_connection_lost", error=repr(error))
+                has_more = False
+            if not has_more:
+                await asyncio.sleep(POLL_SECONDS)
 
-    async def _look(self) -> bool:
+    async def _poll(self) -> bool:
         """Tell every channel what is new for it; return whether there may be more at once."""
-        await sequencer.sequence(self._pool, now=wall_now(), wait=False)
+        await sequencer.sequence_events(self._pool, now=wall_now(), wait=False)
         channels = {reader.key: each for reader, each in self._channels.items()}
-        marks = {reader: each.sequence for reader, each in self._channels.items()}
-        found = await event_log.take_news(self._pool, marks, limit=PAGE)
+        positions = {reader: each.sequence for reader, each in self._channels.items()}
+        found = await event_log.list_new_events(self._pool, positions, limit=PAGE_SIZE)
         if self._sandbox:
-            self._serial, more = await event_log.take_simulated(
-                self._pool, self._serial, limit=PAGE
+            self._serial, more = await event_log.list_new_simulated(
+                self._pool, self._serial, limit=PAGE_SIZE
             )
             found += more
-        for news in found:
-            if news.key in channels:
-                channels[news.key].tell(news.event)
-        return len(found) >= PAGE
+        for new_events in found:
+            if new_events.key in channels:
+                channels[new_events.key].tell(new_events.event)
+        return len(found) >= PAGE_SIZE
 
 
-def newsroom_of(bank: Bank) -> Newsroom:
+def create_event_broadcaster(bank: Bank) -> EventBroadcaster:
     """Return a newsroom of a bank; nothing is read before somebody listens."""
-    return Newsroom(bank.pool, sandbox=not bank.settings.is_production)
+    return EventBroadcaster(bank.pool, sandbox=not bank.settings.is_production)

@@ -15,8 +15,8 @@ import msgspec
 
 from billfold.events.pages import Subscriber
 from billfold.events.store import LoggedEvent, envelope_of
-from billfold.events.stream.broadcaster import Newsroom
-from billfold.events.webhooks.requests import unknown_kind
+from billfold.events.stream.broadcaster import EventBroadcaster
+from billfold.events.webhooks.requests import unknown_event_kind_error
 from billfold.http.operations import Options
 from billfold.http.parameters import Query
 from billfold.http.raw_request import RawRequest
@@ -29,11 +29,11 @@ RETRY_MILLISECONDS = 2_000
 SEQUENCE_DIGITS_MAX = 18
 MEDIA_TYPE = "text/event-stream"
 
-Standing = Callable[[], Awaitable[datetime | None]]
+TokenExpiry = Callable[[], Awaitable[datetime | None]]
 """When what the caller's token stands for ends; None when it has."""
 
 _json = msgspec.json.Encoder().encode
-STREAMED: Options = {
+STREAM_OPTIONS: Options = {
     "refuses": ("too-many-streams",),
     "documented": {
         "parameters": [
@@ -94,57 +94,57 @@ class StreamQuery(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def event_stream(
-    newsroom: Newsroom, subscriber: Subscriber, asked: StreamQuery, standing: Standing
+    newsroom: EventBroadcaster, subscriber: Subscriber, asked: StreamQuery, find_expiry: TokenExpiry
 ) -> StreamedResponse:
     """Return the stream of a subscriber's events. Raises `too-many-streams`, InvalidInput."""
     if not set(asked.kinds or ()) <= set(subscriber.kinds):
-        raise InvalidInput([unknown_kind("query", "event_type[]")])
-    newsroom.check_room(subscriber.reader)
+        raise InvalidInput([unknown_event_kind_error("query", "event_type[]")])
+    newsroom.check_capacity(subscriber.reader)
     newest = await newsroom.position(subscriber.reader)
     after = newest if asked.after is None else min(asked.after, newest)
-    messages = _messages(newsroom, subscriber, asked, standing, after)
+    messages = _messages(newsroom, subscriber, asked, find_expiry, after)
     return StreamedResponse(MEDIA_TYPE, messages, [(b"x-accel-buffering", b"no")])
 
 
 async def _messages(
-    newsroom: Newsroom,
+    newsroom: EventBroadcaster,
     subscriber: Subscriber,
     asked: StreamQuery,
-    standing: Standing,
+    find_expiry: TokenExpiry,
     after: int,
 ) -> AsyncIterator[bytes]:
-    told = _Told(subscriber, asked.kinds, after)
-    watch = _Watch(standing)
-    await watch.look()
-    yield f"retry: {RETRY_MILLISECONDS}\n\n".encode() + told.heartbeat()
+    writer = _MessageWriter(subscriber, asked.kinds, after)
+    monitor = _TokenMonitor(find_expiry)
+    await monitor.look()
+    yield f"retry: {RETRY_MILLISECONDS}\n\n".encode() + writer.heartbeat()
     if not asked.follow:
-        async for event in newsroom.past(subscriber.reader, after):
-            if message := told.message(event):
+        async for event in newsroom.events_until_now(subscriber.reader, after):
+            if message := writer.message(event):
                 yield message
-        yield told.end("caught-up")
+        yield writer.end("caught-up")
         return
-    async for each in newsroom.follow(subscriber.reader, after, watch.patience):
-        if each is not None and (message := told.message(each)):
+    async for each in newsroom.follow(subscriber.reader, after, monitor.patience):
+        if each is not None and (message := writer.message(each)):
             yield message
-        if each is None or watch.is_due():
-            yield told.heartbeat()
-            await watch.look()
-        if watch.patience() < 0:
+        if each is None or monitor.is_due():
+            yield writer.heartbeat()
+            await monitor.look()
+        if monitor.patience() < 0:
             break
-    yield told.end("token-expired" if watch.patience() < 0 else "server-stopping")
+    yield writer.end("token-expired" if monitor.patience() < 0 else "server-stopping")
 
 
-class _Told:
+class _MessageWriter:
     """What a listener was told: messages, and the sequences they link to."""
 
     def __init__(self, subscriber: Subscriber, kinds: list[str] | None, after: int) -> None:
         self._reader = subscriber.reader
         self._kinds = kinds
-        self._previous = self._seen = after
+        self._previous = self._last_sequence = after
 
     def message(self, event: LoggedEvent) -> bytes:
         """Return the message of an event; nothing for a kind that was not asked for."""
-        self._seen = event.sequence or self._seen
+        self._last_sequence = event.sequence or self._last_sequence
         if self._kinds is not None and event.kind not in self._kinds:
             return b""
         if event.sequence is None:
@@ -155,30 +155,34 @@ class _Told:
 
     def heartbeat(self) -> bytes:
         """Return the message that says that nothing is missing up to here."""
-        told: dict[str, Any] = {"sequence": self._seen, "time": wall_now()}
-        return b"event: heartbeat\ndata: " + _json(told) + b"\n\n"
+        writer: dict[str, Any] = {"sequence": self._last_sequence, "time": wall_now()}
+        return b"event: heartbeat\ndata: " + _json(writer) + b"\n\n"
 
     def end(self, reason: str) -> bytes:
         """Return the last message."""
-        return b"event: end\ndata: " + _json({"reason": reason, "sequence": self._seen}) + b"\n\n"
+        return (
+            b"event: end\ndata: "
+            + _json({"reason": reason, "sequence": self._last_sequence})
+            + b"\n\n"
+        )
 
 
-class _Watch:
+class _TokenMonitor:
     """Looks at a token from time to time: it may be revoked while its stream is open."""
 
-    def __init__(self, standing: Standing) -> None:
-        self._standing = standing
+    def __init__(self, find_expiry: TokenExpiry) -> None:
+        self._find_expiry = find_expiry
         self._ends_at: datetime | None = None
-        self._looked_at = 0.0
+        self._checked_at = 0.0
 
     async def look(self) -> None:
         """Ask what the token stands for now."""
-        self._ends_at = await self._standing()
-        self._looked_at = monotonic()
+        self._ends_at = await self._find_expiry()
+        self._checked_at = monotonic()
 
     def is_due(self) -> bool:
         """Tell whether it is time to look again."""
-        return monotonic() - self._looked_at >= HEARTBEAT_SECONDS
+        return monotonic() - self._checked_at >= HEARTBEAT_SECONDS
 
     def patience(self) -> float:
         """Return how many seconds may be waited for an event; below zero when the token ended."""

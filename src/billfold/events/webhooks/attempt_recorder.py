@@ -10,21 +10,21 @@ from typing import TYPE_CHECKING
 import asyncpg
 
 from billfold.events.webhooks import attempts
-from billfold.events.webhooks.attempts import Failing
+from billfold.events.webhooks.attempts import FailingSubscription
 from billfold.events.webhooks.types import Attempt
 
 if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection, Pool
 
-LINGER_SECONDS = 0.01
+BATCH_WINDOW_SECONDS = 0.01
 """How long the first of a batch waits for company."""
-_TRIES = 3
+_ATTEMPTS = 3
 
-OnFailing = Callable[["Connection", Failing], Awaitable[None]]
+OnFailing = Callable[["Connection", FailingSubscription], Awaitable[None]]
 """Told, in the transaction, of a subscription that has begun to fail."""
 
 
-class Recorder:
+class AttemptRecorder:
     """Gathers attempts and writes them. Whoever added one can wait until it is on the disk."""
 
     def __init__(
@@ -34,26 +34,26 @@ class Recorder:
         self._clock = clock
         self._on_failing = on_failing
         self._batch: list[Attempt] = []
-        self._written: asyncio.Task[None] | None = None
+        self._write_task: asyncio.Task[None] | None = None
 
     def add(self, attempt: Attempt) -> asyncio.Task[None]:
         """Take an attempt; what is returned is done when it is written."""
-        if self._written is None or not self._batch:
-            self._written = asyncio.create_task(self._write_soon(self._written))
+        if self._write_task is None or not self._batch:
+            self._write_task = asyncio.create_task(self._write_soon(self._write_task))
         self._batch.append(attempt)
-        return self._written
+        return self._write_task
 
-    async def _write_soon(self, before: asyncio.Task[None] | None) -> None:
-        await asyncio.sleep(LINGER_SECONDS)
-        if before is not None:
-            await asyncio.wait([before])  # in the order in which they were made
+    async def _write_soon(self, previous: asyncio.Task[None] | None) -> None:
+        await asyncio.sleep(BATCH_WINDOW_SECONDS)
+        if previous is not None:
+            await asyncio.wait([previous])  # in the order in which they were made
         batch, self._batch = self._batch, []
-        for left in reversed(range(_TRIES)):
+        for retries_left in reversed(range(_ATTEMPTS)):
             try:
                 return await self._write(batch)
             except asyncpg.DeadlockDetectedError:
                 # The sequencer moves lanes too. One of the two goes first.
-                if not left:
+                if not retries_left:
                     raise
         return None
 

@@ -14,9 +14,9 @@ from billfold.events.webhooks.types import Attempt
 if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection, Pool
 
-FAILING_AFTER = 10
+FAILURES_BEFORE_NOTIFICATION = 10
 """After how many failures in a row somebody is told that nothing arrives."""
-GONE = "The receiver answered 410: it does not want to be called any more."
+RECEIVER_GONE = "The receiver answered 410: it does not want to be called any more."
 
 _COLUMNS = (
     "event_id", "subscription_id", "attempt_id", "success", "response_code", "response_message",
@@ -30,7 +30,7 @@ UPDATE delivery d
     AS n(subscription_id, event_id, state, due_at)
  WHERE d.subscription_id = n.subscription_id AND d.event_id = n.event_id AND d.state = 'pending'
 """
-_LANES = """
+_UPDATE_QUEUES = """
 UPDATE subscription_lane l
    SET failures = CASE WHEN n.reset THEN 0 ELSE l.failures END + n.failures,
        rests_until = greatest(l.rests_until, n.rests_until)
@@ -44,11 +44,11 @@ _DISABLE = """
 UPDATE subscription SET status = 'disabled', disabled_because = $2, updated_at = $3
  WHERE subscription_id = ANY($1) AND status = 'enabled' RETURNING subscription_id, customer_id
 """
-_STOP = "UPDATE subscription_lane SET due_at = NULL WHERE subscription_id = ANY($1)"
+_STOP_QUEUES = "UPDATE subscription_lane SET due_at = NULL WHERE subscription_id = ANY($1)"
 # A delivery's attempts go as a whole, once the last of them is old. That it has been delivered or
 # has failed without a try says that they are gone. Whoever puts it into the queue again is not
 # waited for.
-_FORGET = """
+_PURGE = """
 WITH old AS MATERIALIZED (
   SELECT DISTINCT a.subscription_id, a.event_id
     FROM subscription s CROSS JOIN LATERAL (
@@ -77,7 +77,7 @@ SELECT subscription_id, customer_id FROM subscription WHERE subscription_id = AN
 """
 
 
-class Failing(msgspec.Struct, frozen=True):
+class FailingSubscription(msgspec.Struct, frozen=True):
     """A subscription to which nothing has arrived for a while, or that ended; of a customer's."""
 
     subscription_id: UUID
@@ -87,7 +87,7 @@ class Failing(msgspec.Struct, frozen=True):
 
 async def record_attempts(
     conn: Connection, attempts: Sequence[Attempt], *, now: datetime
-) -> list[Failing]:
+) -> list[FailingSubscription]:
     """Write down attempts, in the order in which they were made; return who has begun to fail.
 
     Runs in the caller's transaction.
@@ -112,36 +112,49 @@ async def record_attempts(
     )
     # Subscriptions before lanes: whoever changes one locks it in this order too.
     gone = [a.subscription_id for a in attempts if a.outcome.gone]
-    ended = await _end(conn, gone, now) if gone else []
-    return ended + await _move_lanes(conn, attempts)
+    ended = await _disable(conn, gone, now) if gone else []
+    return ended + await _update_queues(conn, attempts)
 
 
-async def forget_attempts(conn: Connection | Pool, before: datetime, *, limit: int) -> int:
+async def purge_attempts(conn: Connection | Pool, before: datetime, *, limit: int) -> int:
     """Forget what was attempted for deliveries whose last attempt is older; return how many.
 
     Looks at up to `limit` attempts. Deliveries that wait to be tried again keep theirs.
     """
-    return int((await conn.execute(_FORGET, before, limit)).split()[-1])
+    return int((await conn.execute(_PURGE, before, limit)).split()[-1])
 
 
-async def _move_lanes(conn: Connection, attempts: Sequence[Attempt]) -> list[Failing]:
+async def _update_queues(
+    conn: Connection, attempts: Sequence[Attempt]
+) -> list[FailingSubscription]:
     """Count failures in a row per lane; return the lanes that just had too many."""
-    runs: dict[UUID, tuple[bool, int, datetime | None]] = {}
+    by_subscription: dict[UUID, tuple[bool, int, datetime | None]] = {}
     for a in attempts:
-        reset, count, rests_until = runs.get(a.subscription_id, (False, 0, None))
+        reset, count, paused_until = by_subscription.get(a.subscription_id, (False, 0, None))
         if a.outcome.state == "delivered":
             reset, count = True, 0
         else:
             count += 1
-        runs[a.subscription_id] = reset, count, a.outcome.rests_until or rests_until
-    resets, failures, rests = map(list, zip(*runs.values(), strict=True))
-    rows = await conn.fetch(_LANES, list(runs), resets, failures, rests)
-    failing = [r["subscription_id"] for r in rows if r["before"] < FAILING_AFTER <= r["failures"]]
+        by_subscription[a.subscription_id] = reset, count, a.outcome.paused_until or paused_until
+    resets, failures, pauses = map(list, zip(*by_subscription.values(), strict=True))
+    rows = await conn.fetch(_UPDATE_QUEUES, list(by_subscription), resets, failures, pauses)
+    failing = [
+        r["subscription_id"]
+        for r in rows
+        if r["before"] < FAILURES_BEFORE_NOTIFICATION <= r["failures"]
+    ]
     found = await conn.fetch(_CUSTOMERS, failing) if failing else []
-    return [Failing(row["subscription_id"], row["customer_id"], ended=False) for row in found]
+    return [
+        FailingSubscription(row["subscription_id"], row["customer_id"], ended=False)
+        for row in found
+    ]
 
 
-async def _end(conn: Connection, subscription_ids: list[UUID], now: datetime) -> list[Failing]:
-    rows = await conn.fetch(_DISABLE, subscription_ids, GONE, now)
-    await conn.execute(_STOP, subscription_ids)
-    return [Failing(row["subscription_id"], row["customer_id"], ended=True) for row in rows]
+async def _disable(
+    conn: Connection, subscription_ids: list[UUID], now: datetime
+) -> list[FailingSubscription]:
+    rows = await conn.fetch(_DISABLE, subscription_ids, RECEIVER_GONE, now)
+    await conn.execute(_STOP_QUEUES, subscription_ids)
+    return [
+        FailingSubscription(row["subscription_id"], row["customer_id"], ended=True) for row in rows
+    ]

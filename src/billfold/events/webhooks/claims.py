@@ -14,25 +14,25 @@ from uuid import UUID
 
 from billfold.events.envelope import encode_envelope
 from billfold.events.webhooks.store import policy_of
-from billfold.events.webhooks.subscriptions import place_of_secret
-from billfold.events.webhooks.types import Delivery, Lane
+from billfold.events.webhooks.subscriptions import secret_context
+from billfold.events.webhooks.types import Delivery, SubscriptionQueue
 from billfold.platform.crypto import Vault
 
 if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection, Pool
 
-LOCKS = 0x63757272
+WORKER_LOCK_CLASS = 0x63757272
 """The class of the couriers' advisory locks: "curr"."""
-SILENCE = timedelta(seconds=30)
+WORKER_TIMEOUT = timedelta(seconds=30)
 """After how long without a sign a courier that still holds its lock is given up."""
 _NUMBERS = 2**31
 
-_SIGN_ON = "INSERT INTO courier (courier_no, seen_at) VALUES ($1, $2)"
-_SIGNS_OFF = """
+_REGISTER = "INSERT INTO courier (courier_no, seen_at) VALUES ($1, $2)"
+_UNREGISTER = """
 WITH gone AS (DELETE FROM courier WHERE courier_no = ANY($1::int[]) RETURNING courier_no)
 UPDATE subscription_lane SET courier_no = NULL WHERE courier_no IN (SELECT courier_no FROM gone)
 """
-_SEEN = "UPDATE courier SET seen_at = $2 WHERE courier_no = $1"
+_HEARTBEAT = "UPDATE courier SET seen_at = $2 WHERE courier_no = $1"
 # Whose lock can be had is dead; the lock is let go with the statement's transaction.
 _DEAD = """
 SELECT courier_no FROM courier
@@ -49,7 +49,7 @@ UPDATE subscription_lane l SET courier_no = $1
  WHERE l.subscription_id = free.subscription_id
 RETURNING l.subscription_id
 """
-_LANE = """
+_QUEUE = """
 SELECT s.subscription_id, s.customer_id, s.url, s.retry_policy, l.failures,
        array(SELECT p.secret_no FROM subscription_secret p
               WHERE p.subscription_id = $1 AND (p.expires_at IS NULL OR p.expires_at > $3)
@@ -71,10 +71,10 @@ SELECT d.event_id, d.tries, d.sequence, d.previous_sequence, d.event_no,
   LEFT JOIN simulated_event m ON m.serial = d.simulated
  ORDER BY d.due_at, d.sequence
 """
-_HELD = """
+_LOCK = """
 SELECT true FROM subscription_lane WHERE subscription_id = $1 AND courier_no = $2 FOR UPDATE
 """
-_LEAVE = """
+_RELEASE = """
 UPDATE subscription_lane
    SET courier_no = NULL,
        due_at = (SELECT min(d.due_at) FROM delivery d JOIN subscription s USING (subscription_id)
@@ -83,82 +83,82 @@ UPDATE subscription_lane
 """
 
 
-async def sign_on(conn: Connection, now: datetime) -> int:
+async def register_worker(conn: Connection, now: datetime) -> int:
     """Become a courier for as long as this connection lasts; return its number."""
     number = secrets.randbelow(_NUMBERS)
-    await conn.execute("SELECT pg_advisory_lock($1, $2)", LOCKS, number)
-    await conn.execute(_SIGN_ON, number, now)
+    await conn.execute("SELECT pg_advisory_lock($1, $2)", WORKER_LOCK_CLASS, number)
+    await conn.execute(_REGISTER, number, now)
     return number
 
 
-async def sign_off(conn: Connection | Pool, *numbers: int) -> None:
+async def unregister_workers(conn: Connection | Pool, *numbers: int) -> None:
     """Let go of couriers and of their lanes."""
-    await conn.execute(_SIGNS_OFF, list(numbers))
+    await conn.execute(_UNREGISTER, list(numbers))
 
 
-async def show_up(conn: Connection | Pool, courier_no: int, now: datetime) -> bool:
+async def record_heartbeat(conn: Connection | Pool, worker_no: int, now: datetime) -> bool:
     """Give a sign of life; False when others have given this courier up."""
-    return str(await conn.execute(_SEEN, courier_no, now)) == "UPDATE 1"
+    return str(await conn.execute(_HEARTBEAT, worker_no, now)) == "UPDATE 1"
 
 
-async def free_the_dead(conn: Connection | Pool, courier_no: int, now: datetime) -> int:
+async def release_dead_workers(conn: Connection | Pool, worker_no: int, now: datetime) -> int:
     """Let go of the lanes of couriers that are gone; return how many couriers that were."""
-    rows = await conn.fetch(_DEAD, courier_no, now - SILENCE, LOCKS)
+    rows = await conn.fetch(_DEAD, worker_no, now - WORKER_TIMEOUT, WORKER_LOCK_CLASS)
     if rows:
-        await sign_off(conn, *(row["courier_no"] for row in rows))
+        await unregister_workers(conn, *(row["courier_no"] for row in rows))
     return len(rows)
 
 
-async def claim_lanes(
-    conn: Connection | Pool, courier_no: int, now: datetime, *, failing: bool, limit: int
+async def claim_queues(
+    conn: Connection | Pool, worker_no: int, now: datetime, *, failing: bool, limit: int
 ) -> list[UUID]:
     """Return up to `limit` lanes on which something is due, held from now on by this courier."""
     if limit <= 0:
         return []
-    rows = await conn.fetch(_CLAIM, courier_no, now, failing, limit)
+    rows = await conn.fetch(_CLAIM, worker_no, now, failing, limit)
     return [row["subscription_id"] for row in rows]
 
 
-async def read_lane(
-    conn: Connection | Pool, vault: Vault, subscription_id: UUID, courier_no: int, now: datetime
-) -> Lane | None:
+async def read_queue(
+    conn: Connection | Pool, vault: Vault, subscription_id: UUID, worker_no: int, now: datetime
+) -> SubscriptionQueue | None:
     """Return a lane as it is now; None when it is not this courier's, or nobody is to be called."""
-    row = await conn.fetchrow(_LANE, subscription_id, courier_no, now)
+    row = await conn.fetchrow(_QUEUE, subscription_id, worker_no, now)
     if row is None:
         return None
-    return Lane(
+    return SubscriptionQueue(
         subscription_id=subscription_id,
         customer_id=row["customer_id"],
         url=row["url"],
         retry_policy=policy_of(row["retry_policy"]),
         failures=row["failures"],
         secrets=tuple(
-            vault.open(sealed, place_of_secret(subscription_id, number)).decode()
+            vault.open(sealed, secret_context(subscription_id, number)).decode()
             for number, sealed in zip(row["numbers"], row["sealed"], strict=True)
         ),
     )
 
 
-async def read_page(
-    conn: Connection | Pool, lane: Lane, now: datetime, *, limit: int
+async def list_due_deliveries(
+    conn: Connection | Pool, queue: SubscriptionQueue, now: datetime, *, limit: int
 ) -> list[Delivery]:
     """Return the next deliveries that are due on a lane, in the order in which they go out."""
-    rows = await conn.fetch(_PAGE, lane.subscription_id, now, limit)
+    rows = await conn.fetch(_PAGE, queue.subscription_id, now, limit)
     return [
-        Delivery(event_id=row["event_id"], body=_body(lane, row), tries=row["tries"])
+        Delivery(event_id=row["event_id"], body=_body(queue, row), tries=row["tries"])
         for row in rows
     ]
 
 
-async def leave_lane(conn: Connection, subscription_id: UUID, courier_no: int) -> None:
+async def release_queue(conn: Connection, subscription_id: UUID, worker_no: int) -> None:
     """Let go of a lane; whoever claims it next does so when its next delivery is due."""
     async with conn.transaction():
         # Two statements: what was queued while we waited for the row is seen by the second.
-        if await conn.fetchval(_HELD, subscription_id, courier_no):
-            await conn.execute(_LEAVE, subscription_id)
+        if await conn.fetchval(_LOCK, subscription_id, worker_no):
+            await conn.execute(_RELEASE, subscription_id)
 
 
-def _body(lane: Lane, row: Any) -> bytes:  # noqa: ANN401 - a record of asyncpg
+def _body(queue: SubscriptionQueue, row: Any) -> bytes:  # noqa: ANN401 - a record of asyncpg
     return encode_envelope(
         event_id=row["event_id"],
         kind=row["kind"],
@@ -166,6 +166,6 @@ def _body(lane: Lane, row: Any) -> bytes:  # noqa: ANN401 - a record of asyncpg
         payload_json=row["payload"],
         sequence=row["sequence"],
         previous_sequence=row["previous_sequence"],
-        customer_id=None if lane.customer_id is None else row["customer_id"],
+        customer_id=None if queue.customer_id is None else row["customer_id"],
         resource_version=row["event_no"],
     )

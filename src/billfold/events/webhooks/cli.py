@@ -6,13 +6,13 @@ from typing import Annotated
 
 import typer
 
-from billfold.cli.context import CannotGoOn, ground_of
-from billfold.cli.output import done
+from billfold.cli.context import CliError, cli_context
+from billfold.cli.output import print_success
 from billfold.events.cli import check_kinds
 from billfold.events.kinds import KINDS
 from billfold.events.payload_schemas import example_payload
 from billfold.platform import ids
-from billfold.sandbox.credentials_file import sandbox_of
+from billfold.sandbox.credentials_file import require_sandbox_file
 
 Kind = Annotated[str | None, typer.Argument(help="Which kind; without one all are listed.")]
 Fields = Annotated[
@@ -46,20 +46,20 @@ def trigger(
             typer.echo(f"{each.name:<40} {each.meaning}")
         return
     check_kinds([kind], list(KINDS))
-    settings = ground_of(ctx).settings()
-    box = sandbox_of(settings.state_dir)
-    made = event_id or str(ids.new())
-    with ground_of(ctx).outside(settings, customer=False) as outside:
-        outside.simulate(
+    settings = cli_context(ctx).settings()
+    box = require_sandbox_file(settings.state_dir)
+    new_id = event_id or str(ids.new())
+    with cli_context(ctx).sandbox_api(settings, customer=False) as sandbox_api:
+        sandbox_api.simulate(
             {
-                "event_id": made,
+                "event_id": new_id,
                 "event_type": kind,
-                "timestamp": outside.bank_time(),
+                "timestamp": sandbox_api.bank_time(),
                 "customer_id": box.customer_id,
                 "payload": payload_of(kind, fields or []),
             }
         )
-    done(f"{kind} {made}")
+    print_success(f"{kind} {new_id}")
 
 
 def payload_of(kind: str, fields: list[str]) -> dict[str, object]:
@@ -69,7 +69,7 @@ def payload_of(kind: str, fields: list[str]) -> dict[str, object]:
         name, equals, value = field.partition("=")
         if name not in KINDS[kind].payload.__struct_fields__ or not equals:
             known = ", ".join(KINDS[kind].payload.__struct_fields__)
-            raise CannotGoOn(f"{field!r} sets no field.", f"Write NAME=VALUE; there are {known}.")
+            raise CliError(f"{field!r} sets no field.", f"Write NAME=VALUE; there are {known}.")
         is_number = isinstance(payload.get(name), int) and value.isdigit()
         payload[name] = int(value) if is_number else value
     return payload

@@ -17,7 +17,7 @@ from billfold.events.webhooks.requests import (
     Resend,
     Since,
 )
-from billfold.http.customer_api.member import Member
+from billfold.http.customer_api.member import CustomerCaller
 from billfold.http.limits.rate_groups import SUBSCRIPTIONS
 from billfold.http.list_params import ListQuery
 from billfold.http.operations import delete, get, patch, post, with_scope
@@ -42,28 +42,32 @@ class UpdateSubscription(ChangedSubscription, forbid_unknown_fields=True, kw_onl
 
 
 @post("/api/v1/subscriptions/", WRITES)
-async def create_subscription(member: Member, bank: Bank, data: CreateSubscription) -> Subscription:
+async def create_subscription(
+    member: CustomerCaller, bank: Bank, data: CreateSubscription
+) -> Subscription:
     """Subscribe a url to kinds of events that are raised from now on."""
     return await forms.create(member, bank, subscriber_of(member), data)
 
 
 @get("/api/v1/subscriptions/", READS)
 async def list_subscriptions(
-    member: Member, bank: Bank, wanted: ListQuery
+    member: CustomerCaller, bank: Bank, wanted: ListQuery
 ) -> CursorList[Subscription]:
     """List subscriptions, newest first."""
     return await forms.subscription_page(bank, subscriber_of(member), wanted)
 
 
 @get(_ONE, READS)
-async def get_subscription(member: Member, bank: Bank, subscription_id: UUID) -> Subscription:
+async def get_subscription(
+    member: CustomerCaller, bank: Bank, subscription_id: UUID
+) -> Subscription:
     """Read a subscription. Its shared secret is never shown."""
     return await forms.read(bank, subscriber_of(member), subscription_id)
 
 
 @patch(_ONE, WRITES, status=202)
 async def update_subscription(
-    member: Member, bank: Bank, subscription_id: UUID, data: UpdateSubscription
+    member: CustomerCaller, bank: Bank, subscription_id: UUID, data: UpdateSubscription
 ) -> Subscription:
     """Change a subscription, switch it off and on again, or give it another secret.
 
@@ -74,14 +78,14 @@ async def update_subscription(
 
 
 @delete(_ONE, WRITES, status=202)
-async def delete_subscription(member: Member, bank: Bank, subscription_id: UUID) -> None:
+async def delete_subscription(member: CustomerCaller, bank: Bank, subscription_id: UUID) -> None:
     """Delete a subscription: nothing is delivered to it any more."""
     await forms.end(member, bank, subscriber_of(member), subscription_id)
 
 
 @get(f"{_ONE}attempts/", READS)
 async def list_delivery_attempts(
-    member: Member,
+    member: CustomerCaller,
     bank: Bank,
     subscription_id: UUID,
     wanted: ListQuery,
@@ -94,7 +98,7 @@ async def list_delivery_attempts(
 
 @post(f"{_ONE}resend/", WRITES, status=202, refuses=("subscription-disabled",))
 async def resend_event(
-    member: Member, bank: Bank, subscription_id: UUID, data: Resend
+    member: CustomerCaller, bank: Bank, subscription_id: UUID, data: Resend
 ) -> Redelivery:
     """Deliver one event once more, whatever came of it before."""
     return await forms.resend(member, bank, subscriber_of(member), subscription_id, data)
@@ -102,7 +106,7 @@ async def resend_event(
 
 @post(f"{_ONE}recover/", WRITES, status=202, refuses=("subscription-disabled",))
 async def recover_events(
-    member: Member, bank: Bank, subscription_id: UUID, data: Since
+    member: CustomerCaller, bank: Bank, subscription_id: UUID, data: Since
 ) -> Redelivery:
     """Deliver once more every event whose delivery failed since a time of the wall clock."""
     return await forms.recover(member, bank, subscriber_of(member), subscription_id, data)
@@ -110,7 +114,7 @@ async def recover_events(
 
 @post(f"{_ONE}replay-missing/", WRITES, status=202, refuses=("subscription-disabled",))
 async def replay_missing_events(
-    member: Member, bank: Bank, subscription_id: UUID, data: Since
+    member: CustomerCaller, bank: Bank, subscription_id: UUID, data: Since
 ) -> Redelivery:
     """Deliver every event with a later `timestamp` that this subscription was never to be told of.
 
@@ -121,7 +125,7 @@ async def replay_missing_events(
 
 @post(f"{_ONE}send-example/", WRITES, status=202, refuses=("subscription-disabled",))
 async def send_example_event(
-    member: Member, bank: Bank, subscription_id: UUID, data: Example
+    member: CustomerCaller, bank: Bank, subscription_id: UUID, data: Example
 ) -> Redelivery:
     """Deliver an example of a kind, to see whether the receiver takes it. Nothing has happened."""
     return await forms.send_example(member, bank, subscriber_of(member), subscription_id, data)

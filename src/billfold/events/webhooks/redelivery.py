@@ -9,8 +9,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from billfold.events.webhooks.subscriptions import hold
-from billfold.events.webhooks.types import Owner, Simulated, SubscriptionRow
+from billfold.events.webhooks.subscriptions import lock_subscription
+from billfold.events.webhooks.types import EventSimulation, SubscriptionOwner, SubscriptionRow
 from billfold.platform.database.pool import in_transaction
 from billfold.platform.errors import NotFound, Refused
 
@@ -48,7 +48,9 @@ SELECT $1, m.event_id, m.customer_id, m.event_no, m.sequence,
 """
 _REPLAY_PARTNER = _REPLAY.format(owner="partner_id", sequence="partner_sequence")
 _REPLAY_CUSTOMER = _REPLAY.format(owner="customer_id", sequence="customer_sequence")
-_CALL = "UPDATE subscription_lane SET due_at = least(due_at, $2) WHERE subscription_id = ANY($1)"
+_WAKE_QUEUE = (
+    "UPDATE subscription_lane SET due_at = least(due_at, $2) WHERE subscription_id = ANY($1)"
+)
 _SIMULATE = """
 INSERT INTO simulated_event (event_id, partner_id, customer_id, subscription_id, kind, payload,
                              raised_at, told_at)
@@ -58,12 +60,12 @@ _SAME = """
 SELECT kind = $4 AND payload::text = $5 FROM simulated_event
  WHERE event_id = $1 AND partner_id = $2 AND customer_id IS NOT DISTINCT FROM $3
 """
-_WANTED = """
+_SUBSCRIBED = """
 SELECT subscription_id FROM subscription
  WHERE {owned} AND status = 'enabled' AND deleted_at IS NULL AND $2 = ANY(events)
 """
-_WANTED_BY_PARTNER = _WANTED.format(owned="partner_id = $1 AND customer_id IS NULL")
-_WANTED_BY_CUSTOMER = _WANTED.format(owned="customer_id = $1")
+_SUBSCRIBED_PARTNER = _SUBSCRIBED.format(owned="partner_id = $1 AND customer_id IS NULL")
+_SUBSCRIBED_CUSTOMER = _SUBSCRIBED.format(owned="customer_id = $1")
 _QUEUE_SIMULATED = """
 INSERT INTO delivery (subscription_id, event_id, simulated, state, due_at, told_at)
 SELECT wanted, $2, $3, 'pending', $4, $4 FROM unnest($1::uuid[]) wanted
@@ -72,120 +74,141 @@ ON CONFLICT DO NOTHING
 
 
 async def resend(
-    conn: Connection | Pool, owner: Owner, subscription_id: UUID, event_id: UUID, *, now: datetime
+    conn: Connection | Pool,
+    owner: SubscriptionOwner,
+    subscription_id: UUID,
+    event_id: UUID,
+    *,
+    now: datetime,
 ) -> None:
     """Deliver one event once more, whatever came of it before.
 
     Raises NotFound for an event that was never for this subscription, and Refused
     `subscription-disabled`.
     """
-    async with in_transaction(conn) as held:
-        await _hold_enabled(held, owner, subscription_id)
-        if not await held.fetchval(_RESEND, subscription_id, event_id, now):
+    async with in_transaction(conn) as tx:
+        await _lock_enabled(tx, owner, subscription_id)
+        if not await tx.fetchval(_RESEND, subscription_id, event_id, now):
             raise NotFound("There is no such event for this subscription.")
-        await held.execute(_CALL, [subscription_id], now)
+        await tx.execute(_WAKE_QUEUE, [subscription_id], now)
 
 
-async def recover(
-    conn: Connection | Pool, owner: Owner, subscription_id: UUID, since: datetime, *, now: datetime
+async def redeliver_failed(
+    conn: Connection | Pool,
+    owner: SubscriptionOwner,
+    subscription_id: UUID,
+    since: datetime,
+    *,
+    now: datetime,
 ) -> int:
     """Deliver once more what failed since a wall time; return how many events that is."""
-    async with in_transaction(conn) as held:
-        await _hold_enabled(held, owner, subscription_id)
-        done = _count(await held.execute(_RECOVER, subscription_id, since, now))
-        await held.execute(_CALL, [subscription_id], now)
+    async with in_transaction(conn) as tx:
+        await _lock_enabled(tx, owner, subscription_id)
+        done = _count(await tx.execute(_RECOVER, subscription_id, since, now))
+        await tx.execute(_WAKE_QUEUE, [subscription_id], now)
     return done
 
 
 async def replay_missing(
-    conn: Connection | Pool, owner: Owner, subscription_id: UUID, since: datetime, *, now: datetime
+    conn: Connection | Pool,
+    owner: SubscriptionOwner,
+    subscription_id: UUID,
+    since: datetime,
+    *,
+    now: datetime,
 ) -> int:
     """Deliver what was raised since then (`timestamp` of events) and never queued: how many.
 
     That is what was raised before it subscribed, or while it was disabled or wanted other kinds.
     """
-    async with in_transaction(conn) as held:
-        row = await _hold_enabled(held, owner, subscription_id)
+    async with in_transaction(conn) as tx:
+        row = await _lock_enabled(tx, owner, subscription_id)
         sql = _REPLAY_PARTNER if owner.customer_id is None else _REPLAY_CUSTOMER
-        whose = owner.customer_id or owner.partner_id
+        owner_key = owner.customer_id or owner.partner_id
         kinds = list(row.events)
         done = _count(
-            await held.execute(sql, subscription_id, whose, since, kinds, now, REPLAYED_MAX)
+            await tx.execute(sql, subscription_id, owner_key, since, kinds, now, REPLAYED_MAX)
         )
-        await held.execute(_CALL, [subscription_id], now)
+        await tx.execute(_WAKE_QUEUE, [subscription_id], now)
     return done
 
 
-async def simulate(
-    conn: Connection | Pool, owner: Owner, event: Simulated, *, now: datetime
+async def simulate_event(
+    conn: Connection | Pool, owner: SubscriptionOwner, event: EventSimulation, *, now: datetime
 ) -> int:
     """Tell the owner's subscriptions of that kind of an event that did not happen; how many.
 
     The same event again changes nothing. Raises Refused `duplicate-id` for another under its id.
     """
-    async with in_transaction(conn) as held:
-        serial = await _write(held, owner, event, None, now)
+    async with in_transaction(conn) as tx:
+        serial = await _insert_simulated(tx, owner, event, None, now)
         if serial is None:
             return 0
         by_customer = owner.customer_id is not None
-        rows = await held.fetch(
-            _WANTED_BY_CUSTOMER if by_customer else _WANTED_BY_PARTNER,
+        rows = await tx.fetch(
+            _SUBSCRIBED_CUSTOMER if by_customer else _SUBSCRIBED_PARTNER,
             owner.customer_id or owner.partner_id,
             event.kind,
         )
-        wanted = [row["subscription_id"] for row in rows]
-        await _queue(held, wanted, event, serial, now)
-    return len(wanted)
+        subscription_ids = [row["subscription_id"] for row in rows]
+        await _queue(tx, subscription_ids, event, serial, now)
+    return len(subscription_ids)
 
 
 async def send_example(
     conn: Connection | Pool,
-    owner: Owner,
+    owner: SubscriptionOwner,
     subscription_id: UUID,
-    event: Simulated,
+    event: EventSimulation,
     *,
     now: datetime,
 ) -> None:
     """Tell one subscription of an event that did not happen, whatever its kinds."""
-    async with in_transaction(conn) as held:
-        await _hold_enabled(held, owner, subscription_id)
-        serial = await _write(held, owner, event, subscription_id, now)
+    async with in_transaction(conn) as tx:
+        await _lock_enabled(tx, owner, subscription_id)
+        serial = await _insert_simulated(tx, owner, event, subscription_id, now)
         if serial is not None:
-            await _queue(held, [subscription_id], event, serial, now)
+            await _queue(tx, [subscription_id], event, serial, now)
 
 
-async def _hold_enabled(conn: Connection, owner: Owner, subscription_id: UUID) -> SubscriptionRow:
-    row = await hold(conn, owner, subscription_id)
+async def _lock_enabled(
+    conn: Connection, owner: SubscriptionOwner, subscription_id: UUID
+) -> SubscriptionRow:
+    row = await lock_subscription(conn, owner, subscription_id)
     if row.status == "disabled":
         raise Refused("subscription-disabled", "The subscription is disabled.")
     return row
 
 
-async def _write(
+async def _insert_simulated(
     conn: Connection,
-    owner: Owner,
-    event: Simulated,
+    owner: SubscriptionOwner,
+    event: EventSimulation,
     subscription_id: UUID | None,
     now: datetime,
 ) -> int | None:
     """Keep a simulated event and return its serial; None when it is there already."""
-    whose = owner.partner_id, owner.customer_id
+    owner_key = owner.partner_id, owner.customer_id
     serial: int | None = await conn.fetchval(
-        _SIMULATE, event.event_id, *whose, subscription_id, event.kind, event.payload,
+        _SIMULATE, event.event_id, *owner_key, subscription_id, event.kind, event.payload,
         event.raised_at, now,
     )  # fmt: skip
     if serial is None and not await conn.fetchval(
-        _SAME, event.event_id, *whose, event.kind, event.payload
+        _SAME, event.event_id, *owner_key, event.kind, event.payload
     ):
         raise Refused("duplicate-id", "Another event was simulated under this id.")
     return serial
 
 
 async def _queue(
-    conn: Connection, wanted: list[UUID], event: Simulated, serial: int, now: datetime
+    conn: Connection,
+    subscription_ids: list[UUID],
+    event: EventSimulation,
+    serial: int,
+    now: datetime,
 ) -> None:
-    await conn.execute(_QUEUE_SIMULATED, wanted, event.event_id, serial, now)
-    await conn.execute(_CALL, wanted, now)
+    await conn.execute(_QUEUE_SIMULATED, subscription_ids, event.event_id, serial, now)
+    await conn.execute(_WAKE_QUEUE, subscription_ids, now)
 
 
 def _count(status: str) -> int:

@@ -13,7 +13,7 @@ from asyncpg import UniqueViolationError
 from msgspec import UNSET, UnsetType
 
 from billfold.audit import record as audit_record
-from billfold.audit.record import Deed
+from billfold.audit.record import AuditedAction
 from billfold.events.kinds import CUSTOMER_KINDS, KINDS, PARTNER_KINDS
 from billfold.events.pages import Subscriber
 from billfold.events.schemas import (
@@ -26,22 +26,22 @@ from billfold.events.schemas import (
 from billfold.events.webhooks import endpoints, redelivery, sequencer, subscriptions
 from billfold.events.webhooks import rules as webhook_rules
 from billfold.events.webhooks import store as webhook_store
-from billfold.events.webhooks.types import Changes, RetryPolicy, Simulated
+from billfold.events.webhooks.types import EventSimulation, RetryPolicy, SubscriptionChanges
 from billfold.http.caller import Call
 from billfold.http.json_body import instant_in_body
 from billfold.http.list_params import ListQuery, page_of
 from billfold.http.schemas.pages import CursorList
 from billfold.ledger.bank import Bank
 from billfold.platform.errors import FieldError, InvalidInput, NotFound, Refused
-from billfold.platform.settings.settings import variable_of
+from billfold.platform.settings.settings import variable_name
 
 URL_CHARS_MAX, SECRET_CHARS_MAX, DESCRIPTION_CHARS_MAX = 2083, 256, 500
 SECONDS_MIN, SECONDS_MAX = 30, 86_400
-LOCALLY = (
+LOCAL_URL_HINT = (
     "for a program on this machine run `billfold listen --forward-to PORT`, or start the sandbox "
-    f"with {variable_of('webhook_allowed_networks')}=127.0.0.0/8"
+    f"with {variable_name('webhook_allowed_networks')}=127.0.0.0/8"
 )
-WEAK = "shared_secret has fewer than 24 characters; use 32 or more that are random."
+WEAK_SECRET_WARNING = "shared_secret has fewer than 24 characters; use 32 or more that are random."
 
 Url = Annotated[
     str,
@@ -139,25 +139,27 @@ async def create(
 ) -> Subscription:
     """Subscribe, once per key. Raises InvalidInput for url, secret and policy."""
     await check(bank, data)
-    made_id = call.made_id(bank.seed)
+    new_resource_id = call.new_resource_id(bank.seed)
     with suppress(NotFound):
         # The answer to the first request was lost on its way.
         return render_subscription(
-            await webhook_store.get_subscription(bank.pool, subscriber.owner, made_id)
+            await webhook_store.get_subscription(bank.pool, subscriber.owner, new_resource_id)
         )
-    told = {"url": data.url, "events": list(data.events)}
+    audit_details = {"url": data.url, "events": list(data.events)}
     try:
-        async with _deed(call, bank, subscriber, "created", made_id, told) as deed:
-            made = await subscriptions.create_subscription(
-                deed.conn, bank.vault, subscriber.owner, url=data.url, events=data.events,
+        async with _audited(
+            call, bank, subscriber, "created", new_resource_id, audit_details
+        ) as audited:
+            created = await subscriptions.create_subscription(
+                audited.conn, bank.vault, subscriber.owner, url=data.url, events=data.events,
                 shared_secret=data.shared_secret, description=data.description,
                 retry_policy=None if data.retry_policy is None else data.retry_policy.policy(),
-                subscription_id=made_id, now=call.wall,
+                subscription_id=new_resource_id, now=call.wall,
             )  # fmt: skip
     except UniqueViolationError:
         # Under this key a subscription was made, and deleted since.
         raise Refused("idempotency-key-reused", "This key has made another one.") from None
-    return render_subscription(made, warnings_about(data.shared_secret))
+    return render_subscription(created, secret_warnings(data.shared_secret))
 
 
 async def change(
@@ -167,23 +169,25 @@ async def change(
     await webhook_store.get_subscription(bank.pool, subscriber.owner, subscription_id)
     await check(bank, data)
     changes = _changes(data)
-    told = {
+    audit_details = {
         name: value if name != "shared_secret" else "changed"
         for name, value in msgspec.to_builtins(data).items()
     }
-    async with _deed(call, bank, subscriber, "updated", subscription_id, told) as deed:
+    async with _audited(
+        call, bank, subscriber, "updated", subscription_id, audit_details
+    ) as audited:
         changed = await subscriptions.update_subscription(
-            deed.conn, bank.vault, subscriber.owner, subscription_id, changes, now=call.wall
+            audited.conn, bank.vault, subscriber.owner, subscription_id, changes, now=call.wall
         )
-    return render_subscription(changed, warnings_about(data.shared_secret))
+    return render_subscription(changed, secret_warnings(data.shared_secret))
 
 
 async def end(call: Call, bank: Bank, subscriber: Subscriber, subscription_id: UUID) -> None:
     """Delete a subscription. Raises NotFound."""
     await webhook_store.get_subscription(bank.pool, subscriber.owner, subscription_id)
-    async with _deed(call, bank, subscriber, "deleted", subscription_id, {}) as deed:
+    async with _audited(call, bank, subscriber, "deleted", subscription_id, {}) as audited:
         await subscriptions.delete_subscription(
-            deed.conn, subscriber.owner, subscription_id, now=call.wall
+            audited.conn, subscriber.owner, subscription_id, now=call.wall
         )
 
 
@@ -204,7 +208,7 @@ async def subscription_page(
         bank.pool, subscriber.owner, limit=wanted.limit, position=position
     )
     page = bank.pager.page(
-        scope, {}, rows, limit=wanted.limit, came_from=position, place_of=webhook_store.place_of
+        scope, {}, rows, limit=wanted.limit, start=position, sort_key_of=webhook_store.sort_key_of
     )
     return page_of(page, [render_subscription(row) for row in page.items])
 
@@ -232,8 +236,8 @@ async def attempt_page(
         filters,
         rows,
         limit=wanted.limit,
-        came_from=position,
-        place_of=webhook_store.place_of,
+        start=position,
+        sort_key_of=webhook_store.sort_key_of,
     )
     return page_of(page, [render_attempt(row) for row in page.items])
 
@@ -252,7 +256,7 @@ async def recover(
     call: Call, bank: Bank, subscriber: Subscriber, subscription_id: UUID, data: Since
 ) -> Redelivery:
     """Deliver once more what failed since then. Raises NotFound, `subscription-disabled`."""
-    count = await redelivery.recover(
+    count = await redelivery.redeliver_failed(
         bank.pool, subscriber.owner, subscription_id, data.instant(), now=call.wall
     )
     return Redelivery(count=count)
@@ -262,7 +266,7 @@ async def replay_missing(
     call: Call, bank: Bank, subscriber: Subscriber, subscription_id: UUID, data: Since
 ) -> Redelivery:
     """Deliver what was raised since then and never queued. Raises as `recover` does."""
-    await sequencer.sequence(bank.pool, now=call.wall)
+    await sequencer.sequence_events(bank.pool, now=call.wall)
     count = await redelivery.replay_missing(
         bank.pool, subscriber.owner, subscription_id, data.instant(), now=call.wall
     )
@@ -276,9 +280,9 @@ async def send_example(
     row = await webhook_store.get_subscription(bank.pool, subscriber.owner, subscription_id)
     kind = row.events[0] if data is None or data.event_type is None else data.event_type
     if kind not in subscriber.kinds:
-        raise InvalidInput([unknown_kind("body", "event_type")])
-    example = Simulated(
-        event_id=call.made_id(bank.seed),
+        raise InvalidInput([unknown_event_kind_error("body", "event_type")])
+    example = EventSimulation(
+        event_id=call.new_resource_id(bank.seed),
         kind=kind,
         raised_at=call.now,
         payload=msgspec.json.encode(KINDS[kind].example).decode(),
@@ -296,7 +300,7 @@ async def check(bank: Bank, data: NewSubscription | ChangedSubscription) -> None
         if data.url is not UNSET:
             await endpoints.check_url(data.url, bank.settings)
     except InvalidInput as refused:
-        wrong += [_with_a_way_out(bank, each) for each in refused.errors]
+        wrong += [_with_local_hint(bank, each) for each in refused.errors]
     try:
         if data.shared_secret is not UNSET:
             webhook_rules.check_secret(data.shared_secret)
@@ -311,41 +315,45 @@ async def check(bank: Bank, data: NewSubscription | ChangedSubscription) -> None
         raise InvalidInput(wrong)
 
 
-def _with_a_way_out(bank: Bank, mistake: FieldError) -> FieldError:
+def _with_local_hint(bank: Bank, error: FieldError) -> FieldError:
     """Return what is wrong with a url; in a sandbox with how to reach a program on this machine."""
     if bank.settings.is_production:
-        return mistake
-    return replace(mistake, msg=f"{mistake.msg}; {LOCALLY}")
+        return error
+    return replace(error, msg=f"{error.msg}; {LOCAL_URL_HINT}")
 
 
-def unknown_kind(*loc: str | int) -> FieldError:
+def unknown_event_kind_error(*loc: str | int) -> FieldError:
     """Return the mistake of naming a kind that there is not, or not for this API."""
     return FieldError(loc, "is not a kind of /api/v1/events/types/", "enum")
 
 
-def warnings_about(secret: str | UnsetType) -> list[str]:
+def secret_warnings(secret: str | UnsetType) -> list[str]:
     """Return what is wrong with a secret that is accepted all the same."""
-    return [WEAK] if secret is not UNSET and webhook_rules.is_weak_secret(secret) else []
+    return (
+        [WEAK_SECRET_WARNING]
+        if secret is not UNSET and webhook_rules.is_weak_secret(secret)
+        else []
+    )
 
 
-def _deed(
+def _audited(
     call: Call,
     bank: Bank,
     subscriber: Subscriber,
     verb: str,
     subscription_id: UUID,
     details: dict[str, Any],
-) -> AbstractAsyncContextManager[Deed]:
+) -> AbstractAsyncContextManager[AuditedAction]:
     """Lend a transaction whose deed stands in the audit log."""
-    return audit_record.deed(
+    return audit_record.audited(
         bank.pool, bank.vault, subscriber.audited_id, call.origin, f"subscription.{verb}",
         resource=("subscription", subscription_id), details=details, now=call.wall,
     )  # fmt: skip
 
 
-def _changes(data: ChangedSubscription) -> Changes:
+def _changes(data: ChangedSubscription) -> SubscriptionChanges:
     policy = data.retry_policy
-    return Changes(
+    return SubscriptionChanges(
         url=data.url,
         description=data.description,
         events=UNSET if data.events is UNSET else tuple(data.events),

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection, Pool
 
 _TELL = f"""
-WITH moved AS ({feed.MOVE_ON}), news AS MATERIALIZED ({feed.NEWS}),
+WITH moved AS ({feed.ADVANCE_READER}), news AS MATERIALIZED ({feed.NEW_EVENTS}),
 placed AS MATERIALIZED (
   SELECT n.customer_id, n.event_no, n.event_id, n.kind, n.raised_at, n.xid,
          (SELECT c.partner_id FROM customer c WHERE c.customer_id = n.customer_id) AS partner_id,
@@ -81,20 +81,20 @@ SELECT count(*) FROM news
 """
 
 
-async def sequence(conn: Connection | Pool, *, now: datetime, wait: bool = True) -> int:
+async def sequence_events(conn: Connection | Pool, *, now: datetime, wait: bool = True) -> int:
     """Give what was committed its sequences and deliveries; return how many events that was.
 
     Safe from anywhere at any time. Without `wait` it leaves the work to whoever is at it.
     """
-    if not await feed.is_news(conn, feed.SEQUENCER):
+    if not await feed.has_new_events(conn, feed.SEQUENCER):
         return 0
-    async with in_transaction(conn) as held:
-        position = await feed.take_place(held, feed.SEQUENCER, wait=wait)
+    async with in_transaction(conn) as tx:
+        position = await feed.lock_reader(tx, feed.SEQUENCER, wait=wait)
         if position is None:
             return 0
         return int(
-            await held.fetchval(
+            await tx.fetchval(
                 _TELL, position, feed.SEQUENCER, PARTNER_KINDS, CUSTOMER_KINDS, now,
-                timeout=feed.PATIENCE_SECONDS,
+                timeout=feed.STATEMENT_TIMEOUT_SECONDS,
             )
         )  # fmt: skip

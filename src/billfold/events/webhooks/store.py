@@ -9,21 +9,26 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.events.webhooks.types import AttemptRow, Owner, RetryPolicy, SubscriptionRow
+from billfold.events.webhooks.types import (
+    AttemptRow,
+    RetryPolicy,
+    SubscriptionOwner,
+    SubscriptionRow,
+)
 from billfold.platform.errors import NotFound
-from billfold.platform.paging import Place, Position
+from billfold.platform.paging import Position, SortKey
 
 if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection, Pool
 
-RETURNED = """subscription_id, partner_id, customer_id, url, description, events, status,
+COLUMNS = """subscription_id, partner_id, customer_id, url, description, events, status,
        disabled_because, retry_policy, created_at, updated_at"""
 
 _OWNED = "partner_id = $1 AND customer_id IS NOT DISTINCT FROM $2 AND deleted_at IS NULL"
-_GET = f"SELECT {RETURNED} FROM subscription WHERE {_OWNED} AND subscription_id = $3"
+_GET = f"SELECT {COLUMNS} FROM subscription WHERE {_OWNED} AND subscription_id = $3"
 # Two lists, for an index serves the one whose owner it is told.
 _LIST = f"""
-SELECT {RETURNED} FROM subscription
+SELECT {COLUMNS} FROM subscription
  WHERE {{owned}} AND deleted_at IS NULL
    AND ($2::timestamptz IS NULL OR (created_at, subscription_id) {{than}} ($2, $3::uuid))
  ORDER BY created_at {{way}}, subscription_id {{way}} LIMIT $4
@@ -50,7 +55,7 @@ _OLDEST_FIRST = {"than": ">", "way": "ASC"}
 
 
 async def get_subscription(
-    conn: Connection | Pool, owner: Owner, subscription_id: UUID
+    conn: Connection | Pool, owner: SubscriptionOwner, subscription_id: UUID
 ) -> SubscriptionRow:
     """Return the owner's subscription. Raises NotFound."""
     row = await conn.fetchrow(_GET, owner.partner_id, owner.customer_id, subscription_id)
@@ -60,18 +65,24 @@ async def get_subscription(
 
 
 async def list_subscriptions(
-    conn: Connection | Pool, owner: Owner, *, limit: int, position: Position | None = None
+    conn: Connection | Pool,
+    owner: SubscriptionOwner,
+    *,
+    limit: int,
+    position: Position | None = None,
 ) -> list[SubscriptionRow]:
     """Return up to `limit` + 1 of the owner's subscriptions on from a place, newest first."""
     customers = owner.customer_id is not None
-    sql = _LIST.format(owned=_OF_CUSTOMER if customers else _OF_PARTNER, **_way(position))
-    rows = await conn.fetch(sql, owner.customer_id or owner.partner_id, *_from(position), limit + 1)
+    sql = _LIST.format(owned=_OF_CUSTOMER if customers else _OF_PARTNER, **_direction(position))
+    rows = await conn.fetch(
+        sql, owner.customer_id or owner.partner_id, *_start(position), limit + 1
+    )
     return [subscription_of(row) for row in rows]
 
 
-async def attempts_of_events(
+async def list_attempts_of_events(
     conn: Connection | Pool,
-    owner: Owner,
+    owner: SubscriptionOwner,
     event_ids: Iterable[UUID],
     subscription_id: UUID | None = None,
 ) -> dict[UUID, list[AttemptRow]]:
@@ -90,7 +101,7 @@ async def attempts_of_events(
 
 async def list_attempts(
     conn: Connection | Pool,
-    owner: Owner,
+    owner: SubscriptionOwner,
     subscription_id: UUID,
     *,
     limit: int,
@@ -99,12 +110,12 @@ async def list_attempts(
 ) -> list[AttemptRow]:
     """Return up to `limit` + 1 attempts for one subscription, newest first. Raises NotFound."""
     await get_subscription(conn, owner, subscription_id)
-    sql = _ATTEMPTS.format(**_way(position))
-    rows = await conn.fetch(sql, subscription_id, event_id, *_from(position), limit + 1)
+    sql = _ATTEMPTS.format(**_direction(position))
+    rows = await conn.fetch(sql, subscription_id, event_id, *_start(position), limit + 1)
     return [AttemptRow(**row) for row in rows]
 
 
-def place_of(row: SubscriptionRow | AttemptRow) -> Place:
+def sort_key_of(row: SubscriptionRow | AttemptRow) -> SortKey:
     """Return where a row stands in its list."""
     if isinstance(row, AttemptRow):
         return row.called_at.isoformat(), str(row.attempt_id)
@@ -123,12 +134,12 @@ def policy_of(stored: str | None) -> RetryPolicy | None:
     return None if stored is None else msgspec.json.decode(stored, type=RetryPolicy)
 
 
-def _way(position: Position | None) -> dict[str, str]:
+def _direction(position: Position | None) -> dict[str, str]:
     backwards = position is not None and position.direction == "prev"
     return _OLDEST_FIRST if backwards else _NEWEST_FIRST
 
 
-def _from(position: Position | None) -> tuple[datetime | None, UUID | None]:
+def _start(position: Position | None) -> tuple[datetime | None, UUID | None]:
     if position is None:
         return None, None
     at, row_id = position.place

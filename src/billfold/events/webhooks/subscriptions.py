@@ -11,10 +11,15 @@ import msgspec
 from msgspec import UNSET
 
 from billfold.events.webhooks import rules
-from billfold.events.webhooks.store import RETURNED, subscription_of
-from billfold.events.webhooks.types import Changes, Owner, RetryPolicy, SubscriptionRow
+from billfold.events.webhooks.store import COLUMNS, subscription_of
+from billfold.events.webhooks.types import (
+    RetryPolicy,
+    SubscriptionChanges,
+    SubscriptionOwner,
+    SubscriptionRow,
+)
 from billfold.platform import ids
-from billfold.platform.crypto import Vault, place
+from billfold.platform.crypto import Vault, associated_data
 from billfold.platform.database.pool import in_transaction
 from billfold.platform.errors import NotFound
 
@@ -25,19 +30,19 @@ _CREATE = f"""
 INSERT INTO subscription (subscription_id, partner_id, customer_id, url, description, events,
                           status, retry_policy, created_at, updated_at)
 VALUES ($1, $2, $3, $4, $5, $6, 'enabled', $7, $8, $8)
-RETURNING {RETURNED}
+RETURNING {COLUMNS}
 """
 # What it is told begins after whatever its feed has come to by now.
-_PLACE = """
+_LAST_SEQUENCE = """
 SELECT coalesce(CASE WHEN $2::uuid IS NULL
          THEN (SELECT max(partner_sequence) FROM told WHERE partner_id = $1)
          ELSE (SELECT max(customer_sequence) FROM told WHERE customer_id = $2) END, 0)
 """
-_OPEN_LANE = """
+_INSERT_QUEUE = """
 INSERT INTO subscription_lane (subscription_id, sequence, told_at) VALUES ($1, $2, $3)
 """
-_HELD = f"""
-SELECT {RETURNED} FROM subscription
+_LOCK = f"""
+SELECT {COLUMNS} FROM subscription
  WHERE subscription_id = $1 AND partner_id = $2 AND customer_id IS NOT DISTINCT FROM $3
    AND deleted_at IS NULL
    FOR UPDATE
@@ -46,12 +51,12 @@ _UPDATE = f"""
 UPDATE subscription
    SET url = $2, description = $3, events = $4, retry_policy = $5, status = $6, updated_at = $7,
        disabled_because = CASE WHEN $6 = 'disabled' THEN disabled_because END
- WHERE subscription_id = $1 RETURNING {RETURNED}
+ WHERE subscription_id = $1 RETURNING {COLUMNS}
 """
 _ENABLE = "UPDATE subscription SET since = pg_current_xact_id() WHERE subscription_id = $1"
 # What waits goes on waiting while nobody is to be called, and is due at once afterwards.
 _STOP = "UPDATE subscription_lane SET due_at = NULL WHERE subscription_id = $1"
-_GO_ON = """
+_RESUME = """
 UPDATE subscription_lane
    SET sequence = $2, failures = 0, rests_until = NULL,
        due_at = (SELECT min(due_at) FROM delivery WHERE subscription_id = $1 AND due_at IS NOT NULL)
@@ -70,7 +75,7 @@ UPDATE subscription_secret
 _NEXT_NO = (
     "SELECT coalesce(max(secret_no), 0) + 1 FROM subscription_secret WHERE subscription_id = $1"
 )
-_SEALED = """
+_INSERT_SECRET = """
 INSERT INTO subscription_secret (subscription_id, secret_no, sealed, created_at)
 VALUES ($1, $2, $3, $4)
 """
@@ -79,7 +84,7 @@ VALUES ($1, $2, $3, $4)
 async def create_subscription(
     conn: Connection | Pool,
     vault: Vault,
-    owner: Owner,
+    owner: SubscriptionOwner,
     *,
     url: str,
     events: Iterable[str],
@@ -100,20 +105,20 @@ async def create_subscription(
         subscription_id or ids.new(), owner.partner_id, owner.customer_id, url, description,
         _in_order(events), _as_json(retry_policy), now,
     )  # fmt: skip
-    async with in_transaction(conn) as held:
-        made = subscription_of(await held.fetchrow(_CREATE, *row))
-        await _add_secret(held, vault, made.subscription_id, shared_secret, now)
-        reached = await held.fetchval(_PLACE, owner.partner_id, owner.customer_id)
-        await held.execute(_OPEN_LANE, made.subscription_id, reached, now)
-    return made
+    async with in_transaction(conn) as tx:
+        subscription = subscription_of(await tx.fetchrow(_CREATE, *row))
+        await _add_secret(tx, vault, subscription.subscription_id, shared_secret, now)
+        last_sequence = await tx.fetchval(_LAST_SEQUENCE, owner.partner_id, owner.customer_id)
+        await tx.execute(_INSERT_QUEUE, subscription.subscription_id, last_sequence, now)
+    return subscription
 
 
 async def update_subscription(
     conn: Connection | Pool,
     vault: Vault,
-    owner: Owner,
+    owner: SubscriptionOwner,
     subscription_id: UUID,
-    changes: Changes,
+    changes: SubscriptionChanges,
     *,
     now: datetime,
 ) -> SubscriptionRow:
@@ -123,76 +128,80 @@ async def update_subscription(
     InvalidInput for the secret and the policy.
     """
     _check(changes)
-    async with in_transaction(conn) as held:
-        was = await hold(held, owner, subscription_id)
+    async with in_transaction(conn) as tx:
+        before = await lock_subscription(tx, owner, subscription_id)
         if changes.shared_secret is not UNSET:
-            await held.execute(_RETIRE, subscription_id, now, now + rules.OVERLAP)
-            await _add_secret(held, vault, subscription_id, changes.shared_secret, now)
-        changed = subscription_of(await held.fetchrow(_UPDATE, *_merged(was, changes), now))
-        if changed.status != was.status:
-            await _switch(held, owner, changed)
-    return changed
+            await tx.execute(_RETIRE, subscription_id, now, now + rules.OVERLAP)
+            await _add_secret(tx, vault, subscription_id, changes.shared_secret, now)
+        updated = subscription_of(await tx.fetchrow(_UPDATE, *_merged(before, changes), now))
+        if updated.status != before.status:
+            await _apply_status(tx, owner, updated)
+    return updated
 
 
 async def delete_subscription(
-    conn: Connection | Pool, owner: Owner, subscription_id: UUID, *, now: datetime
+    conn: Connection | Pool, owner: SubscriptionOwner, subscription_id: UUID, *, now: datetime
 ) -> None:
     """End a subscription: nothing is delivered to it any more. Raises NotFound."""
-    async with in_transaction(conn) as held:
-        await hold(held, owner, subscription_id)
-        await held.execute(_DELETE, subscription_id, now)
-        await held.execute(_STOP, subscription_id)
-        await held.execute(
+    async with in_transaction(conn) as tx:
+        await lock_subscription(tx, owner, subscription_id)
+        await tx.execute(_DELETE, subscription_id, now)
+        await tx.execute(_STOP, subscription_id)
+        await tx.execute(
             "DELETE FROM subscription_secret WHERE subscription_id = $1", subscription_id
         )
 
 
-async def hold(conn: Connection, owner: Owner, subscription_id: UUID) -> SubscriptionRow:
+async def lock_subscription(
+    conn: Connection, owner: SubscriptionOwner, subscription_id: UUID
+) -> SubscriptionRow:
     """Lock a subscription until the transaction ends and return it. Raises NotFound."""
-    row = await conn.fetchrow(_HELD, subscription_id, owner.partner_id, owner.customer_id)
+    row = await conn.fetchrow(_LOCK, subscription_id, owner.partner_id, owner.customer_id)
     if row is None:
         raise NotFound("There is no such subscription.")
     return subscription_of(row)
 
 
-def place_of_secret(subscription_id: UUID, secret_no: int) -> bytes:
+def secret_context(subscription_id: UUID, secret_no: int) -> bytes:
     """Return the one place where a subscription's secret opens."""
-    return place("subscription_secret", "sealed", secret_no, subscription_id)
+    return associated_data("subscription_secret", "sealed", secret_no, subscription_id)
 
 
-async def _switch(conn: Connection, owner: Owner, changed: SubscriptionRow) -> None:
-    if changed.status == "disabled":
-        await conn.execute(_STOP, changed.subscription_id)
+async def _apply_status(
+    conn: Connection, owner: SubscriptionOwner, updated: SubscriptionRow
+) -> None:
+    if updated.status == "disabled":
+        await conn.execute(_STOP, updated.subscription_id)
         return
-    await conn.execute(_ENABLE, changed.subscription_id)
-    reached = await conn.fetchval(_PLACE, owner.partner_id, owner.customer_id)
-    await conn.execute(_GO_ON, changed.subscription_id, reached)
+    await conn.execute(_ENABLE, updated.subscription_id)
+    last_sequence = await conn.fetchval(_LAST_SEQUENCE, owner.partner_id, owner.customer_id)
+    await conn.execute(_RESUME, updated.subscription_id, last_sequence)
 
 
 async def _add_secret(
     conn: Connection, vault: Vault, subscription_id: UUID, secret: str, now: datetime
 ) -> None:
     number = await conn.fetchval(_NEXT_NO, subscription_id)
-    sealed = vault.seal(secret.encode(), place_of_secret(subscription_id, number))
-    await conn.execute(_SEALED, subscription_id, number, sealed, now)
+    sealed = vault.seal(secret.encode(), secret_context(subscription_id, number))
+    await conn.execute(_INSERT_SECRET, subscription_id, number, sealed, now)
 
 
-def _check(changes: Changes) -> None:
+def _check(changes: SubscriptionChanges) -> None:
     if changes.shared_secret is not UNSET:
         rules.check_secret(changes.shared_secret)
     if changes.retry_policy is not UNSET and changes.retry_policy is not None:
         rules.check_policy(changes.retry_policy)
 
 
-def _merged(was: SubscriptionRow, changes: Changes) -> tuple[Any, ...]:
+def _merged(before: SubscriptionRow, changes: SubscriptionChanges) -> tuple[Any, ...]:
     """The columns of a subscription after its changes, as the statement takes them."""
-    wanted = {
-        name: getattr(was if getattr(changes, name) is UNSET else changes, name)
+    merged = {
+        name: getattr(before if getattr(changes, name) is UNSET else changes, name)
         for name in ("url", "description", "events", "retry_policy", "status")
     }
     return (
-        was.subscription_id, wanted["url"], wanted["description"], _in_order(wanted["events"]),
-        _as_json(wanted["retry_policy"]), wanted["status"],
+        before.subscription_id, merged["url"], merged["description"], _in_order(merged["events"]),
+        _as_json(merged["retry_policy"]), merged["status"],
     )  # fmt: skip
 
 

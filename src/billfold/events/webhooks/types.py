@@ -12,7 +12,7 @@ from msgspec import UNSET, UnsetType
 Status = Literal["enabled", "disabled"]
 
 
-class Owner(msgspec.Struct, frozen=True):
+class SubscriptionOwner(msgspec.Struct, frozen=True):
     """Whose subscription it is: a customer's, or his partner's own when there is no customer."""
 
     partner_id: UUID
@@ -48,7 +48,7 @@ class SubscriptionRow(msgspec.Struct, frozen=True, kw_only=True):
     updated_at: datetime
 
 
-class Changes(msgspec.Struct, frozen=True, kw_only=True):
+class SubscriptionChanges(msgspec.Struct, frozen=True, kw_only=True):
     """What is to become of a subscription; what is left out stays."""
 
     url: str | UnsetType = UNSET
@@ -59,7 +59,7 @@ class Changes(msgspec.Struct, frozen=True, kw_only=True):
     status: Status | UnsetType = UNSET
 
 
-class Simulated(msgspec.Struct, frozen=True, kw_only=True):
+class EventSimulation(msgspec.Struct, frozen=True, kw_only=True):
     """An event that did not happen: told like any other, but in no log. `payload` is JSON text."""
 
     event_id: UUID
@@ -81,7 +81,7 @@ class AttemptRow(msgspec.Struct, frozen=True, kw_only=True):
     duration_ms: int
 
 
-class Lane(msgspec.Struct, frozen=True, kw_only=True):
+class SubscriptionQueue(msgspec.Struct, frozen=True, kw_only=True):
     """A subscription as its courier sees it, with the secrets in force, the newest first."""
 
     subscription_id: UUID
@@ -110,10 +110,10 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     response_message: str
     called_at: datetime
     duration_ms: int
-    outcome: Outcome
+    outcome: DeliveryOutcome
 
 
-class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+class DeliveryOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """What follows from an answer: the delivery's state, when it and its lane go on.
 
     `due_at` is the next try of a delivery that is pending. `gone` is set when the receiver said
@@ -122,5 +122,5 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 
     state: Literal["pending", "delivered", "failed"]
     due_at: datetime | None = None
-    rests_until: datetime | None = None
+    paused_until: datetime | None = None
     gone: bool = False

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote_plus
 
 from billfold.access.oauth import dpop
-from billfold.access.oauth.clients import client_keys
+from billfold.access.oauth.clients import list_client_keys
 from billfold.access.oauth.errors import OAuthError
 from billfold.access.oauth.rules import http_message_signatures as message_signatures
 from billfold.access.oauth.rules.public_keys import ALGORITHMS
-from billfold.access.oauth.types import Access
+from billfold.access.oauth.types import AccessToken
 from billfold.http.raw_request import RawRequest
 from billfold.http.responses import ProblemWithHeaders
 from billfold.platform.errors import BillfoldError
@@ -23,12 +23,12 @@ from billfold.platform.errors import BillfoldError
 if TYPE_CHECKING:
     from billfold.platform.database.pool import Pool
 
-Find = Callable[[str, datetime], Awaitable[Access | None]]
+Find = Callable[[str, datetime], Awaitable[AccessToken | None]]
 _SCHEMES = frozenset({"bearer", "dpop"})
 _ALGORITHMS = " ".join(ALGORITHMS)
 
 
-async def prove_access(
+async def authenticate_access_token(
     request: RawRequest,
     *,
     find: Find,
@@ -36,14 +36,14 @@ async def prove_access(
     nonces: dpop.Nonces,
     base: str,
     now: datetime,
-) -> Access:
+) -> AccessToken:
     """Return what the token of a request stands for. `base` is our public address.
 
     Raises `unauthorized` and `invalid-dpop-proof` with the challenge that RFC 6750 and RFC 9449
     ask for, `bad-request` when the token is in the query, `invalid-signature` when the request is
     signed (RFC 9421) and the signature does not hold, or is not where its client has to sign.
     """
-    scheme, token, access = await know_token(request, find=find, now=now)
+    scheme, token, access = await resolve_token(request, find=find, now=now)
     if access.jkt is None and scheme != "bearer":
         raise challenge("bearer", "invalid_token", "The access token is a bearer's.")
     if access.jkt is not None and scheme != "dpop":
@@ -55,7 +55,9 @@ async def prove_access(
     return access
 
 
-async def know_token(request: RawRequest, *, find: Find, now: datetime) -> tuple[str, str, Access]:
+async def resolve_token(
+    request: RawRequest, *, find: Find, now: datetime
+) -> tuple[str, str, AccessToken]:
     """Return scheme and token of a request, and what the token stands for if it is proven."""
     scheme, token = _token_in(request)
     access = await find(token, now)
@@ -103,7 +105,7 @@ def _token_in(request: RawRequest) -> tuple[str, str]:
 
 async def _prove(
     request: RawRequest,
-    access: Access,
+    access: AccessToken,
     token: str,
     *,
     pool: Pool,
@@ -115,7 +117,7 @@ async def _prove(
     if sent is None:
         raise challenge("dpop", "invalid_token", "The request lacks the proof (DPoP header).")
     try:
-        proof = dpop.check(
+        proof = dpop.verify_proof(
             sent,
             method=request.method,
             url=base + request.path,
@@ -130,12 +132,12 @@ async def _prove(
         raise challenge("dpop", error.error, error.description, *headers) from None
     if proof.jkt != access.jkt:
         raise challenge("dpop", "invalid_token", "The proof is by another key than the token's.")
-    if not await dpop.burn_proof(pool, proof.jkt, proof.jti, proof.until):
+    if not await dpop.consume_proof(pool, proof.jkt, proof.jti, proof.until):
         raise challenge("dpop", "invalid_dpop_proof", "The proof was used before.")
 
 
 async def _check_signature(
-    request: RawRequest, access: Access, *, pool: Pool, base: str, now: datetime
+    request: RawRequest, access: AccessToken, *, pool: Pool, base: str, now: datetime
 ) -> None:
     address = base + request.path + (f"?{request.query.decode('latin-1')}" if request.query else "")
     message = message_signatures.Message(
@@ -144,8 +146,8 @@ async def _check_signature(
         body=request.body,
         header=lambda name: request.header(name.encode()),
     )
-    keys = await client_keys(pool, access.client_id, now)
+    keys = await list_client_keys(pool, access.client_id, now)
     try:
-        message_signatures.check_message(message, keys, now)
-    except message_signatures.NotSigned as why:
+        message_signatures.verify_message(message, keys, now)
+    except message_signatures.InvalidSignature as why:
         raise ProblemWithHeaders("invalid-signature", str(why)) from None

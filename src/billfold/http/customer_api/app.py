@@ -6,7 +6,7 @@ from typing_extensions import override
 
 from billfold import __version__
 from billfold.events.kinds import CUSTOMER_KINDS
-from billfold.events.stream.broadcaster import Newsroom, newsroom_of
+from billfold.events.stream.broadcaster import EventBroadcaster, create_event_broadcaster
 from billfold.events.webhook_openapi import webhooks_of
 from billfold.http.api import Api
 from billfold.http.customer_api.authenticator import AccessTokenAuthenticator
@@ -26,9 +26,9 @@ class CustomerApi(Api):
     def __init__(self) -> None:
         super().__init__([*customer_operations(), *PAGES], PROOFS)
 
-    def open_bank(self, bank: Bank, newsroom: Newsroom | None = None) -> None:
+    def open_bank(self, bank: Bank, newsroom: EventBroadcaster | None = None) -> None:
         """Serve a bank."""
-        self._newsroom = newsroom or newsroom_of(bank)
+        self._newsroom = newsroom or create_event_broadcaster(bank)
         self.open(
             bank,
             AccessTokenAuthenticator(bank),
@@ -51,7 +51,7 @@ def customer_operations() -> list[Operation]:
     ]
 
 
-def create_customer_app(bank: Bank, *, newsroom: Newsroom | None = None) -> CustomerApi:
+def create_customer_app(bank: Bank, *, newsroom: EventBroadcaster | None = None) -> CustomerApi:
     """Return the ASGI application of one worker. Whoever opens the bank starts its engine."""
     api = CustomerApi()
     api.open_bank(bank, newsroom)

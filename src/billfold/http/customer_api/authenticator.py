@@ -12,21 +12,21 @@ from typing import Any
 from uuid import UUID
 
 from billfold.access.oauth import access_tokens, dpop
-from billfold.access.oauth.types import Access as TokenAccess
+from billfold.access.oauth.types import AccessToken as TokenAccess
 from billfold.access.users.rules import PERMISSIONS
 from billfold.audit import record as audit_record
-from billfold.audit.types import Entry
+from billfold.audit.types import NewEntry
 from billfold.http.api import Identity, fingerprint_of
-from billfold.http.authentication.access_tokens import know_token, prove_access
+from billfold.http.authentication.access_tokens import authenticate_access_token, resolve_token
 from billfold.http.caller import Call
-from billfold.http.customer_api.member import Member
+from billfold.http.customer_api.member import CustomerCaller
 from billfold.http.limits.idempotency import AdmissionRequest
-from billfold.http.operations import Access, Operation
+from billfold.http.operations import Operation
 from billfold.http.path_ids import is_uuid
 from billfold.http.raw_request import RawRequest
 from billfold.http.responses import ProblemWithHeaders
 from billfold.ledger.bank import Bank
-from billfold.platform.errors import BillfoldError, Broken, InvalidInput, Refused
+from billfold.platform.errors import BillfoldError, InvalidInput, InvariantError, Refused
 from billfold.platform.ids import command_id
 
 KEY_HEADER = "idempotency-key"
@@ -39,19 +39,19 @@ class AccessTokenAuthenticator:
 
     def __init__(self, bank: Bank) -> None:
         self._bank = bank
-        self._find = partial(access_tokens.find_access, bank.pool)
+        self._find = partial(access_tokens.find_access_token, bank.pool)
         self._nonces = dpop.Nonces(bank.vault)
 
     async def check_token(self, request: RawRequest, wall: datetime) -> None:
         """Raise `unauthorized` when the token stands for nobody; its proof is checked later."""
-        await know_token(request, find=self._find, now=wall)
+        await resolve_token(request, find=self._find, now=wall)
 
     async def authenticate(
         self, request: RawRequest, operation: Operation, access: Access, wall: datetime
     ) -> Identity:
         """Return who sends a request. Raises `unauthorized` and its kin."""
         bank = self._bank
-        token = await prove_access(
+        token = await authenticate_access_token(
             request, find=self._find, pool=bank.pool, nonces=self._nonces,
             base=bank.settings.customer_origin, now=wall,
         )  # fmt: skip
@@ -76,9 +76,9 @@ class AccessTokenAuthenticator:
 
     async def note_refused(self, call: Call, operation: Operation) -> None:
         """Record that somebody tried to change what they may not."""
-        assert isinstance(call, Member)
+        assert isinstance(call, CustomerCaller)
         scope = next(each.scope for each in operation.access if each.scope)
-        entry = Entry(
+        entry = NewEntry(
             customer_id=call.customer_id,
             origin=call.origin,
             action="request.refused",
@@ -94,13 +94,13 @@ class AccessTokenAuthenticator:
         """Return the partner whose customer it is, from memory."""
         entry = await self._bank.directory.find("customer", token.customer_id)
         if entry is None or entry.partner_id is None:
-            raise Broken("a token stands for a customer who is no partner's")
+            raise InvariantError("a token stands for a customer who is no partner's")
         return entry.partner_id
 
 
-def _member(token: TokenAccess, partner_id: UUID, fields: Mapping[str, Any]) -> Member:
+def _member(token: TokenAccess, partner_id: UUID, fields: Mapping[str, Any]) -> CustomerCaller:
     name = f"client:{token.client_id}:{token.user_id or 'itself'}"
-    return Member(name=name, access=token, partner_id=partner_id, **fields)
+    return CustomerCaller(name=name, access=token, partner_id=partner_id, **fields)
 
 
 def _refusal(access: Access, token: TokenAccess) -> BillfoldError | None:

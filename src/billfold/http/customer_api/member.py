@@ -11,7 +11,7 @@ from uuid import UUID
 
 from typing_extensions import override
 
-from billfold.access.oauth.types import Access
+from billfold.access.oauth.types import AccessToken
 from billfold.accounts.directory.store import find_customer
 from billfold.accounts.directory.types import CustomerRow
 from billfold.accounts.pockets import store as pocket_store
@@ -21,10 +21,10 @@ from billfold.ledger.bank import Bank
 from billfold.platform.errors import NotFound
 
 
-class Member(Call, frozen=True, kw_only=True):
+class CustomerCaller(Call, frozen=True, kw_only=True):
     """One request with an access token: what the token stands for, and whose customer it is."""
 
-    access: Access
+    access: AccessToken
     partner_id: UUID
 
     @property

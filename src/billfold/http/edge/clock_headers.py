@@ -15,7 +15,7 @@ import asyncpg
 import structlog
 
 from billfold.platform.clock import ClockState, read_clock, wall_now
-from billfold.platform.database.batcher import Gatherer
+from billfold.platform.database.batcher import Batcher
 from billfold.platform.dates import iso_z
 
 if TYPE_CHECKING:
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 CLOCK_HEADER = b"x-service-clock"
-PATIENCE_SECONDS = 1.0
+CLOCK_TIMEOUT_SECONDS = 1.0
 """How long a refusal waits for a database that does not answer, before it goes without."""
-_AWAY = (
+_DATABASE_ERRORS = (
     asyncpg.PostgresError,
     asyncpg.InterfaceError,
     asyncpg.InternalClientError,
@@ -38,39 +38,39 @@ _AWAY = (
 Header = tuple[bytes, bytes]
 
 
-class ClockFace:
+class ClockHeaders:
     """The clock as one process shows it to whoever has not been let in."""
 
-    __slots__ = ("_looks", "_pool")
+    __slots__ = ("_batcher", "_pool")
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
-        self._looks: Gatherer[None, ClockState | None] = Gatherer(self._look)
+        self._batcher: Batcher[None, ClockState | None] = Batcher(self._read)
 
-    async def told_with(self, headers: Sequence[Header]) -> list[Header]:
+    async def with_clock(self, headers: Sequence[Header]) -> list[Header]:
         """Return the headers of an answer with the clock's, unless nobody knows the time."""
         if any(name == CLOCK_HEADER for name, _ in headers):
             return [*headers]
-        clock = await self._looks.ask(None)
+        clock = await self._batcher.ask(None)
         return [*headers] if clock is None else [*headers, clock_header(clock, wall_now())]
 
     async def close(self) -> None:
         """Give the connection back."""
-        await self._looks.settle()
+        await self._batcher.settle()
 
-    async def _look(self, batch: Sequence[None]) -> Sequence[ClockState | None]:
+    async def _read(self, batch: Sequence[None]) -> Sequence[ClockState | None]:
         try:
-            async with asyncio.timeout(PATIENCE_SECONDS), self._pool.acquire() as conn:
+            async with asyncio.timeout(CLOCK_TIMEOUT_SECONDS), self._pool.acquire() as conn:
                 clock = await read_clock(conn)
-        except _AWAY as error:
-            log.warning("clock_not_read", error=repr(error))
+        except _DATABASE_ERRORS as error:
+            log.warning("clock_read_failed", error=repr(error))
             clock = None
         return [clock] * len(batch)
 
 
-def clock_face_of(bank: Bank) -> ClockFace | None:
+def create_clock_headers(bank: Bank) -> ClockHeaders | None:
     """Return what shows the clock of a sandbox; a bank in production shows none."""
-    return None if bank.settings.is_production else ClockFace(bank.pool)
+    return None if bank.settings.is_production else ClockHeaders(bank.pool)
 
 
 def clock_header(clock: ClockState, wall: datetime) -> Header:

@@ -13,7 +13,7 @@ from billfold.platform import ids
 if TYPE_CHECKING:
     from litestar.types import ASGIApp, HTTPScope, Receive, Scope, Send
 
-    from billfold.http.edge.clock_headers import ClockFace
+    from billfold.http.edge.clock_headers import ClockHeaders
     from billfold.platform.settings.settings import Settings
 
 TRACE_HEADER = b"x-service-trace-id"
@@ -36,7 +36,7 @@ class EdgeMiddleware:
     """
 
     def __init__(
-        self, app: ASGIApp, settings: Settings, clock_face: ClockFace | None = None
+        self, app: ASGIApp, settings: Settings, clock_face: ClockHeaders | None = None
     ) -> None:
         self._app = app
         self._clock_face = clock_face
@@ -59,7 +59,7 @@ class EdgeMiddleware:
                 trace = (TRACE_HEADER, request.trace_id.encode())
                 headers = [*message["headers"], *CAREFUL, trace]
                 message["headers"] = (
-                    headers if clock_face is None else await clock_face.told_with(headers)
+                    headers if clock_face is None else await clock_face.with_clock(headers)
                 )
             await send(message)
 

@@ -19,7 +19,7 @@ import asyncpg
 import structlog
 
 from billfold.platform.clock import ClockState, wall_now
-from billfold.platform.database.batcher import Gatherer
+from billfold.platform.database.batcher import Batcher
 from billfold.platform.errors import Unavailable
 
 if TYPE_CHECKING:
@@ -212,9 +212,9 @@ class IdempotencyStore:
     def __init__(self, pool: Pool, *, lease: timedelta = LEASE) -> None:
         self._lease = lease
         self._connections = (PinnedConnection(pool), PinnedConnection(pool))
-        self._asked: Gatherer[tuple[AdmissionRequest, bool], Admission] = Gatherer(self._admit_all)
-        self._stored: Gatherer[_Stored, None] = Gatherer(self._store_all)
-        self._released: Gatherer[Slot, None] = Gatherer(self._release_all)
+        self._asked: Batcher[tuple[AdmissionRequest, bool], Admission] = Batcher(self._admit_all)
+        self._stored: Batcher[_Stored, None] = Batcher(self._store_all)
+        self._released: Batcher[Slot, None] = Batcher(self._release_all)
         self._open: dict[Slot, _Open] = {}
 
     async def admit(self, request: AdmissionRequest) -> Admission:

@@ -22,5 +22,5 @@ TRANSFER_CREATIONS = RateGroup("transfer-request-creations", 60)
 USER = RateGroup("user", 300)
 WIRES = RateGroup("wires", 300)
 
-CREATIONS_PER_SECOND = 1
+TRANSFER_REQUESTS_PER_SECOND = 1
 """How many transfer requests one client may make per second for one user."""

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing_extensions import override
 
 from billfold import __version__
-from billfold.access.partners.login import LoginDesk
+from billfold.access.partners.login import LoginService
 from billfold.events.kinds import PARTNER_KINDS
-from billfold.events.stream.broadcaster import Newsroom, newsroom_of
+from billfold.events.stream.broadcaster import EventBroadcaster, create_event_broadcaster
 from billfold.events.webhook_openapi import webhooks_of
 from billfold.http.api import Api
 from billfold.http.authentication.signed_requests import SignedRequestAuthenticator
@@ -17,7 +17,7 @@ from billfold.http.openapi.document import Described, Document, describe, exampl
 from billfold.http.openapi.pages import PAGES, Reference
 from billfold.http.operations import Operation, Proof, operations_in
 from billfold.ledger.bank import Bank
-from billfold.payments.on_us.payee_lookup import Peers
+from billfold.payments.on_us.payee_lookup import PeerLookup
 from billfold.platform.settings.settings import Settings
 
 _TITLE = "Partner API"
@@ -41,13 +41,18 @@ class PartnerApi(Api):
         super().__init__([*operations, *PAGES], PROOFS)
         self._documented = tuple(operations)
 
-    def open_bank(self, bank: Bank, newsroom: Newsroom | None = None, **more: object) -> None:
+    def open_bank(
+        self, bank: Bank, newsroom: EventBroadcaster | None = None, **more: object
+    ) -> None:
         """Serve a bank; `more` are services of operations that this package does not have."""
-        self._newsroom, self._peers = newsroom or newsroom_of(bank), Peers(bank.pool)
+        self._newsroom, self._peers = (
+            newsroom or create_event_broadcaster(bank),
+            PeerLookup(bank.pool),
+        )
         self.open(
             bank,
             SignedRequestAuthenticator(bank),
-            desk=LoginDesk(bank),
+            desk=LoginService(bank),
             newsroom=self._newsroom,
             peers=self._peers,
             reference=Reference(lambda: partner_document(bank.settings, self._documented)),
@@ -73,7 +78,7 @@ def partner_operations(sandbox: Sequence[Operation] = ()) -> list[Operation]:
 
 
 def create_partner_app(
-    bank: Bank, *, operations: Sequence[Operation], newsroom: Newsroom | None = None
+    bank: Bank, *, operations: Sequence[Operation], newsroom: EventBroadcaster | None = None
 ) -> PartnerApi:
     """Return the ASGI application of one worker. Whoever opens the bank starts its engine."""
     api = PartnerApi(operations)

@@ -25,11 +25,11 @@ def usd(cents: int) -> Amount:
     return Amount(value=cents, formatted=format_usd(cents))
 
 
-def price_text(micros: int) -> str:
+def format_price(micros: int) -> str:
     """A price per $100 with its six decimals: "98.612361"."""
     return f"{micros // _MICROS}.{micros % _MICROS:06d}"
 
 
-def slope_text(cents_per_second: Decimal) -> str:
+def format_appreciation(cents_per_second: Decimal) -> str:
     """Cents per second with its twelve decimals, never with an exponent: "0.033999678870"."""
     return f"{cents_per_second:.12f}"

@@ -10,11 +10,11 @@ import msgspec
 from billfold.platform.errors import FieldError
 
 
-class Checked(msgspec.Struct):
+class CheckedBody(msgspec.Struct):
     """A body whose fields obey more than their types say."""
 
     @classmethod
-    def wrong_in(cls, told: Mapping[str, Any]) -> Iterator[FieldError]:
+    def field_errors(cls, fields: Mapping[str, Any]) -> Iterator[FieldError]:
         """Yield what is wrong among `told`: the fields that have their types, by name.
 
         A field that has not is missing there, and its mistake is told already.

@@ -27,9 +27,9 @@ from billfold.ledger.book.rows import (
     Update,
 )
 from billfold.ledger.book.savepoint import Savepoint
-from billfold.ledger.jobs.types import Appointment
+from billfold.ledger.jobs.types import ScheduledJob
 from billfold.ledger.types import AccountKind, JournalKind
-from billfold.platform.errors import Broken
+from billfold.platform.errors import InvariantError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -88,7 +88,7 @@ class Book:
         self.pockets: dict[UUID, PocketBook] = {}
         self.house: dict[tuple[str, str], Account] = {}
         self.due_at: datetime | None = None
-        self.names_loaded = False
+        self.references_loaded = False
         self.portals: dict[UUID, Any] = {}
         self.counterparties: dict[UUID, Any] = {}
         self.pending: dict[UUID, Any] = {}
@@ -255,7 +255,7 @@ class Book:
         """Move `amount` of one asset from `debit` to `credit`; return the leg's number."""
         if amount <= 0 or debit.asset != credit.asset:
             msg = f"leg of {amount} {debit.asset} to {credit.asset}"
-            raise Broken(msg)
+            raise InvariantError(msg)
         saved, draft = self._savepoint, self.draft
         if saved is not None:
             for account in (debit, credit):
@@ -288,7 +288,7 @@ class Book:
         """
         for bank in self.draft.banks:
             if bank.balance:
-                raise Broken(f"bank account {bank.no} holds {bank.balance} cents")
+                raise InvariantError(f"bank account {bank.no} holds {bank.balance} cents")
         self.draft.banks.clear()
         if self._leg_no == 0:
             self.draft.drop_last(JournalEntry)
@@ -314,7 +314,7 @@ class Book:
             pocket.lots.remove(lot)
             pocket.emptied.append(lot)
 
-    def lose_lots(self, pocket: PocketBook, lots: Iterable[Lot]) -> None:
+    def retire_lots(self, pocket: PocketBook, lots: Iterable[Lot]) -> None:
         """These lots' bills have matured: the book needs them no more."""
         self.touch(pocket)
         for lot in lots:
@@ -351,7 +351,7 @@ class Book:
     ) -> None:
         """Make an appointment of the business clock."""
         customer_id = self.customer_id if of_customer else None
-        self.draft.add(Appointment(kind, object_id, customer_id, at))
+        self.draft.add(ScheduledJob(kind, object_id, customer_id, at))
 
     def enter(self, kind: str, value: str, object_id: UUID) -> None:
         """Enter one of the customer's objects in the directory, under a name from outside."""

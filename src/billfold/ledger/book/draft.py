@@ -19,7 +19,7 @@ Kind = TypeVar("Kind")
 _encode = msgspec.json.Encoder().encode
 
 
-def as_json(value: object) -> str:
+def to_json(value: object) -> str:
     """JSON text of a small record."""
     return _encode(value).decode()
 

@@ -133,6 +133,6 @@ class PocketBook(PocketColumns, array_like=True, eq=False, kw_only=True, gc=Fals
         """Does a trade of the pocket settle only after this day?"""
         return self.unsettled_until is not None and self.unsettled_until > day
 
-    def liened(self, now: datetime) -> int:
+    def held_cents(self, now: datetime) -> int:
         """Cents that may not leave yet."""
         return sum(amount for amount, until in self.liens if until > now)

@@ -9,7 +9,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.ledger.book.draft import as_json
+from billfold.ledger.book.draft import to_json
 from billfold.ledger.book.rows import TradeEntry, TransactionEntry
 from billfold.ledger.types import Direction, TradeActivity, TransactionType
 from billfold.platform.ids import member_of
@@ -28,7 +28,7 @@ def trade(
     pocket: PocketBook,
     ctx: Context,
     *,
-    activity: TradeActivity,
+    transaction: TradeActivity,
     incoming: bool,
     cusip: str,
     units: int,
@@ -54,7 +54,7 @@ def trade(
             trade_no=no,
             trade_id=trade_id,
             partner_id=pocket.partner_id,
-            activity=activity,
+            activity=transaction,
             incoming=incoming,
             cusip=cusip,
             units=units,
@@ -75,7 +75,7 @@ def trade(
 _place = attrgetter("journal_no", "leg_no")
 
 
-def activity(
+def transaction(
     book: Book,
     pocket: PocketBook,
     *,
@@ -112,8 +112,8 @@ def activity(
             booked_at=book.booked_at,
             business_date=book.business_date,
             settles_at=settles_at,
-            details=as_json(details),
-            remittance=None if remittance is None else as_json(remittance),
+            details=to_json(details),
+            remittance=None if remittance is None else to_json(remittance),
         ),
         _place,
     )
@@ -121,4 +121,4 @@ def activity(
 
 def event(book: Book, ctx: Context, kind: EventKind[Payload], payload: Payload) -> None:
     """Raise the customer's next event, with a payload of its kind."""
-    book.raise_event(ctx.ids.next(), kind.name, as_json(payload), ctx.now)
+    book.raise_event(ctx.ids.next(), kind.name, to_json(payload), ctx.now)

@@ -12,17 +12,17 @@ from collections.abc import Sequence
 from struct import unpack
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from billfold.ledger.engine.write_batch import encode_rows, forge
-from billfold.verify.report import CHANGED, LEFT_OVER, MISSING, Findings
+from billfold.ledger.engine.write_batch import chain_hash, encode_chained_rows
+from billfold.verify.report import CHANGED, MISSING, UNEXPECTED, Findings
 from billfold.verify.streams import (
-    ACTIVITIES,
+    CHAIN_ENTRIES,
     COMMANDS,
     EVENTS,
-    JOURNALS,
-    LEGS,
-    LINKS,
-    PATIENCE_SECONDS,
+    JOURNAL_ENTRIES,
+    POSTINGS,
+    STATEMENT_TIMEOUT_SECONDS,
     TRADES,
+    TRANSACTIONS,
     Table,
 )
 
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection
 
 CHECK = "chain"
-COVERED = (JOURNALS, LEGS, TRADES, ACTIVITIES, EVENTS, COMMANDS)
+COVERED_TABLES = (JOURNAL_ENTRIES, POSTINGS, TRADES, TRANSACTIONS, EVENTS, COMMANDS)
 """What a link covers, in the order in which it is hashed."""
 
-_BYTES_PER_MARK = 4
-_SEARCHED_MAX = 40
+_CHECKSUM_BYTES = 4
+_SEARCH_DISTANCE = 40
 """How far from where a link ends it is searched for where it should."""
 
 
@@ -48,11 +48,11 @@ class Commit(NamedTuple):
 
     def encoded(self) -> list[bytes]:
         """The rows as the chain sees them."""
-        return [each for rows in self.rows for each in encode_rows(map(tuple, rows))]
+        return [each for rows in self.rows for each in encode_chained_rows(map(tuple, rows))]
 
     def row(self, index: int) -> tuple[Table, Record]:
         """The row at a place of the chain's order."""
-        for table, rows in zip(COVERED, self.rows, strict=True):
+        for table, rows in zip(COVERED_TABLES, self.rows, strict=True):
             if index < len(rows):
                 return table, rows[index]
             index -= len(rows)
@@ -62,37 +62,37 @@ class Commit(NamedTuple):
 class Chain:
     """The links of one customer, each proved against the one before it."""
 
-    def __init__(self, found: Findings, last: int) -> None:
-        self._found = found
+    def __init__(self, findings: Findings, last: int) -> None:
+        self._findings = findings
         self._last = last
         self.version = 0
         self.journal_no = 0
         self.event_no = 0
         self.hash = b""
-        self._misses_links = False
+        self._after_gap = False
 
     async def prove(self, conn: Connection, commit: Commit) -> bool:
         """Check the customer's next link. True when its rows are exactly what was committed."""
         link = commit.link
-        intact = self._follows(link)
+        intact = self._is_next(link)
         if intact:
             encoded = commit.encoded()
-            hashed, marks = forge(self.hash, encoded)
-            if hashed != link["hash"]:
+            expected_hash, marks = chain_hash(self.hash, encoded)
+            if expected_hash != link["hash"]:
                 intact = False
-                if not await self._ends_elsewhere(conn, link):
-                    self._name(commit, encoded)
+                if not await self._has_wrong_end_numbers(conn, link):
+                    self._report_changed_row(commit, encoded)
             else:
-                self._ends(commit)
+                self._check_end_numbers(commit)
                 if marks != link["marks"]:
-                    self._blame(link, "its checksums are not those of its rows")
+                    self._report(link, "its checksums are not those of its rows")
         self.version, self.hash = link["version"], link["hash"]
         if not intact:
             self.journal_no = max(self.journal_no, link["journal_no"])
             self.event_no = max(self.event_no, link["event_no"])
         return intact
 
-    def _ends(self, commit: Commit) -> None:
+    def _check_end_numbers(self, commit: Commit) -> None:
         """The hash covers the rows; the numbers up to which they go are the link's own."""
         link, journals, events = commit.link, commit.rows[0], commit.rows[4]
         if journals:
@@ -100,91 +100,93 @@ class Chain:
         if events:
             self.event_no = events[-1]["event_no"]
         if (link["journal_no"], link["event_no"]) != (self.journal_no, self.event_no):
-            wrong = f"it ends at journal {self.journal_no} and event {self.event_no}"
-            self._blame(link, wrong, CHANGED - 1)
+            message = f"it ends at journal {self.journal_no} and event {self.event_no}"
+            self._report(link, message, CHANGED - 1)
 
     def end(self, head: Record) -> None:
         """Every link has been seen: the head names the last one."""
         if self.version < head["version"] and self.hash != head["chain"]:
-            self._missing(head["customer_id"], self.version + 1)
+            self._report_missing(head["customer_id"], self.version + 1)
         elif self.version < head["version"]:
-            wrong = f"its chain is that of version {self.version}"
-            self._found.add(CHECK, "head", {"customer_id": head["customer_id"]}, wrong)
+            message = f"its chain is that of version {self.version}"
+            self._findings.add(CHECK, "head", {"customer_id": head["customer_id"]}, message)
         elif self.version > head["version"]:
-            wrong = f"there are links up to version {self.version}"
-            self._found.add(CHECK, "head", {"customer_id": head["customer_id"]}, wrong)
+            message = f"there are links up to version {self.version}"
+            self._findings.add(CHECK, "head", {"customer_id": head["customer_id"]}, message)
         elif self.hash != head["chain"]:
-            wrong = "its chain is not the hash of the last link"
-            self._found.add(CHECK, "head", {"customer_id": head["customer_id"]}, wrong)
+            message = "its chain is not the hash of the last link"
+            self._findings.add(CHECK, "head", {"customer_id": head["customer_id"]}, message)
 
-    def _follows(self, link: Record) -> bool:
+    def _is_next(self, link: Record) -> bool:
         """Is it the next one? After a gap nobody can tell which rows are whose."""
         expected = self.version + 1
         if link["version"] == expected:
-            was_whole, self._misses_links = not self._misses_links, False
-            return was_whole
-        self._misses_links = True
+            was_contiguous, self._after_gap = not self._after_gap, False
+            return was_contiguous
+        self._after_gap = True
         if link["version"] < expected:
-            wrong = f"there is another link of version {link['version']}"
-            self._blame(link, wrong, CHANGED - 1)
+            message = f"there is another link of version {link['version']}"
+            self._report(link, message, CHANGED - 1)
         elif link["version"] > self._last:
-            self._blame(link, f"the head knows versions up to {self._last}", CHANGED - 1)
+            self._report(link, f"the head knows versions up to {self._last}", CHANGED - 1)
         else:
-            self._missing(link["customer_id"], expected)
+            self._report_missing(link["customer_id"], expected)
         return False
 
-    def _missing(self, customer_id: object, version: int) -> None:
+    def _report_missing(self, customer_id: object, version: int) -> None:
         key = {"customer_id": customer_id, "version": version}
-        self._found.add(CHECK, "link", key, "the link is missing", CHANGED - 1)
+        self._findings.add(CHECK, "link", key, "the link is missing", CHANGED - 1)
 
-    def _blame(self, link: Record, wrong: str, sureness: int = LEFT_OVER) -> None:
-        self._found.add(CHECK, "link", LINKS.key_of(link), wrong, sureness)
+    def _report(self, link: Record, message: str, certainty: int = UNEXPECTED) -> None:
+        self._findings.add(CHECK, "link", CHAIN_ENTRIES.key_of(link), message, certainty)
 
-    def _name(self, commit: Commit, encoded: Sequence[bytes]) -> None:
+    def _report_changed_row(self, commit: Commit, encoded: Sequence[bytes]) -> None:
         """Say which row is not what was committed."""
         text = commit.link["marks"]
-        marks = unpack(f">{len(text) // _BYTES_PER_MARK}I", text[: len(text) & ~3])
+        marks = unpack(f">{len(text) // _CHECKSUM_BYTES}I", text[: len(text) & ~3])
         left = Counter(marks)
         for index, crc in enumerate(map(zlib.crc32, encoded)):
             if left[crc]:
                 left[crc] -= 1
                 continue
             table, row = commit.row(index)
-            wrong = "it was not committed so"
-            self._found.add(CHECK, table.name, table.key_of(row), wrong, CHANGED)
+            message = "it was not committed so"
+            self._findings.add(CHECK, table.name, table.key_of(row), message, CHANGED)
             return
-        lost = left.total()
-        if not lost:
-            self._blame(commit.link, "its hash is not that of its rows")
+        missing_count = left.total()
+        if not missing_count:
+            self._report(commit.link, "its hash is not that of its rows")
         elif [zlib.crc32(each) for each in encoded] == list(marks[: len(encoded)]):
             # Commands stand last, and nothing but the chain counts those that were refused.
             key = {"customer_id": commit.link["customer_id"], "version": commit.link["version"]}
-            self._found.add(CHECK, "command", key, "a command of this commit is missing", LEFT_OVER)
-        elif (leg := _leg_after(commit, encoded, marks)) is not None:
-            self._found.add(CHECK, "leg", leg, "the leg is missing", LEFT_OVER)
+            self._findings.add(
+                CHECK, "command", key, "a command of this commit is missing", UNEXPECTED
+            )
+        elif (leg := _missing_posting(commit, encoded, marks)) is not None:
+            self._findings.add(CHECK, "leg", leg, "the leg is missing", UNEXPECTED)
         else:
-            self._blame(commit.link, f"{lost} rows of this commit are missing")
+            self._report(commit.link, f"{missing_count} rows of this commit are missing")
 
-    async def _ends_elsewhere(self, conn: Connection, link: Record) -> bool:
+    async def _has_wrong_end_numbers(self, conn: Connection, link: Record) -> bool:
         """Is it the link's own numbers that are wrong? Then its hash fits other numbers."""
-        rows = await self._rows_around(conn, link)
+        rows = await self._rows_nearby(conn, link)
         journals = {row["journal_no"] for row in rows[0]} | {self.journal_no}
         events = {row["event_no"] for row in rows[4]} | {self.event_no}
         for journal_no in journals:
             for event_no in events:
                 if (journal_no, event_no) == (link["journal_no"], link["event_no"]):
                     continue
-                commit = Commit(link, _cut(rows, journal_no, event_no))
-                if forge(self.hash, commit.encoded())[0] == link["hash"]:
-                    wrong = f"it ends at journal {journal_no} and event {event_no}"
-                    self._blame(link, wrong, CHANGED - 1)
+                commit = Commit(link, _rows_through(rows, journal_no, event_no))
+                if chain_hash(self.hash, commit.encoded())[0] == link["hash"]:
+                    message = f"it ends at journal {journal_no} and event {event_no}"
+                    self._report(link, message, CHANGED - 1)
                     return True
         return False
 
-    async def _rows_around(self, conn: Connection, link: Record) -> tuple[list[Record], ...]:
+    async def _rows_nearby(self, conn: Connection, link: Record) -> tuple[list[Record], ...]:
         bounds = (
-            (self.journal_no, JOURNALS), (self.journal_no, LEGS), (self.journal_no, TRADES),
-            (self.journal_no, ACTIVITIES), (self.event_no, EVENTS),
+            (self.journal_no, JOURNAL_ENTRIES), (self.journal_no, POSTINGS), (self.journal_no, TRADES),
+            (self.journal_no, TRANSACTIONS), (self.event_no, EVENTS),
             (link["version"] - 1, COMMANDS),
         )  # fmt: skip
         return tuple(
@@ -197,15 +199,15 @@ class Chain:
                     ),
                     link["customer_id"],
                     after,
-                    link["version"] if table is COMMANDS else after + _SEARCHED_MAX,
-                    timeout=PATIENCE_SECONDS,
+                    link["version"] if table is COMMANDS else after + _SEARCH_DISTANCE,
+                    timeout=STATEMENT_TIMEOUT_SECONDS,
                 )
                 for after, table in bounds
             ]
         )
 
 
-def _leg_after(
+def _missing_posting(
     commit: Commit, encoded: Sequence[bytes], marks: Sequence[int]
 ) -> dict[str, object] | None:
     """The leg that is missing where rows and checksums part, if legs stand before that place.
@@ -216,22 +218,24 @@ def _leg_after(
     crcs = map(zlib.crc32, encoded)
     at = next((n for n, (crc, mark) in enumerate(zip(crcs, marks, strict=False)) if crc != mark), 0)
     table, row = commit.row(at - 1) if at else (None, None)
-    if table is not LEGS or row is None:
+    if table is not POSTINGS or row is None:
         return None
-    return {**LEGS.key_of(row), "leg_no": row["leg_no"] + 1}
+    return {**POSTINGS.key_of(row), "leg_no": row["leg_no"] + 1}
 
 
-def _cut(
+def _rows_through(
     rows: tuple[list[Record], ...], journal_no: int, event_no: int
 ) -> tuple[list[Record], ...]:
     """The rows up to these numbers."""
     through: tuple[Any, ...] = (journal_no, journal_no, journal_no, journal_no, event_no, None)
     return tuple(
         each if last is None else [row for row in each if row[table.number] <= last]
-        for table, each, last in zip(COVERED, rows, through, strict=True)
+        for table, each, last in zip(COVERED_TABLES, rows, through, strict=True)
     )
 
 
-def left_over(found: Findings, table: Table, row: Record, sureness: int = MISSING) -> None:
+def report_unexpected(
+    findings: Findings, table: Table, row: Record, certainty: int = MISSING
+) -> None:
     """A row that no link covers."""
-    found.add(CHECK, table.name, table.key_of(row), "no commit wrote it", sureness)
+    findings.add(CHECK, table.name, table.key_of(row), "no commit wrote it", certainty)

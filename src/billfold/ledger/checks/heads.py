@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
-from billfold.accounts.pockets.checks import PocketRows
+from billfold.accounts.pockets.checks import PocketReplay
 from billfold.ledger.book.holdings import Account, Lot, PocketBook
 from billfold.ledger.types import AccountKind
 from billfold.platform.errors import NotFound
-from billfold.verify.decision_dates import Decided
+from billfold.verify.decision_dates import CalendarVariants
 from billfold.verify.report import MISSING, SUSPECT, Findings
-from billfold.verify.streams import CUSTOMERS, HEADS, POCKETS
+from billfold.verify.streams import CUSTOMERS, LEDGER_HEADS, POCKETS
 
 if TYPE_CHECKING:
     from asyncpg import Record
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from billfold.bills.rules.market import Market
 
 CHECK = "heads"
-_HOUSE = "house"
-_CLOSES_A_DAY = frozenset({"settlement", "clearing"})
+_HOUSE_ROLE = "house"
+_DAY_END_KINDS = frozenset({"settlement", "clearing"})
 
 
 class LogEnd(NamedTuple):
@@ -32,34 +32,36 @@ class LogEnd(NamedTuple):
 
 
 def check_head(
-    found: Findings,
+    findings: Findings,
     head: Record,
     customers: Sequence[Record],
-    pockets: PocketRows,
+    pockets: PocketReplay,
     end: LogEnd,
     market: Market,
 ) -> None:
     """Compare what the head says with the last journal and with what is due."""
-    key, decided = HEADS.key_of(head), pockets.decided
+    key, calendar_variants = LEDGER_HEADS.key_of(head), pockets.calendar_variants
     if len(customers) != 1:
-        wrong = "the customer is missing" if not customers else "the customer is there twice"
-        found.add(CHECK, "customer", key, wrong, MISSING)
+        message = "the customer is missing" if not customers else "the customer is there twice"
+        findings.add(CHECK, "customer", key, message, MISSING)
         return
     customer = customers[0]
-    for wrong in _customer(customer, pockets):
-        found.add("customers", "customer", CUSTOMERS.key_of(customer), wrong, SUSPECT)
-    is_house = customer["role"] == _HOUSE
-    for wrong in _numbers(head, end):
-        found.add(CHECK, "head", key, wrong)
-    misdated = _dates(head, customer["opened_at"], end.journal, decided, is_house=is_house)
-    if misdated:
-        found.add(CHECK, "head", key, misdated)
-    books = [] if is_house else list(_books(pockets, market))
-    if is_house and head["due_at"] not in decided.closes(head["business_date"]):
-        found.add(CHECK, "head", key, "its day does not end then", SUSPECT)
-    elif not is_house and not decided.is_first_due(head["due_at"], books):
-        due = decided.first_due(books)
-        found.add(CHECK, "head", key, f"what is due first is due at {due}", SUSPECT)
+    for message in _customer(customer, pockets):
+        findings.add("customers", "customer", CUSTOMERS.key_of(customer), message, SUSPECT)
+    is_house = customer["role"] == _HOUSE_ROLE
+    for message in _numbers(head, end):
+        findings.add(CHECK, "head", key, message)
+    date_problem = _dates(
+        head, customer["opened_at"], end.journal, calendar_variants, is_house=is_house
+    )
+    if date_problem:
+        findings.add(CHECK, "head", key, date_problem)
+    pocket_books = [] if is_house else list(_books(pockets, market))
+    if is_house and head["due_at"] not in calendar_variants.closes(head["business_date"]):
+        findings.add(CHECK, "head", key, "its day does not end then", SUSPECT)
+    elif not is_house and not calendar_variants.is_first_due(head["due_at"], pocket_books):
+        due = calendar_variants.first_due(pocket_books)
+        findings.add(CHECK, "head", key, f"what is due first is due at {due}", SUSPECT)
 
 
 def _numbers(head: Record, end: LogEnd) -> Iterator[str]:
@@ -71,46 +73,61 @@ def _numbers(head: Record, end: LogEnd) -> Iterator[str]:
 
 
 def _dates(
-    head: Record, opened_at: datetime, last: Record | None, decided: Decided, *, is_house: bool
+    head: Record,
+    opened_at: datetime,
+    last: Record | None,
+    calendar_variants: CalendarVariants,
+    *,
+    is_house: bool,
 ) -> str | None:
     """The head's time is the last journal's, or that of a due thing that came to nothing."""
     booked_at, business_date = head["booked_at"], head["business_date"]
-    since = opened_at if last is None else last["booked_at"]
-    if booked_at < since or (booked_at != since and not decided.is_opening(booked_at)):
-        return f"it was last booked at {since}"
+    last_booked_at = opened_at if last is None else last["booked_at"]
+    if booked_at < last_booked_at or (
+        booked_at != last_booked_at and not calendar_variants.is_opening(booked_at)
+    ):
+        return f"it was last booked at {last_booked_at}"
     if is_house:
-        first = min(decided.business_dates(opened_at)) if last is None else last["business_date"]
+        first = (
+            min(calendar_variants.business_dates(opened_at))
+            if last is None
+            else last["business_date"]
+        )
         # Its day goes on when it is closed; what the house books by day leaves it open.
-        later = last is None or last["kind"] not in _CLOSES_A_DAY or business_date > first
-        if business_date < first or not later or not decided.is_settlement_day(business_date):
+        is_later = last is None or last["kind"] not in _DAY_END_KINDS or business_date > first
+        if (
+            business_date < first
+            or not is_later
+            or not calendar_variants.is_settlement_day(business_date)
+        ):
             return f"its day cannot be {business_date} after {first}"
     elif business_date not in (
         {last["business_date"]}
-        if last is not None and booked_at == since
-        else decided.business_dates(booked_at)
+        if last is not None and booked_at == last_booked_at
+        else calendar_variants.business_dates(booked_at)
     ):
         return f"its business date is not that of {booked_at}"
     return None
 
 
-def _customer(row: Record, pockets: PocketRows) -> Iterator[str]:
+def _customer(row: Record, pockets: PocketReplay) -> Iterator[str]:
     status = row["account_status"]
     if (status == "CLOSED") != (row["closed_at"] is not None):
         yield "it is closed without an end, or ended without being closed"
     if (status == "CLOSED") != (row["closure_reason"] is not None):
         yield "it is closed without a reason, or has a reason without being closed"
-    if (row["partner_id"] is None) != (row["role"] == _HOUSE):
+    if (row["partner_id"] is None) != (row["role"] == _HOUSE_ROLE):
         yield "every customer but the house has a partner"
-    yield from _against_pockets(row, pockets)
+    yield from _check_pockets(row, pockets)
 
 
-def _against_pockets(row: Record, pockets: PocketRows) -> Iterator[str]:
+def _check_pockets(row: Record, pockets: PocketReplay) -> Iterator[str]:
     status = row["account_status"]
     if status not in {"PENDING", "OPEN", "CLOSED"}:
         yield f"no customer is {status}"
     if status == "PENDING" and pockets.by_id:
         yield "it has pockets and is not open"
-    if status == "OPEN" and not pockets.by_id and row["role"] != _HOUSE:
+    if status == "OPEN" and not pockets.by_id and row["role"] != _HOUSE_ROLE:
         yield "it is open without a pocket"
     if status == "CLOSED" and any(p["status"] != "CLOSED" for p in pockets.by_id.values()):
         yield "it is closed and has open pockets"
@@ -118,7 +135,7 @@ def _against_pockets(row: Record, pockets: PocketRows) -> Iterator[str]:
         yield "its pockets are served by another partner"
 
 
-def _books(pockets: PocketRows, market: Market) -> Iterator[PocketBook]:
+def _books(pockets: PocketReplay, market: Market) -> Iterator[PocketBook]:
     """The pockets as the engine would load them, as far as their due instants need it."""
     accounts = pockets.accounts
     for row in pockets.by_id.values():

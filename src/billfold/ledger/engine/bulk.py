@@ -10,33 +10,33 @@ if TYPE_CHECKING:
     from billfold.ledger.commands import Command
     from billfold.ledger.engine.pending_command import Answer
 
-AT_ONCE = 500
+COMMANDS_PER_BATCH = 500
 
 
-async def submit_many(
+async def submit_in_lots(
     bank: Bank, commands: Iterable[Command]
 ) -> AsyncIterator[tuple[Command, Answer]]:
     """Carry out commands and yield each with its answer, in order.
 
     Raises the first refusal or failure; what was carried out before it stays.
     """
-    for lot in _lots(commands):
-        answers = await bank.engine.submit_all(lot)
-        for command, answer in zip(lot, answers, strict=True):
+    for batch in _batches(commands):
+        answers = await bank.engine.submit_all(batch)
+        for command, answer in zip(batch, answers, strict=True):
             if isinstance(answer, Exception):
                 raise answer
             yield command, answer
 
 
-def _lots(commands: Iterable[Command]) -> Iterator[list[Command]]:
+def _batches(commands: Iterable[Command]) -> Iterator[list[Command]]:
     """Yield lots of so many commands, fewer of those that look at many objects."""
-    lot: list[Command] = []
-    weight = 0
+    batch: list[Command] = []
+    size = 0
     for command in commands:
-        lot.append(command)
-        weight += max(1, len(command.references))
-        if weight >= AT_ONCE:
-            yield lot
-            lot, weight = [], 0
-    if lot:
-        yield lot
+        batch.append(command)
+        size += max(1, len(command.references))
+        if size >= COMMANDS_PER_BATCH:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch

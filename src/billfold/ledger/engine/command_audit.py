@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from billfold.audit.record import record_all
-from billfold.audit.types import Entry
+from billfold.audit.types import NewEntry
 from billfold.events.notifications import notify as notification_notify
 from billfold.platform.clock import wall_now
 
 if TYPE_CHECKING:
-    from billfold.ledger.engine.pending_command import Job
+    from billfold.ledger.engine.pending_command import PendingCommand
     from billfold.platform.crypto import Vault
     from billfold.platform.database.pool import Connection
 
 
 async def record_audited_actions(
-    conn: Connection, vault: Vault | None, batch: Sequence[Job]
+    conn: Connection, vault: Vault | None, batch: Sequence[PendingCommand]
 ) -> None:
     """Record what people asked for in this batch, in its transaction."""
     if vault is None:
@@ -26,7 +26,7 @@ async def record_audited_actions(
     for job in batch:
         if job.outcome is not None and "counterparties" in job.outcome:
             await _tell(conn, vault, job.customers[0], job.outcome["counterparties"])
-    entries = [entry for job in batch if (entry := entry_of(job)) is not None]
+    entries = [entry for job in batch if (entry := audit_entry_of(job)) is not None]
     if entries:
         await record_all(conn, vault, entries, now=wall_now())
 
@@ -43,7 +43,7 @@ async def _tell(
         )  # fmt: skip
 
 
-def entry_of(job: Job) -> Entry | None:
+def audit_entry_of(job: PendingCommand) -> NewEntry | None:
     """Return what to record of a command that was decided just now; None for most."""
     command, outcome = job.command, job.outcome
     audit, origin = command.audit, command.origin
@@ -56,7 +56,7 @@ def entry_of(job: Job) -> Entry | None:
     verb = audit.verb if isinstance(audit.verb, str) else audit.verb(command)
     named = f"{audit.resource}_id"
     itself = job.customers[0] if audit.resource == "customer" else None
-    return Entry(
+    return NewEntry(
         customer_id=job.customers[0],
         origin=origin,
         action=f"{audit.resource}.{verb}",

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from billfold.ledger.commands import Command, Context, Outcome
-from billfold.ledger.engine.load_books import LOCK_HEADS, load_books, load_names
+from billfold.ledger.engine.load_books import LOCK_HEADS, load_books, load_identifiers
 from billfold.ledger.engine.references import load_references
-from billfold.platform.database.pool import listed
+from billfold.platform.database.pool import uuid_array
 from billfold.platform.errors import NotFound
 from billfold.treasury.rules.catch_up import catch_up
 
@@ -25,14 +25,14 @@ async def dry_run(conn: Connection, bank: Bank, command: Command) -> Outcome:
     something else: others move money meanwhile.
     """
     now = await bank.engine.now(conn)
-    heads = await conn.fetch(_HEADS, listed(sorted(command.customers)))
+    heads = await conn.fetch(_HEADS, uuid_array(sorted(command.customers)))
     books = await load_books(conn, heads, bank.market, bank.calendars)
     if not books.keys() >= set(command.customers):
         raise NotFound
     for head in heads:
         books[head["customer_id"]].due_at = head["due_at"]
-    if command.needs_names:
-        await load_names(conn, books.values())
+    if command.needs_identifiers:
+        await load_identifiers(conn, books.values())
     await load_references(conn, bank.engine.references, [command], books)
     ctx = Context(
         now=now, market=bank.market, calendars=bank.calendars, terms=bank.terms, seed=bank.seed

@@ -18,23 +18,23 @@ from uuid import UUID
 import asyncpg
 import structlog
 
-from billfold.ledger.commands import Command, Context, Missing, Outcome, Terms
+from billfold.ledger.commands import BankPolicy, Command, Context, Missing, Outcome
 from billfold.ledger.engine.command_audit import record_audited_actions
-from billfold.ledger.engine.load_books import LOCK_HEADS, load_books, load_names
+from billfold.ledger.engine.load_books import LOCK_HEADS, load_books, load_identifiers
 from billfold.ledger.engine.pending_command import (
     Answer,
-    Job,
+    PendingCommand,
+    answer_from_outcome,
     earlier_runs,
-    rendered,
-    replay,
-    reused,
-    sign,
+    idempotency_key_reused,
+    record_outcome,
+    replay_answer,
 )
 from billfold.ledger.engine.references import load_references
-from billfold.ledger.engine.write_batch import settle_books, write_books
+from billfold.ledger.engine.write_batch import reset_drafts, write_books
 from billfold.platform.clock import monotonic, read_clock, wall_now
-from billfold.platform.database.pool import listed
-from billfold.platform.errors import BillfoldError, Broken, NotFound, Refused, Unavailable
+from billfold.platform.database.pool import uuid_array
+from billfold.platform.errors import BillfoldError, InvariantError, NotFound, Refused, Unavailable
 from billfold.treasury.rules.catch_up import catch_up
 
 if TYPE_CHECKING:
@@ -55,9 +55,9 @@ _NEW_HEADS = """
 INSERT INTO head (customer_id, booked_at, business_date)
 SELECT id, $2, $3 FROM unnest($1::uuid[]) AS id ON CONFLICT DO NOTHING
 """
-_TAKEN = "directory_pkey"
+_DUPLICATE_ID = "directory_pkey"
 """Two commands at once gave their objects one id: the directory lets the first have it."""
-_LOST = (
+_CONNECTION_LOST = (
     asyncpg.PostgresConnectionError,
     asyncpg.InterfaceError,
     asyncpg.InternalClientError,
@@ -78,13 +78,13 @@ class Engine:
         *,
         market: Market,
         calendars: Calendars,
-        terms: Terms,
+        terms: BankPolicy,
         seed: bytes,
         test_clock: bool,
         references: ReferenceReaders,
         vault: Vault | None = None,
         lanes: int = 2,
-        crowd: int = 1,
+        min_batch: int = 1,
         batch_limit: int = 300,
     ) -> None:
         self.pool = pool
@@ -98,11 +98,11 @@ class Engine:
         self.batch_limit = batch_limit
         self._lanes = lanes
         # So many commands must wait before another lane than the first takes any.
-        self._crowd = crowd
-        self._queue: deque[Job] = deque()
+        self._min_batch_for_extra_lane = min_batch
+        self._queue: deque[PendingCommand] = deque()
         self._wake = asyncio.Event()
-        self._held: set[UUID] = set()
-        self._in_flight: dict[UUID, Job] = {}
+        self._locked_customers: set[UUID] = set()
+        self._in_flight: dict[UUID, PendingCommand] = {}
         self._books: OrderedDict[UUID, Book] = OrderedDict()
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -113,7 +113,8 @@ class Engine:
         # The first customer of the day does not wait for the holidays of a year to be looked up.
         self._context(wall_now())
         self._tasks = [
-            asyncio.create_task(self._lane(self._crowd if nth else 1)) for nth in range(self._lanes)
+            asyncio.create_task(self._lane(self._min_batch_for_extra_lane if nth else 1))
+            for nth in range(self._lanes)
         ]
 
     async def stop(self) -> None:
@@ -153,9 +154,9 @@ class Engine:
             if running.command.request_hash == command.request_hash:
                 return running.wait()
             refused: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-            refused.set_exception(reused())
+            refused.set_exception(idempotency_key_reused())
             return refused
-        job = Job(command, command_id, monotonic() + PATIENCE_SECONDS)
+        job = PendingCommand(command, command_id, monotonic() + PATIENCE_SECONDS)
         self._in_flight[command_id] = job
         self._queue.append(job)
         self._wake.set()
@@ -183,9 +184,9 @@ class Engine:
 
     # -- a lane ---------------------------------------------------------------------
 
-    async def _lane(self, crowd: int) -> None:
+    async def _lane(self, min_batch: int) -> None:
         while True:
-            batch = self._take() if len(self._queue) >= crowd else []
+            batch = self._take() if len(self._queue) >= min_batch else []
             if not batch:
                 self._wake.clear()
                 await self._wake.wait()
@@ -197,32 +198,32 @@ class Engine:
                 self._give_up(batch, Unavailable("The bank is shutting down."))
                 raise
             finally:
-                self._held -= customers
+                self._locked_customers -= customers
                 self._wake.set()
 
-    def _take(self) -> list[Job]:
+    def _take(self) -> list[PendingCommand]:
         """The next jobs, in order, leaving those whose customers another lane holds."""
-        batch: list[Job] = []
-        mine: set[UUID] = set()
-        skipped: list[Job] = []
+        batch: list[PendingCommand] = []
+        batch_customers: set[UUID] = set()
+        skipped: list[PendingCommand] = []
         blocked: set[UUID] = set()
         while self._queue and len(batch) < self.batch_limit:
             job = self._queue.popleft()
-            if any(c in self._held or c in blocked for c in job.customers):
+            if any(c in self._locked_customers or c in blocked for c in job.customers):
                 skipped.append(job)
                 blocked.update(job.customers)
             else:
                 batch.append(job)
-                mine.update(job.customers)
+                batch_customers.update(job.customers)
         self._queue.extendleft(reversed(skipped))
-        self._held |= mine
+        self._locked_customers |= batch_customers
         return batch
 
-    async def _run(self, batch: Sequence[Job]) -> None:
+    async def _run(self, batch: Sequence[PendingCommand]) -> None:
         """Commit a batch, or find out which of its commands cannot be committed."""
         try:
             again = await self._commit(batch)
-        except _LOST as error:
+        except _CONNECTION_LOST as error:
             await self._retry(batch, error)
         except Exception as error:  # noqa: BLE001 - a bug in one command must not take others along
             self.forget(c for job in batch for c in job.customers)
@@ -230,12 +231,12 @@ class Engine:
                 await self._bisect(batch, error)
             else:
                 log.info("batch_in_doubt", size=len(batch), error=repr(error))
-                _doubt(batch)
+                _mark_in_doubt(batch)
                 await self._run(batch)
         else:
             self._finish(batch, again)
 
-    def _finish(self, batch: Sequence[Job], again: list[Job]) -> None:
+    def _finish(self, batch: Sequence[PendingCommand], again: list[PendingCommand]) -> None:
         """The batch is durable: answer, and queue again what needs more customers."""
         for job in batch:
             if job not in again:
@@ -243,36 +244,36 @@ class Engine:
                 job.done()
         self._queue.extendleft(again)
 
-    def _give_up(self, jobs: Iterable[Job], error: BaseException) -> None:
+    def _give_up(self, jobs: Iterable[PendingCommand], error: BaseException) -> None:
         for job in jobs:
             self._in_flight.pop(job.command_id, None)
             job.fail(error)
 
-    async def _bisect(self, batch: Sequence[Job], error: Exception) -> None:
+    async def _bisect(self, batch: Sequence[PendingCommand], error: Exception) -> None:
         if len(batch) == 1:
-            log.error("command_broke", kind=type(batch[0].command).__name__, error=repr(error))
-            self._give_up(batch, _as_told(error))
+            log.error("command_failed", kind=type(batch[0].command).__name__, error=repr(error))
+            self._give_up(batch, _error_for_caller(error))
             return
-        log.warning("batch_broke", size=len(batch), error=repr(error))
+        log.warning("batch_bisected", size=len(batch), error=repr(error))
         half = len(batch) // 2
         await self._run(batch[:half])
         await self._run(batch[half:])
 
-    async def _retry(self, batch: Sequence[Job], error: BaseException) -> None:
+    async def _retry(self, batch: Sequence[PendingCommand], error: BaseException) -> None:
         """The database went away, maybe after COMMIT: ask again, the key tells."""
         self.forget(c for job in batch for c in job.customers)
-        _doubt(batch)
+        _mark_in_doubt(batch)
         now = monotonic()
         late = [job for job in batch if job.deadline <= now]
         self._give_up(late, Unavailable("The database does not answer.", retry_after_seconds=1))
         rest = [job for job in batch if job.deadline > now]
-        log.warning("database_lost", waiting=len(rest), error=repr(error))
+        log.warning("db_connection_lost", waiting=len(rest), error=repr(error))
         self._queue.extendleft(reversed(rest))
         await asyncio.sleep(0.2)
 
     # -- a batch ----------------------------------------------------------------------
 
-    async def _commit(self, batch: Sequence[Job]) -> list[Job]:
+    async def _commit(self, batch: Sequence[PendingCommand]) -> list[PendingCommand]:
         """Plan and write in one transaction. Returns jobs that need more customers."""
         customers = sorted({c for job in batch for c in job.customers})
         async with self.pool.acquire() as conn:
@@ -283,9 +284,9 @@ class Engine:
                 enrolled = [j.customers[0] for j in batch if j.command.creates_customer]
                 if enrolled:
                     await conn.execute(_NEW_HEADS, sorted(enrolled), now, ctx.business_date)
-                heads = await conn.fetch(LOCK_HEADS, listed(customers))
-                books = await self._gather(conn, heads)
-                await _name(conn, batch, books)
+                heads = await conn.fetch(LOCK_HEADS, uuid_array(customers))
+                books = await self._load_books(conn, heads)
+                await _load_identifiers(conn, batch, books)
                 await self._load_references(conn, batch, books)
                 known = await earlier_runs(conn, batch)
                 again = [job for job in batch if not self._plan(job, books, known, ctx)]
@@ -293,11 +294,11 @@ class Engine:
                 if changed:
                     await write_books(conn, changed, self.calendars)
                     await record_audited_actions(conn, self.vault, batch)
-            settle_books(changed)
+            reset_drafts(changed)
         return again
 
     async def _load_references(
-        self, conn: Connection, batch: Sequence[Job], books: Mapping[UUID, Book]
+        self, conn: Connection, batch: Sequence[PendingCommand], books: Mapping[UUID, Book]
     ) -> None:
         asking = [job for job in batch if job.command.references]
         theirs = {c: books[c] for job in asking for c in job.customers if c in books}
@@ -312,19 +313,21 @@ class Engine:
             seed=self.seed,
         )
 
-    async def _gather(self, conn: Connection, heads: Sequence[asyncpg.Record]) -> dict[UUID, Book]:
+    async def _load_books(
+        self, conn: Connection, heads: Sequence[asyncpg.Record]
+    ) -> dict[UUID, Book]:
         books: dict[UUID, Book] = {}
-        cold = []
+        not_cached = []
         for head in heads:
             cached = self._books.get(head["customer_id"])
             if cached is not None and cached.version == head["version"]:
                 books[cached.customer_id] = cached
                 self._books.move_to_end(cached.customer_id)
             else:
-                cold.append(head)
-        if cold:
-            loaded = await load_books(conn, cold, self.market, self.calendars)
-            for head in cold:
+                not_cached.append(head)
+        if not_cached:
+            loaded = await load_books(conn, not_cached, self.market, self.calendars)
+            for head in not_cached:
                 loaded[head["customer_id"]].due_at = head["due_at"]
             books |= loaded
             self._books |= loaded
@@ -334,7 +337,7 @@ class Engine:
 
     def _plan(
         self,
-        job: Job,
+        job: PendingCommand,
         books: dict[UUID, Book],
         known: dict[UUID, asyncpg.Record],
         ctx: Context,
@@ -342,7 +345,7 @@ class Engine:
         """Decide one command. False when it must run again with more customers."""
         earlier, job.outcome = known.get(job.command_id), None
         if earlier is not None:
-            job.answer = replay(job, earlier)
+            job.answer = replay_answer(job, earlier)
             return True
         own = {c: books[c] for c in job.customers if c in books}
         if job.customers[0] not in own:
@@ -362,32 +365,34 @@ class Engine:
                 return True
             job.customers = (*job.customers, missing.customer_id)
             return False
-        job.answer = rendered(outcome, accepted=accepted, replayed=False)
+        job.answer = answer_from_outcome(outcome, accepted=accepted, replayed=False)
         if job.command.is_recorded:
-            sign(own[job.customers[0]], job, outcome, ctx.now, accepted=accepted)
+            record_outcome(own[job.customers[0]], job, outcome, ctx.now, accepted=accepted)
         return True
 
 
-def _doubt(batch: Iterable[Job]) -> None:
+def _mark_in_doubt(batch: Iterable[PendingCommand]) -> None:
     for job in batch:
         job.in_doubt = True
 
 
-def _as_told(error: Exception) -> BillfoldError:
+def _error_for_caller(error: Exception) -> BillfoldError:
     """What the caller of one command learns of its failure."""
     if isinstance(error, BillfoldError):
         return error
-    if isinstance(error, asyncpg.UniqueViolationError) and error.constraint_name == _TAKEN:
+    if isinstance(error, asyncpg.UniqueViolationError) and error.constraint_name == _DUPLICATE_ID:
         return Refused("duplicate-id", "Another object already has this id.")
-    return Broken(f"{type(error).__name__}: {error}")
+    return InvariantError(f"{type(error).__name__}: {error}")
 
 
-async def _name(conn: Connection, batch: Sequence[Job], books: dict[UUID, Book]) -> None:
+async def _load_identifiers(
+    conn: Connection, batch: Sequence[PendingCommand], books: dict[UUID, Book]
+) -> None:
     """Load the names of the books whose commands look at them."""
-    wanted = {c for job in batch if job.command.needs_names for c in job.customers}
-    nameless = [books[c] for c in wanted if c in books and not books[c].names_loaded]
+    wanted = {c for job in batch if job.command.needs_identifiers for c in job.customers}
+    nameless = [books[c] for c in wanted if c in books and not books[c].references_loaded]
     if nameless:
-        await load_names(conn, nameless)
+        await load_identifiers(conn, nameless)
 
 
 def _decide(command: Command, own: dict[UUID, Book], ctx: Context) -> tuple[Outcome, bool]:

@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from billfold.accounts.counterparties.store import payee_in
+from billfold.accounts.counterparties.store import payee_from_row
 from billfold.accounts.portals.types import PortalRow
 from billfold.bills.rules.market import Market
 from billfold.ledger.book.book import Book
 from billfold.ledger.book.holdings import Account, Lot, PocketBook, PocketColumns
-from billfold.ledger.engine.serialized_book import hang, read_image
+from billfold.ledger.engine.serialized_book import deserialize_book, restore_book
 from billfold.payments.on_us.rules import PendingTransfer
 from billfold.treasury.rules.catch_up import pocket_due
 
@@ -40,7 +40,7 @@ _POCKETS = f"""
 SELECT customer_id, {", ".join(PocketColumns.__struct_fields__)}
   FROM pocket WHERE customer_id = ANY($1::uuid[])
 """
-_LIENS = """
+_HOLDS = """
 SELECT customer_id, l.pocket_id, l.amount, l.until FROM lien l JOIN head h USING (customer_id)
  WHERE customer_id = ANY($1::uuid[]) AND l.until > h.booked_at
 """
@@ -53,7 +53,7 @@ SELECT customer_id, counterparty_id, type, status, counterparty_name, verificati
        target_customer_id, target_pocket_id
   FROM counterparty WHERE customer_id = ANY($1::uuid[])
 """
-_PENDING = """
+_PENDING_TRANSFERS = """
 SELECT customer_id, transfer_id, from_pocket_id, to_pocket_id FROM transfer
  WHERE status = 'PENDING' AND customer_id = ANY($1::uuid[])
 UNION ALL
@@ -67,16 +67,16 @@ async def load_books(
 ) -> dict[UUID, Book]:
     """The books of these locked heads, with everything that decides money."""
     books: dict[UUID, Book] = {}
-    bare: dict[UUID, Book] = {}
+    without_serialized: dict[UUID, Book] = {}
     for head in heads:
         book = books[head["customer_id"]] = _book(head)
-        image = read_image(head["image"])
-        if image is None:
-            bare[book.customer_id] = book
+        serialized = deserialize_book(head["image"])
+        if serialized is None:
+            without_serialized[book.customer_id] = book
         else:
-            hang(book, image)
-    if bare:
-        await load_from_tables(conn, bare, market)
+            restore_book(book, serialized)
+    if without_serialized:
+        await load_from_tables(conn, without_serialized, market)
     for book in books.values():
         for pocket in book.pockets.values():
             pocket.due_at = pocket_due(pocket, calendars)
@@ -87,30 +87,30 @@ async def load_from_tables(conn: Connection, books: dict[UUID, Book], market: Ma
     """Fill books whose heads carry no image, from the rows that are the truth."""
     ids = list(books)
     for row in await conn.fetch(_CUSTOMERS, ids):
-        _take_customer(books[row["customer_id"]], row)
+        _apply_customer(books[row["customer_id"]], row)
     for row in await conn.fetch(_POCKETS, ids):
-        _take_pocket(books, row)
+        _apply_pocket(books, row)
     for row in await conn.fetch(_ACCOUNTS, ids):
-        _take_account(books[row["customer_id"]], row, market)
-    for row in await conn.fetch(_LIENS, ids):
+        _apply_account(books[row["customer_id"]], row, market)
+    for row in await conn.fetch(_HOLDS, ids):
         pocket = books[row["customer_id"]].pockets[row["pocket_id"]]
         pocket.liens.append((row["amount"], row["until"]))
 
 
-async def load_names(conn: Connection, wanted: Iterable[Book]) -> None:
+async def load_identifiers(conn: Connection, requested: Iterable[Book]) -> None:
     """Portals, counterparties and waiting transfers: what only some commands look at."""
-    books = {book.customer_id: book for book in wanted}
+    books = {book.customer_id: book for book in requested}
     ids = list(books)
     for row in await conn.fetch(_PORTALS, ids):
         books[row["customer_id"]].portals[row["portal_id"]] = PortalRow(**row)
     for row in await conn.fetch(_COUNTERPARTIES, ids):
-        books[row["customer_id"]].counterparties[row["counterparty_id"]] = payee_in(row)
-    for row in await conn.fetch(_PENDING, ids):
+        books[row["customer_id"]].counterparties[row["counterparty_id"]] = payee_from_row(row)
+    for row in await conn.fetch(_PENDING_TRANSFERS, ids):
         books[row["customer_id"]].pending[row["transfer_id"]] = PendingTransfer(
             row["from_pocket_id"], row["to_pocket_id"]
         )
     for book in books.values():
-        book.names_loaded = True
+        book.references_loaded = True
 
 
 def _book(head: Record) -> Book:
@@ -126,18 +126,18 @@ def _book(head: Record) -> Book:
     )
 
 
-def _take_customer(book: Book, row: Record) -> None:
+def _apply_customer(book: Book, row: Record) -> None:
     book.partner_id, book.name = row["partner_id"], row["name"]
     book.account_status, book.role = row["account_status"], row["role"]
 
 
-def _take_pocket(books: dict[UUID, Book], row: Record) -> None:
+def _apply_pocket(books: dict[UUID, Book], row: Record) -> None:
     fields: dict[str, Any] = dict(row)
     book = books[fields.pop("customer_id")]
     book.pockets[row["pocket_id"]] = PocketBook(**fields)
 
 
-def _take_account(book: Book, row: Record, market: Market) -> None:
+def _apply_account(book: Book, row: Record, market: Market) -> None:
     kind, asset, pocket_id = row["kind"], row["asset"], row["pocket_id"]
     account: Account
     if kind == "lot":

@@ -10,8 +10,8 @@ import msgspec
 
 from billfold.ledger.book.rows import CommandEntry, Fingerprint
 from billfold.ledger.commands import Command, Outcome
-from billfold.platform.database.pool import listed
-from billfold.platform.errors import BillfoldError, Broken, NotFound, Refused
+from billfold.platform.database.pool import uuid_array
+from billfold.platform.errors import BillfoldError, InvariantError, NotFound, Refused
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,7 +36,7 @@ class Answer(msgspec.Struct, frozen=True):
     replayed: bool = False
 
 
-class Job:
+class PendingCommand:
     """One command waiting for its batch; `answer` is planned, who waits is told after COMMIT."""
 
     __slots__ = (
@@ -78,7 +78,9 @@ class Job:
                 future.set_exception(error)
 
 
-def sign(book: Book, job: Job, outcome: Outcome, now: datetime, *, accepted: bool) -> None:
+def record_outcome(
+    book: Book, job: PendingCommand, outcome: Outcome, now: datetime, *, accepted: bool
+) -> None:
     """Leave the command's row: who asked, under which key, and what became of it."""
     command, job.outcome = job.command, outcome
     fingerprints = book.draft.take(Fingerprint)
@@ -105,12 +107,14 @@ def _proved(command: Command, fingerprints: Sequence[Fingerprint]) -> dict[str, 
     proved: dict[str, dict[str, str]] = {}
     for row, key, value in fingerprints:
         if row not in command.fingerprints:
-            raise Broken(f"{type(command).__name__} does not name {row.__name__}.")
+            raise InvariantError(f"{type(command).__name__} does not name {row.__name__}.")
         proved.setdefault(row.table, {})[str(key)] = value
     return proved
 
 
-def rendered(outcome: Outcome, *, accepted: bool, replayed: bool) -> Answer | BillfoldError:
+def answer_from_outcome(
+    outcome: Outcome, *, accepted: bool, replayed: bool
+) -> Answer | BillfoldError:
     """The answer to an outcome, or the refusal it stands for."""
     if accepted:
         return Answer(outcome, replayed)
@@ -119,7 +123,7 @@ def rendered(outcome: Outcome, *, accepted: bool, replayed: bool) -> Answer | Bi
     return Refused(outcome["refused"], outcome["detail"], **outcome["facts"])
 
 
-async def earlier_runs(conn: Connection, batch: Sequence[Job]) -> dict[UUID, Record]:
+async def earlier_runs(conn: Connection, batch: Sequence[PendingCommand]) -> dict[UUID, Record]:
     """Return the rows that earlier runs of these commands left, by the command's id.
 
     A key is looked for once it has failed to be new. Nearly all that come again are answered
@@ -130,21 +134,21 @@ async def earlier_runs(conn: Connection, batch: Sequence[Job]) -> dict[UUID, Rec
         return {}
     rows = await conn.fetch(
         _KNOWN,
-        listed(job.customers[0] for job in asked),
-        listed(job.command_id for job in asked),
+        uuid_array(job.customers[0] for job in asked),
+        uuid_array(job.command_id for job in asked),
     )
     return {row["command_id"]: row for row in rows}
 
 
-def replay(job: Job, earlier: Record) -> Answer | BillfoldError:
+def replay_answer(job: PendingCommand, earlier: Record) -> Answer | BillfoldError:
     """Answer from the row that an earlier run of the same key left."""
     if earlier["request_hash"] != job.command.request_hash:
-        return reused()
+        return idempotency_key_reused()
     outcome = msgspec.json.decode(earlier["outcome"])
-    return rendered(outcome, accepted=earlier["accepted"], replayed=True)
+    return answer_from_outcome(outcome, accepted=earlier["accepted"], replayed=True)
 
 
-def reused() -> Refused:
+def idempotency_key_reused() -> Refused:
     """The key belongs to a request with another fingerprint."""
     return Refused(
         "idempotency-key-reused", "This key already belongs to another request. Send a new one."

@@ -17,12 +17,12 @@ from billfold.accounts.directory.types import CustomerStatus
 from billfold.ledger.book.book import Book
 from billfold.ledger.book.holdings import Account, PocketBook
 
-LAYOUT = 2
+SERIALIZATION_VERSION = 2
 """Goes up with every change of the fields below, of `Account`, `Lot` or `PocketBook`."""
-_CHECKSUM = 4
+_CHECKSUM_BYTES = 4
 
 
-class BookImage(msgspec.Struct, array_like=True, eq=False):
+class SerializedBook(msgspec.Struct, array_like=True, eq=False):
     """All of a book but its head, its names and its draft."""
 
     layout: int
@@ -35,10 +35,10 @@ class BookImage(msgspec.Struct, array_like=True, eq=False):
 
 
 _encode = msgspec.msgpack.Encoder(uuid_format="bytes").encode
-_decode = msgspec.msgpack.Decoder(BookImage).decode
+_decode = msgspec.msgpack.Decoder(SerializedBook).decode
 
 
-def image_of(book: Book) -> bytes:
+def serialize_book(book: Book) -> bytes:
     """Return the image of a book as it is when its draft has been written.
 
     A CRC-32 (4 bytes) stands before it. Liens that have run out by the book's time are left out.
@@ -48,38 +48,42 @@ def image_of(book: Book) -> bytes:
         if pocket.liens:
             pocket.liens = [lien for lien in pocket.liens if lien[1] > book.booked_at]
     encoded = _encode(
-        BookImage(
-            LAYOUT, book.partner_id, book.name, book.account_status, book.role, pockets,
+        SerializedBook(
+            SERIALIZATION_VERSION, book.partner_id, book.name, book.account_status, book.role, pockets,
             list(book.house.values()),
         )
     )  # fmt: skip
-    return crc32(encoded).to_bytes(_CHECKSUM) + encoded
+    return crc32(encoded).to_bytes(_CHECKSUM_BYTES) + encoded
 
 
-def is_whole(raw: bytes) -> bool:
+def is_intact(raw: bytes) -> bool:
     """Is this image as it was written?"""
-    return crc32(raw[_CHECKSUM:]).to_bytes(_CHECKSUM) == raw[:_CHECKSUM]
+    return crc32(raw[_CHECKSUM_BYTES:]).to_bytes(_CHECKSUM_BYTES) == raw[:_CHECKSUM_BYTES]
 
 
-def read_image(raw: bytes | None) -> BookImage | None:
+def deserialize_book(raw: bytes | None) -> SerializedBook | None:
     """Return the image, or None where there is none that this code can read."""
-    if not raw or not is_whole(raw):
+    if not raw or not is_intact(raw):
         return None
     try:
-        image = _decode(raw[_CHECKSUM:])
+        serialized = _decode(raw[_CHECKSUM_BYTES:])
     except (msgspec.ValidationError, msgspec.DecodeError):
         return None
-    return image if image.layout == LAYOUT else None
+    return serialized if serialized.layout == SERIALIZATION_VERSION else None
 
 
-def hang(book: Book, image: BookImage) -> None:
+def restore_book(book: Book, serialized: SerializedBook) -> None:
     """Fill a book with what its image shows."""
-    if image.partner_id is not None:
-        book.partner_id = pgproto.UUID(image.partner_id.bytes)
-    book.name, book.account_status, book.role = image.name, image.account_status, image.role
-    for account in image.house:
+    if serialized.partner_id is not None:
+        book.partner_id = pgproto.UUID(serialized.partner_id.bytes)
+    book.name, book.account_status, book.role = (
+        serialized.name,
+        serialized.account_status,
+        serialized.role,
+    )
+    for account in serialized.house:
         book.house[account.kind, account.asset] = account
-    for pocket in image.pockets:
+    for pocket in serialized.pockets:
         # The driver's own UUIDs are told apart several times as fast.
         pocket.pocket_id = pgproto.UUID(pocket.pocket_id.bytes)
         pocket.partner_id = pgproto.UUID(pocket.partner_id.bytes)

@@ -30,9 +30,9 @@ from billfold.ledger.book.rows import (
     RetiredLot,
     Update,
 )
-from billfold.ledger.engine.serialized_book import image_of
+from billfold.ledger.engine.serialized_book import serialize_book
 from billfold.ledger.jobs import store as jobs_store
-from billfold.ledger.jobs.types import Appointment
+from billfold.ledger.jobs.types import ScheduledJob
 from billfold.platform.database.rows import Row
 from billfold.treasury.rules.catch_up import refresh_due
 
@@ -40,10 +40,10 @@ if TYPE_CHECKING:
     from billfold.platform.calendars import Calendars
     from billfold.platform.database.pool import Connection
 
-FEW_BOOKS = 60
+SINGLE_CALL_MAX_BOOKS = 60
 """Up to so many books go over in one call; COPY takes half the time per row of more."""
 
-TOGETHER = (
+LEDGER_BOOK_TABLES = (
     "account", "journal", "leg", "link", "trade", "activity", "event", "command", "directory",
     "transfer",
 )  # fmt: skip
@@ -68,38 +68,42 @@ _ROW_AND_CHANGE = itemgetter(0, 2)
 _pack = msgspec.msgpack.Encoder().encode
 
 
-def encode_rows(rows: Iterable[Sequence[Any]]) -> list[bytes]:
+def encode_chained_rows(rows: Iterable[Sequence[Any]]) -> list[bytes]:
     """The bytes of each row that the chain covers."""
     return list(map(_pack, rows))
 
 
-def forge(previous: bytes, encoded: list[bytes]) -> tuple[bytes, bytes]:
+def chain_hash(previous: bytes, encoded: list[bytes]) -> tuple[bytes, bytes]:
     """The next hash after `previous`, and one CRC-32 (4 bytes) per row."""
-    marks = struct.pack(f">{len(encoded)}I", *map(zlib.crc32, encoded))
-    return hashlib.sha256(previous + b"".join(encoded)).digest(), marks
+    row_checksums = struct.pack(f">{len(encoded)}I", *map(zlib.crc32, encoded))
+    return hashlib.sha256(previous + b"".join(encoded)).digest(), row_checksums
 
 
 async def write_books(conn: Connection, books: Sequence[Book], calendars: Calendars) -> None:
     """Write the drafts of these books. After COMMIT call `settle_books`."""
     heads: list[tuple[Any, ...]] = []
-    made: _Tuples = {}
+    rows_by_class: _Tuples = {}
     for book in books:
         rows = tuples_of(book)
-        heads.append(chain(book, rows, calendars))
+        heads.append(append_chain_entry(book, rows, calendars))
         for kind, tuples in rows.items():
-            made.setdefault(kind, []).extend(tuples)
-    whole, moved = _pocket_rows(books)
-    ledger = (heads, _bases(books), moved)
-    if len(books) <= FEW_BOOKS:
-        tables = {kind.table: made.pop(kind) for kind in [*made] if kind.table in TOGETHER}
-        await conn.execute(_BOOK, *ledger, *(tables.get(table, ()) for table in TOGETHER))
-        await _copy(conn, made)
+            rows_by_class.setdefault(kind, []).extend(tuples)
+    pocket_rows, counter_rows = _pocket_rows(books)
+    ledger = (heads, _bases(books), counter_rows)
+    if len(books) <= SINGLE_CALL_MAX_BOOKS:
+        tables = {
+            kind.table: rows_by_class.pop(kind)
+            for kind in [*rows_by_class]
+            if kind.table in LEDGER_BOOK_TABLES
+        }
+        await conn.execute(_BOOK, *ledger, *(tables.get(table, ()) for table in LEDGER_BOOK_TABLES))
+        await _copy(conn, rows_by_class)
     else:
-        await _copy(conn, made)
-        counts = (len(made.get(kind, ())) for kind in (JournalEntry, Posting))
+        await _copy(conn, rows_by_class)
+        counts = (len(rows_by_class.get(kind, ())) for kind in (JournalEntry, Posting))
         await conn.execute(_APPLY, *counts, *ledger)
-    if whole:
-        await conn.executemany(_UPSERT_POCKET, whole)
+    if pocket_rows:
+        await conn.executemany(_UPSERT_POCKET, pocket_rows)
     await _write_changes(conn, books)
 
 
@@ -109,16 +113,16 @@ async def _write_changes(conn: Connection, books: Sequence[Book]) -> None:
     if retired:
         customers, numbers = zip(*retired, strict=True)
         await conn.execute("SELECT ledger_retire($1, $2)", customers, numbers)
-    await jobs_store.make(
-        conn, [each for book in books for each in book.draft.rows_of(Appointment)]
+    await jobs_store.schedule(
+        conn, [each for book in books for each in book.draft.rows_of(ScheduledJob)]
     )
     for book in books:
         for (row, changed), equal in groupby(book.draft.rows_of(Update), _ROW_AND_CHANGE):
             await _update(conn, row, book.customer_id, [each.key for each in equal], changed)
 
 
-async def _copy(conn: Connection, made: _Tuples) -> None:
-    for kind, rows in made.items():
+async def _copy(conn: Connection, rows_by_class: _Tuples) -> None:
+    for kind, rows in rows_by_class.items():
         columns = kind.__struct_fields__
         await conn.copy_records_to_table(kind.table, records=rows, columns=columns)
 
@@ -132,24 +136,26 @@ def tuples_of(book: Book) -> _Tuples:
     }
 
 
-def chain(book: Book, rows: _Tuples, calendars: Calendars) -> tuple[Any, ...]:
+def append_chain_entry(book: Book, rows: _Tuples, calendars: Calendars) -> tuple[Any, ...]:
     """Add the chain entry of this commit to the rows; return how the head moves."""
     # Nothing in their rows tells how commands of one commit followed each other.
     if CommandEntry in rows:
         rows[CommandEntry].sort(key=itemgetter(1))
     encoded: list[bytes] = []
     for kind in CHAINED:
-        encoded += encode_rows(rows.get(kind, ()))
-    book.chain, marks = forge(book.chain, encoded)
+        encoded += encode_chained_rows(rows.get(kind, ()))
+    book.chain, row_checksums = chain_hash(book.chain, encoded)
     number = book.version + 1
-    entry = ChainEntry(book.customer_id, number, book.journal_no, book.event_no, marks, book.chain)
+    entry = ChainEntry(
+        book.customer_id, number, book.journal_no, book.event_no, row_checksums, book.chain
+    )
     rows[ChainEntry] = [msgspec.structs.astuple(entry)]
     book.due_at = refresh_due(book, calendars)
     journals, events = len(rows.get(JournalEntry, ())), len(rows.get(EventEntry, ()))
     return (
         book.customer_id, book.version, book.journal_no - journals, book.journal_no,
         book.event_no - events, book.event_no, book.account_no, book.booked_at,
-        book.business_date, book.due_at, book.chain, image_of(book),
+        book.business_date, book.due_at, book.chain, serialize_book(book),
     )  # fmt: skip
 
 
@@ -173,15 +179,15 @@ def _pocket_rows(
     books: Sequence[Book],
 ) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
     """Whole rows of pockets that are new or changed by command, counters of those that moved."""
-    whole: list[tuple[Any, ...]] = []
-    moved: list[tuple[Any, ...]] = []
+    pocket_rows: list[tuple[Any, ...]] = []
+    counter_rows: list[tuple[Any, ...]] = []
     for book in books:
         for pocket in _touched(book):
             if pocket.pocket_id in book.draft.changed_pockets:
-                whole.append((book.customer_id, *_pocket_row(pocket)))
+                pocket_rows.append((book.customer_id, *_pocket_row(pocket)))
             else:
-                moved.append((book.customer_id, pocket.pocket_id, *_counters(pocket)))
-    return whole, moved
+                counter_rows.append((book.customer_id, pocket.pocket_id, *_counters(pocket)))
+    return pocket_rows, counter_rows
 
 
 def _touched(book: Book) -> list[PocketBook]:
@@ -202,7 +208,7 @@ async def _update(
     )
 
 
-def settle_books(books: Iterable[Book]) -> None:
+def reset_drafts(books: Iterable[Book]) -> None:
     """The commit succeeded: these books are now what the database holds."""
     for book in books:
         book.version += 1

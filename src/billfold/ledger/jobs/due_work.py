@@ -27,59 +27,59 @@ BATCH_MAX = 100
 DUE_WORK_LOCK = 0x64756500  # "due"
 """The advisory lock under which one process at a time does due work or moves the clock."""
 
-_RUNNERS = 2  # one batch is planned while the other commits
+_PARALLEL_BATCHES = 2  # one batch is planned while the other commits
 _DUE = """
 SELECT customer_id FROM head
  WHERE due_at <= $1 AND customer_id <> ALL($2::uuid[]) ORDER BY due_at LIMIT $3
 """
-_NEXT = "SELECT min(due_at) FROM head"
+_NEXT_DUE = "SELECT min(due_at) FROM head"
 
 
-class Caught(msgspec.Struct):
+class CatchUpResult(msgspec.Struct):
     """What was done, counted by kind, and the customers with whom it went wrong."""
 
     happened: Counter[str]
     failed: dict[UUID, Exception]
 
 
-def house_id(seed: bytes) -> UUID:
+def bank_customer_id(seed: bytes) -> UUID:
     """Return the customer id of the house, fixed by the bank's seed."""
     return derive(seed, command_id("founding", "house"), 0)
 
 
 async def next_due(bank: Bank) -> datetime | None:
     """Return the first instant at which anything is due, the house's day included."""
-    due: datetime | None = await bank.pool.fetchval(_NEXT)
+    due: datetime | None = await bank.pool.fetchval(_NEXT_DUE)
     return due
 
 
-async def catch_up_due(bank: Bank, by: datetime) -> Caught:
+async def catch_up_due(bank: Bank, by: datetime) -> CatchUpResult:
     """Bring every customer with something due up to `by` to the bank's now, which is not earlier.
 
     A customer with whom it fails stays due and does not hold up the others.
     """
-    caught = Caught(Counter(), {})
-    under_way = {house_id(bank.seed)}
-    turn = asyncio.Lock()
+    result = CatchUpResult(Counter(), {})
+    excluded = {bank_customer_id(bank.seed)}
+    lock = asyncio.Lock()
 
-    async def run() -> None:
+    async def run_batches() -> None:
         while True:
-            async with turn:
-                chosen = await bank.pool.fetch(_DUE, by, list(under_way), BATCH_MAX)
-                customers = [row["customer_id"] for row in chosen]
-                under_way.update(customers)
+            async with lock:
+                rows = await bank.pool.fetch(_DUE, by, list(excluded), BATCH_MAX)
+                customers = [row["customer_id"] for row in rows]
+                excluded.update(customers)
             if not customers:
                 return
-            await _catch_up(bank, customers, caught)
-            under_way.difference_update(set(customers) - caught.failed.keys())
+            await _catch_up(bank, customers, result)
+            excluded.difference_update(set(customers) - result.failed.keys())
 
-    async with asyncio.TaskGroup() as runners:
-        for _ in range(_RUNNERS):
-            runners.create_task(run())
-    return caught
+    async with asyncio.TaskGroup() as tasks:
+        for _ in range(_PARALLEL_BATCHES):
+            tasks.create_task(run_batches())
+    return result
 
 
-async def _catch_up(bank: Bank, customers: Sequence[UUID], caught: Caught) -> None:
+async def _catch_up(bank: Bank, customers: Sequence[UUID], result: CatchUpResult) -> None:
     answers: list[Answer | BaseException] = await asyncio.gather(
         *(
             bank.engine.submit(CatchUp(caller="due", key=customer, customers=(customer,)))
@@ -89,8 +89,8 @@ async def _catch_up(bank: Bank, customers: Sequence[UUID], caught: Caught) -> No
     )
     for customer, answer in zip(customers, answers, strict=True):
         if isinstance(answer, Exception):
-            caught.failed[customer] = answer
+            result.failed[customer] = answer
         elif isinstance(answer, BaseException):
             raise answer
         else:
-            caught.happened.update(answer.outcome["happened"])
+            result.happened.update(answer.outcome["happened"])

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from billfold.ledger.jobs.store import let_go
-from billfold.ledger.jobs.types import Appointment
+from billfold.ledger.jobs.store import complete
+from billfold.ledger.jobs.types import ScheduledJob
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
 
-AT_ONCE = 200
+BATCH_SIZE = 200
 """How many appointments of one kind and instant are kept side by side."""
 
 _NEXT = "SELECT min(at) FROM agenda WHERE kind = ANY($1::text[])"
@@ -33,52 +33,56 @@ SELECT a.kind, a.object_id, a.customer_id, a.at FROM agenda a
 """
 
 
-class Kept(msgspec.Struct):
+class ScheduledJobResults(msgspec.Struct):
     """What was done, counted by kind, and the appointments with which it went wrong."""
 
     happened: Counter[str]
-    failed: dict[Appointment, Exception]
+    failed: dict[ScheduledJob, Exception]
 
 
-async def next_appointment(bank: Bank) -> datetime | None:
+async def next_scheduled_at(bank: Bank) -> datetime | None:
     """Return when the first appointment is, if there is any."""
     at: datetime | None = await bank.pool.fetchval(_NEXT, list(bank.job_runners))
     return at
 
 
-async def keep_appointments(bank: Bank, by: datetime) -> Kept:
+async def run_scheduled_jobs(bank: Bank, by: datetime) -> ScheduledJobResults:
     """Keep every appointment up to `by`, in order; one that fails stays and holds up no other.
 
     Those of one instant and kind are kept side by side.
     """
-    kept = Kept(Counter(), {})
+    results = ScheduledJobResults(Counter(), {})
     while bank.job_runners:
-        failed = list(kept.failed)
+        failed = list(results.failed)
         kinds, failed_kinds = list(bank.job_runners), [each.kind for each in failed]
         failed_ids = [each.object_id for each in failed]
-        rows = await bank.pool.fetch(_DUE, by, kinds, failed_kinds, failed_ids, AT_ONCE)
-        due = [Appointment(*row) for row in rows]
+        rows = await bank.pool.fetch(_DUE, by, kinds, failed_kinds, failed_ids, BATCH_SIZE)
+        due = [ScheduledJob(*row) for row in rows]
         if not due:
             break
-        together = [each for each in due if (each.at, each.kind) == (due[0].at, due[0].kind)]
-        await _keep(bank, together, kept)
-    return kept
+        batch = [each for each in due if (each.at, each.kind) == (due[0].at, due[0].kind)]
+        await _run_together(bank, batch, results)
+    return results
 
 
-async def run_job(bank: Bank, job: Appointment) -> None:
+async def run_job(bank: Bank, job: ScheduledJob) -> None:
     """Run a job now, whether it was scheduled or not."""
     await bank.job_runners[job.kind](bank, job)
 
 
-async def _keep(bank: Bank, together: Sequence[Appointment], kept: Kept) -> None:
-    ends = await asyncio.gather(*(run_job(bank, each) for each in together), return_exceptions=True)
+async def _run_together(
+    bank: Bank, batch: Sequence[ScheduledJob], results: ScheduledJobResults
+) -> None:
+    outcomes = await asyncio.gather(
+        *(run_job(bank, each) for each in batch), return_exceptions=True
+    )
     done = []
-    for each, end in zip(together, ends, strict=True):
-        if isinstance(end, Exception):
-            kept.failed[each] = end
-        elif isinstance(end, BaseException):
-            raise end
+    for each, outcome in zip(batch, outcomes, strict=True):
+        if isinstance(outcome, Exception):
+            results.failed[each] = outcome
+        elif isinstance(outcome, BaseException):
+            raise outcome
         else:
             done.append(each)
-    await let_go(bank.pool, done)
-    kept.happened[together[0].kind] += len(done)
+    await complete(bank.pool, done)
+    results.happened[batch[0].kind] += len(done)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 
-class Appointment(NamedTuple):
+class ScheduledJob(NamedTuple):
     """What kind of thing is to be done with which object of which customer, and when."""
 
     kind: str

@@ -8,7 +8,7 @@ from typing import Literal
 import msgspec
 
 from billfold.documents.pdf import text_pdf
-from billfold.http.customer_api.member import Member
+from billfold.http.customer_api.member import CustomerCaller
 from billfold.http.limits.rate_groups import AGREEMENTS
 from billfold.http.operations import OPEN, get, with_scope
 from billfold.http.responses import HttpResponse
@@ -36,7 +36,7 @@ class Agreement(msgspec.Struct, kw_only=True):
 
 
 @get("/api/v1/agreements/", with_scope("agreements.read", AGREEMENTS))
-async def get_agreements(member: Member, bank: Bank) -> Agreement:
+async def get_agreements(member: CustomerCaller, bank: Bank) -> Agreement:
     """Read the agreements in force."""
     del member
     agreement = current_agreement()

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from billfold.accounts.checks import run_queries
-from billfold.payments.ach.store.files import TRACES
-from billfold.verify.query_check import Query
+from billfold.accounts.checks import run_checks
+from billfold.payments.ach.store.files import TRACE_NUMBERS
+from billfold.verify.query_check import Check
 from billfold.verify.report import MISSING, SUSPECT
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from billfold.verify.report import Findings
 
 # How often what was said of an entry counts for: it came back, it settled, it left, it waits.
-_SAID = """
+_EXPECTED_STATUS = """
   SELECT customer_id, id, status, how, rank() OVER (PARTITION BY customer_id, id
                                                     ORDER BY how DESC, at DESC) AS place
     FROM (SELECT customer_id, outcome->>'ach_id' AS id, version AS at,
@@ -38,11 +38,11 @@ _SAID = """
                  CASE kind WHEN 'transfers.ach.out.sent' THEN 2 ELSE 3 END
             FROM event WHERE kind IN ('transfers.ach.out.sent', 'transfers.ach.out.success')) s
 """
-_ENDED = "('FAILED', 'REJECTED', 'CANCELLED')"
+_FINAL_STATUSES = "('FAILED', 'REJECTED', 'CANCELLED')"
 _ENTRIES = (
-    Query(
+    Check(
         "ach", "ach_entry", "something else was said to have become of it",
-        f"""WITH said AS ({_SAID})
+        f"""WITH said AS ({_EXPECTED_STATUS})
             SELECT e.customer_id, e.ach_id FROM ach_entry e
              WHERE (e.pocket_id IS NOT NULL OR e.status = 'FAILED')
                AND NOT EXISTS (SELECT 1 FROM said s
@@ -50,7 +50,7 @@ _ENTRIES = (
                        AND s.place = 1 AND s.status = e.status)
              ORDER BY 1, 2 LIMIT 100""",
     ),
-    Query(
+    Check(
         "ach", "ach_entry", "the reason for which it came back is another",
         """SELECT e.customer_id, e.ach_id FROM ach_entry e
              LEFT JOIN (SELECT customer_id, outcome->>'ach_id' AS id, outcome->>'code' AS code
@@ -61,7 +61,7 @@ _ENTRIES = (
                ON c.customer_id = e.customer_id AND c.id = e.ach_id::text
             WHERE e.return_code IS DISTINCT FROM c.code ORDER BY 1, 2 LIMIT 100""",
     ),
-    Query(
+    Check(
         "ach", "ach_entry", "it is not where its file is",
         """SELECT e.customer_id, e.ach_id FROM ach_entry e LEFT JOIN ach_file f USING (file_id)
             WHERE e.way = 'ORIGINATION'
@@ -72,7 +72,7 @@ _ENTRIES = (
                       AND e.status NOT IN ('IN_TRANSIT', 'PROCESSED', 'FAILED'))
             ORDER BY 1, 2 LIMIT 100""",
     ),
-    Query(
+    Check(
         "ach", "ach_entry", "what moved is not what it says",
         """WITH moved AS (
              SELECT customer_id, details->>'ach_id' AS id, pocket_id, amount, direction,
@@ -89,7 +89,7 @@ _ENTRIES = (
                             IS DISTINCT FROM (m.journal_no, m.pocket_id, m.amount) END
             ORDER BY 1, 2 LIMIT 100""",
     ),
-    Query(
+    Check(
         "ach", "ach_entry", "the house has not paid what it says",
         """SELECT e.customer_id, e.ach_id FROM ach_entry e
             WHERE e.pocket_id IS NULL AND NOT EXISTS (
@@ -99,7 +99,7 @@ _ENTRIES = (
                AND l.amount = e.amount AND a.kind = 'rail:ach')
             ORDER BY 1, 2 LIMIT 100""",
     ),
-    Query(
+    Check(
         "ach", "ach_entry", "its end and its money do not agree",
         f"""WITH back AS (
               SELECT customer_id, details->>'ach_id' AS id, journal_no, amount, direction
@@ -107,14 +107,14 @@ _ENTRIES = (
             SELECT e.customer_id, e.ach_id FROM ach_entry e
               JOIN pocket p ON p.customer_id = e.customer_id AND p.pocket_id = e.pocket_id
              WHERE e.journal_no IS NOT NULL
-               AND (e.status IN {_ENDED}) <> EXISTS (
+               AND (e.status IN {_FINAL_STATUSES}) <> EXISTS (
                  SELECT 1 FROM back b WHERE b.customer_id = e.customer_id
                     AND b.id = e.ach_id::text AND b.journal_no > e.journal_no
                     AND b.amount = e.amount)
                AND NOT (e.status = 'FAILED' AND p.status = 'CLOSED')
              ORDER BY 1, 2 LIMIT 100""",
     ),
-    Query(
+    Check(
         "ach", "ach_entry", "it undoes an entry that is not there, or not of its amount",
         """SELECT e.customer_id, e.ach_id FROM ach_entry e
             WHERE e.reverses_id IS NOT NULL AND NOT EXISTS (
@@ -123,7 +123,7 @@ _ENTRIES = (
                  AND o.direction <> e.direction)
             ORDER BY 1, 2 LIMIT 100""",
     ),
-    Query(
+    Check(
         "ach", "ach_entry", "what its bank says is to be put right was never noted",
         """SELECT e.customer_id, e.ach_id FROM ach_entry e
             WHERE (e.change_code IS NOT NULL OR e.corrected IS NOT NULL) AND NOT EXISTS (
@@ -133,7 +133,7 @@ _ENTRIES = (
                  AND c.outcome->>'corrected' = e.corrected)
             ORDER BY 1, 2 LIMIT 100""",
     ),
-    Query(
+    Check(
         "ach", "ach_entry", "it came in a file that is not there",
         """SELECT e.customer_id, e.ach_id FROM ach_entry e
             WHERE e.way = 'RECEIVING' AND NOT EXISTS (
@@ -144,8 +144,8 @@ _ENTRIES = (
 )  # fmt: skip
 
 # What waits has an appointment; who keeps one removes it when all of it is done.
-_WAITS = (
-    Query(
+_SCHEDULED_WORK = (
+    Check(
         "ach", "ach_entry", "it waits for a window, and none opens",
         """SELECT e.customer_id, e.ach_id FROM ach_entry e
             WHERE e.status = 'APPROVED' AND e.file_id IS NULL AND NOT EXISTS (
@@ -153,7 +153,7 @@ _WAITS = (
             ORDER BY 1, 2 LIMIT 100""",
         SUSPECT,
     ),
-    Query(
+    Check(
         "ach", "ach_answer", "it waits for a window, and none opens",
         """SELECT w.customer_id, w.answer_id FROM ach_answer w
             WHERE w.file_id IS NULL AND NOT EXISTS (
@@ -161,7 +161,7 @@ _WAITS = (
             ORDER BY 1, 2 LIMIT 100""",
         SUSPECT,
     ),
-    Query(
+    Check(
         "ach", "ach_file", "it is not handed over, and nobody goes on with it",
         """SELECT f.file_id FROM ach_file f
             WHERE f.told_at IS NULL AND NOT EXISTS (
@@ -169,7 +169,7 @@ _WAITS = (
             ORDER BY 1 LIMIT 100""",
         SUSPECT,
     ),
-    Query(
+    Check(
         "ach", "ach_entry", "its time is over, and nobody counts it as settled",
         """SELECT e.customer_id, e.ach_id FROM ach_entry e JOIN ach_file f USING (file_id)
             WHERE e.way = 'ORIGINATION' AND e.status = 'IN_TRANSIT' AND f.told_at IS NOT NULL
@@ -178,7 +178,7 @@ _WAITS = (
             ORDER BY 1, 2 LIMIT 100""",
         SUSPECT,
     ),
-    Query(
+    Check(
         "ach", "ach_entry", "it has settled, and its money was neither booked nor held",
         """SELECT e.customer_id, e.ach_id FROM ach_entry e JOIN ach_file f USING (file_id)
             WHERE e.way = 'ORIGINATION' AND e.direction = 'DEBIT' AND e.journal_no IS NULL
@@ -191,13 +191,13 @@ _WAITS = (
     ),
 )  # fmt: skip
 
-_ANSWERS = (
-    Query(
+_RETURNS = (
+    Check(
         "ach", "ach_answer", "it is there twice",
         "SELECT answer_id FROM ach_answer GROUP BY 1 HAVING count(*) > 1 ORDER BY 1 LIMIT 100",
         MISSING,
     ),
-    Query(
+    Check(
         "ach", "ach_answer", "it says something else than was held in suspense for it",
         """SELECT w.customer_id, w.answer_id FROM ach_answer w
              JOIN suspense_item i ON i.item_id = w.answer_id
@@ -205,7 +205,7 @@ _ANSWERS = (
                OR i.status <> 'RETURNED'
             ORDER BY 1, 2 LIMIT 100""",
     ),
-    Query(
+    Check(
         "ach", "ach_answer", "it was held in suspense, has left it, and is not there",
         """SELECT i.customer_id, i.item_id AS answer_id FROM suspense_item i
             WHERE i.rail = 'ACH' AND i.status = 'RETURNED'
@@ -219,7 +219,7 @@ _ANSWERS = (
     ),
 )  # fmt: skip
 
-_PARTS = """
+_FILE_ITEMS = """
   SELECT file_id, 'ach_entry' AS part, trace_number,
          CASE WHEN direction = 'CREDIT' THEN amount ELSE 0 END AS credits,
          CASE WHEN direction = 'DEBIT' THEN amount ELSE 0 END AS debits,
@@ -235,7 +235,7 @@ _PARTS = """
     FROM ach_answer WHERE file_id IS NOT NULL
 """
 # Numbers go on from file to file; within one the entries come first, then the answers.
-_NUMBERED = f"""
+_EXPECTED_TRACES = f"""
   SELECT n.part, n.customer_id, n.ach_id, n.answer_id, n.trace_number,
          b.before + n.first + n.nth - 1 AS nth
     FROM (SELECT file_id, 'ach_entry' AS part, customer_id, ach_id, NULL::uuid AS answer_id,
@@ -257,17 +257,17 @@ _NUMBERED = f"""
                    ORDER BY f.day, f.number, f.file_id ROWS UNBOUNDED PRECEDING), 0)
                  - coalesce(p.parts, 0) AS before
             FROM ach_file f LEFT JOIN (
-                   SELECT file_id, count(*) AS parts FROM ({_PARTS}) p GROUP BY 1) p
+                   SELECT file_id, count(*) AS parts FROM ({_FILE_ITEMS}) p GROUP BY 1) p
                  USING (file_id)) b USING (file_id)
 """
 _FILES = (
-    Query(
+    Check(
         "ach files", "ach_file", "it is there twice",
         "SELECT file_id FROM ach_file GROUP BY 1 HAVING count(*) > 1 ORDER BY 1 LIMIT 100",
         MISSING,
     ),
     *(
-        Query(
+        Check(
             "ach files", table, "its file is not there",
             f"""SELECT {key} FROM {table} p WHERE p.file_id IS NOT NULL {only} AND NOT EXISTS (
                   SELECT 1 FROM ach_file f WHERE f.file_id = p.file_id)
@@ -278,7 +278,7 @@ _FILES = (
             ("ach_answer", "answer_id", ""),
         )
     ),
-    Query(
+    Check(
         "ach files", "ach_file", "entries name it, and it is not there",
         """SELECT r.file_id FROM rail_file r
             WHERE r.rail = 'ACH' AND r.direction = 'OUT' AND NOT EXISTS (
@@ -288,7 +288,7 @@ _FILES = (
             ORDER BY 1 LIMIT 100""",
         MISSING,
     ),
-    Query(
+    Check(
         "ach files", "ach_file", "its name, its day and its number do not agree",
         """SELECT f.file_id FROM ach_file f
             WHERE f.day IS DISTINCT FROM (f.made_at AT TIME ZONE 'America/New_York')::date
@@ -296,14 +296,14 @@ _FILES = (
                                           || lpad((f.number + 1)::text, 3, '0') || '.ach'
             ORDER BY 1 LIMIT 100""",
     ),
-    Query(
+    Check(
         "ach files", "ach_file", "it is not the next one of its day",
         """SELECT f.file_id FROM (
              SELECT *, row_number() OVER (PARTITION BY day ORDER BY number, file_id) - 1 AS nth
                FROM ach_file) f
             WHERE f.number <> f.nth ORDER BY 1 LIMIT 100""",
     ),
-    Query(
+    Check(
         "ach files", "ach_file", "its entries settle at another time",
         """SELECT f.file_id FROM ach_file f LEFT JOIN (
              SELECT file_id, max(settles_at) AS settles_at, max(settled_at) AS settled_at
@@ -311,7 +311,7 @@ _FILES = (
             WHERE (f.settles_at, f.settled_at) IS DISTINCT FROM (e.settles_at, e.settled_at)
             ORDER BY 1 LIMIT 100""",
     ),
-    Query(
+    Check(
         "ach files", "ach_file", "it is not kept as it was sent",
         """SELECT f.file_id FROM ach_file f LEFT JOIN rail_file r ON r.file_id = f.file_id
             WHERE (f.told_at IS NOT NULL OR r.file_id IS NOT NULL)
@@ -323,13 +323,13 @@ _FILES = (
         SUSPECT,
     ),
     # File control record: Nacha Operating Rules, Appendix Three. At most nine lines follow it.
-    Query(
+    Check(
         "ach files", "ach_file", "what it holds does not come to what its last line says",
         f"""WITH held AS (
               SELECT file_id, sum(records)::bigint AS records,
                      (sum(bank) % 10000000000)::bigint AS hash,
                      sum(debits)::bigint AS debits, sum(credits)::bigint AS credits
-                FROM ({_PARTS}) p GROUP BY file_id),
+                FROM ({_FILE_ITEMS}) p GROUP BY file_id),
             said AS (
               SELECT f.file_id, substring(
                        encode(substring(r.content FROM greatest(1, length(r.content) - 1099)),
@@ -343,26 +343,26 @@ _FILES = (
         SUSPECT,
     ),
     *(
-        Query(
+        Check(
             "ach traces", table, "its number is not the next one",
-            f"""WITH numbered AS ({_NUMBERED})
+            f"""WITH numbered AS ({_EXPECTED_TRACES})
                 SELECT {key} FROM numbered n
-                 WHERE n.part = '{table}' AND (SELECT traces FROM ach_counter) <= {TRACES}
+                 WHERE n.part = '{table}' AND (SELECT traces FROM ach_counter) <= {TRACE_NUMBERS}
                    AND right(n.trace_number, 7) IS DISTINCT FROM lpad(n.nth::text, 7, '0')
                  ORDER BY {key} LIMIT 100""",
         )
         for table, key in (("ach_entry", "customer_id, ach_id"), ("ach_answer", "answer_id"))
     ),
-    Query(
+    Check(
         "ach traces", "ach_counter", "it has counted other numbers than are in use",
         f"""SELECT traces FROM ach_counter
-             WHERE traces < (SELECT count(*) FROM ({_PARTS}) p)
-                OR traces > (SELECT count(*) FROM ({_PARTS}) p) AND traces <= {TRACES}""",
+             WHERE traces < (SELECT count(*) FROM ({_FILE_ITEMS}) p)
+                OR traces > (SELECT count(*) FROM ({_FILE_ITEMS}) p) AND traces <= {TRACE_NUMBERS}""",
         SUSPECT,
     ),
-    Query(
+    Check(
         "ach traces", "ach_file", "two of its entries have one number",
-        f"""SELECT p.file_id FROM ({_PARTS}) p GROUP BY p.file_id
+        f"""SELECT p.file_id FROM ({_FILE_ITEMS}) p GROUP BY p.file_id
             HAVING count(DISTINCT p.trace_number) <> count(*)
                 OR count(DISTINCT left(p.trace_number, 8)) <> 1
              ORDER BY 1 LIMIT 100""",
@@ -371,7 +371,7 @@ _FILES = (
 )  # fmt: skip
 
 
-async def check_ach(conn: Connection, found: Findings) -> None:
+async def check_ach(conn: Connection, findings: Findings) -> None:
     """Compare entries, answers and files with what was said and what moved."""
-    await run_queries(conn, found, (*_ENTRIES, *_ANSWERS, *_FILES, *_WAITS))
-    found.checked["ach_file"] = await conn.fetchval("SELECT count(*) FROM ach_file")
+    await run_checks(conn, findings, (*_ENTRIES, *_RETURNS, *_FILES, *_SCHEDULED_WORK))
+    findings.checked["ach_file"] = await conn.fetchval("SELECT count(*) FROM ach_file")

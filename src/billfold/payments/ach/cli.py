@@ -9,9 +9,9 @@ from uuid import UUID
 import typer
 
 from billfold.audit.types import Origin
-from billfold.cli.context import ground_of
-from billfold.cli.output import console, done, eastern, example, table
-from billfold.cli.resources import with_bank
+from billfold.cli.context import cli_context
+from billfold.cli.output import console, example, format_eastern, print_success, table
+from billfold.cli.resources import run_with_bank
 from billfold.ledger.types import Direction
 from billfold.payments.ach.commands import GiveBackAch, RetryAch, ReverseAch, ReviewAch
 from billfold.payments.ach.rules.return_codes import RETURN_REASONS
@@ -39,15 +39,15 @@ _STATUSES = (
 )  # fmt: skip
 
 
-def _one_of(*known: str) -> dict[str, Any]:
+def _choice(*choices: str) -> dict[str, Any]:
     """An option that is one of these words, in letters of either size."""
 
     def parse(text: str) -> str:
-        if text.upper() not in known:
-            raise typer.BadParameter(f"is one of {', '.join(known)}")
+        if text.upper() not in choices:
+            raise typer.BadParameter(f"is one of {', '.join(choices)}")
         return text.upper()
 
-    return {"parser": parse, "metavar": "WORD", "help": f"{', '.join(known)}."}
+    return {"parser": parse, "metavar": "WORD", "help": f"{', '.join(choices)}."}
 
 
 @app.command(
@@ -56,9 +56,9 @@ def _one_of(*known: str) -> dict[str, Any]:
 )
 def list_(
     ctx: typer.Context,
-    status: Annotated[str | None, typer.Option(**_one_of(*_STATUSES))] = None,
-    way: Annotated[str | None, typer.Option(**_one_of(*AchWay))] = None,
-    direction: Annotated[str | None, typer.Option(**_one_of(*Direction))] = None,
+    status: Annotated[str | None, typer.Option(**_choice(*_STATUSES))] = None,
+    way: Annotated[str | None, typer.Option(**_choice(*AchWay))] = None,
+    direction: Annotated[str | None, typer.Option(**_choice(*Direction))] = None,
     customer: Annotated[UUID | None, typer.Option(help="Only this customer's.")] = None,
     trace: Annotated[str | None, typer.Option(help="Those of this trace number.")] = None,
 ) -> None:
@@ -74,15 +74,15 @@ def list_(
             status=status,
         )  # fmt: skip
 
-    entries = with_bank(ground_of(ctx), work)
+    entries = run_with_bank(cli_context(ctx), work)
     if not entries:
-        done("There are no such entries.")
+        print_success("There are no such entries.")
         return
     columns = ("Entry", "Way", "Direction", "Status", "Amount>", "Customer", "Trace", "Window")
     rows = [
         (
-            e.ach_id, e.way, e.direction, _standing(e), format_usd(e.amount), e.customer_id,
-            e.trace_number or "-", eastern(e.due_at) if e.due_at else "-",
+            e.ach_id, e.way, e.direction, _status_text(e), format_usd(e.amount), e.customer_id,
+            e.trace_number or "-", format_eastern(e.due_at) if e.due_at else "-",
         )
         for e in entries
     ]  # fmt: skip
@@ -96,68 +96,70 @@ def show(ctx: typer.Context, ach_id: AchId) -> None:
     async def work(bank: Bank) -> AchEntry:
         return await get_entry(bank.pool, ach_id)
 
-    entry = with_bank(ground_of(ctx), work)
+    entry = run_with_bank(cli_context(ctx), work)
     rows = [
         ("way", f"{entry.way} {entry.direction}"),
-        ("status", _standing(entry, entry.reason)),
+        ("status", _status_text(entry, entry.reason)),
         ("amount", format_usd(entry.amount)),
         ("class, purpose", f"{entry.sec_code} {entry.description}"),
         ("other side", f"{entry.party_name} at {entry.routing_number}"),
         ("customer", str(entry.customer_id)),
         ("Pocket", str(entry.pocket_id or "the house's own")),
         ("trace number", entry.trace_number or "not sent yet"),
-        ("settles", eastern(entry.settles_at) if entry.settles_at else "-"),
+        ("settles", format_eastern(entry.settles_at) if entry.settles_at else "-"),
     ]
     console.print(table("", ("of the entry", "is"), rows))
 
 
-def _standing(entry: AchEntry, reason: str | None = None) -> str:
+def _status_text(entry: AchEntry, reason: str | None = None) -> str:
     return " ".join(filter(None, (entry.status, reason, entry.return_code)))
 
 
 @app.command(epilog=example(f"billfold ach cancel {_ID}"))
 def cancel(ctx: typer.Context, ach_id: AchId) -> None:
     """Cancel an entry that waits for its review."""
-    _do(ctx, ach_id, ReviewAch, decision="CANCELLED")
-    done("The entry is cancelled.")
+    _submit(ctx, ach_id, ReviewAch, decision="CANCELLED")
+    print_success("The entry is cancelled.")
 
 
 @app.command(epilog=example(f"billfold ach reverse {_ID}"))
 def reverse(ctx: typer.Context, ach_id: AchId) -> None:
     """Undo an entry that was sent in error, by its opposite, within five banking days."""
-    _do(ctx, ach_id, ReverseAch)
-    done("The reversal goes with the next window.")
+    _submit(ctx, ach_id, ReverseAch)
+    print_success("The reversal goes with the next window.")
 
 
 @app.command(epilog=example(f"billfold ach retry {_ID}"))
 def retry(ctx: typer.Context, ach_id: AchId) -> None:
     """Send a debit once more that came back for want of funds (R01, R09)."""
-    _do(ctx, ach_id, RetryAch)
-    done("The entry goes with the next window.")
+    _submit(ctx, ach_id, RetryAch)
+    print_success("The entry goes with the next window.")
 
 
 @app.command("return", epilog=example(f"billfold ach return {_ID} --code R10"))
-def give_back(
+def return_entry(
     ctx: typer.Context,
     ach_id: AchId,
     code: Annotated[str, typer.Option(help="Why: a return code, like R10 for not authorised.")],
 ) -> None:
     """Return an entry that was taken, as its receiver asks, while its time lasts."""
     if code.upper() not in RETURN_REASONS:
-        known = ", ".join(sorted(RETURN_REASONS))
-        raise typer.BadParameter(f"is one of {known}", param_hint="--code")
-    _do(ctx, ach_id, GiveBackAch, code=code.upper())
-    done("The return goes with the next window.")
+        choices = ", ".join(sorted(RETURN_REASONS))
+        raise typer.BadParameter(f"is one of {choices}", param_hint="--code")
+    _submit(ctx, ach_id, GiveBackAch, code=code.upper())
+    print_success("The return goes with the next window.")
 
 
-def _do(ctx: typer.Context, ach_id: UUID, command: Callable[..., Command], **asked: Any) -> None:
+def _submit(
+    ctx: typer.Context, ach_id: UUID, command: Callable[..., Command], **fields: Any
+) -> None:
     async def work(bank: Bank) -> None:
         entry = await get_entry(bank.pool, ach_id)
         await bank.engine.submit(
             command(
                 caller=_CALLER, key=ids.new(), customers=(entry.customer_id,),
-                origin=Origin.operator(), ach_id=ach_id, references=(ach_id,), **asked,
+                origin=Origin.operator(), ach_id=ach_id, references=(ach_id,), **fields,
             )
         )  # fmt: skip
 
-    with_bank(ground_of(ctx), work)
+    run_with_bank(cli_context(ctx), work)

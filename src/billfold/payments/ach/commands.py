@@ -10,14 +10,14 @@ from billfold.ledger.types import Direction
 from billfold.payments.ach.rules.collect import collect_ach
 from billfold.payments.ach.rules.micro_deposits import send_micro_deposits
 from billfold.payments.ach.rules.originate import originate_ach
-from billfold.payments.ach.rules.postpone import postpone_ach
-from billfold.payments.ach.rules.receive import give_back_ach, receive_ach
-from billfold.payments.ach.rules.returns import note_ach_change, return_ach
+from billfold.payments.ach.rules.postpone import reschedule_entries
+from billfold.payments.ach.rules.receive import receive_ach, return_entry
+from billfold.payments.ach.rules.returns import record_noc, return_ach
 from billfold.payments.ach.rules.reversal import retry_ach, reverse_ach
 from billfold.payments.ach.rules.review import review_ach
-from billfold.payments.ach.rules.risk import History
-from billfold.payments.ach.rules.settlement import count_ach_settled, send_ach
-from billfold.payments.ach.types import AchAnswer, AchEntry, AchStatus, Incoming
+from billfold.payments.ach.rules.risk import OriginationHistory
+from billfold.payments.ach.rules.settlement import send_ach, settle_entries
+from billfold.payments.ach.types import AchEntry, AchStatus, IncomingEntry, PendingReturn
 
 
 class OriginateAch(Command, frozen=True, kw_only=True):
@@ -29,7 +29,7 @@ class OriginateAch(Command, frozen=True, kw_only=True):
     rule = originate_ach
     reference_kinds = (Reference.COUNTERPARTY,)
     fingerprints = (AchEntry,)
-    needs_names = False
+    needs_identifiers = False
 
     ach_id: UUID
     pocket_id: UUID
@@ -39,7 +39,7 @@ class OriginateAch(Command, frozen=True, kw_only=True):
     description: str
     lines: tuple[str, ...] = ()
     amount: int
-    history: History = History()
+    history: OriginationHistory = OriginationHistory()
     request: str = "{}"
 
 
@@ -50,7 +50,7 @@ class ReviewAch(Command, frozen=True, kw_only=True):
     reference_kinds = (Reference.ACH_ENTRY,)
     audit = AuditedAction("ach", lambda c: c.decision.lower(), fields=("reason",))
     fingerprints = (AchEntry,)
-    needs_names = False
+    needs_identifiers = False
 
     ach_id: UUID
     decision: AchStatus
@@ -63,10 +63,10 @@ class PostponeAch(Command, frozen=True, kw_only=True):
     Looks at them.
     """
 
-    rule = postpone_ach
+    rule = reschedule_entries
     reference_kinds = (Reference.ACH_ENTRY,)
     fingerprints = (AchEntry,)
-    needs_names = False
+    needs_identifiers = False
 
     ach_ids: tuple[UUID, ...]
 
@@ -76,7 +76,7 @@ class SendAch(Command, frozen=True, kw_only=True):
 
     rule = send_ach
     reference_kinds = (Reference.ACH_ENTRY,)
-    needs_names = False
+    needs_identifiers = False
 
     ach_ids: tuple[UUID, ...]
 
@@ -84,9 +84,9 @@ class SendAch(Command, frozen=True, kw_only=True):
 class CountAchSettled(Command, frozen=True, kw_only=True):
     """The time in which most returns come is over for these entries. Looks at them."""
 
-    rule = count_ach_settled
+    rule = settle_entries
     reference_kinds = (Reference.ACH_ENTRY,)
-    needs_names = False
+    needs_identifiers = False
 
     ach_ids: tuple[UUID, ...]
 
@@ -96,7 +96,7 @@ class CollectAch(Command, frozen=True, kw_only=True):
 
     rule = collect_ach
     reference_kinds = (Reference.ACH_ENTRY,)
-    needs_names = False
+    needs_identifiers = False
 
     ach_id: UUID
 
@@ -109,7 +109,7 @@ class ReturnAch(Command, frozen=True, kw_only=True):
 
     rule = return_ach
     reference_kinds = (Reference.ACH_ENTRY,)
-    needs_names = False
+    needs_identifiers = False
 
     ach_id: UUID
     code: str
@@ -122,9 +122,9 @@ class ReturnAch(Command, frozen=True, kw_only=True):
 class NoteAchChange(Command, frozen=True, kw_only=True):
     """The receiving bank says what to put right in entries to come. Looks at the entry."""
 
-    rule = note_ach_change
+    rule = record_noc
     reference_kinds = (Reference.ACH_ENTRY,)
-    needs_names = False
+    needs_identifiers = False
 
     ach_id: UUID
     code: str
@@ -136,22 +136,22 @@ class ReceiveAch(Command, frozen=True, kw_only=True):
 
     rule = receive_ach
     reference_kinds = (Reference.ACH_ENTRY,)
-    fingerprints = (AchEntry, AchAnswer)
+    fingerprints = (AchEntry, PendingReturn)
 
     ach_id: UUID
     file_id: UUID
     portal_id: UUID
     pocket_id: UUID
-    entry: Incoming
+    entry: IncomingEntry
 
 
 class GiveBackAch(Command, frozen=True, kw_only=True):
     """Return an entry that was taken, as its receiver asks. Looks at it."""
 
-    rule = give_back_ach
+    rule = return_entry
     reference_kinds = (Reference.ACH_ENTRY,)
     audit = AuditedAction("ach", "given_back", fields=("code",))
-    fingerprints = (AchAnswer,)
+    fingerprints = (PendingReturn,)
 
     ach_id: UUID
     code: str
@@ -164,7 +164,7 @@ class ReverseAch(Command, frozen=True, kw_only=True):
     reference_kinds = (Reference.ACH_ENTRY,)
     audit = AuditedAction("ach", "reversed")
     fingerprints = (AchEntry,)
-    needs_names = False
+    needs_identifiers = False
 
     ach_id: UUID
 
@@ -176,7 +176,7 @@ class RetryAch(Command, frozen=True, kw_only=True):
     reference_kinds = (Reference.ACH_ENTRY,)
     audit = AuditedAction("ach", "sent_again")
     fingerprints = (AchEntry,)
-    needs_names = False
+    needs_identifiers = False
 
     ach_id: UUID
 
@@ -186,7 +186,7 @@ class SendMicroDeposits(Command, frozen=True, kw_only=True):
 
     rule = send_micro_deposits
     fingerprints = (AchEntry,)
-    needs_names = False
+    needs_identifiers = False
 
     counterparty_id: UUID
     amounts: tuple[int, ...]

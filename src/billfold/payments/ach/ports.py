@@ -16,17 +16,17 @@ CHECKING_CREDIT = "22"
 CHECKING_DEBIT = "27"
 SAVINGS_CREDIT = "32"
 SAVINGS_DEBIT = "37"
-RETURN_OR_CHANGE = "COR"
+NOC_ENTRY_CLASS = "COR"
 """The standard entry class of a batch of notifications of change."""
 
 
-class Payment(msgspec.Struct, frozen=True, tag="05"):
+class PaymentAddenda(msgspec.Struct, frozen=True, tag="05"):
     """Addenda 05: what the payment is for, at most 80 characters."""
 
     text: str
 
 
-class Change(msgspec.Struct, frozen=True, kw_only=True, tag="98"):
+class NocAddenda(msgspec.Struct, frozen=True, kw_only=True, tag="98"):
     """Addenda 98: the receiving bank says what to put right in entries to come."""
 
     code: str  # C01 to C14
@@ -35,17 +35,17 @@ class Change(msgspec.Struct, frozen=True, kw_only=True, tag="98"):
     corrected: str  # at most 29 characters
 
 
-class Return(msgspec.Struct, frozen=True, kw_only=True, tag="99"):
+class ReturnAddenda(msgspec.Struct, frozen=True, kw_only=True, tag="99"):
     """Addenda 99: the entry comes back."""
 
     reason: str  # R01 to R85
     original_trace: str
     original_bank: str  # 8 digits, of the bank that received the entry
-    died_on: date | None = None  # R14 and R15 only
+    date_of_death: date | None = None  # R14 and R15 only
     information: str = ""  # at most 44 characters
 
 
-Addenda = Payment | Change | Return
+Addenda = PaymentAddenda | NocAddenda | ReturnAddenda
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -58,7 +58,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     name: str  # of the receiver, at most 22 characters
     trace: str  # 15 digits: the bank that sends (8) and its own number (7)
     identification: str = ""  # at most 15 characters
-    discretionary: str = ""  # 2 characters; of WEB the payment type, R or S
+    discretionary_data: str = ""  # 2 characters; of WEB the payment type, R or S
     addenda: tuple[Addenda, ...] = ()
 
     @property
@@ -81,7 +81,7 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
     effective_on: date | None
     bank: str  # 8 digits, of the bank that sends
     entries: tuple[Entry, ...] = ()
-    discretionary: str = ""  # at most 20 characters
+    discretionary_data: str = ""  # at most 20 characters
     descriptive_date: str = ""  # 6 characters; SD1300 and the like ask for same-day windows
     settlement_day: int | None = None  # day of the year, written by the operator
 
@@ -109,11 +109,11 @@ class AchFile(msgspec.Struct, frozen=True, kw_only=True):
     batches: tuple[Batch, ...] = ()
 
 
-SHOWN = 100
+MISTAKES_MAX = 100
 """Mistakes of one file that are told; nobody reads more."""
 
 
-class Mistake(NamedTuple):
+class AchFileMistake(NamedTuple):
     """One thing that is wrong, and where. Lines and columns count from 1; 0 is the whole file."""
 
     line: int
@@ -128,15 +128,15 @@ class Mistake(NamedTuple):
         return f"{where}: {self.reason}"
 
 
-class FileRefused(ValueError):
+class InvalidAchFile(ValueError):
     """Nothing of the file is taken. `mistakes` names lines and reasons, the first hundred."""
 
-    def __init__(self, mistakes: Sequence[Mistake]) -> None:
-        self.mistakes = tuple(mistakes[:SHOWN])
+    def __init__(self, mistakes: Sequence[AchFileMistake]) -> None:
+        self.mistakes = tuple(mistakes[:MISTAKES_MAX])
         super().__init__("; ".join(map(str, self.mistakes[:3])))
 
 
-class Line(NamedTuple):
+class EntryLine(NamedTuple):
     """An entry, where it stands in its file (from 1), and the header of its batch."""
 
     number: int
@@ -144,14 +144,14 @@ class Line(NamedTuple):
     entry: Entry
 
     @property
-    def returned(self) -> Return | None:
+    def returned(self) -> ReturnAddenda | None:
         """The return it tells of, if it does."""
-        return next((each for each in self.entry.addenda if isinstance(each, Return)), None)
+        return next((each for each in self.entry.addenda if isinstance(each, ReturnAddenda)), None)
 
     @property
-    def changed(self) -> Change | None:
+    def changed(self) -> NocAddenda | None:
         """The change it tells of, if it does."""
-        return next((each for each in self.entry.addenda if isinstance(each, Change)), None)
+        return next((each for each in self.entry.addenda if isinstance(each, NocAddenda)), None)
 
 
 class AchWriter(Protocol):
@@ -176,7 +176,7 @@ class AchFormat(Protocol):
     def head(self, raw: bytes) -> AchFile:
         """Return what a file says of itself, without its batches. Raises FileRefused."""
 
-    def lines(self, raw: bytes) -> Iterator[Line]:
+    def lines(self, raw: bytes) -> Iterator[EntryLine]:
         """Yield every entry of a file.
 
         Raises FileRefused at the end when anything was wrong: until then nothing is to be

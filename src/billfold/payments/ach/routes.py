@@ -18,7 +18,7 @@ from billfold.payments.ach.schemas import AchOrigination, CreateAch, render_orig
 from billfold.payments.ach.store import entries as ach_entries
 from billfold.platform.errors import NotFound, Refused
 
-CCD = "ccd"
+CCD_FEATURE = "ccd"
 """The feature with which a partner may originate CCD entries."""
 STATUSES = frozenset(
     {"PENDING", "APPROVED", "IN_TRANSIT", "PROCESSED", "REJECTED", "FAILED", "CANCELLED"}
@@ -46,9 +46,9 @@ async def create_ach_origination(
     """Originate an ACH entry. What pays for a CREDIT is sold at once; it leaves in its window."""
     owner, pocket_id = await caller.pocket(bank, account_id)
     description = data.description
-    if data.sec_code == "CCD" and CCD not in caller.features:
+    if data.sec_code == "CCD" and CCD_FEATURE not in caller.features:
         raise Refused("sec-code-not-enabled", "CCD entries are not switched on for this account.")
-    ach_id = caller.made_id(bank.seed)
+    ach_id = caller.new_resource_id(bank.seed)
     await bank.engine.submit(
         OriginateAch(
             **caller.command_fields(owner),
@@ -132,6 +132,6 @@ async def _page(
             backwards=part.backwards,
             limit=part.limit,
         ),
-        place_of=lambda row: (row.created_at.isoformat(), str(row.ach_id)),
+        sort_key_of=lambda row: (row.created_at.isoformat(), str(row.ach_id)),
     )
     return page_of(page, [render_origination(row) for row in page.items])

@@ -10,10 +10,10 @@ import msgspec
 
 from billfold.http.schemas.amounts import Amount, usd
 from billfold.ledger.types import Direction
-from billfold.payments.ach.types import LINE_WIDTH, MOST_CENTS, AchEntry
+from billfold.payments.ach.types import AMOUNT_MAX_CENTS, LINE_WIDTH, AchEntry
 from billfold.platform.errors import InvalidInput
 
-LINES_MOST = 1
+ADDENDA_MAX = 1
 """CCD, PPD and WEB entries carry one line of payment-related information at most."""
 
 Line = Annotated[str, msgspec.Meta(min_length=1, max_length=LINE_WIDTH, pattern=r"^[ -~]+$")]
@@ -21,19 +21,19 @@ Description = Annotated[str, msgspec.Meta(pattern=r"^[ a-zA-Z0-9]{1,10}$")]
 _DEFAULTS: dict[str, str] = {Direction.DEBIT: "Funding TX", Direction.CREDIT: "Release TX"}
 
 
-_OURS = frozenset({"REVERSAL", "RETRY PYMT", "ACCTVERIFY"})
+_RESERVED_DESCRIPTIONS = frozenset({"REVERSAL", "RETRY PYMT", "ACCTVERIFY"})
 """What the network wants certain entries to be called; the bank makes those itself."""
-_GOES = {"PAYROLL": Direction.CREDIT, "PURCHASE": Direction.DEBIT}
+_REQUIRED_DIRECTIONS = {"PAYROLL": Direction.CREDIT, "PURCHASE": Direction.DEBIT}
 
 
-def _wrong_about(told: str, direction: str) -> str | None:
+def _description_error(text: str, direction: str) -> str | None:
     """Return why an entry of this direction may not be called so (Nacha, section 2.5)."""
-    if not told:
+    if not text:
         return "is blank"
-    if told in _OURS:
-        return f"{told} is what the bank calls entries that it makes itself"
-    if _GOES.get(told, direction) != direction:
-        return f"{told} is the name of a {_GOES[told]}"
+    if text in _RESERVED_DESCRIPTIONS:
+        return f"{text} is what the bank calls entries that it makes itself"
+    if _REQUIRED_DIRECTIONS.get(text, direction) != direction:
+        return f"{text} is the name of a {_REQUIRED_DIRECTIONS[text]}"
     return None
 
 
@@ -42,23 +42,23 @@ class CreateAch(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
     counterparty_id: UUID
     direction: Literal["CREDIT", "DEBIT"]
-    amount_usdc: Annotated[int, msgspec.Meta(ge=1, le=MOST_CENTS)]
+    amount_usdc: Annotated[int, msgspec.Meta(ge=1, le=AMOUNT_MAX_CENTS)]
     sec_code: Literal["CCD", "PPD", "WEB"] = "WEB"
-    payment_related_information: Annotated[list[Line], msgspec.Meta(max_length=LINES_MOST)] = []
+    payment_related_information: Annotated[list[Line], msgspec.Meta(max_length=ADDENDA_MAX)] = []
     company_entry_description: Description | None = None
 
     @property
     def description(self) -> str:
         """What the receiver reads about the entry. Raises InvalidInput when it has to be said."""
-        told = self.company_entry_description
-        if told is None and self.sec_code == "CCD":
+        text = self.company_entry_description
+        if text is None and self.sec_code == "CCD":
             raise InvalidInput.at(
                 "body", "company_entry_description", msg="is required for CCD", kind="missing"
             )
-        wrong = None if told is None else _wrong_about(told.strip().upper(), self.direction)
-        if wrong is not None:
-            raise InvalidInput.at("body", "company_entry_description", msg=wrong)
-        return told or _DEFAULTS[self.direction]
+        error = None if text is None else _description_error(text.strip().upper(), self.direction)
+        if error is not None:
+            raise InvalidInput.at("body", "company_entry_description", msg=error)
+        return text or _DEFAULTS[self.direction]
 
 
 class AchOrigination(msgspec.Struct, kw_only=True):
@@ -86,7 +86,7 @@ class AchOrigination(msgspec.Struct, kw_only=True):
 
 def render_origination(entry: AchEntry) -> AchOrigination:
     """An origination as it is kept."""
-    told = {
+    text = {
         "id": entry.ach_id,
         "service_account_id": entry.pocket_id,
         "counterparty_id": entry.counterparty_id,
@@ -103,4 +103,4 @@ def render_origination(entry: AchEntry) -> AchOrigination:
         "time_created": entry.created_at,
         "updated_at": entry.updated_at,
     }
-    return msgspec.convert(told, AchOrigination)
+    return msgspec.convert(text, AchOrigination)

@@ -37,7 +37,7 @@ class AchStatus(StrEnum):
 SEC_CODES = ("CCD", "PPD", "WEB")
 LINE_WIDTH = 80
 """Characters of payment-related information that an addenda carries; these classes have one."""
-MOST_CENTS = 99_999_999_99
+AMOUNT_MAX_CENTS = 99_999_999_99
 """The most the ten columns of an amount can say."""
 
 
@@ -89,7 +89,7 @@ class AchEntry(Row, frozen=True, kw_only=True):
     updated_at: datetime
 
     @property
-    def is_under_way(self) -> bool:
+    def is_open(self) -> bool:
         """Whether it waits to be sent, or to bring what it collects."""
         if self.status in {AchStatus.PENDING, AchStatus.APPROVED}:
             return True
@@ -108,20 +108,20 @@ class AchEntry(Row, frozen=True, kw_only=True):
     def proof(self) -> str:
         """The fingerprint of what stays as it is once the entry has been let through."""
         # What reached us has its number from its sender, and its file from the start.
-        came = (self.trace_number, self.file_id) if self.way == AchWay.RECEIVING else ()
-        return fingerprint((*_lasting(self), *came))
+        origin_fields = (self.trace_number, self.file_id) if self.way == AchWay.RECEIVING else ()
+        return fingerprint((*_immutable_values(self), *origin_fields))
 
 
-_CHANGES = frozenset({
+_MUTABLE_FIELDS = frozenset({
     "status", "reason", "return_code", "trace_number", "file_id", "journal_no", "change_code",
     "corrected", "updated_at",
 })  # fmt: skip
-_lasting: Callable[[AchEntry], tuple[object, ...]] = attrgetter(
-    *(name for name in AchEntry.__struct_fields__ if name not in _CHANGES)
+_immutable_values: Callable[[AchEntry], tuple[object, ...]] = attrgetter(
+    *(name for name in AchEntry.__struct_fields__ if name not in _MUTABLE_FIELDS)
 )
 
 
-class Incoming(msgspec.Struct, frozen=True, kw_only=True):
+class IncomingEntry(msgspec.Struct, frozen=True, kw_only=True):
     """An entry as a file brought it, with what its answer must repeat."""
 
     code: str  # transaction code
@@ -159,7 +159,7 @@ class Incoming(msgspec.Struct, frozen=True, kw_only=True):
         return self.code[1] in "38"
 
 
-class AchAnswer(Row, frozen=True, kw_only=True):
+class PendingReturn(Row, frozen=True, kw_only=True):
     """A return that waits for its window; `told` is the JSON text of an `Answered`."""
 
     table = "ach_answer"
@@ -176,7 +176,7 @@ class AchAnswer(Row, frozen=True, kw_only=True):
         return fingerprint((self.answer_id, self.customer_id, self.due_at, self.told))
 
 
-class Answered(msgspec.Struct, frozen=True, kw_only=True):
+class ReturnEntry(msgspec.Struct, frozen=True, kw_only=True):
     """An entry that we send back: as receiving bank a return (R01 and the like), as sending bank
     a return that we do not accept (R61 to R70).
     """
@@ -197,9 +197,11 @@ class Answered(msgspec.Struct, frozen=True, kw_only=True):
     information: str = ""
 
 
-def answered(entry: Incoming, reason: str, *, bank: str, information: str = "") -> Answered:
+def return_of(
+    entry: IncomingEntry, reason: str, *, bank: str, information: str = ""
+) -> ReturnEntry:
     """Return the entry that sends one back; `bank` are the eight digits of who received it."""
-    return Answered(
+    return ReturnEntry(
         reason=reason,
         code=entry.code[0] + ("6" if entry.is_debit else "1"),
         routing_number=entry.bank + check_digit(entry.bank),

@@ -14,7 +14,7 @@ class GiveCredit(Command, frozen=True, kw_only=True):
 
     rule = give_credit
     audit = AuditedAction("pocket", "credited", fields=("amount", "credit_type", "description"))
-    needs_names = False
+    needs_identifiers = False
 
     pocket_id: UUID
     amount: int
@@ -27,7 +27,7 @@ class AdjustPocket(Command, frozen=True, kw_only=True):
 
     rule = adjust_pocket
     audit = AuditedAction("pocket", "adjusted", fields=("direction", "amount", "description"))
-    needs_names = False
+    needs_identifiers = False
 
     pocket_id: UUID
     direction: Direction
@@ -41,7 +41,7 @@ class CorrectBooking(Command, frozen=True, kw_only=True):
     rule = correct_booking
     reference_kinds = (Reference.TRANSACTION,)
     audit = AuditedAction("activity", "corrected", fields=("description",))
-    needs_names = False
+    needs_identifiers = False
 
     activity_id: UUID
     description: str

@@ -12,16 +12,16 @@ import msgspec
 
 from billfold.accounts.pockets.rules import pocket_of
 from billfold.accounts.pockets.types import NOT_CLOSED
-from billfold.accounts.transactions.types import HouseBooking
+from billfold.accounts.transactions.types import BankBooking
 from billfold.bills.rules import fees
 from billfold.ledger.book import recording as record
 from billfold.ledger.commands import Books, Context, Outcome, book_of
 from billfold.ledger.types import AccountKind, Direction, JournalKind, TransactionType
-from billfold.payments.deposits.rules import take_in
-from billfold.payments.overdraft.rules import owes, pay_back
+from billfold.payments.deposits.rules import sweep_and_invest
+from billfold.payments.overdraft.rules import claw_back, overdraft_of
 from billfold.platform.errors import NotFound, Refused
 from billfold.platform.ids import member_of
-from billfold.treasury.rules.day_end import start_moving
+from billfold.treasury.rules.day_end import roll_business_day
 from billfold.treasury.rules.liquidate import liquidation_value
 
 if TYPE_CHECKING:
@@ -39,11 +39,11 @@ _OWN_JOURNALS = frozenset({JournalKind.FEE, _JOURNAL})
 def give_credit(books: Books, cmd: GiveCredit, ctx: Context) -> Outcome:
     """Book it from `promotions`. Refuses: pocket-not-open."""
     book = book_of(books, cmd.customers[0])
-    pocket = _that_takes(pocket_of(book, cmd.pocket_id), cmd.amount)
+    pocket = _require_receivable(pocket_of(book, cmd.pocket_id), cmd.amount)
     details = {"credit_type": cmd.credit_type, "period": None, "card_id": None}
     _begin(book, pocket, ctx)
     leg_no = _credit(book, pocket, ctx, book.house_account(AccountKind.PROMOTIONS), cmd.amount)
-    return _tell(
+    return _record_transaction(
         book,
         pocket,
         ctx,
@@ -61,16 +61,16 @@ def adjust_pocket(books: Books, cmd: AdjustPocket, ctx: Context) -> Outcome:
     """Book it against `promotions`. Refuses: pocket-not-open, insufficient-funds."""
     book = book_of(books, cmd.customers[0])
     pocket = pocket_of(book, cmd.pocket_id)
-    there = book.house_account(AccountKind.PROMOTIONS)
+    contra_account = book.house_account(AccountKind.PROMOTIONS)
     if cmd.direction == Direction.CREDIT:
-        _that_takes(pocket, cmd.amount)
+        _require_receivable(pocket, cmd.amount)
         _begin(book, pocket, ctx)
-        leg_no = _credit(book, pocket, ctx, there, cmd.amount)
+        leg_no = _credit(book, pocket, ctx, contra_account, cmd.amount)
     else:
-        _must_cover(pocket, ctx, cmd.amount)
+        _require_covered(pocket, ctx, cmd.amount)
         _begin(book, pocket, ctx)
-        leg_no = _debit(book, pocket, ctx, there, cmd.amount)
-    return _tell(
+        leg_no = _debit(book, pocket, ctx, contra_account, cmd.amount)
+    return _record_transaction(
         book,
         pocket,
         ctx,
@@ -88,23 +88,26 @@ def correct_booking(books: Books, cmd: CorrectBooking, ctx: Context) -> Outcome:
     """Book the contrary, in a journal that reverses the other's. Refuses: already-corrected."""
     book = book_of(books, cmd.customers[0])
     wrong = book.referenced.get(cmd.activity_id)
-    if not isinstance(wrong, HouseBooking) or wrong.cause not in {None, ADJUSTMENT}:
+    if not isinstance(wrong, BankBooking) or wrong.cause not in {None, ADJUSTMENT}:
         raise NotFound("The house booked nothing of this id by itself.")
     if wrong.is_corrected:
         raise Refused("already-corrected", "It has been taken back already.")
     pocket = pocket_of(book, wrong.pocket_id)
-    there = book.house_account(
+    contra_account = book.house_account(
         AccountKind.FEES if wrong.type == TransactionType.FEE else AccountKind.PROMOTIONS
     )
     reverses = wrong.journal_no if wrong.journal_kind in _OWN_JOURNALS else None
     _begin(book, pocket, ctx, reverses=reverses)
     if wrong.direction == Direction.DEBIT:
-        _that_takes(pocket, wrong.amount)
-        direction, leg_no = Direction.CREDIT, _credit(book, pocket, ctx, there, wrong.amount)
+        _require_receivable(pocket, wrong.amount)
+        direction, leg_no = (
+            Direction.CREDIT,
+            _credit(book, pocket, ctx, contra_account, wrong.amount),
+        )
     else:
-        direction, leg_no = Direction.DEBIT, _debit(book, pocket, ctx, there, wrong.amount)
+        direction, leg_no = Direction.DEBIT, _debit(book, pocket, ctx, contra_account, wrong.amount)
     book.put(book.referenced, cmd.activity_id, msgspec.structs.replace(wrong, is_corrected=True))
-    return _tell(
+    return _record_transaction(
         book,
         pocket,
         ctx,
@@ -121,39 +124,49 @@ def correct_booking(books: Books, cmd: CorrectBooking, ctx: Context) -> Outcome:
 _CREDIT = {"CASH_BACK": "Cash back", "PROMOTION": "Promotion", "ADJUSTMENT": "Adjustment"}
 
 
-def _that_takes(pocket: PocketBook, amount: int) -> PocketBook:
+def _require_receivable(pocket: PocketBook, amount: int) -> PocketBook:
     """The pocket, when money may come in; into a closed one only what it owes."""
-    if pocket.status in NOT_CLOSED or (0 < amount <= owes(pocket)):
+    if pocket.status in NOT_CLOSED or (0 < amount <= overdraft_of(pocket)):
         return pocket
     raise Refused("pocket-not-open", f"The pocket is {pocket.status}.")
 
 
-def _must_cover(pocket: PocketBook, ctx: Context, amount: int) -> None:
+def _require_covered(pocket: PocketBook, ctx: Context, amount: int) -> None:
     if pocket.status not in NOT_CLOSED:
         raise Refused("pocket-not-open", f"The pocket is {pocket.status}.")
-    kept = fees.charge(pocket.fee_accrued)[0] + pocket.liened(ctx.now)
+    kept = fees.split_accrued_fee(pocket.fee_accrued)[0] + pocket.held_cents(ctx.now)
     if liquidation_value(pocket, ctx.t0_bid) - kept < amount:
         raise Refused("insufficient-funds", "The pocket does not cover the adjustment.")
 
 
 def _begin(book: Book, pocket: PocketBook, ctx: Context, reverses: int | None = None) -> None:
-    start_moving(book, pocket, ctx)
+    roll_business_day(book, pocket, ctx)
     book.begin(_JOURNAL, ctx, settles_on=ctx.business_date, reverses=reverses)
 
 
-def _credit(book: Book, pocket: PocketBook, ctx: Context, there: Account, amount: int) -> int:
-    leg_no = book.post(there, pocket.bank, amount)
-    take_in(book, pocket, ctx, amount)
+def _credit(
+    book: Book, pocket: PocketBook, ctx: Context, contra_account: Account, amount: int
+) -> int:
+    leg_no = book.post(contra_account, pocket.bank, amount)
+    sweep_and_invest(book, pocket, ctx, amount)
     return leg_no
 
 
-def _debit(book: Book, pocket: PocketBook, ctx: Context, there: Account, amount: int) -> int:
-    return pay_back(
-        book, pocket, ctx, amount, to=there, price_of=ctx.t0_bid, settles_on=book.business_date
+def _debit(
+    book: Book, pocket: PocketBook, ctx: Context, contra_account: Account, amount: int
+) -> int:
+    return claw_back(
+        book,
+        pocket,
+        ctx,
+        amount,
+        to=contra_account,
+        price_of=ctx.t0_bid,
+        settles_on=book.business_date,
     )
 
 
-def _tell(
+def _record_transaction(
     book: Book,
     pocket: PocketBook,
     ctx: Context,
@@ -161,7 +174,7 @@ def _tell(
     **told: Any,
 ) -> Outcome:
     group = ctx.ids.next_group()
-    record.activity(
+    record.transaction(
         book, pocket, leg_no=leg_no, group=group,
         settles_at=book.booked_at, **told,
     )  # fmt: skip

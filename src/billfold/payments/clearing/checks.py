@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from billfold.ledger.book.book import USD
-from billfold.payments.clearing.store import DAWN, DUSK, Span, list_cleared
-from billfold.payments.clearing.types import RAILS, Cleared
+from billfold.payments.clearing.store import DATE_MAX, DATE_MIN, SettlementPeriod, list_cleared
+from billfold.payments.clearing.types import RAILS, ClearingTotals
 from billfold.platform.dates import et_instant
-from billfold.treasury.settlement.worker import LOOK_BACK
+from billfold.treasury.settlement.worker import LOOKBACK
 from billfold.verify.report import MISSING, SUSPECT, Findings
-from billfold.verify.streams import PATIENCE_SECONDS
+from billfold.verify.streams import STATEMENT_TIMEOUT_SECONDS
 
 if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection
-    from billfold.verify.customers import Walk
+    from billfold.verify.customers import LedgerWalk
 
 CHECK, TABLE = "clearing", "clearing"
 
@@ -44,56 +44,60 @@ SELECT customer_id, journal_no, c.rail IS NULL AS is_missing, d.rail IS NULL AS 
        IS DISTINCT FROM (d.rail, d.settles_on, d.closed_on, d.came_in, d.went_out)
  ORDER BY customer_id, journal_no LIMIT 100
 """
-_TWICE = """
+_DUPLICATE = """
 SELECT customer_id, journal_no FROM clearing GROUP BY 1, 2 HAVING count(*) > 1
  ORDER BY 1, 2 LIMIT 100
 """
 _HOUSE = "SELECT house_customer_id FROM bank"
 
 
-async def check_clearing(conn: Connection, found: Findings, walk: Walk, day: date | None) -> None:
+async def check_clearing(
+    conn: Connection, findings: Findings, ledger_walk: LedgerWalk, day: date | None
+) -> None:
     """Every row is its journal's, nothing was settled that did not move, and all is explained."""
-    await _check_rows(conn, found)
+    await _check_rows(conn, findings)
     house: UUID | None = await conn.fetchval(_HOUSE)
     if house is None:
         return
-    span = Span(DAWN, et_instant(DAWN, 0), DUSK, et_instant(DUSK, 0))
-    under_way = dict.fromkeys(RAILS, 0)
+    span = SettlementPeriod(DATE_MIN, et_instant(DATE_MIN, 0), DATE_MAX, et_instant(DATE_MAX, 0))
+    in_transit = dict.fromkeys(RAILS, 0)
     for each in await list_cleared(conn, house, span):
-        _compare(found, each, day)
-        under_way[each.rail] = under_way.get(each.rail, 0) + each.open_out - each.open_in
-    for rail, explained in under_way.items():
+        _compare(findings, each, day)
+        in_transit[each.rail] = (
+            in_transit.get(each.rail, 0) + each.unsettled_out - each.unsettled_in
+        )
+    for rail, expected in in_transit.items():
         kind = f"rail:{rail.lower()}"
-        if walk.totals[kind, USD] != explained:
-            wrong = (
-                f"all {kind} accounts hold {walk.totals[kind, USD]}, the payments under way"
-                f" explain {explained}"
+        if ledger_walk.totals[kind, USD] != expected:
+            message = (
+                f"all {kind} accounts hold {ledger_walk.totals[kind, USD]}, the payments under way"
+                f" explain {expected}"
             )
-            found.add("house", "account", {"kind": kind, "asset": USD}, wrong, SUSPECT)
+            findings.add("house", "account", {"kind": kind, "asset": USD}, message, SUSPECT)
 
 
-async def _check_rows(conn: Connection, found: Findings) -> None:
-    found.checked[TABLE] = await conn.fetchval("SELECT count(*) FROM clearing")
-    for row in await conn.fetch(_TWICE, timeout=PATIENCE_SECONDS):
-        found.add(CHECK, TABLE, dict(row), "it is there twice", MISSING)
-    for row in await conn.fetch(_ROWS, timeout=PATIENCE_SECONDS):
+async def _check_rows(conn: Connection, findings: Findings) -> None:
+    findings.checked[TABLE] = await conn.fetchval("SELECT count(*) FROM clearing")
+    for row in await conn.fetch(_DUPLICATE, timeout=STATEMENT_TIMEOUT_SECONDS):
+        findings.add(CHECK, TABLE, dict(row), "it is there twice", MISSING)
+    for row in await conn.fetch(_ROWS, timeout=STATEMENT_TIMEOUT_SECONDS):
         key = {"customer_id": row["customer_id"], "journal_no": row["journal_no"]}
         if row["is_missing"]:
-            found.add(CHECK, TABLE, key, "the row is missing", MISSING)
+            findings.add(CHECK, TABLE, key, "the row is missing", MISSING)
         elif row["is_extra"]:
-            found.add(CHECK, TABLE, key, "no journal of the house settles it")
+            findings.add(CHECK, TABLE, key, "no journal of the house settles it")
         else:
-            found.add(CHECK, TABLE, key, "its journal says otherwise")
+            findings.add(CHECK, TABLE, key, "its journal says otherwise")
 
 
-def _compare(found: Findings, each: Cleared, day: date | None) -> None:
+def _compare(findings: Findings, each: ClearingTotals, day: date | None) -> None:
     key = {"rail": each.rail, "settles_on": each.settles_on}
-    if each.open_in < 0 or each.open_out < 0:
-        wrong = (
+    if each.unsettled_in < 0 or each.unsettled_out < 0:
+        message = (
             f"{each.settled_in} and {each.settled_out} cents were settled, {each.came_in} came in"
             f" and {each.went_out} went out"
         )
-        found.add(CHECK, TABLE, key, wrong)
-    elif day is not None and day - each.settles_on > LOOK_BACK + timedelta(days=1):
-        wrong = f"{each.open_in} cents in and {each.open_out} out were never settled"
-        found.add(CHECK, TABLE, key, wrong, SUSPECT)
+        findings.add(CHECK, TABLE, key, message)
+    elif day is not None and day - each.settles_on > LOOKBACK + timedelta(days=1):
+        message = f"{each.unsettled_in} cents in and {each.unsettled_out} out were never settled"
+        findings.add(CHECK, TABLE, key, message, SUSPECT)

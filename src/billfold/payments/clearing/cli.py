@@ -8,12 +8,19 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from billfold.cli.context import CannotGoOn, ground_of
-from billfold.cli.output import console, done, eastern, pairs, table
-from billfold.cli.resources import with_bank
-from billfold.ledger.jobs.due_work import house_id
-from billfold.payments.clearing.store import DAWN, DUSK, Span, balances, list_cleared, list_open
-from billfold.payments.clearing.types import RAILS, Cleared, OpenPayment
+from billfold.cli.context import CliError, cli_context
+from billfold.cli.output import console, format_eastern, key_value_table, print_success, table
+from billfold.cli.resources import run_with_bank
+from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.payments.clearing.store import (
+    DATE_MAX,
+    DATE_MIN,
+    SettlementPeriod,
+    balances,
+    list_cleared,
+    list_open,
+)
+from billfold.payments.clearing.types import RAILS, ClearingTotals, OpenPayment
 from billfold.platform.dates import et_instant
 from billfold.platform.money import format_usd
 
@@ -21,19 +28,19 @@ if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
 
 
-_A_MOMENT, _ONE_DAY = timedelta(microseconds=1), timedelta(days=1)
+_ONE_MICROSECOND, _ONE_DAY = timedelta(microseconds=1), timedelta(days=1)
 
 
-class Explained(NamedTuple):
+class ClearingReport(NamedTuple):
     """The clearing accounts, the dates on which they are open, and the payments under way."""
 
     held: dict[str, int]
-    dates: list[Cleared]
+    dates: list[ClearingTotals]
     payments: list[OpenPayment]
 
     def explained(self, rail: str) -> int:
         """Cents that the payments under way leave on this rail."""
-        return sum(d.open_out - d.open_in for d in self.dates if d.rail == rail)
+        return sum(d.unsettled_out - d.unsettled_in for d in self.dates if d.rail == rail)
 
     def unexplained(self, rail: str) -> int:
         """Cents on the accounts of this rail that no payment under way explains."""
@@ -48,31 +55,35 @@ def clearing(
     ] = False,
 ) -> None:
     """Explain the clearing accounts: what each rail holds, and what settles when."""
-    shown = with_bank(ground_of(ctx), explain)
-    _show(shown)
+    shown = run_with_bank(cli_context(ctx), clearing_report)
+    _print_report(shown)
     if payments:
-        _show_payments(shown.payments)
-    wrong = [rail for rail in RAILS if shown.unexplained(rail)]
-    if wrong:
-        raise CannotGoOn(
+        _print_payments(shown.payments)
+    unexplained_rails = [rail for rail in RAILS if shown.unexplained(rail)]
+    if unexplained_rails:
+        raise CliError(
             f"Not explained: {', '.join(f'{r} {format_usd(shown.unexplained(r))}' for r in wrong)}",
             "Run `billfold verify`: it names the first bad row.",
         )
-    done("Every clearing account is explained to zero.")
+    print_success("Every clearing account is explained to zero.")
 
 
 _OPEN_DAY = "SELECT business_date FROM head WHERE customer_id = $1"
 
 
-async def explain(bank: Bank) -> Explained:
+async def clearing_report(bank: Bank) -> ClearingReport:
     """Return what lies on the rails and what explains it, at one moment."""
-    house = house_id(bank.seed)
-    ever = Span(DAWN, et_instant(DAWN, 0), DUSK, et_instant(DUSK, 0))
+    house = bank_customer_id(bank.seed)
+    all_dates = SettlementPeriod(
+        DATE_MIN, et_instant(DATE_MIN, 0), DATE_MAX, et_instant(DATE_MAX, 0)
+    )
     async with bank.pool.acquire() as conn, conn.transaction(isolation="repeatable_read"):
-        dates = await list_cleared(conn, house, ever)
+        dates = await list_cleared(conn, house, all_dates)
         open_day = await conn.fetchval(_OPEN_DAY, house)
-        since = Span(open_day, _closed_until(bank, open_day), DUSK, et_instant(DUSK, 0))
-        return Explained(await balances(conn), dates, await list_open(conn, house, since))
+        since = SettlementPeriod(
+            open_day, _closed_until(bank, open_day), DATE_MAX, et_instant(DATE_MAX, 0)
+        )
+        return ClearingReport(await balances(conn), dates, await list_open(conn, house, since))
 
 
 def _closed_until(bank: Bank, open_day: date) -> datetime:
@@ -80,38 +91,38 @@ def _closed_until(bank: Bank, open_day: date) -> datetime:
     day = open_day - _ONE_DAY
     while not bank.calendars.is_settlement_day(day):
         day -= _ONE_DAY
-    return bank.calendars.closes_at(day) + _A_MOMENT
+    return bank.calendars.closes_at(day) + _ONE_MICROSECOND
 
 
-def _show(shown: Explained) -> None:
+def _print_report(shown: ClearingReport) -> None:
     rows = [
         (
             each.rail,
             each.settles_on,
             each.payments,
-            format_usd(each.open_in),
-            format_usd(each.open_out),
+            format_usd(each.unsettled_in),
+            format_usd(each.unsettled_out),
         )
         for each in shown.dates
     ]
     if rows:
         columns = ("Rail", "Settles on", "Payments>", "To come in>", "To go out>")
         console.print(table("Under way", columns, rows))
-    told: list[tuple[str, object]] = []
+    summary: list[tuple[str, object]] = []
     for rail in RAILS:
-        told += [
+        summary += [
             (f"{rail} accounts hold", format_usd(shown.held.get(f"rail:{rail.lower()}", 0))),
             (f"{rail} explained", format_usd(shown.explained(rail))),
         ]
-    told.append(("Suspense holds", format_usd(shown.held.get("suspense", 0))))
-    console.print(pairs(told))
+    summary.append(("Suspense holds", format_usd(shown.held.get("suspense", 0))))
+    console.print(key_value_table(summary))
 
 
-def _show_payments(payments: Sequence[OpenPayment]) -> None:
+def _print_payments(payments: Sequence[OpenPayment]) -> None:
     rows = [
         (
             p.rail,
-            eastern(p.settles_at),
+            format_eastern(p.settles_at),
             p.direction,
             format_usd(p.amount),
             p.activity_id or "the house",

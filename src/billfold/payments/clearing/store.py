@@ -10,7 +10,7 @@ from datetime import date, datetime
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from billfold.payments.clearing.types import Cleared, OpenPayment
+from billfold.payments.clearing.types import ClearingTotals, OpenPayment
 
 if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection, Pool
@@ -33,7 +33,7 @@ SELECT upper(substr(a.kind, 6)) AS rail, j.settles_on,
  WHERE j.customer_id = $1 AND j.kind NOT IN ('clearing', 'settlement')
    AND a.kind IN ('rail:ach', 'rail:wire') AND j.settles_on BETWEEN $2 AND $4
 """
-_MOVED = f"{_OF_CUSTOMERS} UNION ALL {_OF_THE_HOUSE}"
+_MOVEMENTS = f"{_OF_CUSTOMERS} UNION ALL {_OF_THE_HOUSE}"
 _CLEARED = f"""
 SELECT rail, settles_on, coalesce(payments, 0)::bigint AS payments,
        coalesce(m.came_in, 0)::bigint AS came_in, coalesce(m.went_out, 0)::bigint AS went_out,
@@ -41,7 +41,7 @@ SELECT rail, settles_on, coalesce(payments, 0)::bigint AS payments,
   FROM (SELECT rail, settles_on, count(*) AS payments,
                sum(amount) FILTER (WHERE direction = 'CREDIT') AS came_in,
                sum(amount) FILTER (WHERE direction = 'DEBIT') AS went_out
-          FROM ({_MOVED}) each GROUP BY rail, settles_on) m
+          FROM ({_MOVEMENTS}) each GROUP BY rail, settles_on) m
   FULL JOIN
        (SELECT rail, settles_on, sum(came_in) AS came_in, sum(went_out) AS went_out
           FROM clearing WHERE settles_on BETWEEN $2 AND $4 GROUP BY rail, settles_on) c
@@ -52,17 +52,17 @@ SELECT rail, settles_on, coalesce(payments, 0)::bigint AS payments,
 """
 _OPEN = f"""
 SELECT rail, settles_at, direction, amount, customer_id, journal_no, activity_id
-  FROM ({_MOVED}) each ORDER BY settles_at, rail, customer_id, journal_no LIMIT $6
+  FROM ({_MOVEMENTS}) each ORDER BY settles_at, rail, customer_id, journal_no LIMIT $6
 """
 _BALANCES = """
 SELECT kind, sum(credits - debits)::bigint AS balance FROM account
  WHERE kind IN ('rail:ach', 'rail:wire', 'suspense') GROUP BY kind
 """
-DAWN, DUSK = date(2000, 1, 1), date(2999, 12, 31)
+DATE_MIN, DATE_MAX = date(2000, 1, 1), date(2999, 12, 31)
 """Before the first date and after the last on which anything settles."""
 
 
-class Span:
+class SettlementPeriod:
     """From the beginning of a day up to an instant on a later one, as the queries take it."""
 
     def __init__(self, first: date, begins: datetime, last: date, ends: datetime) -> None:
@@ -70,15 +70,17 @@ class Span:
 
 
 async def list_cleared(
-    conn: Connection | Pool, house: UUID, span: Span, *, all_of_it: bool = False
-) -> list[Cleared]:
+    conn: Connection | Pool, house: UUID, span: SettlementPeriod, *, include_settled: bool = False
+) -> list[ClearingTotals]:
     """Return each rail's dates on which it and the house differ, or all its dates."""
-    rows = await conn.fetch(_CLEARED, house, *span.arguments, all_of_it, timeout=_PATIENCE_SECONDS)
-    return [Cleared(*row) for row in rows]
+    rows = await conn.fetch(
+        _CLEARED, house, *span.arguments, include_settled, timeout=_QUERY_TIMEOUT_SECONDS
+    )
+    return [ClearingTotals(*row) for row in rows]
 
 
 async def list_open(
-    conn: Connection | Pool, house: UUID, span: Span, *, limit: int = 200
+    conn: Connection | Pool, house: UUID, span: SettlementPeriod, *, limit: int = 200
 ) -> list[OpenPayment]:
     """Return the payments that settle within the span, the next first."""
     return [OpenPayment(*row) for row in await conn.fetch(_OPEN, house, *span.arguments, limit)]
@@ -89,4 +91,4 @@ async def balances(conn: Connection | Pool) -> dict[str, int]:
     return {row["kind"]: row["balance"] for row in await conn.fetch(_BALANCES)}
 
 
-_PATIENCE_SECONDS = 3_600.0
+_QUERY_TIMEOUT_SECONDS = 3_600.0

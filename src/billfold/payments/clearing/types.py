@@ -25,7 +25,7 @@ class RailSettlement(Row, frozen=True, kw_only=True):
     went_out: int
 
 
-class Cleared(NamedTuple):
+class ClearingTotals(NamedTuple):
     """One rail on one date, in cents: what moved, and how much of it the house has settled."""
 
     rail: str
@@ -37,12 +37,12 @@ class Cleared(NamedTuple):
     settled_out: int
 
     @property
-    def open_in(self) -> int:
+    def unsettled_in(self) -> int:
         """Cents that came in and are not settled."""
         return self.came_in - self.settled_in
 
     @property
-    def open_out(self) -> int:
+    def unsettled_out(self) -> int:
         """Cents that went out and are not settled."""
         return self.went_out - self.settled_out
 

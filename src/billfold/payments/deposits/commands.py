@@ -10,7 +10,7 @@ from billfold.accounts.counterparties.types import CounterpartyRow
 from billfold.ledger.commands import Command
 from billfold.ledger.types import Rail
 from billfold.payments.deposits.rules import receive_money
-from billfold.payments.wires.types import Arrived, QueuedMessage, WireRow
+from billfold.payments.wires.types import IncomingWireFields, QueuedMessage, WireRow
 
 
 class ReceiveMoney(Command, frozen=True, kw_only=True):
@@ -29,6 +29,6 @@ class ReceiveMoney(Command, frozen=True, kw_only=True):
     description: str
     details: dict[str, Any]
     remittance: dict[str, Any] | None = None
-    wire: Arrived | None = None
+    wire: IncomingWireFields | None = None
     sender: Account | None = None
     """The account from which a wire came, where its bank says so."""

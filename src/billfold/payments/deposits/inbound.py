@@ -20,7 +20,7 @@ from billfold.payments.deposits.ports import (
     IncomingWire,
 )
 from billfold.payments.wires.rules import incoming_details
-from billfold.payments.wires.types import Arrived
+from billfold.payments.wires.types import IncomingWireFields
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
@@ -33,7 +33,7 @@ NO_ACCOUNT = "NO_ACCOUNT"
 _POCKET = "SELECT pocket_id FROM portal WHERE customer_id = $1 AND portal_id = $2"
 
 
-class Received(msgspec.Struct, frozen=True, kw_only=True):
+class ReceiptResult(msgspec.Struct, frozen=True, kw_only=True):
     """What became of a payment. `reason` says why it was sent back."""
 
     status: str  # COMPLETED or RETURNED
@@ -45,7 +45,7 @@ class Received(msgspec.Struct, frozen=True, kw_only=True):
 
 async def receive(
     bank: Bank, correspondent: CorrespondentBank, payment: IncomingPayment
-) -> Received:
+) -> ReceiptResult:
     """Book a payment where its account number leads, or send it back. Safe to repeat.
 
     Raises Unavailable when the database stays away; the payment may then be delivered again.
@@ -53,23 +53,23 @@ async def receive(
     account = f"{payment.routing_number}:{payment.account_number}"
     entry = await bank.directory.find("account", account)
     if entry is None:
-        log.warning("payment_for_nobody", rail=_rail(payment), amount=payment.amount)
-        await correspondent.send_back(payment, NO_ACCOUNT)
-        return Received(status="RETURNED", reason=NO_ACCOUNT)
+        log.warning("payment_account_not_found", rail=_rail(payment), amount=payment.amount)
+        await correspondent.return_payment(payment, NO_ACCOUNT)
+        return ReceiptResult(status="RETURNED", reason=NO_ACCOUNT)
     pocket_id = await bank.pool.fetchval(_POCKET, entry.customer_id, entry.object_id)
     answer = await bank.engine.submit(
         _command(payment, entry.customer_id, entry.object_id, pocket_id)
     )
     outcome = answer.outcome
     if outcome["status"] != "COMPLETED":
-        await correspondent.send_back(payment, outcome["reason"])
-        return Received(
+        await correspondent.return_payment(payment, outcome["reason"])
+        return ReceiptResult(
             status="RETURNED",
             reason=outcome["reason"],
             customer_id=entry.customer_id,
             pocket_id=pocket_id,
         )
-    return Received(
+    return ReceiptResult(
         status="COMPLETED",
         customer_id=entry.customer_id,
         pocket_id=pocket_id,
@@ -98,7 +98,7 @@ def _command(
         details=details,
         sender=_sender(payment) if isinstance(payment, IncomingWire) else None,
         remittance=_remittance(payment),
-        wire=_arrived(payment),
+        wire=_incoming_message(payment),
     )
 
 
@@ -108,10 +108,10 @@ def _remittance(payment: IncomingPayment) -> dict[str, Any] | None:
     return incoming_details.remittance_of(payment.message)
 
 
-def _arrived(payment: IncomingPayment) -> Arrived | None:
+def _incoming_message(payment: IncomingPayment) -> IncomingWireFields | None:
     if not isinstance(payment, IncomingWire) or payment.message is None:
         return None
-    return incoming_details.arrived_by(payment.message, payment.omad)
+    return incoming_details.incoming_wire_of(payment.message, payment.omad)
 
 
 def _sender(wire: IncomingWire) -> Account | None:

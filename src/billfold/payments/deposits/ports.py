@@ -47,5 +47,5 @@ IncomingPayment = IncomingWire | IncomingAch
 class CorrespondentBank(Protocol):
     """Whoever delivers payments to us and takes back those that reach nobody."""
 
-    async def send_back(self, payment: IncomingPayment, reason: str) -> None:
+    async def return_payment(self, payment: IncomingPayment, reason: str) -> None:
         """Return a payment to its sender. `reason` is the word given to the sender."""

@@ -6,17 +6,17 @@ from datetime import datetime, time
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from billfold.accounts.counterparties.rules.verification import prove_by_wire
+from billfold.accounts.counterparties.rules.verification import verify_by_wire
 from billfold.accounts.pockets.types import NOT_CLOSED, Hold
 from billfold.accounts.portals.types import PortalStatus
 from billfold.events import kinds, payloads
 from billfold.ledger.book import recording as record
 from billfold.ledger.commands import Books, Context, Outcome, book_of
 from billfold.ledger.types import AccountKind, Direction, JournalKind, Rail, TransactionType
-from billfold.payments.overdraft.rules import repay
-from billfold.payments.wires.rules.incoming import note_wire_in
+from billfold.payments.overdraft.rules import recover_overdraft
+from billfold.payments.wires.rules.incoming import record_incoming_wire
 from billfold.platform.dates import et_instant
-from billfold.treasury.rules.day_end import start_moving
+from billfold.treasury.rules.day_end import roll_business_day
 from billfold.treasury.rules.invest import invest
 
 if TYPE_CHECKING:
@@ -34,23 +34,23 @@ def receive_money(books: Books, cmd: ReceiveMoney, ctx: Context) -> Outcome:
     book = book_of(books, cmd.customers[0])
     portal = book.portals.get(cmd.portal_id)
     pocket = book.pockets.get(cmd.pocket_id)
-    if portal is None or pocket is None or not _takes(portal, pocket, cmd.rail):
-        _tell(book, ctx, cmd, taken=False)
+    if portal is None or pocket is None or not _is_accepted(portal, pocket, cmd.rail):
+        _raise_event(book, ctx, cmd, taken=False)
         if pocket is not None:
-            _note(book, ctx, cmd, pocket, group=None)
-        return {"status": "REJECTED", "reason": "ACCOUNT_UNAVAILABLE", **_named(cmd)}
-    start_moving(book, pocket, ctx)
+            _record_wire(book, ctx, cmd, pocket, group=None)
+        return {"status": "REJECTED", "reason": "ACCOUNT_UNAVAILABLE", **_wire_id(cmd)}
+    roll_business_day(book, pocket, ctx)
     book.begin(JournalKind.DEPOSIT, ctx, settles_on=ctx.settles_on)
     leg_no = book.post(book.house_account(AccountKind.of_rail(cmd.rail)), pocket.bank, cmd.amount)
-    take_in(book, pocket, ctx, cmd.amount)
+    sweep_and_invest(book, pocket, ctx, cmd.amount)
     group = ctx.ids.next_group()
     details: dict[str, Any] = {**cmd.details, "portal_id": str(cmd.portal_id)}
     moves: list[Any] = []
     known_as: UUID | None = None
     if cmd.sender is not None:
-        known_as, moves = prove_by_wire(book, ctx, cmd.sender)
+        known_as, moves = verify_by_wire(book, ctx, cmd.sender)
         details["counterparty_id"] = known_as
-    record.activity(
+    record.transaction(
         book,
         pocket,
         leg_no=leg_no,
@@ -65,25 +65,25 @@ def receive_money(books: Books, cmd: ReceiveMoney, ctx: Context) -> Outcome:
         remittance=cmd.remittance,
     )
     book.close()
-    _note(book, ctx, cmd, pocket, group=group, counterparty_id=known_as)
+    _record_wire(book, ctx, cmd, pocket, group=group, counterparty_id=known_as)
     if cmd.rail == Rail.ACH:
-        hold_credit(book, pocket, ctx, cmd.amount)
-    _tell(book, ctx, cmd, taken=True)
-    outcome = {"status": "COMPLETED", "transaction_id": str(group), **_named(cmd)}
+        hold_ach_credit(book, pocket, ctx, cmd.amount)
+    _raise_event(book, ctx, cmd, taken=True)
+    outcome = {"status": "COMPLETED", "transaction_id": str(group), **_wire_id(cmd)}
     return outcome | {"counterparties": moves} if moves else outcome
 
 
-def take_in(book: Book, pocket: PocketBook, ctx: Context, amount: int) -> None:
+def sweep_and_invest(book: Book, pocket: PocketBook, ctx: Context, amount: int) -> None:
     """Repay what is owed, sweep the rest into cash, and cash into bills."""
     pocket.inflow += amount
     if pocket.owed is not None:
-        amount -= repay(book, pocket, ctx, amount)
+        amount -= recover_overdraft(book, pocket, ctx, amount)
     if amount:
         book.post(pocket.bank, pocket.cash, amount)
     invest(book, pocket, ctx)
 
 
-def _takes(portal: PortalRow, pocket: PocketBook, rail: Rail) -> bool:
+def _is_accepted(portal: PortalRow, pocket: PocketBook, rail: Rail) -> bool:
     return (
         portal.status == PortalStatus.OPEN
         and rail in portal.payment_rails
@@ -91,7 +91,7 @@ def _takes(portal: PortalRow, pocket: PocketBook, rail: Rail) -> bool:
     )
 
 
-def _note(
+def _record_wire(
     book: Book,
     ctx: Context,
     cmd: ReceiveMoney,
@@ -102,14 +102,14 @@ def _note(
 ) -> None:
     """Write down a wire that came by a message."""
     if cmd.wire is not None:
-        note_wire_in(
+        record_incoming_wire(
             book, ctx, cmd.wire, pocket, wire_id=cmd.key, portal_id=cmd.portal_id,
             amount=cmd.amount, description=cmd.description, group=group,
             counterparty_id=counterparty_id,
         )  # fmt: skip
 
 
-def _named(cmd: ReceiveMoney) -> dict[str, Any]:
+def _wire_id(cmd: ReceiveMoney) -> dict[str, Any]:
     """The id of a wire that leaves a row."""
     return {} if cmd.wire is None else {"wire_id": str(cmd.key)}
 
@@ -118,7 +118,7 @@ _TAKES = NOT_CLOSED
 _TITLE = {Rail.WIRE: "Wire received", Rail.ACH: "ACH credit"}
 
 
-def _tell(book: Book, ctx: Context, cmd: ReceiveMoney, *, taken: bool) -> None:
+def _raise_event(book: Book, ctx: Context, cmd: ReceiveMoney, *, taken: bool) -> None:
     """Raise the event of a payment. A rail's own id of it is the key it came under."""
     if cmd.rail == Rail.WIRE:
         wire = payloads.WirePayload(wire_id=cmd.key, service_account_id=cmd.pocket_id)
@@ -137,11 +137,11 @@ def _settles_at(rail: Rail, book: Book, ctx: Context) -> datetime:
     return et_instant(day, time(8, 30))
 
 
-def hold_credit(book: Book, pocket: PocketBook, ctx: Context, amount: int) -> None:
+def hold_ach_credit(book: Book, pocket: PocketBook, ctx: Context, amount: int) -> None:
     """Money inside its return window may not leave: a lien until the risk has passed."""
-    if not ctx.terms.ach_credit_lien_days:
+    if not ctx.terms.ach_credit_hold_days:
         return
-    day = ctx.calendars.add_fed_days(ctx.business_date, ctx.terms.ach_credit_lien_days)
+    day = ctx.calendars.add_fed_days(ctx.business_date, ctx.terms.ach_credit_hold_days)
     until = et_instant(day, time(8, 30))
     pocket.liens.append((amount, until))
     book.draft.add(

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from billfold.accounts.checks import run_queries
-from billfold.verify.query_check import Query
+from billfold.accounts.checks import run_checks
+from billfold.verify.query_check import Check
 from billfold.verify.report import CHANGED, MISSING, SUSPECT
 
 if TYPE_CHECKING:
@@ -17,24 +17,24 @@ if TYPE_CHECKING:
     from billfold.verify.report import Findings
 
 _FILES = (
-    Query(
+    Check(
         "rail files", "rail_file", "it is not what was kept",
         """SELECT file_id FROM rail_file WHERE sha256 IS DISTINCT FROM sha256(content)
             ORDER BY 1 LIMIT 100""",
         CHANGED,
     ),
-    Query(
+    Check(
         "rail files", "rail_file", "it is there twice",
         "SELECT file_id FROM rail_file GROUP BY 1 HAVING count(*) > 1 ORDER BY 1 LIMIT 100",
         MISSING,
     ),
-    Query(
+    Check(
         "rail files", "rail_file", "the same content was taken twice",
         """SELECT max(file_id::text)::uuid AS file_id FROM rail_file
             WHERE direction = 'IN' AND state <> 'REFUSED' GROUP BY rail, sha256
            HAVING count(*) > 1 ORDER BY 1 LIMIT 100""",
     ),
-    Query(
+    Check(
         "rail files", "rail_file", "its state, its direction and its end do not agree",
         """SELECT file_id FROM rail_file
             WHERE (direction, state, done_at IS NULL) NOT IN (
@@ -43,14 +43,14 @@ _FILES = (
                OR (direction, state) IS NULL OR rail NOT IN ('ACH', 'WIRE')
             ORDER BY 1 LIMIT 100""",
     ),
-    Query(
+    Check(
         "rail files", "rail_file", "its report says something else became of it",
         """SELECT file_id FROM rail_file
             WHERE direction = 'IN' AND done_at IS NOT NULL
               AND (report->>'state', report->>'file') IS DISTINCT FROM (state, name)
             ORDER BY 1 LIMIT 100""",
     ),
-    Query(
+    Check(
         "rail files", "rail_file", "what it holds has other numbers",
         """SELECT f.file_id FROM rail_file f
              LEFT JOIN (SELECT file_id, min(imad) AS first, count(*) AS messages
@@ -62,7 +62,7 @@ _FILES = (
             ORDER BY 1 LIMIT 100""",
         SUSPECT,
     ),
-    Query(
+    Check(
         "rail files", "rail_file", "its messages were never noted, or were though it was refused",
         """SELECT f.file_id FROM rail_file f
             WHERE f.rail = 'WIRE' AND f.direction = 'IN' AND f.done_at IS NOT NULL
@@ -71,7 +71,7 @@ _FILES = (
             ORDER BY 1 LIMIT 100""",
         SUSPECT,
     ),
-    Query(
+    Check(
         "rail files", "rail_file", "messages name it, and it is not there",
         """SELECT file_id FROM (SELECT file_id, count(*) AS times FROM wire_arrival GROUP BY 1
                                 UNION ALL
@@ -85,7 +85,7 @@ _FILES = (
             ORDER BY 1 LIMIT 100""",
         MISSING,
     ),
-    Query(
+    Check(
         "rail files", "wire_arrival", "a wire came by it, and it is not there",
         """SELECT 'uetr:' || w.uetr AS number FROM wire w
             WHERE w.direction = 'INCOMING' AND w.wire_type = 'PAYMENT' AND w.message IS NOT NULL
@@ -93,7 +93,7 @@ _FILES = (
             ORDER BY 1 LIMIT 100""",
         MISSING,
     ),
-    Query(
+    Check(
         "rail files", "wire_arrival", "its file brought more than was noted",
         """SELECT f.file_id FROM rail_file f JOIN (
              SELECT file_id, count(*) AS numbers FROM wire_arrival
@@ -101,7 +101,7 @@ _FILES = (
             WHERE f.state = 'TAKEN' AND f.report->>'messages' <> a.numbers::text
             ORDER BY 1 LIMIT 100""",
     ),
-    Query(
+    Check(
         "rail files", "wire_arrival", "it came in no file that was taken",
         """SELECT a.number FROM wire_arrival a WHERE NOT EXISTS (
              SELECT 1 FROM rail_file f WHERE f.file_id = a.file_id AND f.rail = 'WIRE'
@@ -112,14 +112,14 @@ _FILES = (
 
 # The numbers of a day go on from file to file; a file's name says its first.
 _MESSAGES = (
-    Query(
+    Check(
         "wire messages", "wire_message", "its file is not there",
         """SELECT m.customer_id, m.message_id FROM wire_message m
             WHERE m.file_id IS NOT NULL AND NOT EXISTS (
               SELECT 1 FROM rail_file f WHERE f.file_id = m.file_id AND f.rail = 'WIRE'
                  AND f.direction = 'OUT') ORDER BY 1, 2 LIMIT 100""",
     ),
-    Query(
+    Check(
         "wire messages", "wire_message", "its wire is not there",
         """SELECT m.customer_id, m.message_id FROM wire_message m
             WHERE CASE WHEN m.customer_id = (SELECT house_customer_id FROM bank)
@@ -132,18 +132,18 @@ _MESSAGES = (
                      WHERE w.customer_id = m.customer_id AND w.wire_id = m.wire_id) END
             ORDER BY 1, 2 LIMIT 100""",
     ),
-    Query(
+    Check(
         "wire messages", "wire_message", "it goes at another hour than its wire",
         """SELECT m.customer_id, m.message_id FROM wire_message m
              JOIN wire w ON w.customer_id = m.customer_id AND w.wire_id = m.wire_id
             WHERE m.send_at > w.send_at AND m.kind LIKE 'pacs.%' ORDER BY 1, 2 LIMIT 100""",
     ),
-    Query(
+    Check(
         "wire messages", "wire_message", "it did not go with its file",
         """SELECT m.customer_id, m.message_id FROM wire_message m JOIN rail_file f USING (file_id)
             WHERE m.sent_at IS DISTINCT FROM f.created_at ORDER BY 1, 2 LIMIT 100""",
     ),
-    Query(
+    Check(
         "wire messages", "wire_message", "its number is not the next one of its file",
         """SELECT m.customer_id, m.message_id
              FROM (SELECT *, row_number() OVER (PARTITION BY file_id
@@ -155,13 +155,13 @@ _MESSAGES = (
                   || lpad((substring(f.name FROM 25 FOR 6)::int + m.nth)::text, 6, '0')
             ORDER BY 1, 2 LIMIT 100""",
     ),
-    Query(
+    Check(
         "wire messages", "wire_message", "it has gone by halves",
         """SELECT customer_id, message_id FROM wire_message
             WHERE num_nulls(imad, file_id, sent_at) NOT IN (0, 3) OR sent_at < send_at
             ORDER BY 1, 2 LIMIT 100""",
     ),
-    Query(
+    Check(
         "wire messages", "wire_message", "it waits, and nobody will send it",
         """SELECT m.customer_id, m.message_id FROM wire_message m
             WHERE m.file_id IS NULL AND NOT EXISTS (
@@ -170,7 +170,7 @@ _MESSAGES = (
             ORDER BY 1, 2 LIMIT 100""",
         SUSPECT,
     ),
-    Query(
+    Check(
         "wire messages", "wire_message", "nobody asked for that wire, or in other words",
         """SELECT m.customer_id, m.message_id FROM wire_message m
             WHERE m.kind IN ('camt.056', 'camt.029') AND NOT EXISTS (
@@ -182,7 +182,7 @@ _MESSAGES = (
             ORDER BY 1, 2 LIMIT 100""",
         SUSPECT,
     ),
-    Query(
+    Check(
         "wire messages", "wire_sequence", "as many messages of this day have no number of it",
         """SELECT s.day FROM (SELECT day, last, to_char(day, 'YYYYMMDD') AS opens
                                 FROM wire_sequence) s
@@ -191,7 +191,7 @@ _MESSAGES = (
             WHERE s.last IS DISTINCT FROM m.last ORDER BY 1 LIMIT 100""",
         SUSPECT,
     ),
-    Query(
+    Check(
         "wire messages", "wire", "its number is not that of its message",
         """SELECT w.customer_id, w.wire_id FROM wire w
              LEFT JOIN wire_message m ON m.customer_id = w.customer_id AND m.wire_id = w.wire_id
@@ -202,7 +202,7 @@ _MESSAGES = (
             ORDER BY 1, 2 LIMIT 100""",
         SUSPECT,
     ),
-    Query(
+    Check(
         "wire messages", "wire", "it did not settle then",
         """SELECT w.customer_id, w.wire_id FROM wire w
             WHERE w.settled_at IS NOT NULL AND NOT EXISTS (
@@ -217,14 +217,14 @@ _MESSAGES = (
 )  # fmt: skip
 
 _CASES = (
-    Query(
+    Check(
         "wire cases", "wire_case", "it is about no wire of its direction",
         """SELECT c.direction, c.case_id FROM wire_case c
             WHERE NOT EXISTS (SELECT 1 FROM wire w WHERE w.customer_id = c.customer_id
                      AND w.wire_id = c.wire_id AND w.direction = c.direction)
             ORDER BY 1, 2 LIMIT 100""",
     ),
-    Query(
+    Check(
         "wire cases", "wire_case", "its state, its end and its message do not agree",
         """SELECT c.direction, c.case_id FROM wire_case c
             WHERE c.status NOT IN ('OPEN', 'ACCEPTED', 'REFUSED')
@@ -232,7 +232,7 @@ _CASES = (
                OR c.message->>'case_id' IS DISTINCT FROM c.case_id
             ORDER BY 1, 2 LIMIT 100""",
     ),
-    Query(
+    Check(
         "wire cases", "wire_case", "it was answered otherwise",
         """SELECT c.direction, c.case_id FROM wire_case c JOIN wire_message m
                ON m.customer_id = c.customer_id AND m.wire_id = c.wire_id AND m.kind = 'camt.029'
@@ -242,7 +242,7 @@ _CASES = (
                                    ELSE 'ACCEPTED' END
             ORDER BY 1, 2 LIMIT 100""",
     ),
-    Query(
+    Check(
         "wire cases", "wire_message", "it must be said about the wire, and is not there",
         """SELECT c.customer_id, c.wire_id FROM wire_case c
             WHERE (c.direction = 'OUTGOING' OR c.status <> 'OPEN') AND NOT EXISTS (
@@ -254,7 +254,7 @@ _CASES = (
             ORDER BY 1, 2 LIMIT 100""",
         MISSING,
     ),
-    Query(
+    Check(
         "wire cases", "wire_case", "a message is about it, and it is not there",
         """SELECT CASE m.kind WHEN 'camt.056' THEN 'OUTGOING' ELSE 'INCOMING' END AS direction,
                   m.terms->>'case_id' AS case_id FROM wire_message m
@@ -265,7 +265,7 @@ _CASES = (
             ORDER BY 1, 2 LIMIT 100""",
         MISSING,
     ),
-    Query(
+    Check(
         "wire cases", "wire_case", "the wire that was promised has not gone back",
         """SELECT c.direction, c.case_id FROM wire_case c
             WHERE c.direction = 'INCOMING' AND c.status = 'ACCEPTED' AND NOT EXISTS (
@@ -275,8 +275,8 @@ _CASES = (
     ),
 )  # fmt: skip
 
-_APPOINTMENTS = (
-    Query(
+_SCHEDULED_JOBS = (
+    Check(
         "agenda", "counterparty", "it waits for a wire, and nobody will end the waiting",
         """SELECT c.customer_id, c.counterparty_id FROM counterparty c
             WHERE c.status = 'PENDING' AND c.verification->>'type' = 'incoming_wire'
@@ -285,7 +285,7 @@ _APPOINTMENTS = (
             ORDER BY 1, 2 LIMIT 100""",
         SUSPECT,
     ),
-    Query(
+    Check(
         "agenda", "counterparty", "it waits for two deposits, and nobody will send them",
         """SELECT c.customer_id, c.counterparty_id FROM counterparty c
             WHERE c.status = 'PENDING' AND c.verification->>'type' = 'micro_deposits'
@@ -296,7 +296,7 @@ _APPOINTMENTS = (
             ORDER BY 1, 2 LIMIT 100""",
         SUSPECT,
     ),
-    Query(
+    Check(
         "agenda", "suspense_item", "it is held, and nobody will send it back",
         """SELECT i.customer_id, i.item_id FROM suspense_item i
             WHERE i.rail = 'ACH' AND i.status = 'HELD' AND i.details::jsonb ? 'answer'
@@ -305,7 +305,7 @@ _APPOINTMENTS = (
             ORDER BY 1, 2 LIMIT 100""",
         SUSPECT,
     ),
-    Query(
+    Check(
         "agenda", "counterparty", "its account is not the one of its details",
         """SELECT customer_id, counterparty_id FROM counterparty
             WHERE account_number IS DISTINCT FROM
@@ -315,8 +315,8 @@ _APPOINTMENTS = (
 )  # fmt: skip
 
 
-async def check_rails(conn: Connection, found: Findings) -> None:
+async def check_rail_files(conn: Connection, findings: Findings) -> None:
     """Compare files with what they hold, and see to it that nothing waits for nobody."""
-    await run_queries(conn, found, (*_FILES, *_MESSAGES, *_CASES, *_APPOINTMENTS))
+    await run_checks(conn, findings, (*_FILES, *_MESSAGES, *_CASES, *_SCHEDULED_JOBS))
     for table in ("rail_file", "wire_case"):
-        found.checked[table] = await conn.fetchval(f"SELECT count(*) FROM {table}")
+        findings.checked[table] = await conn.fetchval(f"SELECT count(*) FROM {table}")

@@ -9,9 +9,17 @@ from uuid import UUID
 import msgspec
 import typer
 
-from billfold.cli.context import CannotGoOn, Ground, ground_of
-from billfold.cli.output import console, done, eastern, example, pairs, say, table
-from billfold.cli.resources import with_bank
+from billfold.cli.context import CliContext, CliError, cli_context
+from billfold.cli.output import (
+    console,
+    example,
+    format_eastern,
+    key_value_table,
+    print_line,
+    print_success,
+    table,
+)
+from billfold.cli.resources import run_with_bank
 from billfold.payments.files import exceptions
 from billfold.payments.files import store as files_store
 from billfold.platform.clock import wall_now
@@ -43,15 +51,23 @@ def list_(
     async def work(bank: Bank) -> list[RailFile]:
         return await files_store.list_files(bank.pool, rail=_upper(rail), state=_upper(state))
 
-    _expect_known("--rail", rail, _RAILS)
-    _expect_known("--state", state, _STATES)
-    files = with_bank(ground_of(ctx), work)
+    _check_choice("--rail", rail, _RAILS)
+    _check_choice("--state", state, _STATES)
+    files = run_with_bank(cli_context(ctx), work)
     if not files:
-        done("There are no such files.")
+        print_success("There are no such files.")
         return
     columns = ("file", "rail", "way", "name", "state", "bytes>", "since")
     rows = [
-        (f.file_id, f.rail, f.direction, f.name, _state(f), f.size_bytes, eastern(f.created_at))
+        (
+            f.file_id,
+            f.rail,
+            f.direction,
+            f.name,
+            _state(f),
+            f.size_bytes,
+            format_eastern(f.created_at),
+        )
         for f in files
     ]
     console.print(table("", columns, rows))
@@ -69,32 +85,32 @@ def show(
     async def work(bank: Bank) -> tuple[RailFile, bytes]:
         return await _get(bank, file_id), await files_store.read_content(bank.pool, file_id)
 
-    file, said = with_bank(ground_of(ctx), work)
+    file, raw = run_with_bank(cli_context(ctx), work)
     if content:
-        typer.echo(said.decode(errors="replace"))
+        typer.echo(raw.decode(errors="replace"))
         return
     console.print(
-        pairs(
+        key_value_table(
             [
                 ("name", file.name),
                 ("rail", f"{file.rail} {file.direction}"),
                 ("state", _state(file)),
                 ("sha256", file.sha256),
-                ("since", eastern(file.created_at)),
+                ("since", format_eastern(file.created_at)),
             ]
         )
     )
     if file.report is not None:
         report: dict[str, Any] = msgspec.json.decode(file.report)
-        say(msgspec.json.format(msgspec.json.encode(report), indent=2).decode())
+        print_line(msgspec.json.format(msgspec.json.encode(report), indent=2).decode())
 
 
 @app.command(epilog=example("billfold files take"))
-def take(ctx: typer.Context) -> None:
+def ingest(ctx: typer.Context) -> None:
     """Take the files that have arrived, as a worker does by itself."""
-    ground: Ground = ground_of(ctx)
-    taken = with_bank(ground, ground.take_files)
-    done(f"{taken} files were looked at." if taken else "No file has arrived.")
+    ground: CliContext = cli_context(ctx)
+    ingested = run_with_bank(ground, ground.ingest_files)
+    print_success(f"{ingested} files were looked at." if ingested else "No file has arrived.")
 
 
 @app.command(epilog=example("billfold files retry 5d0c2a4e-8f00-8000-8000-0000000000e1"))
@@ -103,38 +119,38 @@ def retry(
     file_id: Annotated[UUID, typer.Argument(help="The file's id, from the list.")],
 ) -> None:
     """Try a file again that could not be finished, without waiting for its time."""
-    ground: Ground = ground_of(ctx)
+    ground: CliContext = cli_context(ctx)
 
     async def work(bank: Bank) -> RailFile:
-        await exceptions.try_again(bank.pool, await _get(bank, file_id), wall_now())
-        await ground.take_files(bank)
+        await exceptions.retry_now(bank.pool, await _get(bank, file_id), wall_now())
+        await ground.ingest_files(bank)
         return await _get(bank, file_id)
 
-    file = with_bank(ground, work)
-    trouble = exceptions.trouble_of(file)
-    if trouble is not None:
-        raise CannotGoOn(
-            f"{file.name} still waits: {trouble.words()}",
+    file = run_with_bank(ground, work)
+    failure = exceptions.retry_state_of(file)
+    if failure is not None:
+        raise CliError(
+            f"{file.name} still waits: {failure.words()}",
             f"`billfold files show {file_id}` says all of it.",
         )
-    done(f"{file.name} is {file.state}.")
+    print_success(f"{file.name} is {file.state}.")
 
 
 async def _get(bank: Bank, file_id: UUID) -> RailFile:
     try:
         return await files_store.find_file(bank.pool, file_id)
     except NotFound:
-        raise CannotGoOn("No file has this id.", "`billfold files list` shows their ids.") from None
+        raise CliError("No file has this id.", "`billfold files list` shows their ids.") from None
 
 
 def _state(file: RailFile) -> str:
-    trouble = exceptions.trouble_of(file)
-    return file.state if trouble is None else f"{file.state}, waits: {trouble.words()}"
+    failure = exceptions.retry_state_of(file)
+    return file.state if failure is None else f"{file.state}, waits: {failure.words()}"
 
 
-def _expect_known(option: str, text: str | None, known: Sequence[str]) -> None:
-    if text is not None and text.upper() not in known:
-        raise typer.BadParameter(f"is one of {', '.join(known)}", param_hint=option)
+def _check_choice(option: str, text: str | None, choices: Sequence[str]) -> None:
+    if text is not None and text.upper() not in choices:
+        raise typer.BadParameter(f"is one of {', '.join(choices)}", param_hint=option)
 
 
 def _upper(text: str | None) -> str | None:

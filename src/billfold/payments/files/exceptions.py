@@ -11,35 +11,35 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from billfold.payments.files.store import COLUMNS, RailFile, file_of
+from billfold.payments.files.store import COLUMNS, RailFile, rail_file_of
 from billfold.platform.dates import iso_z
 
 if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection, Pool
 
-FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 30, 3_600
-_DOUBLED_AT_MOST = 7
+RETRY_MIN_SECONDS, RETRY_MAX_SECONDS = 30, 3_600
+_DOUBLINGS_MAX = 7
 
-_TO_TAKE = f"""
+_DUE = f"""
 SELECT {COLUMNS} FROM rail_file
  WHERE rail = $1 AND direction = 'IN' AND done_at IS NULL
    AND (report IS NULL OR (report->>'again_at')::timestamptz <= $2)
  ORDER BY created_at, name, file_id
 """
-_IN_TROUBLE = f"""
+_FAILING = f"""
 SELECT {COLUMNS} FROM rail_file
  WHERE direction = 'IN' AND done_at IS NULL AND report IS NOT NULL
  ORDER BY created_at, name, file_id
 """
-_NOTE = "UPDATE rail_file SET report = $2 WHERE file_id = $1 AND done_at IS NULL"
-_TRY_AGAIN = """
+_SET_REPORT = "UPDATE rail_file SET report = $2 WHERE file_id = $1 AND done_at IS NULL"
+_RETRY_NOW = """
 UPDATE rail_file
    SET report = jsonb_set(report::jsonb, '{again_at}', to_jsonb($2::text))::json
  WHERE file_id = $1 AND done_at IS NULL AND report IS NOT NULL
 """
 
 
-class Stuck(msgspec.Struct, frozen=True):
+class StuckLine(msgspec.Struct, frozen=True):
     """A line of a file that cannot be booked, and why.
 
     `refused` is how often a rule said no: that is remembered under the key it came under.
@@ -51,64 +51,64 @@ class Stuck(msgspec.Struct, frozen=True):
     refused: int = 0
 
 
-class Trouble(msgspec.Struct, frozen=True, kw_only=True):
+class RetryState(msgspec.Struct, frozen=True, kw_only=True):
     """What keeps a file from being finished: some of its lines, or an error of all of it."""
 
     tries: int
     again_at: datetime
     error: str | None = None
-    stuck: list[Stuck] = []
+    stuck: list[StuckLine] = []
 
     def words(self) -> str:
         """Say the first thing that is wrong, with its line, and how many more lines wait."""
         if not self.stuck:
             return self.error or ""
         first, more = self.stuck[0], len(self.stuck) - 1
-        said = self.error or f"line {first.line}: {first.error}"
-        return f"{said} (and {more} more)" if more else said
+        text = self.error or f"line {first.line}: {first.error}"
+        return f"{text} (and {more} more)" if more else text
 
 
-def trouble_of(file: RailFile) -> Trouble | None:
+def retry_state_of(file: RailFile) -> RetryState | None:
     """Return what keeps a file from being finished, if anything does."""
     if file.done_at is not None or file.report is None:
         return None
-    return msgspec.json.decode(file.report, type=Trouble)
+    return msgspec.json.decode(file.report, type=RetryState)
 
 
-def pause_after(tries: int) -> timedelta:
+def retry_delay(tries: int) -> timedelta:
     """Return how long to wait after so many tries: twice as long each time, an hour at most."""
-    seconds = FIRST_PAUSE_SECONDS << min(tries - 1, _DOUBLED_AT_MOST)
-    return timedelta(seconds=min(seconds, LONGEST_PAUSE_SECONDS))
+    seconds = RETRY_MIN_SECONDS << min(tries - 1, _DOUBLINGS_MAX)
+    return timedelta(seconds=min(seconds, RETRY_MAX_SECONDS))
 
 
-async def note_trouble(
+async def schedule_retry(
     conn: Connection | Pool,
     file: RailFile,
     *,
     wall: datetime,
     error: str | None = None,
-    **told: object,
+    **fields: object,
 ) -> bytes:
     """Let a file wait, longer each time; return its report, to which this adds what is `told`."""
-    so_far: dict[str, Any] = msgspec.json.decode(file.report or "{}")
-    tries = so_far.get("tries", 0) + 1
-    again_at = iso_z(wall + pause_after(tries))
-    so_far |= {"file": file.name, "state": file.state, "tries": tries, "again_at": again_at}
-    report = msgspec.json.encode({**so_far, "error": error, **told})
-    await conn.execute(_NOTE, file.file_id, report.decode())
+    previous: dict[str, Any] = msgspec.json.decode(file.report or "{}")
+    tries = previous.get("tries", 0) + 1
+    again_at = iso_z(wall + retry_delay(tries))
+    previous |= {"file": file.name, "state": file.state, "tries": tries, "again_at": again_at}
+    report = msgspec.json.encode({**previous, "error": error, **fields})
+    await conn.execute(_SET_REPORT, file.file_id, report.decode())
     return report
 
 
-async def try_again(conn: Connection | Pool, file: RailFile, wall: datetime) -> None:
+async def retry_now(conn: Connection | Pool, file: RailFile, wall: datetime) -> None:
     """Let a file that waits be tried now."""
-    await conn.execute(_TRY_AGAIN, file.file_id, iso_z(wall))
+    await conn.execute(_RETRY_NOW, file.file_id, iso_z(wall))
 
 
-async def list_to_take(conn: Connection | Pool, rail: str, wall: datetime) -> list[RailFile]:
+async def list_due(conn: Connection | Pool, rail: str, wall: datetime) -> list[RailFile]:
     """Return files of theirs that are not finished and whose pause is over, oldest first."""
-    return [file_of(row) for row in await conn.fetch(_TO_TAKE, rail, wall)]
+    return [rail_file_of(row) for row in await conn.fetch(_DUE, rail, wall)]
 
 
-async def list_in_trouble(conn: Connection | Pool) -> list[RailFile]:
+async def list_failing(conn: Connection | Pool) -> list[RailFile]:
     """Return files of all rails that cannot be finished, oldest first."""
-    return [file_of(row) for row in await conn.fetch(_IN_TROUBLE)]
+    return [rail_file_of(row) for row in await conn.fetch(_FAILING)]

@@ -12,7 +12,7 @@ from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 
-from billfold.payments.files.ports import Arrived
+from billfold.payments.files.ports import InboundFile
 
 REPORT = ".report.json"
 _NAME_BYTES = 200
@@ -26,17 +26,17 @@ class ExchangeFolders:
         self._folder = folder
         self._outbox, self._inbox = folder / outbox, folder / inbox
 
-    def other_side(self) -> ExchangeFolders:
+    def network_side(self) -> ExchangeFolders:
         """Return the exchange as whoever is on the other side sees it."""
         return ExchangeFolders(self._folder, outbox=self._inbox.name, inbox=self._outbox.name)
 
-    async def hand_over(self, name: str, content: bytes) -> None:
+    async def transmit(self, name: str, content: bytes) -> None:
         """Hand a file over, whole or not at all. The same name and content may come again."""
-        await asyncio.to_thread(_place, self._outbox, name, content)
+        await asyncio.to_thread(_write_atomically, self._outbox, name, content)
 
-    async def arrived(self) -> list[Arrived]:
+    async def arrived(self) -> list[InboundFile]:
         """Return the files that have arrived, by name."""
-        return await asyncio.to_thread(self._read)
+        return await asyncio.to_thread(self._read_all)
 
     async def waiting(self) -> list[str]:
         """Return the names of the files that have arrived, in order."""
@@ -44,32 +44,32 @@ class ExchangeFolders:
 
     async def read(self, name: str) -> bytes | None:
         """Return what an arrived file says, None when it has been put away meanwhile."""
-        return await asyncio.to_thread(_content, self._inbox / name)
+        return await asyncio.to_thread(_read_content, self._inbox / name)
 
     async def put_away(self, name: str, *, report: bytes, refused: bool = False) -> None:
         """Move an arrived file to the taken or the refused ones, its report beside it."""
-        await asyncio.to_thread(self._put_away, name, report, refused)
+        await asyncio.to_thread(self._archive, name, report, refused)
 
     def _names(self) -> list[str]:
         if not self._inbox.is_dir():
             return []
-        return sorted(_named(path) for path in self._inbox.iterdir() if _is_file(path))
+        return sorted(_safe_name(path) for path in self._inbox.iterdir() if _is_file(path))
 
-    def _read(self) -> list[Arrived]:
-        files = ((name, _content(self._inbox / name)) for name in self._names())
-        return [Arrived(name=name, content=raw) for name, raw in files if raw is not None]
+    def _read_all(self) -> list[InboundFile]:
+        files = ((name, _read_content(self._inbox / name)) for name in self._names())
+        return [InboundFile(name=name, content=raw) for name, raw in files if raw is not None]
 
-    def _put_away(self, name: str, report: bytes, refused: bool) -> None:  # noqa: FBT001 - which of two folders
-        mine = self._inbox.name == "inbox"
-        away = self._folder / ("refused" if refused else "done" if mine else "sent")
-        if mine:
-            _place(away, name + REPORT, report)
-        away.mkdir(parents=True, exist_ok=True)
+    def _archive(self, name: str, report: bytes, refused: bool) -> None:  # noqa: FBT001 - which of two folders
+        is_bank_side = self._inbox.name == "inbox"
+        target = self._folder / ("refused" if refused else "done" if is_bank_side else "sent")
+        if is_bank_side:
+            _write_atomically(target, name + REPORT, report)
+        target.mkdir(parents=True, exist_ok=True)
         with suppress(FileNotFoundError):
-            (self._inbox / name).replace(away / name)
+            (self._inbox / name).replace(target / name)
 
 
-def _content(path: Path) -> bytes | None:
+def _read_content(path: Path) -> bytes | None:
     try:
         return path.read_bytes()
     except FileNotFoundError:
@@ -86,32 +86,32 @@ def _is_file(path: Path) -> bool:
     )
 
 
-def _named(path: Path) -> str:
+def _safe_name(path: Path) -> str:
     """Return the file's name. One that cannot be told or is too long is changed on the spot."""
     name = path.name
     if name.isprintable() and len(name.encode()) <= _NAME_BYTES:
         return name
-    proof = sha256(os.fsencode(name)).hexdigest()[:12]
-    plain = "".join(char if char.isascii() and char.isalnum() else "_" for char in path.stem)
-    fitting = f"{plain[:60].lstrip('.')}-{proof}.renamed"
+    digest = sha256(os.fsencode(name)).hexdigest()[:12]
+    sanitized = "".join(char if char.isascii() and char.isalnum() else "_" for char in path.stem)
+    safe_name = f"{sanitized[:60].lstrip('.')}-{digest}.renamed"
     with suppress(FileNotFoundError):
-        path.rename(path.with_name(fitting))
-    return fitting
+        path.rename(path.with_name(safe_name))
+    return safe_name
 
 
-def _place(folder: Path, name: str, content: bytes) -> None:
+def _write_atomically(folder: Path, name: str, content: bytes) -> None:
     if not name or Path(name).name != name or name.startswith("."):
         reason = f"{name!r} is not the name of a file"
         raise ValueError(reason)
     folder.mkdir(parents=True, exist_ok=True)
-    unfinished = folder / f".{name}.{os.getpid()}"
-    with unfinished.open("wb") as out:
+    temporary = folder / f".{name}.{os.getpid()}"
+    with temporary.open("wb") as out:
         out.write(content)
         out.flush()
         os.fsync(out.fileno())
-    unfinished.replace(folder / name)
-    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    temporary.replace(folder / name)
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        os.fsync(opened)
+        os.fsync(descriptor)
     finally:
-        os.close(opened)
+        os.close(descriptor)

@@ -9,20 +9,20 @@ from typing import Protocol
 import msgspec
 
 
-class Arrived(msgspec.Struct, frozen=True, kw_only=True):
+class InboundFile(msgspec.Struct, frozen=True, kw_only=True):
     """A file that waits to be taken."""
 
     name: str
     content: bytes
 
 
-class Exchange(Protocol):
+class FileExchange(Protocol):
     """One rail's way out and in."""
 
-    async def hand_over(self, name: str, content: bytes) -> None:
+    async def transmit(self, name: str, content: bytes) -> None:
         """Hand a file over, whole or not at all. The same name and content may come again."""
 
-    async def arrived(self) -> list[Arrived]:
+    async def arrived(self) -> list[InboundFile]:
         """Return the files that have arrived, by name."""
 
     async def waiting(self) -> list[str]:
@@ -35,12 +35,12 @@ class Exchange(Protocol):
         """Move an arrived file to the taken or the refused ones, its report beside it."""
 
 
-class Rails(msgspec.Struct, frozen=True, kw_only=True):
+class RailExchanges(msgspec.Struct, frozen=True, kw_only=True):
     """The exchanges of the bank."""
 
-    ach: Exchange
-    wire: Exchange
+    ach: FileExchange
+    wire: FileExchange
 
-    def of(self, rail: str) -> Exchange:
+    def of(self, rail: str) -> FileExchange:
         """Return the exchange of ACH or WIRE."""
         return self.ach if rail == "ACH" else self.wire

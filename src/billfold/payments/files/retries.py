@@ -9,7 +9,7 @@ import msgspec
 import structlog
 
 from billfold.payments.files import exceptions
-from billfold.payments.files.exceptions import Trouble
+from billfold.payments.files.exceptions import RetryState
 from billfold.platform.clock import wall_now
 from billfold.platform.errors import BillfoldError, Unavailable
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-AWAY = (
+DATABASE_UNAVAILABLE = (
     Unavailable,
     asyncpg.InterfaceError,
     asyncpg.InternalClientError,
@@ -31,20 +31,22 @@ AWAY = (
     TimeoutError,
 )
 """The database is away: that is no fault of any file, and all of them wait for it."""
-_WORDS = 300
+_SUMMARY_CHARS_MAX = 300
 
 
-def said(error: Exception) -> str:
+def error_summary(error: Exception) -> str:
     """Return an error in one line. What follows in a database's own words may hold a row."""
-    whole = error.detail if isinstance(error, BillfoldError) else repr(error)
-    return (whole.splitlines() or [type(error).__name__])[0][:_WORDS]
+    text = error.detail if isinstance(error, BillfoldError) else repr(error)
+    return (text.splitlines() or [type(error).__name__])[0][:_SUMMARY_CHARS_MAX]
 
 
-async def let_wait(
-    bank: Bank, file: RailFile, *, error: str | None = None, **told: object
+async def postpone_file(
+    bank: Bank, file: RailFile, *, error: str | None = None, **fields: object
 ) -> bytes:
     """Let a file be tried again later; return its report, to which this adds what is `told`."""
-    report = await exceptions.note_trouble(bank.pool, file, wall=wall_now(), error=error, **told)
-    waits = msgspec.json.decode(report, type=Trouble)
-    log.error("rail_file_waits", name=file.name, tries=waits.tries, error=waits.words())
+    report = await exceptions.schedule_retry(
+        bank.pool, file, wall=wall_now(), error=error, **fields
+    )
+    retry = msgspec.json.decode(report, type=RetryState)
+    log.error("rail_file_postponed", name=file.name, tries=retry.tries, error=retry.words())
     return report

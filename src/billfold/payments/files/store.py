@@ -25,12 +25,12 @@ OUT, IN = "OUT", "IN"
 
 COLUMNS = """file_id, rail, direction, name, encode(sha256, 'hex') AS sha256, state, report,
        length(content) AS size_bytes, created_at, done_at"""
-_KEEP = f"""
+_INSERT = f"""
 INSERT INTO rail_file (file_id, rail, direction, name, content, sha256, state, created_at)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING RETURNING {COLUMNS}
 """
 _GET = f"SELECT {COLUMNS} FROM rail_file WHERE file_id = $1"
-_SAME = """
+_DUPLICATE = """
 SELECT name, created_at FROM rail_file
  WHERE rail = $1 AND sha256 = $2 AND direction = 'IN' AND state <> 'REFUSED' AND file_id <> $3
 """
@@ -64,7 +64,7 @@ class RailFile(msgspec.Struct, frozen=True):
     done_at: datetime | None
 
 
-class AlreadyArrived(Exception):
+class DuplicateFile(Exception):
     """The same content has been taken, or is being taken, under another name or the same."""
 
     def __init__(self, name: str, at: datetime) -> None:
@@ -73,24 +73,24 @@ class AlreadyArrived(Exception):
         self.at = at
 
 
-async def keep_made(
+async def save_outbound(
     conn: Connection | Pool, file_id: UUID, rail: str, name: str, content: bytes, *, now: datetime
 ) -> RailFile:
     """Keep a file of ours. One of this id that is there already stays as it is."""
-    return await _keep(conn, file_id, rail, OUT, name, content, now)
+    return await _save(conn, file_id, rail, OUT, name, content, now)
 
 
-async def keep_arrived(
+async def save_inbound(
     conn: Connection | Pool, file_id: UUID, rail: str, name: str, content: bytes, *, now: datetime
 ) -> RailFile:
     """Keep a file of theirs. Raises AlreadyArrived when its content has come before."""
-    same = await conn.fetchrow(_SAME, rail, sha256(content).digest(), file_id)
-    if same is not None:
-        raise AlreadyArrived(same["name"], same["created_at"])
-    return await _keep(conn, file_id, rail, IN, name, content, now)
+    duplicate = await conn.fetchrow(_DUPLICATE, rail, sha256(content).digest(), file_id)
+    if duplicate is not None:
+        raise DuplicateFile(duplicate["name"], duplicate["created_at"])
+    return await _save(conn, file_id, rail, IN, name, content, now)
 
 
-async def finish(
+async def complete_file(
     conn: Connection | Pool,
     file_id: UUID,
     state: str,
@@ -99,13 +99,13 @@ async def finish(
     report: dict[str, object] | None = None,
 ) -> None:
     """Say what became of a file: HANDED, TAKEN or REFUSED. What is finished stays as it is."""
-    told = None if report is None else msgspec.json.encode(report).decode()
-    await conn.execute(_FINISH, file_id, state, told, now)
+    report_text = None if report is None else msgspec.json.encode(report).decode()
+    await conn.execute(_FINISH, file_id, state, report_text, now)
 
 
 async def list_unfinished(conn: Connection | Pool, rail: str, direction: str) -> list[RailFile]:
     """Return files with which somebody has begun and not ended, oldest first."""
-    return [file_of(row) for row in await conn.fetch(_UNFINISHED, rail, direction)]
+    return [rail_file_of(row) for row in await conn.fetch(_UNFINISHED, rail, direction)]
 
 
 async def list_files(
@@ -117,7 +117,7 @@ async def list_files(
     limit: int = 100,
 ) -> list[RailFile]:
     """Return files, newest first; those of one instant by name backwards, as ours are numbered."""
-    return [file_of(row) for row in await conn.fetch(_LIST, rail, direction, state, limit)]
+    return [rail_file_of(row) for row in await conn.fetch(_LIST, rail, direction, state, limit)]
 
 
 async def find_file(conn: Connection | Pool, file_id: UUID) -> RailFile:
@@ -125,7 +125,7 @@ async def find_file(conn: Connection | Pool, file_id: UUID) -> RailFile:
     row = await conn.fetchrow(_GET, file_id)
     if row is None:
         raise NotFound("There is no such file.")
-    return file_of(row)
+    return rail_file_of(row)
 
 
 async def read_content(conn: Connection | Pool, file_id: UUID) -> bytes:
@@ -138,7 +138,7 @@ async def read_content(conn: Connection | Pool, file_id: UUID) -> bytes:
     return content
 
 
-async def _keep(
+async def _save(
     conn: Connection | Pool,
     file_id: UUID,
     rail: str,
@@ -147,11 +147,13 @@ async def _keep(
     content: bytes,
     now: datetime,
 ) -> RailFile:
-    state, proof = ("MADE" if direction == OUT else "ARRIVED"), sha256(content).digest()
-    row = await conn.fetchrow(_KEEP, file_id, rail, direction, name, content, proof, state, now)
-    return await find_file(conn, file_id) if row is None else file_of(row)
+    state, content_hash = ("MADE" if direction == OUT else "ARRIVED"), sha256(content).digest()
+    row = await conn.fetchrow(
+        _INSERT, file_id, rail, direction, name, content, content_hash, state, now
+    )
+    return await find_file(conn, file_id) if row is None else rail_file_of(row)
 
 
-def file_of(row: Record) -> RailFile:
+def rail_file_of(row: Record) -> RailFile:
     """Return a file from a row of `COLUMNS`."""
     return RailFile(*row)

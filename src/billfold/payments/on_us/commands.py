@@ -19,7 +19,7 @@ class TransferOnUs(Command, frozen=True, kw_only=True):
 
     rule = transfer_on_us
     reference_kinds = (Reference.COUNTERPARTY,)
-    needs_names = False
+    needs_identifiers = False
 
     transfer_id: UUID | None
     type: str

@@ -15,13 +15,13 @@ from billfold.http.parameters import PathId
 from billfold.ledger.bank import Bank
 from billfold.payments.on_us import store as on_us_store
 from billfold.payments.on_us.commands import TransferOnUs
-from billfold.payments.on_us.payee_lookup import Peer, Peers
+from billfold.payments.on_us.payee_lookup import Peer, PeerLookup
 from billfold.payments.on_us.schemas import OnUsTransfer, render_ordered, render_transfer
 from billfold.payments.on_us.types import TransferOrder
-from billfold.payments.on_us.worker import carry_out_soon
+from billfold.payments.on_us.worker import execute_if_pending
 from billfold.platform.errors import InvalidInput, NotFound, Refused
 
-_SIDES = {
+_DIRECTION_RULES = {
     "PARTNER_CUSTOMER_FUNDING": "leads from a pocket of your own to one of a customer",
     "PARTNER_CUSTOMER_DEFUNDING": "leads from a pocket of a customer to one of your own",
     "INTERNAL_REALLOCATION": "leads from a pocket to another one of the same customer",
@@ -30,7 +30,7 @@ MOST_CENTS = 999_999_999_999
 """No single transfer is larger than a Fedwire payment: $9,999,999,999.99."""
 
 Cents = Annotated[int, msgspec.Meta(ge=1, le=MOST_CENTS)]
-Place = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+Endpoint = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 
 
 class AccountRef(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -79,8 +79,8 @@ class CreateTransfer(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     transfer_id: UUID | None = None
     description: Annotated[str, msgspec.Meta(max_length=100)] | None = None
     end_to_end_identification: Annotated[str, msgspec.Meta(max_length=35)] | None = None
-    source: Place | None = None
-    target: Place | None = None
+    source: Endpoint | None = None
+    target: Endpoint | None = None
     transfer_type: Literal["BANK_TRANSFER", "SECURITY_TRANSFER"] | None = None
     async_mode: bool = False
 
@@ -99,21 +99,21 @@ class CreateTransfer(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     ),
 )
 async def create_on_us_transfer(
-    caller: Caller, bank: Bank, peers: Peers, data: CreateTransfer
+    caller: Caller, bank: Bank, peers: PeerLookup, data: CreateTransfer
 ) -> OnUsTransfer:
     """Move money or bills. What the bank cannot do is REJECTED with a reason, and nothing moved."""
-    check_shape(data)
+    check_fields(data)
     order = _order(data)
     if data.transfer_id is not None:
-        earlier = await _same_id(caller, bank, data.transfer_id, order)
-        if earlier is not None:
-            return earlier
+        existing = await _find_existing(caller, bank, data.transfer_id, order)
+        if existing is not None:
+            return existing
     command = await _command(caller, bank, data, peers=peers, order=order)
     answer = await bank.engine.submit(command)
     outcome = answer.outcome
     transfer_id = UUID(outcome["transfer_id"])
     if outcome["status"] == "PENDING":
-        bank.background.start(carry_out_soon(bank, command.customers[0], transfer_id))
+        bank.background.start(execute_if_pending(bank, command.customers[0], transfer_id))
     pockets = (command.from_pocket_id, command.to_pocket_id)
     return render_ordered(order, outcome, transfer_id=transfer_id, kind=data.type, pockets=pockets)
 
@@ -125,15 +125,15 @@ async def get_on_us_transfer(caller: Caller, bank: Bank, transfer_id: PathId) ->
     return render_transfer(await on_us_store.get_transfer(bank.pool, owner, own_id))
 
 
-def check_shape(data: CreateTransfer) -> None:
+def check_fields(data: CreateTransfer) -> None:
     """Raise InvalidInput where the fields do not belong together."""
     if (data.amount is None) == (data.amount_usdc is None):
         raise InvalidInput.at("body", "amount", msg="exactly one of amount and amount_usdc")
     peer = data.type == "PEER_TO_PEER"
-    _needs(data, "counterparty_id", peer)
-    _needs(data, "to_account", not peer)
-    _needs(data, "source", data.type == "PARTNER_CUSTOMER_FUNDING")
-    _needs(data, "target", data.type == "PARTNER_CUSTOMER_DEFUNDING")
+    _check_presence(data, "counterparty_id", peer)
+    _check_presence(data, "to_account", not peer)
+    _check_presence(data, "source", data.type == "PARTNER_CUSTOMER_FUNDING")
+    _check_presence(data, "target", data.type == "PARTNER_CUSTOMER_DEFUNDING")
     if data.transfer_type is not None and data.type != "INTERNAL_REALLOCATION":
         raise InvalidInput.at(
             "body", "transfer_type", msg="is only taken with INTERNAL_REALLOCATION"
@@ -143,7 +143,7 @@ def check_shape(data: CreateTransfer) -> None:
         raise InvalidInput.at("body", "amount", msg="a funding names its amount")
 
 
-def _needs(data: CreateTransfer, name: str, needed: bool) -> None:  # noqa: FBT001 - the condition is the point of it
+def _check_presence(data: CreateTransfer, name: str, needed: bool) -> None:  # noqa: FBT001 - the condition is the point of it
     given = getattr(data, name) is not None
     if needed and not given:
         raise InvalidInput.at("body", name, msg=f"is required for {data.type}", kind="missing")
@@ -151,7 +151,7 @@ def _needs(data: CreateTransfer, name: str, needed: bool) -> None:  # noqa: FBT0
         raise InvalidInput.at("body", name, msg=f"is not taken with {data.type}")
 
 
-async def _same_id(
+async def _find_existing(
     caller: Caller, bank: Bank, transfer_id: UUID, order: TransferOrder
 ) -> OnUsTransfer | None:
     """The transfer that already has this id, when the same request created it."""
@@ -178,13 +178,13 @@ def _order(data: CreateTransfer) -> TransferOrder:
 
 
 async def _command(
-    caller: Caller, bank: Bank, data: CreateTransfer, *, peers: Peers, order: TransferOrder
+    caller: Caller, bank: Bank, data: CreateTransfer, *, peers: PeerLookup, order: TransferOrder
 ) -> TransferOnUs:
-    payer, from_pocket = await _side(caller, bank, "from_account", data.from_account)
+    payer, from_pocket = await _resolve_account(caller, bank, "from_account", data.from_account)
     payee, to_pocket, addresses = await _destination(
         caller, bank, peers, data, (payer, from_pocket)
     )
-    _check_sides(caller, data, payer, payee)
+    _check_direction(caller, data, payer, payee)
     if from_pocket == to_pocket:
         raise Refused("same-pocket", "A transfer needs two different pockets.")
     amount = data.amount_usdc
@@ -205,7 +205,9 @@ async def _command(
     )
 
 
-async def _side(caller: Caller, bank: Bank, name: str, account: AccountRef) -> tuple[UUID, UUID]:
+async def _resolve_account(
+    caller: Caller, bank: Bank, name: str, account: AccountRef
+) -> tuple[UUID, UUID]:
     """(customer_id, pocket_id) of an account. Raises NotFound naming the field."""
     try:
         return await caller.pocket(bank, account.id)
@@ -214,23 +216,25 @@ async def _side(caller: Caller, bank: Bank, name: str, account: AccountRef) -> t
 
 
 async def _destination(
-    caller: Caller, bank: Bank, peers: Peers, data: CreateTransfer, origin: tuple[UUID, UUID]
+    caller: Caller, bank: Bank, peers: PeerLookup, data: CreateTransfer, origin: tuple[UUID, UUID]
 ) -> Peer:
     """The receiving side, with the addresses of both for a payment that goes over the network."""
     if data.to_account is not None:
-        return Peer(*await _side(caller, bank, "to_account", data.to_account), (None, None))
+        return Peer(
+            *await _resolve_account(caller, bank, "to_account", data.to_account), (None, None)
+        )
     assert data.counterparty_id is not None
     return await peers.find(*origin, data.counterparty_id)
 
 
-def _check_sides(caller: Caller, data: CreateTransfer, payer: UUID, payee: UUID) -> None:
+def _check_direction(caller: Caller, data: CreateTransfer, payer: UUID, payee: UUID) -> None:
     """Raise Refused when a side is not whose the type says it is."""
     own = caller.own_customer_id
-    right = {
+    is_allowed = {
         "PARTNER_CUSTOMER_FUNDING": payer == own and payee != own,
         "PARTNER_CUSTOMER_DEFUNDING": payer != own and payee == own,
         "INTERNAL_REALLOCATION": payer == payee,
         "PEER_TO_PEER": True,
     }
-    if not right[data.type]:
-        raise Refused("transfer-type-not-allowed", f"{data.type} {_SIDES[data.type]}.")
+    if not is_allowed[data.type]:
+        raise Refused("transfer-type-not-allowed", f"{data.type} {_DIRECTION_RULES[data.type]}.")

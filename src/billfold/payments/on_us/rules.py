@@ -16,7 +16,7 @@ from billfold.bills.rules import fees, lots
 from billfold.bills.rules.lots import Sale
 from billfold.events import kinds, payloads
 from billfold.ledger.book import recording as record
-from billfold.ledger.book.draft import as_json
+from billfold.ledger.book.draft import to_json
 from billfold.ledger.commands import Books, Context, Outcome, book_of
 from billfold.ledger.types import (
     AccountKind,
@@ -25,16 +25,16 @@ from billfold.ledger.types import (
     TradeActivity,
     TransactionType,
 )
-from billfold.payments.deposits.rules import take_in
+from billfold.payments.deposits.rules import sweep_and_invest
 from billfold.payments.on_us.types import OnUsTransferRow, TransferStatus
-from billfold.payments.overdraft.rules import repay_by_selling
+from billfold.payments.overdraft.rules import recover_overdraft_by_selling
 from billfold.platform.dates import et_instant
 from billfold.platform.errors import NotFound, Refused
 from billfold.platform.ids import member_of
 from billfold.platform.money import cents_for
-from billfold.treasury.rules.day_end import start_moving
+from billfold.treasury.rules.day_end import roll_business_day
 from billfold.treasury.rules.liquidate import liquidation_value
-from billfold.treasury.rules.withdraw import Short, withdraw
+from billfold.treasury.rules.withdraw import InsufficientFunds, withdraw
 
 if TYPE_CHECKING:
     from billfold.ledger.book.book import Book
@@ -80,10 +80,12 @@ def transfer_on_us(books: Books, cmd: TransferOnUs, ctx: Context) -> Outcome:
         raise Refused("same-pocket", "Money does not move from a pocket into itself.")
     transfer_id = cmd.transfer_id or ctx.ids.next()
     if cmd.later and not cmd.accepted:
-        _must_pay(origin)
-        return _put(payer, cmd, ctx, transfer_id, TransferStatus.PENDING, None, cmd.amount or 0)
+        _require_open(origin)
+        return _record_transfer(
+            payer, cmd, ctx, transfer_id, TransferStatus.PENDING, None, cmd.amount or 0
+        )
     try:
-        destination = _may_move(payer, origin, payee, cmd)
+        destination = _require_movable(payer, origin, payee, cmd)
         _screen(cmd, ctx)
         if cmd.order.in_kind:
             amount = _move_bills(payer, origin, destination, cmd, ctx, transfer_id)
@@ -92,21 +94,21 @@ def transfer_on_us(books: Books, cmd: TransferOnUs, ctx: Context) -> Outcome:
     except _Rejected as rejected:
         payer.undo()
         payee.undo()
-        return _put(
+        return _record_transfer(
             payer, cmd, ctx, transfer_id, TransferStatus.REJECTED, rejected.reason, cmd.amount or 0
         )
-    return _put(payer, cmd, ctx, transfer_id, TransferStatus.COMPLETED, None, amount)
+    return _record_transfer(payer, cmd, ctx, transfer_id, TransferStatus.COMPLETED, None, amount)
 
 
 # -- may it ---------------------------------------------------------------------------
 
 
-def _may_move(payer: Book, origin: PocketBook, payee: Book, cmd: TransferOnUs) -> PocketBook:
+def _require_movable(payer: Book, origin: PocketBook, payee: Book, cmd: TransferOnUs) -> PocketBook:
     """The destination, when both ends may take part. What was accepted or approved is rejected."""
     try:
-        _must_pay(origin)
+        _require_open(origin)
         if cmd.references:
-            _must_be_linked(payer, cmd)
+            _require_linked(payer, cmd)
         return _destination(payee, cmd, payer)
     except Refused:
         if not (cmd.accepted or cmd.approved):
@@ -114,14 +116,14 @@ def _may_move(payer: Book, origin: PocketBook, payee: Book, cmd: TransferOnUs) -
         raise _Rejected("ACCOUNT_UNAVAILABLE") from None
 
 
-def _must_pay(origin: PocketBook) -> None:
+def _require_open(origin: PocketBook) -> None:
     if origin.status == PocketStatus.FROZEN:
         raise Refused("pocket-frozen", "The pocket is frozen: nothing leaves it.")
     if origin.status != PocketStatus.OPEN:
         raise Refused("pocket-not-open", f"The pocket is {origin.status}.")
 
 
-def _must_be_linked(payer: Book, cmd: TransferOnUs) -> None:
+def _require_linked(payer: Book, cmd: TransferOnUs) -> None:
     """Refuse a counterparty that was unlinked since, or leads elsewhere by now."""
     named = cmd.order.counterparty_id
     seen = payer.referenced.get(named) if named else None
@@ -160,9 +162,9 @@ def _move_money(
 ) -> int:
     within = payer is payee
     price_of = ctx.t1_bid if within else ctx.t0_bid
-    start_moving(payer, origin, ctx)
+    roll_business_day(payer, origin, ctx)
     if within:
-        start_moving(payee, destination, ctx)
+        roll_business_day(payee, destination, ctx)
     group = ctx.ids.next_group()
     settles_on = ctx.settles_on if within else ctx.business_date
     _begin(payer, ctx, settles_on)
@@ -171,20 +173,20 @@ def _move_money(
             payer, origin, ctx, cmd.amount, price_of=price_of, settles_on=settles_on,
             to=payer.house_account(AccountKind.ON_US),
         )  # fmt: skip
-    except Short:
+    except InsufficientFunds:
         raise _Rejected("INSUFFICIENT_FUNDS") from None
     settles_at = et_instant(settles_on, 0) if within else payer.booked_at
-    _show(
+    _record_transaction(
         payer, origin, cmd, leg_no, group, direction=Direction.DEBIT, amount=amount,
         settles_at=settles_at, details=_details(cmd, transfer_id, payee, destination, paid=True),
     )  # fmt: skip
     if not within:
         payer.close()
-        start_moving(payee, destination, ctx)
+        roll_business_day(payee, destination, ctx)
         _begin(payee, ctx, ctx.settles_on)
     leg_no = payee.post(payee.house_account(AccountKind.ON_US), destination.bank, amount)
-    take_in(payee, destination, ctx, amount)
-    _show(
+    sweep_and_invest(payee, destination, ctx, amount)
+    _record_transaction(
         payee, destination, cmd, leg_no, group, place=2, direction=Direction.CREDIT, amount=amount,
         settles_at=settles_at, details=_details(cmd, transfer_id, payer, origin, paid=False),
     )  # fmt: skip
@@ -218,8 +220,8 @@ def _move_bills(
     Returns the value moved. Cash stays where it is; acquisition dates and tax basis travel,
     the earnings basis becomes the value at the transfer, so no pocket gains by it.
     """
-    start_moving(book, origin, ctx)
-    start_moving(book, destination, ctx)
+    roll_business_day(book, origin, ctx)
+    roll_business_day(book, destination, ctx)
     _begin(book, ctx, ctx.business_date)
 
     def mark(cusip: str) -> int:
@@ -228,14 +230,14 @@ def _move_bills(
     wanted = cmd.amount
     if wanted is None:
         wanted = sum(cents_for(units, mark(cusip)) for cusip, units in origin.positions())
-    kept = fees.charge(origin.fee_accrued)[0] + origin.liened(ctx.now)
+    held_back = fees.split_accrued_fee(origin.fee_accrued)[0] + origin.held_cents(ctx.now)
     sales = lots.plan_sale(origin.lots, wanted, mark) if wanted > 0 else None
     moved = sum(sale.proceeds_cents for sale in sales or ())
-    if sales is None or liquidation_value(origin, mark) - moved < kept:
+    if sales is None or liquidation_value(origin, mark) - moved < held_back:
         raise _Rejected("INSUFFICIENT_FUNDS")
     for sale in sales:
         _move_lots(book, origin, destination, sale, ctx, transfer_id)
-    repay_by_selling(book, destination, ctx)
+    recover_overdraft_by_selling(book, destination, ctx)
     book.close()
     return moved
 
@@ -251,9 +253,9 @@ def _move_lots(
     tax = earnings = 0
     left_units, left_value = sale.units, sale.proceeds_cents
     for lot, units in sale.taken:
-        tax_part = lots.part_of_basis(lot.tax_basis, units, lot.balance)
-        earnings_part = lots.part_of_basis(lot.earnings_basis, units, lot.balance)
-        value_part = lots.part_of_basis(left_value, units, left_units)
+        tax_part = lots.allocate_basis(lot.tax_basis, units, lot.balance)
+        earnings_part = lots.allocate_basis(lot.earnings_basis, units, lot.balance)
+        value_part = lots.allocate_basis(left_value, units, left_units)
         left_units, left_value = left_units - units, left_value - value_part
         here = book.lot(destination, lot.asset, lot.acquired_on, ctx.bill(lot.asset).maturity)
         book.post(lot, here, units)
@@ -308,7 +310,7 @@ def _details(
     }
 
 
-def _show(
+def _record_transaction(
     book: Book,
     pocket: PocketBook,
     cmd: TransferOnUs,
@@ -322,7 +324,7 @@ def _show(
     details: dict[str, Any],
 ) -> None:
     text, reference = cmd.order.description, cmd.order.end_to_end_identification
-    record.activity(
+    record.transaction(
         book, pocket, leg_no=leg_no, group=group, place=place,
         type=TransactionType.ON_US, direction=direction, amount=amount, title=_TITLE[cmd.type],
         description=text or _TITLE[cmd.type], settles_at=settles_at, details=details,
@@ -341,7 +343,7 @@ _TITLE = {
 }
 
 
-def _put(
+def _record_transfer(
     payer: Book,
     cmd: TransferOnUs,
     ctx: Context,
@@ -373,7 +375,7 @@ def _put(
                 from_pocket_id=cmd.from_pocket_id,
                 to_pocket_id=cmd.to_pocket_id,
                 amount=amount,
-                request=as_json(cmd.order),
+                request=to_json(cmd.order),
                 created_at=ctx.now,
             )
         )

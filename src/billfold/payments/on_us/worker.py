@@ -14,17 +14,17 @@ if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
     from billfold.ledger.engine.pending_command import Answer
 
-AT_ONCE = 100
+BATCH_SIZE = 100
 CALLER = "pending-transfer"
 
 
-async def carry_out(bank: Bank, row: TransferRow) -> Answer:
+async def execute_pending(bank: Bank, row: TransferRow) -> Answer:
     """Carry out one recorded transfer. Doing it twice changes nothing the second time."""
     addresses: tuple[str | None, str | None] = (None, None)
     if row.order.counterparty_id is not None:
         link = (row.customer_id, row.from_pocket_id, row.order.counterparty_id)
         (peer,) = await peers.find_peers(bank.pool, [link])
-        addresses = (None, None) if peer is None else (peer.here, peer.there)
+        addresses = (None, None) if peer is None else (peer.payer_address, peer.payee_address)
     return await bank.engine.submit(
         TransferOnUs(
             caller=CALLER,
@@ -44,16 +44,16 @@ async def carry_out(bank: Bank, row: TransferRow) -> Answer:
     )
 
 
-async def carry_out_pending(bank: Bank) -> int:
+async def execute_all_pending(bank: Bank) -> int:
     """An errand of the worker: carry out what waits; returns how many."""
-    rows = await on_us_store.list_pending(bank.pool, limit=AT_ONCE)
+    rows = await on_us_store.list_pending(bank.pool, limit=BATCH_SIZE)
     for row in rows:
-        await carry_out(bank, row)
+        await execute_pending(bank, row)
     return len(rows)
 
 
-async def carry_out_soon(bank: Bank, customer_id: UUID, transfer_id: UUID) -> None:
+async def execute_if_pending(bank: Bank, customer_id: UUID, transfer_id: UUID) -> None:
     """Carry out a transfer that was accepted just now; a worker does it if this process dies."""
     row = await on_us_store.find_transfer(bank.pool, customer_id, transfer_id)
     if row is not None and row.status == "PENDING":
-        await carry_out(bank, row)
+        await execute_pending(bank, row)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from billfold.ledger.commands import Context
 
 
-def pay_back(
+def claw_back(
     book: Book,
     pocket: PocketBook,
     ctx: Context,
@@ -41,54 +41,54 @@ def pay_back(
         book.post(pocket.cash, pocket.bank, covered)
         pocket.idle = min(pocket.idle, pocket.cash.balance)
     if covered < amount:
-        _carry(book, pocket, ctx, amount - covered)
+        _extend_overdraft(book, pocket, ctx, amount - covered)
     pocket.outflow += amount
     return book.post(pocket.bank, to, amount)
 
 
-def owes(pocket: PocketBook) -> int:
+def overdraft_of(pocket: PocketBook) -> int:
     """Cents that the pocket owes."""
     return -pocket.owed.balance if pocket.owed is not None else 0
 
 
-def repay(book: Book, pocket: PocketBook, ctx: Context, amount: int) -> int:
+def recover_overdraft(book: Book, pocket: PocketBook, ctx: Context, amount: int) -> int:
     """Repay what is owed out of `amount` cents on the bank account; return the cents repaid."""
-    repaid = min(amount, owes(pocket))
+    repaid = min(amount, overdraft_of(pocket))
     if repaid:
         pocket.outflow += repaid
         leg_no = book.post(pocket.bank, book.owed_account(pocket), repaid)
-        _tell(book, pocket, ctx, leg_no, Direction.DEBIT, repaid)
+        _record_transaction(book, pocket, ctx, leg_no, Direction.DEBIT, repaid)
     return repaid
 
 
-def repay_by_selling(book: Book, pocket: PocketBook, ctx: Context) -> None:
+def recover_overdraft_by_selling(book: Book, pocket: PocketBook, ctx: Context) -> None:
     """Sell bills that arrived in kind as far as the pocket owes, in the open journal."""
-    due = min(owes(pocket), liquidation_value(pocket, ctx.t0_bid))
+    due = min(overdraft_of(pocket), liquidation_value(pocket, ctx.t0_bid))
     if due > 0:
         raise_cash(book, pocket, ctx, due, price_of=ctx.t0_bid, settles_on=book.business_date)
         book.post(pocket.cash, pocket.bank, due)
-        repay(book, pocket, ctx, due)
+        recover_overdraft(book, pocket, ctx, due)
 
 
-def _carry(book: Book, pocket: PocketBook, ctx: Context, cents: int) -> None:
+def _extend_overdraft(book: Book, pocket: PocketBook, ctx: Context, cents: int) -> None:
     """The house pays in the pocket's stead and keeps the claim."""
     pocket.inflow += cents
     leg_no = book.post(book.owed_account(pocket), pocket.bank, cents)
-    _tell(book, pocket, ctx, leg_no, Direction.CREDIT, cents)
+    _record_transaction(book, pocket, ctx, leg_no, Direction.CREDIT, cents)
 
 
-_TOLD = {
+_TITLES = {
     Direction.CREDIT: ("Shortfall carried", "Carried by the bank until the next deposit"),
     Direction.DEBIT: ("Shortfall repaid", "Repaid from what arrived"),
 }
 
 
-def _tell(
+def _record_transaction(
     book: Book, pocket: PocketBook, ctx: Context, leg_no: int, direction: Direction, cents: int
 ) -> None:
     group = ctx.ids.next_group()
-    title, description = _TOLD[direction]
-    record.activity(
+    title, description = _TITLES[direction]
+    record.transaction(
         book,
         pocket,
         leg_no=leg_no,

@@ -8,10 +8,10 @@ from uuid import UUID
 import typer
 
 from billfold.audit.types import Origin
-from billfold.cli.context import CannotGoOn, ground_of
-from billfold.cli.output import console, done, eastern, example, table
-from billfold.cli.resources import with_bank
-from billfold.ledger.jobs.due_work import house_id
+from billfold.cli.context import CliError, cli_context
+from billfold.cli.output import console, example, format_eastern, print_success, table
+from billfold.cli.resources import run_with_bank
+from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.payments.suspense.commands import AssignFromSuspense, ReturnFromSuspense
 from billfold.payments.suspense.store import get_item, list_items
 from billfold.payments.suspense.types import SuspenseStatus
@@ -44,13 +44,13 @@ def list_held(
     async def work(bank: Bank) -> list[SuspenseItem]:
         return await list_items(bank.pool, status=None if everything else SuspenseStatus.HELD)
 
-    items = with_bank(ground_of(ctx), work)
+    items = run_with_bank(cli_context(ctx), work)
     if not items:
-        done("Nothing is held.")
+        print_success("Nothing is held.")
         return
     rows = [
         (
-            i.item_id, i.rail, i.direction, format_usd(i.amount), eastern(i.held_at), i.status,
+            i.item_id, i.rail, i.direction, format_usd(i.amount), format_eastern(i.held_at), i.status,
             i.return_reason or i.reason,
         )
         for i in items
@@ -60,7 +60,7 @@ def list_held(
 
 
 @app.command("return", epilog=example(f"billfold suspense return {_ITEM} --reason NO_ACCOUNT"))
-def give_back(
+def return_item(
     ctx: typer.Context,
     item_id: ItemId,
     reason: Annotated[str, typer.Option(help="Why, as its rail shall say it.")] = "NO_ACCOUNT",
@@ -72,14 +72,14 @@ def give_back(
         await bank.engine.submit(
             ReturnFromSuspense(
                 caller=_CALLER, key=command_id("suspense.return", item_id),
-                customers=(house_id(bank.seed),), origin=Origin.operator(), item_id=item_id,
+                customers=(bank_customer_id(bank.seed),), origin=Origin.operator(), item_id=item_id,
                 reason=reason, references=(item_id,),
             )
         )  # fmt: skip
         item = await get_item(bank.pool, item_id)
         return f"{format_usd(item.amount)} go back by {item.rail}."
 
-    done(with_bank(ground_of(ctx), work))
+    print_success(run_with_bank(cli_context(ctx), work))
 
 
 @app.command(epilog=example(f"billfold suspense assign {_ITEM} 091000019 812345678901"))
@@ -94,21 +94,21 @@ def assign(
     async def work(bank: Bank) -> str:
         entry = await bank.directory.find("account", f"{routing_number}:{account_number}")
         if entry is None:
-            raise CannotGoOn(
+            raise CliError(
                 f"No portal has the account number {account_number}.", "Look it up in the API."
             )
         pocket_id = await bank.pool.fetchval(_POCKET, entry.customer_id, entry.object_id)
         await bank.engine.submit(
             AssignFromSuspense(
                 caller=_CALLER, key=command_id(f"suspense.assign:{entry.object_id}", item_id),
-                customers=(house_id(bank.seed), entry.customer_id), origin=Origin.operator(),
+                customers=(bank_customer_id(bank.seed), entry.customer_id), origin=Origin.operator(),
                 item_id=item_id, portal_id=entry.object_id, pocket_id=pocket_id,
                 references=(item_id,),
             )
         )  # fmt: skip
         return f"{format_usd((await get_item(bank.pool, item_id)).amount)} are in the Pocket."
 
-    done(with_bank(ground_of(ctx), work))
+    print_success(run_with_bank(cli_context(ctx), work))
 
 
 _POCKET = "SELECT pocket_id FROM portal WHERE customer_id = $1 AND portal_id = $2"

@@ -13,7 +13,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.ledger.book.draft import as_json
+from billfold.ledger.book.draft import to_json
 from billfold.ledger.book.rows import Fingerprint
 from billfold.ledger.commands import Books, Context, Outcome, book_of
 from billfold.ledger.types import AccountKind, Direction, JournalKind, Rail
@@ -21,7 +21,7 @@ from billfold.payments.adjustments.commands import GiveCredit
 from billfold.payments.adjustments.rules import give_credit
 from billfold.payments.deposits.commands import ReceiveMoney
 from billfold.payments.deposits.rules import receive_money
-from billfold.payments.suspense.types import FEE, STAYS, SuspenseItem, SuspenseStatus
+from billfold.payments.suspense.types import FEE, NOT_RETURNABLE, SuspenseItem, SuspenseStatus
 from billfold.payments.wires.ports import CreditTransfer, PaymentReturn
 from billfold.payments.wires.rules import incoming_details
 from billfold.platform.errors import NotFound, Refused
@@ -54,7 +54,7 @@ def hold_in_suspense(books: Books, cmd: HoldInSuspense, ctx: Context) -> Outcome
         amount=cmd.amount,
         status=SuspenseStatus.HELD,
         reason=cmd.reason,
-        details=as_json(cmd.details),
+        details=to_json(cmd.details),
         journal_no=journal_no,
         held_at=ctx.now,
     )
@@ -74,30 +74,32 @@ def return_from_suspense(books: Books, cmd: ReturnFromSuspense, ctx: Context) ->
     Refuses: suspense-item-settled, suspense-item-stays for what no message can send back.
     """
     book = book_of(books, cmd.customers[0])
-    item = _held(book, cmd.item_id)
-    stays = _told(item).get(STAYS)
+    item = _held_item(book, cmd.item_id)
+    stays = _details(item).get(NOT_RETURNABLE)
     if stays is not None:
         raise Refused("suspense-item-stays", stays)
-    journal_no = _give_back(book, ctx, item, cmd.settles_on)
+    journal_no = _post_return(book, ctx, item, cmd.settles_on)
     book.schedule(f"{item.rail.lower()}.suspense_return", item.item_id, ctx.now)
-    return _end(book, ctx, item, SuspenseStatus.RETURNED, journal_no, return_reason=cmd.reason)
+    return _close_item(
+        book, ctx, item, SuspenseStatus.RETURNED, journal_no, return_reason=cmd.reason
+    )
 
 
 def assign_from_suspense(books: Books, cmd: AssignFromSuspense, ctx: Context) -> Outcome:
     """Let it arrive at its owner's portal now. Refuses: suspense-item-settled, no-open-portal."""
     book, owner = book_of(books, cmd.customers[0]), book_of(books, cmd.customers[1])
-    item = _held(book, cmd.item_id)
+    item = _held_item(book, cmd.item_id)
     if item.direction != Direction.CREDIT:
         raise Refused("suspense-item-settled", "A debit is returned; it is nobody's money.")
-    told = _told(item)
-    journal_no, fee = _give_back(book, ctx, item, None), told.get(FEE, 0)
+    told = _details(item)
+    journal_no, fee = _post_return(book, ctx, item, None), told.get(FEE, 0)
     arrived = receive_money(
         {owner.customer_id: owner},
         ReceiveMoney(
             caller=cmd.caller, key=item.item_id, customers=(owner.customer_id,), rail=item.rail,
             portal_id=cmd.portal_id, pocket_id=cmd.pocket_id, amount=item.amount - fee,
             description=str(told.get("description") or item.reason),
-            **_as_it_arrived(item, told, owner.customer_id),
+            **_original_payment(item, told, owner.customer_id),
         ),
         ctx,
     )  # fmt: skip
@@ -108,8 +110,10 @@ def assign_from_suspense(books: Books, cmd: AssignFromSuspense, ctx: Context) ->
     # The command stands with the house, and so does what it says of the wire.
     for fingerprint in owner.draft.take(Fingerprint):
         book.draft.add(fingerprint)
-    ended = _end(book, ctx, item, SuspenseStatus.ASSIGNED, journal_no, owner_id=owner.customer_id)
-    return ended | {name: arrived[name] for name in _TOLD_OF_ARRIVAL if name in arrived}
+    ended = _close_item(
+        book, ctx, item, SuspenseStatus.ASSIGNED, journal_no, owner_id=owner.customer_id
+    )
+    return ended | {name: arrived[name] for name in _DEPOSIT_FIELDS if name in arrived}
 
 
 def _return_fee(owner: Book, cmd: AssignFromSuspense, ctx: Context, fee: int) -> None:
@@ -124,10 +128,10 @@ def _return_fee(owner: Book, cmd: AssignFromSuspense, ctx: Context, fee: int) ->
     )  # fmt: skip
 
 
-_TOLD_OF_ARRIVAL = ("transaction_id", "wire_id")
+_DEPOSIT_FIELDS = ("transaction_id", "wire_id")
 
 
-def _as_it_arrived(item: SuspenseItem, told: dict[str, Any], owner: UUID) -> dict[str, Any]:
+def _original_payment(item: SuspenseItem, told: dict[str, Any], owner: UUID) -> dict[str, Any]:
     """What `ReceiveMoney` is told of a wire by the message that brought it, of others as it is."""
     if item.rail != Rail.WIRE or "message" not in told:
         return {"details": told.get("details", told)}
@@ -135,9 +139,9 @@ def _as_it_arrived(item: SuspenseItem, told: dict[str, Any], owner: UUID) -> dic
     if isinstance(message, PaymentReturn):
         own = told.get("customer_id") == str(owner)
         original = UUID(told["original_wire_id"]) if own else None
-        wire = incoming_details.came_back_by(message, told.get("omad"), original)
+        wire = incoming_details.returned_wire_of(message, told.get("omad"), original)
         return {"wire": wire, "details": incoming_details.details_of(wire, item.item_id)}
-    wire = incoming_details.arrived_by(message, told.get("omad"))
+    wire = incoming_details.incoming_wire_of(message, told.get("omad"))
     return {
         "wire": wire,
         "details": incoming_details.details_of(wire, item.item_id),
@@ -145,11 +149,11 @@ def _as_it_arrived(item: SuspenseItem, told: dict[str, Any], owner: UUID) -> dic
     }
 
 
-def _told(item: SuspenseItem) -> dict[str, Any]:
+def _details(item: SuspenseItem) -> dict[str, Any]:
     return msgspec.json.decode(item.details, type=dict[str, Any])
 
 
-def _held(book: Book, item_id: UUID) -> SuspenseItem:
+def _held_item(book: Book, item_id: UUID) -> SuspenseItem:
     item = book.referenced.get(item_id)
     if not isinstance(item, SuspenseItem):
         raise NotFound
@@ -158,10 +162,10 @@ def _held(book: Book, item_id: UUID) -> SuspenseItem:
     return item
 
 
-def _give_back(book: Book, ctx: Context, item: SuspenseItem, settles_on: date | None) -> int:
+def _post_return(book: Book, ctx: Context, item: SuspenseItem, settles_on: date | None) -> int:
     journal_no = _begin(book, ctx, settles_on)
     rail, suspense = _accounts(book, item.rail)
-    fee = _told(item).get(FEE, 0)
+    fee = _details(item).get(FEE, 0)
     _move(book, item.direction, suspense, rail, item.amount - fee)
     if fee:
         book.post(suspense, book.house_account(AccountKind.PROMOTIONS), fee)
@@ -190,7 +194,7 @@ def _move(book: Book, direction: Direction, debit: Account, credit: Account, amo
         book.post(credit, debit, amount)
 
 
-def _end(
+def _close_item(
     book: Book,
     ctx: Context,
     item: SuspenseItem,

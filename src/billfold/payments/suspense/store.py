@@ -37,7 +37,7 @@ async def find_items(conn: Connection | Pool, item_ids: Sequence[UUID]) -> list[
     return [SuspenseItem(**row) for row in await conn.fetch(_SOME, list(item_ids))]
 
 
-async def look_up(
+async def load_references(
     conn: Connection, customer_ids: Sequence[UUID], ids: Sequence[UUID]
 ) -> list[tuple[UUID, UUID, Any]]:
     """Return those of these ids that the house holds or held, as flows see them."""

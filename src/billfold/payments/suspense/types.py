@@ -19,7 +19,7 @@ class SuspenseStatus(StrEnum):
     ASSIGNED = "ASSIGNED"
 
 
-STAYS = "stays"
+NOT_RETURNABLE = "stays"
 """The detail of an item that cannot go back the way it came: why, and what to do instead."""
 
 FEE = "fee"

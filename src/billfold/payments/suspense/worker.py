@@ -9,10 +9,10 @@ from datetime import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
 
-from billfold.ledger.engine.bulk import submit_many
+from billfold.ledger.engine.bulk import submit_in_lots
 from billfold.ledger.jobs import store as jobs_store
-from billfold.ledger.jobs.due_work import house_id
-from billfold.ledger.jobs.types import Appointment
+from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.ledger.jobs.types import ScheduledJob
 from billfold.ledger.types import Direction, Rail
 from billfold.payments.suspense.commands import HoldInSuspense, ReturnFromSuspense
 from billfold.platform.dates import et_date, et_instant
@@ -25,21 +25,21 @@ if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
     from billfold.platform.calendars import Calendars
 
-UNCLAIMED = "ach.unclaimed"
-OUR_CUSTOMERS = (
+UNCLAIMED_RETURN_JOB = "ach.unclaimed"
+CLOSED_POCKET_REASON = (
     "It is money of our own customer whose Pocket is closed. "
     "Book it to another portal of his: billfold suspense assign."
 )
-OUR_RETURN = (
+RETURN_REFUSED_REASON = (
     "The other bank refuses our return of it. Settle that with the bank, or book it to whom it "
     "was for: billfold suspense assign."
 )
 """Why money stays in suspense that no entry can send back."""
-GOES_BACK = time(12)
+RETURN_TIME = time(12)
 """When it goes back (ET), on the banking day after it came: a return code's time is two days."""
 
 
-class Unclaimed(NamedTuple):
+class UnclaimedPayment(NamedTuple):
     """An ACH payment that reached nobody. Amount in cents.
 
     `details` holds its `answer`, the entry that sends it back, or why it `stays`.
@@ -52,37 +52,39 @@ class Unclaimed(NamedTuple):
     details: dict[str, Any]
 
 
-async def hold_unclaimed(bank: Bank, payments: Sequence[Unclaimed]) -> None:
+async def hold_unclaimed_payments(bank: Bank, payments: Sequence[UnclaimedPayment]) -> None:
     """Hold payments, and see to it that those with an answer go back."""
     if not payments:
         return
-    house = house_id(bank.seed)
+    bank_id = bank_customer_id(bank.seed)
     commands = [
         HoldInSuspense(
-            caller="ach-file", key=each.item_id, customers=(house,), item_id=each.item_id,
+            caller="ach-file", key=each.item_id, customers=(bank_id,), item_id=each.item_id,
             rail=Rail.ACH, direction=each.direction, amount=each.amount, reason=each.reason,
             details=each.details,
         )
         for each in payments
     ]  # fmt: skip
-    async for _ in submit_many(bank, commands):
+    async for _ in submit_in_lots(bank, commands):
         pass
-    at = goes_back_at(await bank.now(), bank.calendars)
-    answered = [each.item_id for each in payments if each.details.get("answer") is not None]
-    await jobs_store.make(bank.pool, [Appointment(UNCLAIMED, it, house, at) for it in answered])
+    at = return_due_at(await bank.now(), bank.calendars)
+    returnable = [each.item_id for each in payments if each.details.get("answer") is not None]
+    await jobs_store.schedule(
+        bank.pool, [ScheduledJob(UNCLAIMED_RETURN_JOB, it, bank_id, at) for it in returnable]
+    )
 
 
-def goes_back_at(now: datetime, calendars: Calendars) -> datetime:
+def return_due_at(now: datetime, calendars: Calendars) -> datetime:
     """Return when a payment that came now is sent back."""
-    return et_instant(calendars.next_fed_day(et_date(now)), GOES_BACK)
+    return et_instant(calendars.next_fed_day(et_date(now)), RETURN_TIME)
 
 
-async def send_unclaimed_back(bank: Bank, at: Appointment) -> None:
+async def return_unclaimed(bank: Bank, at: ScheduledJob) -> None:
     """Send it back, unless its owner has been found or somebody sent it back already."""
     try:
         await bank.engine.submit(
             ReturnFromSuspense(
-                caller="ach-unclaimed", key=at.object_id, customers=(house_id(bank.seed),),
+                caller="ach-unclaimed", key=at.object_id, customers=(bank_customer_id(bank.seed),),
                 item_id=at.object_id, reason="UNCLAIMED", references=(at.object_id,),
             )
         )  # fmt: skip

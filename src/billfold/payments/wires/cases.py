@@ -9,7 +9,7 @@ from uuid import UUID
 import msgspec
 
 from billfold.audit import record as audit_record
-from billfold.audit.record import Deed
+from billfold.audit.record import AuditedAction
 from billfold.audit.types import Origin
 from billfold.payments.wires.commands import PayBackWire
 from billfold.payments.wires.outbound_messages import message_sent, queue_about
@@ -20,7 +20,7 @@ from billfold.payments.wires.store import message_queue as queue
 from billfold.payments.wires.store.wires import count_rejected_returns, find_wire, is_returned
 from billfold.payments.wires.types import WireDirection
 from billfold.platform.clock import wall_now
-from billfold.platform.errors import Broken, NotFound, Refused
+from billfold.platform.errors import InvariantError, NotFound, Refused
 from billfold.platform.ids import command_id
 
 if TYPE_CHECKING:
@@ -45,22 +45,22 @@ async def recall(bank: Bank, wire_id: UUID, code: str) -> str:
         raise Refused("wire-not-completed", f"The wire is {wire.direction} and {wire.status}.")
     if await is_returned(bank.pool, wire):
         raise Refused("wire-already-returned", "The wire has come back already.")
-    asked = await cases.list_about(bank.pool, wire_id, WireDirection.OUTGOING)
+    asked = await cases.list_cases_of(bank.pool, wire_id, WireDirection.OUTGOING)
     _expect_refused(asked)
     sent = await queue.find_last_sent(bank.pool, wire_id, ["pacs.008"])
     message = None if sent is None else message_sent(bank, sent)
     if not isinstance(message, CreditTransfer):
-        raise Broken("A wire has settled without a message.", wire_id=str(wire_id))
+        raise InvariantError("A wire has settled without a message.", wire_id=str(wire_id))
     case_id = f"{wire_id.hex}-{len(asked) + 1}" if asked else wire_id.hex
     terms = messages.return_request(
         message, case_id=case_id, creator=bank.settings.bank_name, reason=code
     )
-    async with _deed(bank, wire, "wire.recalled", code) as deed:
-        await queue_about(bank, deed.conn, wire_id, wire.customer_id, "camt.056", terms)
+    async with _deed(bank, wire, "wire.recalled", code) as audited:
+        await queue_about(bank, audited.conn, wire_id, wire.customer_id, "camt.056", terms)
         opened = await cases.open_case(
-            deed.conn, case_id=case_id, direction=WireDirection.OUTGOING,
+            audited.conn, case_id=case_id, direction=WireDirection.OUTGOING,
             customer_id=wire.customer_id, wire_id=wire_id, reason=code, information=None,
-            message=msgspec.json.encode(terms).decode(), now=await bank.now(deed.conn),
+            message=msgspec.json.encode(terms).decode(), now=await bank.now(audited.conn),
         )  # fmt: skip
         if not opened:
             raise Refused("wire-already-recalled", "Somebody asks for the wire at this moment.")
@@ -103,9 +103,9 @@ async def _attempt(bank: Bank, wire: WireRow) -> UUID:
 async def refuse(bank: Bank, wire_id: UUID, code: str) -> None:
     """Keep a wire that its sender asks for (camt.029). NotFound when nobody asks for it."""
     wire = await _wire(bank, wire_id)
-    async with _deed(bank, wire, "wire.kept", code) as deed:
-        case = await cases.get_open_case(deed.conn, wire_id, WireDirection.INCOMING)
-        await _answer(bank, deed.conn, wire, case, reason=code)
+    async with _deed(bank, wire, "wire.kept", code) as audited:
+        case = await cases.get_open_case(audited.conn, wire_id, WireDirection.INCOMING)
+        await _answer(bank, audited.conn, wire, case, reason=code)
 
 
 async def _consent(bank: Bank, wire: WireRow) -> None:
@@ -122,7 +122,7 @@ async def _answer(
     bank: Bank, conn: Connection, wire: WireRow, case: CaseRow, *, reason: str | None
 ) -> None:
     """Answer a request and end its case: refused for a reason, else the wire comes back."""
-    terms = messages.return_answer(
+    terms = messages.return_request_response(
         msgspec.json.decode(case.message, type=ReturnRequest),
         bank=bank.settings.bank_routing_number,
         creator=bank.settings.bank_name,
@@ -135,8 +135,10 @@ async def _answer(
     await cases.close_case(conn, WireDirection.INCOMING, case.case_id, status, now=now)
 
 
-def _deed(bank: Bank, wire: WireRow, action: str, code: str) -> AbstractAsyncContextManager[Deed]:
-    return audit_record.deed(
+def _deed(
+    bank: Bank, wire: WireRow, action: str, code: str
+) -> AbstractAsyncContextManager[AuditedAction]:
+    return audit_record.audited(
         bank.pool, bank.vault, wire.customer_id, Origin.operator(), action,
         resource=("wire", wire.wire_id), now=wall_now(), details={"reason": code},
     )  # fmt: skip

@@ -11,7 +11,7 @@ from billfold.payments.wires.commands import (
     SubmitWire,
     TakeBackWire,
 )
-from billfold.verify.query_check import Query, names_in_sql
+from billfold.verify.query_check import Check, names_in_sql
 from billfold.verify.report import MISSING
 
 WIRE_COMMANDS = (
@@ -25,7 +25,7 @@ WIRE_COMMANDS = (
 )
 """Commands whose outcome says what a wire is from then on."""
 
-WIRE_TOLD = """
+WIRE_OUTCOMES = """
 (SELECT customer_id, kind, accepted, booked_at, version, outcome->>'wire_id' AS wire_id,
         outcome->>'status' AS status, outcome->>'reason' AS reason
    FROM command
@@ -37,19 +37,19 @@ WIRE_TOLD = """
 """What commands say of wires. What the house held and assigns is its owner's wire."""
 _KINDS = names_in_sql(*WIRE_COMMANDS)
 
-WIRES = (
-    Query(
+WIRE_CHECKS = (
+    Check(
         "commands", "wire", "its last command said something else became of it",
         f"""SELECT w.customer_id, w.wire_id FROM wire w JOIN (
              SELECT DISTINCT ON (customer_id, id) *
                FROM (SELECT customer_id, wire_id AS id, version, status, reason
-                       FROM {WIRE_TOLD} t WHERE accepted AND kind IN ({_KINDS})) c
+                       FROM {WIRE_OUTCOMES} t WHERE accepted AND kind IN ({_KINDS})) c
               ORDER BY customer_id, id, version DESC) c
                ON c.customer_id = w.customer_id AND c.id = w.wire_id::text
             WHERE (w.status, w.reason) IS DISTINCT FROM (c.status, c.reason)
             ORDER BY 1, 2 LIMIT 100""",
     ),
-    Query(
+    Check(
         "wires", "wire", "what moved is not what it says",
         """WITH moved AS (
              SELECT customer_id, pocket_id, journal_no, amount, details->>'wire_id' AS id,
@@ -63,7 +63,7 @@ WIRES = (
               AND NOT (w.journal_no IS NULL AND m.id IS NULL AND w.status = 'REJECTED')
             ORDER BY 1, 2 LIMIT 100""",
     ),
-    Query(
+    Check(
         "wires", "wire", "it went out and was rejected, and the money has not come back",
         """SELECT w.customer_id, w.wire_id FROM wire w
             WHERE w.direction = 'OUTGOING' AND w.journal_no IS NOT NULL
@@ -77,7 +77,7 @@ WIRES = (
                    AND coalesce((s.details->>'fee')::bigint, w.fee) = w.fee)
             ORDER BY 1, 2 LIMIT 100""",
     ),
-    Query(
+    Check(
         "wires", "wire", "it returns a wire that is not there, or more than that",
         """SELECT w.customer_id, w.wire_id FROM wire w
             WHERE w.original_wire_id IS NOT NULL AND NOT EXISTS (
@@ -88,7 +88,7 @@ WIRES = (
                    AND o.direction <> w.direction)
             ORDER BY 1, 2 LIMIT 100""",
     ),
-    Query(
+    Check(
         "wires", "wire", "it waits to be sent, and its message is not there",
         """SELECT w.customer_id, w.wire_id FROM wire w
             WHERE w.direction = 'OUTGOING' AND w.journal_no IS NOT NULL AND NOT EXISTS (

@@ -8,9 +8,9 @@ from uuid import UUID
 
 import typer
 
-from billfold.cli.context import ground_of
-from billfold.cli.output import console, done, eastern, example, table
-from billfold.cli.resources import with_bank
+from billfold.cli.context import cli_context
+from billfold.cli.output import console, example, format_eastern, print_success, table
+from billfold.cli.resources import run_with_bank
 from billfold.payments.wires import cases as wire_cases
 from billfold.payments.wires.store import cases
 
@@ -54,15 +54,15 @@ def list_cases(
 
     if status is not None and status.upper() not in _STATUSES:
         raise typer.BadParameter(f"is one of {', '.join(_STATUSES)}", param_hint="--status")
-    found = with_bank(ground_of(ctx), work)
-    if not found:
-        done("Nobody asks for a wire.")
+    rows_found = run_with_bank(cli_context(ctx), work)
+    if not rows_found:
+        print_success("Nobody asks for a wire.")
         return
     columns = ("wire", "direction", "case", "status", "reason", "since")
     rows = [
         (each.wire_id, each.direction, each.case_id, each.status, each.reason,
-         eastern(each.opened_at))
-        for each in found
+         format_eastern(each.opened_at))
+        for each in rows_found
     ]  # fmt: skip
     console.print(table("", columns, rows))
 
@@ -74,18 +74,18 @@ def recall(ctx: typer.Context, wire_id: WireId, reason: Reason = "CUST") -> None
     async def work(bank: Bank) -> str:
         return await wire_cases.recall(bank, wire_id, reason)
 
-    case_id = with_bank(ground_of(ctx), work)
-    done(f"The wire is asked for under case {case_id}. The answer comes by a file.")
+    case_id = run_with_bank(cli_context(ctx), work)
+    print_success(f"The wire is asked for under case {case_id}. The answer comes by a file.")
 
 
 @app.command("return", epilog=example(f"billfold wires return {_ID} --reason FOCR"))
-def pay_back(ctx: typer.Context, wire_id: WireId, reason: Reason = "FOCR") -> None:
+def return_wire(ctx: typer.Context, wire_id: WireId, reason: Reason = "FOCR") -> None:
     """Pay a wire back that arrived, whole; what the Pocket cannot raise it owes."""
 
     async def work(bank: Bank) -> UUID:
         return await wire_cases.pay_back(bank, wire_id, reason)
 
-    done(f"The return is the wire {with_bank(ground_of(ctx), work)}.")
+    print_success(f"The return is the wire {run_with_bank(cli_context(ctx), work)}.")
 
 
 @app.command(epilog=example(f"billfold wires refuse {_ID} --reason LEGL"))
@@ -95,5 +95,5 @@ def refuse(ctx: typer.Context, wire_id: WireId, reason: Reason = "CUST") -> None
     async def work(bank: Bank) -> None:
         await wire_cases.refuse(bank, wire_id, reason)
 
-    with_bank(ground_of(ctx), work)
-    done("The request is refused. The answer goes when wires do.")
+    run_with_bank(cli_context(ctx), work)
+    print_success("The request is refused. The answer goes when wires do.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from uuid import UUID
 
 from billfold.ledger.commands import AuditedAction, Command, Reference
-from billfold.payments.wires.rules.receive_return import take_back_wire
+from billfold.payments.wires.rules.receive_return import receive_wire_return
 from billfold.payments.wires.rules.return_wire import pay_back_wire
 from billfold.payments.wires.rules.send import send_wire
 from billfold.payments.wires.rules.status import complete_wire, reject_wire, submit_wire
@@ -23,7 +23,7 @@ class SendWire(Command, frozen=True, kw_only=True):
     rule = send_wire
     reference_kinds = (Reference.COUNTERPARTY,)
     fingerprints = (WireRow, QueuedMessage)
-    needs_names = False
+    needs_identifiers = False
 
     wire_id: UUID | None
     pocket_id: UUID
@@ -43,7 +43,7 @@ class SubmitWire(Command, frozen=True, kw_only=True):
 
     rule = submit_wire
     reference_kinds = (Reference.WIRE,)
-    needs_names = False
+    needs_identifiers = False
 
     wire_id: UUID
     imad: str
@@ -54,7 +54,7 @@ class CompleteWire(Command, frozen=True, kw_only=True):
 
     rule = complete_wire
     reference_kinds = (Reference.WIRE,)
-    needs_names = False
+    needs_identifiers = False
 
     wire_id: UUID
     omad: str | None = None
@@ -65,7 +65,7 @@ class RejectWire(Command, frozen=True, kw_only=True):
 
     rule = reject_wire
     reference_kinds = (Reference.WIRE,)
-    needs_names = False
+    needs_identifiers = False
 
     wire_id: UUID
     code: str | None
@@ -78,7 +78,7 @@ class PayBackWire(Command, frozen=True, kw_only=True):
     reference_kinds = (Reference.WIRE,)
     audit = AuditedAction("wire", "returned", fields=("original_id", "code"))
     fingerprints = (WireRow, QueuedMessage)
-    needs_names = False
+    needs_identifiers = False
 
     original_id: UUID
     code: str
@@ -92,10 +92,10 @@ class TakeBackWire(Command, frozen=True, kw_only=True):
     `code` is the reason of ISO, `message` the JSON text of the message.
     """
 
-    rule = take_back_wire
+    rule = receive_wire_return
     reference_kinds = (Reference.WIRE,)
     fingerprints = (WireRow,)
-    needs_names = False
+    needs_identifiers = False
 
     wire_id: UUID
     original_id: UUID

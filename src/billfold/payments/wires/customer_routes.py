@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from billfold.http.customer_api.member import Member
+from billfold.http.customer_api.member import CustomerCaller
 from billfold.http.limits.rate_groups import WIRES
 from billfold.http.list_params import OrderedQuery, page_of
 from billfold.http.operations import get, with_scope
@@ -20,7 +20,7 @@ READS = with_scope("transfers.read", WIRES)
 
 @get("/api/v1/wires/", READS, refuses=("not-found",))
 async def list_wires(
-    member: Member, bank: Bank, wanted: OrderedQuery, asked: WireQuery
+    member: CustomerCaller, bank: Bank, wanted: OrderedQuery, asked: WireQuery
 ) -> CursorList[Wire]:
     """List wires in both directions, newest first."""
     if asked.customer_id not in {None, member.customer_id}:
@@ -33,7 +33,7 @@ async def list_wires(
 
 @get("/api/v1/wires/{wire_id}/", READS, name="get_wire")
 async def read_wire(
-    member: Member, bank: Bank, wire_id: UUID, customer_id: UUID | None = None
+    member: CustomerCaller, bank: Bank, wire_id: UUID, customer_id: UUID | None = None
 ) -> Wire:
     """Read a wire and what has become of it."""
     if customer_id not in {None, member.customer_id}:

@@ -9,9 +9,9 @@ from uuid import UUID
 import msgspec
 
 from billfold.ledger.jobs import store as jobs_store
-from billfold.ledger.jobs.types import Appointment
+from billfold.ledger.jobs.types import ScheduledJob
 from billfold.payments.wires.rules import cut_offs, messages
-from billfold.payments.wires.rules.messages import Terms
+from billfold.payments.wires.rules.messages import MessageFields
 from billfold.payments.wires.rules.send import WIRE_SEND
 from billfold.payments.wires.store import message_queue as queue
 from billfold.payments.wires.types import QueuedMessage
@@ -21,13 +21,13 @@ from billfold.platform.ids import command_id, derive
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
     from billfold.payments.wires.ports import Message
-    from billfold.payments.wires.store.message_queue import Sent, Waiting
+    from billfold.payments.wires.store.message_queue import PendingMessage, SentMessage
     from billfold.platform.database.pool import Connection
     from billfold.platform.settings.settings import Settings
 
 
 async def queue_about(
-    bank: Bank, conn: Connection, wire_id: UUID, customer_id: UUID, kind: str, terms: Terms
+    bank: Bank, conn: Connection, wire_id: UUID, customer_id: UUID, kind: str, terms: MessageFields
 ) -> None:
     """Let a message about a wire be sent when wires are: one of a kind for each wire and case.
 
@@ -35,7 +35,7 @@ async def queue_about(
     """
     messages.expect_sendable(kind, terms)
     now = await bank.now()
-    at = cut_offs.leaves_at(now, bank.calendars, bank.terms.wire_hours, international=False)
+    at = cut_offs.send_time(now, bank.calendars, bank.terms.wire_hours, international=False)
     case_id = terms.get("case_id")
     about = wire_id if case_id is None else f"{wire_id}:{case_id}"
     message_id = derive(bank.seed, command_id(f"wire-message:{kind}", about), 0)
@@ -47,11 +47,11 @@ async def queue_about(
         send_at=at,
         terms=msgspec.json.encode(terms).decode(),
     )
-    await queue.queue(conn, message)
-    await jobs_store.make(conn, [Appointment(WIRE_SEND, message_id, customer_id, at)])
+    await queue.enqueue(conn, message)
+    await jobs_store.schedule(conn, [ScheduledJob(WIRE_SEND, message_id, customer_id, at)])
 
 
-def message_of(bank: Bank, waiting: Waiting, imad: str, at: datetime) -> Message:
+def message_of(bank: Bank, waiting: PendingMessage, imad: str, at: datetime) -> Message:
     """Return what a message says that goes now, with the account number of whoever pays."""
     told: dict[str, Any] = msgspec.json.decode(waiting.terms)
     if waiting.kind == "pacs.008" and waiting.account_number is not None:
@@ -59,7 +59,7 @@ def message_of(bank: Bank, waiting: Waiting, imad: str, at: datetime) -> Message
     return messages.message_of(waiting.kind, told, imad, at, fedwire_day(bank, at))
 
 
-def message_sent(bank: Bank, sent: Sent) -> Message:
+def message_sent(bank: Bank, sent: SentMessage) -> Message:
     """Return a message of ours as it was sent."""
     told: dict[str, Any] = msgspec.json.decode(sent.terms)
     return messages.message_of(

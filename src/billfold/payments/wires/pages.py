@@ -44,5 +44,5 @@ async def wire_page(
             descending=part.descending,
             limit=part.limit,
         ),
-        place_of=lambda row: (row.created_at.isoformat(), str(row.wire_id)),
+        sort_key_of=lambda row: (row.created_at.isoformat(), str(row.wire_id)),
     )

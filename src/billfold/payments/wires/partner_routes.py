@@ -19,9 +19,9 @@ from billfold.payments.wires.schemas import Wire, render_wire
 from billfold.payments.wires.store.wires import get_wire
 from billfold.platform.errors import InvalidInput, NotFound, Refused
 
-FEATURE = "wires"
+WIRES_FEATURE = "wires"
 """What a partner needs to send wires."""
-UNVERIFIED = "unverified_wires"
+UNVERIFIED_WIRES_FEATURE = "unverified_wires"
 """What a partner needs to wire to counterparties that nobody has verified."""
 
 Note = Annotated[str, msgspec.Meta(max_length=140)]
@@ -59,12 +59,12 @@ async def create_wire(caller: Caller, bank: Bank, account_id: UUID, data: Create
     if (data.amount is None) == (data.amount_usdc is None):
         raise InvalidInput.at("body", "amount_usdc", msg="exactly one of amount and amount_usdc")
     owner, pocket_id = await caller.pocket(bank, account_id)
-    caller.must_have(FEATURE)
+    caller.require_feature(WIRES_FEATURE)
     request = msgspec.json.encode({"account_id": pocket_id, **msgspec.to_builtins(data)}).decode()
     if data.wire_id is not None:
-        earlier = await _same_id(caller, bank, data.wire_id, request)
-        if earlier is not None:
-            return earlier
+        existing = await _find_existing(caller, bank, data.wire_id, request)
+        if existing is not None:
+            return existing
     answer = await bank.engine.submit(
         SendWire(
             **caller.command_fields(owner),
@@ -77,7 +77,7 @@ async def create_wire(caller: Caller, bank: Bank, account_id: UUID, data: Create
             wire_instructions=data.wire_instructions,
             end_to_end_identification=data.end_to_end_identification,
             created_by=data.created_by,
-            unverified_wires=UNVERIFIED in caller.features,
+            unverified_wires=UNVERIFIED_WIRES_FEATURE in caller.features,
             request=request,
         )
     )
@@ -114,7 +114,7 @@ def _amount(data: CreateWire) -> int | None:
     return data.amount_usdc
 
 
-async def _same_id(caller: Caller, bank: Bank, wire_id: UUID, request: str) -> Wire | None:
+async def _find_existing(caller: Caller, bank: Bank, wire_id: UUID, request: str) -> Wire | None:
     """The wire that already has this id, when it was asked for with the same words."""
     entry = await bank.directory.find("wire", wire_id)
     if entry is None:

@@ -35,7 +35,7 @@ Text105 = Annotated[str, Meta(min_length=1, max_length=105)]
 Text140 = Annotated[str, Meta(min_length=1, max_length=140)]
 
 
-class Address(msgspec.Struct, frozen=True, kw_only=True):
+class PostalAddress(msgspec.Struct, frozen=True, kw_only=True):
     """Where somebody is. Free lines without town and country are no longer carried."""
 
     street: Text70 | None = None
@@ -52,14 +52,14 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True):
     bic: Bic | None = None
     routing_number: RoutingNumber | None = None
     name: Text140 | None = None
-    address: Address | None = None
+    address: PostalAddress | None = None
 
 
 class Party(msgspec.Struct, frozen=True, kw_only=True):
     """Who pays or is paid."""
 
     name: Text140
-    address: Address | None = None
+    address: PostalAddress | None = None
 
 
 class Account(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,7 +69,7 @@ class Account(msgspec.Struct, frozen=True, kw_only=True):
     number: Text34 | None = None
 
 
-class Original(msgspec.Struct, frozen=True, kw_only=True):
+class OriginalMessage(msgspec.Struct, frozen=True, kw_only=True):
     """The message that another one is about."""
 
     message_id: Text35
@@ -114,7 +114,7 @@ class PaymentReturn(msgspec.Struct, frozen=True, kw_only=True, tag="pacs.004.001
     message_id: Imad
     created_at: datetime
     return_id: Text35 | None = None
-    original: Original
+    original: OriginalMessage
     original_amount: Cents | None = None
     amount: Cents
     settles_on: date
@@ -134,7 +134,7 @@ class PaymentStatus(msgspec.Struct, frozen=True, kw_only=True, tag="pacs.002.001
 
     message_id: Text35
     created_at: datetime
-    original: Original
+    original: OriginalMessage
     status: Code
     reason: Text35 | None = None
     information: Text105 | None = None
@@ -150,14 +150,14 @@ class ReturnRequest(msgspec.Struct, frozen=True, kw_only=True, tag="camt.056.001
     sender: RoutingNumber
     receiver: RoutingNumber
     creator: Party
-    original: Original
+    original: OriginalMessage
     amount: Cents
     settled_on: date
     reason: Code
     information: Text105 | None = None
 
 
-class ReturnAnswer(msgspec.Struct, frozen=True, kw_only=True, tag="camt.029.001.09"):
+class ReturnRequestResponse(msgspec.Struct, frozen=True, kw_only=True, tag="camt.029.001.09"):
     """The answer: CNCL the payment comes back, RJCR it does not, PDCR it is being looked at."""
 
     message_id: Text35
@@ -167,12 +167,12 @@ class ReturnAnswer(msgspec.Struct, frozen=True, kw_only=True, tag="camt.029.001.
     receiver: RoutingNumber
     creator: Party
     verdict: Code
-    original: Original
+    original: OriginalMessage
     reason: Code | None = None
     information: Text105 | None = None
 
 
-Message = CreditTransfer | PaymentReturn | PaymentStatus | ReturnRequest | ReturnAnswer
+Message = CreditTransfer | PaymentReturn | PaymentStatus | ReturnRequest | ReturnRequestResponse
 
 
 class Header(msgspec.Struct, frozen=True, kw_only=True, tag="head.001.001.03"):
@@ -190,22 +190,22 @@ class Header(msgspec.Struct, frozen=True, kw_only=True, tag="head.001.001.03"):
     created_at: datetime
 
 
-class Wire(msgspec.Struct, frozen=True, kw_only=True):
+class FedwireMessage(msgspec.Struct, frozen=True, kw_only=True):
     """One message with its header."""
 
     header: Header
     message: Message
 
 
-Way = Literal["outgoing", "incoming"]
+FileDirection = Literal["outgoing", "incoming"]
 """Of a file: from us to the service, or from it to us."""
-SYSTEM = "021151080"
+FEDWIRE_ROUTING_NUMBER = "021151080"
 """The routing number of the service itself, which sends statuses."""
-MISTAKES_SHOWN = 100
+MISTAKES_MAX = 100
 """Mistakes of one file that are told."""
 
 
-class Mistake(NamedTuple):
+class FedwireMistake(NamedTuple):
     """One thing that is wrong: the line, counted from 1, the element and the reason."""
 
     line: int
@@ -217,19 +217,19 @@ class Mistake(NamedTuple):
         return f"line {self.line}, {self.element}: {self.reason}"
 
 
-class FedwireRefused(ValueError):
+class InvalidFedwireFile(ValueError):
     """Nothing of the file is taken. `mistakes` names lines and reasons, the first hundred."""
 
-    def __init__(self, mistakes: Sequence[Mistake]) -> None:
-        self.mistakes = tuple(mistakes[:MISTAKES_SHOWN])
+    def __init__(self, mistakes: Sequence[FedwireMistake]) -> None:
+        self.mistakes = tuple(mistakes[:MISTAKES_MAX])
         super().__init__("; ".join(map(str, self.mistakes[:3])))
 
 
-class FedwireFiles(Protocol):
+class FedwireFormat(Protocol):
     """Writes and reads files of messages."""
 
-    def write(self, wires: Sequence[Wire], way: Way) -> bytes:
+    def write(self, wires: Sequence[FedwireMessage], way: FileDirection) -> bytes:
         """Return the file of these messages. Raises ValueError when one cannot be sent."""
 
-    def read(self, raw: bytes, way: Way) -> list[tuple[int, Wire]]:
+    def read(self, raw: bytes, way: FileDirection) -> list[tuple[int, FedwireMessage]]:
         """Return the messages with the lines on which they begin. Raises FedwireRefused."""

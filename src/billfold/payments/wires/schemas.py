@@ -59,10 +59,12 @@ def render_wire(row: WireRow) -> Wire:
             "fees": [WireFee(amount=usd(row.fee))] if row.fee else [],
             "time_created": row.created_at,
             "time_settled": row.settled_at,
-            **{name: getattr(row, name) for name in _ALIKE},
+            **{name: getattr(row, name) for name in _SHARED_FIELDS},
         },
         Wire,
     )
 
 
-_ALIKE = frozenset(Wire.__struct_fields__) & frozenset(WireRow.__struct_fields__) - {"amount"}
+_SHARED_FIELDS = frozenset(Wire.__struct_fields__) & frozenset(WireRow.__struct_fields__) - {
+    "amount"
+}

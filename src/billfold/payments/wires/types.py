@@ -39,12 +39,12 @@ class WireStatus(StrEnum):
     REJECTED = "REJECTED"
 
 
-class Hours(NamedTuple):
+class WireHours(NamedTuple):
     """When wires leave on a day on which the Reserve is open, Eastern time."""
 
     opens: time = time(8)
-    domestic_until: time = time(16)
-    international_until: time = time(15)
+    domestic_cutoff: time = time(16)
+    international_cutoff: time = time(15)
 
 
 class WireRow(Row, frozen=True, kw_only=True):
@@ -92,17 +92,20 @@ class WireRow(Row, frozen=True, kw_only=True):
         """The fingerprint of what stays as it is, whatever becomes of the wire."""
         # The number of an incoming one is its sender's; an outgoing one has its message's.
         return fingerprint(
-            (*_lasting(self), self.imad if self.direction == WireDirection.INCOMING else None)
+            (
+                *_immutable_values(self),
+                self.imad if self.direction == WireDirection.INCOMING else None,
+            )
         )
 
 
-_CHANGES = frozenset({"status", "reason", "imad", "omad", "settled_at", "updated_at"})
-_lasting: Callable[[WireRow], tuple[object, ...]] = attrgetter(
-    *(name for name in WireRow.__struct_fields__ if name not in _CHANGES)
+_MUTABLE_FIELDS = frozenset({"status", "reason", "imad", "omad", "settled_at", "updated_at"})
+_immutable_values: Callable[[WireRow], tuple[object, ...]] = attrgetter(
+    *(name for name in WireRow.__struct_fields__ if name not in _MUTABLE_FIELDS)
 )
 
 
-class SeenWire(NamedTuple):
+class ReferencedWire(NamedTuple):
     """A wire as a flow looks at it.
 
     `returned`: a return of it has been booked and stands. `stands_in` is the journal in which its
@@ -111,10 +114,10 @@ class SeenWire(NamedTuple):
 
     row: WireRow
     returned: bool
-    stands_in: int | None
+    booked_journal_no: int | None
 
 
-class Arrived(msgspec.Struct, frozen=True, kw_only=True):
+class IncomingWireFields(msgspec.Struct, frozen=True, kw_only=True):
     """What the message that brought a wire said. `message` is its JSON text, `imad` its number.
 
     With an `original_wire_id` it is a wire of ours that comes back.

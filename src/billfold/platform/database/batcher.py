@@ -10,32 +10,35 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Generic, TypeVar
 
-Asked = TypeVar("Asked")
-Got = TypeVar("Got")
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 BATCH_MAX = 500
 
 
-class Gatherer(Generic[Asked, Got]):
+class Batcher(Generic[Item, Result]):
     """Sends what was asked meanwhile as one batch, one batch at a time, in order."""
 
     __slots__ = ("_limit", "_run", "_task", "_waiting")
 
     def __init__(
-        self, run: Callable[[Sequence[Asked]], Awaitable[Sequence[Got]]], *, limit: int = BATCH_MAX
+        self,
+        run: Callable[[Sequence[Item]], Awaitable[Sequence[Result]]],
+        *,
+        limit: int = BATCH_MAX,
     ) -> None:
         self._run = run
         self._limit = limit
-        self._waiting: list[tuple[Asked, asyncio.Future[Got]]] = []
+        self._waiting: list[tuple[Item, asyncio.Future[Result]]] = []
         self._task: asyncio.Task[None] | None = None
 
-    def ask(self, item: Asked) -> asyncio.Future[Got]:
+    def ask(self, item: Item) -> asyncio.Future[Result]:
         """Return what will hold the answer. An error of the batch is everybody's error."""
         loop = asyncio.get_running_loop()
-        future: asyncio.Future[Got] = loop.create_future()
+        future: asyncio.Future[Result] = loop.create_future()
         self._waiting.append((item, future))
         if self._task is None or self._task.done():
-            self._task = loop.create_task(self._drain())
+            self._task = loop.create_task(self._run_batches())
         return future
 
     async def settle(self) -> None:
@@ -43,7 +46,7 @@ class Gatherer(Generic[Asked, Got]):
         while self._task is not None and not self._task.done():
             await asyncio.wait([self._task])
 
-    async def _drain(self) -> None:
+    async def _run_batches(self) -> None:
         while self._waiting:
             batch, self._waiting = self._waiting[: self._limit], self._waiting[self._limit :]
             try:

@@ -48,13 +48,13 @@ async def claimed(pool: Pool, name: str, *, wait: timedelta | None = None) -> As
         async with asyncio.timeout(wait.total_seconds()):
             while not await _claim(pool, name, owner_id):
                 await asyncio.sleep(_POLL_SECONDS)
-    renewing = asyncio.create_task(_renew(pool, name, owner_id))
+    refreshing = asyncio.create_task(_renew(pool, name, owner_id))
     try:
         yield True
     finally:
-        renewing.cancel()
+        refreshing.cancel()
         with suppress(asyncio.CancelledError):
-            await renewing
+            await refreshing
         await pool.execute(_RELEASE, name, owner_id)
 
 

@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 _EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
-_INSTANTS_KEPT = 4096
+_INSTANT_CACHE_SIZE = 4096
 
 APP_ROLE = "billfold_app"
 """As whom the application works: it uses the tables and owns none. Some it may only add to."""
-_STATEMENTS_KEPT = 1024
+_STATEMENT_CACHE_SIZE = 1024
 _COMMAND_SECONDS = 60.0
 _SESSION = {
     "application_name": "billfold",
@@ -37,7 +37,7 @@ _SESSION = {
     "jit": "off",
 }
 # The driver writes its own without looking into them: a third of the time of others.
-ids.cast_in(pgproto.UUID)
+ids.set_uuid_factory(pgproto.UUID)
 
 
 async def create_pool(
@@ -45,7 +45,7 @@ async def create_pool(
     *,
     min_size: int = 1,
     max_size: int = 10,
-    statement_cache_size: int = _STATEMENTS_KEPT,
+    statement_cache_size: int = _STATEMENT_CACHE_SIZE,
     command_timeout: float | None = _COMMAND_SECONDS,
     role: str | None = None,
     server_settings: Mapping[str, str] | None = None,
@@ -69,12 +69,12 @@ async def create_pool(
             **({} if role is None else {"role": role}),
             **(server_settings or {}),
         },
-        init=_agree_on_instants,
-        reset=_leave_as_it_is,
+        init=_set_timestamp_codec,
+        reset=_skip_reset,
     )
 
 
-def listed(ids: Iterable[UUID]) -> str:
+def uuid_array(ids: Iterable[UUID]) -> str:
     """Return ids as the text of an array, for statements on the way of money.
 
     The driver looks into every element of an array twice, which costs more than text. It is read by
@@ -88,31 +88,35 @@ def listed(ids: Iterable[UUID]) -> str:
 async def in_transaction(conn: "Connection | Pool") -> AsyncIterator["Connection"]:
     """Lend a connection, one of the pool when it is a pool, in a transaction."""
     if isinstance(conn, asyncpg.Pool):
-        async with conn.acquire() as held, held.transaction():
-            yield held
+        async with conn.acquire() as acquired, acquired.transaction():
+            yield acquired
         return
     async with conn.transaction():
         yield conn
 
 
-async def _agree_on_instants(conn: "asyncpg.Connection[asyncpg.Record]") -> None:
+async def _set_timestamp_codec(conn: "asyncpg.Connection[asyncpg.Record]") -> None:
     """Write and read timestamptz by way of a memory of instants: a batch has but a few."""
     await conn.set_type_codec(
-        "timestamptz", schema="pg_catalog", format="tuple", encoder=_since_epoch, decoder=_instant
+        "timestamptz",
+        schema="pg_catalog",
+        format="tuple",
+        encoder=_encode_timestamp,
+        decoder=_decode_timestamp,
     )
 
 
-@lru_cache(_INSTANTS_KEPT)
-def _since_epoch(instant: datetime) -> tuple[int]:
+@lru_cache(_INSTANT_CACHE_SIZE)
+def _encode_timestamp(instant: datetime) -> tuple[int]:
     """Return microseconds since 2000. Raises TypeError for a time without a zone."""
     return ((instant - _EPOCH) // _MICROSECOND,)
 
 
-@lru_cache(_INSTANTS_KEPT)
-def _instant(since_epoch: tuple[int]) -> datetime:
+@lru_cache(_INSTANT_CACHE_SIZE)
+def _decode_timestamp(since_epoch: tuple[int]) -> datetime:
     return _EPOCH + timedelta(microseconds=since_epoch[0])
 
 
-async def _leave_as_it_is(conn: "Connection") -> None:
+async def _skip_reset(conn: "Connection") -> None:
     """Nobody changes a session for longer than a transaction: resetting it costs a round trip."""
     del conn

@@ -13,22 +13,22 @@ from urllib.parse import urlsplit
 
 from billfold.platform.settings.kinds import Network
 
-Address = ipaddress.IPv4Address | ipaddress.IPv6Address
-Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
+IpAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
+Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
 """Returns the addresses of a host as texts. Raises OSError when it has none."""
 
 PORTS = {"https": 443, "http": 80}
-PORTS_OUTSIDE = frozenset({443, 8443})
+PUBLIC_PORTS = frozenset({443, 8443})
 URL_CHARS_MAX = 2083
 _LABEL_CHARS_MAX, _NAME_CHARS_MAX = 63, 253
 
 # The only part of the IPv6 space that is handed out, and what of it leads elsewhere: protocol
 # assignments with Teredo, documentation twice, 6to4.
 _UNICAST_6 = ipaddress.IPv6Network("2000::/3")
-_NOT_OUTSIDE_6 = tuple(
+_NON_PUBLIC_6 = tuple(
     map(ipaddress.IPv6Network, ("2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20"))
 )
-_NOT_OUTSIDE_4 = tuple(
+_NON_PUBLIC_4 = tuple(
     map(
         ipaddress.IPv4Network,
         ("0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.88.99.0/24", "224.0.0.0/3"),
@@ -36,7 +36,7 @@ _NOT_OUTSIDE_4 = tuple(
 )
 
 
-class NotOutside(ValueError):
+class ForbiddenAddress(ValueError):
     """An address that is not to be called; the text says why, to whoever gave it."""
 
 
@@ -60,40 +60,40 @@ class Target:
         return host if self.port == PORTS[self.scheme] else f"{host}:{self.port}"
 
 
-def read_url(url: str) -> Target:
+def parse_target(url: str) -> Target:
     """Return what a url asks us to call. Raises NotOutside when it is not one we would call."""
     if not 0 < len(url) <= URL_CHARS_MAX:
-        raise NotOutside(f"must have 1 to {URL_CHARS_MAX} characters")
+        raise ForbiddenAddress(f"must have 1 to {URL_CHARS_MAX} characters")
     if not url.isascii() or not url.isprintable() or any(char in url for char in ' \\"<>^`{|}'):
-        raise NotOutside("must be a URL in ASCII, without spaces")
+        raise ForbiddenAddress("must be a URL in ASCII, without spaces")
     try:
         parts = urlsplit(url)
         port = parts.port
         host = (parts.hostname or "").removesuffix(".")
     except ValueError:
-        raise NotOutside("must be a URL like https://example.com/webhooks") from None
+        raise ForbiddenAddress("must be a URL like https://example.com/webhooks") from None
     if parts.scheme not in PORTS or not host:
-        raise NotOutside("must be a URL like https://example.com/webhooks")
+        raise ForbiddenAddress("must be a URL like https://example.com/webhooks")
     if "@" in parts.netloc or parts.fragment:
-        raise NotOutside("must have no user, no password and no fragment")
+        raise ForbiddenAddress("must have no user, no password and no fragment")
     _check_host(host)
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     return Target(parts.scheme, host, PORTS[parts.scheme] if port is None else port, path)
 
 
-def is_outside(address: Address) -> bool:
+def is_public(address: IpAddress) -> bool:
     """Tell whether an address belongs to the net that everybody shares, however it is spelled."""
     if isinstance(address, ipaddress.IPv4Address):
-        return address.is_global and not any(address in inner for inner in _NOT_OUTSIDE_4)
+        return address.is_global and not any(address in networks for networks in _NON_PUBLIC_4)
     return (
         address in _UNICAST_6
         and address.is_global
-        and not any(address in inner for inner in _NOT_OUTSIDE_6)
+        and not any(address in networks for networks in _NON_PUBLIC_6)
     )
 
 
-async def addresses_of(
-    target: Target, *, allowed: Sequence[Network] = (), resolve: Resolve | None = None
+async def resolve_allowed(
+    target: Target, *, allowed: Sequence[Network] = (), resolve: Resolver | None = None
 ) -> tuple[str, ...]:
     """Return the addresses of a target, each of which may be called.
 
@@ -101,36 +101,36 @@ async def addresses_of(
     will do. Raises NotOutside when any of its addresses is not to be called, NoSuchHost.
     """
     try:
-        found = await (resolve or look_up)(target.host, target.port)
+        resolved = await (resolve or resolve_host)(target.host, target.port)
     except (OSError, UnicodeError) as error:
         raise NoSuchHost(f"{target.host} has no address") from error
-    addresses = [_plain(text) for text in found]
+    addresses = [_unmapped(text) for text in resolved]
     if not addresses:
         raise NoSuchHost(f"{target.host} has no address")
-    inner = all(any(a.version == n.version and a in n for n in allowed) for a in addresses)
-    if not inner:
-        check_form(target)
-        if not all(map(is_outside, addresses)):
-            raise NotOutside("must lead to a public address")
+    networks = all(any(a.version == n.version and a in n for n in allowed) for a in addresses)
+    if not networks:
+        check_public_form(target)
+        if not all(map(is_public, addresses)):
+            raise ForbiddenAddress("must lead to a public address")
     return tuple(map(str, addresses))
 
 
-def check_form(target: Target) -> None:
+def check_public_form(target: Target) -> None:
     """Refuse what is never called outside. Raises NotOutside."""
     if target.scheme != "https":
-        raise NotOutside("must begin with https://")
-    if target.port not in PORTS_OUTSIDE:
-        raise NotOutside("must be on port 443 or 8443")
+        raise ForbiddenAddress("must begin with https://")
+    if target.port not in PUBLIC_PORTS:
+        raise ForbiddenAddress("must be on port 443 or 8443")
 
 
-async def look_up(host: str, port: int) -> Sequence[str]:
+async def resolve_host(host: str, port: int) -> Sequence[str]:
     """Return the addresses the system knows for a host."""
     loop = asyncio.get_running_loop()
-    found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return [str(sockaddr[0]) for *_, sockaddr in found]
+    resolved = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return [str(sockaddr[0]) for *_, sockaddr in resolved]
 
 
-def _plain(text: str) -> Address:
+def _unmapped(text: str) -> IpAddress:
     """Return an address; one of IPv4 in the clothes of IPv6 is the one of IPv4."""
     address = ipaddress.ip_address(text.partition("%")[0])
     mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
@@ -146,7 +146,7 @@ def _check_host(host: str) -> None:
         is_name = len(host) <= _NAME_CHARS_MAX and all(map(_is_label, labels))
         # What ends in a number is an address in some old spelling: octal, hex, or in fewer parts.
         if not is_name or labels[-1].isdigit() or labels[-1].startswith("0x"):
-            raise NotOutside("must name a host as DNS does, or give its address") from None
+            raise ForbiddenAddress("must name a host as DNS does, or give its address") from None
 
 
 def _is_label(label: str) -> bool:

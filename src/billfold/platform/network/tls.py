@@ -27,11 +27,11 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 _ADDRESSES = (ip_address("127.0.0.1"), ip_address("::1"))
 _NETWORKS = (ip_network("127.0.0.0/8"), ip_network("::1/128"))
-_AUTHORITY_LASTS = timedelta(days=3650)
-_LEAF_LASTS = timedelta(days=397)
+_AUTHORITY_LIFETIME = timedelta(days=3650)
+_LEAF_LIFETIME = timedelta(days=397)
 _RENEW_BEFORE = timedelta(days=30)
 # Clocks of other machines may be a little behind ours.
-_SINCE = timedelta(hours=1)
+_BACKDATED_BY = timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class TlsFiles:
 
 
 @dataclass(frozen=True, slots=True)
-class _Pair:
+class _KeyPair:
     key: ec.EllipticCurvePrivateKey
     certificate: x509.Certificate
 
@@ -60,20 +60,20 @@ def ensure_certificates(
     folder = state_dir / "tls"
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     files = TlsFiles(folder / "ca.pem", folder / "server.pem", folder / "server.key")
-    below = ("auth", "api", *partners)
-    names = sorted({"localhost", domain, *(f"{each}.{domain}" for each in below)})
+    subdomains = ("auth", "api", *partners)
+    names = sorted({"localhost", domain, *(f"{each}.{domain}" for each in subdomains)})
     with _locked(folder):
-        authority = _kept(folder / "ca.key", files.authority)
+        authority = _load_pair(folder / "ca.key", files.authority)
         if authority is None or not _may_issue(authority.certificate, domain, now):
             authority = _new_authority(domain, now)
-            _write(folder / "ca.key", files.authority, authority)
-        leaf = _kept(files.key, files.certificate)
-        if leaf is None or not _still_serves(leaf.certificate, authority.certificate, names, now):
-            _write(files.key, files.certificate, _new_leaf(authority, names, now))
+            _write_pair(folder / "ca.key", files.authority, authority)
+        leaf = _load_pair(files.key, files.certificate)
+        if leaf is None or not _is_current(leaf.certificate, authority.certificate, names, now):
+            _write_pair(files.key, files.certificate, _new_leaf(authority, names, now))
     return files
 
 
-def _new_authority(domain: str, now: datetime) -> _Pair:
+def _new_authority(domain: str, now: datetime) -> _KeyPair:
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name(
         [
@@ -81,31 +81,31 @@ def _new_authority(domain: str, now: datetime) -> _Pair:
             x509.NameAttribute(NameOID.COMMON_NAME, f"Billfold development authority for {domain}"),
         ]
     )
-    permitted: list[x509.GeneralName] = [x509.DNSName(name) for name in _trees(domain)]
+    permitted: list[x509.GeneralName] = [x509.DNSName(name) for name in _permitted_domains(domain)]
     permitted += [x509.IPAddress(network) for network in _NETWORKS]
     identifier = x509.SubjectKeyIdentifier.from_public_key(key.public_key())
     certificate = (
-        _draft(subject, subject, key, now, _AUTHORITY_LASTS)
+        _builder(subject, subject, key, now, _AUTHORITY_LIFETIME)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .add_extension(_usage(signs_certificates=True), critical=True)
+        .add_extension(_key_usage(signs_certificates=True), critical=True)
         .add_extension(x509.NameConstraints(permitted, None), critical=True)
         .add_extension(identifier, critical=False)
         .sign(key, hashes.SHA256())
     )
-    return _Pair(key, certificate)
+    return _KeyPair(key, certificate)
 
 
-def _new_leaf(authority: _Pair, names: list[str], now: datetime) -> _Pair:
+def _new_leaf(authority: _KeyPair, names: list[str], now: datetime) -> _KeyPair:
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Billfold")])
     alternatives: list[x509.GeneralName] = [x509.DNSName(name) for name in names]
     alternatives += [x509.IPAddress(address) for address in _ADDRESSES]
     issuer_key = authority.certificate.extensions.get_extension_for_class(x509.SubjectKeyIdentifier)
     certificate = (
-        _draft(subject, authority.certificate.subject, key, now, _LEAF_LASTS)
+        _builder(subject, authority.certificate.subject, key, now, _LEAF_LIFETIME)
         .add_extension(x509.SubjectAlternativeName(alternatives), critical=False)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-        .add_extension(_usage(signs_certificates=False), critical=True)
+        .add_extension(_key_usage(signs_certificates=False), critical=True)
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
         .add_extension(
             x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(issuer_key.value),
@@ -113,15 +113,15 @@ def _new_leaf(authority: _Pair, names: list[str], now: datetime) -> _Pair:
         )
         .sign(authority.key, hashes.SHA256())
     )
-    return _Pair(key, certificate)
+    return _KeyPair(key, certificate)
 
 
-def _draft(
+def _builder(
     subject: x509.Name,
     issuer: x509.Name,
     key: ec.EllipticCurvePrivateKey,
     now: datetime,
-    lasts: timedelta,
+    lifetime: timedelta,
 ) -> x509.CertificateBuilder:
     return (
         x509.CertificateBuilder()
@@ -129,12 +129,12 @@ def _draft(
         .issuer_name(issuer)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
-        .not_valid_before(now - _SINCE)
-        .not_valid_after(now + lasts)
+        .not_valid_before(now - _BACKDATED_BY)
+        .not_valid_after(now + lifetime)
     )
 
 
-def _usage(*, signs_certificates: bool) -> x509.KeyUsage:
+def _key_usage(*, signs_certificates: bool) -> x509.KeyUsage:
     return x509.KeyUsage(
         digital_signature=not signs_certificates,
         key_cert_sign=signs_certificates,
@@ -148,7 +148,7 @@ def _usage(*, signs_certificates: bool) -> x509.KeyUsage:
     )
 
 
-def _trees(domain: str) -> list[str]:
+def _permitted_domains(domain: str) -> list[str]:
     return sorted({"localhost", domain})
 
 
@@ -158,10 +158,13 @@ def _may_issue(certificate: x509.Certificate, domain: str, now: datetime) -> boo
     covered = {
         name.value for name in limits.permitted_subtrees or [] if isinstance(name, x509.DNSName)
     }
-    return covered >= set(_trees(domain)) and certificate.not_valid_after_utc > now + _LEAF_LASTS
+    return (
+        covered >= set(_permitted_domains(domain))
+        and certificate.not_valid_after_utc > now + _LEAF_LIFETIME
+    )
 
 
-def _still_serves(
+def _is_current(
     certificate: x509.Certificate, authority: x509.Certificate, names: list[str], now: datetime
 ) -> bool:
     try:
@@ -176,7 +179,7 @@ def _still_serves(
     )
 
 
-def _kept(key_file: Path, certificate_file: Path) -> _Pair | None:
+def _load_pair(key_file: Path, certificate_file: Path) -> _KeyPair | None:
     """Return the pair in these files, or None when it is not there, damaged or does not fit."""
     try:
         key = load_pem_private_key(key_file.read_bytes(), password=None)
@@ -187,23 +190,23 @@ def _kept(key_file: Path, certificate_file: Path) -> _Pair | None:
         return None
     if key.public_key() != certificate.public_key():
         return None
-    return _Pair(key, certificate)
+    return _KeyPair(key, certificate)
 
 
-def _write(key_file: Path, certificate_file: Path, pair: _Pair) -> None:
+def _write_pair(key_file: Path, certificate_file: Path, pair: _KeyPair) -> None:
     secret = pair.key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    _replace(key_file, secret, 0o600)
-    _replace(certificate_file, pair.certificate.public_bytes(Encoding.PEM), 0o644)
+    _replace_file(key_file, secret, 0o600)
+    _replace_file(certificate_file, pair.certificate.public_bytes(Encoding.PEM), 0o644)
 
 
-def _replace(path: Path, content: bytes, mode: int) -> None:
+def _replace_file(path: Path, content: bytes, mode: int) -> None:
     """Put a file in place whole: never half written, never readable by others on the way."""
-    draft = path.with_name(path.name + ".new")
-    draft.unlink(missing_ok=True)
-    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as out:
+    temporary = path.with_name(path.name + ".new")
+    temporary.unlink(missing_ok=True)
+    with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as out:
         out.write(content)
-    draft.chmod(mode)
-    draft.replace(path)
+    temporary.chmod(mode)
+    temporary.replace(path)
 
 
 @contextmanager

@@ -17,15 +17,15 @@ from typing import TYPE_CHECKING
 
 import h11
 
-from billfold.events.webhooks.ports import Answer
+from billfold.events.webhooks.ports import WebhookResponse
 from billfold.platform.clock import monotonic
 from billfold.platform.network.ssrf import (
+    ForbiddenAddress,
     NoSuchHost,
-    NotOutside,
-    Resolve,
+    Resolver,
     Target,
-    addresses_of,
-    read_url,
+    parse_target,
+    resolve_allowed,
 )
 from billfold.platform.settings.kinds import Network
 
@@ -38,13 +38,13 @@ ANSWER_SECONDS = 10.0
 BODY_SECONDS = 1.0
 """How long the rest of an answer is read that nobody looks at, to keep the connection."""
 BODY_BYTES = 64 * 1024
-LINE_SECONDS = 30.0
+CONNECTION_SECONDS = 30.0
 """How long a connection is kept before its host is looked up again."""
 _HEAD_BYTES = 16 * 1024
 _CHUNK = 16 * 1024
 
 
-class GuardedHttp:
+class GuardedWebhookClient:
     """Makes lines to addresses outside, and to inner networks that are allowed."""
 
     def __init__(
@@ -52,7 +52,7 @@ class GuardedHttp:
         *,
         allowed: Sequence[Network] = (),
         trusted_ca: Path | None = None,
-        resolve: Resolve | None = None,
+        resolve: Resolver | None = None,
     ) -> None:
         self.allowed = tuple(allowed)
         self.resolve = resolve
@@ -60,89 +60,91 @@ class GuardedHttp:
         if trusted_ca is not None:
             self.tls.load_verify_locations(trusted_ca)
 
-    def line(self, url: str) -> GuardedLine:
+    def line(self, url: str) -> GuardedConnection:
         """Return a line to a url; nothing is connected before the first call."""
-        return GuardedLine(self, url)
+        return GuardedConnection(self, url)
 
 
-class GuardedLine:
+class GuardedConnection:
     """One connection at a time to one url."""
 
-    def __init__(self, ground: GuardedHttp, url: str) -> None:
-        self._ground = ground
+    def __init__(self, client: GuardedWebhookClient, url: str) -> None:
+        self._client = client
         self._url = url
         self._target: Target | None = None
-        self._wire: _Wire | None = None
+        self._connection: _HttpConnection | None = None
 
-    async def post(self, headers: Mapping[str, str], body: bytes) -> Answer:
+    async def post(self, headers: Mapping[str, str], body: bytes) -> WebhookResponse:
         """Post a body and return how it went, within `ANSWER_SECONDS`."""
         try:
             async with asyncio.timeout(ANSWER_SECONDS):
                 return await self._post(headers, body)
         except TimeoutError:
-            answer = Answer(code=0, message="no answer in time")
-        except NotOutside as refused:
-            answer = Answer(code=0, message=f"not called: the address {refused}")
+            answer = WebhookResponse(code=0, message="no answer in time")
+        except ForbiddenAddress as refused:
+            answer = WebhookResponse(code=0, message=f"not called: the address {refused}")
         except NoSuchHost:
-            answer = Answer(code=0, message="the host was not found")
+            answer = WebhookResponse(code=0, message="the host was not found")
         except ssl.SSLError:
-            answer = Answer(code=0, message="no trusted encryption")
+            answer = WebhookResponse(code=0, message="no trusted encryption")
         except h11.RemoteProtocolError:
-            answer = Answer(code=0, message="an answer that is not HTTP")
+            answer = WebhookResponse(code=0, message="an answer that is not HTTP")
         except EOFError:
-            answer = Answer(code=0, message="hung up without an answer")
+            answer = WebhookResponse(code=0, message="hung up without an answer")
         except OSError:
-            answer = Answer(code=0, message="no connection")
-        await self.hang_up()
+            answer = WebhookResponse(code=0, message="no connection")
+        await self.disconnect()
         return answer
 
-    async def hang_up(self) -> None:
+    async def disconnect(self) -> None:
         """Let go of the connection."""
-        wire, self._wire = self._wire, None
-        if wire is not None:
-            wire.close()
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
 
-    async def _post(self, headers: Mapping[str, str], body: bytes) -> Answer:
-        target = self._target = self._target or read_url(self._url)
-        kept = self._wire
-        if kept is not None and kept.is_fresh():
+    async def _post(self, headers: Mapping[str, str], body: bytes) -> WebhookResponse:
+        target = self._target = self._target or parse_target(self._url)
+        existing = self._connection
+        if existing is not None and existing.is_fresh():
             try:
-                return await self._call(kept, target, headers, body)
+                return await self._call(existing, target, headers, body)
             except (EOFError, ConnectionError):
                 # It was closed while nobody looked, as receivers may: called again on a new one.
-                if kept.heard:
+                if existing.received_any:
                     raise
-        await self.hang_up()
-        self._wire = await self._connect(target)
-        return await self._call(self._wire, target, headers, body)
+        await self.disconnect()
+        self._connection = await self._connect(target)
+        return await self._call(self._connection, target, headers, body)
 
     async def _call(
-        self, wire: _Wire, target: Target, headers: Mapping[str, str], body: bytes
-    ) -> Answer:
-        head = await wire.ask(target, headers, body)
-        if not await wire.finish():
-            await self.hang_up()
-        return Answer(
-            code=head.status_code,
-            message=_phrase(head.status_code),
-            retry_after=_header(head, b"retry-after"),
+        self, connection: _HttpConnection, target: Target, headers: Mapping[str, str], body: bytes
+    ) -> WebhookResponse:
+        response = await connection.ask(target, headers, body)
+        if not await connection.finish():
+            await self.disconnect()
+        return WebhookResponse(
+            code=response.status_code,
+            message=_status_phrase(response.status_code),
+            retry_after=_header(response, b"retry-after"),
         )
 
-    async def _connect(self, target: Target) -> _Wire:
+    async def _connect(self, target: Target) -> _HttpConnection:
         async with asyncio.timeout(CONNECT_SECONDS):
-            ground = self._ground
-            addresses = await addresses_of(target, allowed=ground.allowed, resolve=ground.resolve)
+            client = self._client
+            addresses = await resolve_allowed(
+                target, allowed=client.allowed, resolve=client.resolve
+            )
             *others, last = addresses
             for address in others:
                 with suppress(OSError):
-                    return await _open(address, target, ground.tls)
-            return await _open(last, target, ground.tls)
+                    return await _open(address, target, client.tls)
+            return await _open(last, target, client.tls)
 
 
-async def _open(address: str, target: Target, tls: ssl.SSLContext) -> _Wire:
+async def _open(address: str, target: Target, tls: ssl.SSLContext) -> _HttpConnection:
     """Connect to an address that was checked, under the name it was found by."""
     secure = target.scheme == "https"
-    return _Wire(
+    return _HttpConnection(
         *await asyncio.open_connection(
             address,
             target.port,
@@ -153,14 +155,14 @@ async def _open(address: str, target: Target, tls: ssl.SSLContext) -> _Wire:
     )
 
 
-class _Wire:
+class _HttpConnection:
     """A connection that speaks HTTP/1.1, one request after the other."""
 
     def __init__(self, reader: StreamReader, writer: StreamWriter) -> None:
         self._reader, self._writer = reader, writer
         self._http = h11.Connection(h11.CLIENT, max_incomplete_event_size=_HEAD_BYTES)
-        self._until = monotonic() + LINE_SECONDS
-        self.heard = False
+        self._until = monotonic() + CONNECTION_SECONDS
+        self.received_any = False
         """Whether anything has come back for the request that was last sent."""
 
     def is_fresh(self) -> bool:
@@ -169,9 +171,13 @@ class _Wire:
 
     async def ask(self, target: Target, headers: Mapping[str, str], body: bytes) -> h11.Response:
         """Send a request and return the head of its answer."""
-        self.heard = False
-        lines = [("host", target.authority), ("content-length", str(len(body))), *headers.items()]
-        request = h11.Request(method="POST", target=target.path, headers=lines)
+        self.received_any = False
+        header_fields = [
+            ("host", target.authority),
+            ("content-length", str(len(body))),
+            *headers.items(),
+        ]
+        request = h11.Request(method="POST", target=target.path, headers=header_fields)
         sent = (self._http.send(request), self._http.send(h11.Data(data=body)))
         self._http.send(h11.EndOfMessage())
         self._writer.write(b"".join(filter(None, sent)))
@@ -185,16 +191,16 @@ class _Wire:
 
     async def finish(self) -> bool:
         """Read the rest of an answer; tell whether the connection may be used again."""
-        left = BODY_BYTES
+        remaining = BODY_BYTES
         try:
             async with asyncio.timeout(BODY_SECONDS):
-                while left > 0:
+                while remaining > 0:
                     event = await self._next()
                     if isinstance(event, h11.EndOfMessage):
-                        return self._begin_again()
+                        return self._start_next_cycle()
                     if not isinstance(event, h11.Data):
                         return False
-                    left -= len(event.data)
+                    remaining -= len(event.data)
         except (TimeoutError, OSError, EOFError, h11.RemoteProtocolError):
             return False
         return False
@@ -203,7 +209,7 @@ class _Wire:
         """Let go of the socket; what the other side still says is not waited for."""
         self._writer.transport.abort()
 
-    def _begin_again(self) -> bool:
+    def _start_next_cycle(self) -> bool:
         if self._http.our_state is not h11.DONE or self._http.their_state is not h11.DONE:
             return False
         self._http.start_next_cycle()
@@ -216,13 +222,13 @@ class _Wire:
                 return event
             received = await self._reader.read(_CHUNK)
             if received:
-                self.heard = True
-            elif not self.heard:
+                self.received_any = True
+            elif not self.received_any:
                 raise EOFError("closed without an answer")
             self._http.receive_data(received)
 
 
-def _phrase(code: int) -> str:
+def _status_phrase(code: int) -> str:
     """What kind of answer a status is, in words of the standard and not of the receiver."""
     if HTTPStatus.MULTIPLE_CHOICES <= code < HTTPStatus.BAD_REQUEST:
         return "a redirect, which is not followed"
@@ -232,8 +238,8 @@ def _phrase(code: int) -> str:
         return "a status without a name"
 
 
-def _header(head: h11.Response, name: bytes) -> str | None:
-    for found, value in head.headers:
-        if found == name:
+def _header(response: h11.Response, name: bytes) -> str | None:
+    for header_name, value in response.headers:
+        if header_name == name:
             return bytes(value).decode("latin-1")[:100]
     return None

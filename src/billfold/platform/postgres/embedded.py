@@ -23,7 +23,7 @@ from urllib.parse import quote
 import asyncpg
 import psutil
 
-from billfold.platform.postgres.programs import MAJOR, EmbeddedPostgresError, Owner
+from billfold.platform.postgres.programs import MAJOR, EmbeddedPostgresError, ServerUser
 
 __all__ = [
     "DEFAULT_SETTINGS",
@@ -121,7 +121,7 @@ def start(
     machine, the start recovers. `settings` (postgresql.conf names) are laid over DEFAULT_SETTINGS
     and take effect when the server starts only. Blocks. Raises EmbeddedPostgresError.
     """
-    report = progress or _say_nothing
+    report = progress or _ignore_progress
     state_dir = state_dir.expanduser().resolve()
     try:
         state_dir.mkdir(mode=0o755, parents=True, exist_ok=True)
@@ -130,21 +130,23 @@ def start(
     if not os.access(state_dir, os.W_OK):
         raise EmbeddedPostgresError(f"{state_dir} is not writable; choose another state dir")
     data_dir = state_dir / "postgres"
-    wanted = {**DEFAULT_SETTINGS, **(settings or {})}
-    with _alone(state_dir):
-        hold = _Hold(state_dir)
+    merged_settings = {**DEFAULT_SETTINGS, **(settings or {})}
+    with _exclusive(state_dir):
+        hold = _SharedLock(state_dir)
         try:
-            owner = Owner.of(data_dir, report)
+            owner = ServerUser.of(data_dir, report)
             if not data_dir.exists():
-                _create_cluster(data_dir, owner, durable=wanted["fsync"] != "off", report=report)
+                _create_cluster(
+                    data_dir, owner, durable=merged_settings["fsync"] != "off", report=report
+                )
             _check_version(data_dir)
             postmaster = _find_postmaster(data_dir)
             if postmaster is None:
-                postmaster = _launch(data_dir, owner, wanted, report)
+                postmaster = _launch(data_dir, owner, merged_settings, report)
             else:
                 report("Attached to the running PostgreSQL")
         except BaseException:  # Ctrl-C too, which must not leave a server behind
-            _let_go(data_dir, hold)
+            _release(data_dir, hold)
             raise
     return Server(data_dir, postmaster.socket_dir, postmaster.pid, hold)
 
@@ -158,8 +160,8 @@ def stop(server: Server) -> bool:
     state_dir = server.data_dir.parent
     if not server.hold.is_held or not state_dir.exists():
         return False
-    with _alone(state_dir):
-        if not _let_go(server.data_dir, server.hold):
+    with _exclusive(state_dir):
+        if not _release(server.data_dir, server.hold):
             return False
         if server.socket_dir != server.data_dir:
             with suppress(OSError):  # a later start makes it again
@@ -167,7 +169,7 @@ def stop(server: Server) -> bool:
     return True
 
 
-def _let_go(data_dir: Path, hold: "_Hold") -> bool:
+def _release(data_dir: Path, hold: "_Hold") -> bool:
     """Give the hold up; stop the server unless others use it; tell whether none do."""
     try:
         if not hold.is_last():
@@ -180,16 +182,16 @@ def _let_go(data_dir: Path, hold: "_Hold") -> bool:
 
 
 def _shut_down(data_dir: Path) -> None:
-    owner = Owner.of(data_dir, _say_nothing)
-    where = ("-D", str(data_dir), "-w", "-t", str(_STOP_SECONDS))
+    owner = ServerUser.of(data_dir, _ignore_progress)
+    target_options = ("-D", str(data_dir), "-w", "-t", str(_STOP_SECONDS))
     try:
-        owner.run("pg_ctl", "stop", *where, "-m", "fast")
+        owner.run("pg_ctl", "stop", *target_options, "-m", "fast")
     except EmbeddedPostgresError:
         if _find_postmaster(data_dir):  # a stuck backend: the next start recovers
-            owner.run("pg_ctl", "stop", *where, "-m", "immediate")
+            owner.run("pg_ctl", "stop", *target_options, "-m", "immediate")
 
 
-class _Hold:
+class _SharedLock:
     """A shared lock that says: this process uses the server of this state directory."""
 
     def __init__(self, state_dir: Path) -> None:
@@ -228,12 +230,12 @@ class _Postmaster:
     socket_dir: Path
 
 
-def _say_nothing(_: str) -> None:
+def _ignore_progress(_: str) -> None:
     pass
 
 
 @contextmanager
-def _alone(state_dir: Path) -> Iterator[None]:
+def _exclusive(state_dir: Path) -> Iterator[None]:
     """Hold off every other start and stop of this directory meanwhile."""
     with (state_dir / "postgres.lock").open("a") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
@@ -241,19 +243,19 @@ def _alone(state_dir: Path) -> Iterator[None]:
 
 
 def _create_cluster(
-    data_dir: Path, owner: Owner, *, durable: bool, report: Callable[[str], None]
+    data_dir: Path, owner: ServerUser, *, durable: bool, report: Callable[[str], None]
 ) -> None:
     """Make the cluster beside its place and move it there, so half a cluster is never used."""
     report("Creating the database cluster")
-    unfinished = data_dir.with_name("postgres.unfinished")
-    shutil.rmtree(unfinished, ignore_errors=True)
-    unfinished.mkdir(mode=0o700)
-    owner.take(unfinished)
+    incomplete = data_dir.with_name("postgres.unfinished")
+    shutil.rmtree(incomplete, ignore_errors=True)
+    incomplete.mkdir(mode=0o700)
+    owner.take(incomplete)
     # The builtin locale sorts and folds the same on every machine and after every upgrade.
     locale = ("--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8")
     options = (*locale, "--encoding=UTF8", "--auth=trust", "--no-instructions", "-U", SUPERUSER)
-    owner.run("initdb", *options, *(() if durable else ("--no-sync",)), "-D", str(unfinished))
-    unfinished.rename(data_dir)
+    owner.run("initdb", *options, *(() if durable else ("--no-sync",)), "-D", str(incomplete))
+    incomplete.rename(data_dir)
 
 
 def _check_version(data_dir: Path) -> None:
@@ -266,21 +268,21 @@ def _check_version(data_dir: Path) -> None:
 
 
 def _launch(
-    data_dir: Path, owner: Owner, settings: Mapping[str, str], report: Callable[[str], None]
+    data_dir: Path, owner: ServerUser, settings: Mapping[str, str], report: Callable[[str], None]
 ) -> _Postmaster:
     socket_dir = _socket_dir(data_dir, owner)
     if (data_dir / "postmaster.pid").exists():
         report("PostgreSQL ended without warning; recovering")
-        _end_orphans(data_dir)
-        _disown(data_dir / "postmaster.pid")
-        _disown(socket_dir / f".s.PGSQL.{PORT}.lock")
+        _kill_orphans(data_dir)
+        _clear_stale_pid(data_dir / "postmaster.pid")
+        _clear_stale_pid(socket_dir / f".s.PGSQL.{PORT}.lock")
     else:
         report("Starting PostgreSQL")
     _write_settings(data_dir, owner, settings, socket_dir)
     log = data_dir / "server.log"
-    where = ("-D", str(data_dir), "-l", str(log), "-w", "-t", str(_START_SECONDS))
+    target_options = ("-D", str(data_dir), "-l", str(log), "-w", "-t", str(_START_SECONDS))
     try:
-        owner.run("pg_ctl", "start", *where)
+        owner.run("pg_ctl", "start", *target_options)
     except EmbeddedPostgresError as error:
         tail = log.read_text(errors="replace")[-2000:] if log.exists() else ""
         raise EmbeddedPostgresError(f"PostgreSQL did not start. {error}\n{tail}") from error
@@ -295,9 +297,9 @@ def _cluster_name(data_dir: Path) -> str:
 
 
 def _write_settings(
-    data_dir: Path, owner: Owner, settings: Mapping[str, str], socket_dir: Path
+    data_dir: Path, owner: ServerUser, settings: Mapping[str, str], socket_dir: Path
 ) -> None:
-    ours = {
+    overrides = {
         "listen_addresses": "",
         "port": str(PORT),
         "unix_socket_directories": str(socket_dir),
@@ -307,7 +309,7 @@ def _write_settings(
     }
     quoted = {
         name: value.replace("\\", "\\\\").replace("'", "''")
-        for name, value in {**settings, **ours}.items()
+        for name, value in {**settings, **overrides}.items()
     }
     lines = ["# Written at every start; settings belong into Billfold's own.\n"]
     lines += [f"{name} = '{value}'\n" for name, value in quoted.items()]
@@ -317,7 +319,7 @@ def _write_settings(
     owner.take(path)
 
 
-def _socket_dir(data_dir: Path, owner: Owner) -> Path:
+def _socket_dir(data_dir: Path, owner: ServerUser) -> Path:
     """Return the cluster's own folder, or one in the temporary folder when its name is too long."""
     socket = os.fsencode(data_dir / f".s.PGSQL.{PORT}.lock")
     if len(socket) <= _SOCKET_PATH_BYTES and b"," not in socket:  # a comma separates folders
@@ -334,25 +336,25 @@ def _socket_dir(data_dir: Path, owner: Owner) -> Path:
 
 def _find_postmaster(data_dir: Path) -> _Postmaster | None:
     """Return the running server of `data_dir` once it is ready, or None when none runs."""
-    waited_until = time.monotonic() + _START_SECONDS
+    deadline = time.monotonic() + _START_SECONDS
     while True:
         try:
             lines = (data_dir / "postmaster.pid").read_text().splitlines()
             pid = int(lines[0])
         except (FileNotFoundError, IndexError, ValueError):
             return None
-        if not _is_of(data_dir, pid):
+        if not _belongs_to(data_dir, pid):
             return None
         if lines[_STATUS_LINE:] and lines[_STATUS_LINE].strip() == "ready":
             return _Postmaster(pid, Path(lines[_SOCKET_LINE]))
-        if time.monotonic() > waited_until:
+        if time.monotonic() > deadline:
             raise EmbeddedPostgresError(
                 f"PostgreSQL (process {pid}) runs but does not become ready"
             )
         time.sleep(0.05)
 
 
-def _disown(lock_file: Path) -> None:
+def _clear_stale_pid(lock_file: Path) -> None:
     """Let the server take over a lock file whose pid by now is another program's, or a zombie's.
 
     It would refuse to start. It ignores a pid that is its grandparent's, ours, and goes on to
@@ -368,33 +370,33 @@ def _disown(lock_file: Path) -> None:
         lock_file.write_text(f"{os.getpid()}\n{rest}")
 
 
-def _is_of(data_dir: Path, pid: int) -> bool:
+def _belongs_to(data_dir: Path, pid: int) -> bool:
     """Tell whether the process belongs to the server of `data_dir`, by what it calls itself.
 
     Its folder would be surer, but in a container root may not look at another user's process.
     """
     try:
-        words = psutil.Process(pid).cmdline()
+        arguments = psutil.Process(pid).cmdline()
     except (psutil.NoSuchProcess, psutil.AccessDenied):
         return False
-    return str(data_dir) in words or f"{_cluster_name(data_dir)}:" in " ".join(words)
+    return str(data_dir) in arguments or f"{_cluster_name(data_dir)}:" in " ".join(arguments)
 
 
-def _end_orphans(data_dir: Path) -> None:
+def _kill_orphans(data_dir: Path) -> None:
     """Wait for the children of a dead server to notice; end those that do not."""
-    orphans = [pid for pid in psutil.pids() if _is_of(data_dir, pid)]
-    orphans = _still_there(data_dir, orphans, _ORPHAN_SECONDS)
+    orphans = [pid for pid in psutil.pids() if _belongs_to(data_dir, pid)]
+    orphans = _wait_for_exit(data_dir, orphans, _ORPHAN_SECONDS)
     for pid in orphans:
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
-    if orphans := _still_there(data_dir, orphans, _ORPHAN_SECONDS):
+    if orphans := _wait_for_exit(data_dir, orphans, _ORPHAN_SECONDS):
         raise EmbeddedPostgresError(f"processes of the dead server remain: {orphans}")
 
 
-def _still_there(data_dir: Path, pids: list[int], seconds: float) -> list[int]:
+def _wait_for_exit(data_dir: Path, pids: list[int], seconds: float) -> list[int]:
     """Wait for the processes to end; one that nobody reaps has ended too."""
-    wait_until = time.monotonic() + seconds
-    while pids and time.monotonic() < wait_until:
+    deadline = time.monotonic() + seconds
+    while pids and time.monotonic() < deadline:
         time.sleep(0.02)
-        pids = [pid for pid in pids if _is_of(data_dir, pid)]
+        pids = [pid for pid in pids if _belongs_to(data_dir, pid)]
     return pids

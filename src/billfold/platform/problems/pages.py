@@ -19,7 +19,7 @@ def as_markdown(problem: Problem) -> str:
     """Return the page of one problem as Markdown."""
     return (
         f"# {problem.title}\n\n"
-        f"`{problem.code}`, status {problem.status}, {_retry(problem)}\n\n"
+        f"`{problem.code}`, status {problem.status}, {_retry_hint(problem)}\n\n"
         f"## What it means\n\n{problem.meaning}\n\n"
         f"## What to do\n\n{problem.remedy}\n"
     )
@@ -29,10 +29,10 @@ def as_html(problem: Problem) -> str:
     """Return the page of one problem as an HTML document that needs nothing else."""
     return _document(
         problem.title,
-        f"<h1>{_rich(problem.title)}</h1>"
-        f"<p><code>{escape(problem.code)}</code>, status {problem.status}, {_retry(problem)}</p>"
-        f"<h2>What it means</h2><p>{_rich(problem.meaning)}</p>"
-        f"<h2>What to do</h2><p>{_rich(problem.remedy)}</p>",
+        f"<h1>{_inline_html(problem.title)}</h1>"
+        f"<p><code>{escape(problem.code)}</code>, status {problem.status}, {_retry_hint(problem)}</p>"
+        f"<h2>What it means</h2><p>{_inline_html(problem.meaning)}</p>"
+        f"<h2>What to do</h2><p>{_inline_html(problem.remedy)}</p>",
     )
 
 
@@ -49,7 +49,7 @@ def index_as_html(problems: Iterable[Problem], prefix: str = "/docs/errors/") ->
     """Return the table of all problems as an HTML document linking to the page of each."""
     rows = "".join(
         f'<tr><td><a href="{escape(prefix + problem.code)}"><code>{escape(problem.code)}</code>'
-        f"</a></td><td>{problem.status}</td><td>{_rich(problem.title)}</td></tr>"
+        f"</a></td><td>{problem.status}</td><td>{_inline_html(problem.title)}</td></tr>"
         for problem in _sorted(problems)
     )
     head = "<tr><th>Code</th><th>Status</th><th>Title</th></tr>"
@@ -60,13 +60,13 @@ def _sorted(problems: Iterable[Problem]) -> list[Problem]:
     return sorted(problems, key=lambda problem: problem.code)
 
 
-def _retry(problem: Problem) -> str:
+def _retry_hint(problem: Problem) -> str:
     if problem.retryable:
         return "the same request may be sent again"
     return "the same request will fail again"
 
 
-def _rich(text: str) -> str:
+def _inline_html(text: str) -> str:
     """Escape a sentence, and turn what stands between backquotes into code."""
     parts = escape(text).split("`")
     return "".join(

@@ -21,7 +21,7 @@ class Problem:
 
 def by_code(*problems: Problem) -> dict[str, Problem]:
     """Return problems under their codes. Raises ValueError when two share one."""
-    found = {problem.code: problem for problem in problems}
-    if len(found) != len(problems):
+    problems_by_code = {problem.code: problem for problem in problems}
+    if len(problems_by_code) != len(problems):
         raise ValueError("two problems share a code")
-    return found
+    return problems_by_code

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 from urllib.parse import urlsplit
 
-from billfold.platform.dates import aware
+from billfold.platform.dates import require_aware
 
 T = TypeVar("T")
 Network = IPv4Network | IPv6Network
@@ -24,11 +24,19 @@ _DISTINCT_BYTES_MIN = 12
 _SEED_BYTES_MAX = 64
 _ABA_DIGITS = 9
 _ABA_WEIGHTS = (3, 7, 1) * 3
-_GIVEAWAYS = (b"change", b"default", b"secret", b"example", b"password", b"0123456789", b"abcdef")
+_WEAK_PATTERNS = (
+    b"change",
+    b"default",
+    b"secret",
+    b"example",
+    b"password",
+    b"0123456789",
+    b"abcdef",
+)
 
 
 @dataclass(frozen=True, slots=True)
-class Kind(Generic[T]):
+class SettingType(Generic[T]):
     """A way to read a setting, and the words for what it accepts."""
 
     expected: str
@@ -39,73 +47,73 @@ class Kind(Generic[T]):
 class Setting:
     """What is declared of a setting beside its type and default."""
 
-    kind: Kind[Any]
+    kind: SettingType[Any]
     meaning: str
     secret: bool = False
 
 
-def text(expected: str = "some text", *, longest: int = 200) -> Kind[str]:
+def text(expected: str = "some text", *, max_length: int = 200) -> SettingType[str]:
     """Return the kind that takes any text up to a length."""
 
     def read(raw: str) -> str:
-        return _when(raw, len(raw) <= longest and raw.isprintable())
+        return _require(raw, len(raw) <= max_length and raw.isprintable())
 
-    return Kind(f"{expected} of at most {longest} characters", read)
+    return SettingType(f"{expected} of at most {max_length} characters", read)
 
 
-def whole(least: int, most: int, unit: str = "") -> Kind[int]:
+def integer(minimum: int, maximum: int, unit: str = "") -> SettingType[int]:
     """Return the kind that takes a whole number between two bounds, both included."""
 
     def read(raw: str) -> int:
-        number = int(_when(raw, raw.isascii() and raw.isdigit()))
-        return _when(number, least <= number <= most)
+        number = int(_require(raw, raw.isascii() and raw.isdigit()))
+        return _require(number, minimum <= number <= maximum)
 
-    return Kind(f"a whole number from {least} to {most}{unit and ' ' + unit}", read)
+    return SettingType(f"a whole number from {minimum} to {maximum}{unit and ' ' + unit}", read)
 
 
-def one_of(*choices: str, fold: Callable[[str], str] = str.lower) -> Kind[str]:
+def choice(*choices: str, normalize: Callable[[str], str] = str.lower) -> SettingType[str]:
     """Return the kind that takes one of a few words, however they are capitalised."""
 
     def read(raw: str) -> str:
-        return _when(fold(raw), fold(raw) in choices)
+        return _require(normalize(raw), normalize(raw) in choices)
 
-    return Kind("one of " + ", ".join(choices), read)
+    return SettingType("one of " + ", ".join(choices), read)
 
 
-def flat_list(item: Kind[T]) -> Kind[tuple[T, ...]]:
+def list_of(item: SettingType[T]) -> SettingType[tuple[T, ...]]:
     """Return the kind that takes items between commas; spaces around them do not count."""
 
     def read(raw: str) -> tuple[T, ...]:
         return tuple(item.read(part.strip()) for part in raw.split(",") if part.strip())
 
-    return Kind(f"a list between commas, each {item.expected}", read)
+    return SettingType(f"a list between commas, each {item.expected}", read)
 
 
-def _when(value: T, accepted: bool) -> T:  # noqa: FBT001 - the condition is the point of it
+def _require(value: T, accepted: bool) -> T:  # noqa: FBT001 - the condition is the point of it
     if not accepted:
         raise ValueError(value)
     return value
 
 
-def _yes_or_no(raw: str) -> bool:
+def _boolean(raw: str) -> bool:
     answers = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
-    return answers[_when(raw.lower(), raw.lower() in answers)]
+    return answers[_require(raw.lower(), raw.lower() in answers)]
 
 
 def _database(raw: str) -> str:
-    return _when(raw, raw.startswith(("postgresql://", "postgres://")))
+    return _require(raw, raw.startswith(("postgresql://", "postgres://")))
 
 
 def _https_origin(raw: str) -> str:
     parts = urlsplit(raw)
-    bare = parts._replace(scheme="", netloc="").geturl().strip("/") == ""
-    ok = parts.scheme == "https" and bool(parts.hostname) and parts.username is None and bare
+    has_no_path = parts._replace(scheme="", netloc="").geturl().strip("/") == ""
+    ok = parts.scheme == "https" and bool(parts.hostname) and parts.username is None and has_no_path
     _ = parts.port
-    return _when(raw.lower().rstrip("/"), ok)
+    return _require(raw.lower().rstrip("/"), ok)
 
 
 def _mail_server(raw: str) -> str:
-    return _when(raw, raw.startswith(("smtp://", "smtps://")))
+    return _require(raw, raw.startswith(("smtp://", "smtps://")))
 
 
 def _domain(raw: str) -> str:
@@ -119,11 +127,11 @@ def _domain(raw: str) -> str:
         and not label.endswith("-")
         for label in labels
     )
-    return _when(name, ok)
+    return _require(name, ok)
 
 
 def _instant(raw: str) -> datetime:
-    return aware(datetime.fromisoformat(raw))
+    return require_aware(datetime.fromisoformat(raw))
 
 
 def _time_of_day(raw: str) -> time:
@@ -133,13 +141,13 @@ def _time_of_day(raw: str) -> time:
 
 def _routing_number(raw: str) -> str:
     ok = len(raw) == _ABA_DIGITS and raw.isascii() and raw.isdigit() and int(raw) > 0
-    digits = map(int, _when(raw, ok))
+    digits = map(int, _require(raw, ok))
     total = sum(weight * digit for weight, digit in zip(_ABA_WEIGHTS, digits, strict=True))
-    return _when(raw, total % 10 == 0)
+    return _require(raw, total % 10 == 0)
 
 
 def _seed(raw: str) -> bytes:
-    return _when(raw.encode(), len(raw.encode()) <= _SEED_BYTES_MAX)
+    return _require(raw.encode(), len(raw.encode()) <= _SEED_BYTES_MAX)
 
 
 def _secret_key(raw: str) -> bytes:
@@ -147,7 +155,7 @@ def _secret_key(raw: str) -> bytes:
         key = base64.b64decode(raw, validate=True)
     except binascii.Error as error:
         raise ValueError(raw) from error
-    return _when(key, len(key) == _SECRET_KEY_BYTES and is_hard_to_guess(key))
+    return _require(key, len(key) == _SECRET_KEY_BYTES and is_hard_to_guess(key))
 
 
 def is_hard_to_guess(key: bytes) -> bool:
@@ -160,21 +168,27 @@ def is_hard_to_guess(key: bytes) -> bool:
         len(set(key)) >= _DISTINCT_BYTES_MIN
         and len(steps) > 1
         and key[: len(key) // 2] != key[len(key) // 2 :]
-        and not any(word in key.lower() for word in _GIVEAWAYS)
+        and not any(word in key.lower() for word in _WEAK_PATTERNS)
     )
 
 
-YES_OR_NO = Kind("true or false", _yes_or_no)
-DATABASE = Kind("an address like postgresql://user:password@host:5432/name", _database)
-MAIL_SERVER = Kind("an address like smtps://user:password@mail.example.com:465", _mail_server)
-DOMAIN = Kind("a host name", _domain)
-HTTPS_ORIGIN = Kind("an address like https://auth.example.com, without a path", _https_origin)
-PATH = Kind("a path", Path)
-INSTANT = Kind("a date and time with its offset, like 2025-06-02T09:00:00-04:00", _instant)
-TIME_OF_DAY = Kind("a time of day in New York, like 16:00", _time_of_day)
-ROUTING_NUMBER = Kind("an ABA routing number: nine digits, the last a check digit", _routing_number)
-NETWORK: Kind[Network] = Kind("an address or a network like 10.0.0.0/8", ip_network)
-SEED = Kind(f"a text of at most {_SEED_BYTES_MAX} bytes", _seed)
-SECRET_KEY = Kind(
+BOOLEAN = SettingType("true or false", _boolean)
+DATABASE = SettingType("an address like postgresql://user:password@host:5432/name", _database)
+MAIL_SERVER = SettingType(
+    "an address like smtps://user:password@mail.example.com:465", _mail_server
+)
+DOMAIN = SettingType("a host name", _domain)
+HTTPS_ORIGIN = SettingType(
+    "an address like https://auth.example.com, without a path", _https_origin
+)
+PATH = SettingType("a path", Path)
+INSTANT = SettingType("a date and time with its offset, like 2025-06-02T09:00:00-04:00", _instant)
+TIME_OF_DAY = SettingType("a time of day in New York, like 16:00", _time_of_day)
+ROUTING_NUMBER = SettingType(
+    "an ABA routing number: nine digits, the last a check digit", _routing_number
+)
+NETWORK: SettingType[Network] = SettingType("an address or a network like 10.0.0.0/8", ip_network)
+SEED = SettingType(f"a text of at most {_SEED_BYTES_MAX} bytes", _seed)
+SECRET_KEY = SettingType(
     "32 random bytes in base64 (make them with: openssl rand -base64 32)", _secret_key
 )

@@ -6,20 +6,20 @@ from billfold.platform.settings.settings import (
     FILE_SUFFIX,
     Settings,
     declared_settings,
-    variable_of,
+    variable_name,
 )
-from billfold.platform.settings.validation import as_text
+from billfold.platform.settings.validation import format_setting
 
 
 def reference() -> str:
     """Return the table of all settings as Markdown: variable, default, expected, meaning."""
     rows = ["| Variable | Default | Expected | Meaning |", "|---|---|---|---|"]
-    for one in fields(Settings):
-        declared = declared_settings()[one.name]
-        names = f"`{variable_of(one.name)}`"
-        if declared.secret:
-            names += f" or `{variable_of(one.name)}{FILE_SUFFIX}`"
+    for setting in fields(Settings):
+        declaration = declared_settings()[setting.name]
+        names = f"`{variable_name(setting.name)}`"
+        if declaration.secret:
+            names += f" or `{variable_name(setting.name)}{FILE_SUFFIX}`"
         rows.append(
-            f"| {names} | {as_text(one.default)} | {declared.kind.expected} | {declared.meaning} |"
+            f"| {names} | {format_setting(setting.default)} | {declaration.kind.expected} | {declaration.meaning} |"
         )
     return "\n".join(rows) + "\n"

@@ -16,17 +16,17 @@ from typing import Annotated, Any, get_type_hints
 
 from billfold.platform.settings import kinds
 from billfold.platform.settings.kinds import Network, Setting
-from billfold.platform.settings.validation import Mistake, SettingsError, as_text
+from billfold.platform.settings.validation import SettingMistake, SettingsError, format_setting
 
 PREFIX = "BILLFOLD_"
 FILE_SUFFIX = "_FILE"
 _MASK = "[hidden]"
 _SEED_BYTES_MIN = 16
 _HTTPS_PORT = 443
-_OPEN_TO_OTHERS = stat.S_IRWXG | stat.S_IRWXO
-_LIEN_DAYS = {"sandbox": 0, "production": 2}
+_GROUP_OR_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+_HOLD_DAYS = {"sandbox": 0, "production": 2}
 _WIRE_HOURS = {"wires_from": time(8), "wires_until": time(16), "wires_abroad_until": time(15)}
-_NEEDED_IN_PRODUCTION = ("encryption_key", "seed", "bank_name", "bank_routing_number", "mail_url")
+_REQUIRED_IN_PRODUCTION = ("encryption_key", "seed", "bank_name", "bank_routing_number", "mail_url")
 _SANDBOX_ONLY = (
     "clock_start",
     "execute_transfers",
@@ -42,7 +42,7 @@ class Settings:
     environment: Annotated[
         str,
         Setting(
-            kinds.one_of("sandbox", "production"),
+            kinds.choice("sandbox", "production"),
             "A sandbox has a clock that can be set and simulated rails.",
         ),
     ] = "sandbox"
@@ -56,11 +56,13 @@ class Settings:
     host: Annotated[str, Setting(kinds.text("an address"), "The address to listen on.")] = (
         "127.0.0.1"
     )
-    port: Annotated[int, Setting(kinds.whole(1, 65_535), "The port of https.")] = 8443
+    port: Annotated[int, Setting(kinds.integer(1, 65_535), "The port of https.")] = 8443
     http_port: Annotated[
-        int, Setting(kinds.whole(1, 65_535), "The port that tells plain http to use https.")
+        int, Setting(kinds.integer(1, 65_535), "The port that tells plain http to use https.")
     ] = 8080
-    workers: Annotated[int, Setting(kinds.whole(1, 64), "How many processes answer requests.")] = 1
+    workers: Annotated[
+        int, Setting(kinds.integer(1, 64), "How many processes answer requests.")
+    ] = 1
     seed: Annotated[
         bytes | None,
         Setting(
@@ -80,7 +82,7 @@ class Settings:
     retired_encryption_keys: Annotated[
         tuple[bytes, ...],
         Setting(
-            kinds.flat_list(kinds.SECRET_KEY),
+            kinds.list_of(kinds.SECRET_KEY),
             "Earlier keys, under which there may still be sealed values.",
             secret=True,
         ),
@@ -98,43 +100,45 @@ class Settings:
     rate_limit_per_minute: Annotated[
         int,
         Setting(
-            kinds.whole(1, 1_000_000),
+            kinds.integer(1, 1_000_000),
             "Requests each token of a new partner may send; `billfold partner limit` changes it.",
         ),
     ] = 300
     money_rate_limit_per_minute: Annotated[
         int,
-        Setting(kinds.whole(1, 1_000_000), "Those of them that may move money; likewise."),
+        Setting(kinds.integer(1, 1_000_000), "Those of them that may move money; likewise."),
     ] = 60
     aum_fee_bps: Annotated[
         int,
-        Setting(kinds.whole(0, 1000, "basis points"), "The yearly fee on what a pocket is worth."),
+        Setting(
+            kinds.integer(0, 1000, "basis points"), "The yearly fee on what a pocket is worth."
+        ),
     ] = 25
     same_day_haircut_bps: Annotated[
-        int, Setting(kinds.whole(0, 1000, "basis points"), "What selling for the same day costs.")
+        int, Setting(kinds.integer(0, 1000, "basis points"), "What selling for the same day costs.")
     ] = 0
-    ach_credit_lien_days: Annotated[
+    ach_credit_hold_days: Annotated[
         int,
         Setting(
-            kinds.whole(0, 90, "days"), "How long an incoming ACH may not leave: 2 in production."
+            kinds.integer(0, 90, "days"), "How long an incoming ACH may not leave: 2 in production."
         ),
     ] = 0
     wire_fee_cents: Annotated[
-        int, Setting(kinds.whole(0, 100_00, "cents"), "What sending a wire costs.")
+        int, Setting(kinds.integer(0, 100_00, "cents"), "What sending a wire costs.")
     ] = 0
-    wires_from: Annotated[
+    wires_open: Annotated[
         time, Setting(kinds.TIME_OF_DAY, "From when on wires leave on a day of Fedwire.")
     ] = _WIRE_HOURS["wires_from"]
-    wires_until: Annotated[
+    wire_cutoff: Annotated[
         time, Setting(kinds.TIME_OF_DAY, "Until when they do; later ones go on the next such day.")
     ] = _WIRE_HOURS["wires_until"]
-    wires_abroad_until: Annotated[
+    international_wire_cutoff: Annotated[
         time, Setting(kinds.TIME_OF_DAY, "Until when wires abroad leave.")
     ] = _WIRE_HOURS["wires_abroad_until"]
     ach_review_above_cents: Annotated[
         int,
         Setting(
-            kinds.whole(0, 999_999_999_999, "cents"),
+            kinds.integer(0, 999_999_999_999, "cents"),
             "What a customer may originate by ACH in a day before a person looks at it.",
         ),
     ] = 1_000_000_00
@@ -145,7 +149,7 @@ class Settings:
         datetime, Setting(kinds.INSTANT, "What a new sandbox's clock shows.")
     ] = datetime(2025, 6, 2, 13, tzinfo=UTC)
     execute_transfers: Annotated[
-        bool, Setting(kinds.YES_OR_NO, "Whether a sandbox carries out approved transfer requests.")
+        bool, Setting(kinds.BOOLEAN, "Whether a sandbox carries out approved transfer requests.")
     ] = True
     bank_routing_number: Annotated[
         str, Setting(kinds.ROUTING_NUMBER, "The routing number of the bank.")
@@ -181,15 +185,15 @@ class Settings:
     log_level: Annotated[
         str,
         Setting(
-            kinds.one_of("DEBUG", "INFO", "WARNING", "ERROR", fold=str.upper),
+            kinds.choice("DEBUG", "INFO", "WARNING", "ERROR", fold=str.upper),
             "From which level on is logged.",
         ),
     ] = "INFO"
     lanes: Annotated[
-        int, Setting(kinds.whole(1, 64), "How many batches of commands may run side by side.")
+        int, Setting(kinds.integer(1, 64), "How many batches of commands may run side by side.")
     ] = 2
     batch_limit: Annotated[
-        int, Setting(kinds.whole(1, 5000), "How many commands a batch may hold.")
+        int, Setting(kinds.integer(1, 5000), "How many commands a batch may hold.")
     ] = 300
     tls_certificate: Annotated[
         Path | None,
@@ -199,25 +203,23 @@ class Settings:
         Path | None, Setting(kinds.PATH, "The key of that certificate (PEM, PKCS#8).")
     ] = None
     behind_proxy: Annotated[
-        bool, Setting(kinds.YES_OR_NO, "Whether a proxy in front of the bank terminates https.")
+        bool, Setting(kinds.BOOLEAN, "Whether a proxy in front of the bank terminates https.")
     ] = False
     trusted_proxies: Annotated[
         tuple[Network, ...],
-        Setting(
-            kinds.flat_list(kinds.NETWORK), "The proxies whose forwarded headers are believed."
-        ),
+        Setting(kinds.list_of(kinds.NETWORK), "The proxies whose forwarded headers are believed."),
     ] = ()
     webhook_attempts_days: Annotated[
         int,
         Setting(
-            kinds.whole(1, 3650, "days"),
+            kinds.integer(1, 3650, "days"),
             "How long attempts to deliver a webhook are listed, after the last one.",
         ),
     ] = 30
     webhook_allowed_networks: Annotated[
         tuple[Network, ...],
         Setting(
-            kinds.flat_list(kinds.NETWORK),
+            kinds.list_of(kinds.NETWORK),
             "Private networks that webhooks of a sandbox may be sent to, by http and on any port.",
         ),
     ] = ()
@@ -234,20 +236,20 @@ class Settings:
     @property
     def auth_origin(self) -> str:
         """Return the public address of the authorization server, without a slash at its end."""
-        return self.auth_url or self._below_domain("auth")
+        return self.auth_url or self._subdomain_origin("auth")
 
     @property
     def customer_origin(self) -> str:
         """Return the public address of the Customer API, without a slash at its end."""
-        return self.customer_url or self._below_domain("api")
+        return self.customer_url or self._subdomain_origin("api")
 
-    def _below_domain(self, label: str) -> str:
+    def _subdomain_origin(self, label: str) -> str:
         usual = self.behind_proxy or self.port == _HTTPS_PORT
         return f"https://{label}.{self.domain}" + ("" if usual else f":{self.port}")
 
     @classmethod
     def from_env(
-        cls, environ: Mapping[str, str], *, also_known: Collection[str] = ()
+        cls, environ: Mapping[str, str], *, ignored_variables: Collection[str] = ()
     ) -> "Settings":
         """Return the settings of an environment; an empty variable counts as not set.
 
@@ -255,24 +257,26 @@ class Settings:
         with every mistake: wrong values, unknown names, what production lacks or forbids.
         """
         known = _variables()
-        given = {
+        provided = {
             name: raw.strip()
             for name, raw in environ.items()
-            if name.startswith(PREFIX) and raw.strip() and name not in also_known
+            if name.startswith(PREFIX) and raw.strip() and name not in ignored_variables
         }
-        mistakes = [_misspelt(name, known) for name in sorted(given.keys() - known.keys())]
+        mistakes = [
+            _unknown_setting(name, known) for name in sorted(provided.keys() - known.keys())
+        ]
         values: dict[str, Any] = {}
         for name, declared in declared_settings().items():
-            _read_one(name, declared, given, values, mistakes)
+            _read_setting(name, declared, provided, values, mistakes)
         environment = values.get("environment", "sandbox")
-        values.setdefault("ach_credit_lien_days", _LIEN_DAYS[environment])
-        mistakes += _contradictions(values, {mistake.name for mistake in mistakes})
+        values.setdefault("ach_credit_lien_days", _HOLD_DAYS[environment])
+        mistakes += _conflicts(values, {mistake.name for mistake in mistakes})
         if mistakes:
             raise SettingsError(mistakes)
         return cls(**values)
 
 
-def variable_of(name: str) -> str:
+def variable_name(name: str) -> str:
     """Return the variable that sets a field: `http_port` is BILLFOLD_HTTP_PORT."""
     return PREFIX + name.upper()
 
@@ -281,39 +285,41 @@ def variable_of(name: str) -> str:
 def declared_settings() -> Mapping[str, Setting]:
     """Return what is declared of every setting, in order."""
     hints = get_type_hints(Settings, include_extras=True)
-    return MappingProxyType({one.name: hints[one.name].__metadata__[0] for one in fields(Settings)})
+    return MappingProxyType(
+        {setting.name: hints[setting.name].__metadata__[0] for setting in fields(Settings)}
+    )
 
 
 def _variables() -> dict[str, str]:
     declared = declared_settings()
     in_files = [name for name in declared if declared[name].secret]
-    return {variable_of(name): name for name in declared} | {
-        variable_of(name) + FILE_SUFFIX: name for name in in_files
+    return {variable_name(name): name for name in declared} | {
+        variable_name(name) + FILE_SUFFIX: name for name in in_files
     }
 
 
-def _misspelt(name: str, known: Mapping[str, str]) -> Mistake:
+def _unknown_setting(name: str, known: Mapping[str, str]) -> SettingMistake:
     # Without the prefix that all share, so that only what resembles it is suggested.
-    bare = [each.removeprefix(PREFIX) for each in known]
-    nearest = get_close_matches(name.removeprefix(PREFIX), bare, n=1)
+    suffixes = [each.removeprefix(PREFIX) for each in known]
+    nearest = get_close_matches(name.removeprefix(PREFIX), suffixes, n=1)
     expected = f"perhaps {PREFIX}{nearest[0]}" if nearest else "nothing under that name"
-    return Mistake(name, _MASK, expected, unknown=True)
+    return SettingMistake(name, _MASK, expected, unknown=True)
 
 
-def _read_one(
+def _read_setting(
     name: str,
     declared: Setting,
-    given: Mapping[str, str],
+    provided: Mapping[str, str],
     values: dict[str, Any],
-    mistakes: list[Mistake],
+    mistakes: list[SettingMistake],
 ) -> None:
     """Read one setting into `values`, or what is wrong with it into `mistakes`."""
-    variable = variable_of(name)
-    raw = given.get(variable)
-    file_name = given.get(variable + FILE_SUFFIX) if declared.secret else None
+    variable = variable_name(name)
+    raw = provided.get(variable)
+    file_name = provided.get(variable + FILE_SUFFIX) if declared.secret else None
     if raw is not None and file_name is not None:
         expected = f"nothing, since {variable}{FILE_SUFFIX} is set"
-        mistakes.append(Mistake(variable, _MASK, expected))
+        mistakes.append(SettingMistake(variable, _MASK, expected))
         return
     if file_name is not None:
         raw = _secret_file(variable + FILE_SUFFIX, Path(file_name), mistakes)
@@ -322,77 +328,85 @@ def _read_one(
     try:
         values[name] = declared.kind.read(raw)
     except ValueError:
-        shown = _MASK if declared.secret else raw
-        mistakes.append(Mistake(variable, shown, declared.kind.expected))
+        displayed = _MASK if declared.secret else raw
+        mistakes.append(SettingMistake(variable, displayed, declared.kind.expected))
 
 
-def _secret_file(variable: str, path: Path, mistakes: list[Mistake]) -> str | None:
+def _secret_file(variable: str, path: Path, mistakes: list[SettingMistake]) -> str | None:
     try:
         mode, content = path.stat().st_mode, path.read_text().strip()
     except (OSError, UnicodeDecodeError):
-        mistakes.append(Mistake(variable, str(path), "a file that can be read"))
+        mistakes.append(SettingMistake(variable, str(path), "a file that can be read"))
         return None
-    if mode & _OPEN_TO_OTHERS:
+    if mode & _GROUP_OR_OTHERS:
         expected = "a file that nobody else can read (chmod 600)"
-        mistakes.append(Mistake(variable, str(path), expected))
+        mistakes.append(SettingMistake(variable, str(path), expected))
         return None
     return content
 
 
-def _contradictions(values: Mapping[str, Any], reported: set[str]) -> list[Mistake]:
+def _conflicts(values: Mapping[str, Any], reported: set[str]) -> list[SettingMistake]:
     """Return what is wrong with the settings together, leaving out what is reported already."""
     found = _tls_mistakes(values)
     if values.get("environment") == "production":
         found += _production_mistakes(values)
     if values.get("trusted_proxies") and not values.get("behind_proxy"):
-        found.append(Mistake(variable_of("behind_proxy"), "false", "true, as proxies are trusted"))
+        found.append(
+            SettingMistake(variable_name("behind_proxy"), "false", "true, as proxies are trusted")
+        )
     hours = {name: values.get(name, usual) for name, usual in _WIRE_HOURS.items()}
     found += [
-        Mistake(variable_of(name), as_text(at), "later than BILLFOLD_WIRES_FROM")
+        SettingMistake(variable_name(name), format_setting(at), "later than BILLFOLD_WIRES_FROM")
         for name, at in hours.items()
         if at <= hours["wires_from"] and name != "wires_from"
     ]
     if values.get("port", 8443) == values.get("http_port", 8080):
         found.append(
-            Mistake(variable_of("http_port"), str(values.get("http_port", 8080)), "another port")
+            SettingMistake(
+                variable_name("http_port"), str(values.get("http_port", 8080)), "another port"
+            )
         )
     return [mistake for mistake in found if mistake.name not in reported]
 
 
-def _tls_mistakes(values: Mapping[str, Any]) -> list[Mistake]:
+def _tls_mistakes(values: Mapping[str, Any]) -> list[SettingMistake]:
     files = ("tls_certificate", "tls_key")
-    given = [name for name in files if values.get(name)]
+    provided = [name for name in files if values.get(name)]
     found = [
-        Mistake(variable_of(name), str(values[name]), "a file that is there")
-        for name in given
+        SettingMistake(variable_name(name), str(values[name]), "a file that is there")
+        for name in provided
         if not values[name].is_file()
     ]
     needed = values.get("environment") == "production" and not values.get("behind_proxy")
-    if given or needed:
+    if provided or needed:
         found += [
-            Mistake(variable_of(name), None, "a file: a certificate and its key go together")
+            SettingMistake(
+                variable_name(name), None, "a file: a certificate and its key go together"
+            )
             for name in files
-            if name not in given
+            if name not in provided
         ]
     return found
 
 
-def _production_mistakes(values: Mapping[str, Any]) -> list[Mistake]:
+def _production_mistakes(values: Mapping[str, Any]) -> list[SettingMistake]:
     found = [
-        Mistake(
-            variable_of(name),
+        SettingMistake(
+            variable_name(name),
             None,
             f"to be set in production: {declared_settings()[name].kind.expected}",
         )
-        for name in _NEEDED_IN_PRODUCTION
+        for name in _REQUIRED_IN_PRODUCTION
         if name not in values
     ]
     found += [
-        Mistake(variable_of(name), as_text(values[name]), "not to be set in production")
+        SettingMistake(
+            variable_name(name), format_setting(values[name]), "not to be set in production"
+        )
         for name in _SANDBOX_ONLY
         if name in values
     ]
     if len(values.get("seed", bytes(_SEED_BYTES_MIN))) < _SEED_BYTES_MIN:
         expected = f"{_SEED_BYTES_MIN} bytes or more in production"
-        found.append(Mistake(variable_of("seed"), _MASK, expected))
+        found.append(SettingMistake(variable_name("seed"), _MASK, expected))
     return found

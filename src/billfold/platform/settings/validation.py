@@ -5,7 +5,7 @@ from datetime import datetime, time
 
 
 @dataclass(frozen=True, slots=True)
-class Mistake:
+class SettingMistake:
     """One setting that is wrong: its variable, what it is now, what is expected."""
 
     name: str
@@ -25,12 +25,12 @@ class Mistake:
 class SettingsError(Exception):
     """The settings are wrong. Holds every mistake, secrets hidden."""
 
-    def __init__(self, mistakes: list[Mistake]) -> None:
+    def __init__(self, mistakes: list[SettingMistake]) -> None:
         self.mistakes = mistakes
         super().__init__("\n".join(mistake.sentence for mistake in mistakes))
 
 
-def as_text(value: object) -> str:
+def format_setting(value: object) -> str:
     """Return a value as people write it."""
     if value is None or value == ():
         return "none"

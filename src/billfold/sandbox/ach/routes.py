@@ -12,15 +12,15 @@ from billfold.http.caller import Caller
 from billfold.http.operations import TOKEN, post
 from billfold.ledger.bank import Bank
 from billfold.ledger.jobs.scheduler import run_job
-from billfold.ledger.jobs.types import Appointment
+from billfold.ledger.jobs.types import ScheduledJob
 from billfold.payments.ach.commands import GiveBackAch, RetryAch, ReverseAch, ReviewAch
 from billfold.payments.ach.rules.notifications_of_change import CHANGE_CODES, correction_of
-from billfold.payments.ach.rules.originate import WINDOW
+from billfold.payments.ach.rules.originate import ACH_WINDOW
 from billfold.payments.ach.rules.return_codes import RETURN_REASONS
-from billfold.payments.ach.types import MOST_CENTS, AchStatus
+from billfold.payments.ach.types import AMOUNT_MAX_CENTS, AchStatus
 from billfold.platform.errors import InvalidInput, NotFound, Refused
 from billfold.platform.ids import command_id
-from billfold.sandbox.simulation import AchOrder, Simulation
+from billfold.sandbox.simulation import AchEntryOrder, Simulation
 
 Text16 = Annotated[str, msgspec.Meta(min_length=1, max_length=16)]
 _ENTRY = """
@@ -30,7 +30,7 @@ SELECT e.customer_id, c.partner_id FROM ach_entry e JOIN customer c USING (custo
 _PORTAL = """
 SELECT routing_number, account_number FROM portal WHERE customer_id = $1 AND portal_id = $2
 """
-_FAR = timedelta(days=30)
+_LOOKAHEAD = timedelta(days=30)
 """Whatever waits for a window of the coming weeks is sent at once when somebody submits."""
 
 
@@ -51,7 +51,7 @@ class AchEntryRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
     portal_id: UUID
     direction: Literal["CREDIT", "DEBIT"]
-    amount_usdc: Annotated[int, msgspec.Meta(ge=1, le=MOST_CENTS)]
+    amount_usdc: Annotated[int, msgspec.Meta(ge=1, le=AMOUNT_MAX_CENTS)]
     company_name: Text16 = "FakeCompany"
     sec_code: Literal["CCD", "PPD", "WEB"] = "PPD"
     company_entry_description: Annotated[str, msgspec.Meta(pattern=r"^[ a-zA-Z0-9]{1,10}$")] = (
@@ -76,7 +76,7 @@ async def send_entry(
     row = await bank.pool.fetchrow(_PORTAL, customer_id, portal_id)
     if row is None or row["account_number"] is None:
         raise Refused("no-open-portal", "The portal has no account number.")
-    order = AchOrder(
+    order = AchEntryOrder(
         routing_number=row["routing_number"],
         account_number=row["account_number"],
         amount=data.amount_usdc,
@@ -98,8 +98,8 @@ async def send_entry(
 )
 async def submit(caller: Caller, bank: Bank) -> None:
     """Send what waits for a window now, in a file of its own."""
-    at = caller.now + _FAR
-    await run_job(bank, Appointment(WINDOW, _key(caller), None, at))
+    at = caller.now + _LOOKAHEAD
+    await run_job(bank, ScheduledJob(ACH_WINDOW, _key(caller), None, at))
 
 
 @post(
@@ -152,8 +152,8 @@ _DECISIONS = {
 
 def _return_code(data: AchMove) -> str:
     if data.code is None or data.code not in RETURN_REASONS:
-        known = ", ".join(sorted(RETURN_REASONS))
-        raise InvalidInput.at("body", "code", msg=f"is one of {known}")
+        valid_codes = ", ".join(sorted(RETURN_REASONS))
+        raise InvalidInput.at("body", "code", msg=f"is one of {valid_codes}")
     return data.code
 
 

@@ -12,31 +12,31 @@ from itertools import groupby
 from typing import NamedTuple
 
 from billfold.payments.ach.ports import (
-    RETURN_OR_CHANGE,
+    NOC_ENTRY_CLASS,
     AchFile,
     Addenda,
     Batch,
-    Change,
     Entry,
-    Payment,
-    Return,
+    NocAddenda,
+    PaymentAddenda,
+    ReturnAddenda,
 )
 
 OPERATOR, OPERATOR_NAME = "061000146", "FEDERAL RESERVE BANK"
 NO_SUCH_BANK = "091000019"
-_BACK = 3
+_RETURNED_CENTS = 3
 SENDER = "09100001"
 """The first digits of the bank that companies of the sandbox send from."""
 
 
-class Sent(NamedTuple):
+class SentEntry(NamedTuple):
     """An entry of ours and the batch it was in."""
 
     batch: Batch
     entry: Entry
 
 
-class Order(NamedTuple):
+class EntryOrder(NamedTuple):
     """An entry that somebody is to send us."""
 
     routing_number: str
@@ -51,38 +51,38 @@ class Order(NamedTuple):
     lines: tuple[str, ...] = ()
 
 
-def entries_of(file: AchFile) -> Iterator[Sent]:
+def entries_of(file: AchFile) -> Iterator[SentEntry]:
     """Yield the entries of a file that pay or take; answers are not answered."""
     for batch in file.batches:
         for entry in batch.entries:
             if entry.code[1] not in "16":
-                yield Sent(batch, entry)
+                yield SentEntry(batch, entry)
 
 
-def answer_to(file: AchFile, at: datetime) -> AchFile | None:
+def returns_for(file: AchFile, at: datetime) -> AchFile | None:
     """Return the file of returns that a file of ours calls forth, None when all is well."""
-    back = [(sent, code) for sent in entries_of(file) if (code := _code(sent)) is not None]
-    return returned(back, file.origin, at) if back else None
+    returns = [(sent, code) for sent in entries_of(file) if (code := _code(sent)) is not None]
+    return return_file(returns, file.origin, at) if returns else None
 
 
-def returned(back: Iterable[tuple[Sent, str]], to: str, at: datetime) -> AchFile:
+def return_file(returns: Iterable[tuple[SentEntry, str]], to: str, at: datetime) -> AchFile:
     """Return a file in which these entries come back."""
-    answers = [(sent, _return(sent, code)) for sent, code in back]
+    answers = [(sent, _return(sent, code)) for sent, code in returns]
     return _file_of(answers, to, at)
 
 
-def changed(sent: Sent, code: str, corrected: str, to: str, at: datetime) -> AchFile:
+def noc_file(sent: SentEntry, code: str, corrected: str, to: str, at: datetime) -> AchFile:
     """Return a file that says what to put right about an entry."""
-    told = Change(
+    addendum = NocAddenda(
         code=code,
         original_trace=sent.entry.trace,
         original_bank=sent.entry.routing_number[:8],
         corrected=corrected,
     )
-    return _file_of([(sent, told)], to, at)
+    return _file_of([(sent, addendum)], to, at)
 
 
-def ordered(order: Order, at: datetime) -> AchFile:
+def entry_file(order: EntryOrder, at: datetime) -> AchFile:
     """Return a file with one entry from a company of the sandbox."""
     entry = Entry(
         code="27" if order.is_debit else "22",
@@ -91,9 +91,9 @@ def ordered(order: Order, at: datetime) -> AchFile:
         amount=order.amount,
         name="ACCOUNT HOLDER",
         identification=order.identification,
-        discretionary="S" if order.entry_class == "WEB" else "",
+        discretionary_data="S" if order.entry_class == "WEB" else "",
         trace=f"{SENDER}{order.number:07}",
-        addenda=tuple(map(Payment, order.lines)),
+        addenda=tuple(map(PaymentAddenda, order.lines)),
     )
     batch = Batch(
         number=1, company=order.company, company_id="9000000001", entry_class=order.entry_class,
@@ -103,34 +103,36 @@ def ordered(order: Order, at: datetime) -> AchFile:
     return _file((batch,), order.routing_number, at)
 
 
-def _code(sent: Sent) -> str | None:
+def _code(sent: SentEntry) -> str | None:
     if sent.entry.routing_number == NO_SUCH_BANK:
         return "R03"
-    if sent.entry.amount % 100 == _BACK:
+    if sent.entry.amount % 100 == _RETURNED_CENTS:
         return "R01" if sent.entry.is_debit else "R02"
     return None
 
 
-def _return(sent: Sent, code: str) -> Return:
-    return Return(
+def _return(sent: SentEntry, code: str) -> ReturnAddenda:
+    return ReturnAddenda(
         reason=code,
         original_trace=sent.entry.trace,
         original_bank=sent.entry.routing_number[:8],
     )
 
 
-def _file_of(answers: Iterable[tuple[Sent, Addenda]], to: str, at: datetime) -> AchFile:
+def _file_of(answers: Iterable[tuple[SentEntry, Addenda]], to: str, at: datetime) -> AchFile:
     batches: list[Batch] = []
-    for (batch, bank), together in groupby(answers, _batch_and_bank):
-        change = False
+    for (batch, bank), group in groupby(answers, _batch_and_bank):
+        is_noc = False
         entries = []
-        for number, (sent, told) in enumerate(together, start=1):
-            change = isinstance(told, Change)
-            entries.append(_answer(sent.entry, told, to, _trace(bank, len(batches), number)))
+        for number, (sent, addendum) in enumerate(group, start=1):
+            is_noc = isinstance(addendum, NocAddenda)
+            entries.append(
+                _answer_entry(sent.entry, addendum, to, _trace(bank, len(batches), number))
+            )
         batches.append(
             Batch(
                 number=len(batches) + 1, company=batch.company, company_id=batch.company_id,
-                entry_class=RETURN_OR_CHANGE if change else batch.entry_class,
+                entry_class=NOC_ENTRY_CLASS if is_noc else batch.entry_class,
                 purpose=batch.purpose, effective_on=at.date(), bank=bank, entries=tuple(entries),
                 settlement_day=at.timetuple().tm_yday,
             )
@@ -138,7 +140,7 @@ def _file_of(answers: Iterable[tuple[Sent, Addenda]], to: str, at: datetime) -> 
     return _file(tuple(batches), to, at)
 
 
-def _batch_and_bank(answer: tuple[Sent, Addenda]) -> tuple[Batch, str]:
+def _batch_and_bank(answer: tuple[SentEntry, Addenda]) -> tuple[Batch, str]:
     sent, _ = answer
     return sent.batch, sent.entry.routing_number[:8]
 
@@ -147,16 +149,16 @@ def _trace(bank: str, batch: int, number: int) -> str:
     return f"{bank}{batch * 1000 + number:07}"
 
 
-def _answer(entry: Entry, told: Addenda, to: str, trace: str) -> Entry:
+def _answer_entry(entry: Entry, addendum: Addenda, to: str, trace: str) -> Entry:
     return Entry(
         code=entry.code[0] + ("6" if entry.is_debit else "1"),
         routing_number=to,
         account_number=entry.account_number,
-        amount=0 if isinstance(told, Change) else entry.amount,
+        amount=0 if isinstance(addendum, NocAddenda) else entry.amount,
         name=entry.name,
         identification=entry.identification,
         trace=trace,
-        addenda=(told,),
+        addenda=(addendum,),
     )
 
 

@@ -8,11 +8,11 @@ from typing import Annotated
 
 import typer
 
-from billfold.cli.context import CannotGoOn, Ground, ground_of
-from billfold.cli.output import console, eastern, example, pairs
-from billfold.cli.resources import with_bank
+from billfold.cli.context import CliContext, CliError, cli_context
+from billfold.cli.output import console, example, format_eastern, key_value_table
+from billfold.cli.resources import run_with_bank
 from billfold.platform.dates import ET
-from billfold.sandbox.clock.stepper import ClockFace, Stepping
+from billfold.sandbox.clock.stepper import ClockStatus, ClockStepper
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -20,13 +20,13 @@ app = typer.Typer(
     epilog=example("billfold clock advance --business-days 1"),
 )
 
-Move = Callable[[Stepping], Awaitable[ClockFace]]
+ClockOperation = Callable[[ClockStepper], Awaitable[ClockStatus]]
 
 
 @app.command(epilog=example("billfold clock show"))
 def show(ctx: typer.Context) -> None:
     """Show the bank's time, its business date and when anything is due next."""
-    _move(ground_of(ctx), Stepping.show)
+    _run(cli_context(ctx), ClockStepper.show)
 
 
 @app.command("set", epilog=example("billfold clock set 2025-06-24T09:00"))
@@ -36,7 +36,7 @@ def set_clock(
 ) -> None:
     """Move the clock to an instant that has not been yet."""
     at = _instant(to)
-    _move(ground_of(ctx), lambda stepping: stepping.set_to(at))
+    _run(cli_context(ctx), lambda stepping: stepping.set_to(at))
 
 
 @app.command(
@@ -52,55 +52,63 @@ def advance(
     """Move the clock forward."""
     by = timedelta(days=days, hours=hours, seconds=seconds)
     if bool(business_days) == bool(by):
-        raise CannotGoOn(
+        raise CliError(
             "It is not clear how far to go.",
             "Give --business-days, or one or more of --days, --hours and --seconds.",
         )
     if business_days:
-        _move(ground_of(ctx), lambda stepping: stepping.advance_business_days(business_days))
+        _run(cli_context(ctx), lambda stepping: stepping.advance_business_days(business_days))
     else:
-        _move(ground_of(ctx), lambda stepping: stepping.advance(by))
+        _run(cli_context(ctx), lambda stepping: stepping.advance(by))
 
 
 @app.command("next", epilog=example("billfold clock next"))
 def next_event(ctx: typer.Context) -> None:
     """Move the clock to the next instant at which anything is due."""
-    _move(ground_of(ctx), Stepping.run_to_next_event)
+    _run(cli_context(ctx), ClockStepper.advance_to_next_event)
 
 
 @app.command(epilog=example("billfold clock freeze"))
 def freeze(ctx: typer.Context) -> None:
     """Let the clock stand still."""
-    _move(ground_of(ctx), Stepping.freeze)
+    _run(cli_context(ctx), ClockStepper.freeze)
 
 
 @app.command(epilog=example("billfold clock resume"))
 def resume(ctx: typer.Context) -> None:
     """Let the clock run on, a second per second."""
-    _move(ground_of(ctx), Stepping.resume)
+    _run(cli_context(ctx), ClockStepper.resume)
 
 
-def _move(ground: Ground, move: Move) -> None:
-    show_face(with_bank(ground, lambda bank: move(Stepping(bank))))
+def _run(ground: CliContext, operation: ClockOperation) -> None:
+    print_clock(run_with_bank(ground, lambda bank: operation(ClockStepper(bank))))
 
 
-def show_face(face: ClockFace) -> None:
+def print_clock(clock_face: ClockStatus) -> None:
     """Print what the clock shows."""
-    runs = "frozen" if face.frozen else "running"
+    runs = "frozen" if clock_face.frozen else "running"
     rows: list[tuple[str, object]] = [
-        ("Clock", f"{eastern(face.now)} ({runs if face.settable else 'real time'})"),
-        ("Business date", face.business_date),
-        ("Next event", eastern(face.next_event_at) if face.next_event_at else "nothing is due"),
+        (
+            "Clock",
+            f"{format_eastern(clock_face.now)} ({runs if clock_face.settable else 'real time'})",
+        ),
+        ("Business date", clock_face.business_date),
+        (
+            "Next event",
+            format_eastern(clock_face.next_event_at)
+            if clock_face.next_event_at
+            else "nothing is due",
+        ),
     ]
-    rows += [(f"Done: {kind}", count) for kind, count in face.happened.items()]
-    console.print(pairs(rows))
+    rows += [(f"Done: {kind}", count) for kind, count in clock_face.happened.items()]
+    console.print(key_value_table(rows))
 
 
 def _instant(text: str) -> datetime:
     try:
         at = datetime.fromisoformat(text)
     except ValueError:
-        raise CannotGoOn(
+        raise CliError(
             f"{text!r} is not an instant.", "Write it like 2025-06-24T09:00 or with an offset."
         ) from None
     return at if at.tzinfo else at.replace(tzinfo=ET)

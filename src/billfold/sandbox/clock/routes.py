@@ -11,20 +11,20 @@ from typing import Annotated, Literal
 import msgspec
 
 from billfold.http.operations import TOKEN, get, post
-from billfold.platform.dates import aware, iso_z
+from billfold.platform.dates import iso_z, require_aware
 from billfold.platform.errors import FieldError, InvalidInput
-from billfold.sandbox.clock.stepper import ClockFace, Stepping
+from billfold.sandbox.clock.stepper import ClockStatus, ClockStepper
 
-ADVANCE_MOST_SECONDS = 10 * 366 * 86_400
-ADVANCE_MOST_DAYS = 2_600
-_WAYS = ("seconds", "business_days", "until")
+ADVANCE_MAX_SECONDS = 10 * 366 * 86_400
+ADVANCE_MAX_DAYS = 2_600
+_FIELDS = ("seconds", "business_days", "until")
 
 
 class AdvanceRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """How far: exactly one of seconds, business days (same time of day) or an instant."""
 
-    seconds: Annotated[int, msgspec.Meta(ge=0, le=ADVANCE_MOST_SECONDS)] | None = None
-    business_days: Annotated[int, msgspec.Meta(ge=1, le=ADVANCE_MOST_DAYS)] | None = None
+    seconds: Annotated[int, msgspec.Meta(ge=0, le=ADVANCE_MAX_SECONDS)] | None = None
+    business_days: Annotated[int, msgspec.Meta(ge=1, le=ADVANCE_MAX_DAYS)] | None = None
     until: datetime | None = None
 
 
@@ -45,19 +45,21 @@ class Clock(msgspec.Struct, kw_only=True):
     object_type: Literal["Clock"] = "Clock"
 
 
-def render_clock(face: ClockFace) -> Clock:
+def render_clock(clock_state: ClockStatus) -> Clock:
     """Return the clock as it is answered."""
     return Clock(
-        now=iso_z(face.now),
-        frozen=face.frozen,
-        business_date=face.business_date,
-        next_event_at=None if face.next_event_at is None else iso_z(face.next_event_at),
-        happened=face.happened,
+        now=iso_z(clock_state.now),
+        frozen=clock_state.frozen,
+        business_date=clock_state.business_date,
+        next_event_at=None
+        if clock_state.next_event_at is None
+        else iso_z(clock_state.next_event_at),
+        happened=clock_state.happened,
     )
 
 
 @get("/api/v1/sandbox/clock/", TOKEN, name="sandbox_clock", tag="sandbox")
-async def show(stepping: Stepping) -> Clock:
+async def show(stepping: ClockStepper) -> Clock:
     """Show the bank's time, its business date and the next instant at which something is due."""
     return render_clock(await stepping.show())
 
@@ -70,20 +72,20 @@ async def show(stepping: Stepping) -> Clock:
     status=200,
     refuses=("clock-would-go-back", "clock-too-far"),
 )
-async def advance(stepping: Stepping, data: AdvanceRequest) -> Clock:
+async def advance(stepping: ClockStepper, data: AdvanceRequest) -> Clock:
     """Move the clock forward; maturities, fees and day ends on the way happen in order."""
-    if sum(getattr(data, way) is not None for way in _WAYS) != 1:
+    if sum(getattr(data, field_name) is not None for field_name in _FIELDS) != 1:
         raise InvalidInput(
-            [FieldError(("body",), f"needs exactly one of {', '.join(_WAYS)}", "value_error")]
+            [FieldError(("body",), f"needs exactly one of {', '.join(_FIELDS)}", "value_error")]
         )
     if data.seconds is not None:
-        face = await stepping.advance(timedelta(seconds=data.seconds))
+        clock_state = await stepping.advance(timedelta(seconds=data.seconds))
     elif data.business_days is not None:
-        face = await stepping.advance_business_days(data.business_days)
+        clock_state = await stepping.advance_business_days(data.business_days)
     else:
         assert data.until is not None
-        face = await stepping.set_to(_instant("until", data.until))
-    return render_clock(face)
+        clock_state = await stepping.set_to(_instant("until", data.until))
+    return render_clock(clock_state)
 
 
 @post(
@@ -94,7 +96,7 @@ async def advance(stepping: Stepping, data: AdvanceRequest) -> Clock:
     status=200,
     refuses=("clock-would-go-back", "clock-too-far"),
 )
-async def set_clock(stepping: Stepping, data: SetRequest) -> Clock:
+async def set_clock(stepping: ClockStepper, data: SetRequest) -> Clock:
     """Set the clock to an instant that has not been yet."""
     return render_clock(await stepping.set_to(_instant("now", data.now)))
 
@@ -107,15 +109,15 @@ async def set_clock(stepping: Stepping, data: SetRequest) -> Clock:
     status=200,
     refuses=("clock-would-go-back", "clock-too-far"),
 )
-async def run_to_next_event(stepping: Stepping) -> Clock:
+async def advance_to_next_event(stepping: ClockStepper) -> Clock:
     """Move the clock to the next instant at which anything in the bank is due."""
-    return render_clock(await stepping.run_to_next_event())
+    return render_clock(await stepping.advance_to_next_event())
 
 
 @post(
     "/api/v1/sandbox/clock/freeze/", TOKEN, name="sandbox_clock_freeze", tag="sandbox", status=200
 )
-async def freeze(stepping: Stepping) -> Clock:
+async def freeze(stepping: ClockStepper) -> Clock:
     """Let the clock stand still at what it shows."""
     return render_clock(await stepping.freeze())
 
@@ -123,13 +125,13 @@ async def freeze(stepping: Stepping) -> Clock:
 @post(
     "/api/v1/sandbox/clock/resume/", TOKEN, name="sandbox_clock_resume", tag="sandbox", status=200
 )
-async def resume(stepping: Stepping) -> Clock:
+async def resume(stepping: ClockStepper) -> Clock:
     """Let the clock run on, a second per second."""
     return render_clock(await stepping.resume())
 
 
-def _instant(name: str, given: datetime) -> datetime:
+def _instant(name: str, instant: datetime) -> datetime:
     try:
-        return aware(given)
+        return require_aware(instant)
     except ValueError:
         raise InvalidInput.at("body", name, msg="needs an offset, such as Z or -04:00") from None

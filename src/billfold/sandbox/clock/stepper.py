@@ -18,23 +18,23 @@ import msgspec
 
 from billfold.ledger.jobs.due_work import DUE_WORK_LOCK, catch_up_due
 from billfold.ledger.jobs.due_work import next_due as next_customer_due
-from billfold.ledger.jobs.scheduler import keep_appointments, next_appointment
+from billfold.ledger.jobs.scheduler import next_scheduled_at, run_scheduled_jobs
 from billfold.platform.clock import ClockState, read_clock, wall_now, write_clock
 from billfold.platform.dates import ET, et_date, et_instant
-from billfold.platform.errors import Broken, Refused, Unavailable
-from billfold.treasury.settlement.worker import close_house_days
+from billfold.platform.errors import InvariantError, Refused, Unavailable
+from billfold.treasury.settlement.worker import close_bank_days
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
 
-HOUSE_DAY = "house-day"
+BANK_DAY = "house-day"
 """The kind under which a closed day of the house is counted."""
 
-_PATIENCE_SECONDS = 50.0
-_ROUNDS_MAX = 100  # at one instant; more means that something due is never done
+_LOCK_TIMEOUT_SECONDS = 50.0
+_REPEATS_MAX = 100  # at one instant; more means that something due is never done
 
 
-class ClockFace(msgspec.Struct, frozen=True, kw_only=True):
+class ClockStatus(msgspec.Struct, frozen=True, kw_only=True):
     """What the bank's clock shows, and what happened on the way there, counted by kind."""
 
     now: datetime
@@ -45,104 +45,104 @@ class ClockFace(msgspec.Struct, frozen=True, kw_only=True):
     happened: dict[str, int]
 
 
-class Stepping:
+class ClockStepper:
     """Moves the test clock of one bank. One process at a time moves it; the others wait."""
 
     def __init__(self, bank: Bank) -> None:
         self._bank = bank
-        self._turn = asyncio.Lock()
+        self._lock = asyncio.Lock()
 
-    async def show(self) -> ClockFace:
+    async def show(self) -> ClockStatus:
         """Return what the clock shows, without touching it."""
-        return await self._face(Counter())
+        return await self._status(Counter())
 
-    async def set_to(self, to: datetime) -> ClockFace:
+    async def set_to(self, to: datetime) -> ClockStatus:
         """Move the clock to an instant. Refused when it has been, or is too far away."""
-        async with self._alone():
-            state = await self._state()
-            return await self._walk(state.set(to, wall_now()).business_anchor)
+        async with self._exclusive():
+            state = await self._read_state()
+            return await self._step_to(state.set(to, wall_now()).business_anchor)
 
-    async def advance(self, by: timedelta) -> ClockFace:
+    async def advance(self, by: timedelta) -> ClockStatus:
         """Move the clock forward by a duration. Refused as `set_to` is."""
-        async with self._alone():
-            state = await self._state()
-            return await self._walk(state.advance(by, wall_now()).business_anchor)
+        async with self._exclusive():
+            state = await self._read_state()
+            return await self._step_to(state.advance(by, wall_now()).business_anchor)
 
-    async def advance_business_days(self, days: int) -> ClockFace:
+    async def advance_business_days(self, days: int) -> ClockStatus:
         """Move the clock to the same time of day, a number of settlement days later."""
-        async with self._alone():
-            state, wall = await self._state(), wall_now()
+        async with self._exclusive():
+            state, wall = await self._read_state(), wall_now()
             now = state.at(wall)
             day = et_date(now)
             for _ in range(days):
                 day = self._bank.calendars.next_settlement_day(day)
             to = et_instant(day, now.astimezone(ET).time())
-            return await self._walk(state.set(max(now, to), wall).business_anchor)
+            return await self._step_to(state.set(max(now, to), wall).business_anchor)
 
-    async def run_to_next_event(self) -> ClockFace:
+    async def advance_to_next_event(self) -> ClockStatus:
         """Move the clock to the next instant at which something is due; stay when nothing is."""
-        async with self._alone():
+        async with self._exclusive():
             due = await self._next_due()
-            state, wall = await self._state(), wall_now()
+            state, wall = await self._read_state(), wall_now()
             now = state.at(wall)
-            return await self._walk(state.set(max(due or now, now), wall).business_anchor)
+            return await self._step_to(state.set(max(due or now, now), wall).business_anchor)
 
-    async def freeze(self) -> ClockFace:
+    async def freeze(self) -> ClockStatus:
         """Let the clock stand still."""
-        async with self._alone():
-            state = await self._state()
-            await self._keep(state.freeze(wall_now()))
-            return await self._face(Counter())
+        async with self._exclusive():
+            state = await self._read_state()
+            await self._store(state.freeze(wall_now()))
+            return await self._status(Counter())
 
-    async def resume(self) -> ClockFace:
+    async def resume(self) -> ClockStatus:
         """Let the clock run on."""
-        async with self._alone():
-            state = await self._state()
-            await self._keep(state.resume(wall_now()))
-            return await self._face(Counter())
+        async with self._exclusive():
+            state = await self._read_state()
+            await self._store(state.resume(wall_now()))
+            return await self._status(Counter())
 
     # -- on the way ------------------------------------------------------------------
 
-    async def _walk(self, to: datetime) -> ClockFace:
+    async def _step_to(self, to: datetime) -> ClockStatus:
         happened: Counter[str] = Counter()
-        at, rounds = await self._time(), 0
+        at, repeats = await self._now(), 0
         while (due := await self._next_due()) is not None and due <= to:
-            instant = max(due, await self._time())
-            rounds = rounds + 1 if instant == at else 0
-            if rounds > _ROUNDS_MAX:
-                raise Broken("Something stays due however often it is done.", due=due)
+            instant = max(due, await self._now())
+            repeats = repeats + 1 if instant == at else 0
+            if repeats > _REPEATS_MAX:
+                raise InvariantError("Something stays due however often it is done.", due=due)
             at = instant
-            await self._go(instant)
-            happened += await self._live_through(instant)
-        await self._go(to)
-        return await self._face(happened)
+            await self._set(instant)
+            happened += await self._run_due_at(instant)
+        await self._set(to)
+        return await self._status(happened)
 
-    async def _live_through(self, instant: datetime) -> Counter[str]:
+    async def _run_due_at(self, instant: datetime) -> Counter[str]:
         """Do what is due by `instant`: customers first, then appointments, then the house."""
-        caught = await catch_up_due(self._bank, instant)
-        for error in caught.failed.values():
+        catch_up = await catch_up_due(self._bank, instant)
+        for error in catch_up.failed.values():
             raise error
-        kept = await keep_appointments(self._bank, instant)
+        kept = await run_scheduled_jobs(self._bank, instant)
         for error in kept.failed.values():
             raise error
-        days = await close_house_days(self._bank, instant)
-        return caught.happened + kept.happened + Counter({HOUSE_DAY: days})
+        days = await close_bank_days(self._bank, instant)
+        return catch_up.happened + kept.happened + Counter({BANK_DAY: days})
 
     async def _next_due(self) -> datetime | None:
-        dues = (await next_customer_due(self._bank), await next_appointment(self._bank))
-        return min((due for due in dues if due is not None), default=None)
+        due_times = (await next_customer_due(self._bank), await next_scheduled_at(self._bank))
+        return min((due for due in due_times if due is not None), default=None)
 
-    async def _go(self, to: datetime) -> None:
+    async def _set(self, to: datetime) -> None:
         """Show `to`, unless a running clock has passed it by itself."""
-        state, wall = await self._state(), wall_now()
+        state, wall = await self._read_state(), wall_now()
         if state.at(wall) < to:
-            await self._keep(state.set(to, wall))
+            await self._store(state.set(to, wall))
 
-    async def _keep(self, state: ClockState) -> None:
+    async def _store(self, state: ClockState) -> None:
         async with self._bank.pool.acquire() as conn:
             await write_clock(conn, state)
 
-    async def _state(self) -> ClockState:
+    async def _read_state(self) -> ClockState:
         async with self._bank.pool.acquire() as conn:
             state = await read_clock(conn)
         if state is None:
@@ -151,15 +151,15 @@ class Stepping:
             )
         return state
 
-    async def _time(self) -> datetime:
-        return (await self._state()).at(wall_now())
+    async def _now(self) -> datetime:
+        return (await self._read_state()).at(wall_now())
 
-    async def _face(self, happened: Counter[str]) -> ClockFace:
+    async def _status(self, happened: Counter[str]) -> ClockStatus:
         async with self._bank.pool.acquire() as conn:
             state = await read_clock(conn)
         wall = wall_now()
         now = wall if state is None else state.at(wall)
-        return ClockFace(
+        return ClockStatus(
             now=now,
             frozen=state is not None and state.frozen,
             settable=state is not None,
@@ -169,12 +169,12 @@ class Stepping:
         )
 
     @asynccontextmanager
-    async def _alone(self) -> AsyncIterator[None]:
+    async def _exclusive(self) -> AsyncIterator[None]:
         """Hold off whoever else would move the clock or do due work."""
-        async with self._turn, self._bank.pool.acquire() as conn:
+        async with self._lock, self._bank.pool.acquire() as conn:
             try:
                 await conn.execute(
-                    "SELECT pg_advisory_lock($1)", DUE_WORK_LOCK, timeout=_PATIENCE_SECONDS
+                    "SELECT pg_advisory_lock($1)", DUE_WORK_LOCK, timeout=_LOCK_TIMEOUT_SECONDS
                 )
             except TimeoutError:
                 raise Unavailable("The clock is being moved already.") from None

@@ -46,7 +46,7 @@ async def end_verification(caller: Caller, bank: Bank, data: VerificationRequest
     await bank.engine.submit(
         DecideVerification(
             **caller.command_fields(owner),
-            references=tuple(counterparty_store.documents_of(row)),
+            references=tuple(counterparty_store.document_ids_of(row)),
             counterparty_id=own_id,
             approved=data.status == "APPROVED",
             reason=data.reason,

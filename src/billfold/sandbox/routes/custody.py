@@ -15,9 +15,9 @@ from billfold.platform.errors import InvalidInput
 from billfold.sandbox.routes.payments import payment_id
 from billfold.treasury.custody.commands import DeliverBills, ReceiveBills
 
-UNITS_MOST = 10_000_000
+UNITS_MAX = 10_000_000
 """A billion dollars of face value."""
-CENTS_MOST = 100_000_000_000
+COST_MAX_CENTS = 100_000_000_000
 
 
 class SecurityTransferRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -26,13 +26,13 @@ class SecurityTransferRequest(msgspec.Struct, forbid_unknown_fields=True, kw_onl
     account_id: UUID
     direction: Literal["IN", "OUT"]
     cusip: Annotated[str, msgspec.Meta(pattern=r"^[0-9A-Z]{9}$")]
-    quantity: Annotated[int, msgspec.Meta(ge=1, le=UNITS_MOST)]
+    quantity: Annotated[int, msgspec.Meta(ge=1, le=UNITS_MAX)]
     counterparty_name: Annotated[str, msgspec.Meta(min_length=1, max_length=140)] = (
         "Another Custodian"
     )
     counterparty_account: Annotated[str, msgspec.Meta(pattern=r"^[0-9A-Z]{1,34}$")] = "0000"
     acquired_on: date | None = None
-    cost_usdc: Annotated[int, msgspec.Meta(ge=0, le=CENTS_MOST)] | None = None
+    cost_usdc: Annotated[int, msgspec.Meta(ge=0, le=COST_MAX_CENTS)] | None = None
 
 
 @post(

@@ -8,7 +8,7 @@ from uuid import UUID
 import msgspec
 
 from billfold.accounts.commands import EnrolCustomer, SetPocketState
-from billfold.accounts.customers.schemas import Name, name_in
+from billfold.accounts.customers.schemas import Name, parse_person_name
 from billfold.accounts.pockets.types import PocketStatus
 from billfold.http.caller import Caller
 from billfold.http.operations import TOKEN, post
@@ -54,9 +54,9 @@ class ChangedPocket(msgspec.Struct, kw_only=True):
 
 
 @post("/api/v1/sandbox/customers/", TOKEN, name="sandbox_customer", tag="sandbox")
-async def enrol(caller: Caller, bank: Bank, data: NewCustomer) -> EnrolledCustomer:
+async def create_customer(caller: Caller, bank: Bank, data: NewCustomer) -> EnrolledCustomer:
     """Make a customer without an application. An idempotency key makes the call repeatable."""
-    name, profile = _named(data)
+    name, profile = _name_and_profile(data)
     command = command_id(f"sandbox:{caller.user_id}", caller.key)
     customer_id = derive(bank.seed, command, 0)
     await bank.engine.submit(
@@ -72,10 +72,10 @@ async def enrol(caller: Caller, bank: Bank, data: NewCustomer) -> EnrolledCustom
     return EnrolledCustomer(id=customer_id, name=name, type=data.type)
 
 
-def _named(data: NewCustomer) -> tuple[Name | str, dict[str, Any]]:
+def _name_and_profile(data: NewCustomer) -> tuple[Name | str, dict[str, Any]]:
     """Return the name as the customer's kind has it, and what of it the profile keeps."""
     if data.type == "INDIVIDUAL":
-        name = name_in(data.name) if isinstance(data.name, str) else data.name
+        name = parse_person_name(data.name) if isinstance(data.name, str) else data.name
         return name, {"name": msgspec.to_builtins(name)}
     if not isinstance(data.name, str):
         raise InvalidInput.at("body", "name", msg="of a business is a text")

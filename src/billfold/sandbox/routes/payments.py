@@ -12,14 +12,14 @@ from billfold.http.operations import TOKEN, post
 from billfold.ledger.bank import Bank
 from billfold.platform.errors import InvalidInput, Refused
 from billfold.platform.ids import command_id, derive
-from billfold.sandbox.simulation import Address, Sender, Simulation
+from billfold.sandbox.simulation import DestinationAccount, Sender, Simulation
 
 if TYPE_CHECKING:
     from billfold.platform.database.pool import Pool
 
-FUND_MOST_CENTS = 4_999_999
-FUND_MOST_TIMES = 9
-WIRE_MOST_CENTS = 999_999_999_999
+FUND_MAX_CENTS = 4_999_999
+FUND_MAX_COUNT = 9
+WIRE_MAX_CENTS = 999_999_999_999
 """The most a Fedwire message can say: $9,999,999,999.99."""
 
 _OPEN_PORTAL = """
@@ -39,9 +39,9 @@ class FundRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """Up to nine ACH credits of one amount from one company."""
 
     account_id: UUID
-    amount_usdc: Annotated[int, msgspec.Meta(ge=1, le=FUND_MOST_CENTS)]
+    amount_usdc: Annotated[int, msgspec.Meta(ge=1, le=FUND_MAX_CENTS)]
     company_name: Annotated[str, msgspec.Meta(min_length=1, max_length=16)] = "FakeCompany"
-    count: Annotated[int, msgspec.Meta(ge=1, le=FUND_MOST_TIMES)] = 1
+    count: Annotated[int, msgspec.Meta(ge=1, le=FUND_MAX_COUNT)] = 1
 
 
 class WireRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -49,7 +49,7 @@ class WireRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
     portal_id: UUID | None = None
     account_number: Annotated[str, msgspec.Meta(pattern=r"^[0-9]{4,17}$")] | None = None
-    amount_usdc: Annotated[int, msgspec.Meta(ge=1, le=WIRE_MOST_CENTS)]
+    amount_usdc: Annotated[int, msgspec.Meta(ge=1, le=WIRE_MAX_CENTS)]
     sender_name: Text
     sender_account_number: Annotated[str, msgspec.Meta(pattern=r"^[0-9A-Z]{4,34}$")] | None = None
     sender_routing_number: Annotated[str, msgspec.Meta(pattern=r"^[0-9]{9}$")] | None = None
@@ -89,7 +89,7 @@ async def wire(caller: Caller, bank: Bank, simulation: Simulation, data: WireReq
     await simulation.send_wire(bank, payment_id(bank, caller, 0), to, data.amount_usdc, sender)
 
 
-async def _wire_to(bank: Bank, caller: Caller, data: WireRequest) -> Address:
+async def _wire_to(bank: Bank, caller: Caller, data: WireRequest) -> DestinationAccount:
     if data.portal_id is not None and data.account_number is None:
         customer_id, portal_id = await caller.portal(bank, data.portal_id)
         return await _address(bank.pool, _PORTAL, customer_id, portal_id)
@@ -97,7 +97,7 @@ async def _wire_to(bank: Bank, caller: Caller, data: WireRequest) -> Address:
         raise InvalidInput.at(
             "body", "portal_id", msg="exactly one of portal_id and account_number"
         )
-    return Address(bank.settings.bank_routing_number, data.account_number)
+    return DestinationAccount(bank.settings.bank_routing_number, data.account_number)
 
 
 def payment_id(bank: Bank, caller: Caller, nth: int) -> UUID:
@@ -105,10 +105,10 @@ def payment_id(bank: Bank, caller: Caller, nth: int) -> UUID:
     return derive(bank.seed, command_id(f"sandbox:{caller.user_id}", caller.key), nth)
 
 
-async def _address(pool: Pool, query: str, customer_id: UUID, of: UUID) -> Address:
+async def _address(pool: Pool, query: str, customer_id: UUID, of: UUID) -> DestinationAccount:
     row = await pool.fetchrow(query, customer_id, of)
     if row is None:
         raise Refused(
             "no-open-portal", "There is no open portal this payment could arrive at. Open one."
         )
-    return Address(*row)
+    return DestinationAccount(*row)

@@ -10,8 +10,8 @@ import msgspec
 
 from billfold.events.kinds import CUSTOMER_KINDS, KINDS, PARTNER_KINDS
 from billfold.events.webhooks import redelivery
-from billfold.events.webhooks.requests import unknown_kind
-from billfold.events.webhooks.types import Owner, Simulated
+from billfold.events.webhooks.requests import unknown_event_kind_error
+from billfold.events.webhooks.types import EventSimulation, SubscriptionOwner
 from billfold.http.caller import Caller
 from billfold.http.json_body import instant_in_body
 from billfold.http.operations import TOKEN, post
@@ -56,13 +56,13 @@ async def simulate(caller: Caller, bank: Bank, data: SimulatedEvent) -> None:
     if data.customer_id is not None:
         await caller.customer_id(bank, data.customer_id)
     for owner in _owners(caller, data):
-        await redelivery.simulate(bank.pool, owner, event, now=caller.wall)
+        await redelivery.simulate_event(bank.pool, owner, event, now=caller.wall)
 
 
-def _owners(caller: Caller, data: SimulatedEvent) -> list[Owner]:
-    owners = [Owner(caller.partner_id)] if data.event_type in PARTNER_KINDS else []
+def _owners(caller: Caller, data: SimulatedEvent) -> list[SubscriptionOwner]:
+    owners = [SubscriptionOwner(caller.partner_id)] if data.event_type in PARTNER_KINDS else []
     if data.event_type in CUSTOMER_KINDS and data.customer_id is not None:
-        owners.append(Owner(caller.partner_id, data.customer_id))
+        owners.append(SubscriptionOwner(caller.partner_id, data.customer_id))
     if not owners:
         raise InvalidInput.at(
             "body", "customer_id", msg=f"is required for {data.event_type}", kind="missing"
@@ -70,11 +70,11 @@ def _owners(caller: Caller, data: SimulatedEvent) -> list[Owner]:
     return owners
 
 
-def _event(data: SimulatedEvent) -> Simulated:
+def _event(data: SimulatedEvent) -> EventSimulation:
     """Return the event. Raises InvalidInput for its kind, time and payload."""
     if data.event_type not in KINDS:
-        raise InvalidInput([unknown_kind("body", "event_type")])
-    return Simulated(
+        raise InvalidInput([unknown_event_kind_error("body", "event_type")])
+    return EventSimulation(
         event_id=data.event_id,
         kind=data.event_type,
         raised_at=instant_in_body("timestamp", data.timestamp),

@@ -21,44 +21,46 @@ from billfold.payments.wires.store import cases
 from billfold.payments.wires.store import message_queue as queue
 from billfold.payments.wires.store.wires import find_wire, get_wire, is_returned
 from billfold.payments.wires.types import WireDirection, WireType
-from billfold.platform.errors import Broken, InvalidInput, Refused
+from billfold.platform.errors import InvalidInput, InvariantError, Refused
 from billfold.sandbox.wires.simulated_fedwire import SimulatedFed
-from billfold.wiring.file_exchange import wire_folders
+from billfold.wiring.file_exchange import fedwire_folders
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from billfold.ledger.bank import Bank
-    from billfold.ledger.jobs.types import Appointment
-    from billfold.payments.wires.inbound.files import WireGate
-    from billfold.payments.wires.ports import FedwireFiles, Wire
-    from billfold.payments.wires.sender import WireSender
+    from billfold.ledger.jobs.types import ScheduledJob
+    from billfold.payments.wires.inbound.files import FedwireFileProcessor
+    from billfold.payments.wires.ports import FedwireFormat, FedwireMessage
+    from billfold.payments.wires.sender import FedwireSender
     from billfold.payments.wires.types import WireRow
-    from billfold.sandbox.simulation import Address, Sender
+    from billfold.sandbox.simulation import DestinationAccount, Sender
 
 WIRE_ANSWER = "sandbox.wire_answer"
 """The appointment at which the simulated service answers a file of ours."""
 ANSWERS_AFTER = timedelta(seconds=5)
-_UNDER_WAY = frozenset({"PENDING", "PROCESSING"})
+_OPEN_STATUSES = frozenset({"PENDING", "PROCESSING"})
 
 
-class SimulatedWires:
+class SimulatedFedwire:
     """What the other side of Fedwire does, at its own instants or because somebody asks for it."""
 
-    def __init__(self, files: FedwireFiles, sender: WireSender, gate: WireGate) -> None:
+    def __init__(
+        self, files: FedwireFormat, sender: FedwireSender, processor: FedwireFileProcessor
+    ) -> None:
         self._files = files
         self._sender = sender
-        self._gate = gate
+        self._processor = processor
 
     # -- by itself ------------------------------------------------------------------------
 
-    async def answer(self, bank: Bank, appointment: Appointment) -> None:
+    async def answer(self, bank: Bank, appointment: ScheduledJob) -> None:
         """Answer a file of ours: every message of it that nobody has answered yet."""
         content = await files_store.read_content(bank.pool, appointment.object_id)
         sent = [wire for _, wire in self._files.read(content, "outgoing")]
-        open_ones = [wire for wire in sent if await _is_open(bank, wire)]
+        unanswered = [wire for wire in sent if await _is_unanswered(bank, wire)]
         fed = SimulatedFed(bank.settings.bank_routing_number)
-        answers = fed.answers(open_ones, appointment.at, _day(bank, appointment.at))
+        answers = fed.answers(unanswered, appointment.at, _day(bank, appointment.at))
         await self._deliver(bank, f"fed-{appointment.object_id}.xml", answers)
 
     # -- when asked -----------------------------------------------------------------------
@@ -66,7 +68,9 @@ class SimulatedWires:
     async def submit(self, bank: Bank, customer_id: UUID, wire_id: UUID) -> None:
         """Let the message of a wire go before its hour. Refuses: wire-not-pending."""
         wire = await get_wire(bank.pool, customer_id, wire_id)
-        if wire.status != "PENDING" or not await queue.hasten(bank.pool, wire_id, await bank.now()):
+        if wire.status != "PENDING" or not await queue.expedite(
+            bank.pool, wire_id, await bank.now()
+        ):
             raise Refused("wire-not-pending", f"The wire is {wire.status}.")
         await self._sender.send(bank)
 
@@ -75,7 +79,7 @@ class SimulatedWires:
         wire = await get_wire(bank.pool, customer_id, wire_id)
         if wire.direction != WireDirection.OUTGOING or wire.status != "PROCESSING":
             raise Refused("wire-not-processing", f"The wire is {wire.status}.")
-        message = await _sent(bank, wire)
+        message = await _sent_message(bank, wire)
         now = await bank.now()
         status = SimulatedFed(bank.settings.bank_routing_number).status(message, now, code)
         await self._deliver(bank, f"fed-status-{wire_id}.xml", [status])
@@ -94,16 +98,16 @@ class SimulatedWires:
         _expect_completed(wire, WireDirection.OUTGOING)
         if await is_returned(bank.pool, wire):
             raise Refused("wire-already-returned", "The wire has come back already.")
-        message = await _sent(bank, wire)
+        message = await _sent_message(bank, wire)
         if not isinstance(message, CreditTransfer):
             raise Refused("wire-not-completed", "A return does not come back.")
         if charges >= message.amount:
             raise InvalidInput.at("body", "charges_usdc", msg="must be less than the wire's amount")
         now = await bank.now()
-        back = SimulatedFed(bank.settings.bank_routing_number).payment_return(
+        return_message = SimulatedFed(bank.settings.bank_routing_number).payment_return(
             message, now, _day(bank, now), reason=reason, information=information, charges=charges
         )
-        await self._deliver(bank, f"fed-return-{wire_id}.xml", [back])
+        await self._deliver(bank, f"fed-return-{wire_id}.xml", [return_message])
 
     async def ask_for(self, bank: Bank, customer_id: UUID, wire_id: UUID, reason: str) -> None:
         """Let the sender of a wire that we took ask for it. Refuses: wire-not-completed."""
@@ -112,56 +116,60 @@ class SimulatedWires:
         if wire.wire_type != WireType.PAYMENT or wire.message is None:
             raise Refused("wire-not-completed", "Only a payment that arrived is asked for.")
         now = await bank.now()
-        asked = SimulatedFed(bank.settings.bank_routing_number).return_request(
-            messages.paid_by(wire), now, _day(bank, now), reason=reason
+        request = SimulatedFed(bank.settings.bank_routing_number).return_request(
+            messages.payment_message_of(wire), now, _day(bank, now), reason=reason
         )
-        await self._deliver(bank, f"fed-request-{wire_id}.xml", [asked])
+        await self._deliver(bank, f"fed-request-{wire_id}.xml", [request])
 
-    async def pay(self, bank: Bank, named: UUID, to: Address, amount: int, sender: Sender) -> bool:
+    async def pay(
+        self, bank: Bank, payment_name: UUID, to: DestinationAccount, amount: int, sender: Sender
+    ) -> bool:
         """Let a payment arrive; tell whether it was booked. The same name arrives once."""
         now = await bank.now()
         wire = SimulatedFed(to.routing_number).payment(
-            str(named), now, _day(bank, now), account_number=to.account_number, amount=amount,
+            str(payment_name), now, _day(bank, now), account_number=to.account_number, amount=amount,
             sender_name=sender.name, sender_account_number=sender.account_number,
             sender_routing_number=sender.routing_number,
         )  # fmt: skip
         wire_id = incoming(bank, wire).wire_id
         if await find_wire(bank.pool, wire_id) is None:
-            await self._deliver(bank, f"fed-payment-{named}.xml", [wire])
+            await self._deliver(bank, f"fed-payment-{payment_name}.xml", [wire])
         booked = await find_wire(bank.pool, wire_id)
         return booked is not None and booked.status == "COMPLETED"
 
-    async def _deliver(self, bank: Bank, name: str, answers: Sequence[Wire]) -> None:
+    async def _deliver(self, bank: Bank, name: str, answers: Sequence[FedwireMessage]) -> None:
         """Put a file into the inbox and let it be taken at once."""
         if answers:
             content = self._files.write(answers, "incoming")
-            await wire_folders(bank.settings).other_side().hand_over(name, content)
-            await self._gate.take(bank)
+            await fedwire_folders(bank.settings).network_side().transmit(name, content)
+            await self._processor.take(bank)
 
 
-async def on_handed(bank: Bank, file_id: UUID) -> None:
+async def schedule_answer(bank: Bank, file_id: UUID) -> None:
     """Let the simulated service answer a file of ours; in production others do."""
     if not bank.settings.is_production:
         at = await bank.now() + ANSWERS_AFTER
-        await jobs_store.make(bank.pool, [jobs_types.Appointment(WIRE_ANSWER, file_id, None, at)])
+        await jobs_store.schedule(
+            bank.pool, [jobs_types.ScheduledJob(WIRE_ANSWER, file_id, None, at)]
+        )
 
 
-async def _is_open(bank: Bank, wire: Wire) -> bool:
+async def _is_unanswered(bank: Bank, wire: FedwireMessage) -> bool:
     """Has nobody answered this message of ours yet?"""
     message = wire.message
     if isinstance(message, ReturnRequest):
-        return bool(await cases.find_open(bank.pool, [message.case_id]))
+        return bool(await cases.find_open_cases(bank.pool, [message.case_id]))
     sent = (await queue.find_sent(bank.pool, [message.message_id])).get(message.message_id)
     if sent is None:
         return False
-    return sent.status in _UNDER_WAY or sent.direction != WireDirection.OUTGOING
+    return sent.status in _OPEN_STATUSES or sent.direction != WireDirection.OUTGOING
 
 
-async def _sent(bank: Bank, wire: WireRow) -> CreditTransfer | PaymentReturn:
+async def _sent_message(bank: Bank, wire: WireRow) -> CreditTransfer | PaymentReturn:
     sent = await queue.find_last_sent(bank.pool, wire.wire_id, ["pacs.008", "pacs.004"])
     message = None if sent is None else message_sent(bank, sent)
     if not isinstance(message, CreditTransfer | PaymentReturn):
-        raise Broken("A wire has left without a message.", wire_id=str(wire.wire_id))
+        raise InvariantError("A wire has left without a message.", wire_id=str(wire.wire_id))
     return message
 
 

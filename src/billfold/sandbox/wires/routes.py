@@ -16,8 +16,8 @@ Code = Annotated[
     str,
     msgspec.Meta(pattern="^[A-Z0-9]{4}$", description="a code of ISO 20022, such as AC04"),
 ]
-MOST_CENTS = 999_999_999_999
-Words = Annotated[str, msgspec.Meta(min_length=1, max_length=105)]
+WIRE_MAX_CENTS = 999_999_999_999
+InformationText = Annotated[str, msgspec.Meta(min_length=1, max_length=105)]
 
 
 class Nothing(msgspec.Struct, forbid_unknown_fields=True):
@@ -34,8 +34,8 @@ class Returned(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """Why the wire comes back, and what the banks on its way keep of it, in cents."""
 
     reason: Code = "AC04"
-    information: Words = "Returned by the receiving bank"
-    charges_usdc: Annotated[int, msgspec.Meta(ge=0, le=MOST_CENTS)] = 0
+    information: InformationText = "Returned by the receiving bank"
+    charges_usdc: Annotated[int, msgspec.Meta(ge=0, le=WIRE_MAX_CENTS)] = 0
 
 
 class Request(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -102,7 +102,7 @@ async def reject(
     status=202,
     refuses=("wire-not-completed", "wire-already-returned"),
 )
-async def give_back(
+async def return_wire(
     caller: Caller, bank: Bank, simulation: Simulation, wire_id: UUID, data: Returned
 ) -> None:
     """Let a COMPLETED wire of ours come back (pacs.004), as a wire of the type RETURN."""
@@ -120,7 +120,7 @@ async def give_back(
     status=202,
     refuses=("wire-not-completed",),
 )
-async def ask_for(
+async def request_return(
     caller: Caller, bank: Bank, simulation: Simulation, wire_id: UUID, data: Request
 ) -> None:
     """Let the sender of a wire that arrived ask for it (camt.056); the operator decides."""

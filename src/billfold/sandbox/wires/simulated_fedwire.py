@@ -13,19 +13,19 @@ from hashlib import blake2b
 from uuid import UUID
 
 from billfold.payments.wires.ports import (
-    SYSTEM,
+    FEDWIRE_ROUTING_NUMBER,
     Account,
     Agent,
     CreditTransfer,
+    FedwireMessage,
     Header,
     Message,
-    Original,
+    OriginalMessage,
     Party,
     PaymentReturn,
     PaymentStatus,
-    ReturnAnswer,
     ReturnRequest,
-    Wire,
+    ReturnRequestResponse,
 )
 
 SENDER = "026009593"
@@ -33,7 +33,7 @@ SENDER = "026009593"
 ACCOUNT_CLOSED = "AC04"
 _REFUSED_CENTS = 1
 _SOURCE = "SIMFED01"
-_POWERS = {count: int("1" + "0" * count) for count in (6, 10, 12)}
+_POWERS_OF_TEN = {count: int("1" + "0" * count) for count in (6, 10, 12)}
 
 
 class SimulatedFed:
@@ -42,13 +42,15 @@ class SimulatedFed:
     def __init__(self, routing_number: str) -> None:
         self._routing_number = routing_number
 
-    def answers(self, wires: Sequence[Wire], now: datetime, day: date) -> list[Wire]:
+    def answers(
+        self, wires: Sequence[FedwireMessage], now: datetime, day: date
+    ) -> list[FedwireMessage]:
         """Return what becomes of the messages of one of our files."""
         answers = []
         for wire in wires:
             message = wire.message
             if isinstance(message, ReturnRequest):
-                answers += [self.consent(message, now), self.give_back(message, now, day)]
+                answers += [self.accept_return(message, now), self.give_back(message, now, day)]
             elif isinstance(message, CreditTransfer | PaymentReturn):
                 refused = message.amount % 100 == _REFUSED_CENTS
                 code = ACCOUNT_CLOSED if refused and isinstance(message, CreditTransfer) else None
@@ -57,7 +59,7 @@ class SimulatedFed:
 
     def status(
         self, message: CreditTransfer | PaymentReturn, now: datetime, code: str | None
-    ) -> Wire:
+    ) -> FedwireMessage:
         """Return that a message has settled, or was rejected for a code."""
         number = _digits(f"status:{message.message_id}:{code}", 6)
         status = PaymentStatus(
@@ -72,7 +74,7 @@ class SimulatedFed:
 
     def payment(
         self,
-        named: str,
+        seed_text: str,
         now: datetime,
         day: date,
         *,
@@ -81,15 +83,15 @@ class SimulatedFed:
         sender_name: str,
         sender_account_number: str | None,
         sender_routing_number: str | None,
-    ) -> Wire:
+    ) -> FedwireMessage:
         """Return the payment of this name: the same for the same name, whenever it is asked for."""
         bank = sender_routing_number or SENDER
         message = CreditTransfer(
-            message_id=_imad(day, f"payment:{named}"),
+            message_id=_imad(day, f"payment:{seed_text}"),
             created_at=now,
-            uetr=str(UUID(bytes=blake2b(named.encode(), digest_size=16).digest(), version=4)),
+            uetr=str(UUID(bytes=blake2b(seed_text.encode(), digest_size=16).digest(), version=4)),
             end_to_end_id="NOTPROVIDED",
-            instruction_id=f"W{_digits(named, 12):012}",
+            instruction_id=f"W{_digits(seed_text, 12):012}",
             amount=amount,
             settles_on=day,
             sender=bank,
@@ -105,106 +107,106 @@ class SimulatedFed:
 
     def payment_return(
         self,
-        paid: CreditTransfer,
+        payment_message: CreditTransfer,
         now: datetime,
         day: date,
         *,
         reason: str,
         information: str,
         charges: int = 0,
-    ) -> Wire:
+    ) -> FedwireMessage:
         """Return that the receiver of a payment of ours sends it back, less these charges."""
         message = PaymentReturn(
-            message_id=_imad(day, f"return:{paid.message_id}"),
+            message_id=_imad(day, f"return:{payment_message.message_id}"),
             created_at=now,
-            original=original_of(paid),
-            original_amount=paid.amount if charges else None,
-            amount=paid.amount - charges,
+            original=original_of(payment_message),
+            original_amount=payment_message.amount if charges else None,
+            amount=payment_message.amount - charges,
             settles_on=day,
             charges=charges or None,
-            charged_by=Agent(routing_number=paid.receiver) if charges else None,
-            sender=paid.receiver,
+            charged_by=Agent(routing_number=payment_message.receiver) if charges else None,
+            sender=payment_message.receiver,
             receiver=self._routing_number,
-            debtor=Party(name=paid.creditor.name),
-            creditor=Party(name=paid.debtor.name),
+            debtor=Party(name=payment_message.creditor.name),
+            creditor=Party(name=payment_message.debtor.name),
             reason=reason,
             information=information,
-            kind=paid.kind,
+            kind=payment_message.kind,
         )
         return self._wire(message, now)
 
     def return_request(
-        self, paid: CreditTransfer, now: datetime, day: date, *, reason: str
-    ) -> Wire:
+        self, payment_message: CreditTransfer, now: datetime, day: date, *, reason: str
+    ) -> FedwireMessage:
         """Return that the sender of a payment to us asks for it back."""
         message = ReturnRequest(
-            message_id=_imad(day, f"request:{paid.message_id}"),
+            message_id=_imad(day, f"request:{payment_message.message_id}"),
             created_at=now,
-            case_id=f"CASE{_digits(paid.message_id, 12):012}",
-            sender=paid.sender,
+            case_id=f"CASE{_digits(payment_message.message_id, 12):012}",
+            sender=payment_message.sender,
             receiver=self._routing_number,
-            creator=Party(name=paid.debtor.name),
-            original=original_of(paid),
-            amount=paid.amount,
-            settled_on=paid.settles_on,
+            creator=Party(name=payment_message.debtor.name),
+            original=original_of(payment_message),
+            amount=payment_message.amount,
+            settled_on=payment_message.settles_on,
             reason=reason,
         )
         return self._wire(message, now)
 
-    def consent(self, asked: ReturnRequest, now: datetime) -> Wire:
+    def accept_return(self, request: ReturnRequest, now: datetime) -> FedwireMessage:
         """Return that a payment of ours comes back as we asked."""
-        message = ReturnAnswer(
-            message_id=f"ANSWER{_digits(asked.message_id, 12):012}",
+        message = ReturnRequestResponse(
+            message_id=f"ANSWER{_digits(request.message_id, 12):012}",
             created_at=now,
-            case_id=asked.case_id,
-            sender=asked.receiver,
+            case_id=request.case_id,
+            sender=request.receiver,
             receiver=self._routing_number,
             creator=Party(name="Receiving bank"),
             verdict="CNCL",
-            original=asked.original,
+            original=request.original,
         )
         return self._wire(message, now)
 
-    def give_back(self, asked: ReturnRequest, now: datetime, day: date) -> Wire:
+    def give_back(self, request: ReturnRequest, now: datetime, day: date) -> FedwireMessage:
         """Return the money of a payment that we asked for."""
         message = PaymentReturn(
-            message_id=_imad(day, f"return:{asked.original.message_id}"),
+            message_id=_imad(day, f"return:{request.original.message_id}"),
             created_at=now,
-            original=asked.original,
-            amount=asked.amount,
+            original=request.original,
+            amount=request.amount,
             settles_on=day,
-            sender=asked.receiver,
+            sender=request.receiver,
             receiver=self._routing_number,
             debtor=Party(name="Receiving bank"),
-            creditor=asked.creator,
+            creditor=request.creator,
             reason="FOCR",
             information="Returned as requested",
         )
         return self._wire(message, now)
 
-    def _wire(self, message: Message, now: datetime) -> Wire:
+    def _wire(self, message: Message, now: datetime) -> FedwireMessage:
         header = Header(
-            sender=SYSTEM,
+            sender=FEDWIRE_ROUTING_NUMBER,
             receiver=self._routing_number,
             business_id=f"{now:%Y%m%d}OMAD{_digits('omad:' + message.message_id, 10):010}",
             message_name=str(type(message).__struct_config__.tag),
             environment="TEST",
             created_at=now,
         )
-        return Wire(header=header, message=message)
+        return FedwireMessage(header=header, message=message)
 
 
-def original_of(message: CreditTransfer | PaymentReturn) -> Original:
+def original_of(message: CreditTransfer | PaymentReturn) -> OriginalMessage:
     """Return what an answer says of the message it answers."""
     if isinstance(message, CreditTransfer):
-        return Original(
+        return OriginalMessage(
             message_id=message.message_id,
             message_name="pacs.008.001.08",
             created_at=message.created_at,
             uetr=message.uetr,
             end_to_end_id=message.end_to_end_id,
         )
-    return Original(
+    return OriginalMessage(
         message_id=message.message_id,
         message_name="pacs.004.001.10",
         created_at=message.created_at,
@@ -212,10 +214,10 @@ def original_of(message: CreditTransfer | PaymentReturn) -> Original:
     )
 
 
-def _imad(day: date, named: str) -> str:
-    return f"{day:%Y%m%d}{_SOURCE}{_digits(named, 6):06}"
+def _imad(day: date, seed_text: str) -> str:
+    return f"{day:%Y%m%d}{_SOURCE}{_digits(seed_text, 6):06}"
 
 
-def _digits(named: str, count: int) -> int:
-    drawn = int.from_bytes(blake2b(named.encode(), digest_size=16).digest())
-    return drawn % _POWERS[count]
+def _digits(seed_text: str, count: int) -> int:
+    digest_number = int.from_bytes(blake2b(seed_text.encode(), digest_size=16).digest())
+    return digest_number % _POWERS_OF_TEN[count]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from billfold.verify.query_check import Query
+from billfold.verify.query_check import Check
 from billfold.verify.report import MISSING
 
 TABLE = "security_transfer"
@@ -14,19 +14,19 @@ SELECT customer_id, outcome->>'transfer_id' AS id, outcome->>'pocket_id' AS pock
        outcome->>'lots' AS lots, booked_at, outcome->>'status' AS status
   FROM command WHERE accepted AND kind IN ('ReceiveBills', 'DeliverBills')
 """
-_ENDED = """
+_COMPLETED = """
 SELECT customer_id, outcome->>'transfer_id' AS id, outcome->>'status' AS status,
        outcome->>'reason' AS reason, booked_at
   FROM command WHERE accepted AND kind = 'EndDelivery'
 """
-CUSTODY = (
-    Query(
+SECURITY_TRANSFER_CHECKS = (
+    Check(
         "custody", TABLE, "it is there twice",
         """SELECT customer_id, transfer_id FROM security_transfer GROUP BY 1, 2
             HAVING count(*) > 1 ORDER BY 1, 2 LIMIT 100""",
         MISSING,
     ),
-    Query(
+    Check(
         "custody", TABLE, "the command that booked it said otherwise",
         f"""SELECT t.customer_id, t.transfer_id FROM security_transfer t LEFT JOIN ({_BOOKED}) b
               ON b.customer_id = t.customer_id AND b.id = t.transfer_id::text
@@ -37,7 +37,7 @@ CUSTODY = (
                     b.lots, b.booked_at)
              ORDER BY 1, 2 LIMIT 100""",
     ),
-    Query(
+    Check(
         "custody", TABLE, "a command booked it, and it is not there",
         f"""SELECT b.customer_id, b.id AS transfer_id FROM ({_BOOKED}) b WHERE NOT EXISTS (
               SELECT 1 FROM security_transfer t
@@ -45,18 +45,18 @@ CUSTODY = (
              ORDER BY 1, 2 LIMIT 100""",
         MISSING,
     ),
-    Query(
+    Check(
         "custody", TABLE, "its last command said something else became of it",
         f"""SELECT t.customer_id, t.transfer_id FROM security_transfer t
               LEFT JOIN ({_BOOKED}) b ON b.customer_id = t.customer_id
                     AND b.id = t.transfer_id::text
-              LEFT JOIN ({_ENDED}) e ON e.customer_id = t.customer_id
+              LEFT JOIN ({_COMPLETED}) e ON e.customer_id = t.customer_id
                     AND e.id = t.transfer_id::text
              WHERE (t.status, t.reason, t.ended_at) IS DISTINCT FROM
                    (coalesce(e.status, b.status), e.reason, e.booked_at)
              ORDER BY 1, 2 LIMIT 100""",
     ),
-    Query(
+    Check(
         "custody", TABLE, "its trades move other bills",
         """SELECT t.customer_id, t.transfer_id FROM security_transfer t
              LEFT JOIN (

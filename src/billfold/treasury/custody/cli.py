@@ -9,9 +9,9 @@ from uuid import UUID
 import typer
 
 from billfold.audit.types import Origin
-from billfold.cli.context import CannotGoOn, ground_of
-from billfold.cli.output import console, done, example, table
-from billfold.cli.resources import with_bank
+from billfold.cli.context import CliError, cli_context
+from billfold.cli.output import console, example, print_success, table
+from billfold.cli.resources import run_with_bank
 from billfold.platform import ids
 from billfold.platform.dates import et_date
 from billfold.platform.money import format_usd
@@ -52,7 +52,7 @@ def list_newest(ctx: typer.Context) -> None:
             et_date(each.created_at), each.direction, each.cusip, each.units,
             format_usd(each.market_value), each.counterparty_name, each.reason or each.status,
         )
-        for each in with_bank(ground_of(ctx), work)
+        for each in run_with_bank(cli_context(ctx), work)
     ]  # fmt: skip
     columns = ("Booked on", "Way", "Bill", "Units>", "Value>", "Other side", "Status")
     console.print(table("Bills from and to other custodians", columns, rows))
@@ -76,13 +76,13 @@ def receive(
     key: Key = None,
 ) -> None:
     """Take in one lot of bills that has arrived."""
-    told: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "acquired_on": None if acquired_on is None else acquired_on.date(),
         "cost_cents": cost,
     }
-    told |= {"counterparty_name": sender, "counterparty_account": account}
-    worth = _move(ctx, ReceiveBills, pocket_id, cusip, units, key, told)
-    done(f"{units} bills worth {format_usd(worth)} are in the Pocket.")
+    fields |= {"counterparty_name": sender, "counterparty_account": account}
+    cents_value = _submit(ctx, ReceiveBills, pocket_id, cusip, units, key, fields)
+    print_success(f"{units} bills worth {format_usd(cents_value)} are in the Pocket.")
 
 
 @app.command(
@@ -99,34 +99,34 @@ def deliver(
     key: Key = None,
 ) -> None:
     """Deliver bills, the oldest lots first. The custodian is told by a worker, at once."""
-    told = {"counterparty_name": receiver, "counterparty_account": account}
-    worth = _move(ctx, DeliverBills, pocket_id, cusip, units, key, told)
-    done(f"{units} bills worth {format_usd(worth)} have left the Pocket.")
+    fields = {"counterparty_name": receiver, "counterparty_account": account}
+    cents_value = _submit(ctx, DeliverBills, pocket_id, cusip, units, key, fields)
+    print_success(f"{units} bills worth {format_usd(cents_value)} have left the Pocket.")
 
 
-def _move(
+def _submit(
     ctx: typer.Context,
     kind: type[ReceiveBills | DeliverBills],
     pocket_id: UUID,
     cusip: str,
     units: int,
     key: UUID | None,
-    told: dict[str, Any],
+    fields: dict[str, Any],
 ) -> int:
     """Submit the command; return what the bills are worth in cents."""
-    named = key or ids.new()
+    command_key = key or ids.new()
 
     async def work(bank: Bank) -> int:
         entry = await bank.directory.find("pocket", pocket_id)
         if entry is None:
-            raise CannotGoOn(f"There is no Pocket {pocket_id}.", "Look up its id in the API.")
+            raise CliError(f"There is no Pocket {pocket_id}.", "Look up its id in the API.")
         answer = await bank.engine.submit(
             kind(
-                caller=_CALLER, key=named, customers=(entry.customer_id,),
-                origin=Origin.operator(), transfer_id=named, pocket_id=pocket_id, cusip=cusip,
-                units=units, **told,
+                caller=_CALLER, key=command_key, customers=(entry.customer_id,),
+                origin=Origin.operator(), transfer_id=command_key, pocket_id=pocket_id, cusip=cusip,
+                units=units, **fields,
             )
         )  # fmt: skip
         return int(answer.outcome["market_value"])
 
-    return with_bank(ground_of(ctx), work)
+    return run_with_bank(cli_context(ctx), work)

@@ -6,7 +6,7 @@ from datetime import date
 from uuid import UUID
 
 from billfold.ledger.commands import AuditedAction, Command, Reference
-from billfold.treasury.custody.rules import deliver_bills, end_delivery, receive_bills
+from billfold.treasury.custody.rules import complete_delivery, deliver_bills, receive_bills
 
 
 class ReceiveBills(Command, frozen=True, kw_only=True):
@@ -14,7 +14,7 @@ class ReceiveBills(Command, frozen=True, kw_only=True):
 
     rule = receive_bills
     audit = AuditedAction("pocket", "received", fields=("cusip", "units", "counterparty_name"))
-    needs_names = False
+    needs_identifiers = False
 
     transfer_id: UUID
     pocket_id: UUID
@@ -31,7 +31,7 @@ class DeliverBills(Command, frozen=True, kw_only=True):
 
     rule = deliver_bills
     audit = AuditedAction("pocket", "delivered", fields=("cusip", "units", "counterparty_name"))
-    needs_names = False
+    needs_identifiers = False
 
     transfer_id: UUID
     pocket_id: UUID
@@ -44,9 +44,9 @@ class DeliverBills(Command, frozen=True, kw_only=True):
 class EndDelivery(Command, frozen=True, kw_only=True):
     """The custodian has answered: without a `reason` they were delivered. Looks at the transfer."""
 
-    rule = end_delivery
+    rule = complete_delivery
     reference_kinds = (Reference.SECURITY_TRANSFER,)
-    needs_names = False
+    needs_identifiers = False
 
     transfer_id: UUID
     reason: str | None = None

@@ -16,7 +16,7 @@ class DeliveryOrder(msgspec.Struct, frozen=True, kw_only=True):
     counterparty_account: str
 
 
-class DeliveryAnswer(msgspec.Struct, frozen=True, kw_only=True):
+class DeliveryResult(msgspec.Struct, frozen=True, kw_only=True):
     """What became of an order. `refused` says why the other side did not take the bills."""
 
     refused: str | None = None
@@ -25,5 +25,5 @@ class DeliveryAnswer(msgspec.Struct, frozen=True, kw_only=True):
 class Custodian(Protocol):
     """Whoever keeps the bills."""
 
-    async def deliver(self, order: DeliveryOrder) -> DeliveryAnswer:
+    async def deliver(self, order: DeliveryOrder) -> DeliveryResult:
         """Deliver once, however often asked. Raises Unavailable while nobody answers."""

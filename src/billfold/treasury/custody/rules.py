@@ -18,20 +18,20 @@ from billfold.bills.rules import fees
 from billfold.bills.rules import lots as lots_module
 from billfold.bills.types import Bill
 from billfold.ledger.book import recording as record
-from billfold.ledger.book.draft import as_json
+from billfold.ledger.book.draft import to_json
 from billfold.ledger.commands import Books, Context, Outcome, book_of
 from billfold.ledger.types import AccountKind, JournalKind, TradeActivity
 from billfold.payments.on_us.rules import PendingTransfer
-from billfold.payments.overdraft.rules import repay_by_selling
+from billfold.payments.overdraft.rules import recover_overdraft_by_selling
 from billfold.platform.errors import NotFound, Refused
 from billfold.platform.money import cents_for
 from billfold.treasury.custody.types import (
-    Moved,
+    MovedLot,
     SecurityTransfer,
     SecurityTransferDirection,
     SecurityTransferStatus,
 )
-from billfold.treasury.rules.day_end import start_moving
+from billfold.treasury.rules.day_end import roll_business_day
 from billfold.treasury.rules.liquidate import liquidation_value
 
 if TYPE_CHECKING:
@@ -50,17 +50,17 @@ def receive_bills(books: Books, cmd: ReceiveBills, ctx: Context) -> Outcome:
     pocket = pocket_of(book, cmd.pocket_id)
     if pocket.status not in NOT_CLOSED:
         raise Refused("pocket-not-open", f"The pocket is {pocket.status}.")
-    bill = _outstanding(ctx, cmd.cusip)
+    bill = _outstanding_bill(ctx, cmd.cusip)
     today = max(book.business_date, ctx.business_date)
     acquired_on = cmd.acquired_on or today
     if not bill.first_issue <= acquired_on <= today:
         raise Refused("bill-not-deliverable", f"Nobody acquired the bill on {acquired_on}.")
     worth = cents_for(cmd.units, _mark(ctx, cmd.cusip))
     cost = worth if cmd.cost_cents is None else cmd.cost_cents
-    start_moving(book, pocket, ctx)
-    lot = Moved(0, acquired_on, cmd.units, cost)
-    moved = _take_in(book, pocket, ctx, cmd.transfer_id, cmd.cusip, lot)
-    return _put(
+    roll_business_day(book, pocket, ctx)
+    lot = MovedLot(0, acquired_on, cmd.units, cost)
+    moved = _receive_lot(book, pocket, ctx, cmd.transfer_id, cmd.cusip, lot)
+    return _record_transfer(
         book,
         ctx,
         cmd,
@@ -81,23 +81,23 @@ def deliver_bills(books: Books, cmd: DeliverBills, ctx: Context) -> Outcome:
     if pocket.status != PocketStatus.OPEN:
         frozen = pocket.status == PocketStatus.FROZEN
         raise Refused("pocket-frozen" if frozen else "pocket-not-open", f"It is {pocket.status}.")
-    _outstanding(ctx, cmd.cusip)
-    _may_leave(pocket, cmd, ctx)
-    start_moving(book, pocket, ctx)
+    _outstanding_bill(ctx, cmd.cusip)
+    _require_deliverable(pocket, cmd, ctx)
+    roll_business_day(book, pocket, ctx)
     lots = [lot for lot in pocket.lots if lot.asset == cmd.cusip]
     moved = [
-        _give_out(book, pocket, ctx, cmd.transfer_id, lot, units)
+        _deliver_lot(book, pocket, ctx, cmd.transfer_id, lot, units)
         for lot, units in _oldest_first(lots, cmd.units)
     ]
     worth = sum(cents_for(each.units, _mark(ctx, cmd.cusip)) for each in moved)
     book.schedule(APPOINTMENT, cmd.transfer_id, ctx.now)
     book.put(book.pending, cmd.transfer_id, PendingTransfer(cmd.pocket_id, None))
-    return _put(
+    return _record_transfer(
         book, ctx, cmd, SecurityTransferDirection.OUT, SecurityTransferStatus.PENDING, worth, moved
     )
 
 
-def end_delivery(books: Books, cmd: EndDelivery, ctx: Context) -> Outcome:
+def complete_delivery(books: Books, cmd: EndDelivery, ctx: Context) -> Outcome:
     """Note that it arrived; or take every lot back as it was. Refuses: delivery-ended."""
     book = book_of(books, cmd.customers[0])
     transfer = book.referenced.get(cmd.transfer_id)
@@ -111,9 +111,9 @@ def end_delivery(books: Books, cmd: EndDelivery, ctx: Context) -> Outcome:
     )
     if status == SecurityTransferStatus.REJECTED:
         pocket = pocket_of(book, transfer.pocket_id)
-        start_moving(book, pocket, ctx)
+        roll_business_day(book, pocket, ctx)
         for each in transfer.moved_lots():
-            _take_in(book, pocket, ctx, transfer.transfer_id, transfer.cusip, each)
+            _receive_lot(book, pocket, ctx, transfer.transfer_id, transfer.cusip, each)
     book.change(
         SecurityTransfer,
         cmd.transfer_id,
@@ -128,7 +128,7 @@ def end_delivery(books: Books, cmd: EndDelivery, ctx: Context) -> Outcome:
 # -- may they ---------------------------------------------------------------------------
 
 
-def _outstanding(ctx: Context, cusip: str) -> Bill:
+def _outstanding_bill(ctx: Context, cusip: str) -> Bill:
     """The bill, while it is one. A bill that matures is redeemed where it lies."""
     try:
         bill = ctx.bill(cusip)
@@ -139,18 +139,18 @@ def _outstanding(ctx: Context, cusip: str) -> Bill:
     return bill
 
 
-def _may_leave(pocket: PocketBook, cmd: DeliverBills, ctx: Context) -> None:
+def _require_deliverable(pocket: PocketBook, cmd: DeliverBills, ctx: Context) -> None:
     if pocket.settles_after(ctx.business_date):
         raise Refused(
             "bill-not-deliverable", f"The pocket's trades settle on {pocket.unsettled_until}."
         )
     held = sum(lot.balance for lot in pocket.lots if lot.asset == cmd.cusip)
-    kept = fees.charge(pocket.fee_accrued)[0] + pocket.liened(ctx.now)
+    held_back = fees.split_accrued_fee(pocket.fee_accrued)[0] + pocket.held_cents(ctx.now)
     leaves = cents_for(cmd.units, ctx.t0_bid(cmd.cusip))
     if held < cmd.units:
         raise Refused("insufficient-funds", f"The pocket holds {held} of these bills.")
-    if liquidation_value(pocket, ctx.t0_bid) - leaves < kept:
-        raise Refused("insufficient-funds", f"{kept} cents are under a lien or due as a fee.")
+    if liquidation_value(pocket, ctx.t0_bid) - leaves < held_back:
+        raise Refused("insufficient-funds", f"{held_back} cents are under a lien or due as a fee.")
 
 
 def _mark(ctx: Context, cusip: str) -> int:
@@ -168,11 +168,11 @@ def _oldest_first(lots: Sequence[Lot], units: int) -> Iterator[tuple[Lot, int]]:
         units -= taken
 
 
-def _give_out(
+def _deliver_lot(
     book: Book, pocket: PocketBook, ctx: Context, transfer_id: UUID, lot: Lot, units: int
-) -> Moved:
-    tax = lots_module.part_of_basis(lot.tax_basis, units, lot.balance)
-    earnings = lots_module.part_of_basis(lot.earnings_basis, units, lot.balance)
+) -> MovedLot:
+    tax = lots_module.allocate_basis(lot.tax_basis, units, lot.balance)
+    earnings = lots_module.allocate_basis(lot.earnings_basis, units, lot.balance)
     journal_no = _begin(book, ctx, None)
     book.post(lot, book.house_account(AccountKind.CUSTODIAN, lot.asset), units)
     book.lot_out(pocket, lot, tax, earnings)
@@ -186,12 +186,12 @@ def _give_out(
         settles_on=book.business_date, transfer_id=transfer_id,
     )  # fmt: skip
     book.close()
-    return Moved(journal_no, lot.acquired_on, units, tax)
+    return MovedLot(journal_no, lot.acquired_on, units, tax)
 
 
-def _take_in(
-    book: Book, pocket: PocketBook, ctx: Context, transfer_id: UUID, cusip: str, moved: Moved
-) -> Moved:
+def _receive_lot(
+    book: Book, pocket: PocketBook, ctx: Context, transfer_id: UUID, cusip: str, moved: MovedLot
+) -> MovedLot:
     """Take a lot in; one that has left in a journal before reverses that."""
     journal_no = _begin(book, ctx, moved.journal_no or None)
     price = _mark(ctx, cusip)
@@ -205,7 +205,7 @@ def _take_in(
         price_micros=price, notional=worth, tax_basis=moved.tax_basis, earnings_basis=worth,
         settles_on=book.business_date, transfer_id=transfer_id,
     )  # fmt: skip
-    repay_by_selling(book, pocket, ctx)
+    recover_overdraft_by_selling(book, pocket, ctx)
     book.close()
     return msgspec.structs.replace(moved, journal_no=journal_no)
 
@@ -214,20 +214,20 @@ def _begin(book: Book, ctx: Context, reverses: int | None) -> int:
     return book.begin(JournalKind.CUSTODY, ctx, settles_on=ctx.business_date, reverses=reverses)
 
 
-def _put(
+def _record_transfer(
     book: Book,
     ctx: Context,
     cmd: ReceiveBills | DeliverBills,
     direction: SecurityTransferDirection,
     status: SecurityTransferStatus,
     worth: int,
-    lots: Sequence[Moved],
+    lots: Sequence[MovedLot],
 ) -> Outcome:
     transfer = SecurityTransfer(
         customer_id=book.customer_id, transfer_id=cmd.transfer_id, pocket_id=cmd.pocket_id,
         direction=direction, cusip=cmd.cusip, units=cmd.units, market_value=worth, status=status,
         counterparty_name=cmd.counterparty_name, counterparty_account=cmd.counterparty_account,
-        lots=as_json(lots), created_at=ctx.now,
+        lots=to_json(lots), created_at=ctx.now,
     )  # fmt: skip
     book.draft.add(transfer)
     book.put(book.referenced, cmd.transfer_id, transfer)

@@ -37,7 +37,7 @@ async def list_transfers(conn: Connection | Pool, *, limit: int = 200) -> list[S
     return [SecurityTransfer(**row) for row in await conn.fetch(_LIST, limit)]
 
 
-async def look_up(
+async def load_references(
     conn: Connection, customer_ids: Sequence[UUID], ids: Sequence[UUID]
 ) -> list[tuple[UUID, UUID, Any]]:
     """Return those of these ids that are such transfers of these customers, as flows see them."""

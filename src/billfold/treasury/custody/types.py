@@ -26,7 +26,7 @@ class SecurityTransferDirection(StrEnum):
     OUT = "OUT"
 
 
-class Moved(msgspec.Struct, frozen=True, array_like=True):
+class MovedLot(msgspec.Struct, frozen=True, array_like=True):
     """A lot that moved: the journal in which it did, its day, units and tax basis in cents."""
 
     journal_no: int
@@ -59,6 +59,6 @@ class SecurityTransfer(Row, frozen=True, kw_only=True):
     reason: str | None = None
     ended_at: datetime | None = None
 
-    def moved_lots(self) -> tuple[Moved, ...]:
+    def moved_lots(self) -> tuple[MovedLot, ...]:
         """Return the lots that moved."""
-        return msgspec.json.decode(self.lots, type=tuple[Moved, ...])
+        return msgspec.json.decode(self.lots, type=tuple[MovedLot, ...])

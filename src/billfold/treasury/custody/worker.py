@@ -13,18 +13,18 @@ from billfold.treasury.custody.types import SecurityTransferStatus
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
-    from billfold.ledger.jobs.types import Appointment
+    from billfold.ledger.jobs.types import ScheduledJob
 
 log = structlog.get_logger(__name__)
 
 
-async def deliver(custodian: Custodian, bank: Bank, appointment: Appointment) -> None:
+async def deliver(custodian: Custodian, bank: Bank, job: ScheduledJob) -> None:
     """Have these bills delivered, and book what became of it. Safe to repeat."""
-    assert appointment.customer_id is not None
-    transfer = await get_transfer(bank.pool, appointment.customer_id, appointment.object_id)
+    assert job.customer_id is not None
+    transfer = await get_transfer(bank.pool, job.customer_id, job.object_id)
     if transfer.status != SecurityTransferStatus.PENDING:
         return
-    answer = await custodian.deliver(
+    result = await custodian.deliver(
         DeliveryOrder(
             transfer_id=transfer.transfer_id,
             cusip=transfer.cusip,
@@ -39,9 +39,9 @@ async def deliver(custodian: Custodian, bank: Bank, appointment: Appointment) ->
             key=transfer.transfer_id,
             customers=(transfer.customer_id,),
             transfer_id=transfer.transfer_id,
-            reason=answer.refused,
+            reason=result.refused,
             references=(transfer.transfer_id,),
         )
     )
-    if answer.refused is not None:
+    if result.refused is not None:
         log.warning("delivery_refused", transfer_id=str(transfer.transfer_id))

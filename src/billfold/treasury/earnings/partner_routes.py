@@ -12,7 +12,12 @@ from billfold.http.operations import get
 from billfold.http.parameters import Query
 from billfold.ledger.bank import Bank
 from billfold.platform.dates import et_date
-from billfold.treasury.earnings.periods import POCKETS_MAX, EarningsQuery, earned_by, too_many
+from billfold.treasury.earnings.periods import (
+    POCKETS_MAX,
+    EarningsQuery,
+    pocket_earnings,
+    too_many_pockets,
+)
 from billfold.treasury.earnings.schemas import Earnings, EarningsList, render_all, render_earned
 
 
@@ -23,8 +28,8 @@ async def get_pocket_earnings(
     """Read what one Pocket earned over a period."""
     owner, own_id = await caller.pocket(bank, pocket_id)
     row = await pocket_store.get_pocket(bank.pool, owner, own_id)
-    (earned,) = await earned_by(bank, [row], asked, caller.now)
-    return render_earned(earned, named=False)
+    (earned,) = await pocket_earnings(bank, [row], asked, caller.now)
+    return render_earned(earned, with_pocket_id=False)
 
 
 @get("/api/v2/earnings/", refuses=("not-found", "too-many-pockets"))
@@ -36,12 +41,12 @@ async def list_earnings(
     pocket_id: Annotated[list[UUID] | None, Query(name="pocket_id[]")] = None,
 ) -> EarningsList:
     """Read what up to 30 Pockets earned, and the exact sum. Default: all that are not closed."""
-    rows = await _asked_for(caller, bank, customer_id, pocket_id)
-    earned = await earned_by(bank, rows, asked, caller.now)
+    rows = await _find_pockets(caller, bank, customer_id, pocket_id)
+    earned = await pocket_earnings(bank, rows, asked, caller.now)
     return render_all(earned, et_date(caller.now))
 
 
-async def _asked_for(
+async def _find_pockets(
     caller: Caller, bank: Bank, customer_id: UUID | None, pocket_id: list[UUID] | None
 ) -> list[PocketRow]:
     owner = None
@@ -52,11 +57,11 @@ async def _asked_for(
             bank.pool, caller.partner_id, owner, limit=POCKETS_MAX + 1
         )
         if len(rows) > POCKETS_MAX:
-            raise too_many()
+            raise too_many_pockets()
         return rows
     ids = list(dict.fromkeys(pocket_id))
     if len(ids) > POCKETS_MAX:
-        raise too_many()
+        raise too_many_pockets()
     keys = [
         await caller.pocket(bank, each)
         if owner is None

@@ -19,11 +19,11 @@ from billfold.http.parameters import Query
 from billfold.ledger.bank import Bank
 from billfold.platform.dates import is_day, parse_day
 from billfold.platform.errors import InvalidInput, Refused
-from billfold.treasury.earnings.schemas import Earned
+from billfold.treasury.earnings.schemas import PocketEarnings
 
 POCKETS_MAX = 30
 
-PeriodName = Literal["wtd", "mtd", "ytd", "all-time", "range"]
+EarningsPeriod = Literal["wtd", "mtd", "ytd", "all-time", "range"]
 
 
 def _parse_bound(name: str, text: str) -> date:
@@ -37,7 +37,7 @@ def _parse_bound(name: str, text: str) -> date:
         ) from None
 
 
-Bound = Annotated[
+BoundText = Annotated[
     date | None,
     Query(
         parse=_parse_bound,
@@ -50,28 +50,28 @@ Bound = Annotated[
 class EarningsQuery(msgspec.Struct, frozen=True, kw_only=True):
     """The period whose earnings a caller asks for."""
 
-    period: Annotated[PeriodName, Query()] = "all-time"
-    date_from: Bound = None
-    date_to: Bound = None
+    period: Annotated[EarningsPeriod, Query()] = "all-time"
+    date_from: BoundText = None
+    date_to: BoundText = None
 
 
-async def earned_by(
+async def pocket_earnings(
     bank: Bank,
     rows: list[PocketRow],
-    asked: EarningsQuery,
+    boundaries: EarningsQuery,
     now: datetime,
-) -> list[Earned]:
+) -> list[PocketEarnings]:
     """Every pocket's entry: its states at both ends are read for all of them at once."""
-    period, bounds = asked.period, (asked.date_from, asked.date_to)
+    period, bounds = boundaries.period, (boundaries.date_from, boundaries.date_to)
     earnings.period_bounds(period, now, now, *bounds)  # a wrong one is refused without pockets too
-    found = [earnings.period_bounds(period, now, row.opened_at, *bounds) for row in rows]
+    periods = [earnings.period_bounds(period, now, row.opened_at, *bounds) for row in rows]
     ends = [
         boundary
-        for row, each in zip(rows, found, strict=True)
+        for row, each in zip(rows, periods, strict=True)
         for boundary in _boundaries(bank, row, each)
     ]
-    states = dict(zip(ends, await history.states_before(bank.pool, ends), strict=True))
-    return [_entry(bank, row, each, states, now) for row, each in zip(rows, found, strict=True)]
+    states = dict(zip(ends, await history.pocket_states_before(bank.pool, ends), strict=True))
+    return [_entry(bank, row, each, states, now) for row, each in zip(rows, periods, strict=True)]
 
 
 def _boundaries(bank: Bank, row: PocketRow, period: Period) -> list[Boundary]:
@@ -90,26 +90,28 @@ def _entry(
     period: Period,
     states: Mapping[Boundary, PocketState],
     now: datetime,
-) -> Earned:
+) -> PocketEarnings:
     def at(instant: datetime) -> PocketState:
         if instant <= row.opened_at:
             return PocketState()
         return states[_boundary(bank, row, instant)]
 
-    begin = at(period.start)
-    end = history.state_now(row) if period.live else at(period.end)
-    entry = earnings.entry(begin, period.start, end, period.end, bank.market, live=period.live)
-    shows_slope = row.real_time_yield and period.live
-    valued = valuation(row, bank, now) if shows_slope else None
-    return Earned(
+    start_state = at(period.start)
+    end_state = history.current_pocket_state(row) if period.live else at(period.end)
+    entry = earnings.compute_earnings(
+        start_state, period.start, end_state, period.end, bank.market, live=period.live
+    )
+    shows_appreciation = row.real_time_yield and period.live
+    current_value = valuation(row, bank, now) if shows_appreciation else None
+    return PocketEarnings(
         pocket_id=row.pocket_id,
         entry=entry,
         period=period,
-        priced_at=valued.pricing_timestamp if valued else None,
-        slope=valued.appreciation_per_second if valued else None,
+        priced_at=current_value.pricing_timestamp if current_value else None,
+        slope=current_value.appreciation_per_second if current_value else None,
     )
 
 
-def too_many() -> Refused:
+def too_many_pockets() -> Refused:
     """Return the refusal of more pockets than one call may ask for."""
     return Refused("too-many-pockets", f"At most {POCKETS_MAX} pockets a call: name them.")

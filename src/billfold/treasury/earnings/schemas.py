@@ -11,9 +11,9 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from billfold.bills.rules import earnings as earnings_module
-from billfold.bills.rules.earnings import Entry
+from billfold.bills.rules.earnings import EarningsEntry
 from billfold.bills.types import Period
-from billfold.http.schemas.amounts import Amount, slope_text, usd
+from billfold.http.schemas.amounts import Amount, format_appreciation, usd
 from billfold.platform.dates import et_date
 
 
@@ -45,49 +45,51 @@ class EarningsList(msgspec.Struct, kw_only=True):
     object_type: Literal["EarningsList"] = "EarningsList"
 
 
-class Earned(msgspec.Struct, frozen=True, kw_only=True):
+class PocketEarnings(msgspec.Struct, frozen=True, kw_only=True):
     """An entry before it is shown. The slope is there for pockets with real-time yield."""
 
     pocket_id: UUID
-    entry: Entry
+    entry: EarningsEntry
     period: Period
     priced_at: datetime | None
     slope: Decimal | None
 
 
-def render_earned(earned: Earned, *, named: bool) -> Earnings:
+def render_earned(earned: PocketEarnings, *, with_pocket_id: bool) -> Earnings:
     """One entry, with its pocket's id in a list."""
     slope = earned.slope
     return Earnings(
-        pocket_id=earned.pocket_id if named else UNSET,
+        pocket_id=earned.pocket_id if with_pocket_id else UNSET,
         **_amounts(earned.entry),  # type: ignore[arg-type]
         date_from=et_date(earned.period.start),
         date_to=_last_day(earned.period),
         pricing_timestamp=earned.priced_at,
-        appreciation_per_second=None if slope is None else slope_text(slope),
+        appreciation_per_second=None if slope is None else format_appreciation(slope),
     )
 
 
-def render_all(all_earned: list[Earned], today: date) -> EarningsList:
+def render_all(all_earned: list[PocketEarnings], today: date) -> EarningsList:
     """Every entry, and the exact sum."""
-    slopes = [each.slope for each in all_earned if each.slope is not None]
-    priced = [each.priced_at for each in all_earned if each.priced_at is not None]
+    appreciations = [each.slope for each in all_earned if each.slope is not None]
+    priced_at_times = [each.priced_at for each in all_earned if each.priced_at is not None]
     return EarningsList(
-        items=[render_earned(each, named=True) for each in all_earned],
+        items=[render_earned(each, with_pocket_id=True) for each in all_earned],
         aggregate=Earnings(
             **_amounts(  # type: ignore[arg-type]
-                earnings_module.aggregate(each.entry for each in all_earned)
+                earnings_module.sum_earnings(each.entry for each in all_earned)
             ),
             date_from=min((et_date(each.period.start) for each in all_earned), default=None),
             date_to=max((_last_day(each.period) for each in all_earned), default=today),
-            pricing_timestamp=max(priced, default=None),
-            appreciation_per_second=slope_text(sum(slopes, Decimal(0))) if slopes else None,
+            pricing_timestamp=max(priced_at_times, default=None),
+            appreciation_per_second=format_appreciation(sum(appreciations, Decimal(0)))
+            if appreciations
+            else None,
             object_type="AggregateEarnings",
         ),
     )
 
 
-def _amounts(entry: Entry) -> dict[str, Amount]:
+def _amounts(entry: EarningsEntry) -> dict[str, Amount]:
     return {name: usd(cents) for name, cents in entry._asdict().items()}
 
 

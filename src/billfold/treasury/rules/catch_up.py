@@ -17,7 +17,13 @@ from billfold.ledger.commands import Books, Context, Outcome
 from billfold.ledger.types import JournalKind
 from billfold.platform.calendars import Calendars
 from billfold.platform.ids import command_id
-from billfold.treasury.rules.day_end import ONE_DAY, accrue, charge_fee, close_day, start_moving
+from billfold.treasury.rules.day_end import (
+    ONE_DAY,
+    accrue,
+    charge_fee,
+    close_day,
+    roll_business_day,
+)
 from billfold.treasury.rules.invest import invest
 from billfold.treasury.rules.mature import mature
 
@@ -32,7 +38,7 @@ HOUSE = "house"
 Step = Callable[["Book", "PocketBook", "Context"], None]
 
 
-def nothing_more(books: Books, cmd: CatchUp, ctx: Context) -> Outcome:
+def catch_up_only(books: Books, cmd: CatchUp, ctx: Context) -> Outcome:
     """Catching up is done before any flow; this one says what it did, counted by kind."""
     del ctx
     happened: Counter[str] = Counter()
@@ -110,16 +116,16 @@ def _run(book: Book, pocket: PocketBook, ctx: Context, due: datetime) -> None:
 
 def _charge(book: Book, pocket: PocketBook, ctx: Context) -> None:
     if pocket.lots or pocket.cash.balance:
-        start_moving(book, pocket, ctx)
+        roll_business_day(book, pocket, ctx)
         accrue(pocket, ctx, through=pocket.charge_on - ONE_DAY)
         book.begin(JournalKind.FEE, ctx, settles_on=ctx.business_date)
         charge_fee(book, pocket, ctx)
         book.close()
-    pocket.charge_on = fees.month_charge_date(pocket.charge_on, ctx.calendars)
+    pocket.charge_on = fees.fee_charge_date(pocket.charge_on, ctx.calendars)
 
 
 def _invest(book: Book, pocket: PocketBook, ctx: Context) -> None:
-    start_moving(book, pocket, ctx)
+    roll_business_day(book, pocket, ctx)
     book.begin(JournalKind.INVEST, ctx, settles_on=ctx.settles_on)
     invest(book, pocket, ctx)
     book.close()
@@ -128,7 +134,7 @@ def _invest(book: Book, pocket: PocketBook, ctx: Context) -> None:
 def _close(book: Book, pocket: PocketBook, ctx: Context) -> None:
     """End the date on which the pocket moved; emptied lots of matured bills leave the book."""
     matures_at = ctx.calendars.matures_at
-    book.lose_lots(
+    book.retire_lots(
         pocket,
         [lot for lot in pocket.emptied if matures_at(lot.maturity) <= ctx.now],
     )  # fmt: skip

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from billfold.accounts.pockets.types import PocketSnapshot
 from billfold.bills.rules import fees
-from billfold.bills.rules.fees import ACCRUED_PER_CENT
+from billfold.bills.rules.fees import ACCRUED_UNITS_PER_CENT
 from billfold.ledger.book import recording as record
-from billfold.ledger.book.draft import as_json
+from billfold.ledger.book.draft import to_json
 from billfold.ledger.types import AccountKind, Direction, TransactionType
 from billfold.treasury.rules.liquidate import liquidation_value, raise_cash
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 ONE_DAY = timedelta(days=1)
 
 
-def start_moving(book: Book, pocket: PocketBook, ctx: Context) -> None:
+def roll_business_day(book: Book, pocket: PocketBook, ctx: Context) -> None:
     """Call before money moves in a pocket: closes its earlier day and accrues up to this one."""
     book.touch(pocket)
     today = max(book.business_date, ctx.business_date)
@@ -35,7 +35,7 @@ def start_moving(book: Book, pocket: PocketBook, ctx: Context) -> None:
     accrue(pocket, ctx, through=today - ONE_DAY)
     if pocket.charge_on <= today and not (pocket.lots or pocket.cash.balance or pocket.fee_accrued):
         # Of the months in which it held nothing there is nothing to charge.
-        pocket.charge_on = fees.month_charge_date(today, ctx.calendars)
+        pocket.charge_on = fees.fee_charge_date(today, ctx.calendars)
     pocket.moved_on = today
 
 
@@ -51,7 +51,7 @@ def close_day(book: Book, pocket: PocketBook) -> None:
             business_date=pocket.moved_on,
             journal_no=book.journal_no,
             cash=pocket.cash.balance,
-            positions=as_json(pocket.positions()),
+            positions=to_json(pocket.positions()),
             earnings_basis=pocket.earnings_basis(),
             inflow=pocket.inflow,
             outflow=pocket.outflow,
@@ -67,7 +67,7 @@ def accrue(pocket: PocketBook, ctx: Context, *, through: date) -> None:
     if pocket.accrued_through >= through:
         return
     if pocket.lots or pocket.cash.balance:
-        pocket.fee_accrued += fees.accrual(
+        pocket.fee_accrued += fees.accrue_days(
             pocket.positions(),
             pocket.cash.balance,
             after=pocket.accrued_through,
@@ -84,17 +84,17 @@ def charge_fee(book: Book, pocket: PocketBook, ctx: Context) -> bool:
     Residual cash pays first, else bills are sold. What the pocket cannot pay stays accrued.
     Returns True when something was charged.
     """
-    whole, _ = fees.charge(pocket.fee_accrued)
+    whole, _ = fees.split_accrued_fee(pocket.fee_accrued)
     due = min(whole, liquidation_value(pocket, ctx.t0_bid))
     if due <= 0:
         return False
     raise_cash(book, pocket, ctx, due, price_of=ctx.t0_bid, settles_on=book.business_date)
     leg_no = book.post(pocket.cash, book.house_account(AccountKind.FEES), due)
-    pocket.fee_accrued -= due * ACCRUED_PER_CENT
+    pocket.fee_accrued -= due * ACCRUED_UNITS_PER_CENT
     pocket.fees += due
     pocket.idle = min(pocket.idle, pocket.cash.balance)
     group = ctx.ids.next_group()
-    record.activity(
+    record.transaction(
         book, pocket, leg_no=leg_no, group=group,
         type=TransactionType.FEE, direction=Direction.DEBIT, amount=due, title="AUM fee",
         description="Fee on assets held", settles_at=book.booked_at,

@@ -32,7 +32,7 @@ def invest(book: Book, pocket: PocketBook, ctx: Context, *, weeks: int | None = 
         return False
     pocket.invest_at = None
     bill, price = ctx.offer(weeks or pocket.deposit_weeks)
-    units = lots.units_for(free, price)
+    units = lots.affordable_units(free, price)
     if units == 0:
         return False
     cost = cents_for(units, price)

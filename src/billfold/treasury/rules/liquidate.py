@@ -72,8 +72,8 @@ def _sell(book: Book, pocket: PocketBook, ctx: Context, sale: Sale[Lot], settles
     away = book.house_account(AccountKind.STREET, sale.cusip)
     tax = earnings = 0
     for lot, units in sale.taken:
-        tax_part = lots_module.part_of_basis(lot.tax_basis, units, lot.balance)
-        earnings_part = lots_module.part_of_basis(lot.earnings_basis, units, lot.balance)
+        tax_part = lots_module.allocate_basis(lot.tax_basis, units, lot.balance)
+        earnings_part = lots_module.allocate_basis(lot.earnings_basis, units, lot.balance)
         book.post(lot, away, units)
         book.lot_out(pocket, lot, tax_part, earnings_part)
         tax += tax_part

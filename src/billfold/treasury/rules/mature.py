@@ -8,7 +8,7 @@ from billfold.events import kinds, payloads
 from billfold.ledger.book import recording as record
 from billfold.ledger.types import AccountKind, JournalKind, TradeActivity
 from billfold.platform.money import PRICE_PAR_MICROS, cents_for
-from billfold.treasury.rules.day_end import start_moving
+from billfold.treasury.rules.day_end import roll_business_day
 from billfold.treasury.rules.invest import invest
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def mature(book: Book, pocket: PocketBook, ctx: Context) -> None:
     gone = [lot for lot in pocket.lots if matures_at(lot.maturity) <= ctx.now]
     if not gone:
         return
-    start_moving(book, pocket, ctx)
+    roll_business_day(book, pocket, ctx)
     book.begin(JournalKind.MATURITY, ctx, settles_on=ctx.business_date)
     by_cusip: dict[str, list[Lot]] = {}
     for lot in gone:
@@ -47,7 +47,7 @@ def _redeem(book: Book, pocket: PocketBook, ctx: Context, cusip: str, lots: list
         earnings += lot.earnings_basis
         book.post(lot, treasury, lot.balance)
         book.lot_out(pocket, lot, lot.tax_basis, lot.earnings_basis)
-    book.lose_lots(pocket, lots)
+    book.retire_lots(pocket, lots)
     par = cents_for(units, PRICE_PAR_MICROS)
     book.post(book.house_account(AccountKind.TREASURY), pocket.cash, par)
     pocket.realised += par - earnings

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from billfold.ledger.commands import Context
 
 
-class Short(Exception):
+class InsufficientFunds(Exception):
     """What the pocket can raise does not reach. Whoever began the journal takes it back."""
 
 
@@ -29,7 +29,7 @@ def withdraw(
     price_of: Callable[[str], int],
     settles_on: date,
     to: Account,
-    aside: int = 0,
+    fee_reserve: int = 0,
 ) -> tuple[int, int]:
     """Pay `amount` cents (None: everything, net of fees) to `to`, in the open journal.
 
@@ -38,7 +38,7 @@ def withdraw(
     the caller takes in the same journal. Raises Short when it does not reach.
     """
     amount = _raise(
-        book, pocket, ctx, amount, price_of=price_of, settles_on=settles_on, aside=aside
+        book, pocket, ctx, amount, price_of=price_of, settles_on=settles_on, fee_reserve=fee_reserve
     )
     book.post(pocket.cash, pocket.bank, amount)
     pocket.idle = min(pocket.idle, pocket.cash.balance)
@@ -55,22 +55,22 @@ def _raise(
     *,
     price_of: Callable[[str], int],
     settles_on: date,
-    aside: int,
+    fee_reserve: int,
 ) -> int:
     """Make the amount free in cash and return it."""
     if amount is None:
         sell_all(book, pocket, ctx, price_of=price_of, settles_on=settles_on)
         charge_fee(book, pocket, ctx)
-        amount = pocket.cash.balance - pocket.cash.reserved - aside
-        if amount <= 0 or pocket.liened(ctx.now):
-            raise Short
+        amount = pocket.cash.balance - pocket.cash.reserved - fee_reserve
+        if amount <= 0 or pocket.held_cents(ctx.now):
+            raise InsufficientFunds
         return amount
-    need = amount + aside
-    kept = fees.charge(pocket.fee_accrued)[0]
+    need = amount + fee_reserve
+    kept = fees.split_accrued_fee(pocket.fee_accrued)[0]
     if pocket.liens:
-        kept += pocket.liened(ctx.now)
+        kept += pocket.held_cents(ctx.now)
     if kept and liquidation_value(pocket, price_of) - kept < need:
-        raise Short
+        raise InsufficientFunds
     if not raise_cash(book, pocket, ctx, need, price_of=price_of, settles_on=settles_on):
-        raise Short
+        raise InsufficientFunds
     return amount

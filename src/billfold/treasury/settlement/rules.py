@@ -17,7 +17,7 @@ from billfold.bills.types import BillSettlement
 from billfold.ledger.commands import Books, Context, Outcome, book_of
 from billfold.ledger.types import AccountKind, JournalKind, TradeActivity
 from billfold.payments.clearing.types import RailSettlement
-from billfold.platform.errors import Broken
+from billfold.platform.errors import InvariantError
 from billfold.platform.money import cents_for
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from billfold.treasury.commands import CloseHouseDay
 
 
-class Block(msgspec.Struct, frozen=True):
+class SettlementBlock(msgspec.Struct, frozen=True):
     """All trades of one bill at one price on one side that settle together."""
 
     settles_on: date
@@ -37,7 +37,7 @@ class Block(msgspec.Struct, frozen=True):
     customers_cents: int
 
 
-class RailClearing(msgspec.Struct, frozen=True):
+class RailTotals(msgspec.Struct, frozen=True):
     """What a rail settles on one date: cents that came in by it and that went out."""
 
     settles_on: date
@@ -53,7 +53,9 @@ def close_house_day(books: Books, cmd: CloseHouseDay, ctx: Context) -> Outcome:
     """
     book = book_of(books, cmd.customers[0])
     if cmd.day != book.business_date:
-        raise Broken("The house closes its days in order.", day=cmd.day, open=book.business_date)
+        raise InvariantError(
+            "The house closes its days in order.", day=cmd.day, open=book.business_date
+        )
     for settles_on in sorted({block.settles_on for block in cmd.blocks}):
         book.begin(JournalKind.SETTLEMENT, ctx, settles_on=settles_on, business_date=cmd.day)
         for block in cmd.blocks:
@@ -66,7 +68,7 @@ def close_house_day(books: Books, cmd: CloseHouseDay, ctx: Context) -> Outcome:
     return {"settled": len(cmd.blocks), "cleared": len(cmd.clearings)}
 
 
-def _clear(book: Book, ctx: Context, clearing: RailClearing, day: date) -> None:
+def _clear(book: Book, ctx: Context, clearing: RailTotals, day: date) -> None:
     """The bank of the rail pays the house what came in, and takes what went out."""
     journal_no = book.begin(
         JournalKind.CLEARING, ctx, settles_on=clearing.settles_on, business_date=day
@@ -91,7 +93,7 @@ def _clear(book: Book, ctx: Context, clearing: RailClearing, day: date) -> None:
     )
 
 
-def _settle(book: Book, block: Block, day: date) -> None:
+def _settle(book: Book, block: SettlementBlock, day: date) -> None:
     """Customers' side is what they posted; the block's side is what the house really moves."""
     other = AccountKind.TREASURY if block.side == TradeActivity.MATURITY else AccountKind.STREET
     cash_there, cash_here = book.house_account(other), book.house_account(AccountKind.RESERVE)

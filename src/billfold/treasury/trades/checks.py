@@ -6,18 +6,18 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
 
-from billfold.ledger.checks.accounts import Folded
+from billfold.ledger.checks.accounts import ReplayedAccount
 from billfold.platform.money import cents_for
 
 if TYPE_CHECKING:
     from asyncpg import Record
 
-WITHIN, ELSEWHERE = "SAME_ENTITY_SECURITY_TRANSFER", "EXTERNAL_SECURITY_TRANSFER"
-IN_KIND = frozenset({WITHIN, ELSEWHERE})
+INTERNAL_TRANSFER, EXTERNAL_TRANSFER = "SAME_ENTITY_SECURITY_TRANSFER", "EXTERNAL_SECURITY_TRANSFER"
+SECURITY_TRANSFERS = frozenset({INTERNAL_TRANSFER, EXTERNAL_TRANSFER})
 """Bills that moved and were not paid for."""
 
 
-class Bills(NamedTuple):
+class TradeKey(NamedTuple):
     """Bills of one trade: which pocket, which bill, which kind of trade, in or out."""
 
     pocket_id: UUID | None
@@ -26,7 +26,7 @@ class Bills(NamedTuple):
     incoming: bool
 
 
-class MovedBills:
+class LotMovement:
     """What the legs of one journal did to one such trade."""
 
     __slots__ = ("account", "cents", "earnings", "tax", "units")
@@ -36,52 +36,62 @@ class MovedBills:
         self.units = self.tax = self.earnings = self.cents = 0
 
 
-def offered_by(trades: Iterable[Record]) -> dict[Bills, list[int]]:
+def available_lots(trades: Iterable[Record]) -> dict[TradeKey, list[int]]:
     """What bills enter a pocket at: [units, cents, tax basis], used up leg by leg."""
-    offered: dict[Bills, list[int]] = {}
+    available: dict[TradeKey, list[int]] = {}
     for row in trades:
         if row["incoming"] or row["activity"] == "BUY":
-            left = offered.setdefault(bills_of(row), [0, 0, 0])
-            left[0] += row["units"]
-            left[1] += row["notional"]
-            left[2] += row["tax_basis"]
-    return offered
+            remaining = available.setdefault(trade_key(row), [0, 0, 0])
+            remaining[0] += row["units"]
+            remaining[1] += row["notional"]
+            remaining[2] += row["tax_basis"]
+    return available
 
 
-def bills_of(row: Record) -> Bills:
+def trade_key(row: Record) -> TradeKey:
     """The bills a trade tells of."""
-    return Bills(row["pocket_id"], row["cusip"], row["activity"], row["incoming"])
+    return TradeKey(row["pocket_id"], row["cusip"], row["activity"], row["incoming"])
 
 
-def out_of(lot: Folded, there: Folded) -> Bills:
+def outgoing_key(lot: ReplayedAccount, other_account: ReplayedAccount) -> TradeKey:
     """Which trade tells of bills that leave a lot for there."""
-    activity = _OUT_OF.get(there.kind, "SELL")
-    return Bills(lot.pocket_id, lot.asset, activity, incoming=False)
+    activity = _ACTIVITY_OUT.get(other_account.kind, "SELL")
+    return TradeKey(lot.pocket_id, lot.asset, activity, incoming=False)
 
 
-def into_of(there: Folded, lot: Folded) -> Bills:
+def incoming_key(other_account: ReplayedAccount, lot: ReplayedAccount) -> TradeKey:
     """Which trade tells of bills that enter a lot from there."""
-    return Bills(lot.pocket_id, lot.asset, _INTO.get(there.kind, "BUY"), incoming=True)
+    return TradeKey(
+        lot.pocket_id, lot.asset, _ACTIVITY_IN.get(other_account.kind, "BUY"), incoming=True
+    )
 
 
-_OUT_OF = {"treasury": "MATURITY", "lot": WITHIN, "custodian": ELSEWHERE}
-_INTO = {"lot": WITHIN, "custodian": ELSEWHERE}
+_ACTIVITY_OUT = {"treasury": "MATURITY", "lot": INTERNAL_TRANSFER, "custodian": EXTERNAL_TRANSFER}
+_ACTIVITY_IN = {"lot": INTERNAL_TRANSFER, "custodian": EXTERNAL_TRANSFER}
 
 
-def add(
-    moved: dict[Bills, MovedBills], bills: Bills, account: int, units: int, tax: int, earnings: int
+def add_movement(
+    moved: dict[TradeKey, LotMovement],
+    bills: TradeKey,
+    account: int,
+    units: int,
+    tax: int,
+    earnings: int,
 ) -> None:
     """Count bills and their bases with those of the same trade."""
-    sums = moved.get(bills)
-    if sums is None:
-        sums = moved[bills] = MovedBills(account)
-    sums.units += units
-    sums.tax += tax
-    sums.earnings += earnings
+    total = moved.get(bills)
+    if total is None:
+        total = moved[bills] = LotMovement(account)
+    total.units += units
+    total.tax += tax
+    total.earnings += earnings
 
 
-def count_money(
-    leg: Record, debit: Folded, credit: Folded, money: dict[tuple[UUID | None, str], int]
+def add_cash(
+    leg: Record,
+    debit: ReplayedAccount,
+    credit: ReplayedAccount,
+    money: dict[tuple[UUID | None, str], int],
 ) -> None:
     """Cash that was paid for bills or came from them."""
     if debit.kind == "cash" and credit.kind == "street":
@@ -91,11 +101,13 @@ def count_money(
         money[credit.pocket_id, side] += leg["amount"]
 
 
-def difference(row: Record, legs: MovedBills) -> str | None:
+def trade_difference(row: Record, legs: LotMovement) -> str | None:
     """Where a trade and its legs disagree."""
-    says: tuple[Any, ...] = (row["units"], row["tax_basis"], row["earnings_basis"])
-    if says != (legs.units, legs.tax, legs.earnings):
-        return f"units and bases are {says}, the legs say {(legs.units, legs.tax, legs.earnings)}"
+    recorded: tuple[Any, ...] = (row["units"], row["tax_basis"], row["earnings_basis"])
+    if recorded != (legs.units, legs.tax, legs.earnings):
+        return (
+            f"units and bases are {recorded}, the legs say {(legs.units, legs.tax, legs.earnings)}"
+        )
     if row["notional"] != cents_for(row["units"], row["price_micros"]):
         return "its money is not units times price"
     return None

@@ -8,8 +8,8 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.http.csv_export import ROWS_A_PAGE, csv_stream
-from billfold.http.customer_api.member import Member
+from billfold.http.csv_export import ROWS_PER_PAGE, csv_stream
+from billfold.http.customer_api.member import CustomerCaller
 from billfold.http.customer_api.openapi import CSV_ANSWER
 from billfold.http.limits.rate_groups import TRADES
 from billfold.http.list_params import OrderedQuery, page_of
@@ -21,7 +21,7 @@ from billfold.ledger.bank import Bank
 from billfold.treasury.trades import store as trade_store
 from billfold.treasury.trades.pages import V1_ACTIVITIES, TradeQuery, trade_page
 from billfold.treasury.trades.schemas import Trade, V1Trade, render_trade, render_v1_trade
-from billfold.treasury.trades.store import TradeRow, WantedTrades
+from billfold.treasury.trades.store import TradeFilters, TradeRow
 
 READS = with_scope("pockets.read", TRADES)
 Accounts = Annotated[list[UUID] | None, Query(name="account[]")]
@@ -35,7 +35,11 @@ _COLUMNS = (
 
 @get("/api/v1/trades/", READS, refuses=("not-found",))
 async def list_v1_trades(
-    member: Member, bank: Bank, wanted: OrderedQuery, asked: TradeQuery, account: Accounts = None
+    member: CustomerCaller,
+    bank: Bank,
+    wanted: OrderedQuery,
+    asked: TradeQuery,
+    account: Accounts = None,
 ) -> CursorList[V1Trade]:
     """List purchases, sales and maturities."""
     of = member.customer_id, await member.pockets(bank, account)
@@ -47,7 +51,7 @@ async def list_v1_trades(
 
 @get("/api/v1/trades.csv", READS, documented=CSV_ANSWER, refuses=("not-found",))
 async def get_trades_csv(
-    member: Member, bank: Bank, asked: TradeQuery, account: Accounts = None
+    member: CustomerCaller, bank: Bank, asked: TradeQuery, account: Accounts = None
 ) -> StreamedResponse:
     """Read the same trades as one CSV file, newest first; `notional` in cents."""
     own = await member.pockets(bank, account)
@@ -58,7 +62,11 @@ async def get_trades_csv(
 
 @get("/api/v2/trades/", READS, refuses=("not-found",))
 async def list_trades(
-    member: Member, bank: Bank, wanted: OrderedQuery, asked: TradeQuery, pocket_id: Pockets = None
+    member: CustomerCaller,
+    bank: Bank,
+    wanted: OrderedQuery,
+    asked: TradeQuery,
+    pocket_id: Pockets = None,
 ) -> CursorList[Trade]:
     """List trades, transfers of bills included."""
     of = member.customer_id, await member.pockets(bank, pocket_id)
@@ -68,7 +76,7 @@ async def list_trades(
 
 
 async def _rows(
-    member: Member, bank: Bank, own: list[UUID], asked: WantedTrades, last: TradeRow | None
+    member: CustomerCaller, bank: Bank, own: list[UUID], asked: TradeFilters, last: TradeRow | None
 ) -> list[TradeRow]:
     return await trade_store.list_trades(
         bank.pool,
@@ -77,11 +85,11 @@ async def _rows(
         asked,
         after=None if last is None else (last.journal_no, last.trade_no),
         descending=True,
-        limit=ROWS_A_PAGE,
+        limit=ROWS_PER_PAGE,
     )
 
 
-def _cells(member: Member, bank: Bank, row: TradeRow) -> tuple[object, ...]:
+def _cells(member: CustomerCaller, bank: Bank, row: TradeRow) -> tuple[object, ...]:
     shown = render_v1_trade(row, bank, member.now)
     return (
         shown.id, shown.service_account_id, shown.activity, shown.cusip, shown.description,

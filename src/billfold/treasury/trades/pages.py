@@ -12,12 +12,12 @@ from billfold.http.parameters import Query
 from billfold.ledger.bank import Bank
 from billfold.platform.paging import Page
 from billfold.treasury.trades import store as trade_store
-from billfold.treasury.trades.store import TradeRow, WantedTrades
+from billfold.treasury.trades.store import TradeFilters, TradeRow
 
 V1_ACTIVITIES = ["BUY", "SELL", "MATURITY"]
 
 
-class TradeQuery(WantedTrades, frozen=True, kw_only=True):
+class TradeQuery(TradeFilters, frozen=True, kw_only=True):
     """Which trades: every filter None lets all through."""
 
     traded_from: Annotated[Since, Query(name="trade_datetime_from")] = None
@@ -29,7 +29,7 @@ class TradeQuery(WantedTrades, frozen=True, kw_only=True):
 
 
 async def trade_page(
-    bank: Bank, scope: str, of: tuple[UUID, list[UUID]], wanted: ListQuery, asked: WantedTrades
+    bank: Bank, scope: str, of: tuple[UUID, list[UUID]], wanted: ListQuery, asked: TradeFilters
 ) -> Page[TradeRow]:
     """One page of trades of (customer_id, pocket ids), newest booking first unless asked."""
     # A Pocket opened between two pages does not spoil the cursor: `scope` says what was asked.
@@ -46,5 +46,5 @@ async def trade_page(
             descending=part.descending,
             limit=part.limit,
         ),
-        place_of=lambda row: (row.journal_no, row.trade_no),
+        sort_key_of=lambda row: (row.journal_no, row.trade_no),
     )

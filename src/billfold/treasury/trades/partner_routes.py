@@ -31,7 +31,7 @@ async def list_v1_customer_trades(
     account: Accounts = None,
 ) -> CursorList[V1Trade]:
     """List a customer's purchases, sales and maturities."""
-    owner, own = await _of_customer(caller, bank, customer_id, account)
+    owner, own = await _resolve_pockets(caller, bank, customer_id, account)
     asked = msgspec.structs.replace(asked, activities=V1_ACTIVITIES)
     scope = f"trades:customer:{owner}:{sorted(account or [])}"
     page = await trade_page(bank, scope, (owner, own), wanted, asked)
@@ -59,7 +59,7 @@ async def list_customer_trades(
     pocket_id: Pockets = None,
 ) -> CursorList[Trade]:
     """List a customer's trades, transfers of bills included."""
-    owner, own = await _of_customer(caller, bank, customer_id, pocket_id)
+    owner, own = await _resolve_pockets(caller, bank, customer_id, pocket_id)
     scope = f"trades:customer:{owner}:{sorted(pocket_id or [])}"
     page = await trade_page(bank, scope, (owner, own), wanted, asked)
     return page_of(page, [render_trade(row, bank, caller.now) for row in page.items])
@@ -75,7 +75,7 @@ async def list_pocket_trades(
     return page_of(page, [render_trade(row, bank, caller.now) for row in page.items])
 
 
-async def _of_customer(
+async def _resolve_pockets(
     caller: Caller, bank: Bank, customer_id: UUID, asked: list[UUID] | None
 ) -> tuple[UUID, list[UUID]]:
     owner = await caller.customer_id(bank, customer_id)

@@ -10,7 +10,7 @@ import msgspec
 
 from billfold.bills.rules import cusip as cusip_module
 from billfold.bills.rules import pricing
-from billfold.http.schemas.amounts import Amount, price_text, usd
+from billfold.http.schemas.amounts import Amount, format_price, usd
 from billfold.ledger.bank import Bank
 from billfold.platform.calendars import Calendars
 from billfold.platform.dates import et_date
@@ -113,7 +113,7 @@ def render_trade(row: TradeRow, bank: Bank, now: datetime) -> Trade:
             id=row.trade_id, trade_datetime=row.traded_at, book_date=row.book_date,
             settled_date=settled_date, status=status, pocket_id=row.pocket_id, cusip=row.cusip,
             quantity=row.units, maturity_date=bill.maturity, description=bill.description,
-            price=price_text(row.price_micros), notional=usd(row.notional),
+            price=format_price(row.price_micros), notional=usd(row.notional),
             yield_to_maturity=yield_of(row, bank),
         )  # fmt: skip
     if row.activity == "EXTERNAL_SECURITY_TRANSFER":
@@ -141,7 +141,7 @@ def render_v1_trade(row: TradeRow, bank: Bank, now: datetime) -> V1Trade:
         id=row.trade_id, trade_datetime=row.traded_at,
         settled_date=row.settles_on if settled else None, is_settled=settled,
         activity=row.activity, cusip=row.cusip, description=bill.description,
-        notional=usd(row.notional), quantity=row.units, price=price_text(row.price_micros),
+        notional=usd(row.notional), quantity=row.units, price=format_price(row.price_micros),
         maturity_date=bill.maturity, service_account_id=row.pocket_id,
         yield_to_maturity=yield_of(row, bank), tradable_id=cusip_module.tradable_id(row.cusip),
     )  # fmt: skip
@@ -149,14 +149,14 @@ def render_v1_trade(row: TradeRow, bank: Bank, now: datetime) -> V1Trade:
 
 def yield_of(row: TradeRow, bank: Bank) -> str:
     """The investment rate of a trade's price as a fraction: "0.04286"; "0" at par."""
-    bill, since = bank.market.bill(row.cusip), _struck_for(row, bank.calendars)
+    bill, since = bank.market.bill(row.cusip), _priced_from(row, bank.calendars)
     if row.price_micros >= PRICE_PAR_MICROS or since >= bill.maturity:
         return "0"
     percent = pricing.investment_rate(row.price_micros, since, bill.maturity)
     return f"{percent / 100:.5f}"
 
 
-def _struck_for(row: TradeRow, calendars: Calendars) -> date:
+def _priced_from(row: TradeRow, calendars: Calendars) -> date:
     """The settlement day the price of a trade counts its days from.
 
     While the market trades it is the day the trade settles on. A sale at night or on a closed

@@ -60,7 +60,7 @@ class TradeRow(msgspec.Struct, frozen=True):
     counterparty_name: str | None = None
 
 
-class WantedTrades(msgspec.Struct, frozen=True, kw_only=True):
+class TradeFilters(msgspec.Struct, frozen=True, kw_only=True):
     """Which trades: times from included and to excluded, dates both included."""
 
     activities: list[str] | None = None
@@ -76,7 +76,7 @@ async def list_trades(
     conn: Connection | Pool,
     customer_id: UUID,
     pocket_ids: list[UUID],
-    wanted: WantedTrades,
+    filters: TradeFilters,
     *,
     after: tuple[int, int] | None,
     descending: bool,
@@ -89,8 +89,8 @@ async def list_trades(
     journal_no, trade_no = after or (None, None)
     sql = _DOWN if descending else _UP
     rows = await conn.fetch(
-        sql, customer_id, pocket_ids, journal_no, trade_no, limit, wanted.activities,
-        wanted.traded_from, wanted.traded_to, wanted.booked_from, wanted.booked_to,
-        wanted.settled_from, wanted.settled_to,
+        sql, customer_id, pocket_ids, journal_no, trade_no, limit, filters.activities,
+        filters.traded_from, filters.traded_to, filters.booked_from, filters.booked_to,
+        filters.settled_from, filters.settled_to,
     )  # fmt: skip
     return [TradeRow(*row) for row in rows]

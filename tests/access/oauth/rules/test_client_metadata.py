@@ -5,7 +5,7 @@ from uuid import UUID
 
 import pytest
 
-from billfold.access.oauth.rules.client_metadata import NewClient, client_of, wrong_redirect
+from billfold.access.oauth.rules.client_metadata import NewClient, build_client, redirect_uri_error
 from billfold.platform.clock import wall_now
 from billfold.platform.errors import InvalidInput
 
@@ -14,7 +14,7 @@ GOOD: dict[str, Any] = {"name": "Books", "scopes": ("pockets.read",), "redirect_
 
 
 def made(**changed):
-    return client_of(NewClient(**{**GOOD, **changed}), "books", wall_now())
+    return build_client(NewClient(**{**GOOD, **changed}), "books", wall_now())
 
 
 def test_a_new_client_is_of_the_strict_profile():
@@ -41,7 +41,7 @@ def test_a_new_client_is_of_the_strict_profile():
         ({"description": "x" * 501}, "description"),
     ],
 )  # fmt: skip
-def test_what_a_client_cannot_be_is_told_with_its_place(changed, place):
+def test_invalid_client_fields_are_reported_with_their_location(changed, place):
     with pytest.raises(InvalidInput) as refused:
         made(**changed)
     assert place in {each.loc[0] for each in refused.value.errors}
@@ -61,7 +61,7 @@ def test_a_service_user_has_no_scopes_about_people():
      "http://[::1]:8765/callback"],
 )  # fmt: skip
 def test_answers_go_over_https_or_to_this_machine(uri):
-    assert wrong_redirect(uri) is None
+    assert redirect_uri_error(uri) is None
 
 
 @pytest.mark.parametrize(
@@ -72,4 +72,4 @@ def test_answers_go_over_https_or_to_this_machine(uri):
      "https://a.example:x/", "data:text/html,x", "https://a.example/é", ""],
 )  # fmt: skip
 def test_answers_go_nowhere_else(uri):
-    assert wrong_redirect(uri) is not None
+    assert redirect_uri_error(uri) is not None

@@ -22,7 +22,7 @@ def link_in(text):
 async def test_somebody_new_sets_password_and_app_and_is_in(
     bank, anna, browser, pages_clock, emails
 ):
-    user_id = await user_members.enrol_person(
+    user_id = await user_members.create_user(
         bank.pool,
         email="Ben@Northwind.example",
         first_name="Ben",
@@ -30,7 +30,7 @@ async def test_somebody_new_sets_password_and_app_and_is_in(
         now=pages_clock.now,
     )
     async with bank.pool.acquire() as conn:
-        secret = await links.new_link(conn, user_id, "welcome", now=pages_clock.now)
+        secret = await links.create_link(conn, user_id, "welcome", now=pages_clock.now)
     await browser.go(f"/password?link={secret}")
     assert "ben@northwind.example" in browser.text
     await browser.send("/password", password=NEW, again=NEW)
@@ -84,7 +84,9 @@ async def test_every_token_ends_when_a_password_is_set_anew(bank, anna, browser,
     await take_back(protocol)
 
 
-async def test_a_link_works_once_and_looking_does_not_use_it(anna, browser, new_browser, emails):
+async def test_a_link_works_once_and_opening_the_page_does_not_consume_it(
+    anna, browser, new_browser, emails
+):
     await browser.go("/forgot")
     await browser.send("/forgot", email=anna.email)
     [(_, text)] = await emails()
@@ -107,7 +109,7 @@ async def test_a_link_to_reset_ends_after_an_hour(anna, browser, emails, pages_c
     assert (await browser.go(link_in(text))).status_code == 404
 
 
-async def test_a_stranger_is_told_the_same_and_gets_no_letter(anna, browser, emails):
+async def test_an_unknown_address_gets_the_same_page_and_no_email(anna, browser, emails):
     said = []
     for email in (anna.email, "nobody@northwind.example"):
         await browser.go("/forgot")
@@ -117,7 +119,7 @@ async def test_a_stranger_is_told_the_same_and_gets_no_letter(anna, browser, ema
     assert len(await emails()) == 1
 
 
-async def test_one_letter_a_minute_is_sent(anna, browser, emails, pages_clock):
+async def test_one_reset_email_a_minute_is_sent(anna, browser, emails, pages_clock):
     for _ in range(3):
         await browser.go("/forgot")
         await browser.send("/forgot", email=anna.email)
@@ -140,7 +142,7 @@ async def test_one_letter_a_minute_is_sent(anna, browser, emails, pages_clock):
 )
 async def test_a_password_is_refused_when_it_is_weak(bank, anna, browser, password, again, said):
     async with bank.pool.acquire() as conn:
-        secret = await links.new_link(conn, anna.user_id, "reset", now=anna.clock.now)
+        secret = await links.create_link(conn, anna.user_id, "reset", now=anna.clock.now)
     await browser.go(f"/password?link={secret}")
     page = await browser.send("/password", password=password, again=again)
     assert page.status_code == 422

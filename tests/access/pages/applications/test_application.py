@@ -13,7 +13,7 @@ from billfold.access.oauth import clients, grants
 from billfold.access.pages.applications import application as one_program
 from billfold.access.users import members as user_members
 from billfold.audit import store as audit_store
-from billfold.audit.types import Wanted
+from billfold.audit.types import EntryFilter
 from billfold.platform.clock import wall_now
 from billfold.platform.errors import Refused
 
@@ -40,7 +40,7 @@ def path_of(anna, registered):
 async def keys_of(bank, registered, pages_clock):
     return [
         each.key_id
-        for each in await clients.client_keys(
+        for each in await clients.list_client_keys(
             bank.pool, registered.client.client_id, pages_clock.now
         )
     ]
@@ -59,7 +59,7 @@ async def test_the_log_of_the_company_tells_of_every_change(anna, browser, bank,
     await browser.follow()
     await browser.post(f"{path}/keys/{only.thumbprint}/retire", {"csrf": browser.csrf})
     await browser.send(f"{path}/revoke")
-    wanted = Wanted(customer_id=anna.customer_id)
+    wanted = EntryFilter(customer_id=anna.customer_id)
     rows = await audit_store.list_entries(bank.pool, wanted, descending=False, limit=20)
     told = [(row.action, row.outcome) for row in rows if row.resource_id == client_id]
     assert told == [
@@ -134,15 +134,15 @@ async def test_everything_ends_at_once_when_it_is_taken_out_of_use(
     refused(await registered.refresh(tokens["refresh_token"]), "invalid_client", 401)
     refused(await registered.exchange(code), "invalid_client", 401)
     assert (await registered.browse(**registered.asked())).status_code == 400
-    assert await grants.grants_of(bank.pool, anna.user_id) == []
+    assert await grants.list_grants(bank.pool, anna.user_id) == []
     await browser.follow()
     assert "Out of use" in browser.text
     await browser.go(path)
     assert "Out of use since" in browser.text
     assert "<form" not in browser.page.text.partition("<main>")[2]
     form = {"csrf": browser.csrf, "key": KEYS["PS256"].pem}
-    for deed in ("keys", "revoke"):
-        assert (await browser.post(f"{path}/{deed}", form)).status_code == 404
+    for audited in ("keys", "revoke"):
+        assert (await browser.post(f"{path}/{audited}", form)).status_code == 404
 
 
 async def test_it_is_granted_nothing_for_another_company(
@@ -165,7 +165,7 @@ async def test_it_is_granted_nothing_for_another_company(
     assert await bank.pool.fetchval("SELECT count(*) FROM oauth_grant") == 0
 
 
-async def test_a_stranger_is_told_that_it_does_not_work_for_his_company(
+async def test_a_client_of_another_customer_cannot_be_granted(
     anna, browser, bank, registered, pages_clock
 ):
     other = await company(bank.pool, "Southwind")

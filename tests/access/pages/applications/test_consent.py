@@ -68,7 +68,7 @@ async def test_consent_says_who_asks_for_what_and_leads_back(anna, browser, book
     assert "  - Know who you are" in text
 
 
-async def test_the_program_is_told_no_when_consent_is_refused(anna, browser, books, bank):
+async def test_the_client_gets_access_denied_when_consent_is_refused(anna, browser, books, bank):
     await anna.sign_in(browser, await books.ask())
     page = await browser.send("/consent", decision="deny")
     told = parse_qs(urlsplit(page.headers["location"]).query)
@@ -100,7 +100,9 @@ async def test_one_of_two_companies_is_chosen(anna, browser, books, bank):
     await anna.sign_in(browser, await books.ask())
     assert "For which company?" in browser.text
     page = await browser.send("/consent", decision="grant", customer=str(other))
-    access = await access_tokens.find_access(bank.pool, await token_of(books, page), wall_now())
+    access = await access_tokens.find_access_token(
+        bank.pool, await token_of(books, page), wall_now()
+    )
     assert access is not None
     assert access.customer_id == other
     assert access.role == "VIEWER"
@@ -109,14 +111,14 @@ async def test_one_of_two_companies_is_chosen(anna, browser, books, bank):
 async def test_tokens_end_at_once_when_access_is_taken_back(anna, browser, books, bank):
     await anna.sign_in(browser, await books.ask())
     token = await token_of(books, await browser.send("/consent", decision="grant"))
-    assert await access_tokens.find_access(bank.pool, token, wall_now()) is not None
+    assert await access_tokens.find_access_token(bank.pool, token, wall_now()) is not None
     await browser.go("/applications")
     assert "Books" in browser.text
     [action] = [each for each in browser.page.text.split('"') if each.endswith("/revoke")]
     await browser.send(action)
     await browser.follow()
     assert "No application has access" in browser.text
-    assert await access_tokens.find_access(bank.pool, token, wall_now()) is None
+    assert await access_tokens.find_access_token(bank.pool, token, wall_now()) is None
 
 
 @pytest.mark.parametrize("way", ["sign out", "deactivate"])
@@ -130,7 +132,7 @@ async def test_tokens_end_at_once_when_their_person_leaves(anna, browser, books,
         await user_members.deactivate_member(
             bank.pool, anna.customer_id, anna.user_id, now=anna.clock.now
         )
-    assert await access_tokens.find_access(bank.pool, token, wall_now()) is None
+    assert await access_tokens.find_access_token(bank.pool, token, wall_now()) is None
 
 
 @pytest.mark.parametrize(
@@ -179,7 +181,7 @@ async def test_others_cannot_take_access_back(anna, browser, books, bank, pages_
     await browser.send("/consent", decision="grant")
     grant_id = await bank.pool.fetchval("SELECT grant_id FROM oauth_grant")
     async with bank.pool.acquire() as conn:
-        stranger = await user_members.enrol_person(
+        stranger = await user_members.create_user(
             conn, email="eve@b.example", first_name="Eve", last_name="B", now=pages_clock.now
         )
         assert not await grants.revoke_grant(

@@ -9,7 +9,7 @@ from tests.support.oauth_users import company
 from tests.support.page_clients import client_of, programs, register
 
 from billfold.access.oauth import clients
-from billfold.access.oauth.types import CODE, REFRESH
+from billfold.access.oauth.types import AUTHORIZATION_CODE, REFRESH_TOKEN
 from billfold.access.pages.applications import registration as page
 from billfold.access.users import members as user_members
 
@@ -25,7 +25,7 @@ async def count(bank):
     return await bank.pool.fetchval("SELECT count(*) FROM oauth_client")
 
 
-async def test_an_administrator_registers_a_program_and_is_told(anna, inside, bank, emails):
+async def test_an_administrator_registers_a_client_and_gets_an_email(anna, inside, bank, emails):
     await inside.go("/account")
     assert f'href="{programs(anna)}"' in inside.page.text
     path = await register(anna, inside)
@@ -35,9 +35,9 @@ async def test_an_administrator_registers_a_program_and_is_told(anna, inside, ba
     assert made.redirect_uris == (REDIRECT, "http://127.0.0.1:8123/back")
     assert made.post_logout_redirect_uris == ("https://books.example/bye",)
     assert made.scopes == ("openid", "pockets.read")
-    assert made.grant_types == (CODE, REFRESH)
+    assert made.grant_types == (AUTHORIZATION_CODE, REFRESH_TOKEN)
     assert (made.dpop_bound, made.requires_nonce, made.requires_signature) == (True, True, False)
-    [key] = await clients.client_keys(bank.pool, made.client_id, anna.clock.now)
+    [key] = await clients.list_client_keys(bank.pool, made.client_id, anna.clock.now)
     assert key.key_id == KEYS["ES256"].thumbprint
     await inside.follow()
     for told in (made.client_id, key.key_id, "https://auth.localhost:8443", REDIRECT):
@@ -54,7 +54,7 @@ async def test_everything_that_can_be_chosen_is_kept(anna, inside, bank):
     )  # fmt: skip
     made = await clients.find_client(bank.pool, client_of(path))
     assert made is not None
-    assert (made.profile, made.grant_types) == ("documented", (CODE,))
+    assert (made.profile, made.grant_types) == ("documented", (AUTHORIZATION_CODE,))
     assert (made.dpop_bound, made.requires_signature, made.description) == (False, True, "")
     assert made.post_logout_redirect_uris == ()
 
@@ -146,7 +146,7 @@ async def test_another_companys_programs_are_not_there(anna, inside, bank):
         answer = await inside.post(where, {**csrf, "key": KEYS["PS256"].pem})
         assert answer.status_code == 404, where
     assert await clients.find_client(bank.pool, "theirs") == theirs
-    assert len(await clients.client_keys(bank.pool, "theirs", anna.clock.now)) == 1
+    assert len(await clients.list_client_keys(bank.pool, "theirs", anna.clock.now)) == 1
 
 
 async def test_somebody_who_left_the_company_manages_nothing(anna, inside, bank):
@@ -170,4 +170,4 @@ async def test_a_proof_is_asked_for_again_before_anything_is_changed(anna, insid
     made = await clients.find_client(bank.pool, client_of(path))
     assert made is not None
     assert made.revoked_at is None
-    assert len(await clients.client_keys(bank.pool, made.client_id, anna.clock.now)) == 1
+    assert len(await clients.list_client_keys(bank.pool, made.client_id, anna.clock.now)) == 1

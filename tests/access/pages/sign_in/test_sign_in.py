@@ -74,9 +74,7 @@ async def test_the_right_password_is_refused_when_five_were_wrong(
     assert (await anna.sign_in(browser)).status_code == 200
 
 
-async def test_a_stranger_is_locked_like_anybody_when_he_keeps_failing(
-    browser, pages_clock, emails
-):
+async def test_an_unknown_address_is_locked_out_like_a_known_one(browser, pages_clock, emails):
     await _fail(browser, "nobody@northwind.example", pages_clock, times=5)
     await browser.go("/sign-in")
     page = await browser.send("/sign-in", email="nobody@northwind.example", password=PASSWORD)
@@ -85,16 +83,16 @@ async def test_a_stranger_is_locked_like_anybody_when_he_keeps_failing(
 
 
 async def test_the_wait_doubles_when_tries_go_on(anna, browser, pages_clock):
-    waits = []
+    approval_response = []
     for _ in range(4):
         await browser.go("/sign-in")
         page = await browser.send("/sign-in", email=anna.email, password="not the password")
         if page.status_code == 429:
-            waits.append(int(page.headers["retry-after"]))
-            pages_clock.forward(seconds=waits[-1])
+            approval_response.append(int(page.headers["retry-after"]))
+            pages_clock.forward(seconds=approval_response[-1])
             await browser.go("/sign-in")
             await browser.send("/sign-in", email=anna.email, password="not the password")
-    assert waits == [1, 2]
+    assert approval_response == [1, 2]
 
 
 async def test_an_address_is_slowed_down_when_it_tries_many_accounts(browser, pages_clock):
@@ -110,11 +108,11 @@ async def test_an_address_is_slowed_down_when_it_tries_many_accounts(browser, pa
 async def test_a_lock_is_no_lock_elsewhere_when_somebody_else_caused_it(
     anna, new_browser, pages_clock, bank
 ):
-    address = lockout.address_of("198.51.100.9")
+    address = lockout.ip_subject("198.51.100.9")
     async with bank.pool.acquire() as conn:
-        for _ in range(address.pace.locks_at):
+        for _ in range(address.pace.lock_after):
             pages_clock.forward(minutes=9)
-            assert (await lockout.begin_try(conn, address, pages_clock.now)).wait_seconds == 0
+            assert (await lockout.begin_attempt(conn, address, pages_clock.now)).wait_seconds == 0
     thief = new_browser(address="198.51.100.9")
     await thief.go("/sign-in")
     page = await thief.send("/sign-in", email=anna.email, password=PASSWORD)
@@ -173,7 +171,7 @@ async def test_who_signs_out_at_a_programs_wish_is_sent_back_to_it(anna, browser
     assert 'href="https://books.example/bye?state=s"' in browser.page.text
 
 
-async def test_nobody_is_led_to_an_address_that_is_not_registered(anna, browser, bank):
+async def test_an_unregistered_post_logout_redirect_uri_is_never_used(anna, browser, bank):
     await program(bank.pool, "books")
     await anna.sign_in(browser)
     for wrong in (BYE.replace("bye", "by"), BYE.replace("books&", "ledger&")):
@@ -230,7 +228,7 @@ async def test_a_letter_tells_of_a_browser_that_is_new(anna, new_browser, emails
 async def test_a_person_who_was_shut_out_is_out_at_once(anna, browser, bank):
     await anna.sign_in(browser)
     async with bank.pool.acquire() as conn:
-        await user_members.deactivate_person(conn, anna.user_id)
+        await user_members.deactivate_user(conn, anna.user_id)
     assert (await browser.go("/account")).status_code == 303
     await browser.go("/sign-in")
     page = await browser.send("/sign-in", email=anna.email, password=PASSWORD)

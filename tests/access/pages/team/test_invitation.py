@@ -10,11 +10,11 @@ from tests.support.oauth_users import company
 
 from billfold.access.team import invitations as team_invitations
 from billfold.access.team.transaction import Administrator
-from billfold.access.team.types import Invited
+from billfold.access.team.types import NewInvitation
 from billfold.access.users import members as user_members
 from billfold.access.users import store as user_store
 from billfold.audit.types import Origin
-from billfold.sandbox.clock.stepper import Stepping
+from billfold.sandbox.clock.stepper import ClockStepper
 
 NEW = "lantern-gravel-otter"
 BEN = "ben@northwind.example"
@@ -40,7 +40,7 @@ def invited(boss, emails):
     """Invite somebody; the path his link leads to."""
 
     async def invite(email=BEN, role="MANAGER"):
-        wanted = Invited(
+        wanted = NewInvitation(
             first_name="Ben", last_name="Ode", email=email, phone_number="+12025550123", role=role
         )
         made = await team_invitations.invite(boss, wanted)
@@ -77,7 +77,7 @@ async def test_somebody_new_joins_with_password_and_second_factor(
     assert tuple(entry) == (made.member_id, "Benjamin Ode", str(made.member_id))
 
 
-async def test_a_link_works_once_and_looking_does_not_use_it(new_browser, invited):
+async def test_a_link_works_once_and_opening_the_page_does_not_consume_it(new_browser, invited):
     path, _ = await invited()
     one, other = new_browser(), new_browser()
     for each in (one, other, one):
@@ -100,13 +100,13 @@ async def test_a_weak_password_or_an_empty_name_does_not_use_the_link_up(bank, b
         await browser.go(path)
         assert (await browser.send("/invitation", **fields)).status_code == 422
         assert said in browser.text
-    assert await user_store.find_person_by_email(bank.pool, BEN) is None
+    assert await user_store.find_user_by_email(bank.pool, BEN) is None
 
 
 async def test_a_person_of_another_company_signs_in_and_accepts(bank, anna, browser, emails):
     other_id = await company(bank.pool, "Contoso")
     by = await administrator(bank, anna.clock, other_id, "Contoso")
-    wanted = Invited(
+    wanted = NewInvitation(
         first_name="A", last_name="L", email=anna.email, phone_number=None, role="VIEWER"
     )
     made = await team_invitations.invite(by, wanted)
@@ -122,7 +122,7 @@ async def test_a_person_of_another_company_signs_in_and_accepts(bank, anna, brow
     await browser.send("/invitation")
     await browser.follow()
     assert "Contoso" in browser.text
-    held = await user_store.memberships_of(bank.pool, anna.user_id)
+    held = await user_store.list_user_memberships(bank.pool, anna.user_id)
     assert [(each.customer_name, each.role) for each in held] == [
         ("Contoso", "VIEWER"), ("Northwind", "ADMIN"),
     ]  # fmt: skip
@@ -159,33 +159,33 @@ async def test_a_link_is_over_when_it_was_sent_again_or_taken_back(browser, boss
 
 async def test_a_link_is_over_when_the_banks_week_is(bank, browser, invited):
     path, _ = await invited()
-    await Stepping(bank).advance(timedelta(days=7))
+    await ClockStepper(bank).advance(timedelta(days=7))
     assert (await browser.go(path)).status_code == 404
 
 
 async def test_somebody_known_without_a_password_gets_one_and_keeps_his_name(
     bank, browser, pages_clock, invited
 ):
-    await user_members.enrol_person(
+    await user_members.create_user(
         bank.pool, email=BEN, first_name="Benedict", last_name="Ode", now=pages_clock.now
     )
     path, _ = await invited()
     await browser.go(path)
     page = await browser.send("/invitation", password=NEW, again=NEW)
     assert page.status_code == 303
-    person = await user_store.find_person_by_email(bank.pool, BEN)
-    assert person is not None
-    assert person.name == "Benedict Ode"
+    user = await user_store.find_user_by_email(bank.pool, BEN)
+    assert user is not None
+    assert user.name == "Benedict Ode"
 
 
 async def test_whom_the_operator_shut_out_no_invitation_lets_in(
     bank, browser, pages_clock, invited
 ):
-    user_id = await user_members.enrol_person(
+    user_id = await user_members.create_user(
         bank.pool, email=BEN, first_name="Ben", last_name="Ode", now=pages_clock.now
     )
     async with bank.pool.acquire() as conn:
-        await user_members.deactivate_person(conn, user_id)
+        await user_members.deactivate_user(conn, user_id)
     path, _ = await invited()
     await browser.go(path)
     await browser.send("/invitation", password=NEW, again=NEW)

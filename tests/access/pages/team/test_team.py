@@ -20,7 +20,7 @@ async def base(anna, browser):
 
 async def colleague(bank, anna, role="VIEWER", email="cora@northwind.example"):
     """Return the id of another member."""
-    user_id = await user_members.enrol_person(
+    user_id = await user_members.create_user(
         bank.pool, email=email, first_name="Cora", last_name="Vale", now=anna.clock.now
     )
     return await user_members.add_member(
@@ -85,7 +85,7 @@ async def test_a_member_gets_another_role_is_deactivated_and_comes_back(bank, ba
     assert (await browser.post(path, {"csrf": browser.csrf})).status_code == 422
 
 
-async def test_the_last_administrator_is_told_why_he_stays(bank, base, anna, browser):
+async def test_the_last_administrator_cannot_be_deactivated(bank, base, anna, browser):
     [own] = await members(bank, anna)
     await browser.go(f"{base}/members/{own}")
     await browser.send(f"{base}/members/{own}", role="VIEWER", change="role")

@@ -25,12 +25,12 @@ def test_keccak_is_the_one_before_sha_3():
 
 @pytest.mark.parametrize("number", ABA)
 def test_a_routing_number_is_right_to_its_last_digit(number):
-    assert identifiers.wrong_routing_number(number) is None
+    assert identifiers.routing_number_error(number) is None
     for place in range(9):
         for by in range(1, 10):
             digit = str((int(number[place]) + by) % 10)
             other = number[:place] + digit + number[place + 1 :]
-            assert identifiers.wrong_routing_number(other) is not None
+            assert identifiers.routing_number_error(other) is not None
 
 
 @pytest.mark.parametrize(
@@ -42,14 +42,14 @@ def test_a_routing_number_is_right_to_its_last_digit(number):
     ],
 )  # fmt: skip
 def test_a_routing_number_that_is_wrong_says_why(number, why):
-    assert why in (identifiers.wrong_routing_number(number) or "")
+    assert why in (identifiers.routing_number_error(number) or "")
 
 
 @pytest.mark.parametrize("number", IBANS)
 def test_an_iban_is_right_to_its_last_character(number):
-    assert identifiers.wrong_iban(number) is None
-    assert identifiers.is_iban_like(number)
-    assert "check digits" in (identifiers.wrong_iban(number[:-1] + "8") or "")
+    assert identifiers.iban_error(number) is None
+    assert identifiers.has_iban_form(number)
+    assert "check digits" in (identifiers.iban_error(number[:-1] + "8") or "")
 
 
 @pytest.mark.parametrize(
@@ -60,26 +60,26 @@ def test_an_iban_is_right_to_its_last_character(number):
     ],
 )  # fmt: skip
 def test_an_iban_that_is_wrong_says_why(number, why):
-    assert why in (identifiers.wrong_iban(number) or "")
+    assert why in (identifiers.iban_error(number) or "")
 
 
 @pytest.mark.parametrize("code", ["COBADEFFXXX", "COBADEFF", "CHASUS33", "E097AEXX"])
 def test_a_bic_has_eight_or_eleven_characters_and_a_country(code):
-    assert identifiers.wrong_bic(code) is None
+    assert identifiers.bic_error(code) is None
 
 
 @pytest.mark.parametrize("code", ["COBADEF", "COBADEFFXX", "COBAZZFF", "COBADEFF BBB", "cobadeff"])
 def test_what_is_no_bic_is_refused(code):
-    assert identifiers.wrong_bic(code) is not None
+    assert identifiers.bic_error(code) is not None
 
 
 @pytest.mark.parametrize("address", ADDRESSES)
 def test_the_capitals_of_an_address_are_its_check_digits(address):
     for chain in ("ETHEREUM", "POLYGON", "BASE"):
-        assert identifiers.wrong_wallet(chain, address) is None
-        assert identifiers.wrong_wallet(chain, address.lower()) is None
-        assert "typing mistake" in (identifiers.wrong_wallet(chain, _swapped(address)) or "")
-    assert identifiers.checksummed(address.lower()) == address
+        assert identifiers.wallet_error(chain, address) is None
+        assert identifiers.wallet_error(chain, address.lower()) is None
+        assert "typing mistake" in (identifiers.wallet_error(chain, _swapped(address)) or "")
+    assert identifiers.to_checksum_address(address.lower()) == address
 
 
 @pytest.mark.parametrize(
@@ -94,13 +94,13 @@ def test_the_capitals_of_an_address_are_its_check_digits(address):
     ],
 )
 def test_an_address_of_another_chain_is_refused(chain, address):
-    assert identifiers.wrong_wallet(chain, address) is not None
+    assert identifiers.wallet_error(chain, address) is not None
 
 
 def test_an_address_of_solana_stands_for_32_bytes():
     usdc = "EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v"
-    assert identifiers.wrong_wallet("SOLANA", usdc) is None
-    assert identifiers.wrong_wallet("SOLANA", "1" * 32) is None
+    assert identifiers.wallet_error("SOLANA", usdc) is None
+    assert identifiers.wallet_error("SOLANA", "1" * 32) is None
 
 
 def _swapped(address):

@@ -15,7 +15,7 @@ from billfold.accounts.counterparties.commands import (
     SettleLink,
     UpdateCounterparty,
 )
-from billfold.accounts.counterparties.rules.verification_kinds import Account, may_be_paid
+from billfold.accounts.counterparties.rules.verification_kinds import Account, payment_refusal
 from billfold.payments.ach.rules.notifications_of_change import Correction
 from billfold.payments.deposits.commands import ReceiveMoney
 from billfold.payments.screening.ports import NoScreening
@@ -231,4 +231,4 @@ def test_a_correction_changes_the_numbers_that_are_used(teller):
 )
 def test_money_moves_only_where_it_may(teller, kind, verification, rail, unverified_wires, may):
     payee = teller.book.counterparties[add(teller, kind, verification)]
-    assert (may_be_paid(payee, rail, unverified_wires=unverified_wires) is None) is may
+    assert (payment_refusal(payee, rail, unverified_wires=unverified_wires) is None) is may

@@ -9,17 +9,17 @@ import msgspec
 import pytest
 
 from billfold.accounts.commands import UpdatePortal
-from billfold.ledger.jobs.scheduler import keep_appointments
+from billfold.ledger.jobs.scheduler import run_scheduled_jobs
 from billfold.payments.ach.inbound import booking as ach_booking
-from billfold.payments.ach.inbound.files import AchGate
-from billfold.payments.ach.nacha import NachaFiles
+from billfold.payments.ach.inbound.files import AchFileProcessor
+from billfold.payments.ach.nacha import NachaFormat
 from billfold.payments.ach.nacha.reader import read_file
 from billfold.payments.ach.nacha.writer import write_file
-from billfold.payments.ach.ports import AchFile, Batch, Change, Entry, Return
+from billfold.payments.ach.ports import AchFile, Batch, Entry, NocAddenda, ReturnAddenda
 from billfold.payments.files import store as files_store
 from billfold.platform import ids
 from billfold.platform.database.claims import claimed
-from billfold.sandbox.clock.stepper import Stepping
+from billfold.sandbox.clock.stepper import ClockStepper
 from billfold.verify import verify_bank
 
 OURS, THEIRS = "061199992", "09100001"
@@ -47,7 +47,7 @@ def file_of(*entries, entry_class="PPD", **changes):
 
 
 def returned(number, original, code="R03", **changes):
-    told = Return(reason=code, original_trace=original, original_bank=THEIRS)
+    told = ReturnAddenda(reason=code, original_trace=original, original_bank=THEIRS)
     return entry(number, code="21", addenda=(told,), **changes)
 
 
@@ -55,13 +55,13 @@ class Room:
     """The folder of the network, the gate, and what they say."""
 
     def __init__(self, bank):
-        self.bank, self.gate = bank, AchGate(NachaFiles())
-        self.other = bank.rails.ach.other_side()
+        self.bank, self.gate = bank, AchFileProcessor(NachaFormat())
+        self.other = bank.rails.ach.network_side()
         self.folder = bank.settings.rails_dir / "ach"
 
     async def put(self, name, content):
         raw = content if isinstance(content, bytes) else write_file(content)
-        await self.other.hand_over(name, raw)
+        await self.other.transmit(name, raw)
         return await self.gate.take(self.bank)
 
     def report(self, name, *, refused=False):
@@ -88,7 +88,7 @@ class Room:
             for file in told
             for batch in file.batches
             for each in batch.entries
-            if isinstance(each.addenda[0], Return)
+            if isinstance(each.addenda[0], ReturnAddenda)
         ]
 
     async def prove(self):
@@ -155,7 +155,7 @@ async def test_nothing_of_a_file_is_taken_when_anything_is_wrong_with_it(bank, n
                 entry(
                     1, code="21", amount=0,
                     addenda=(
-                        Change(
+                        NocAddenda(
                             code="C02", original_trace="061199990000001",
                             original_bank=THEIRS, corrected="021000022",
                         ),
@@ -195,7 +195,7 @@ async def test_a_file_is_finished_by_the_next_process_when_one_dies_in_it(bank, 
     holder = await new_holder()
     account = await account_of(bank, holder)
     content = write_file(file_of(*(entry(n, account) for n in range(1, 6))))
-    await files_store.keep_arrived(
+    await files_store.save_inbound(
         bank.pool, ids.new(), "ACH", "half.ach", content, now=await bank.now()
     )
     assert await room.gate.take(bank) == 1
@@ -204,7 +204,7 @@ async def test_a_file_is_finished_by_the_next_process_when_one_dies_in_it(bank, 
     assert await room.gate.take(bank) == 0
 
 
-async def test_who_dies_in_a_file_leaves_the_rest_to_the_next_and_nothing_is_booked_twice(
+async def test_a_file_is_finished_by_another_process_after_a_crash_and_booked_once(
     bank, new_holder, room, monkeypatch
 ):
     holder = await new_holder()
@@ -212,7 +212,7 @@ async def test_who_dies_in_a_file_leaves_the_rest_to_the_next_and_nothing_is_boo
     strangers = [entry(n, "999999999999") for n in range(6, 10)]
     content = file_of(*(entry(n, account) for n in range(1, 6)), *strangers, entry(10, account))
     monkeypatch.setattr(ach_booking, "AT_ONCE", 2)
-    ends = ach_booking.Booking._end_lot
+    ends = ach_booking.AchFileBooking._end_lot
     lots = []
 
     async def die_in_the_fourth(booking):
@@ -221,7 +221,7 @@ async def test_who_dies_in_a_file_leaves_the_rest_to_the_next_and_nothing_is_boo
             raise ConnectionResetError("killed")
         await ends(booking)
 
-    monkeypatch.setattr(ach_booking.Booking, "_end_lot", die_in_the_fourth)
+    monkeypatch.setattr(ach_booking.AchFileBooking, "_end_lot", die_in_the_fourth)
     with pytest.raises(ConnectionResetError):
         await room.put("long.ach", content)
     assert await room.booked() == (5, 1)
@@ -236,13 +236,13 @@ async def test_who_dies_in_a_file_leaves_the_rest_to_the_next_and_nothing_is_boo
 async def test_a_file_that_another_process_is_at_is_left_to_it(bank, new_holder, room):
     holder = await new_holder()
     raw = write_file(file_of(entry(1, await account_of(bank, holder))))
-    await room.other.hand_over("one.ach", raw)
+    await room.other.transmit("one.ach", raw)
     kept = await room.gate.admit(bank, "one.ach")
     async with claimed(bank.pool, f"ach file {kept.file_id}") as is_ours:
         assert is_ours
-        other = AchGate(NachaFiles())
+        other = AchFileProcessor(NachaFormat())
         assert await other.take(bank) == 0
-        waiting = asyncio.create_task(other.take_file(bank, "one.ach"))
+        waiting = asyncio.create_task(other.process_file(bank, "one.ach"))
         await asyncio.sleep(0)
         assert not waiting.done()
     await waiting
@@ -250,13 +250,15 @@ async def test_a_file_that_another_process_is_at_is_left_to_it(bank, new_holder,
     assert await room.booked() == (1, 0)
 
 
-async def test_two_gates_at_one_file_book_it_once_and_report_it_once(bank, new_holder, room):
+async def test_two_processes_on_one_file_book_and_report_it_once(bank, new_holder, room):
     holder = await new_holder()
     account = await account_of(bank, holder)
     raw = write_file(file_of(*(entry(n, account) for n in range(1, 4))))
-    await room.other.hand_over("one.ach", raw)
-    other = AchGate(NachaFiles())
-    await asyncio.gather(room.gate.take_file(bank, "one.ach"), other.take_file(bank, "one.ach"))
+    await room.other.transmit("one.ach", raw)
+    other = AchFileProcessor(NachaFormat())
+    await asyncio.gather(
+        room.gate.process_file(bank, "one.ach"), other.process_file(bank, "one.ach")
+    )
     assert await room.booked() == (3, 0)
     assert not (room.folder / "refused").exists()
 
@@ -279,21 +281,21 @@ async def test_entries_for_closed_portals_and_uncovered_debits_go_back_in_the_ne
     told = room.report("mixed.ach")
     assert (told["taken"], told["sent_back"]) == (1, 2)
     assert [(each["line"], each["code"]) for each in told["lines"]] == [(4, "R02"), (5, "R01")]
-    await Stepping(bank).advance(timedelta(days=1))
+    await ClockStepper(bank).advance(timedelta(days=1))
     assert sorted(await room.sent()) == [
         ("R01", 900_00, f"{THEIRS}0000003"), ("R02", 500_00, f"{THEIRS}0000002"),
     ]  # fmt: skip
     await room.prove()
 
 
-async def test_money_for_nobody_is_held_a_day_and_sent_back(bank, room):
+async def test_money_for_unknown_accounts_is_held_a_day_and_returned(bank, room):
     content = file_of(entry(1), entry(2, code="27"), entry(3, code="23", amount=0))
     await room.put("nobody.ach", content)
     told = room.report("nobody.ach")
     assert (told["held"], told["sent_back"]) == (2, 1)
     held = await bank.pool.fetch("SELECT direction, status FROM suspense_item ORDER BY direction")
     assert [tuple(row) for row in held] == [("CREDIT", "HELD"), ("DEBIT", "HELD")]
-    await Stepping(bank).advance(timedelta(days=2))
+    await ClockStepper(bank).advance(timedelta(days=2))
     statuses = await bank.pool.fetch("SELECT DISTINCT status FROM suspense_item")
     assert [row[0] for row in statuses] == ["RETURNED"]
     assert sorted(await room.sent()) == [
@@ -309,13 +311,13 @@ async def test_a_return_of_what_was_never_sent_is_held_and_refused(bank, room):
     assert told["lines"][0] == {
         "line": 3, "trace": f"{THEIRS}0000001", "outcome": "HELD", "code": "R69"
     }  # fmt: skip
-    await Stepping(bank).advance(timedelta(days=2))
+    await ClockStepper(bank).advance(timedelta(days=2))
     assert await room.sent() == [("R69", 500_00, "061199990009999")]
     await room.prove()
 
 
-async def test_a_change_that_fits_no_entry_is_only_told(bank, room):
-    told = Change(
+async def test_a_notification_of_change_that_matches_no_entry_is_only_reported(bank, room):
+    told = NocAddenda(
         code="C01", original_trace="061199990009999", original_bank=THEIRS, corrected="99"
     )
     await room.put(
@@ -323,5 +325,5 @@ async def test_a_change_that_fits_no_entry_is_only_told(bank, room):
     )
     assert room.report("change.ach")["lines"][0]["outcome"] == "FITS_NO_ENTRY"
     assert msgspec.json.encode(room.report("change.ach"))
-    kept = await keep_appointments(bank, await bank.now())
+    kept = await run_scheduled_jobs(bank, await bank.now())
     assert kept.failed == {}

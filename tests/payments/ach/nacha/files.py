@@ -6,7 +6,15 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from billfold.payments.ach.ports import AchFile, Addenda, Batch, Change, Entry, Payment, Return
+from billfold.payments.ach.ports import (
+    AchFile,
+    Addenda,
+    Batch,
+    Entry,
+    NocAddenda,
+    PaymentAddenda,
+    ReturnAddenda,
+)
 
 BANK = "12100024"
 ROUTING_NUMBERS = ("021000021", "011000015", "121182904", "084106768", "122105155", "091000019")
@@ -52,23 +60,23 @@ def a_file(*batches: Batch, **changes: Any) -> AchFile:
     return AchFile(**told | changes)
 
 
-def a_return(**changes: Any) -> Return:
+def a_return(**changes: Any) -> ReturnAddenda:
     told: dict[str, Any] = {
         "reason": "R01",
         "original_trace": f"{BANK}0000007",
         "original_bank": "02100002",
     }
-    return Return(**told | changes)
+    return ReturnAddenda(**told | changes)
 
 
-def a_change(**changes: Any) -> Change:
+def a_change(**changes: Any) -> NocAddenda:
     told: dict[str, Any] = {
         "code": "C01",
         "original_trace": f"{BANK}0000007",
         "original_bank": "02100002",
         "corrected": "1918171614",
     }
-    return Change(**told | changes)
+    return NocAddenda(**told | changes)
 
 
 FORWARD = ("22", "27", "32", "37", "23", "28")
@@ -85,12 +93,12 @@ def _text(longest: int, *, least: int = 0) -> st.SearchStrategy[str]:
 _TRACES = st.integers(1, 10**15 - 1).map(lambda it: f"{it:015}")
 _DAYS = st.none() | st.dates(date(2000, 1, 1), date(2060, 1, 1))
 _ADDENDA: st.SearchStrategy[Addenda] = st.one_of(
-    st.builds(Payment, _text(80)),
+    st.builds(PaymentAddenda, _text(80)),
     st.builds(
         a_return,
         reason=st.sampled_from(["R01", "R10", "R14"]),
         original_trace=_TRACES,
-        died_on=_DAYS,
+        date_of_death=_DAYS,
         information=_text(44),
     ),
     st.builds(a_change, original_trace=_TRACES, corrected=_text(29)),

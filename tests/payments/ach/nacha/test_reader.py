@@ -18,10 +18,16 @@ from tests.payments.ach.nacha.files import (
 
 from billfold.payments.ach.nacha.reader import read_file, read_lines
 from billfold.payments.ach.nacha.writer import write_file
-from billfold.payments.ach.ports import AchFile, FileRefused, Line, Mistake, Payment
+from billfold.payments.ach.ports import (
+    AchFile,
+    AchFileMistake,
+    EntryLine,
+    InvalidAchFile,
+    PaymentAddenda,
+)
 
 PAYROLL = a_file(
-    a_batch(an_entry(1), an_entry(2, addenda=(Payment("THANKS"),))),
+    a_batch(an_entry(1), an_entry(2, addenda=(PaymentAddenda("THANKS"),))),
     a_batch(an_entry(3, code="27", amount=99), number=2, purpose="DUES"),
 )
 LINES = write_file(PAYROLL).decode().splitlines()
@@ -55,9 +61,9 @@ def test_lines_may_end_as_other_systems_end_them() -> None:
 def test_what_is_wrong_is_known_only_when_all_has_been_read() -> None:
     lines = list(LINES)
     _put(10, 43, "8")(lines)
-    seen: list[Line] = []
+    seen: list[EntryLine] = []
 
-    with pytest.raises(FileRefused):
+    with pytest.raises(InvalidAchFile):
         seen.extend(read_lines("\n".join(lines).encode()))
 
     assert [(each.number, each.entry.amount, each.batch.purpose) for each in seen] == [
@@ -116,12 +122,12 @@ WRONG: dict[str, tuple[Change, int, str]] = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_a_mistake_is_told_with_its_line(name: str) -> None:
+def test_a_mistake_is_reported_with_its_line(name: str) -> None:
     change, line, told = WRONG[name]
     lines = list(LINES)
     change(lines)
 
-    with pytest.raises(FileRefused) as refused:
+    with pytest.raises(InvalidAchFile) as refused:
         read_file("\n".join(lines).encode())
 
     assert [each for each in refused.value.mistakes if each.line == line and told in each.reason], (
@@ -129,12 +135,12 @@ def test_a_mistake_is_told_with_its_line(name: str) -> None:
     )
 
 
-def test_every_mistake_of_a_file_is_told_at_once() -> None:
+def test_every_mistake_of_a_file_is_reported_at_once() -> None:
     lines = list(LINES)
     for change in (_put(3, 12, "2"), _put(4, 30, "X"), _put(8, 2, "99")):
         change(lines)
 
-    with pytest.raises(FileRefused) as refused:
+    with pytest.raises(InvalidAchFile) as refused:
         read_file("\n".join(lines).encode())
 
     assert [each.line for each in refused.value.mistakes] == [3, 4, 8]
@@ -143,31 +149,31 @@ def test_every_mistake_of_a_file_is_told_at_once() -> None:
 @settings(max_examples=50)
 @given(st.integers(0, len(write_file(PAYROLL)) - 2))
 def test_a_file_cut_anywhere_is_refused(at: int) -> None:
-    with pytest.raises(FileRefused):
+    with pytest.raises(InvalidAchFile):
         read_file(write_file(PAYROLL)[:at])
 
 
 def test_a_file_cut_off_says_after_which_line() -> None:
-    with pytest.raises(FileRefused) as refused:
+    with pytest.raises(InvalidAchFile) as refused:
         read_file("\n".join(LINES[:4]).encode())
 
     assert refused.value.mistakes == (
-        Mistake(4, None, "ends without a file control: it is cut off"),
+        AchFileMistake(4, None, "ends without a file control: it is cut off"),
     )
 
 
 @settings(max_examples=50)
 @given(st.binary(max_size=400))
 def test_no_bytes_break_the_reader(raw: bytes) -> None:
-    with pytest.raises(FileRefused):
+    with pytest.raises(InvalidAchFile):
         read_file(raw)
 
 
-def test_a_byte_that_is_not_ascii_is_told_with_its_line() -> None:
+def test_the_line_of_a_byte_that_is_not_ascii_is_reported() -> None:
     lines = list(LINES)
     lines[2] = lines[2].replace("BETA", "BÉTA")
 
-    with pytest.raises(FileRefused) as refused:
+    with pytest.raises(InvalidAchFile) as refused:
         read_file("\n".join(lines).encode())
 
     assert refused.value.mistakes[0].line == 3

@@ -16,12 +16,12 @@ from tests.payments.ach.nacha.files import (
     files,
 )
 
-from billfold.payments.ach.nacha.writer import as_text, write_file
-from billfold.payments.ach.ports import AchFile, Payment
+from billfold.payments.ach.nacha.writer import to_ach_text, write_file
+from billfold.payments.ach.ports import AchFile, PaymentAddenda
 
 
 def test_the_columns_are_those_of_the_rules() -> None:
-    entry = an_entry(addenda=(Payment("RMR*IV*77**1510.00\\"),))
+    entry = an_entry(addenda=(PaymentAddenda("RMR*IV*77**1510.00\\"),))
     lines = write_file(a_file(a_batch(entry, entry_class="CCD"))).decode().splitlines()
 
     assert [line[0] for line in lines] == list("1567899999")
@@ -95,7 +95,7 @@ def _amounts(parsed: dict[str, Any]) -> list[tuple[str, int]]:
         ({"amount": -1}, "entry, amount"),
         ({"name": "MÜLLER"}, "entry, name"),
         ({"routing_number": "02100002"}, "entry, routing number"),
-        ({"addenda": (Payment("X" * 81),)}, "addenda 05, payment information"),
+        ({"addenda": (PaymentAddenda("X" * 81),)}, "addenda 05, payment information"),
         ({"addenda": (a_return(information="X" * 45),)}, "addenda 99, information"),
     ],
 )
@@ -128,4 +128,4 @@ def test_a_batch_has_entries() -> None:
 def test_names_are_fitted_to_what_the_network_carries(
     given_name: str, width: int, written: str
 ) -> None:
-    assert as_text(given_name, width) == written
+    assert to_ach_text(given_name, width) == written

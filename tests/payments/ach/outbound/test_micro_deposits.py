@@ -9,7 +9,7 @@ from tests.support.whole_bank import bank, new_holder
 from billfold.accounts.counterparties.commands import AddCounterparty
 from billfold.payments.ach.nacha.reader import read_file
 from billfold.platform import ids
-from billfold.sandbox.clock.stepper import Stepping
+from billfold.sandbox.clock.stepper import ClockStepper
 from billfold.verify import verify_bank
 
 __all__ = ["bank", "new_holder"]
@@ -33,7 +33,7 @@ async def test_two_small_credits_are_sent_and_one_that_comes_back_ends_it(
             verification="micro_deposits",
         )
     )  # fmt: skip
-    await Stepping(bank).advance(timedelta(days=4))
+    await ClockStepper(bank).advance(timedelta(days=4))
     files = sorted((bank.settings.rails_dir / "ach" / "sent").glob("*.ach"))
     batch = read_file(files[0].read_bytes()).batches[0]
     assert (batch.purpose, batch.entry_class) == ("ACCTVERIFY", "PPD")

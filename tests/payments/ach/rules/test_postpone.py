@@ -6,7 +6,7 @@ import pytest
 from tests.architecture.movements_of_ach import ACH_ID, originate, rich, see
 
 from billfold.ledger.book.rows import Update
-from billfold.ledger.jobs.types import Appointment
+from billfold.ledger.jobs.types import ScheduledJob
 from billfold.payments.ach.commands import PostponeAch
 
 
@@ -27,7 +27,7 @@ def test_an_entry_that_missed_its_window_takes_the_next_with_days_of_its_own(dir
     assert entry.status == "APPROVED"
     assert world.now < entry.due_at < entry.settles_at < entry.settled_at
     assert (entry.held_until is not None) == (direction == "DEBIT")
-    assert world.books[anna].draft.rows_of(Appointment)[-1].at == entry.due_at
+    assert world.books[anna].draft.rows_of(ScheduledJob)[-1].at == entry.due_at
     assert world.do(PostponeAch, anna, ach_ids=(ACH_ID,)) == {"postponed": 0}
 
 

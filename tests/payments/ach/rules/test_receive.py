@@ -10,13 +10,15 @@ from tests.payments.ach.rules.test_originate import entry_of
 from billfold.accounts.commands import SetPocketState, UpdatePortal
 from billfold.ledger.book.rows import EventEntry, TransactionEntry
 from billfold.payments.ach.commands import GiveBackAch
-from billfold.payments.ach.types import AchAnswer, Answered
+from billfold.payments.ach.types import PendingReturn, ReturnEntry
 from billfold.platform.errors import Refused
 
 
 def answer_of(world, anna):
     """The answer that was drafted last."""
-    return msgspec.json.decode(world.books[anna].draft.rows_of(AchAnswer)[-1].told, type=Answered)
+    return msgspec.json.decode(
+        world.books[anna].draft.rows_of(PendingReturn)[-1].told, type=ReturnEntry
+    )
 
 
 def test_a_credit_of_a_file_is_a_deposit():

@@ -6,7 +6,7 @@ import pytest
 
 from billfold.payments.ach.rules.return_codes import (
     RETURN_REASONS,
-    may_present_again,
+    may_reinitiate,
     returnable_until,
 )
 from billfold.platform.calendars import Calendars
@@ -63,4 +63,4 @@ FIRST = date(2025, 6, 3)
 def test_only_want_of_funds_is_tried_again_and_not_for_ever(code, times, days, may) -> None:
     today = FIRST + timedelta(days=days)
 
-    assert may_present_again(code, times=times, sent_on=FIRST, today=today) is may
+    assert may_reinitiate(code, times=times, sent_on=FIRST, today=today) is may

@@ -5,7 +5,7 @@ import pytest
 from tests.architecture.movements_of_ach import ACH_ID, held_back, originate, rich, see
 
 from billfold.ledger.book.rows import JournalEntry
-from billfold.ledger.jobs.types import Appointment
+from billfold.ledger.jobs.types import ScheduledJob
 from billfold.payments.ach.commands import ReviewAch
 from billfold.platform.errors import NotFound, Refused
 
@@ -19,7 +19,7 @@ def test_an_entry_that_a_person_lets_through_waits_for_its_window():
     decide(world, anna, "APPROVED")
     entry = world.books[anna].referenced[ACH_ID]
     assert (entry.status, entry.reason) == ("APPROVED", None)
-    assert world.books[anna].draft.rows_of(Appointment)[-1].at == entry.due_at
+    assert world.books[anna].draft.rows_of(ScheduledJob)[-1].at == entry.due_at
 
 
 @pytest.mark.parametrize("decision", ["REJECTED", "CANCELLED"])

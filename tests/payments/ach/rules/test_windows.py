@@ -40,7 +40,7 @@ def at(text: str):
 def test_a_debit_is_sent_on_the_day_it_is_taken(now, amount, sent, window, settles) -> None:
     way = schedule(at(now), amount, CALENDARS, is_credit=False)
 
-    assert way.taken_on == way.sent_on == date.fromisoformat(sent)
+    assert way.accepted_on == way.sent_on == date.fromisoformat(sent)
     assert way.window.name == window
     assert way.settles_at == at(settles)
 
@@ -70,7 +70,7 @@ def test_a_credit_is_sent_when_the_bills_that_pay_for_it_have_settled(
     amount=st.integers(1, 1_000_000_00),
     is_credit=st.booleans(),
 )
-def test_an_entry_is_handed_over_after_it_was_asked_for_and_before_it_settles(
+def test_an_entry_is_transmitted_after_its_request_and_before_it_settles(
     minutes, amount, is_credit
 ) -> None:
     now = at("2024-12-30 00:00") + timedelta(minutes=minutes)

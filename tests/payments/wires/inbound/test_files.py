@@ -6,17 +6,17 @@ import pytest
 from msgspec.structs import replace
 from tests.support.fedwire import changed
 
-from billfold.ledger.jobs.due_work import house_id
-from billfold.payments.clearing.store import DAWN, DUSK, Span, list_cleared
+from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.payments.clearing.store import DATE_MAX, DATE_MIN, SettlementPeriod, list_cleared
 from billfold.payments.files import store as files_store
 from billfold.payments.wires import cases as wire_cases
-from billfold.payments.wires.iso20022.envelope import FedwireXml
+from billfold.payments.wires.iso20022.envelope import FedwireXmlFormat
 from billfold.payments.wires.outbound_messages import message_sent
 from billfold.payments.wires.ports import ReturnRequest
 from billfold.payments.wires.store import message_queue as queue
 from billfold.platform.dates import et_instant
 from billfold.platform.errors import Refused
-from billfold.treasury.settlement.worker import close_house_days
+from billfold.treasury.settlement.worker import close_bank_days
 from billfold.verify import verify_bank
 
 UNKNOWN = "5f0d2a4e-8f00-4000-8000-0000000000e1"
@@ -82,7 +82,7 @@ async def test_a_second_return_is_refused_in_the_same_file_and_in_a_later_one(fe
     await fedwire.drop("one.xml", back)
     mistake = await the_only_mistake(fedwire, "later.xml", second)
     assert mistake == (3, "OrgnlUETR", "the payment has come back already")
-    again = FedwireXml().write([back], "incoming").replace(b"\n<", b"\n\n<", 1)
+    again = FedwireXmlFormat().write([back], "incoming").replace(b"\n<", b"\n\n<", 1)
     legs = await fedwire.legs()
     await fedwire.drop("other-name-and-layout.xml", again)
     reasons = {reason for _, _, reason in fedwire.refused("other-name-and-layout.xml")}
@@ -105,7 +105,7 @@ async def test_a_wire_is_not_rejected_and_returned_or_settled_in_one_file(fedwir
     await fedwire.prove()
 
 
-async def test_what_comes_back_before_anybody_said_that_it_settled_has_settled(fedwire, holder):
+async def test_a_wire_returned_before_its_settlement_status_counts_as_settled(fedwire, holder):
     wire_id = await fedwire.send_wire(holder)
     rejected = await fedwire.status(wire_id, "AC04")
     await fedwire.drop("back.xml", await fedwire.payment_return(wire_id))
@@ -129,16 +129,16 @@ async def test_a_return_less_charges_brings_what_came_and_every_rail_is_explaine
     )
     assert mistake[2] == "the payment has come back already"
     await fedwire.clock.advance(timedelta(days=4))
-    await close_house_days(fedwire.bank, await fedwire.bank.now())
-    span = Span(DAWN, et_instant(DAWN, 0), DUSK, et_instant(DUSK, 0))
-    assert await list_cleared(fedwire.bank.pool, house_id(fedwire.bank.seed), span) == []
+    await close_bank_days(fedwire.bank, await fedwire.bank.now())
+    span = SettlementPeriod(DATE_MIN, et_instant(DATE_MIN, 0), DATE_MAX, et_instant(DATE_MAX, 0))
+    assert await list_cleared(fedwire.bank.pool, bank_customer_id(fedwire.bank.seed), span) == []
     await fedwire.prove()
 
 
 async def test_one_bad_message_keeps_a_whole_file_out_and_is_named_by_its_line(fedwire, holder):
     account = await fedwire.account_of(holder)
     good = [await fedwire.payment(str(nth), account, 100_00 + nth) for nth in range(3)]
-    raw = FedwireXml().write(good, "incoming")
+    raw = FedwireXmlFormat().write(good, "incoming")
     spoiled = {
         "euros": raw.replace(b'Ccy="USD">100.01', b'Ccy="EUR">100.01'),
         "cents": raw.replace(b">100.01<", b">100.011<"),
@@ -146,9 +146,9 @@ async def test_one_bad_message_keeps_a_whole_file_out_and_is_named_by_its_line(f
         "no amount": raw.replace(b">100.01<", b">much<"),
         "entity": raw.replace(b"<Fedwire", b'<!DOCTYPE x [<!ENTITY e "x">]><Fedwire', 1),
         "nothing": b"",
-        "an empty file": FedwireXml().write([], "incoming"),
+        "an empty file": FedwireXmlFormat().write([], "incoming"),
         "half": raw[: len(raw) // 2],
-        "outgoing": FedwireXml().write(good, "outgoing"),
+        "outgoing": FedwireXmlFormat().write(good, "outgoing"),
     }
     legs = await fedwire.legs()
     for name, content in spoiled.items():
@@ -178,7 +178,7 @@ async def test_the_same_content_is_refused_under_any_name(fedwire, holder):
     assert await fedwire.legs() == legs
 
 
-async def test_payments_for_nobody_and_a_closed_portal_go_back_and_the_others_arrive(
+async def test_payments_to_unknown_or_closed_portals_are_returned_and_others_booked(
     fedwire, holder
 ):
     closed = await fedwire.second_pocket(holder)
@@ -235,11 +235,11 @@ async def answered(fedwire, wire_id, verdict, reason):
     assert sent is not None
     asked = message_sent(bank, sent)
     assert isinstance(asked, ReturnRequest)
-    consent = fedwire.fed.consent(asked, await bank.now())
-    return changed(consent, verdict=verdict, reason=reason)
+    accept_return = fedwire.fed.accept_return(asked, await bank.now())
+    return changed(accept_return, verdict=verdict, reason=reason)
 
 
-async def test_a_wire_is_asked_for_again_when_its_bank_has_refused(fedwire, holder):
+async def test_a_return_is_requested_again_when_the_bank_has_refused(fedwire, holder):
     wire_id = await fedwire.settled(holder)
     bank, named = fedwire.bank, []
     for nth, (verdict, reason) in enumerate((("RJCR", "LEGL"), ("RJCR", "CUST"), ("CNCL", None))):

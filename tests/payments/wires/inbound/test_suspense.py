@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from msgspec.structs import replace
 
-from billfold.payments.clearing.cli import explain
+from billfold.payments.clearing.cli import clearing_report
 from billfold.payments.wires import cases as wire_cases
 from billfold.platform.errors import Refused
 
@@ -46,7 +46,7 @@ async def test_what_is_owed_for_a_return_is_owed_no_more_when_it_is_rejected(fed
     await fedwire.prove()
 
 
-async def test_a_return_for_nobody_that_is_rejected_is_held_and_sent_again(fedwire):
+async def test_a_rejected_return_of_an_unknown_payment_is_held_and_sent_again(fedwire):
     await fedwire.drop("in.xml", await fedwire.payment("one", "999999999999"))
     await fedwire.clock.advance(timedelta(0))
     (first,) = await fedwire.bank.pool.fetch("SELECT item_id, status FROM suspense_item")
@@ -56,7 +56,7 @@ async def test_a_return_for_nobody_that_is_rejected_is_held_and_sent_again(fedwi
     (item,) = await fedwire.held()
     assert (item.reason, item.amount) == ("RETURN_REJECTED", 5_00)
     await fedwire.prove()
-    await fedwire.send_back(item.item_id)
+    await fedwire.return_payment(item.item_id)
     again = await fedwire.message(item.item_id)
     assert again.message_id != rejected.message.original.message_id
     assert again.message_id in fedwire.last_out()
@@ -124,7 +124,7 @@ async def test_what_comes_back_to_a_closed_pocket_does_not_go_again_but_to_its_o
     (item,) = await fedwire.held()
     legs = await fedwire.legs()
     with pytest.raises(Refused, match="billfold suspense assign") as refused:
-        await fedwire.send_back(item.item_id)
+        await fedwire.return_payment(item.item_id)
     assert refused.value.code == "suspense-item-stays"
     assert await fedwire.legs() == legs
 
@@ -163,6 +163,6 @@ async def test_a_rejected_wire_is_held_with_its_fee_when_its_pocket_has_been_clo
     assert [tuple(row) for row in back] == [
         ("WIRE", "CREDIT", sent.amount, None), ("CREDIT", "CREDIT", 15_00, "ADJUSTMENT"),
     ]  # fmt: skip
-    explained = await explain(fedwire.bank)
+    explained = await clearing_report(fedwire.bank)
     assert [explained.unexplained(rail) for rail in ("ACH", "WIRE")] == [0, 0]
     await fedwire.prove()

@@ -12,7 +12,7 @@ from lxml import etree
 from tests.payments.wires.iso20022.wires import MESSAGES, OURS, a_credit_transfer, a_wire
 
 from billfold.payments.wires.iso20022.envelope import read_wires, write_wires
-from billfold.payments.wires.ports import Agent, CreditTransfer, FedwireRefused, Message
+from billfold.payments.wires.ports import Agent, CreditTransfer, InvalidFedwireFile, Message
 
 EVERY_KIND = [a_wire(message) for message in MESSAGES.values()]
 WHOLE = write_wires(EVERY_KIND, "incoming")
@@ -120,12 +120,12 @@ WRONG: dict[str, tuple[Callable[[etree._Element], None], str]] = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_a_mistake_is_told_with_line_and_element(name: str) -> None:
+def test_a_mistake_is_reported_with_line_and_element(name: str) -> None:
     change, told = WRONG[name]
     root = etree.fromstring(write_wires([a_wire(), a_wire()], "incoming"))
     change(root[1])
 
-    with pytest.raises(FedwireRefused) as refused:
+    with pytest.raises(InvalidFedwireFile) as refused:
         read_wires(etree.tostring(root, pretty_print=True), "incoming")
 
     (mistake,) = refused.value.mistakes
@@ -136,26 +136,26 @@ def test_a_mistake_is_told_with_line_and_element(name: str) -> None:
 def test_an_unknown_message_is_refused() -> None:
     raw = WHOLE.replace(b"FedwireFundsPaymentReturn", b"FedwireFundsSomething")
 
-    with pytest.raises(FedwireRefused, match="no message that is known"):
+    with pytest.raises(InvalidFedwireFile, match="no message that is known"):
         read_wires(raw, "incoming")
 
 
 def test_a_file_that_goes_the_other_way_is_refused() -> None:
-    with pytest.raises(FedwireRefused, match="is no FedwireFundsOutgoing"):
+    with pytest.raises(InvalidFedwireFile, match="is no FedwireFundsOutgoing"):
         read_wires(WHOLE, "outgoing")
 
 
 @settings(max_examples=40)
 @given(st.integers(0, len(WHOLE) - 1))
 def test_a_file_cut_anywhere_is_refused(at: int) -> None:
-    with pytest.raises(FedwireRefused):
+    with pytest.raises(InvalidFedwireFile):
         read_wires(WHOLE[:at], "incoming")
 
 
 @settings(max_examples=40)
 @given(st.binary(max_size=300))
 def test_no_bytes_break_the_reader(raw: bytes) -> None:
-    with pytest.raises(FedwireRefused):
+    with pytest.raises(InvalidFedwireFile):
         read_wires(raw, "incoming")
 
 
@@ -170,11 +170,11 @@ def test_no_bytes_break_the_reader(raw: bytes) -> None:
 def test_document_types_and_entities_are_refused(hostile: str) -> None:
     text = WHOLE.decode().replace("?>", f"?>{hostile}", 1).replace("Invoice 77", "&a;")
 
-    with pytest.raises(FedwireRefused):
+    with pytest.raises(InvalidFedwireFile):
         read_wires(text.encode(), "incoming")
 
 
-def test_the_amount_as_ordered_may_be_in_another_currency() -> None:
+def test_the_instructed_amount_may_be_in_another_currency() -> None:
     root = etree.fromstring(write_wires([a_wire()], "incoming"))
     next(root.iter("{*}InstdAmt")).set("Ccy", "EUR")
 

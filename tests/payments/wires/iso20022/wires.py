@@ -7,18 +7,18 @@ import msgspec
 
 from billfold.payments.wires.ports import (
     Account,
-    Address,
     Agent,
     CreditTransfer,
+    FedwireMessage,
     Header,
     Message,
-    Original,
+    OriginalMessage,
     Party,
     PaymentReturn,
     PaymentStatus,
-    ReturnAnswer,
+    PostalAddress,
     ReturnRequest,
-    Wire,
+    ReturnRequestResponse,
 )
 
 OURS, THEIRS = "021000021", "121182904"
@@ -27,7 +27,7 @@ AT = datetime(2026, 11, 20, 10, 15, tzinfo=EASTERN)
 DAY = date(2026, 11, 20)
 IMAD = "20261120MMQFMP0A000123"
 UETR = "8a562c67-ca16-48ba-b074-65581be6f011"
-NEW_YORK = Address(
+NEW_YORK = PostalAddress(
     street="Main St",
     building="1",
     post_code="10001",
@@ -36,7 +36,7 @@ NEW_YORK = Address(
     country="US",
 )
 ACME, BETA = Party(name="Acme Inc", address=NEW_YORK), Party(name="Beta LLC")
-ORIGINAL = Original(
+ORIGINAL = OriginalMessage(
     message_id=IMAD,
     message_name="pacs.008.001.08",
     created_at=AT,
@@ -68,7 +68,7 @@ def a_credit_transfer(**changes: Any) -> CreditTransfer:
 
 
 def abroad() -> CreditTransfer:
-    frankfurt = Address(post_code="60311", town="Frankfurt", country="DE")
+    frankfurt = PostalAddress(post_code="60311", town="Frankfurt", country="DE")
     return a_credit_transfer(
         intermediary=Agent(bic="CHASUS33XXX"),
         creditor_agent=Agent(bic="COBADEFFXXX", name="Commerzbank", address=frankfurt),
@@ -135,7 +135,7 @@ MESSAGES: dict[str, Message] = {
         reason="DUPL",
         information="Sent twice",
     ),
-    "return answer": ReturnAnswer(
+    "return answer": ReturnRequestResponse(
         message_id="20261123QFMP00000000000003",
         created_at=AT,
         case_id="CASE-1",
@@ -150,7 +150,7 @@ MESSAGES: dict[str, Message] = {
 }
 
 
-def a_wire(message: Message | None = None, **changes: Any) -> Wire:
+def a_wire(message: Message | None = None, **changes: Any) -> FedwireMessage:
     message = message or a_credit_transfer()
     told: dict[str, Any] = {
         "sender": OURS,
@@ -160,4 +160,4 @@ def a_wire(message: Message | None = None, **changes: Any) -> Wire:
         "environment": "TEST",
         "created_at": AT,
     }
-    return Wire(header=Header(**told | changes), message=message)
+    return FedwireMessage(header=Header(**told | changes), message=message)

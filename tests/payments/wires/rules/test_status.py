@@ -7,7 +7,7 @@ from tests.payments.wires.rules.test_send import funded, send
 
 from billfold.ledger.book.rows import EventEntry, JournalEntry, TransactionEntry
 from billfold.payments.wires.commands import CompleteWire, RejectWire, SubmitWire
-from billfold.payments.wires.types import SeenWire, WireRow
+from billfold.payments.wires.types import ReferencedWire, WireRow
 
 IMAD = "20250602BLFDQGV1000001"
 
@@ -15,7 +15,7 @@ IMAD = "20250602BLFDQGV1000001"
 def seen(teller, **changes):
     """Show the customer's book the wire that was drafted last."""
     row = msgspec.structs.replace(teller.bank.tables[WireRow][-1], **changes)
-    shown = SeenWire(row, returned=False, stands_in=row.journal_no)
+    shown = ReferencedWire(row, returned=False, booked_journal_no=row.journal_no)
     teller.book.referenced[row.wire_id] = shown
     return row.wire_id
 

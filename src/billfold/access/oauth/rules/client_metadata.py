@@ -9,13 +9,18 @@ from datetime import datetime
 from urllib.parse import SplitResult, urlsplit
 from uuid import UUID
 
-from billfold.access.oauth.rules.scopes import PERSONAL, SCOPES, in_order
-from billfold.access.oauth.types import BY_ITSELF, CODE, REFRESH, Client
+from billfold.access.oauth.rules.scopes import PERSONAL_SCOPES, SCOPES, sort_scopes
+from billfold.access.oauth.types import (
+    AUTHORIZATION_CODE,
+    CLIENT_CREDENTIALS,
+    REFRESH_TOKEN,
+    Client,
+)
 from billfold.platform.errors import FieldError, InvalidInput
 
 PROFILES = ("fapi2", "documented")
-GRANT_TYPES = (CODE, REFRESH, BY_ITSELF)
-ADDRESSES_MAX = 20
+GRANT_TYPES = (AUTHORIZATION_CODE, REFRESH_TOKEN, CLIENT_CREDENTIALS)
+REDIRECT_URIS_MAX = 20
 """How many addresses of each kind a client may have."""
 _ID = re.compile(r"[A-Za-z0-9._-]{1,128}")
 _LOOPBACK = frozenset({"127.0.0.1", "::1"})
@@ -33,7 +38,7 @@ class NewClient:
     profile: str = "fapi2"
     redirect_uris: tuple[str, ...] = ()
     post_logout_redirect_uris: tuple[str, ...] = ()
-    grant_types: tuple[str, ...] = (CODE, REFRESH)
+    grant_types: tuple[str, ...] = (AUTHORIZATION_CODE, REFRESH_TOKEN)
     customer_id: UUID | None = None
     owner_id: UUID | None = None
     dpop_bound: bool | None = None
@@ -41,11 +46,11 @@ class NewClient:
     requires_signature: bool = False
 
 
-def client_of(
+def build_client(
     new: NewClient, client_id: str, now: datetime, *, member_id: UUID | None = None
 ) -> Client:
     """Return the client as it is to be. Raises InvalidInput with every mistake."""
-    mistakes = [FieldError((where,), why, "value_error") for where, why in _mistakes(new)]
+    mistakes = [FieldError((field,), message, "value_error") for field, message in _errors(new)]
     if not _ID.fullmatch(client_id):
         mistakes.append(
             FieldError(("client_id",), "must be 1 to 128 letters, digits, . _ -", "value_error")
@@ -60,7 +65,7 @@ def client_of(
         profile=new.profile,
         redirect_uris=new.redirect_uris,
         post_logout_redirect_uris=new.post_logout_redirect_uris,
-        scopes=in_order(new.scopes),
+        scopes=sort_scopes(new.scopes),
         grant_types=tuple(each for each in GRANT_TYPES if each in new.grant_types),
         customer_id=new.customer_id,
         member_id=member_id,
@@ -73,7 +78,7 @@ def client_of(
     )
 
 
-def _mistakes(new: NewClient) -> Iterator[tuple[str, str]]:
+def _errors(new: NewClient) -> Iterator[tuple[str, str]]:
     if not (1 <= len(new.name.strip()) <= 200 and new.name.isprintable()):  # noqa: PLR2004 - the longest name
         yield "name", "must be 1 to 200 printable characters"
     if len(new.description) > 500 or not new.description.isprintable():  # noqa: PLR2004 - as above
@@ -82,41 +87,45 @@ def _mistakes(new: NewClient) -> Iterator[tuple[str, str]]:
         yield "profile", f"must be one of {', '.join(PROFILES)}"
     if new.profile == "fapi2" and new.dpop_bound is False:
         yield "dpop_bound", "cannot be off for a fapi2 client"
-    yield from _wrong_scopes(new)
-    yield from _wrong_grants(new)
-    for where in ("redirect_uris", "post_logout_redirect_uris"):
-        yield from ((where, why) for why in _wrong_addresses(getattr(new, where)))
+    yield from _scope_errors(new)
+    yield from _grant_type_errors(new)
+    for field in ("redirect_uris", "post_logout_redirect_uris"):
+        yield from ((field, message) for message in _redirect_uri_errors(getattr(new, field)))
 
 
-def _wrong_addresses(uris: tuple[str, ...]) -> Iterator[str]:
-    if len(uris) > ADDRESSES_MAX:
-        yield f"may be {ADDRESSES_MAX} at most"
+def _redirect_uri_errors(uris: tuple[str, ...]) -> Iterator[str]:
+    if len(uris) > REDIRECT_URIS_MAX:
+        yield f"may be {REDIRECT_URIS_MAX} at most"
     for uri in uris:
-        if (why := wrong_redirect(uri)) is not None:
-            yield f"{uri!r} {why}"
+        if (message := redirect_uri_error(uri)) is not None:
+            yield f"{uri!r} {message}"
 
 
-def _wrong_scopes(new: NewClient) -> Iterator[tuple[str, str]]:
+def _scope_errors(new: NewClient) -> Iterator[tuple[str, str]]:
     unknown = sorted(set(new.scopes) - SCOPES.keys())
     if unknown or not new.scopes:
         yield "scopes", f"must be some of {' '.join(SCOPES)}"
-    if BY_ITSELF in new.grant_types and PERSONAL & set(new.scopes):
+    if CLIENT_CREDENTIALS in new.grant_types and PERSONAL_SCOPES & set(new.scopes):
         yield "scopes", "of a client that acts by itself cannot be about a person"
 
 
-def _wrong_grants(new: NewClient) -> Iterator[tuple[str, str]]:
+def _grant_type_errors(new: NewClient) -> Iterator[tuple[str, str]]:
     grants = set(new.grant_types)
-    if not grants or grants - set(GRANT_TYPES) or (REFRESH in grants and CODE not in grants):
+    if (
+        not grants
+        or grants - set(GRANT_TYPES)
+        or (REFRESH_TOKEN in grants and AUTHORIZATION_CODE not in grants)
+    ):
         yield "grant_types", "must be authorization_code (and refresh_token) or client_credentials"
-    if {CODE, BY_ITSELF} <= grants:
+    if {AUTHORIZATION_CODE, CLIENT_CREDENTIALS} <= grants:
         yield "grant_types", "of people and of a service user need a client each"
-    if (BY_ITSELF in grants) != (new.customer_id is not None):
+    if (CLIENT_CREDENTIALS in grants) != (new.customer_id is not None):
         yield "customer_id", "belongs to client_credentials, and only to them"
-    if (CODE in grants) != bool(new.redirect_uris):
+    if (AUTHORIZATION_CODE in grants) != bool(new.redirect_uris):
         yield "redirect_uris", "belong to authorization_code, and only to it"
 
 
-def wrong_redirect(uri: str) -> str | None:
+def redirect_uri_error(uri: str) -> str | None:
     """Return what is wrong with an address that answers may be sent to, or None.
 
     https everywhere; http only to this very machine, for native applications.
@@ -130,10 +139,10 @@ def wrong_redirect(uri: str) -> str | None:
         return "is not an address"
     if "#" in uri or parts.username is not None:
         return "has a fragment or a user"
-    if not _HOST_CHARS.fullmatch(parts.hostname or "") or not _is_guarded(parts):
+    if not _HOST_CHARS.fullmatch(parts.hostname or "") or not _is_https_or_loopback(parts):
         return "must begin with https://, or http:// on 127.0.0.1 or [::1]"
     return None
 
 
-def _is_guarded(parts: SplitResult) -> bool:
+def _is_https_or_loopback(parts: SplitResult) -> bool:
     return parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _LOOPBACK)

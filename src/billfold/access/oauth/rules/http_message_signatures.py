@@ -16,7 +16,7 @@ from datetime import datetime
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from billfold.access.oauth.rules.jws import proves
+from billfold.access.oauth.rules.jws import verify_signature
 from billfold.access.oauth.rules.public_keys import from_pem
 from billfold.access.oauth.types import ClientKey
 
@@ -30,7 +30,7 @@ _DIGEST = re.compile(r"(sha-256|sha-512)=:([A-Za-z0-9+/]+=*):")
 _HASHES = {"sha-256": "sha256", "sha-512": "sha512"}
 
 
-class NotSigned(Exception):
+class InvalidSignature(Exception):
     """A signature is missing or does not hold; the text says why."""
 
 
@@ -44,7 +44,7 @@ class Message:
     header: Callable[[str], str | None]
 
 
-class _Claim(NamedTuple):
+class _SignatureInput(NamedTuple):
     """What a request says of its signature."""
 
     components: tuple[str, ...]
@@ -53,55 +53,65 @@ class _Claim(NamedTuple):
     signature: bytes
 
 
-def check_message(message: Message, keys: Iterable[ClientKey], now: datetime) -> None:
+def verify_message(message: Message, keys: Iterable[ClientKey], now: datetime) -> None:
     """Check the signature of a request. Raises NotSigned."""
-    claim = _claim(message)
-    needed = _COVERED | ({"content-digest"} if message.body else set())
-    if len(set(claim.components)) != len(claim.components) or not needed <= set(claim.components):
-        raise NotSigned(f"The signature must cover {', '.join(sorted(needed))}, each once.")
-    created = claim.parameters.get("created", "")
+    signature_input = _parse_signature_input(message)
+    required = _COVERED | ({"content-digest"} if message.body else set())
+    if len(set(signature_input.components)) != len(
+        signature_input.components
+    ) or not required <= set(signature_input.components):
+        raise InvalidSignature(
+            f"The signature must cover {', '.join(sorted(required))}, each once."
+        )
+    created = signature_input.parameters.get("created", "")
     if not created.isdigit() or abs(int(created) - now.timestamp()) > WINDOW_SECONDS:
-        raise NotSigned(f"`created` must be within {WINDOW_SECONDS} seconds of now.")
-    if "expires" in claim.parameters:
-        raise NotSigned("`expires` is not understood here; `created` says enough.")
+        raise InvalidSignature(f"`created` must be within {WINDOW_SECONDS} seconds of now.")
+    if "expires" in signature_input.parameters:
+        raise InvalidSignature("`expires` is not understood here; `created` says enough.")
     if message.body:
         _check_digest(message)
-    _check_signature(message, claim, keys)
+    _check_signature(message, signature_input, keys)
 
 
-def _claim(message: Message) -> _Claim:
+def _parse_signature_input(message: Message) -> _SignatureInput:
     sent = _INPUT.fullmatch(message.header("signature-input") or "")
     signature = _SIGNATURE.fullmatch(message.header("signature") or "")
     if sent is None or signature is None:
-        raise NotSigned("The request needs Signature-Input and Signature, labelled sig1.")
+        raise InvalidSignature("The request needs Signature-Input and Signature, labelled sig1.")
     components = tuple(each.strip('"') for each in sent[2].split(" "))
     parameters = {name: text or number for name, text, number in _PARAMETER.findall(sent[3])}
-    return _Claim(components, parameters, sent[1], _bytes(signature[1]))
+    return _SignatureInput(components, parameters, sent[1], _bytes(signature[1]))
 
 
 def _check_digest(message: Message) -> None:
     sent = _DIGEST.fullmatch(message.header("content-digest") or "")
     if sent is None:
-        raise NotSigned("A body needs a Content-Digest by sha-256 or sha-512.")
+        raise InvalidSignature("A body needs a Content-Digest by sha-256 or sha-512.")
     digest = hashlib.new(_HASHES[sent[1]], message.body).digest()
     if not hmac.compare_digest(digest, _bytes(sent[2])):
-        raise NotSigned("Content-Digest is not that of the body.")
+        raise InvalidSignature("Content-Digest is not that of the body.")
 
 
-def _check_signature(message: Message, claim: _Claim, keys: Iterable[ClientKey]) -> None:
-    algorithm = _ALGORITHMS.get(claim.parameters.get("alg", ""))
-    signed = _signed(message, claim)
+def _check_signature(
+    message: Message, signature_input: _SignatureInput, keys: Iterable[ClientKey]
+) -> None:
+    algorithm = _ALGORITHMS.get(signature_input.parameters.get("alg", ""))
+    signed = _signature_base(message, signature_input)
     for key in keys:
-        fits = key.key_id == claim.parameters.get("keyid") and key.algorithm == algorithm
-        if fits and proves(from_pem(key.public_pem), signed, claim.signature):
+        matches = (
+            key.key_id == signature_input.parameters.get("keyid") and key.algorithm == algorithm
+        )
+        if matches and verify_signature(
+            from_pem(key.public_pem), signed, signature_input.signature
+        ):
             return
-    raise NotSigned("The signature is not by a registered key (`keyid`) and its algorithm.")
+    raise InvalidSignature("The signature is not by a registered key (`keyid`) and its algorithm.")
 
 
-def _signed(message: Message, claim: _Claim) -> bytes:
+def _signature_base(message: Message, signature_input: _SignatureInput) -> bytes:
     """Return the signature base (RFC 9421, 2.5)."""
-    lines = [f'"{name}": {_value(message, name)}' for name in claim.components]
-    return "\n".join([*lines, f'"@signature-params": {claim.as_sent}']).encode("latin-1")
+    lines = [f'"{name}": {_value(message, name)}' for name in signature_input.components]
+    return "\n".join([*lines, f'"@signature-params": {signature_input.as_sent}']).encode("latin-1")
 
 
 def _value(message: Message, name: str) -> str:
@@ -116,7 +126,7 @@ def _value(message: Message, name: str) -> str:
     }
     value = derived.get(name) if name.startswith("@") else message.header(name)
     if value is None:
-        raise NotSigned(f"The signature covers {name}, which is not there.")
+        raise InvalidSignature(f"The signature covers {name}, which is not there.")
     return value
 
 
@@ -124,4 +134,4 @@ def _bytes(text: str) -> bytes:
     try:
         return base64.b64decode(text, validate=True)
     except binascii.Error:
-        raise NotSigned("A signature or digest is not base64.") from None
+        raise InvalidSignature("A signature or digest is not base64.") from None

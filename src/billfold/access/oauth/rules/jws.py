@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import msgspec
 from jwt.algorithms import Algorithm, ECAlgorithm, OKPAlgorithm, RSAPSSAlgorithm
 
-from billfold.access.oauth.rules.public_keys import KnownKey
+from billfold.access.oauth.rules.public_keys import PublicKeyInfo
 
 _ALGORITHMS: dict[str, Algorithm] = {
     "ES256": ECAlgorithm(ECAlgorithm.SHA256),
@@ -19,7 +19,7 @@ _ALGORITHMS: dict[str, Algorithm] = {
 _PARTS = 3
 
 
-class Compact(NamedTuple):
+class Jws(NamedTuple):
     """A signed text taken apart. Nothing of it is proven before `is_signed_by` says so."""
 
     header: dict[str, Any]
@@ -27,17 +27,17 @@ class Compact(NamedTuple):
     signed: bytes
     signature: bytes
 
-    def is_signed_by(self, key: KnownKey) -> bool:
+    def is_signed_by(self, key: PublicKeyInfo) -> bool:
         """Tell whether a key signed this, with the one algorithm that is the key's own."""
-        return proves(key, self.signed, self.signature)
+        return verify_signature(key, self.signed, self.signature)
 
 
-def proves(key: KnownKey, signed: bytes, signature: bytes) -> bool:
+def verify_signature(key: PublicKeyInfo, signed: bytes, signature: bytes) -> bool:
     """Tell whether a signature is a key's, made with the one algorithm that is its own."""
     return bool(_ALGORITHMS[key.algorithm].verify(signed, key.key, signature))
 
 
-def take_apart(text: str) -> Compact:
+def parse_jws(text: str) -> Jws:
     """Return the parts of a signed text. Raises ValueError when it is none.
 
     What its header asks to be understood beyond its algorithm is not understood here.
@@ -45,25 +45,25 @@ def take_apart(text: str) -> Compact:
     parts = text.encode("ascii").split(b".")
     if len(parts) != _PARTS:
         raise ValueError("it does not have three parts")
-    header, claims = (_object(part) for part in parts[:2])
+    header, claims = (_decode_object(part) for part in parts[:2])
     if "crit" in header or "b64" in header:
         raise ValueError("its header has members that are not understood")
-    return Compact(header, claims, b".".join(parts[:2]), _bytes(parts[2]))
+    return Jws(header, claims, b".".join(parts[:2]), _decode_base64url(parts[2]))
 
 
-def _object(part: bytes) -> dict[str, Any]:
+def _decode_object(part: bytes) -> dict[str, Any]:
     try:
-        found = msgspec.json.decode(_bytes(part))
+        decoded = msgspec.json.decode(_decode_base64url(part))
     except (msgspec.DecodeError, RecursionError):
         raise ValueError("a part of it is not JSON") from None
-    if not isinstance(found, dict):
+    if not isinstance(decoded, dict):
         raise ValueError("a part of it is no object")  # noqa: TRY004 - what was sent is wrong
-    return found
+    return decoded
 
 
-def _bytes(part: bytes) -> bytes:
+def _decode_base64url(part: bytes) -> bytes:
     try:
-        found = base64.b64decode(part + b"=" * (-len(part) % 4), altchars=b"-_", validate=True)
+        decoded = base64.b64decode(part + b"=" * (-len(part) % 4), altchars=b"-_", validate=True)
     except binascii.Error:
         raise ValueError("a part of it is not base64url") from None
-    return found
+    return decoded

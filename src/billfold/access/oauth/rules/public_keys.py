@@ -28,11 +28,11 @@ _RSA_BITS_MIN, _RSA_BITS_MAX = 2048, 4096
 _EXPONENT_MIN, _EXPONENT_MAX = 65_537, 2**32
 
 
-class WrongKey(ValueError):
+class InvalidKey(ValueError):
     """It is no public key that may be used here; the text says why."""
 
 
-class KnownKey(NamedTuple):
+class PublicKeyInfo(NamedTuple):
     """A public key ready for use, its algorithm, and its RFC 7638 thumbprint (SHA-256)."""
 
     key: PublicKey
@@ -40,28 +40,28 @@ class KnownKey(NamedTuple):
     thumbprint: str
 
 
-def names_of(algorithm: str) -> tuple[str, ...]:
+def algorithm_names(algorithm: str) -> tuple[str, ...]:
     """Return all names of the one algorithm that a kind of key is used with."""
     return _NAMES.get(algorithm, (algorithm,))
 
 
-def from_jwk(jwk: Mapping[str, Any]) -> KnownKey:
+def from_jwk(jwk: Mapping[str, Any]) -> PublicKeyInfo:
     """Return the key of a JWK. Raises WrongKey for a private one, a weak one, another kind."""
     if _PRIVATE & jwk.keys():
-        raise WrongKey("the key is a private one")
+        raise InvalidKey("the key is a private one")
     members = _MEMBERS.get(str(jwk.get("kty")))
     if members is None or not all(isinstance(jwk.get(each), str) for each in members):
-        raise WrongKey("the key is none of P-256, Ed25519 and RSA")
-    return _read(tuple((each, jwk[each]) for each in members))
+        raise InvalidKey("the key is none of P-256, Ed25519 and RSA")
+    return _parse_jwk(tuple((each, jwk[each]) for each in members))
 
 
 @lru_cache(4096)
-def from_pem(pem: str) -> KnownKey:
+def from_pem(pem: str) -> PublicKeyInfo:
     """Return the key of a PEM (SubjectPublicKeyInfo). Raises WrongKey as `from_jwk` does."""
     try:
         key = load_pem_public_key(pem.encode())
     except ValueError:
-        raise WrongKey("it is not a public key in PEM") from None
+        raise InvalidKey("it is not a public key in PEM") from None
     return from_jwk(to_jwk(key))
 
 
@@ -69,14 +69,14 @@ def to_jwk(key: object) -> dict[str, str]:
     """Return a public key as JWK. Raises WrongKey for a kind that is not used here."""
     if isinstance(key, ec.EllipticCurvePublicKey) and key.curve.name == "secp256r1":
         point = key.public_numbers()
-        x, y = (_text(each.to_bytes(_COORDINATE_BYTES)) for each in (point.x, point.y))
+        x, y = (_base64url(each.to_bytes(_COORDINATE_BYTES)) for each in (point.x, point.y))
         return {"kty": "EC", "crv": "P-256", "x": x, "y": y}
     if isinstance(key, ed25519.Ed25519PublicKey):
-        return {"kty": "OKP", "crv": "Ed25519", "x": _text(key.public_bytes_raw())}
+        return {"kty": "OKP", "crv": "Ed25519", "x": _base64url(key.public_bytes_raw())}
     if isinstance(key, rsa.RSAPublicKey):
         numbers = key.public_numbers()
-        return {"kty": "RSA", "n": _number_text(numbers.n), "e": _number_text(numbers.e)}
-    raise WrongKey("the key is none of P-256, Ed25519 and RSA")
+        return {"kty": "RSA", "n": _number_base64url(numbers.n), "e": _number_base64url(numbers.e)}
+    raise InvalidKey("the key is none of P-256, Ed25519 and RSA")
 
 
 def to_pem(key: PublicKey) -> str:
@@ -85,54 +85,58 @@ def to_pem(key: PublicKey) -> str:
 
 
 @lru_cache(16_384)
-def _read(members: tuple[tuple[str, str], ...]) -> KnownKey:
+def _parse_jwk(members: tuple[tuple[str, str], ...]) -> PublicKeyInfo:
     """Read a JWK given by the members its thumbprint is made of, in their order."""
     jwk = dict(members)
     canonical = json.dumps(jwk, separators=(",", ":"), sort_keys=True).encode()
-    thumbprint = _text(hashlib.sha256(canonical).digest())
+    thumbprint = _base64url(hashlib.sha256(canonical).digest())
     try:
         if jwk["kty"] == "EC":
-            return KnownKey(_p256(jwk), "ES256", thumbprint)
+            return PublicKeyInfo(_p256(jwk), "ES256", thumbprint)
         if jwk["kty"] == "OKP":
-            return KnownKey(_ed25519(jwk), "EdDSA", thumbprint)
-        return KnownKey(_rsa(jwk), "PS256", thumbprint)
+            return PublicKeyInfo(_ed25519(jwk), "EdDSA", thumbprint)
+        return PublicKeyInfo(_rsa(jwk), "PS256", thumbprint)
     except (ValueError, binascii.Error) as error:
-        raise error if isinstance(error, WrongKey) else WrongKey("the key cannot be read") from None
+        raise (
+            error if isinstance(error, InvalidKey) else InvalidKey("the key cannot be read")
+        ) from None
 
 
 def _p256(jwk: Mapping[str, str]) -> PublicKey:
     if jwk["crv"] != "P-256":
-        raise WrongKey("the curve is not P-256")
-    x, y = (_bytes(jwk[each], _COORDINATE_BYTES) for each in ("x", "y"))
+        raise InvalidKey("the curve is not P-256")
+    x, y = (_decode_base64url(jwk[each], _COORDINATE_BYTES) for each in ("x", "y"))
     return ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP256R1(), b"\x04" + x + y)
 
 
 def _ed25519(jwk: Mapping[str, str]) -> PublicKey:
     if jwk["crv"] != "Ed25519":
-        raise WrongKey("the curve is not Ed25519")
-    return ed25519.Ed25519PublicKey.from_public_bytes(_bytes(jwk["x"], _COORDINATE_BYTES))
+        raise InvalidKey("the curve is not Ed25519")
+    return ed25519.Ed25519PublicKey.from_public_bytes(
+        _decode_base64url(jwk["x"], _COORDINATE_BYTES)
+    )
 
 
 def _rsa(jwk: Mapping[str, str]) -> PublicKey:
-    modulus, exponent = (int.from_bytes(_bytes(jwk[each])) for each in ("n", "e"))
+    modulus, exponent = (int.from_bytes(_decode_base64url(jwk[each])) for each in ("n", "e"))
     if not _RSA_BITS_MIN <= modulus.bit_length() <= _RSA_BITS_MAX:
-        raise WrongKey(f"an RSA key has {_RSA_BITS_MIN} to {_RSA_BITS_MAX} bits")
+        raise InvalidKey(f"an RSA key has {_RSA_BITS_MIN} to {_RSA_BITS_MAX} bits")
     if not _EXPONENT_MIN <= exponent <= _EXPONENT_MAX:
-        raise WrongKey("the exponent of the RSA key is unusual")
+        raise InvalidKey("the exponent of the RSA key is unusual")
     return rsa.RSAPublicNumbers(exponent, modulus).public_key()
 
 
-def _bytes(text: str, length: int | None = None) -> bytes:
+def _decode_base64url(text: str, length: int | None = None) -> bytes:
     """Return what base64url stands for; one text for each value, so that a key has one name."""
-    found = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
-    if _text(found) != text or (length is not None and len(found) != length):
-        raise WrongKey("a member of the key is not base64url of its length")
-    return found
+    decoded = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
+    if _base64url(decoded) != text or (length is not None and len(decoded) != length):
+        raise InvalidKey("a member of the key is not base64url of its length")
+    return decoded
 
 
-def _text(value: bytes) -> str:
+def _base64url(value: bytes) -> str:
     return base64.urlsafe_b64encode(value).rstrip(b"=").decode()
 
 
-def _number_text(number: int) -> str:
-    return _text(number.to_bytes((number.bit_length() + 7) // 8))
+def _number_base64url(number: int) -> str:
+    return _base64url(number.to_bytes((number.bit_length() + 7) // 8))

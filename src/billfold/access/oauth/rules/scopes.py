@@ -38,25 +38,25 @@ SCOPES: Mapping[str, str] = MappingProxyType(
 )
 """Scope -> what it grants, in the order of `service.md`'s table, the later ones at the end."""
 
-PERSONAL = frozenset({"openid", "profile", "email", "phone"})
+PERSONAL_SCOPES = frozenset({"openid", "profile", "email", "phone"})
 """Scopes about a person: a client that acts by itself cannot have them."""
 
 
-def scopes_in(text: str | None, allowed: Iterable[str]) -> tuple[str, ...]:
+def parse_scopes(text: str | None, allowed: Iterable[str]) -> tuple[str, ...]:
     """Return the scopes asked for, in our order; all that are allowed when none is named.
 
     Raises OAuthError `invalid_scope` for one that is unknown or not allowed.
     """
-    may = set(allowed)
-    wanted = set((text or "").split(" ")) - {""} or may
-    refused = sorted(wanted - may)
-    if refused:
-        named = " ".join(each for each in refused if each in SCOPES) or "one of those asked for"
+    allowed_scopes = set(allowed)
+    requested = set((text or "").split(" ")) - {""} or allowed_scopes
+    not_allowed = sorted(requested - allowed_scopes)
+    if not_allowed:
+        named = " ".join(each for each in not_allowed if each in SCOPES) or "one of those asked for"
         raise OAuthError("invalid_scope", f"This client may not have the scope: {named}.")
-    return in_order(wanted)
+    return sort_scopes(requested)
 
 
-def in_order(scopes: Iterable[str]) -> tuple[str, ...]:
+def sort_scopes(scopes: Iterable[str]) -> tuple[str, ...]:
     """Return scopes in the order of `SCOPES`, each once."""
-    wanted = set(scopes)
-    return tuple(each for each in SCOPES if each in wanted)
+    requested = set(scopes)
+    return tuple(each for each in SCOPES if each in requested)

@@ -8,99 +8,117 @@ from urllib.parse import quote
 from litestar import Request, Response, get, post
 from litestar.handlers import HTTPRouteHandler
 
-from billfold.access.pages.page_context import HALFWAY, Desk
-from billfold.access.pages.session import Visit, query_of
-from billfold.access.pages.sign_in.signed_in import come_in, forget, in_words, wait_for
-from billfold.access.pages.sign_in_audit import complete_login, note_failure
-from billfold.access.pages.theme import go, session_cookie
+from billfold.access.pages.page_context import FIRST_FACTOR, PageServer
+from billfold.access.pages.session import PageContext, parse_query
+from billfold.access.pages.sign_in.signed_in import (
+    check_lockout,
+    clear_lockout,
+    finish_sign_in,
+    format_wait,
+)
+from billfold.access.pages.sign_in_audit import complete_login, record_failed_login
+from billfold.access.pages.theme import redirect, session_cookie
 from billfold.access.users import lockout, sessions, totp
 from billfold.access.users import store as user_store
 
 _WRONG = "This code is wrong, or was used already. Wait for the next one."
 
 
-@get("/second-factor", opt=HALFWAY)
-async def ask_for_code(request: Request[Any, Any, Any], desk: Desk, visit: Visit) -> Response[Any]:
+@get("/second-factor", opt=FIRST_FACTOR)
+async def ask_for_code(
+    request: Request[Any, Any, Any], server: PageServer, context: PageContext
+) -> Response[Any]:
     """Ask for a code or a passkey; who has neither sets one up."""
-    to = visit.own_path(query_of(request.scope).get("next"))
-    if visit.is_signed_in:
-        return go(to)
-    return await _ask(desk, visit, "/second-factor", to)
+    next_path = context.local_path(parse_query(request.scope).get("next"))
+    if context.is_signed_in:
+        return redirect(next_path)
+    return await _ask(server, context, "/second-factor", next_path)
 
 
-@post("/second-factor", opt=HALFWAY)
-async def give_code(desk: Desk, visit: Visit) -> Response[Any]:
+@post("/second-factor", opt=FIRST_FACTOR)
+async def check_second_factor(server: PageServer, context: PageContext) -> Response[Any]:
     """Look at a code; the session is whole when it is right."""
-    to = visit.own_path(visit.form.get("next"))
-    if visit.is_signed_in:
-        return go(to)
-    refused = await _look_at_code(desk, visit, "/second-factor", to)
+    next_path = context.local_path(context.form.get("next"))
+    if context.is_signed_in:
+        return redirect(next_path)
+    refused = await _check_code(server, context, "/second-factor", next_path)
     if refused is not None:
         return refused
-    cookie = await complete_login(desk, visit, proved="otp")
+    cookie = await complete_login(server, context, auth_methods="otp")
     if cookie is None:
-        return go(f"/sign-in?next={quote(to, safe='')}")
-    return await come_in(desk, visit, visit.person, cookie, to)
+        return redirect(f"/sign-in?next={quote(next_path, safe='')}")
+    return await finish_sign_in(server, context, context.person, cookie, next_path)
 
 
 @get("/confirm")
-async def ask_again(request: Request[Any, Any, Any], desk: Desk, visit: Visit) -> Response[Any]:
+async def ask_reauthentication(
+    request: Request[Any, Any, Any], server: PageServer, context: PageContext
+) -> Response[Any]:
     """Ask somebody who is signed in to prove once more that it is he."""
-    to = visit.own_path(query_of(request.scope).get("next"))
-    return await _ask(desk, visit, "/confirm", to)
+    next_path = context.local_path(parse_query(request.scope).get("next"))
+    return await _ask(server, context, "/confirm", next_path)
 
 
 @post("/confirm")
-async def confirm(desk: Desk, visit: Visit) -> Response[Any]:
+async def confirm(server: PageServer, context: PageContext) -> Response[Any]:
     """Look at a code; right, it counts as having signed in now."""
-    to = visit.own_path(visit.form.get("next"))
-    refused = await _look_at_code(desk, visit, "/confirm", to)
+    next_path = context.local_path(context.form.get("next"))
+    refused = await _check_code(server, context, "/confirm", next_path)
     if refused is not None:
         return refused
-    cookie = await sessions.prove_again(
-        desk.bank.pool, visit.cookie_hash, proved="otp", now=visit.now
+    cookie = await sessions.reauthenticate(
+        server.bank.pool, context.cookie_hash, auth_methods="otp", now=context.now
     )
     if cookie is None:
-        return go(f"/sign-in?next={quote(to, safe='')}")
-    return go(to, session_cookie(cookie))
+        return redirect(f"/sign-in?next={quote(next_path, safe='')}")
+    return redirect(next_path, session_cookie(cookie))
 
 
 async def _ask(
-    desk: Desk,
-    visit: Visit,
+    server: PageServer,
+    context: PageContext,
     action: str,
-    to: str,
+    next_path: str,
     *,
     wrong: str = "",
     status: int = 200,
     headers: dict[str, str] | None = None,
 ) -> Response[Any]:
-    factors = await user_store.factors_of(desk.bank.pool, visit.person.user_id)
-    if not factors.has_second:
-        return go(f"/set-up?next={quote(to, safe='')}")
-    return desk.looks.page(
-        visit, "second_factor", status=status, headers=headers, action=action, next=to,
+    factors = await user_store.get_factors(server.bank.pool, context.person.user_id)
+    if not factors.has_second_factor:
+        return redirect(f"/set-up?next={quote(next_path, safe='')}")
+    return server.theme.page(
+        context, "second_factor", status=status, headers=headers, action=action, next=next_path,
         factors=factors, wrong=wrong,
     )  # fmt: skip
 
 
-async def _look_at_code(desk: Desk, visit: Visit, action: str, to: str) -> Response[Any] | None:
+async def _check_code(
+    server: PageServer, context: PageContext, action: str, next_path: str
+) -> Response[Any] | None:
     """Return the page that says what is wrong with a code, or None when it is right."""
-    person, pool = visit.person, desk.bank.pool
-    subject = lockout.code_of(person.user_id)
-    wait = await wait_for(desk, visit, subject, person)
+    user, pool = context.person, server.bank.pool
+    subject = lockout.totp_subject(user.user_id)
+    wait = await check_lockout(server, context, subject, user)
     if wait:
-        sentence = f"There were too many tries. Wait {in_words(wait)}, or use a passkey."
+        sentence = f"There were too many tries. Wait {format_wait(wait)}, or use a passkey."
         return await _ask(
-            desk, visit, action, to, wrong=sentence, status=429,
+            server, context, action, next_path, wrong=sentence, status=429,
             headers={"retry-after": str(wait)},
         )  # fmt: skip
-    code = visit.form.get("code", "")
-    if not await totp.use_code(pool, desk.bank.vault, person.user_id, code=code, now=visit.now):
-        answer = await _ask(desk, visit, action, to, wrong=_WRONG, status=422)
-        return note_failure(answer, desk, visit, person, "code")
-    await forget(desk, visit, subject)
+    code = context.form.get("code", "")
+    if not await totp.consume_code(
+        pool, server.bank.vault, user.user_id, code=code, now=context.now
+    ):
+        answer = await _ask(server, context, action, next_path, wrong=_WRONG, status=422)
+        return record_failed_login(answer, server, context, user, "code")
+    await clear_lockout(server, context, subject)
     return None
 
 
-PAGE_ROUTES: list[HTTPRouteHandler] = [ask_for_code, give_code, ask_again, confirm]
+PAGE_ROUTES: list[HTTPRouteHandler] = [
+    ask_for_code,
+    check_second_factor,
+    ask_reauthentication,
+    confirm,
+]

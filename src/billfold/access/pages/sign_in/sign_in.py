@@ -10,89 +10,97 @@ from litestar import Request, Response, get, post
 from litestar.handlers import HTTPRouteHandler
 
 from billfold.access.oauth import clients, consent, grants
-from billfold.access.pages.page_context import ANYBODY, Desk
-from billfold.access.pages.session import Visit, query_of
-from billfold.access.pages.sign_in.signed_in import forget, in_words, wait_for
-from billfold.access.pages.sign_in_audit import note_failure
-from billfold.access.pages.theme import go, session_cookie
+from billfold.access.pages.page_context import PUBLIC, PageServer
+from billfold.access.pages.session import PageContext, parse_query
+from billfold.access.pages.sign_in.signed_in import check_lockout, clear_lockout, format_wait
+from billfold.access.pages.sign_in_audit import record_failed_login
+from billfold.access.pages.theme import redirect, session_cookie
 from billfold.access.users import lockout, passwords, sessions
 from billfold.access.users import store as user_store
-from billfold.platform.crypto import token
+from billfold.platform.crypto import new_token
 from billfold.platform.errors import BillfoldError
 from billfold.platform.ids import command_id
 
-_NOBODY = command_id("people", "nobody")
-_WRONG = "The email address and the password do not belong together."
+_UNKNOWN_USER_ID = command_id("people", "nobody")
+_WRONG_CREDENTIALS = "The email address and the password do not belong together."
 
 
-@get("/", opt=ANYBODY)
+@get("/", opt=PUBLIC)
 async def go_home() -> Response[bytes]:
     """Lead to the account."""
-    return go("/account")
+    return redirect("/account")
 
 
-@get("/sign-in", opt=ANYBODY)
-async def ask_who(request: Request[Any, Any, Any], desk: Desk, visit: Visit) -> Response[Any]:
+@get("/sign-in", opt=PUBLIC)
+async def show_sign_in(
+    request: Request[Any, Any, Any], server: PageServer, context: PageContext
+) -> Response[Any]:
     """Ask for address and password."""
-    query = query_of(request.scope)
-    to = visit.own_path(query.get("next"))
-    if visit.is_signed_in:
-        return go(to)
-    return desk.looks.page(visit, "sign_in", next=to, email=query.get("email", ""), wrong="")
-
-
-@post("/sign-in", opt=ANYBODY)
-async def sign_in(desk: Desk, visit: Visit) -> Response[Any]:
-    """Look at address and password; the second factor comes next."""
-    to = visit.own_path(visit.form.get("next"))
-    email = visit.form.get("email", "").strip().lower()
-    person = await user_store.find_person_by_email(desk.bank.pool, email)
-    subject = lockout.password_of(email)
-    wait = await wait_for(desk, visit, subject, person)
-    if wait:
-        return _refused(desk, visit, to, email, wait)
-    # Asked of everybody, so that an address that nobody has takes as long as any other.
-    user_id = _NOBODY if person is None else person.user_id
-    password_hash = await passwords.find_password_hash(desk.bank.pool, user_id)
-    given = visit.form.get("password", "")
-    if not await desk.gate.verify(password_hash, given) or person is None:
-        page = desk.looks.page(visit, "sign_in", status=422, next=to, email=email, wrong=_WRONG)
-        return note_failure(page, desk, visit, person, "password")
-    await forget(desk, visit, subject)
-    await sessions.end_session(desk.bank.pool, visit.cookie_hash)
-    cookie = await sessions.open_session(
-        desk.bank.pool,
-        person.user_id,
-        proved=("pwd",),
-        complete=False,
-        visitor=visit.visitor,
-        now=visit.now,
+    query = parse_query(request.scope)
+    next_path = context.local_path(query.get("next"))
+    if context.is_signed_in:
+        return redirect(next_path)
+    return server.theme.page(
+        context, "sign_in", next=next_path, email=query.get("email", ""), wrong=""
     )
-    return go(f"/second-factor?next={quote(to, safe='')}", session_cookie(cookie))
 
 
-@get("/sign-out", opt=ANYBODY)
-async def ask_to_leave(request: Request[Any, Any, Any], desk: Desk, visit: Visit) -> Response[Any]:
+@post("/sign-in", opt=PUBLIC)
+async def sign_in(server: PageServer, context: PageContext) -> Response[Any]:
+    """Look at address and password; the second factor comes next."""
+    next_path = context.local_path(context.form.get("next"))
+    email = context.form.get("email", "").strip().lower()
+    user = await user_store.find_user_by_email(server.bank.pool, email)
+    subject = lockout.password_subject(email)
+    wait = await check_lockout(server, context, subject, user)
+    if wait:
+        return _locked_out(server, context, next_path, email, wait)
+    # Asked of everybody, so that an address that nobody has takes as long as any other.
+    user_id = _UNKNOWN_USER_ID if user is None else user.user_id
+    password_hash = await passwords.find_password_hash(server.bank.pool, user_id)
+    password = context.form.get("password", "")
+    if not await server.gate.verify(password_hash, password) or user is None:
+        page = server.theme.page(
+            context, "sign_in", status=422, next=next_path, email=email, wrong=_WRONG_CREDENTIALS
+        )
+        return record_failed_login(page, server, context, user, "password")
+    await clear_lockout(server, context, subject)
+    await sessions.end_session(server.bank.pool, context.cookie_hash)
+    cookie = await sessions.open_session(
+        server.bank.pool,
+        user.user_id,
+        auth_methods=("pwd",),
+        complete=False,
+        client_info=context.client_info,
+        now=context.now,
+    )
+    return redirect(f"/second-factor?next={quote(next_path, safe='')}", session_cookie(cookie))
+
+
+@get("/sign-out", opt=PUBLIC)
+async def show_sign_out(
+    request: Request[Any, Any, Any], server: PageServer, context: PageContext
+) -> Response[Any]:
     """Ask whether to sign out: a link alone does not do it."""
-    leaving = await _leaving(desk, query_of(request.scope))
-    if visit.session is None:
-        return desk.looks.page(visit, "signed_out", leaving=leaving)
-    leads_to = None if leaving is None else leaving.address
-    return desk.looks.page(visit, "sign_out", leads_to=leads_to, leaving=leaving)
+    leaving = await _logout_target(server, parse_query(request.scope))
+    if context.session is None:
+        return server.theme.page(context, "signed_out", leaving=leaving)
+    form_target_uri = None if leaving is None else leaving.address
+    return server.theme.page(context, "sign_out", form_target_uri=form_target_uri, leaving=leaving)
 
 
-@post("/sign-out", opt=ANYBODY)
-async def sign_out(desk: Desk, visit: Visit) -> Response[Any]:
+@post("/sign-out", opt=PUBLIC)
+async def sign_out(server: PageServer, context: PageContext) -> Response[Any]:
     """End the session, and the access tokens that came of it; lead on to a program that asked."""
-    leaving = await _leaving(desk, visit.form)
-    ended = await sessions.end_session(desk.bank.pool, visit.cookie_hash)
+    leaving = await _logout_target(server, context.form)
+    ended = await sessions.end_session(server.bank.pool, context.cookie_hash)
     if ended is not None:
-        await grants.revoke_session(desk.bank.pool, ended)
-    fresh, _ = token()
-    return go("/sign-out" if leaving is None else leaving.address, session_cookie(fresh))
+        await grants.revoke_session_tokens(server.bank.pool, ended)
+    new_cookie, _ = new_token()
+    return redirect("/sign-out" if leaving is None else leaving.address, session_cookie(new_cookie))
 
 
-class Leaving(NamedTuple):
+class LogoutTarget(NamedTuple):
     """Where a program wants its person to be when he has signed out, `state` and all."""
 
     name: str
@@ -102,33 +110,35 @@ class Leaving(NamedTuple):
     address: str
 
 
-async def _leaving(desk: Desk, sent: Mapping[str, str]) -> Leaving | None:
+async def _logout_target(server: PageServer, sent: Mapping[str, str]) -> LogoutTarget | None:
     """Return where to lead on to, or None. Raises `bad-request` where it is not registered."""
     target = sent.get("post_logout_redirect_uri")
     if not target:
         return None
-    client = await clients.find_client(desk.bank.pool, sent.get("client_id", ""))
+    client = await clients.find_client(server.bank.pool, sent.get("client_id", ""))
     if client is None or target not in client.post_logout_redirect_uris:
         raise BillfoldError("bad-request", "This link leads away from these pages.")
     state = sent.get("state", "")
     address = consent.redirect_with(target, {"state": state or None})
-    return Leaving(client.name, client.client_id, target, state, address)
+    return LogoutTarget(client.name, client.client_id, target, state, address)
 
 
-def _refused(desk: Desk, visit: Visit, to: str, email: str, wait: int) -> Response[Any]:
+def _locked_out(
+    server: PageServer, context: PageContext, next_path: str, email: str, wait: int
+) -> Response[Any]:
     sentence = (
-        f"There were too many tries. Wait {in_words(wait)}, then try again. "
+        f"There were too many tries. Wait {format_wait(wait)}, then try again. "
         "A passkey works all the same."
     )
-    return desk.looks.page(
-        visit,
+    return server.theme.page(
+        context,
         "sign_in",
         status=429,
         headers={"retry-after": str(wait)},
-        next=to,
+        next=next_path,
         email=email,
         wrong=sentence,
     )
 
 
-PAGE_ROUTES: list[HTTPRouteHandler] = [go_home, ask_who, sign_in, ask_to_leave, sign_out]
+PAGE_ROUTES: list[HTTPRouteHandler] = [go_home, show_sign_in, sign_in, show_sign_out, sign_out]

@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-from billfold.access.pages.page_context import Desk
-from billfold.access.pages.session import Visit
+from billfold.access.pages.page_context import PageServer
+from billfold.access.pages.session import PageContext
 from billfold.access.pages.sign_in_audit import origin_of
-from billfold.access.pages.team.company import company_of
+from billfold.access.pages.team.company import get_administered_company
 from billfold.access.team.transaction import Administrator
 
 
-async def administrator_in(desk: Desk, visit: Visit, customer_id: str) -> Administrator:
+async def page_administrator(
+    server: PageServer, context: PageContext, customer_id: str
+) -> Administrator:
     """Return the visitor as an administrator of a company. Raises as `company_of`."""
-    member = await company_of(desk, visit, customer_id)
-    bank = desk.bank
+    member = await get_administered_company(server, context, customer_id)
+    bank = server.bank
     return Administrator(
         pool=bank.pool,
         vault=bank.vault,
         customer_id=member.customer_id,
         customer_name=member.customer_name,
-        name=visit.person.name,
-        origin=origin_of(visit, visit.person, member.member_id),
+        name=context.person.name,
+        origin=origin_of(context, context.person, member.member_id),
         scopes=None,
-        pages=desk.origin,
+        pages=server.origin,
         now=await bank.now(),
-        wall=visit.now,
+        wall=context.now,
     )

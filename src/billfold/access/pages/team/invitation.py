@@ -8,12 +8,12 @@ from urllib.parse import quote
 from litestar import Request, Response, get, post
 from litestar.handlers import HTTPRouteHandler
 
-from billfold.access.pages.account.password_reset import check_typed_password
-from billfold.access.pages.page_context import ANYBODY, Desk
-from billfold.access.pages.session import Visit, query_of
-from billfold.access.pages.theme import go, session_cookie
+from billfold.access.pages.account.password_reset import check_repeated_password
+from billfold.access.pages.page_context import PUBLIC, PageServer
+from billfold.access.pages.session import PageContext, parse_query
+from billfold.access.pages.theme import redirect, session_cookie
 from billfold.access.team import accept_invitation as accept_invitation_module
-from billfold.access.team.accept_invitation import Bearer
+from billfold.access.team.accept_invitation import InvitationAcceptance
 from billfold.access.team.types import Invitation
 from billfold.access.users import passwords, sessions
 from billfold.access.users import rules as user_rules
@@ -26,99 +26,116 @@ _FIELDS = {"password": "password", "again": "password", "first_name": "first nam
            "last_name": "last name"}  # fmt: skip
 
 
-@get("/invitation", opt=ANYBODY)
+@get("/invitation", opt=PUBLIC)
 async def show_invitation(
-    request: Request[Any, Any, Any], desk: Desk, visit: Visit
+    request: Request[Any, Any, Any], server: PageServer, context: PageContext
 ) -> Response[Any]:
     """Show what the link invites to. Looking does not use it up."""
-    link = query_of(request.scope).get("link", "")[:_LINK_CHARS_MAX]
-    found = await _find(desk, visit, link)
-    if found is None:
-        return _gone(desk, visit)
-    return await _show(desk, visit, found, link)
+    link = parse_query(request.scope).get("link", "")[:_LINK_CHARS_MAX]
+    invitation = await _find(server, context, link)
+    if invitation is None:
+        return _link_expired(server, context)
+    return await _show(server, context, invitation, link)
 
 
-@post("/invitation", opt=ANYBODY)
-async def accept_invitation(desk: Desk, visit: Visit) -> Response[Any]:
+@post("/invitation", opt=PUBLIC)
+async def accept_invitation(server: PageServer, context: PageContext) -> Response[Any]:
     """Join: as who is signed in, or as somebody new, whose second factor comes next."""
-    link = visit.form.get("link", "")[:_LINK_CHARS_MAX]
-    found = await _find(desk, visit, link)
-    if found is None:
-        return _gone(desk, visit)
-    if visit.is_signed_in:
-        bearer = await _bearer(desk, visit, link)
-        async with desk.bank.pool.acquire() as conn:
-            joined = await accept_invitation_module.accept(conn, bearer, visit.person)
-        return _gone(desk, visit) if joined is None else go(f"/team/{found.customer_id}")
-    try:
-        return await _join(desk, visit, found, link)
-    except InvalidInput as wrong:
-        first = wrong.errors[0]
-        said = f"The {_FIELDS.get(str(first.loc[0]), 'form')} {first.msg}."
-        return await _show(desk, visit, found, link, wrong=said)
-
-
-async def _join(desk: Desk, visit: Visit, found: Invitation, link: str) -> Response[Any]:
-    form, pool = visit.form, desk.bank.pool
-    first_name = user_rules.check_name(form.get("first_name", found.first_name), "first_name")
-    last_name = user_rules.check_name(form.get("last_name", found.last_name), "last_name")
-    password = form.get("password", "")
-    known = (found.email, first_name, last_name)
-    check_typed_password(password, form.get("again", ""), known=known)
-    password_hash = await desk.gate.hash(password)
-    bearer = await _bearer(desk, visit, link)
-    async with pool.acquire() as conn:
-        person = await accept_invitation_module.join(
-            conn, bearer, first_name=first_name, last_name=last_name, password_hash=password_hash
+    link = context.form.get("link", "")[:_LINK_CHARS_MAX]
+    invitation = await _find(server, context, link)
+    if invitation is None:
+        return _link_expired(server, context)
+    if context.is_signed_in:
+        acceptance = await _acceptance(server, context, link)
+        async with server.bank.pool.acquire() as conn:
+            joined = await accept_invitation_module.redeem_invitation(
+                conn, acceptance, context.person
+            )
+        return (
+            _link_expired(server, context)
+            if joined is None
+            else redirect(f"/team/{invitation.customer_id}")
         )
-    if person is None:
-        return _gone(desk, visit)
+    try:
+        return await _join(server, context, invitation, link)
+    except InvalidInput as error:
+        first = error.errors[0]
+        message = f"The {_FIELDS.get(str(first.loc[0]), 'form')} {first.msg}."
+        return await _show(server, context, invitation, link, error=message)
+
+
+async def _join(
+    server: PageServer, context: PageContext, invitation: Invitation, link: str
+) -> Response[Any]:
+    form, pool = context.form, server.bank.pool
+    first_name = user_rules.check_name(form.get("first_name", invitation.first_name), "first_name")
+    last_name = user_rules.check_name(form.get("last_name", invitation.last_name), "last_name")
+    password = form.get("password", "")
+    known = (invitation.email, first_name, last_name)
+    check_repeated_password(password, form.get("again", ""), known=known)
+    password_hash = await server.gate.hash(password)
+    acceptance = await _acceptance(server, context, link)
+    async with pool.acquire() as conn:
+        user = await accept_invitation_module.accept_as_new_user(
+            conn,
+            acceptance,
+            first_name=first_name,
+            last_name=last_name,
+            password_hash=password_hash,
+        )
+    if user is None:
+        return _link_expired(server, context)
     cookie = await sessions.open_session(
-        pool, person.user_id, proved=("pwd",), complete=False, visitor=visit.visitor, now=visit.now
+        pool,
+        user.user_id,
+        auth_methods=("pwd",),
+        complete=False,
+        client_info=context.client_info,
+        now=context.now,
     )
-    to = quote(f"/team/{found.customer_id}", safe="")
-    return go(f"/second-factor?next={to}", session_cookie(cookie))
+    next_path = quote(f"/team/{invitation.customer_id}", safe="")
+    return redirect(f"/second-factor?next={next_path}", session_cookie(cookie))
 
 
-async def _bearer(desk: Desk, visit: Visit, link: str) -> Bearer:
+async def _acceptance(server: PageServer, context: PageContext, link: str) -> InvitationAcceptance:
     origin = Origin(
         kind="MEMBER",
-        ip_address=visit.arrival.client,
-        user_agent=visit.arrival.header(b"user-agent"),
+        ip_address=context.arrival.client,
+        user_agent=context.arrival.header(b"user-agent"),
     )
-    return Bearer(link, origin, desk.bank.vault, await desk.bank.now(), visit.now)
+    return InvitationAcceptance(
+        link, origin, server.bank.vault, await server.bank.now(), context.now
+    )
 
 
-async def _find(desk: Desk, visit: Visit, link: str) -> Invitation | None:
-    now = await desk.bank.now()
+async def _find(server: PageServer, context: PageContext, link: str) -> Invitation | None:
+    now = await server.bank.now()
     return await accept_invitation_module.find_invitation(
-        desk.bank.pool, link, now=now, wall=visit.now
+        server.bank.pool, link, now=now, wall=context.now
     )
 
 
 async def _show(
-    desk: Desk, visit: Visit, found: Invitation, link: str, *, wrong: str = ""
+    server: PageServer, context: PageContext, invitation: Invitation, link: str, *, error: str = ""
 ) -> Response[Any]:
-    pool = desk.bank.pool
-    person = await user_store.find_person_by_email(pool, found.email)
-    has_account = person is not None and bool(
-        await passwords.find_password_hash(pool, person.user_id)
-    )
+    pool = server.bank.pool
+    user = await user_store.find_user_by_email(pool, invitation.email)
+    has_account = user is not None and bool(await passwords.find_password_hash(pool, user.user_id))
     back = quote(f"/invitation?link={link}", safe="")
-    return desk.looks.page(
-        visit,
+    return server.theme.page(
+        context,
         "invitation",
-        status=422 if wrong else 200,
-        found=found,
+        status=422 if error else 200,
+        found=invitation,
         link=link,
         has_account=has_account,
-        sign_in=f"/sign-in?email={quote(found.email, safe='')}&next={back}",
-        wrong=wrong,
+        sign_in=f"/sign-in?email={quote(invitation.email, safe='')}&next={back}",
+        wrong=error,
     )
 
 
-def _gone(desk: Desk, visit: Visit) -> Response[Any]:
-    return desk.looks.page(visit, "invitation_gone", status=404)
+def _link_expired(server: PageServer, context: PageContext) -> Response[Any]:
+    return server.theme.page(context, "invitation_gone", status=404)
 
 
 PAGE_ROUTES: list[HTTPRouteHandler] = [show_invitation, accept_invitation]

@@ -24,13 +24,13 @@ _IBAN_LIKE = re.compile(r"([A-Z]{2})[0-9]{2}[A-Z0-9]{11,30}")
 _ACCOUNT = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9 /.-]{0,32}[A-Za-z0-9])?")
 _US_ACCOUNT = re.compile(r"[0-9]{4,17}")
 _EVM = re.compile(r"0x[0-9a-fA-F]{40}")
-_SOLANA_CHARS = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
-_SOLANA = re.compile(f"[{_SOLANA_CHARS}]{{32,44}}")
+_BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
+_SOLANA = re.compile(f"[{_BASE58}]{{32,44}}")
 _SOLANA_BYTES = 32
 EVM_CHAINS: Final = frozenset({"ETHEREUM", "POLYGON", "BASE"})
 
 
-def wrong_routing_number(text: str) -> str | None:
+def routing_number_error(text: str) -> str | None:
     """Check an ABA routing number: nine digits, a known prefix, the check digit."""
     if not _NINE_DIGITS.fullmatch(text):
         return "must be an ABA routing number of 9 digits"
@@ -41,13 +41,13 @@ def wrong_routing_number(text: str) -> str | None:
     return None
 
 
-def wrong_bic(text: str) -> str | None:
+def bic_error(text: str) -> str | None:
     """Check a BIC of ISO 9362: 8 or 11 characters, a country in the fifth and sixth."""
-    found = _BIC.fullmatch(text)
-    if found is None:
+    match = _BIC.fullmatch(text)
+    if match is None:
         return "must be a BIC of 8 or 11 capital letters and digits, like COBADEFFXXX"
-    if found[1] not in _BIC_COUNTRIES:
-        return f"is not a BIC: {found[1]} is no country"
+    if match[1] not in _BIC_COUNTRIES:
+        return f"is not a BIC: {match[1]} is no country"
     return None
 
 
@@ -56,49 +56,49 @@ def compact(text: str) -> str:
     return text.replace(" ", "").upper()
 
 
-def is_iban_like(text: str) -> bool:
+def has_iban_form(text: str) -> bool:
     """Tell whether a number is written like an IBAN of a country that has them."""
-    found = _IBAN_LIKE.fullmatch(compact(text))
-    return found is not None and found[1] in _IBAN_COUNTRIES
+    match = _IBAN_LIKE.fullmatch(compact(text))
+    return match is not None and match[1] in _IBAN_COUNTRIES
 
 
-def wrong_iban(text: str) -> str | None:
+def iban_error(text: str) -> str | None:
     """Check an IBAN of ISO 13616: country, length and form of its account, the check digits."""
     number = compact(text)
     if not _IBAN_LIKE.fullmatch(number):
         return "must be an IBAN, like DE89370400440532013000"
-    country, wrong = number[:2], None
+    country, error = number[:2], None
     if country not in _IBAN_COUNTRIES:
         return f"is not an IBAN: {country} has none"
     try:
         iban.validate(number)
     except InvalidChecksum:
-        wrong = "is not an IBAN: its check digits are wrong"
+        error = "is not an IBAN: its check digits are wrong"
     except ValidationError:
-        wrong = f"is not an IBAN: one of {country} has another length or form"
-    return wrong
+        error = f"is not an IBAN: one of {country} has another length or form"
+    return error
 
 
-def wrong_account_number(text: str) -> str | None:
+def account_number_error(text: str) -> str | None:
     """Check an account number of any bank, which may have letters."""
     if not _ACCOUNT.fullmatch(text):
         return "must be an account number of 1 to 34 letters and digits"
     return None
 
 
-def wrong_us_account_number(text: str) -> str | None:
+def us_account_number_error(text: str) -> str | None:
     """Check an account number as ACH entries carry them."""
     if not _US_ACCOUNT.fullmatch(text):
         return "must be an account number of 4 to 17 digits"
     return None
 
 
-def wrong_wallet(chain: str, address: str) -> str | None:
+def wallet_error(chain: str, address: str) -> str | None:
     """Check a wallet's address by the rules of its chain."""
-    return _wrong_evm(address) if chain in EVM_CHAINS else _wrong_solana(address)
+    return _evm_error(address) if chain in EVM_CHAINS else _solana_error(address)
 
 
-def _wrong_evm(address: str) -> str | None:
+def _evm_error(address: str) -> str | None:
     """Check an address of an Ethereum-like chain; its capitals are check digits (EIP-55)."""
     if not _EVM.fullmatch(address):
         return "must be 0x and 40 hexadecimal digits"
@@ -106,12 +106,12 @@ def _wrong_evm(address: str) -> str | None:
         return "is the address of nobody: what is sent there is lost"
     digits = address[2:]
     mixed = digits not in {digits.lower(), digits.upper()}
-    if mixed and address != checksummed(address):
+    if mixed and address != to_checksum_address(address):
         return "has a typing mistake: its capital letters do not fit its digits (EIP-55)"
     return None
 
 
-def checksummed(address: str) -> str:
+def to_checksum_address(address: str) -> str:
     """Return an address of an Ethereum-like chain with the capitals that EIP-55 gives it."""
     digits = address[2:].lower()
     mixed = keccak_256(digits.encode()).hex()
@@ -121,13 +121,13 @@ def checksummed(address: str) -> str:
     )
 
 
-def _wrong_solana(address: str) -> str | None:
+def _solana_error(address: str) -> str | None:
     if not _SOLANA.fullmatch(address):
         return "must be a Solana address of 32 to 44 characters of base58"
     number = 0
     for each in address:
-        number = number * len(_SOLANA_CHARS) + _SOLANA_CHARS.index(each)
-    zeros = len(address) - len(address.lstrip(_SOLANA_CHARS[0]))
+        number = number * len(_BASE58) + _BASE58.index(each)
+    zeros = len(address) - len(address.lstrip(_BASE58[0]))
     if zeros + (number.bit_length() + 7) // 8 != _SOLANA_BYTES:
         return "is not a Solana address: it does not stand for 32 bytes"
     return None

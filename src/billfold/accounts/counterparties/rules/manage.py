@@ -12,22 +12,22 @@ from billfold.accounts.counterparties.types import (
     CounterpartyRow,
     CounterpartyStatus,
     Payee,
-    one_line,
+    format_name,
 )
 from billfold.accounts.directory.types import CustomerStatus
 from billfold.ledger.book.book import Book
-from billfold.ledger.book.draft import as_json
+from billfold.ledger.book.draft import to_json
 from billfold.ledger.commands import Books, Context, Outcome, book_of
 from billfold.platform.errors import NotFound, Refused
 
 if TYPE_CHECKING:
     from billfold.accounts.counterparties.commands import AddCounterparty, UpdateCounterparty
 
-EXPIRES = "counterparty.expire"
+VERIFICATION_EXPIRY = "counterparty.expire"
 """The appointment at which an incoming wire is no longer waited for."""
 DEPOSITS_DUE = "ach.micro_deposits"
 """The appointment at which the two deposits are sent."""
-_SAID = {
+_STATUS_TEXTS = {
     CounterpartyStatus.LINKED: "was linked",
     CounterpartyStatus.PENDING: "was added and waits for its verification",
     CounterpartyStatus.UNLINKED: "was unlinked",
@@ -41,11 +41,11 @@ def add_counterparty(books: Books, cmd: AddCounterparty, ctx: Context) -> Outcom
     if book.account_status != CustomerStatus.OPEN:
         raise Refused("customer-not-open", f"The customer is {book.account_status}.")
     counterparty_id = ctx.ids.next()
-    name = one_line(cmd.counterparty_name)
+    name = format_name(cmd.counterparty_name)
     verification = _verification(book, cmd, ctx, name)
-    status = rules.first_status(verification)
+    status = rules.initial_status(verification)
     if reason := ctx.terms.screening.unverifiable_name(name):
-        verification = rules.ended(verification, "REJECTED", reason)
+        verification = rules.close_verification(verification, "REJECTED", reason)
         status = CounterpartyStatus.UNLINKED
     payee = Payee(
         counterparty_id=counterparty_id,
@@ -57,7 +57,7 @@ def add_counterparty(books: Books, cmd: AddCounterparty, ctx: Context) -> Outcom
         target_customer_id=cmd.target_customer_id,
         target_pocket_id=cmd.target_pocket_id,
     )
-    remember(book, payee)
+    keep_counterparty(book, payee)
     number = cmd.details.get("account_number") or cmd.details.get("identifier")
     book.draft.add(
         CounterpartyRow(
@@ -65,32 +65,34 @@ def add_counterparty(books: Books, cmd: AddCounterparty, ctx: Context) -> Outcom
             counterparty_id=counterparty_id,
             type=cmd.type,
             status=status,
-            counterparty_name=as_json(cmd.counterparty_name),
+            counterparty_name=to_json(cmd.counterparty_name),
             display_name=cmd.display_name,
             account_number=number,
             target_customer_id=cmd.target_customer_id,
             target_pocket_id=cmd.target_pocket_id,
-            verification=as_json(verification),
-            details=as_json(cmd.details),
+            verification=to_json(verification),
+            details=to_json(cmd.details),
             created_at=ctx.now,
             updated_at=ctx.now,
         )
     )
     book.enter("counterparty", str(counterparty_id), counterparty_id)
     if verification["type"] == "incoming_wire" and status == CounterpartyStatus.PENDING:
-        book.schedule(EXPIRES, counterparty_id, ctx.now + rules.WIRE_AWAITED)
+        book.schedule(
+            VERIFICATION_EXPIRY, counterparty_id, ctx.now + rules.WIRE_VERIFICATION_PERIOD
+        )
     if verification["type"] == "micro_deposits" and status == CounterpartyStatus.PENDING:
         book.schedule(DEPOSITS_DUE, counterparty_id, ctx.now)
     return {
         "counterparty_id": str(counterparty_id),
-        "counterparties": [told_of(payee, _SAID[status], cmd.display_name)],
+        "counterparties": [notification_of(payee, _STATUS_TEXTS[status], cmd.display_name)],
     }
 
 
 def update_counterparty(books: Books, cmd: UpdateCounterparty, ctx: Context) -> Outcome:
     """Refuses: counterparty-not-linked."""
     book = book_of(books, cmd.customers[0])
-    payee = known(book, cmd.counterparty_id)
+    payee = get_counterparty(book, cmd.counterparty_id)
     if payee.status == CounterpartyStatus.UNLINKED:
         raise Refused("counterparty-not-linked", "The counterparty has been unlinked.")
     if cmd.rename:
@@ -98,19 +100,19 @@ def update_counterparty(books: Books, cmd: UpdateCounterparty, ctx: Context) -> 
             CounterpartyRow, cmd.counterparty_id, display_name=cmd.display_name, updated_at=ctx.now
         )
     if cmd.unlink:
-        remember(book, msgspec.structs.replace(payee, status=CounterpartyStatus.UNLINKED))
+        keep_counterparty(book, msgspec.structs.replace(payee, status=CounterpartyStatus.UNLINKED))
         book.change(
             CounterpartyRow,
             cmd.counterparty_id,
             status=CounterpartyStatus.UNLINKED,
             updated_at=ctx.now,
         )
-        said = [told_of(payee, _SAID[CounterpartyStatus.UNLINKED])]
+        said = [notification_of(payee, _STATUS_TEXTS[CounterpartyStatus.UNLINKED])]
         return {"counterparty_id": str(cmd.counterparty_id), "counterparties": said}
     return {"counterparty_id": str(cmd.counterparty_id)}
 
 
-def known(book: Book, counterparty_id: UUID) -> Payee:
+def get_counterparty(book: Book, counterparty_id: UUID) -> Payee:
     """Return a counterparty of the book's customer. Raises NotFound."""
     payee: Payee | None = book.counterparties.get(counterparty_id)
     if payee is None:
@@ -118,14 +120,14 @@ def known(book: Book, counterparty_id: UUID) -> Payee:
     return payee
 
 
-def remember(book: Book, payee: Payee) -> None:
+def keep_counterparty(book: Book, payee: Payee) -> None:
     """Keep what a counterparty is from here on; `undo` takes it back."""
     book.keep_fingerprint(CounterpartyRow, payee.counterparty_id, payee.proof)
     book.put(book.counterparties, payee.counterparty_id, payee)
     book.put(book.referenced, payee.counterparty_id, payee)
 
 
-def told_of(payee: Payee, said: str, display_name: str | None = None) -> dict[str, Any]:
+def notification_of(payee: Payee, said: str, display_name: str | None = None) -> dict[str, Any]:
     """Return what the team is told of a counterparty, for the outcome's `counterparties`."""
     called = display_name or payee.name
     named = f"The counterparty {called}" if called else "A counterparty"
@@ -135,19 +137,23 @@ def told_of(payee: Payee, said: str, display_name: str | None = None) -> dict[st
 def _verification(book: Book, cmd: AddCounterparty, ctx: Context, name: str) -> dict[str, Any]:
     """Return the verification asked for, or the one that makes it needless."""
     verification_id = str(ctx.ids.next())
-    if cmd.holder is not None and rules.is_same_name(name, cmd.holder):
-        matched = rules.begun("name_match", verification_id)
-        return rules.ended(matched, "APPROVED", "The name is that of the account's holder.")
+    if cmd.holder is not None and rules.names_match(name, cmd.holder):
+        matched = rules.new_verification("name_match", verification_id)
+        return rules.close_verification(
+            matched, "APPROVED", "The name is that of the account's holder."
+        )
     if cmd.verification in {"incoming_wire", "micro_deposits", "supporting_documents"} and (
         _is_proven(book, cmd.details, name)
     ):
-        return rules.begun("pre_verified", verification_id)
+        return rules.new_verification("pre_verified", verification_id)
     if cmd.verification == "micro_deposits":
-        return rules.begun("micro_deposits", verification_id, deposits=_deposits(ctx), failures=0)
+        return rules.new_verification(
+            "micro_deposits", verification_id, deposits=_deposits(ctx), failures=0
+        )
     if cmd.linked is not None:
-        return rules.linked(verification_id, cmd.linked)
+        return rules.linked_verification(verification_id, cmd.linked)
     kind = cmd.verification or ("name_match" if cmd.type == "on_us" else "pre_verified")
-    return rules.begun(kind, verification_id, document_ids=map(str, cmd.document_ids))
+    return rules.new_verification(kind, verification_id, document_ids=map(str, cmd.document_ids))
 
 
 def _is_proven(book: Book, details: dict[str, Any], name: str) -> bool:
@@ -156,16 +162,16 @@ def _is_proven(book: Book, details: dict[str, Any], name: str) -> bool:
     return account is not None and any(
         payee.status == CounterpartyStatus.VERIFIED
         and (other := rules.account_of(payee.details)) is not None
-        and rules.is_same_account(account, other)
-        and rules.is_same_name(name, payee.name)
+        and rules.accounts_match(account, other)
+        and rules.names_match(name, payee.name)
         for payee in book.counterparties.values()
     )
 
 
 def _deposits(ctx: Context) -> list[int]:
     """Return two different amounts in cents that nobody can tell in advance."""
-    if known := ctx.terms.screening.deposit_amounts():
-        return list(known)
+    if get_counterparty := ctx.terms.screening.deposit_amounts():
+        return list(get_counterparty)
     first = ctx.ids.next().int % _DEPOSIT_MOST
     second = (first + 1 + ctx.ids.next().int % (_DEPOSIT_MOST - 1)) % _DEPOSIT_MOST
     return [1 + first, 1 + second]

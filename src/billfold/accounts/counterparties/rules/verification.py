@@ -8,12 +8,16 @@ from uuid import UUID
 import msgspec
 
 from billfold.accounts.counterparties.rules import verification_kinds as rules
-from billfold.accounts.counterparties.rules.manage import known, remember, told_of
+from billfold.accounts.counterparties.rules.manage import (
+    get_counterparty,
+    keep_counterparty,
+    notification_of,
+)
 from billfold.accounts.counterparties.rules.verification_kinds import Account
 from billfold.accounts.counterparties.types import CounterpartyRow, CounterpartyStatus, Payee
 from billfold.documents.types import DocumentRow
 from billfold.ledger.book.book import Book
-from billfold.ledger.book.draft import as_json
+from billfold.ledger.book.draft import to_json
 from billfold.ledger.commands import Books, Context, Outcome, book_of
 from billfold.payments.ach.rules.notifications_of_change import Correction
 from billfold.platform.errors import Refused
@@ -36,37 +40,41 @@ def confirm_deposits(books: Books, cmd: ConfirmDeposits, ctx: Context) -> Outcom
     micro-deposits-not-pending.
     """
     book = book_of(books, cmd.customers[0])
-    payee = known(book, cmd.counterparty_id)
+    payee = get_counterparty(book, cmd.counterparty_id)
     verification = payee.verification
     if verification["type"] != "micro_deposits" or payee.status != CounterpartyStatus.PENDING:
         raise Refused("micro-deposits-not-pending", "No deposits wait to be confirmed.")
     if sorted(cmd.amounts) == sorted(verification["deposits"]):
-        approved = rules.ended(verification, "APPROVED", "The deposits were confirmed.")
-        moved = _move(book, ctx, payee, CounterpartyStatus.VERIFIED, approved)
+        approved = rules.close_verification(
+            verification, "APPROVED", "The deposits were confirmed."
+        )
+        moved = _set_status(book, ctx, payee, CounterpartyStatus.VERIFIED, approved)
         return _outcome(payee, moved) | {"confirmed": True, "left": 0}
     failures = verification["failures"] + 1
     counted = {**verification, "failures": failures}
-    left = rules.TRIES - failures
+    left = rules.CONFIRMATION_ATTEMPTS_MAX - failures
     if left > 0:
-        _write(book, ctx, msgspec.structs.replace(payee, verification=counted))
+        _save(book, ctx, msgspec.structs.replace(payee, verification=counted))
         return _outcome(payee) | {"confirmed": False, "left": left}
-    rejected = rules.ended(counted, "REJECTED", "Other amounts were named three times.")
-    moved = _move(book, ctx, payee, CounterpartyStatus.UNLINKED, rejected)
+    rejected = rules.close_verification(
+        counted, "REJECTED", "Other amounts were named three times."
+    )
+    moved = _set_status(book, ctx, payee, CounterpartyStatus.UNLINKED, rejected)
     return _outcome(payee, moved) | {"confirmed": False, "left": 0}
 
 
 def decide_verification(books: Books, cmd: DecideVerification, ctx: Context) -> Outcome:
     """VERIFIED or UNLINKED for good. Refuses: counterparty-not-pending, document-not-in-review."""
     book = book_of(books, cmd.customers[0])
-    payee = known(book, cmd.counterparty_id)
+    payee = get_counterparty(book, cmd.counterparty_id)
     if payee.status != CounterpartyStatus.PENDING:
         raise Refused("counterparty-not-pending", f"The counterparty is {payee.status}.")
     if cmd.approved:
-        _must_have_files(book, payee)
+        _require_documents(book, payee)
     said = cmd.reason or ("It was reviewed and approved." if cmd.approved else "It was rejected.")
     status = "APPROVED" if cmd.approved else "REJECTED"
-    over = rules.ended(payee.verification, status, said)
-    moved = _move(
+    over = rules.close_verification(payee.verification, status, said)
+    moved = _set_status(
         book,
         ctx,
         payee,
@@ -84,27 +92,29 @@ def decide_verification(books: Books, cmd: DecideVerification, ctx: Context) -> 
 def fail_verification(books: Books, cmd: FailVerification, ctx: Context) -> Outcome:
     """Reject what still waits; what is decided stays as it is."""
     book = book_of(books, cmd.customers[0])
-    payee = known(book, cmd.counterparty_id)
+    payee = get_counterparty(book, cmd.counterparty_id)
     if payee.status != CounterpartyStatus.PENDING:
         return _outcome(payee)
-    rejected = rules.ended(payee.verification, "REJECTED", cmd.reason)
-    return _outcome(payee, _move(book, ctx, payee, CounterpartyStatus.UNLINKED, rejected))
+    rejected = rules.close_verification(payee.verification, "REJECTED", cmd.reason)
+    return _outcome(payee, _set_status(book, ctx, payee, CounterpartyStatus.UNLINKED, rejected))
 
 
 def expire_verification(books: Books, cmd: ExpireVerification, ctx: Context) -> Outcome:
     """Give up waiting; what is decided stays as it is."""
     book = book_of(books, cmd.customers[0])
-    payee = known(book, cmd.counterparty_id)
+    payee = get_counterparty(book, cmd.counterparty_id)
     if payee.status != CounterpartyStatus.PENDING:
         return _outcome(payee)
-    expired = rules.ended(payee.verification, "EXPIRED", "No wire came from the account in time.")
-    return _outcome(payee, _move(book, ctx, payee, CounterpartyStatus.UNLINKED, expired))
+    expired = rules.close_verification(
+        payee.verification, "EXPIRED", "No wire came from the account in time."
+    )
+    return _outcome(payee, _set_status(book, ctx, payee, CounterpartyStatus.UNLINKED, expired))
 
 
 def settle_link(books: Books, cmd: SettleLink, ctx: Context) -> Outcome:
     """VERIFIED or UNLINKED when the provider is done; what is decided stays as it is."""
     book = book_of(books, cmd.customers[0])
-    payee = known(book, cmd.counterparty_id)
+    payee = get_counterparty(book, cmd.counterparty_id)
     if (
         payee.status != CounterpartyStatus.PENDING
         or payee.verification["type"] != "linking_provider"
@@ -112,31 +122,31 @@ def settle_link(books: Books, cmd: SettleLink, ctx: Context) -> Outcome:
         return _outcome(payee)
     account = {**payee.verification["account"], "status": cmd.link_status}
     told = {**payee.verification, "account": account}
-    status = rules.LINKED_AS[cmd.link_status]
+    status = rules.PROVIDER_STATUSES[cmd.link_status]
     if status == "PENDING_REVIEW":
-        _write(book, ctx, msgspec.structs.replace(payee, verification=told))
+        _save(book, ctx, msgspec.structs.replace(payee, verification=told))
         return _outcome(payee)
-    over = rules.ended(told, status, f"The account's bank says: {cmd.link_status}.")
+    over = rules.close_verification(told, status, f"The account's bank says: {cmd.link_status}.")
     moved = CounterpartyStatus.VERIFIED if status == "APPROVED" else CounterpartyStatus.UNLINKED
-    return _outcome(payee, _move(book, ctx, payee, moved, over))
+    return _outcome(payee, _set_status(book, ctx, payee, moved, over))
 
 
 def correct_account(books: Books, cmd: CorrectAccount, ctx: Context) -> Outcome:
     """Put the corrected numbers in the place of the old ones; they are verified as those were."""
     book = book_of(books, cmd.customers[0])
-    payee = known(book, cmd.counterparty_id)
+    payee = get_counterparty(book, cmd.counterparty_id)
     details = {**payee.details, **_corrected(cmd.correction)}
     if payee.type != "ach" or details == payee.details:
         return _outcome(payee)
-    remember(book, msgspec.structs.replace(payee, details=details))
+    keep_counterparty(book, msgspec.structs.replace(payee, details=details))
     book.change(
-        CounterpartyRow, payee.counterparty_id, details=as_json(details),
+        CounterpartyRow, payee.counterparty_id, details=to_json(details),
         account_number=details["account_number"], updated_at=ctx.now,
     )  # fmt: skip
-    return _outcome(payee, told_of(payee, "was corrected by its bank"))
+    return _outcome(payee, notification_of(payee, "was corrected by its bank"))
 
 
-def prove_by_wire(book: Book, ctx: Context, sender: Account) -> tuple[UUID | None, list[Any]]:
+def verify_by_wire(book: Book, ctx: Context, sender: Account) -> tuple[UUID | None, list[Any]]:
     """Verify whoever awaits a wire from this account.
 
     Returns the counterparty that the sender is, if one is known, and what is to be told.
@@ -147,38 +157,40 @@ def prove_by_wire(book: Book, ctx: Context, sender: Account) -> tuple[UUID | Non
         account = rules.account_of(payee.details)
         if payee.status == CounterpartyStatus.UNLINKED or account is None:
             continue
-        if not rules.is_same_account(account, sender):
+        if not rules.accounts_match(account, sender):
             continue
         found = found or payee.counterparty_id
         if (
             payee.status == CounterpartyStatus.PENDING
             and payee.verification["type"] == "incoming_wire"
         ):
-            proven = rules.ended(payee.verification, "APPROVED", "A wire came from the account.")
-            moves.append(_move(book, ctx, payee, CounterpartyStatus.VERIFIED, proven))
+            proven = rules.close_verification(
+                payee.verification, "APPROVED", "A wire came from the account."
+            )
+            moves.append(_set_status(book, ctx, payee, CounterpartyStatus.VERIFIED, proven))
     return found, moves
 
 
-def _move(
+def _set_status(
     book: Book, ctx: Context, payee: Payee, status: CounterpartyStatus, verification: dict[str, Any]
 ) -> dict[str, Any]:
     """Let a counterparty stand where its verification has brought it; return what to tell."""
     moved = msgspec.structs.replace(payee, status=status, verification=verification)
-    _write(book, ctx, moved)
-    return told_of(
+    _save(book, ctx, moved)
+    return notification_of(
         payee, "was verified" if status == CounterpartyStatus.VERIFIED else "could not be verified"
     )
 
 
-def _write(book: Book, ctx: Context, payee: Payee) -> None:
-    remember(book, payee)
+def _save(book: Book, ctx: Context, payee: Payee) -> None:
+    keep_counterparty(book, payee)
     book.change(
         CounterpartyRow, payee.counterparty_id, status=payee.status,
-        verification=as_json(payee.verification), updated_at=ctx.now,
+        verification=to_json(payee.verification), updated_at=ctx.now,
     )  # fmt: skip
 
 
-def _must_have_files(book: Book, payee: Payee) -> None:
+def _require_documents(book: Book, payee: Payee) -> None:
     """Refuse to approve what nobody can have looked at; who decides has looked the documents up."""
     seen = [book.referenced.get(UUID(each)) for each in payee.verification["document_ids"]]
     if any(each is not None and each.status in {"PENDING_UPLOAD", "INVALID"} for each in seen):

@@ -12,9 +12,9 @@ from billfold.accounts.counterparties.rules.identifiers import compact
 from billfold.accounts.counterparties.types import CounterpartyStatus, Payee
 from billfold.platform.errors import Refused
 
-TRIES: Final = 3
+CONFIRMATION_ATTEMPTS_MAX: Final = 3
 """How often micro-deposits may be confirmed with other amounts before it is over."""
-WIRE_AWAITED: Final = timedelta(days=90)
+WIRE_VERIFICATION_PERIOD: Final = timedelta(days=90)
 """How long an incoming wire is waited for."""
 
 RAILS: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
@@ -38,7 +38,7 @@ _DESCRIPTIONS: Final = MappingProxyType(
         "unverified": "Nobody has verified whose account it is.",
     }
 )
-LINKED_AS: Final[Mapping[str, str]] = MappingProxyType(
+PROVIDER_STATUSES: Final[Mapping[str, str]] = MappingProxyType(
     {
         "PENDING_AUTOMATIC_VERIFICATION": "PENDING_REVIEW",
         "PENDING_MANUAL_VERIFICATION": "PENDING_REVIEW",
@@ -49,9 +49,9 @@ LINKED_AS: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 """What a linking provider says, in the words of verifications."""
-_AWAITED: Final = frozenset({"incoming_wire", "micro_deposits", "supporting_documents"})
+_REVIEWED_KINDS: Final = frozenset({"incoming_wire", "micro_deposits", "supporting_documents"})
 _HEAD_OFFICE = "X" * 3
-_WORDS = re.compile(r"[a-z0-9]+")
+_NAME_WORD = re.compile(r"[a-z0-9]+")
 _LEGAL_FORMS = frozenset({"co", "company", "corp", "corporation", "inc", "limited", "llc", "ltd"})
 
 
@@ -62,7 +62,7 @@ class Account(NamedTuple):
     number: str
 
 
-def may_be_paid(payee: Payee, rail: str, *, unverified_wires: bool) -> str | None:
+def payment_refusal(payee: Payee, rail: str, *, unverified_wires: bool) -> str | None:
     """Return why no money may move to or from a counterparty over a rail; None when it may.
 
     It must be LINKED or VERIFIED and not `unverified`; wires alone may go to an unverified one,
@@ -77,9 +77,9 @@ def may_be_paid(payee: Payee, rail: str, *, unverified_wires: bool) -> str | Non
     return None
 
 
-def must_be_payable(payee: Payee, rail: str, *, unverified_wires: bool) -> None:
+def check_payable(payee: Payee, rail: str, *, unverified_wires: bool) -> None:
     """Raise Refused `counterparty-type-mismatch` or `counterparty-not-verified`."""
-    reason = may_be_paid(payee, rail, unverified_wires=unverified_wires)
+    reason = payment_refusal(payee, rail, unverified_wires=unverified_wires)
     if reason is not None:
         other = payee.type not in RAILS[rail]
         raise Refused(
@@ -94,17 +94,17 @@ def account_of(details: Mapping[str, Any]) -> Account | None:
     return Account(bank, compact(number)) if bank and number else None
 
 
-def is_same_account(one: Account, other: Account) -> bool:
+def accounts_match(one: Account, other: Account) -> bool:
     """Tell whether two name one account. A BIC of 8 characters stands for the head office."""
-    return one.number == other.number and _bank(one.bank) == _bank(other.bank)
+    return one.number == other.number and _bank_key(one.bank) == _bank_key(other.bank)
 
 
-def is_same_name(one: str, other: str) -> bool:
+def names_match(one: str, other: str) -> bool:
     """Tell whether two names mean the same: order, case, points and legal forms do not matter."""
-    return bool(_words(one)) and _words(one) == _words(other)
+    return bool(_name_words(one)) and _name_words(one) == _name_words(other)
 
 
-def begun(
+def new_verification(
     kind: str, verification_id: str, *, document_ids: Iterable[str] = (), **more: object
 ) -> dict[str, Any]:
     """Return a verification as it begins.
@@ -115,20 +115,20 @@ def begun(
     return {
         "id": verification_id,
         "type": kind,
-        "status": "PENDING_REVIEW" if kind in _AWAITED else "NOT_REQUIRED",
+        "status": "PENDING_REVIEW" if kind in _REVIEWED_KINDS else "NOT_REQUIRED",
         "description": _DESCRIPTIONS[kind],
         "document_ids": list(document_ids),
         **more,
     }
 
 
-def linked(verification_id: str, account: Mapping[str, str]) -> dict[str, Any]:
+def linked_verification(verification_id: str, account: Mapping[str, str]) -> dict[str, Any]:
     """Return the verification of an account that was linked at its own bank."""
-    made = begun("linking_provider", verification_id, account=dict(account))
-    return {**made, "status": LINKED_AS[account["status"]]}
+    made = new_verification("linking_provider", verification_id, account=dict(account))
+    return {**made, "status": PROVIDER_STATUSES[account["status"]]}
 
 
-def first_status(verification: Mapping[str, Any]) -> CounterpartyStatus:
+def initial_status(verification: Mapping[str, Any]) -> CounterpartyStatus:
     """Return where a counterparty stands at first: PENDING when something is still awaited."""
     if verification["status"] in {"REJECTED", "EXPIRED"}:
         return CounterpartyStatus.UNLINKED
@@ -136,14 +136,16 @@ def first_status(verification: Mapping[str, Any]) -> CounterpartyStatus:
     return CounterpartyStatus.PENDING if awaited else CounterpartyStatus.LINKED
 
 
-def ended(verification: Mapping[str, Any], status: str, description: str) -> dict[str, Any]:
+def close_verification(
+    verification: Mapping[str, Any], status: str, description: str
+) -> dict[str, Any]:
     """Return a verification that is over: APPROVED, REJECTED or EXPIRED."""
     return {**verification, "status": status, "description": description}
 
 
-def _bank(number: str) -> str:
+def _bank_key(number: str) -> str:
     return number if number.isdigit() else number.removesuffix(_HEAD_OFFICE)
 
 
-def _words(name: str) -> frozenset[str]:
-    return frozenset(_WORDS.findall(name.casefold())) - _LEGAL_FORMS
+def _name_words(name: str) -> frozenset[str]:
+    return frozenset(_NAME_WORD.findall(name.casefold())) - _LEGAL_FORMS

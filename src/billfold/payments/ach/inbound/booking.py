@@ -15,28 +15,33 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.ledger.engine.bulk import AT_ONCE, submit_many
+from billfold.ledger.engine.bulk import COMMANDS_PER_BATCH, submit_in_lots
 from billfold.ledger.jobs import store as jobs_store
-from billfold.ledger.jobs.due_work import house_id
-from billfold.ledger.jobs.types import Appointment
+from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.ledger.jobs.types import ScheduledJob
 from billfold.ledger.types import Direction
 from billfold.payments.ach import types as ach_types
 from billfold.payments.ach.commands import NoteAchChange, ReceiveAch, ReturnAch
-from billfold.payments.ach.inbound.counterparties import correct, fail_verification
-from billfold.payments.ach.inbound.validation import DISHONOURED, incoming_of
-from billfold.payments.ach.ports import AchFile, Line, Return
+from billfold.payments.ach.inbound.counterparties import apply_corrections, fail_verification
+from billfold.payments.ach.inbound.validation import DISHONORED_RETURN_CODES, incoming_of
+from billfold.payments.ach.ports import AchFile, EntryLine, ReturnAddenda
 from billfold.payments.ach.rules import notifications_of_change, windows
-from billfold.payments.ach.rules.originate import WINDOW, window_at
+from billfold.payments.ach.rules.originate import ACH_WINDOW, window_at
 from billfold.payments.ach.rules.receive import NO_ACCOUNT
-from billfold.payments.ach.rules.returns import NOT_OURS
+from billfold.payments.ach.rules.returns import UNKNOWN_ENTRY
 from billfold.payments.ach.store import entries as ach_entries
 from billfold.payments.ach.store import files
-from billfold.payments.ach.types import AchEntry, AchWay, Answered, Incoming
-from billfold.payments.files.exceptions import Stuck
-from billfold.payments.files.retries import AWAY, said
+from billfold.payments.ach.types import AchEntry, AchWay, IncomingEntry, ReturnEntry
+from billfold.payments.files.exceptions import StuckLine
+from billfold.payments.files.retries import DATABASE_UNAVAILABLE, error_summary
 from billfold.payments.suspense import store as suspense_store
-from billfold.payments.suspense.types import STAYS
-from billfold.payments.suspense.worker import OUR_CUSTOMERS, OUR_RETURN, Unclaimed, hold_unclaimed
+from billfold.payments.suspense.types import NOT_RETURNABLE
+from billfold.payments.suspense.worker import (
+    CLOSED_POCKET_REASON,
+    RETURN_REFUSED_REASON,
+    UnclaimedPayment,
+    hold_unclaimed_payments,
+)
 from billfold.platform.errors import NotFound, Refused
 from billfold.platform.ids import command_id
 
@@ -46,11 +51,11 @@ if TYPE_CHECKING:
     from billfold.ledger.engine.pending_command import Answer
     from billfold.payments.files.store import RailFile
 
-SUSPENSE_RETURN = "ach.suspense_return"
+SUSPENSE_RETURN_JOB = "ach.suspense_return"
 """The kind of appointment at which an answer is made for what has left suspense."""
-SHOWN = 1_000
+REPORTED_LINES_MAX = 1_000
 """Entries of one file that its report names: those that did not simply go well."""
-STUCK_MAX = 100
+STUCK_LINES_MAX = 100
 """Lines of one file that may be stuck: when more are, it is not for what they say."""
 
 _PORTALS = """
@@ -60,7 +65,7 @@ SELECT d.value, d.customer_id, p.portal_id, p.pocket_id
 """
 
 
-class Told(msgspec.Struct):
+class AchFileReport(msgspec.Struct):
     """What became of a file, as its report says. Amounts are cents."""
 
     entries: int = 0
@@ -72,21 +77,21 @@ class Told(msgspec.Struct):
     returns: int = 0
     changes: int = 0
     lines: list[dict[str, Any]] = []
-    stuck: list[Stuck] = []
+    stuck: list[StuckLine] = []
 
-    def name(self, line: Line, outcome: str, code: str | None = None) -> None:
+    def name(self, line: EntryLine, outcome: str, code: str | None = None) -> None:
         """Name an entry with what became of it."""
-        if len(self.lines) < SHOWN:
+        if len(self.lines) < REPORTED_LINES_MAX:
             self.lines.append(
                 {"line": line.number, "trace": line.entry.trace, "outcome": outcome, "code": code}
             )
 
 
-class _Declined(Refused):
+class _LineRefused(Refused):
     """The command of a line, and no other that follows from it, was refused: nothing is booked."""
 
 
-class Booking:
+class AchFileBooking:
     """Books one file, or those of its lines that could not be booked before."""
 
     def __init__(self, bank: Bank, file: RailFile, head: AchFile) -> None:
@@ -94,65 +99,65 @@ class Booking:
         self._file_id = file.file_id
         self._arrived_at = file.created_at
         self._made_on = head.created_at.date()
-        self._held: list[Unclaimed] = []
-        self._answers: list[tuple[UUID, Answered]] = []
-        self.told = msgspec.json.decode(file.report or "{}", type=Told)
+        self._suspense_items: list[UnclaimedPayment] = []
+        self._return_entries: list[tuple[UUID, ReturnEntry]] = []
+        self.told = msgspec.json.decode(file.report or "{}", type=AchFileReport)
         self._refused = {each.line: each.refused for each in self.told.stuck}
 
-    async def book(self, lines: Iterator[Line]) -> Told:
+    async def book(self, lines: Iterator[EntryLine]) -> AchFileReport:
         """Book what a file says, lot by lot. What has been booked before stays as it is.
 
         Lines that cannot be booked are told as stuck; more than a hundred fail the file.
         """
-        left = {each.line for each in self.told.stuck}
+        remaining = {each.line for each in self.told.stuck}
         self.told.stuck = []
-        if left:
-            lines = (each for each in lines if each.number in left)
-        while lot := await asyncio.to_thread(_next_lot, lines):
-            await self._book(lot)
+        if remaining:
+            lines = (each for each in lines if each.number in remaining)
+        while chunk := await asyncio.to_thread(_next_chunk, lines):
+            await self._book(chunk)
         self.told.lines.sort(key=itemgetter("line"))
         return self.told
 
-    async def _book(self, lot: Sequence[Line]) -> None:
+    async def _book(self, chunk: Sequence[EntryLine]) -> None:
         """Book a lot, or find out which of its lines cannot be booked."""
-        before = msgspec.structs.replace(self.told, lines=[*self.told.lines])
+        snapshot = msgspec.structs.replace(self.told, lines=[*self.told.lines])
         try:
-            await self._book_all(lot)
-        except AWAY:
+            await self._book_all(chunk)
+        except DATABASE_UNAVAILABLE:
             raise
         except Exception as error:  # noqa: BLE001 - a bug in one line must not hold up others
-            self.told, self._held, self._answers = before, [], []
-            if len(lot) == 1:
-                self._stick(lot[0], error)
+            self.told, self._suspense_items, self._return_entries = snapshot, [], []
+            if len(chunk) == 1:
+                self._mark_stuck(chunk[0], error)
                 return
-            half = len(lot) // 2
-            await self._book(lot[:half])
-            await self._book(lot[half:])
+            half = len(chunk) // 2
+            await self._book(chunk[:half])
+            await self._book(chunk[half:])
 
-    def _stick(self, line: Line, error: Exception) -> None:
+    def _mark_stuck(self, line: EntryLine, error: Exception) -> None:
         """Leave a line for later. Raises the error when there are so many that it is not theirs."""
-        if len(self.told.stuck) == STUCK_MAX:
+        if len(self.told.stuck) == STUCK_LINES_MAX:
             raise error
-        refused = self._refused.get(line.number, 0) + isinstance(error, _Declined)
-        stuck = Stuck(line.number, line.entry.trace, said(error), refused)
+        refused = self._refused.get(line.number, 0) + isinstance(error, _LineRefused)
+        stuck = StuckLine(line.number, line.entry.trace, error_summary(error), refused)
         self.told.stuck = [*self.told.stuck, stuck]
 
-    async def _book_all(self, lot: Sequence[Line]) -> None:
-        self._count(lot)
-        await self._receive([each for each in lot if each.entry.code[1] not in "16"])
-        await self._take_back([each for each in lot if each.returned is not None])
-        await self._note([each for each in lot if each.changed is not None])
-        await self._end_lot()
+    async def _book_all(self, chunk: Sequence[EntryLine]) -> None:
+        self._count(chunk)
+        await self._receive([each for each in chunk if each.entry.code[1] not in "16"])
+        await self._book_returns([each for each in chunk if each.returned is not None])
+        await self._book_nocs([each for each in chunk if each.changed is not None])
+        await self._flush_chunk()
 
-    async def _end_lot(self) -> None:
-        held, self._held = self._held, []
-        answers, self._answers = self._answers, []
-        await hold_unclaimed(self._bank, held)
-        await answer_soon(self._bank, answers)
+    async def _flush_chunk(self) -> None:
+        held, self._suspense_items = self._suspense_items, []
+        answers, self._return_entries = self._return_entries, []
+        await hold_unclaimed_payments(self._bank, held)
+        await schedule_return_entries(self._bank, answers)
 
-    def _count(self, lot: Sequence[Line]) -> None:
-        self.told.entries += len(lot)
-        for each in lot:
+    def _count(self, chunk: Sequence[EntryLine]) -> None:
+        self.told.entries += len(chunk)
+        for each in chunk:
             if each.entry.is_debit:
                 self.told.debits += each.entry.amount
             else:
@@ -160,19 +165,19 @@ class Booking:
 
     # -- for our portals ---------------------------------------------------------------
 
-    async def _receive(self, lot: Sequence[Line]) -> None:
-        accounts = [f"{each.entry.routing_number}:{each.entry.account_number}" for each in lot]
-        rows = await self._bank.pool.fetch(_PORTALS, list(set(accounts))) if lot else []
+    async def _receive(self, chunk: Sequence[EntryLine]) -> None:
+        accounts = [f"{each.entry.routing_number}:{each.entry.account_number}" for each in chunk]
+        rows = await self._bank.pool.fetch(_PORTALS, list(set(accounts))) if chunk else []
         portals = {row["value"]: row for row in rows}
-        known, commands = [], list[ReceiveAch]()
-        for line, account in zip(lot, accounts, strict=True):
+        found_lines, commands = [], list[ReceiveAch]()
+        for line, account in zip(chunk, accounts, strict=True):
             portal = portals.get(account)
             if portal is None:
-                self._nobody(line)
+                self._hold_unknown(line)
                 continue
             incoming = incoming_of(line)
             ach_id = self._entry_id(incoming)
-            known.append(line)
+            found_lines.append(line)
             commands.append(
                 ReceiveAch(
                     caller="ach-file", key=self._key(line), customers=(portal["customer_id"],),
@@ -180,19 +185,19 @@ class Booking:
                     pocket_id=portal["pocket_id"], entry=incoming, references=(ach_id,),
                 )
             )  # fmt: skip
-        async for line, answer in self._submit(known, commands):
+        async for line, answer in self._submit(found_lines, commands):
             if answer.outcome["status"] == "COMPLETED":
                 self.told.taken += 1
             else:
                 self.told.sent_back += 1
                 self.told.name(line, "SENT_BACK", answer.outcome["code"])
 
-    def _nobody(self, line: Line) -> None:
+    def _hold_unknown(self, line: EntryLine) -> None:
         """Hold what reaches no portal; a prenote moves nothing and is answered at once."""
         incoming = incoming_of(line)
-        told = ach_types.answered(incoming, NO_ACCOUNT, bank=self._ours)
+        told = ach_types.return_of(incoming, NO_ACCOUNT, bank=self._own_routing_prefix)
         if incoming.is_prenote:
-            self._answers.append((self._key(line), told))
+            self._return_entries.append((self._key(line), told))
             self.told.sent_back += 1
             self.told.name(line, "SENT_BACK", NO_ACCOUNT)
             return
@@ -200,124 +205,128 @@ class Booking:
 
     # -- of ours, coming back ------------------------------------------------------------
 
-    async def _take_back(self, lot: Sequence[Line]) -> None:
-        if not lot:
+    async def _book_returns(self, chunk: Sequence[EntryLine]) -> None:
+        if not chunk:
             return
-        ours = await self._originals(lot)
-        known, commands = [], list[ReturnAch]()
-        for line in lot:
-            returned = line.returned
-            assert returned is not None
-            entry = ours.get(returned.original_trace)
-            if entry is None or returned.reason in DISHONOURED:
-                self._object(line, returned, NOT_OURS)
+        originals = await self._originals(chunk)
+        found_lines, commands = [], list[ReturnAch]()
+        for line in chunk:
+            return_addenda = line.returned
+            assert return_addenda is not None
+            entry = originals.get(return_addenda.original_trace)
+            if entry is None or return_addenda.reason in DISHONORED_RETURN_CODES:
+                self._dishonor(line, return_addenda, UNKNOWN_ENTRY)
                 continue
-            known.append(line)
+            found_lines.append(line)
             commands.append(
                 ReturnAch(
                     caller="ach-file", key=self._key(line), customers=(entry.customer_id,),
-                    ach_id=entry.ach_id, code=returned.reason,
+                    ach_id=entry.ach_id, code=return_addenda.reason,
                     direction=_direction(line), amount=line.entry.amount, trace=line.entry.trace,
                     arrived_at=self._arrived_at,
                     references=(entry.ach_id,),
                 )
             )  # fmt: skip
-        async for line, answer in self._submit(known, commands):
-            await self._came_back(line, answer.outcome, ours)
+        async for line, answer in self._submit(found_lines, commands):
+            await self._after_return(line, answer.outcome, originals)
 
-    async def _came_back(
-        self, line: Line, outcome: dict[str, Any], ours: dict[str, AchEntry]
+    async def _after_return(
+        self, line: EntryLine, outcome: dict[str, Any], originals: dict[str, AchEntry]
     ) -> None:
-        returned = line.returned
-        assert returned is not None
+        return_addenda = line.returned
+        assert return_addenda is not None
         if outcome["status"] == "NOT_ACCEPTED":
-            self._object(line, returned, outcome["code"])
+            self._dishonor(line, return_addenda, outcome["code"])
             return
         self.told.returns += 1
-        self.told.name(line, "RETURNED", returned.reason)
-        entry = ours[returned.original_trace]
+        self.told.name(line, "RETURNED", return_addenda.reason)
+        entry = originals[return_addenda.original_trace]
         if outcome["status"] == "NO_POCKET":
             why = "The pocket it was paid from is closed."
-            self._hold(line, why, OUR_CUSTOMERS)
+            self._hold(line, why, CLOSED_POCKET_REASON)
         if entry.pocket_id is None:
-            await fail_verification(self._bank, entry, returned.reason)
+            await fail_verification(self._bank, entry, return_addenda.reason)
 
-    def _object(self, line: Line, returned: Return, code: str) -> None:
+    def _dishonor(self, line: EntryLine, return_addenda: ReturnAddenda, code: str) -> None:
         """Hold the money of a return that does not hold, and send it back with a reason."""
-        why = f"A return under {returned.reason} that fits no payment ({code})."
-        if returned.reason in DISHONOURED:
-            why = f"Our return was refused under {returned.reason}."
-            self._hold(line, why, OUR_RETURN, returned.reason)
+        why = f"A return under {return_addenda.reason} that fits no payment ({code})."
+        if return_addenda.reason in DISHONORED_RETURN_CODES:
+            why = f"Our return was refused under {return_addenda.reason}."
+            self._hold(line, why, RETURN_REFUSED_REASON, return_addenda.reason)
         else:
-            self._hold(line, why, _dishonoured(line, returned, code), code)
+            self._hold(line, why, _dishonored_return(line, return_addenda, code), code)
 
     # -- changes -------------------------------------------------------------------------
 
-    async def _note(self, lot: Sequence[Line]) -> None:
-        if not lot:
+    async def _book_nocs(self, chunk: Sequence[EntryLine]) -> None:
+        if not chunk:
             return
-        ours = await self._originals(lot)
-        known, commands = [], list[NoteAchChange]()
+        originals = await self._originals(chunk)
+        found_lines, commands = [], list[NoteAchChange]()
         corrected = []
-        for line in lot:
-            changed = line.changed
-            assert changed is not None
-            entry = ours.get(changed.original_trace)
+        for line in chunk:
+            noc_addenda = line.changed
+            assert noc_addenda is not None
+            entry = originals.get(noc_addenda.original_trace)
             if entry is None:
-                self.told.name(line, "FITS_NO_ENTRY", changed.code)
+                self.told.name(line, "FITS_NO_ENTRY", noc_addenda.code)
                 continue
-            known.append(line)
-            correction = notifications_of_change.correction_of(changed.code, changed.corrected)
+            found_lines.append(line)
+            correction = notifications_of_change.correction_of(
+                noc_addenda.code, noc_addenda.corrected
+            )
             corrected.append((self._key(line), entry, correction))
             commands.append(
                 NoteAchChange(
                     caller="ach-file", key=self._key(line), customers=(entry.customer_id,),
-                    ach_id=entry.ach_id, code=changed.code, corrected=changed.corrected,
+                    ach_id=entry.ach_id, code=noc_addenda.code, corrected=noc_addenda.corrected,
                     references=(entry.ach_id,),
                 )
             )  # fmt: skip
-        async for line, _ in self._submit(known, commands):
-            changed = line.changed
-            assert changed is not None
+        async for line, _ in self._submit(found_lines, commands):
+            noc_addenda = line.changed
+            assert noc_addenda is not None
             self.told.changes += 1
-            self.told.name(line, "NOTED", changed.code)
-        await correct(self._bank, corrected)
+            self.told.name(line, "NOTED", noc_addenda.code)
+        await apply_corrections(self._bank, corrected)
 
     # -- alike ---------------------------------------------------------------------------
 
     @property
-    def _ours(self) -> str:
+    def _own_routing_prefix(self) -> str:
         return self._bank.settings.bank_routing_number[:8]
 
-    def _entry_id(self, entry: Incoming) -> UUID:
+    def _entry_id(self, entry: IncomingEntry) -> UUID:
         """Return the id of an entry: the same when another file brings it again on its day."""
         return command_id("ach-entry", f"{entry.trace}:{self._made_on:%Y%m%d}")
 
-    def _key(self, line: Line) -> UUID:
+    def _key(self, line: EntryLine) -> UUID:
         """Return the key of a line's command; what was refused is asked for under another."""
         refused = self._refused.get(line.number, 0)
-        named = f"ach-line:{line.number}:{refused}" if refused else f"ach-line:{line.number}"
-        return command_id(named, self._file_id)
+        key_name = f"ach-line:{line.number}:{refused}" if refused else f"ach-line:{line.number}"
+        return command_id(key_name, self._file_id)
 
-    async def _originals(self, lot: Sequence[Line]) -> dict[str, AchEntry]:
+    async def _originals(self, chunk: Sequence[EntryLine]) -> dict[str, AchEntry]:
         traces = [
             told.original_trace
-            for each in lot
+            for each in chunk
             if (told := each.returned or each.changed) is not None
         ]
         return await ach_entries.find_by_traces(self._bank.pool, traces)
 
     async def _submit(
-        self, lines: Sequence[Line], commands: Sequence[Command]
-    ) -> AsyncIterator[tuple[Line, Answer]]:
+        self, lines: Sequence[EntryLine], commands: Sequence[Command]
+    ) -> AsyncIterator[tuple[EntryLine, Answer]]:
         at = iter(lines)
         try:
-            async for _, answer in submit_many(self._bank, commands):
+            async for _, answer in submit_in_lots(self._bank, commands):
                 yield next(at), answer
         except (Refused, NotFound) as refused:
-            raise _Declined(refused.code, refused.detail) from None
+            raise _LineRefused(refused.code, refused.detail) from None
 
-    def _hold(self, line: Line, why: str, how: Answered | str, code: str | None = None) -> None:
+    def _hold(
+        self, line: EntryLine, why: str, disposition: ReturnEntry | str, code: str | None = None
+    ) -> None:
         """Let the house hold it: it goes back by this answer, or stays for this reason."""
         incoming = incoming_of(line)
         details = {
@@ -328,44 +337,52 @@ class Booking:
             "ach_direction": AchWay.RECEIVING,
             "account_number": incoming.account_number,
             "description": incoming.purpose,
-            **({STAYS: how} if isinstance(how, str) else {"answer": msgspec.to_builtins(how)}),
+            **(
+                {NOT_RETURNABLE: disposition}
+                if isinstance(disposition, str)
+                else {"answer": msgspec.to_builtins(disposition)}
+            ),
         }
         item_id = command_id("ach-unclaimed", self._key(line))
-        self._held.append(Unclaimed(item_id, _direction(line), line.entry.amount, why, details))
+        self._suspense_items.append(
+            UnclaimedPayment(item_id, _direction(line), line.entry.amount, why, details)
+        )
         self.told.held += 1
         self.told.name(line, "HELD", code)
 
 
-def _direction(line: Line) -> Direction:
+def _direction(line: EntryLine) -> Direction:
     return Direction.DEBIT if line.entry.is_debit else Direction.CREDIT
 
 
-def _next_lot(lines: Iterator[Line]) -> list[Line]:
-    return list(islice(lines, AT_ONCE))
+def _next_chunk(lines: Iterator[EntryLine]) -> list[EntryLine]:
+    return list(islice(lines, COMMANDS_PER_BATCH))
 
 
-async def answer_soon(bank: Bank, answers: Sequence[tuple[UUID, Answered]]) -> None:
+async def schedule_return_entries(bank: Bank, answers: Sequence[tuple[UUID, ReturnEntry]]) -> None:
     """Let answers, each with its id, wait for the next window."""
     if not answers:
         return
-    now, house = await bank.now(), house_id(bank.seed)
+    now, house = await bank.now(), bank_customer_id(bank.seed)
     due_at = windows.next_deadline(now, bank.calendars)
-    await files.put_answers(bank.pool, answers, house, due_at=due_at, now=now)
-    await jobs_store.make(bank.pool, [Appointment(WINDOW, window_at(due_at), None, due_at)])
+    await files.queue_return_entries(bank.pool, answers, house, due_at=due_at, now=now)
+    await jobs_store.schedule(
+        bank.pool, [ScheduledJob(ACH_WINDOW, window_at(due_at), None, due_at)]
+    )
 
 
-async def answer_from_suspense(bank: Bank, at: Appointment) -> None:
+async def queue_suspense_return(bank: Bank, at: ScheduledJob) -> None:
     """Send back what the house held: the money has left suspense."""
     item = await suspense_store.get_item(bank.pool, at.object_id)
     told = msgspec.json.decode(item.details).get("answer")
     if told is not None:
-        await answer_soon(bank, [(item.item_id, msgspec.convert(told, Answered))])
+        await schedule_return_entries(bank, [(item.item_id, msgspec.convert(told, ReturnEntry))])
 
 
-def _dishonoured(line: Line, returned: Return, code: str) -> Answered:
+def _dishonored_return(line: EntryLine, return_addenda: ReturnAddenda, code: str) -> ReturnEntry:
     """Return the entry that refuses a return: it repeats the return's number, date and reason."""
     entry, day = line.entry, line.batch.settlement_day or 0
-    return Answered(
+    return ReturnEntry(
         reason=code,
         code=entry.code,
         routing_number=line.batch.bank + ach_types.check_digit(line.batch.bank),
@@ -373,11 +390,11 @@ def _dishonoured(line: Line, returned: Return, code: str) -> Answered:
         amount=entry.amount,
         name=entry.name,
         identification=entry.identification,
-        original_trace=returned.original_trace,
-        original_bank=returned.original_bank,
+        original_trace=return_addenda.original_trace,
+        original_bank=return_addenda.original_bank,
         entry_class=line.batch.entry_class,
         company=line.batch.company,
         company_id=line.batch.company_id,
         purpose=line.batch.purpose,
-        information=f"{entry.trace}{day:03}{returned.reason[1:]}",
+        information=f"{entry.trace}{day:03}{return_addenda.reason[1:]}",
     )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from billfold.accounts.counterparties.commands import CorrectAccount, FailVerification
-from billfold.ledger.engine.bulk import submit_many
+from billfold.ledger.engine.bulk import submit_in_lots
 from billfold.platform.ids import command_id
 
 if TYPE_CHECKING:
@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 CALLER = "ach-file"
 
 
-async def correct(bank: Bank, corrections: Sequence[tuple[UUID, AchEntry, Correction]]) -> None:
+async def apply_corrections(
+    bank: Bank, corrections: Sequence[tuple[UUID, AchEntry, Correction]]
+) -> None:
     """Let entries to come go where notifications of change say; each has a key of its own."""
     commands = []
     for key, entry, correction in corrections:
@@ -32,7 +34,7 @@ async def correct(bank: Bank, corrections: Sequence[tuple[UUID, AchEntry, Correc
                     references=(entry.counterparty_id,),
                 )
             )  # fmt: skip
-    async for _ in submit_many(bank, commands):
+    async for _ in submit_in_lots(bank, commands):
         pass
 
 

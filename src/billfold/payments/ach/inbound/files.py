@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import structlog
 
-from billfold.payments.ach.inbound.booking import Booking
-from billfold.payments.ach.inbound.validation import check
-from billfold.payments.ach.ports import AchFile, AchFormat, FileRefused, Mistake
+from billfold.payments.ach.inbound.booking import AchFileBooking
+from billfold.payments.ach.inbound.validation import check_file
+from billfold.payments.ach.ports import AchFile, AchFileMistake, AchFormat, InvalidAchFile
 from billfold.payments.files import exceptions
 from billfold.payments.files import store as files_store
-from billfold.payments.files.retries import AWAY, let_wait, said
-from billfold.payments.files.store import AlreadyArrived
+from billfold.payments.files.retries import DATABASE_UNAVAILABLE, error_summary, postpone_file
+from billfold.payments.files.store import DuplicateFile
 from billfold.platform.clock import wall_now
 from billfold.platform.database.claims import claimed
 from billfold.platform.ids import command_id
@@ -31,23 +31,23 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from billfold.ledger.bank import Bank
-    from billfold.ledger.jobs.types import Appointment
+    from billfold.ledger.jobs.types import ScheduledJob
     from billfold.payments.files.store import RailFile
 
 log = structlog.get_logger(__name__)
 
-FILES = "ach.files"
+ACH_FILES_JOB = "ach.files"
 """The kind of appointment at which what has arrived is taken. The worker also looks by itself."""
 _WAIT = timedelta(seconds=30)
 
 
-class AchGate:
+class AchFileProcessor:
     """Takes the files that have arrived for one bank after the other."""
 
-    def __init__(self, spelling: AchFormat) -> None:
-        self._spelling = spelling
+    def __init__(self, ach_format: AchFormat) -> None:
+        self._format = ach_format
 
-    async def keep(self, bank: Bank, at: Appointment) -> None:
+    async def keep(self, bank: Bank, at: ScheduledJob) -> None:
         """Take what has arrived by this appointment."""
         del at
         await self.take(bank)
@@ -60,29 +60,29 @@ class AchGate:
         done = 0
         for name in await bank.rails.ach.waiting():
             done += await self.admit(bank, name) is None
-        for file in await exceptions.list_to_take(bank.pool, "ACH", wall_now()):
-            done += await self._work_on(bank, file)
+        for file in await exceptions.list_due(bank.pool, "ACH", wall_now()):
+            done += await self._process(bank, file)
         return done
 
-    async def take_file(self, bank: Bank, name: str) -> None:
+    async def process_file(self, bank: Bank, name: str) -> None:
         """Take one file that has arrived, or wait until whoever is at it is done."""
         file = await self.admit(bank, name)
         if file is not None:
-            await self._work_on(bank, file, wait=_WAIT)
+            await self._process(bank, file, wait=_WAIT)
 
     async def admit(self, bank: Bank, name: str) -> RailFile | None:
         """Keep a file and return it; one whose content was there before is put away."""
         raw = await bank.rails.ach.read(name)
         if raw is None:
             return None
-        content = self._spelling.plain(raw)
+        content = self._format.plain(raw)
         file_id = command_id("ach-arrived", f"{name}:{sha256(content).hexdigest()}")
         try:
-            file = await files_store.keep_arrived(
+            file = await files_store.save_inbound(
                 bank.pool, file_id, "ACH", name, content, now=await bank.now()
             )
-        except AlreadyArrived as error:
-            await _refuse(bank, name, [Mistake(0, None, str(error))])
+        except DuplicateFile as error:
+            await _reject(bank, name, [AchFileMistake(0, None, str(error))])
             return None
         if file.done_at is None:
             return file
@@ -92,67 +92,67 @@ class AchGate:
             report = (file.report or "{}").encode()
             await bank.rails.ach.put_away(name, report=report, refused=True)
         else:
-            same = str(AlreadyArrived(file.name, file.created_at))
-            await _refuse(bank, name, [Mistake(0, None, same)])
+            duplicate = str(DuplicateFile(file.name, file.created_at))
+            await _reject(bank, name, [AchFileMistake(0, None, duplicate)])
         return None
 
-    async def check(self, bank: Bank, content: bytes) -> AchFile:
+    async def check_file(self, bank: Bank, content: bytes) -> AchFile:
         """Return what a file says of itself. Raises FileRefused unless all of it holds."""
-        ours = bank.settings.bank_routing_number
-        return await asyncio.to_thread(check, self._spelling, content, ours)
+        own_number = bank.settings.bank_routing_number
+        return await asyncio.to_thread(check_file, self._format, content, own_number)
 
-    async def _work_on(self, bank: Bank, file: RailFile, *, wait: timedelta | None = None) -> bool:
+    async def _process(self, bank: Bank, file: RailFile, *, wait: timedelta | None = None) -> bool:
         """Check and book a file, one process at a time; False when another is at it."""
-        async with claimed(bank.pool, f"ach file {file.file_id}", wait=wait) as is_ours:
-            if not is_ours:
+        async with claimed(bank.pool, f"ach file {file.file_id}", wait=wait) as acquired:
+            if not acquired:
                 return False
             file = await files_store.find_file(bank.pool, file.file_id)
             if file.done_at is not None:
                 return True
             try:
                 await self._book(bank, file)
-            except AWAY:
+            except DATABASE_UNAVAILABLE:
                 raise
             except Exception as error:  # noqa: BLE001 - a bug in one file must not hold up others
-                await let_wait(bank, file, error=said(error))
+                await postpone_file(bank, file, error=error_summary(error))
             return True
 
     async def _book(self, bank: Bank, file: RailFile) -> None:
         content = await files_store.read_content(bank.pool, file.file_id)
         try:
-            head = await self.check(bank, content)
-        except FileRefused as refused:
-            report = await _refuse(bank, file.name, refused.mistakes)
+            head = await self.check_file(bank, content)
+        except InvalidAchFile as refused:
+            report = await _reject(bank, file.name, refused.mistakes)
             await self._finish(bank, file, "REFUSED", report)
             return
-        became = await Booking(bank, file, head).book(self._spelling.lines(content))
-        told = msgspec.to_builtins(became)
-        if became.stuck:
-            so_far = await let_wait(bank, file, **told)
-            await self._put_away(bank, file, so_far)
+        file_report = await AchFileBooking(bank, file, head).book(self._format.lines(content))
+        fields = msgspec.to_builtins(file_report)
+        if file_report.stuck:
+            partial_report = await postpone_file(bank, file, **fields)
+            await self._archive(bank, file, partial_report)
             return
-        report = {"file": file.name, "state": "TAKEN", **told}
+        report = {"file": file.name, "state": "TAKEN", **fields}
         # The report first: a file that is finished and still in the folder has come again.
-        await self._put_away(bank, file, msgspec.json.encode(report))
+        await self._archive(bank, file, msgspec.json.encode(report))
         await self._finish(bank, file, "TAKEN", report)
 
-    async def _put_away(self, bank: Bank, file: RailFile, report: bytes) -> None:
+    async def _archive(self, bank: Bank, file: RailFile, report: bytes) -> None:
         """Put a file away; one that has waited may have a later one of its name in its place."""
-        if exceptions.trouble_of(file) is not None:
-            there = await bank.rails.ach.read(file.name)
-            if there and sha256(self._spelling.plain(there)).hexdigest() != file.sha256:
+        if exceptions.retry_state_of(file) is not None:
+            current = await bank.rails.ach.read(file.name)
+            if current and sha256(self._format.plain(current)).hexdigest() != file.sha256:
                 return
         await bank.rails.ach.put_away(file.name, report=report)
 
     async def _finish(self, bank: Bank, file: RailFile, state: str, report: dict[str, Any]) -> None:
         now = await bank.now()
-        await files_store.finish(bank.pool, file.file_id, state, now=now, report=report)
-        log.info("ach_file_arrived", name=file.name, state=state)
+        await files_store.complete_file(bank.pool, file.file_id, state, now=now, report=report)
+        log.info("ach_file_processed", name=file.name, state=state)
 
 
-async def _refuse(bank: Bank, name: str, mistakes: Sequence[Mistake]) -> dict[str, Any]:
+async def _reject(bank: Bank, name: str, mistakes: Sequence[AchFileMistake]) -> dict[str, Any]:
     """Put a file away with the lines and reasons for which nothing of it was taken."""
-    told = [{"line": m.line, "columns": m.columns, "reason": m.reason} for m in mistakes]
-    report: dict[str, Any] = {"file": name, "state": "REFUSED", "mistakes": told}
+    fields = [{"line": m.line, "columns": m.columns, "reason": m.reason} for m in mistakes]
+    report: dict[str, Any] = {"file": name, "state": "REFUSED", "mistakes": fields}
     await bank.rails.ach.put_away(name, report=msgspec.json.encode(report), refused=True)
     return report

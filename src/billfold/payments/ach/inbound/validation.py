@@ -3,30 +3,30 @@
 from __future__ import annotations
 
 from billfold.payments.ach.ports import (
-    RETURN_OR_CHANGE,
-    SHOWN,
+    MISTAKES_MAX,
+    NOC_ENTRY_CLASS,
     AchFile,
+    AchFileMistake,
     AchFormat,
-    Change,
     Entry,
-    FileRefused,
-    Line,
-    Mistake,
-    Payment,
-    Return,
+    EntryLine,
+    InvalidAchFile,
+    NocAddenda,
+    PaymentAddenda,
+    ReturnAddenda,
 )
 from billfold.payments.ach.rules.notifications_of_change import CHANGE_CODES, correction_of
 from billfold.payments.ach.rules.return_codes import RETURN_REASONS
-from billfold.payments.ach.types import Incoming
+from billfold.payments.ach.types import IncomingEntry
 
-DISHONOURED = frozenset(f"R{number}" for number in (*range(61, 78), *range(83, 86)))
+DISHONORED_RETURN_CODES = frozenset(f"R{number}" for number in (*range(61, 78), *range(83, 86)))
 """Returns of our own returns: held for a person to look at."""
 
 
-def incoming_of(line: Line) -> Incoming:
+def incoming_of(line: EntryLine) -> IncomingEntry:
     """Return an entry with what its batch says."""
     entry, batch = line.entry, line.batch
-    return Incoming(
+    return IncomingEntry(
         code=entry.code,
         amount=entry.amount,
         account_number=entry.account_number,
@@ -39,57 +39,57 @@ def incoming_of(line: Line) -> Incoming:
         company_id=batch.company_id,
         purpose=batch.purpose,
         effective_on=batch.effective_on,
-        lines=[each.text for each in entry.addenda if isinstance(each, Payment)],
+        lines=[each.text for each in entry.addenda if isinstance(each, PaymentAddenda)],
     )
 
 
-def check(spelling: AchFormat, raw: bytes, routing_number: str) -> AchFile:
+def check_file(ach_format: AchFormat, raw: bytes, routing_number: str) -> AchFile:
     """Return what a file says of itself once all of it holds, read by the bank of this number.
 
     Raises FileRefused with every line that does not, the first hundred.
     """
-    found: list[Mistake] = []
-    for line in spelling.lines(raw):
-        reason = _mistake(line) if len(found) < SHOWN else None
+    mistakes: list[AchFileMistake] = []
+    for line in ach_format.lines(raw):
+        reason = _mistake(line) if len(mistakes) < MISTAKES_MAX else None
         if reason:
-            found.append(Mistake(line.number, None, reason))
-    head = spelling.head(raw)
+            mistakes.append(AchFileMistake(line.number, None, reason))
+    head = ach_format.head(raw)
     if head.destination != routing_number:
         reason = f"is addressed to {head.destination}, and this bank is {routing_number}"
-        found.insert(0, Mistake(1, (4, 13), reason))
-    if found:
-        raise FileRefused(found)
+        mistakes.insert(0, AchFileMistake(1, (4, 13), reason))
+    if mistakes:
+        raise InvalidAchFile(mistakes)
     return head
 
 
-def _mistake(line: Line) -> str | None:
+def _mistake(line: EntryLine) -> str | None:
     """Return what is wrong with one entry, if anything is."""
-    entry, returned, changed = line.entry, line.returned, line.changed
-    answers = entry.code[1] in "16"
-    if (line.batch.entry_class == RETURN_OR_CHANGE) != (changed is not None):
+    entry, return_addenda, noc_addenda = line.entry, line.returned, line.changed
+    is_return_or_noc = entry.code[1] in "16"
+    if (line.batch.entry_class == NOC_ENTRY_CLASS) != (noc_addenda is not None):
         return "a notification of change and the class COR go together"
-    if answers != (returned is not None or changed is not None):
+    if is_return_or_noc != (return_addenda is not None or noc_addenda is not None):
         return f"transaction code {entry.code} does not fit its addenda"
-    if returned is not None or changed is not None:
-        return _mistaken_change(entry, changed) if changed else _unknown_return(returned)
-    fits = (entry.amount == 0) == (entry.code[1] in "38")
-    return None if fits else f"an entry of {entry.amount} cents has the code {entry.code}"
+    if return_addenda is not None or noc_addenda is not None:
+        return _noc_mistake(entry, noc_addenda) if noc_addenda else _return_mistake(return_addenda)
+    code_fits = (entry.amount == 0) == (entry.code[1] in "38")
+    return None if code_fits else f"an entry of {entry.amount} cents has the code {entry.code}"
 
 
-def _unknown_return(returned: Return | None) -> str | None:
-    code = returned.reason if returned else ""
-    if code in RETURN_REASONS or code in DISHONOURED:
+def _return_mistake(return_addenda: ReturnAddenda | None) -> str | None:
+    code = return_addenda.reason if return_addenda else ""
+    if code in RETURN_REASONS or code in DISHONORED_RETURN_CODES:
         return None
     return f"{code} is no return code"
 
 
-def _mistaken_change(entry: Entry, changed: Change) -> str | None:
+def _noc_mistake(entry: Entry, noc_addenda: NocAddenda) -> str | None:
     if entry.amount:
         return f"a notification of change says {entry.amount} cents instead of none"
-    if changed.code not in CHANGE_CODES:
-        return f"{changed.code} is no code of a change"
+    if noc_addenda.code not in CHANGE_CODES:
+        return f"{noc_addenda.code} is no code of a change"
     try:
-        correction_of(changed.code, changed.corrected)
+        correction_of(noc_addenda.code, noc_addenda.corrected)
     except ValueError as error:
         return str(error)
     return None

@@ -7,27 +7,27 @@ entry is wanted: it takes all of a file or none of it. A file passes through lin
 
 from collections.abc import Iterator
 
-from billfold.payments.ach.nacha.reader import plain, read_file, read_head, read_lines
-from billfold.payments.ach.nacha.writer import NachaWriter, as_text, write_file
-from billfold.payments.ach.ports import AchFile, Line
+from billfold.payments.ach.nacha.reader import normalize, read_file, read_header, read_lines
+from billfold.payments.ach.nacha.writer import NachaWriter, to_ach_text, write_file
+from billfold.payments.ach.ports import AchFile, EntryLine
 
-__all__ = ["NachaFiles", "as_text", "read_file", "read_lines", "write_file"]
+__all__ = ["NachaFormat", "to_ach_text", "read_file", "read_lines", "write_file"]
 
 
-class NachaFiles:
+class NachaFormat:
     """The format as the bank asks for it."""
 
     def head(self, raw: bytes) -> AchFile:
         """Return what a file says of itself, without its batches. Raises FileRefused."""
-        return read_head(raw)
+        return read_header(raw)
 
-    def lines(self, raw: bytes) -> Iterator[Line]:
+    def lines(self, raw: bytes) -> Iterator[EntryLine]:
         """Yield every entry of a file. Raises FileRefused at the end when anything was wrong."""
         return read_lines(raw)
 
-    def plain(self, raw: bytes) -> bytes:
+    def normalize(self, raw: bytes) -> bytes:
         """Return the same file with a line feed after every line, whatever its lines ended in."""
-        return plain(raw)
+        return normalize(raw)
 
     def writer(self, head: AchFile) -> NachaWriter:
         """Begin a file; `head` has no batches."""
@@ -35,4 +35,4 @@ class NachaFiles:
 
     def text(self, text: str, width: int) -> str:
         """Return a name or description as the network carries it, cut to `width`."""
-        return as_text(text, width)
+        return to_ach_text(text, width)

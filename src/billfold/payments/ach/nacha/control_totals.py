@@ -8,7 +8,7 @@ HASH_DIGITS = 10_000_000_000
 """An entry hash keeps its rightmost ten digits."""
 
 
-class Sums(NamedTuple):
+class ControlTotals(NamedTuple):
     """What a control record says. Entries count with their addenda; totals are cents."""
 
     entry_count: int = 0
@@ -17,12 +17,12 @@ class Sums(NamedTuple):
     credit_total: int = 0
 
 
-class Tally:
+class TotalsCounter:
     """Adds up entries as they pass, or batches."""
 
     def __init__(self) -> None:
         self._count = self._hash = self._debits = self._credits = 0
-        self._takes = self._gives = False
+        self._has_debits = self._has_credits = False
 
     def add(self, entry: Entry) -> None:
         """Count an entry and its addenda."""
@@ -30,12 +30,12 @@ class Tally:
         self._hash += int(entry.routing_number[:8])
         if entry.is_debit:
             self._debits += entry.amount
-            self._takes = True
+            self._has_debits = True
         else:
             self._credits += entry.amount
-            self._gives = True
+            self._has_credits = True
 
-    def add_batch(self, batch: Sums) -> None:
+    def add_batch(self, batch: ControlTotals) -> None:
         """Count a whole batch."""
         self._count += batch.entry_count
         self._hash += batch.entry_hash
@@ -43,13 +43,13 @@ class Tally:
         self._credits += batch.credit_total
 
     @property
-    def sums(self) -> Sums:
+    def sums(self) -> ControlTotals:
         """What a control record must say."""
-        return Sums(self._count, self._hash % HASH_DIGITS, self._debits, self._credits)
+        return ControlTotals(self._count, self._hash % HASH_DIGITS, self._debits, self._credits)
 
     @property
-    def directions(self) -> str:
+    def service_class(self) -> str:
         """200 for debits and credits, 220 for credits alone, 225 for debits alone."""
-        if self._takes and self._gives:
+        if self._has_debits and self._has_credits:
             return "200"
-        return "225" if self._takes else "220"
+        return "225" if self._has_debits else "220"

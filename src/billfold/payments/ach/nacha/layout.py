@@ -16,7 +16,7 @@ BLOCK = 10
 FILLER = "9" * WIDTH
 
 
-class Kind(NamedTuple):
+class FieldType(NamedTuple):
     """How a value becomes columns and columns a value. Both raise ValueError with the reason."""
 
     read: Callable[[str], Any]
@@ -29,7 +29,7 @@ class Field(NamedTuple):
     name: str
     first: int
     last: int
-    kind: Kind
+    kind: FieldType
 
 
 class Record:
@@ -49,7 +49,7 @@ class Record:
             try:
                 values[name] = read(line[columns])
             except ValueError as error:
-                raise Unreadable(name, columns, str(error)) from None
+                raise InvalidField(name, columns, str(error)) from None
         return values
 
     def write(self, values: Mapping[str, Any]) -> str:
@@ -64,7 +64,7 @@ class Record:
         return "".join(parts)
 
 
-class Unreadable(ValueError):
+class InvalidField(ValueError):
     """A field does not hold what it should."""
 
     def __init__(self, name: str, columns: slice, reason: str) -> None:
@@ -154,7 +154,7 @@ def _read_bank_number(text: str) -> str:
     return _read_digits(text.removeprefix(" "))
 
 
-def one_of(*texts: str) -> Kind:
+def one_of(*texts: str) -> FieldType:
     """A field that says one of these."""
 
     def read(text: str) -> str:
@@ -163,23 +163,23 @@ def one_of(*texts: str) -> Kind:
             raise ValueError(reason)
         return text
 
-    return Kind(read, lambda value, _: read(value or ""))
+    return FieldType(read, lambda value, _: read(value or ""))
 
 
-def constant(text: str) -> Kind:
+def constant(text: str) -> FieldType:
     """A field that always says the same."""
-    return Kind(one_of(text).read, lambda *_: text)
+    return FieldType(one_of(text).read, lambda *_: text)
 
 
-TEXT = Kind(str.rstrip, _write_text)
-RIGHT = Kind(str.strip, lambda value, width: _write_text(value, width).rstrip().rjust(width))
-NUMBER = Kind(_read_number, _write_number)
-DIGITS = Kind(_read_digits, _write_digits)
-BANK = Kind(_read_bank_number, lambda value, width: " " + _write_digits(value, width - 1))
-DAY = Kind(_read_day, _write_day)
-TIME = Kind(_read_time, _write_time)
-YEAR_DAY = Kind(_read_year_day, _write_year_day)
-BLANK = Kind(str.rstrip, lambda _, width: " " * width)
+TEXT = FieldType(str.rstrip, _write_text)
+RIGHT = FieldType(str.strip, lambda value, width: _write_text(value, width).rstrip().rjust(width))
+NUMBER = FieldType(_read_number, _write_number)
+DIGITS = FieldType(_read_digits, _write_digits)
+BANK = FieldType(_read_bank_number, lambda value, width: " " + _write_digits(value, width - 1))
+DAY = FieldType(_read_day, _write_day)
+TIME = FieldType(_read_time, _write_time)
+YEAR_DAY = FieldType(_read_year_day, _write_year_day)
+BLANK = FieldType(str.rstrip, lambda _, width: " " * width)
 _MODIFIER = one_of(*ascii_uppercase, *digits)
 _SERVICE_CLASS = one_of("200", "220", "225")
 

@@ -12,24 +12,27 @@ import msgspec
 from stdnum.us import rtn
 
 from billfold.payments.ach.nacha import layout
-from billfold.payments.ach.nacha.control_totals import Tally
-from billfold.payments.ach.nacha.layout import Record, Unreadable
+from billfold.payments.ach.nacha.control_totals import TotalsCounter
+from billfold.payments.ach.nacha.layout import InvalidField, Record
 from billfold.payments.ach.ports import (
-    SHOWN,
+    MISTAKES_MAX,
     AchFile,
+    AchFileMistake,
     Addenda,
     Batch,
-    Change,
     Entry,
-    FileRefused,
-    Line,
-    Mistake,
-    Payment,
-    Return,
+    EntryLine,
+    InvalidAchFile,
+    NocAddenda,
+    PaymentAddenda,
+    ReturnAddenda,
 )
 
-_ONE_ADDENDA = frozenset({"CCD", "PPD", "WEB", "COR"})
-_CODES = frozenset(f"{kind}{what}" for kind in "2345" for what in "1234678") | {"55", "56"}
+_SINGLE_ADDENDA_CLASSES = frozenset({"CCD", "PPD", "WEB", "COR"})
+_TRANSACTION_CODES = frozenset(f"{kind}{what}" for kind in "2345" for what in "1234678") | {
+    "55",
+    "56",
+}
 _CLASSES = frozenset(
     {
         "ACK", "ARC", "ATX", "BOC", "CCD", "CIE", "COR", "CTX", "DNE", "ENR", "MTE", "POP", "POS",
@@ -37,7 +40,7 @@ _CLASSES = frozenset(
     }
 )  # fmt: skip
 """Standard entry classes whose entries stand as an entry's table says; those of IAT do not."""
-_LAST_OF_ASCII = 0x7F
+_ASCII_MAX = 0x7F
 _ADDENDA = {"05": layout.PAYMENT, "98": layout.CHANGE, "99": layout.RETURN}
 
 
@@ -47,10 +50,10 @@ def read_file(raw: bytes) -> AchFile:
         msgspec.structs.replace(batch, entries=tuple(line.entry for line in lines))
         for batch, lines in groupby(read_lines(raw), attrgetter("batch"))
     )
-    return msgspec.structs.replace(read_head(raw), batches=batches)
+    return msgspec.structs.replace(read_header(raw), batches=batches)
 
 
-def read_lines(raw: bytes) -> Iterator[Line]:
+def read_lines(raw: bytes) -> Iterator[EntryLine]:
     """Yield every entry with the header of its batch.
 
     Lines may end in LF or CRLF, or all without. Raises FileRefused when anything is wrong: a record
@@ -58,44 +61,44 @@ def read_lines(raw: bytes) -> Iterator[Line]:
     in half. It is raised when all has been read, so until then nothing is to be believed.
     """
     reader = _Reader()
-    for text in _texts_of(raw):
-        told = reader.take(text)
-        if told is not None:
-            yield told
-        if len(reader.mistakes) >= SHOWN:
+    for text in _lines_of(raw):
+        completed = reader.take(text)
+        if completed is not None:
+            yield completed
+        if len(reader.mistakes) >= MISTAKES_MAX:
             break
     else:
         reader.end()
     if reader.mistakes:
-        raise FileRefused(reader.mistakes)
+        raise InvalidAchFile(reader.mistakes)
 
 
-def read_head(raw: bytes) -> AchFile:
+def read_header(raw: bytes) -> AchFile:
     """Return what the file says of itself, without its batches. Raises FileRefused."""
     reader = _Reader()
-    reader.take(next(_texts_of(raw)))
+    reader.take(next(_lines_of(raw)))
     if reader.mistakes or reader.header is None:
-        raise FileRefused(reader.mistakes or [Mistake(1, None, "is no file header")])
+        raise InvalidAchFile(reader.mistakes or [AchFileMistake(1, None, "is no file header")])
     return _file_of(reader.header)
 
 
-def plain(raw: bytes) -> bytes:
+def normalize(raw: bytes) -> bytes:
     """Return the same file with a line feed after every line, whatever its lines ended in."""
     if b"\n" not in raw and raw and len(raw) % layout.WIDTH == 0:
         starts = range(0, len(raw), layout.WIDTH)
         return b"".join(raw[at : at + layout.WIDTH] + b"\n" for at in starts)
-    told = raw.replace(b"\r\n", b"\n")
-    return told if told.endswith(b"\n") or not told else told + b"\n"
+    completed = raw.replace(b"\r\n", b"\n")
+    return completed if completed.endswith(b"\n") or not completed else completed + b"\n"
 
 
-def _texts_of(raw: bytes) -> Iterator[str]:
+def _lines_of(raw: bytes) -> Iterator[str]:
     """Yield line by line; a file of this size is not taken apart at once."""
     if not raw.strip():
-        raise FileRefused([Mistake(0, None, "is empty")])
+        raise InvalidAchFile([AchFileMistake(0, None, "is empty")])
     if not raw.isascii():
-        at = next(at for at, byte in enumerate(raw) if byte > _LAST_OF_ASCII)
+        at = next(at for at, byte in enumerate(raw) if byte > _ASCII_MAX)
         line = raw.count(b"\n", 0, at) + 1
-        raise FileRefused([Mistake(line, None, "holds a byte that is not ASCII")])
+        raise InvalidAchFile([AchFileMistake(line, None, "holds a byte that is not ASCII")])
     if b"\n" not in raw and len(raw) % layout.WIDTH == 0:
         for at in range(0, len(raw), layout.WIDTH):
             yield raw[at : at + layout.WIDTH].decode("ascii")
@@ -111,83 +114,85 @@ class _Reader:
     """Takes line after line and knows what may come next."""
 
     def __init__(self) -> None:
-        self.mistakes: list[Mistake] = []
+        self.mistakes: list[AchFileMistake] = []
         self.header: dict[str, Any] | None = None
         self._line = 0
         self._batches = 0
         self._batch_number = -1
         self._batch: dict[str, Any] | None = None
-        self._told_batch: Batch | None = None
-        self._tally, self._whole = Tally(), Tally()
+        self._batch_header: Batch | None = None
+        self._batch_totals, self._file_totals = TotalsCounter(), TotalsCounter()
         self._last_trace = ""
         self._entry: dict[str, Any] | None = None
         self._entry_at = 0
         self._addenda: list[Addenda] = []
-        self._told: Line | None = None
+        self._completed: EntryLine | None = None
         self._control: dict[str, Any] | None = None
         self._control_at = 0
 
-    def take(self, line: str) -> Line | None:
+    def take(self, line: str) -> EntryLine | None:
         """Read one line; return the entry that ends with the line before, if one does."""
         self._line += 1
-        self._told = None
+        self._completed = None
         if len(line) != layout.WIDTH:
-            self._wrong(f"has {len(line)} characters instead of {layout.WIDTH}")
+            self._add_mistake(f"has {len(line)} characters instead of {layout.WIDTH}")
         elif not line.isprintable():
-            self._wrong("holds a character that cannot be printed")
+            self._add_mistake("holds a character that cannot be printed")
         elif self._control is not None:
             if line != layout.FILLER:
-                self._wrong("stands after the file control and is no filler of nines")
-        elif line[0] in self._TAKES:
-            self._TAKES[line[0]](self, line)
+                self._add_mistake("stands after the file control and is no filler of nines")
+        elif line[0] in self._READERS:
+            self._READERS[line[0]](self, line)
         else:
-            self._wrong(f"begins with {line[0]!r}, which is no record")
-        return self._told
+            self._add_mistake(f"begins with {line[0]!r}, which is no record")
+        return self._completed
 
     def end(self) -> None:
         """See that the file is whole."""
         lines = self._line
         if self._control is None:
-            self._wrong("ends without a file control: it is cut off")
+            self._add_mistake("ends without a file control: it is cut off")
         elif lines % layout.BLOCK:
-            self._wrong(f"has {lines} lines, not whole blocks of {layout.BLOCK}")
+            self._add_mistake(f"has {lines} lines, not whole blocks of {layout.BLOCK}")
         elif not self.mistakes:
             self._check_file(lines)
 
-    def _wrong(self, reason: str, columns: tuple[int, int] | None = None) -> None:
-        self.mistakes.append(Mistake(self._line, columns, reason))
+    def _add_mistake(self, reason: str, columns: tuple[int, int] | None = None) -> None:
+        self.mistakes.append(AchFileMistake(self._line, columns, reason))
 
     def _read(self, record: Record, line: str) -> dict[str, Any] | None:
         try:
             return record.read(line)
-        except Unreadable as error:
-            self._wrong(f"{record.title}: {error}", error.columns)
+        except InvalidField as error:
+            self._add_mistake(f"{record.title}: {error}", error.columns)
             return None
 
-    def _take_file_header(self, line: str) -> None:
+    def _read_file_header(self, line: str) -> None:
         if self.header is not None:
-            self._wrong("is a second file header")
+            self._add_mistake("is a second file header")
             return
         if self._line != 1:
-            self._wrong("is a file header and not the first line")
+            self._add_mistake("is a file header and not the first line")
         self.header = self._read(layout.FILE_HEADER, line) or {}
         if self.header and self.header["file_creation_date"] is None:
-            self._wrong("file header: file creation date is missing", (24, 29))
+            self._add_mistake("file header: file creation date is missing", (24, 29))
 
-    def _take_batch_header(self, line: str) -> None:
+    def _read_batch_header(self, line: str) -> None:
         if self.header is None:
-            self._wrong("is a batch header before any file header")
+            self._add_mistake("is a batch header before any file header")
         if self._batch is not None:
-            self._wrong("is a batch header, and the batch before it has no control")
+            self._add_mistake("is a batch header, and the batch before it has no control")
         self._batch, self._entry = self._read(layout.BATCH_HEADER, line) or {}, None
-        self._told_batch = _batch_of(self._batch) if self._batch else None
+        self._batch_header = _batch_of(self._batch) if self._batch else None
         if self._batch and self._batch["entry_class"] not in _CLASSES:
-            self._wrong(f"{self._batch['entry_class']} is no class of entries we take", (51, 53))
-        self._tally, self._last_trace = Tally(), ""
+            self._add_mistake(
+                f"{self._batch['entry_class']} is no class of entries we take", (51, 53)
+            )
+        self._batch_totals, self._last_trace = TotalsCounter(), ""
 
-    def _take_entry(self, line: str) -> None:
+    def _read_entry(self, line: str) -> None:
         if self._batch is None:
-            self._wrong("is an entry outside a batch")
+            self._add_mistake("is an entry outside a batch")
             return
         self._close_entry()
         self._entry, self._addenda = self._read(layout.ENTRY, line), []
@@ -195,23 +200,23 @@ class _Reader:
         if self._entry is not None:
             self._check_entry(self._entry)
 
-    def _take_addenda(self, line: str) -> None:
+    def _read_addenda(self, line: str) -> None:
         if self._entry is None:
             if not self.mistakes:
-                self._wrong("is an addenda without an entry")
+                self._add_mistake("is an addenda without an entry")
             return
         record = _ADDENDA.get(line[1:3])
         if record is None:
-            self._wrong(f"addenda type {line[1:3]!r} is not one of 05, 98, 99", (2, 3))
+            self._add_mistake(f"addenda type {line[1:3]!r} is not one of 05, 98, 99", (2, 3))
             return
         values = self._read(record, line)
         if values is not None:
             self._check_addenda(values)
             self._addenda.append(_addenda_of(values))
 
-    def _take_batch_control(self, line: str) -> None:
+    def _read_batch_control(self, line: str) -> None:
         if self._batch is None:
-            self._wrong("is a batch control outside a batch")
+            self._add_mistake("is a batch control outside a batch")
             return
         self._close_entry()
         control = self._read(layout.BATCH_CONTROL, line)
@@ -219,14 +224,14 @@ class _Reader:
             self._check_batch(self._batch, control)
             self._batches += 1
             self._batch_number = self._batch["batch_number"]
-            self._whole.add_batch(self._tally.sums)
+            self._file_totals.add_batch(self._batch_totals.sums)
         self._batch = None
 
-    def _take_file_control(self, line: str) -> None:
+    def _read_file_control(self, line: str) -> None:
         if self._batch is not None:
-            self._wrong("is a file control inside a batch: the batch has no control")
+            self._add_mistake("is a file control inside a batch: the batch has no control")
         if self.header is None:
-            self._wrong("is a file control before any file header")
+            self._add_mistake("is a file control before any file header")
         self._control = self._read(layout.FILE_CONTROL, line) or {}
         self._control_at = self._line
 
@@ -235,71 +240,75 @@ class _Reader:
         if values is None:
             return
         if (values["addenda_indicator"] == "1") != bool(self._addenda):
-            self._wrong("the entry before says otherwise whether addenda follow")
+            self._add_mistake("the entry before says otherwise whether addenda follow")
         self._last_trace = values["trace_number"]
-        if not self.mistakes and self._told_batch is not None:
+        if not self.mistakes and self._batch_header is not None:
             entry = _entry_of(values, tuple(self._addenda))
-            self._tally.add(entry)
-            self._told = Line(self._entry_at, self._told_batch, entry)
+            self._batch_totals.add(entry)
+            self._completed = EntryLine(self._entry_at, self._batch_header, entry)
 
     def _check_entry(self, values: Mapping[str, Any]) -> None:
-        if values["transaction_code"] not in _CODES:
-            self._wrong(f"{values['transaction_code']} is no transaction code", (2, 3))
+        if values["transaction_code"] not in _TRANSACTION_CODES:
+            self._add_mistake(f"{values['transaction_code']} is no transaction code", (2, 3))
         if not _is_routing_number(values["routing_number"]):
-            self._wrong(f"{values['routing_number']} fails its check digit", (4, 12))
+            self._add_mistake(f"{values['routing_number']} fails its check digit", (4, 12))
         if not values["account_number"]:
-            self._wrong("account number is missing", (13, 29))
+            self._add_mistake("account number is missing", (13, 29))
         if values["trace_number"] <= self._last_trace:
-            self._wrong("trace number does not ascend within the batch", (80, 94))
+            self._add_mistake("trace number does not ascend within the batch", (80, 94))
 
     def _check_addenda(self, values: Mapping[str, Any]) -> None:
         entry = self._entry or {}
-        only_one = (self._batch or {}).get("entry_class") in _ONE_ADDENDA
-        if self._addenda and only_one:
-            self._wrong("is a second addenda, and this class has one at most")
+        is_single = (self._batch or {}).get("entry_class") in _SINGLE_ADDENDA_CLASSES
+        if self._addenda and is_single:
+            self._add_mistake("is a second addenda, and this class has one at most")
         if values["addenda_type"] != "05":
             return
         if values["addenda_sequence"] != len(self._addenda) + 1:
-            self._wrong("addenda sequence does not count from 1", (84, 87))
+            self._add_mistake("addenda sequence does not count from 1", (84, 87))
         if values["entry_sequence"] != entry["trace_number"][8:]:
-            self._wrong("addenda belongs to another entry by its number", (88, 94))
+            self._add_mistake("addenda belongs to another entry by its number", (88, 94))
 
     def _check_batch(self, header: Mapping[str, Any], control: Mapping[str, Any]) -> None:
         if not self._last_trace:
-            self._wrong("is the control of a batch without entries")
+            self._add_mistake("is the control of a batch without entries")
         for name in (
             "service_class", "company_identification", "originating_bank", "batch_number",
         ):  # fmt: skip
             if control[name] != header[name]:
-                self._wrong(
+                self._add_mistake(
                     f"batch control: {name.replace('_', ' ')} {control[name]} "
                     f"is {header[name]} in its header"
                 )
-        if header["service_class"] not in {"200", self._tally.directions}:
-            self._wrong(f"service class {header['service_class']} does not fit its entries")
+        if header["service_class"] not in {"200", self._batch_totals.service_class}:
+            self._add_mistake(f"service class {header['service_class']} does not fit its entries")
         if header["batch_number"] <= self._batch_number:
-            self._wrong(f"batch number {header['batch_number']} does not ascend within the file")
-        self._check_control("batch control", self._tally.sums._asdict(), control)
+            self._add_mistake(
+                f"batch number {header['batch_number']} does not ascend within the file"
+            )
+        self._check_control("batch control", self._batch_totals.sums._asdict(), control)
 
     def _check_file(self, lines: int) -> None:
         self._line, control = self._control_at, self._control or {}
-        counted = {"batch_count": self._batches, "block_count": lines // layout.BLOCK}
-        self._check_control("file control", counted | self._whole.sums._asdict(), control)
+        totals = {"batch_count": self._batches, "block_count": lines // layout.BLOCK}
+        self._check_control("file control", totals | self._file_totals.sums._asdict(), control)
 
     def _check_control(
-        self, title: str, counted: Mapping[str, int], control: Mapping[str, Any]
+        self, title: str, totals: Mapping[str, int], control: Mapping[str, Any]
     ) -> None:
-        for name, is_so in counted.items():
-            if control[name] != is_so:
-                self._wrong(f"{title}: {name.replace('_', ' ')} says {control[name]}, is {is_so}")
+        for name, actual in totals.items():
+            if control[name] != actual:
+                self._add_mistake(
+                    f"{title}: {name.replace('_', ' ')} says {control[name]}, is {actual}"
+                )
 
-    _TAKES = {  # noqa: RUF012 - never changes
-        "1": _take_file_header,
-        "5": _take_batch_header,
-        "6": _take_entry,
-        "7": _take_addenda,
-        "8": _take_batch_control,
-        "9": _take_file_control,
+    _READERS = {  # noqa: RUF012 - never changes
+        "1": _read_file_header,
+        "5": _read_batch_header,
+        "6": _read_entry,
+        "7": _read_addenda,
+        "8": _read_batch_control,
+        "9": _read_file_control,
     }
 
 
@@ -310,19 +319,19 @@ def _is_routing_number(number: str) -> bool:
 
 def _addenda_of(values: Mapping[str, Any]) -> Addenda:
     if values["addenda_type"] == "05":
-        return Payment(values["payment_information"])
+        return PaymentAddenda(values["payment_information"])
     if values["addenda_type"] == "98":
-        return Change(
+        return NocAddenda(
             code=values["change_code"],
             original_trace=values["original_trace"],
             original_bank=values["original_bank"],
             corrected=values["corrected_data"],
         )
-    return Return(
+    return ReturnAddenda(
         reason=values["return_reason"],
         original_trace=values["original_trace"],
         original_bank=values["original_bank"],
-        died_on=values["date_of_death"],
+        date_of_death=values["date_of_death"],
         information=values["information"],
     )
 
@@ -335,7 +344,7 @@ def _entry_of(values: Mapping[str, Any], addenda: tuple[Addenda, ...]) -> Entry:
         amount=values["amount"],
         identification=values["identification"],
         name=values["name"],
-        discretionary=values["discretionary_data"],
+        discretionary_data=values["discretionary_data"],
         trace=values["trace_number"],
         addenda=addenda,
     )
@@ -363,7 +372,7 @@ def _batch_of(values: Mapping[str, Any]) -> Batch:
         purpose=values["entry_description"],
         effective_on=values["effective_entry_date"],
         bank=values["originating_bank"],
-        discretionary=values["discretionary_data"],
+        discretionary_data=values["discretionary_data"],
         descriptive_date=values["descriptive_date"],
         settlement_day=values["settlement_date"],
     )

@@ -4,8 +4,8 @@ import unicodedata
 from datetime import timedelta
 
 from billfold.payments.ach.nacha import layout
-from billfold.payments.ach.nacha.control_totals import Tally
-from billfold.payments.ach.ports import AchFile, Addenda, Batch, Change, Entry, Payment
+from billfold.payments.ach.nacha.control_totals import TotalsCounter
+from billfold.payments.ach.ports import AchFile, Addenda, Batch, Entry, NocAddenda, PaymentAddenda
 
 _LINE = layout.WIDTH + 1
 """Bytes of a line with its line feed."""
@@ -18,19 +18,19 @@ class NachaWriter:
     cut short. `as_text` fits names and descriptions first.
     """
 
-    def __init__(self, head: AchFile) -> None:
+    def __init__(self, file_header: AchFile) -> None:
         self._out = bytearray()
         self._batch: Batch | None = None
         self._header_at = 0
         self._last_trace = ""
-        self._tally, self._whole = Tally(), Tally()
+        self._batch_totals, self._file_totals = TotalsCounter(), TotalsCounter()
         self._batches = 0
-        self._line(_file_header(head))
+        self._line(_file_header(file_header))
 
     def begin(self, batch: Batch) -> None:
         """Begin a batch; the one before it ends."""
         self._end_batch()
-        self._batch, self._tally, self._last_trace = batch, Tally(), ""
+        self._batch, self._batch_totals, self._last_trace = batch, TotalsCounter(), ""
         self._header_at = len(self._out)
         # Its service class is known when its entries are.
         self._out += b" " * _LINE
@@ -44,15 +44,15 @@ class NachaWriter:
         self._line(_entry_line(entry))
         for number, addenda in enumerate(entry.addenda, start=1):
             self._line(_addenda_line(addenda, number, entry))
-        self._tally.add(entry)
+        self._batch_totals.add(entry)
 
     def end(self) -> bytes:
         """Return the file, its sums filled in."""
         self._end_batch()
         lines = len(self._out) // _LINE
         blocks = -(-(lines + 1) // layout.BLOCK)
-        counted = {"batch_count": self._batches, "block_count": blocks}
-        self._line(layout.FILE_CONTROL.write({**self._whole.sums._asdict(), **counted}))
+        totals = {"batch_count": self._batches, "block_count": blocks}
+        self._line(layout.FILE_CONTROL.write({**self._file_totals.sums._asdict(), **totals}))
         for _ in range(blocks * layout.BLOCK - lines - 1):
             self._line(layout.FILLER)
         return bytes(self._out)
@@ -68,18 +68,18 @@ class NachaWriter:
         if not self._last_trace:
             reason = f"batch {batch.number} has no entries"
             raise ValueError(reason)
-        told = {
-            "service_class": self._tally.directions,
+        common = {
+            "service_class": self._batch_totals.service_class,
             "company_identification": batch.company_id,
             "originating_bank": batch.bank,
             "batch_number": batch.number,
         }
-        header = _batch_header(batch, told).encode("ascii")
+        header = _batch_header(batch, common).encode("ascii")
         self._out[self._header_at : self._header_at + layout.WIDTH] = header
         self._out[self._header_at + layout.WIDTH] = ord("\n")
-        sums = self._tally.sums
-        self._line(layout.BATCH_CONTROL.write({**told, **sums._asdict()}))
-        self._whole.add_batch(sums)
+        sums = self._batch_totals.sums
+        self._line(layout.BATCH_CONTROL.write({**common, **sums._asdict()}))
+        self._file_totals.add_batch(sums)
         self._batches += 1
 
 
@@ -93,15 +93,17 @@ def write_file(file: AchFile) -> bytes:
     return writer.end()
 
 
-def as_text(text: str, width: int) -> str:
+def to_ach_text(text: str, width: int) -> str:
     """Return a name or description as the network carries it: ASCII, upper case, cut to `width`.
 
     Letters lose their accents. What has no ASCII form becomes a space.
     """
     if not (text.isascii() and text.isprintable()):
-        plain = unicodedata.normalize("NFKD", text)
-        kept = (each for each in plain if not unicodedata.combining(each))
-        text = "".join(each if each.isascii() and each.isprintable() else " " for each in kept)
+        decomposed = unicodedata.normalize("NFKD", text)
+        characters = (each for each in decomposed if not unicodedata.combining(each))
+        text = "".join(
+            each if each.isascii() and each.isprintable() else " " for each in characters
+        )
     return " ".join(text.upper().split())[:width].rstrip()
 
 
@@ -121,12 +123,12 @@ def _file_header(file: AchFile) -> str:
     )
 
 
-def _batch_header(batch: Batch, told: dict[str, object]) -> str:
+def _batch_header(batch: Batch, common: dict[str, object]) -> str:
     return layout.BATCH_HEADER.write(
         {
-            **told,
+            **common,
             "company_name": batch.company,
-            "discretionary_data": batch.discretionary,
+            "discretionary_data": batch.discretionary_data,
             "entry_class": batch.entry_class,
             "entry_description": batch.purpose,
             "descriptive_date": batch.descriptive_date,
@@ -146,7 +148,7 @@ def _entry_line(entry: Entry) -> str:
             "amount": entry.amount,
             "identification": entry.identification,
             "name": entry.name,
-            "discretionary_data": entry.discretionary,
+            "discretionary_data": entry.discretionary_data,
             "addenda_indicator": "1" if entry.addenda else "0",
             "trace_number": entry.trace,
         }
@@ -154,7 +156,7 @@ def _entry_line(entry: Entry) -> str:
 
 
 def _addenda_line(addenda: Addenda, number: int, entry: Entry) -> str:
-    if isinstance(addenda, Payment):
+    if isinstance(addenda, PaymentAddenda):
         return layout.PAYMENT.write(
             {
                 "payment_information": addenda.text,
@@ -162,20 +164,20 @@ def _addenda_line(addenda: Addenda, number: int, entry: Entry) -> str:
                 "entry_sequence": entry.trace[8:],
             }
         )
-    told = {
+    common = {
         "original_trace": addenda.original_trace,
         "original_bank": addenda.original_bank,
         "trace_number": entry.trace,
     }
-    if isinstance(addenda, Change):
+    if isinstance(addenda, NocAddenda):
         return layout.CHANGE.write(
-            {**told, "change_code": addenda.code, "corrected_data": addenda.corrected}
+            {**common, "change_code": addenda.code, "corrected_data": addenda.corrected}
         )
     return layout.RETURN.write(
         {
-            **told,
+            **common,
             "return_reason": addenda.reason,
-            "date_of_death": addenda.died_on,
+            "date_of_death": addenda.date_of_death,
             "information": addenda.information,
         }
     )

@@ -14,18 +14,18 @@ from billfold.payments.ach.ports import (
     AchFormat,
     Batch,
     Entry,
-    Payment,
-    Return,
+    PaymentAddenda,
+    ReturnAddenda,
 )
-from billfold.payments.ach.rules.windows import same_day_mark
+from billfold.payments.ach.rules.windows import same_day_descriptive_date
 from billfold.platform.ids import digits
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from billfold.ledger.bank import Bank
-    from billfold.payments.ach.store.files import Numbered, Outgoing
-    from billfold.payments.ach.types import Answered
+    from billfold.payments.ach.store.files import NumberedFile, OutgoingEntry
+    from billfold.payments.ach.types import ReturnEntry
 
 OPERATOR, OPERATOR_NAME = "061000146", "FEDERAL RESERVE BANK"
 """The operator our files go to."""
@@ -37,40 +37,46 @@ _CODES: dict[tuple[str, str], str] = {
 }
 
 
-class Composer:
+class AchFileComposer:
     """Writes one file from its rows. What follows one another and goes together is one batch."""
 
-    def __init__(self, bank: Bank, spelling: AchFormat, file: Numbered) -> None:
+    def __init__(self, bank: Bank, ach_format: AchFormat, file: NumberedFile) -> None:
         self._seed = bank.seed
-        self._ours = bank.settings.bank_routing_number[:8]
-        self._text = spelling.text
-        self._writer = spelling.writer(
+        self._own_routing_prefix = bank.settings.bank_routing_number[:8]
+        self._text = ach_format.text
+        self._writer = ach_format.writer(
             AchFile(
                 destination=OPERATOR, destination_name=OPERATOR_NAME,
                 origin=bank.settings.bank_routing_number,
-                origin_name=spelling.text(bank.settings.bank_name, 23),
+                origin_name=ach_format.text(bank.settings.bank_name, 23),
                 created_at=file.clock, modifier=file.modifier,
             )
         )  # fmt: skip
         self._batches = 0
-        self._together: tuple[object, ...] | None = None
+        self._batch_key: tuple[object, ...] | None = None
 
-    def add(self, entries: Iterable[Outgoing]) -> None:
+    def add(self, entries: Iterable[OutgoingEntry]) -> None:
         """Write entries in the order of their numbers."""
         for each in entries:
-            if each.together != self._together:
-                self._together = each.together
+            if each.batch_key != self._batch_key:
+                self._batch_key = each.batch_key
                 self._writer.begin(self._batch(each))
             self._writer.add(self._entry(each))
 
-    def add_answers(self, answers: Iterable[tuple[str, Answered]]) -> None:
+    def add_return_entries(self, return_entries: Iterable[tuple[str, ReturnEntry]]) -> None:
         """Write answers, each with its number, in the order of their numbers."""
-        for trace, told in answers:
-            together = ("answer", told.company, told.company_id, told.entry_class, told.purpose)
-            if together != self._together:
-                self._together = together
-                self._writer.begin(self._batch_of_answers(told))
-            self._writer.add(_answer(trace, told))
+        for trace, return_entry in return_entries:
+            batch_key = (
+                "answer",
+                return_entry.company,
+                return_entry.company_id,
+                return_entry.entry_class,
+                return_entry.purpose,
+            )
+            if batch_key != self._batch_key:
+                self._batch_key = batch_key
+                self._writer.begin(self._return_batch(return_entry))
+            self._writer.add(_return_entry(trace, return_entry))
 
     def end(self) -> bytes:
         """Return the file."""
@@ -80,7 +86,7 @@ class Composer:
         self._batches += 1
         return self._batches
 
-    def _batch(self, first: Outgoing) -> Batch:
+    def _batch(self, first: OutgoingEntry) -> Batch:
         return Batch(
             number=self._next_number(),
             company=self._text(first.company_name, 16),
@@ -88,11 +94,11 @@ class Composer:
             entry_class=first.sec_code,
             purpose=self._text(first.description, 10),
             effective_on=first.effective_on,
-            bank=self._ours,
-            descriptive_date=same_day_mark(first.due_at, first.effective_on),
+            bank=self._own_routing_prefix,
+            descriptive_date=same_day_descriptive_date(first.due_at, first.effective_on),
         )
 
-    def _entry(self, entry: Outgoing) -> Entry:
+    def _entry(self, entry: OutgoingEntry) -> Entry:
         return Entry(
             code=_CODES[entry.account_type, entry.direction],
             routing_number=entry.routing_number,
@@ -100,12 +106,12 @@ class Composer:
             amount=entry.amount,
             name=self._text(entry.party_name, 22),
             identification=entry.identification,
-            discretionary="S" if entry.sec_code == "WEB" else "",
+            discretionary_data="S" if entry.sec_code == "WEB" else "",
             trace=entry.trace_number,
-            addenda=tuple(Payment(self._text(line, 80)) for line in entry.lines),
+            addenda=tuple(PaymentAddenda(self._text(line, 80)) for line in entry.lines),
         )
 
-    def _batch_of_answers(self, first: Answered) -> Batch:
+    def _return_batch(self, first: ReturnEntry) -> Batch:
         return Batch(
             number=self._next_number(),
             company=first.company,
@@ -113,25 +119,25 @@ class Composer:
             entry_class=first.entry_class,
             purpose=first.purpose,
             effective_on=None,
-            bank=self._ours,
+            bank=self._own_routing_prefix,
         )
 
 
-def _answer(trace: str, told: Answered) -> Entry:
+def _return_entry(trace: str, return_entry: ReturnEntry) -> Entry:
     return Entry(
-        code=told.code,
-        routing_number=told.routing_number,
-        account_number=told.account_number,
-        amount=told.amount,
-        name=told.name,
-        identification=told.identification,
+        code=return_entry.code,
+        routing_number=return_entry.routing_number,
+        account_number=return_entry.account_number,
+        amount=return_entry.amount,
+        name=return_entry.name,
+        identification=return_entry.identification,
         trace=trace,
         addenda=(
-            Return(
-                reason=told.reason,
-                original_trace=told.original_trace,
-                original_bank=told.original_bank,
-                information=told.information,
+            ReturnAddenda(
+                reason=return_entry.reason,
+                original_trace=return_entry.original_trace,
+                original_bank=return_entry.original_bank,
+                information=return_entry.information,
             ),
         ),
     )

@@ -5,27 +5,27 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from billfold.accounts.counterparties import store as counterparty_store
-from billfold.ledger.jobs.due_work import house_id
+from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.payments.ach.commands import SendMicroDeposits
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
-    from billfold.ledger.jobs.types import Appointment
+    from billfold.ledger.jobs.types import ScheduledJob
 
 
-async def send_micro_deposits(bank: Bank, at: Appointment) -> None:
+async def send_micro_deposits(bank: Bank, at: ScheduledJob) -> None:
     """Let the house pay the two amounts that the counterparty's verification holds."""
     assert at.customer_id is not None
     async with bank.pool.acquire() as conn:
-        seen = await counterparty_store.look_up(conn, [at.customer_id], [at.object_id])
-    for _, counterparty_id, payee in seen:
+        referenced = await counterparty_store.find_payees(conn, [at.customer_id], [at.object_id])
+    for _, counterparty_id, payee in referenced:
         if payee.status != "PENDING":
             continue
         await bank.engine.submit(
             SendMicroDeposits(
                 caller="micro-deposits",
                 key=counterparty_id,
-                customers=(house_id(bank.seed),),
+                customers=(bank_customer_id(bank.seed),),
                 counterparty_id=counterparty_id,
                 amounts=tuple(payee.verification["deposits"]),
                 routing_number=payee.details["routing_number"],

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 from billfold.accounts.pockets.types import Hold, PocketStatus
 from billfold.ledger.commands import Books, Context, Outcome, book_of
 from billfold.ledger.types import AccountKind, Direction, JournalKind
-from billfold.payments.ach.rules.originate import show
-from billfold.payments.ach.rules.settlement import alter
+from billfold.payments.ach.rules.originate import record_ach_transaction
+from billfold.payments.ach.rules.settlement import update_entry
 from billfold.payments.ach.types import AchEntry, AchStatus
-from billfold.payments.deposits.rules import take_in
+from billfold.payments.deposits.rules import sweep_and_invest
 from billfold.platform.errors import NotFound
-from billfold.treasury.rules.day_end import start_moving
+from billfold.treasury.rules.day_end import roll_business_day
 
 if TYPE_CHECKING:
     from billfold.ledger.book.book import Book
@@ -38,19 +38,21 @@ def collect_ach(books: Books, cmd: CollectAch, ctx: Context) -> Outcome:
     pocket = book.pockets[entry.pocket_id]
     if pocket.status == PocketStatus.CLOSED:
         return {"status": "NO_POCKET", "amount": entry.amount}
-    start_moving(book, pocket, ctx)
+    roll_business_day(book, pocket, ctx)
     journal_no = book.begin(JournalKind.DEPOSIT, ctx, settles_on=ctx.settles_on)
     leg_no = book.post(book.house_account(AccountKind.RAIL_ACH), pocket.bank, entry.amount)
-    take_in(book, pocket, ctx, entry.amount)
+    sweep_and_invest(book, pocket, ctx, entry.amount)
     settles_at = max(entry.settled_at or book.booked_at, book.booked_at)
-    show(book, pocket, ctx, entry, leg_no, direction=Direction.CREDIT, settles_at=settles_at)
+    record_ach_transaction(
+        book, pocket, ctx, entry, leg_no, direction=Direction.CREDIT, settles_at=settles_at
+    )
     book.close()
-    _hold(book, pocket, entry)
-    alter(book, entry, ctx, journal_no=journal_no)
+    _place_hold(book, pocket, entry)
+    update_entry(book, entry, ctx, journal_no=journal_no)
     return {"status": "BOOKED"}
 
 
-def _hold(book: Book, pocket: PocketBook, entry: AchEntry) -> None:
+def _place_hold(book: Book, pocket: PocketBook, entry: AchEntry) -> None:
     """The lien has the id of the entry, so that a return finds it."""
     until = entry.held_until
     if until is not None and until > book.booked_at:
@@ -67,7 +69,7 @@ def _hold(book: Book, pocket: PocketBook, entry: AchEntry) -> None:
         )
 
 
-def lift(book: Book, pocket: PocketBook, entry: AchEntry) -> None:
+def release_hold(book: Book, pocket: PocketBook, entry: AchEntry) -> None:
     """End the hold on the money of a debit, if it still runs."""
     lien = (entry.amount, entry.held_until)
     if entry.held_until is not None and lien in pocket.liens:

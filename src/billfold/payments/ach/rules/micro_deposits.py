@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from billfold.ledger.commands import Books, Context, Outcome, book_of
 from billfold.ledger.types import AccountKind, Direction, JournalKind
 from billfold.payments.ach import rules as ach
-from billfold.payments.ach.rules.originate import IDENTIFICATION_WIDTH, keep_entry, let_through
+from billfold.payments.ach.rules.originate import IDENTIFICATION_WIDTH, add_entry, approve_entry
 from billfold.payments.ach.types import AchEntry, AchStatus, AchWay
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def send_micro_deposits(books: Books, cmd: SendMicroDeposits, ctx: Context) -> O
             created_at=ctx.now,
             updated_at=ctx.now,
         )
-        entry = let_through(book, entry, times, ctx)
-        keep_entry(book, entry)
+        entry = approve_entry(book, entry, times, ctx)
+        add_entry(book, entry)
         ach_ids.append(str(ach_id))
     return {"ach_ids": ach_ids}

@@ -38,7 +38,7 @@ def _code(text: str) -> str:
     return text
 
 
-_READS: Mapping[str, Callable[[str], Correction]] = {
+_READERS: Mapping[str, Callable[[str], Correction]] = {
     "C01": lambda text: Correction(account_number=_account(text[:17])),
     "C02": lambda text: Correction(routing_number=_routing(text[:9])),
     "C03": lambda text: Correction(
@@ -55,7 +55,7 @@ _READS: Mapping[str, Callable[[str], Correction]] = {
     ),
     "C09": lambda text: Correction(identification=_account(text[:22])),
 }
-CHANGE_CODES = frozenset(_READS)
+CHANGE_CODES = frozenset(_READERS)
 
 
 def correction_of(code: str, corrected: str) -> Correction:
@@ -63,7 +63,7 @@ def correction_of(code: str, corrected: str) -> Correction:
 
     Raises ValueError with the reason when they do not say it, or the code is unknown.
     """
-    read = _READS.get(code)
+    read = _READERS.get(code)
     if read is None:
         reason = f"{code} is no code of a change that is followed"
         raise ValueError(reason)

@@ -12,7 +12,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.accounts.counterparties.rules.verification_kinds import must_be_payable
+from billfold.accounts.counterparties.rules.verification_kinds import check_payable
 from billfold.accounts.counterparties.types import Payee
 from billfold.accounts.pockets.types import NOT_CLOSED, PocketStatus
 from billfold.ledger.book import recording as record
@@ -21,8 +21,8 @@ from billfold.ledger.types import AccountKind, Direction, JournalKind, Rail, Tra
 from billfold.payments.ach import rules as ach
 from billfold.payments.ach.types import AchEntry, AchStatus, AchWay
 from billfold.platform.errors import NotFound, Refused
-from billfold.treasury.rules.day_end import start_moving
-from billfold.treasury.rules.withdraw import Short, withdraw
+from billfold.treasury.rules.day_end import roll_business_day
+from billfold.treasury.rules.withdraw import InsufficientFunds, withdraw
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from billfold.payments.ach.commands import OriginateAch
     from billfold.payments.ach.rules.windows import Schedule
 
-WINDOW = "ach.window"
+ACH_WINDOW = "ach.window"
 """The kind of appointment at which a file is made."""
 IDENTIFICATION_WIDTH = 15
 
@@ -48,22 +48,24 @@ def originate_ach(books: Books, cmd: OriginateAch, ctx: Context) -> Outcome:
         raise NotFound
     _must_be_usable(pocket, payee, cmd.direction)
     times = _times(cmd, ctx)
-    worry = ach.concern(cmd.amount, cmd.history, above_cents=ctx.terms.ach_review_above_cents)
+    review_reason = ach.concern(
+        cmd.amount, cmd.history, above_cents=ctx.terms.ach_review_above_cents
+    )
     entry = _entry_of(book, pocket, payee, cmd, ctx)
     if cmd.direction == Direction.CREDIT:
         entry = pay_out(book, pocket, ctx, entry, settles_at=times.settled_at)
-    if worry is not None:
-        entry = msgspec.structs.replace(entry, reason=worry)
+    if review_reason is not None:
+        entry = msgspec.structs.replace(entry, reason=review_reason)
     else:
-        entry = let_through(book, entry, times, ctx)
-    keep_entry(book, entry)
+        entry = approve_entry(book, entry, times, ctx)
+    add_entry(book, entry)
     return {"ach_id": str(cmd.ach_id), "status": entry.status}
 
 
-def let_through(book: Book, entry: AchEntry, times: Schedule, ctx: Context) -> AchEntry:
+def approve_entry(book: Book, entry: AchEntry, times: Schedule, ctx: Context) -> AchEntry:
     """Return an entry as APPROVED, and see to it that its window opens."""
     window_id = window_at(times.due_at)
-    book.schedule(WINDOW, window_id, times.due_at, of_customer=False)
+    book.schedule(ACH_WINDOW, window_id, times.due_at, of_customer=False)
     held = entry.direction == Direction.DEBIT
     return msgspec.structs.replace(
         entry,
@@ -80,7 +82,7 @@ def let_through(book: Book, entry: AchEntry, times: Schedule, ctx: Context) -> A
     )
 
 
-def keep_entry(book: Book, entry: AchEntry) -> None:
+def add_entry(book: Book, entry: AchEntry) -> None:
     """Write down a new entry, and show it to whoever comes after in the batch."""
     book.draft.add(entry)
     book.keep_fingerprint(AchEntry, entry.ach_id, entry.proof)
@@ -96,24 +98,26 @@ def pay_out(
     book: Book, pocket: PocketBook, ctx: Context, entry: AchEntry, *, settles_at: datetime
 ) -> AchEntry:
     """Book what an entry takes from a pocket, at T+1. Raises Refused insufficient-funds."""
-    start_moving(book, pocket, ctx)
+    roll_business_day(book, pocket, ctx)
     journal_no = book.begin(JournalKind.ACH, ctx, settles_on=ctx.settles_on)
     try:
         _, leg_no = withdraw(
             book, pocket, ctx, entry.amount, price_of=ctx.t1_bid, settles_on=ctx.settles_on,
             to=book.house_account(AccountKind.RAIL_ACH),
         )  # fmt: skip
-    except Short:
+    except InsufficientFunds:
         raise Refused(
             "insufficient-funds",
             f"The pocket cannot raise {entry.amount} cents, less fees and holds.",
         ) from None
-    show(book, pocket, ctx, entry, leg_no, direction=Direction.DEBIT, settles_at=settles_at)
+    record_ach_transaction(
+        book, pocket, ctx, entry, leg_no, direction=Direction.DEBIT, settles_at=settles_at
+    )
     book.close()
     return msgspec.structs.replace(entry, journal_no=journal_no)
 
 
-def show(
+def record_ach_transaction(
     book: Book,
     pocket: PocketBook,
     ctx: Context,
@@ -127,7 +131,7 @@ def show(
 ) -> None:
     """Tell the customer of a leg that an entry caused."""
     group = ctx.ids.next_group()
-    record.activity(
+    record.transaction(
         book, pocket, leg_no=leg_no, group=group,
         type=TransactionType.ACH, direction=direction, amount=entry.amount,
         title=title or _TITLES[entry.way, entry.direction],
@@ -172,7 +176,7 @@ def _must_be_usable(pocket: PocketBook, payee: Payee, direction: Direction) -> N
         raise Refused("pocket-frozen", "The pocket is frozen: nothing leaves it.")
     if pocket.status not in NOT_CLOSED:
         raise Refused("pocket-not-open", f"The pocket is {pocket.status}.")
-    must_be_payable(payee, Rail.ACH, unverified_wires=False)
+    check_payable(payee, Rail.ACH, unverified_wires=False)
 
 
 def _entry_of(

@@ -8,8 +8,8 @@ import msgspec
 
 from billfold.ledger.commands import Books, Context, Outcome, book_of
 from billfold.payments.ach import rules as ach
-from billfold.payments.ach.rules.originate import let_through
-from billfold.payments.ach.rules.settlement import alter
+from billfold.payments.ach.rules.originate import approve_entry
+from billfold.payments.ach.rules.settlement import update_entry
 from billfold.payments.ach.types import AchEntry, AchStatus
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _TIMES = ("due_at", "effective_on", "settles_at", "settled_at", "held_until")
 
 
-def postpone_ach(books: Books, cmd: PostponeAch, ctx: Context) -> Outcome:
+def reschedule_entries(books: Books, cmd: PostponeAch, ctx: Context) -> Outcome:
     """Give each late entry the next window; its activity is read with the day that it has then."""
     book = book_of(books, cmd.customers[0])
     entries = [book.referenced.get(ach_id) for ach_id in cmd.ach_ids]
@@ -26,12 +26,12 @@ def postpone_ach(books: Books, cmd: PostponeAch, ctx: Context) -> Outcome:
     for entry in late:
         # What pays for a credit was sold when it was accepted, and has settled since.
         times = ach.schedule(ctx.now, entry.amount, ctx.calendars, is_credit=False)
-        anew = msgspec.structs.asdict(let_through(book, entry, times, ctx))
-        changed = alter(book, entry, ctx, **{name: anew[name] for name in _TIMES})
+        anew = msgspec.structs.asdict(approve_entry(book, entry, times, ctx))
+        changed = update_entry(book, entry, ctx, **{name: anew[name] for name in _TIMES})
         book.keep_fingerprint(AchEntry, entry.ach_id, changed.proof)
     return {"postponed": len(late)}
 
 
 def _is_late(entry: AchEntry, ctx: Context) -> bool:
-    waits = entry.status == AchStatus.APPROVED and entry.file_id is None
-    return waits and entry.settles_at is not None and entry.settles_at <= ctx.now
+    approval_response = entry.status == AchStatus.APPROVED and entry.file_id is None
+    return approval_response and entry.settles_at is not None and entry.settles_at <= ctx.now

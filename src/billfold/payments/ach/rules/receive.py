@@ -14,19 +14,24 @@ import msgspec
 from billfold.accounts.pockets.types import PocketStatus
 from billfold.accounts.portals.types import PortalStatus
 from billfold.events import kinds
-from billfold.ledger.book.draft import as_json
+from billfold.ledger.book.draft import to_json
 from billfold.ledger.commands import Books, Context, Outcome, book_of
 from billfold.ledger.types import AccountKind, Direction, JournalKind
 from billfold.payments.ach import rules as ach
-from billfold.payments.ach.rules.originate import WINDOW, keep_entry, show, window_at
-from billfold.payments.ach.rules.settlement import alter, tell
-from billfold.payments.ach.types import AchAnswer, AchEntry, AchStatus, AchWay, Incoming
-from billfold.payments.deposits.rules import ACH_SETTLES_AFTER, hold_credit, take_in
-from billfold.payments.overdraft.rules import pay_back
+from billfold.payments.ach.rules.originate import (
+    ACH_WINDOW,
+    add_entry,
+    record_ach_transaction,
+    window_at,
+)
+from billfold.payments.ach.rules.settlement import raise_ach_event, update_entry
+from billfold.payments.ach.types import AchEntry, AchStatus, AchWay, IncomingEntry, PendingReturn
+from billfold.payments.deposits.rules import ACH_SETTLES_AFTER, hold_ach_credit, sweep_and_invest
+from billfold.payments.overdraft.rules import claw_back
 from billfold.platform.dates import et_date, et_instant
 from billfold.platform.errors import NotFound, Refused
-from billfold.treasury.rules.day_end import start_moving
-from billfold.treasury.rules.withdraw import Short, withdraw
+from billfold.treasury.rules.day_end import roll_business_day
+from billfold.treasury.rules.withdraw import InsufficientFunds, withdraw
 
 if TYPE_CHECKING:
     from billfold.accounts.portals.types import PortalRow
@@ -43,17 +48,17 @@ def receive_ach(books: Books, cmd: ReceiveAch, ctx: Context) -> Outcome:
     """Book the entry, or let a return wait for the next window. A prenote is only answered."""
     book = book_of(books, cmd.customers[0])
     pocket = book.pockets.get(cmd.pocket_id)
-    code = _why_not(book, pocket, cmd)
+    code = _return_code(book, pocket, cmd)
     entry = _entry_of(book, cmd, ctx)
     if code is None and not cmd.entry.is_prenote:
         assert pocket is not None
         try:
             entry = _book(book, pocket, entry, ctx)
-        except Short:
+        except InsufficientFunds:
             book.undo()
             code = NOT_COVERED
     if code is not None:
-        answer(book, ctx, cmd.entry, code)
+        queue_return(book, ctx, cmd.entry, code)
         entry = msgspec.structs.replace(
             entry,
             status=AchStatus.REJECTED,
@@ -62,14 +67,16 @@ def receive_ach(books: Books, cmd: ReceiveAch, ctx: Context) -> Outcome:
         )
     kept = not cmd.entry.is_prenote and code != TWICE
     if kept:
-        keep_entry(book, entry)
+        add_entry(book, entry)
     if not cmd.entry.is_prenote:
-        tell(book, ctx, entry, kinds.ACH_IN_SUCCESS if code is None else kinds.ACH_IN_REJECTED)
+        raise_ach_event(
+            book, ctx, entry, kinds.ACH_IN_SUCCESS if code is None else kinds.ACH_IN_REJECTED
+        )
     outcome: Outcome = {"status": "COMPLETED" if code is None else AchStatus.REJECTED, "code": code}
     return outcome | {"ach_id": str(cmd.ach_id)} if kept else outcome
 
 
-def give_back_ach(books: Books, cmd: GiveBackAch, ctx: Context) -> Outcome:
+def return_entry(books: Books, cmd: GiveBackAch, ctx: Context) -> Outcome:
     """Take the booking back and send a return, within the code's time.
 
     Refuses: ach-entry-not-returnable.
@@ -89,33 +96,33 @@ def give_back_ach(books: Books, cmd: GiveBackAch, ctx: Context) -> Outcome:
     pocket = book.pockets[entry.pocket_id]
     if pocket.status == PocketStatus.CLOSED:
         raise Refused("ach-entry-not-returnable", "The pocket is closed.")
-    _undo(book, pocket, entry, ctx)
-    told = msgspec.json.decode(entry.request or "{}", type=Incoming)
-    answer(book, ctx, told, cmd.code)
-    alter(book, entry, ctx, status=AchStatus.FAILED, return_code=cmd.code,
+    _reverse_entry(book, pocket, entry, ctx)
+    incoming = msgspec.json.decode(entry.request or "{}", type=IncomingEntry)
+    queue_return(book, ctx, incoming, cmd.code)
+    update_entry(book, entry, ctx, status=AchStatus.FAILED, return_code=cmd.code,
           reason=ach.RETURN_REASONS[cmd.code].words)  # fmt: skip
-    tell(book, ctx, entry, kinds.ACH_IN_REJECTED)
+    raise_ach_event(book, ctx, entry, kinds.ACH_IN_REJECTED)
     return {"ach_id": str(cmd.ach_id), "status": AchStatus.FAILED, "code": cmd.code}
 
 
-def answer(book: Book, ctx: Context, entry: Incoming, code: str) -> None:
+def queue_return(book: Book, ctx: Context, entry: IncomingEntry, code: str) -> None:
     """Let a return wait for the next window."""
     due_at = ach.next_deadline(ctx.now, ctx.calendars)
-    told = as_json(ach.answered(entry, code, bank=ctx.terms.routing_number[:8]))
+    incoming = to_json(ach.answered(entry, code, bank=ctx.terms.routing_number[:8]))
     answer_id = ctx.ids.next()
-    row = AchAnswer(
+    row = PendingReturn(
         answer_id=answer_id,
         customer_id=book.customer_id,
         due_at=due_at,
-        told=told,
+        told=incoming,
         created_at=ctx.now,
     )
     book.draft.add(row)
-    book.keep_fingerprint(AchAnswer, answer_id, row.proof)
-    book.schedule(WINDOW, window_at(due_at), due_at, of_customer=False)
+    book.keep_fingerprint(PendingReturn, answer_id, row.proof)
+    book.schedule(ACH_WINDOW, window_at(due_at), due_at, of_customer=False)
 
 
-def _why_not(book: Book, pocket: PocketBook | None, cmd: ReceiveAch) -> str | None:
+def _return_code(book: Book, pocket: PocketBook | None, cmd: ReceiveAch) -> str | None:
     """Return the code under which the entry goes back, None when it is taken."""
     portal: PortalRow | None = book.portals.get(cmd.portal_id)
     if portal is None or pocket is None:
@@ -131,7 +138,7 @@ def _why_not(book: Book, pocket: PocketBook | None, cmd: ReceiveAch) -> str | No
 
 def _book(book: Book, pocket: PocketBook, entry: AchEntry, ctx: Context) -> AchEntry:
     """Move the money. Raises Short when a debit is not covered."""
-    start_moving(book, pocket, ctx)
+    roll_business_day(book, pocket, ctx)
     journal_no = book.begin(
         JournalKind.DEPOSIT if entry.direction == Direction.CREDIT else JournalKind.ACH,
         ctx,
@@ -140,7 +147,7 @@ def _book(book: Book, pocket: PocketBook, entry: AchEntry, ctx: Context) -> AchE
     rail = book.house_account(AccountKind.RAIL_ACH)
     if entry.direction == Direction.CREDIT:
         leg_no = book.post(rail, pocket.bank, entry.amount)
-        take_in(book, pocket, ctx, entry.amount)
+        sweep_and_invest(book, pocket, ctx, entry.amount)
     else:
         _, leg_no = withdraw(
             book,
@@ -152,28 +159,32 @@ def _book(book: Book, pocket: PocketBook, entry: AchEntry, ctx: Context) -> AchE
             to=rail,
         )
     shown = entry.direction
-    show(book, pocket, ctx, entry, leg_no, direction=shown, settles_at=_settles_at(ctx))
+    record_ach_transaction(
+        book, pocket, ctx, entry, leg_no, direction=shown, settles_at=_settles_at(ctx)
+    )
     book.close()
     if entry.direction == Direction.CREDIT:
-        hold_credit(book, pocket, ctx, entry.amount)
+        hold_ach_credit(book, pocket, ctx, entry.amount)
     return msgspec.structs.replace(entry, journal_no=journal_no)
 
 
-def _undo(book: Book, pocket: PocketBook, entry: AchEntry, ctx: Context) -> None:
-    start_moving(book, pocket, ctx)
+def _reverse_entry(book: Book, pocket: PocketBook, entry: AchEntry, ctx: Context) -> None:
+    roll_business_day(book, pocket, ctx)
     book.begin(JournalKind.RETURN, ctx, settles_on=ctx.settles_on, reverses=entry.journal_no)
     rail = book.house_account(AccountKind.RAIL_ACH)
     if entry.direction == Direction.DEBIT:
         leg_no = book.post(rail, pocket.bank, entry.amount)
-        take_in(book, pocket, ctx, entry.amount)
+        sweep_and_invest(book, pocket, ctx, entry.amount)
         shown, title = Direction.CREDIT, "ACH debit returned"
     else:
-        leg_no = pay_back(
+        leg_no = claw_back(
             book, pocket, ctx, entry.amount, to=rail, price_of=ctx.t1_bid,
             settles_on=ctx.settles_on,
         )  # fmt: skip
         shown, title = Direction.DEBIT, "ACH credit returned"
-    show(book, pocket, ctx, entry, leg_no, direction=shown, settles_at=book.booked_at, title=title)
+    record_ach_transaction(
+        book, pocket, ctx, entry, leg_no, direction=shown, settles_at=book.booked_at, title=title
+    )
     book.close()
 
 
@@ -183,7 +194,7 @@ def _settles_at(ctx: Context) -> datetime:
 
 
 def _entry_of(book: Book, cmd: ReceiveAch, ctx: Context) -> AchEntry:
-    told = cmd.entry
+    incoming = cmd.entry
     pocket = book.pockets.get(cmd.pocket_id)
     return AchEntry(
         customer_id=book.customer_id,
@@ -191,23 +202,23 @@ def _entry_of(book: Book, cmd: ReceiveAch, ctx: Context) -> AchEntry:
         pocket_id=cmd.pocket_id,
         partner_id=None if pocket is None else pocket.partner_id,
         way=AchWay.RECEIVING,
-        direction=told.direction,
+        direction=incoming.direction,
         status=AchStatus.PROCESSED,
-        sec_code=told.entry_class,
-        company_name=told.company,
-        description=told.purpose,
-        lines=told.lines,
-        amount=told.amount,
+        sec_code=incoming.entry_class,
+        company_name=incoming.company,
+        description=incoming.purpose,
+        lines=incoming.lines,
+        amount=incoming.amount,
         portal_id=cmd.portal_id,
-        routing_number=told.bank + ach.check_digit(told.bank),
-        account_number=told.account_number,
-        account_type=told.account_type,
-        party_name=told.name,
-        identification=told.identification,
-        trace_number=told.trace,
+        routing_number=incoming.bank + ach.check_digit(incoming.bank),
+        account_number=incoming.account_number,
+        account_type=incoming.account_type,
+        party_name=incoming.name,
+        identification=incoming.identification,
+        trace_number=incoming.trace,
         file_id=cmd.file_id,
-        effective_on=told.effective_on,
-        request=as_json(told),
+        effective_on=incoming.effective_on,
+        request=to_json(incoming),
         created_at=ctx.now,
         updated_at=ctx.now,
     )

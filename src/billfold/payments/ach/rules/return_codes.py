@@ -17,10 +17,10 @@ OPENING = time(8, 30)
 _TWO_DAYS = 2
 _SIXTY_DAYS = timedelta(days=60)
 _HALF_A_YEAR = timedelta(days=180)
-_AGAIN_MOST = 2
+_REINITIATIONS_MAX = 2
 
 
-class Limit(Enum):
+class ReturnTimeFrame(Enum):
     """How long the receiving bank may take."""
 
     TWO_BANKING_DAYS = "two banking days after settlement"
@@ -28,22 +28,24 @@ class Limit(Enum):
     NONE = "as long as both banks agree"
 
 
-class Reason(NamedTuple):
+class ReturnReason(NamedTuple):
     """What a return code says, and its time frame."""
 
     words: str
-    limit: Limit
+    limit: ReturnTimeFrame
 
 
-def _within_two_days(**codes: str) -> dict[str, Reason]:
-    return {code: Reason(words, Limit.TWO_BANKING_DAYS) for code, words in codes.items()}
+def _within_two_days(**codes: str) -> dict[str, ReturnReason]:
+    return {
+        code: ReturnReason(words, ReturnTimeFrame.TWO_BANKING_DAYS) for code, words in codes.items()
+    }
 
 
-def _within_sixty_days(**codes: str) -> dict[str, Reason]:
-    return {code: Reason(words, Limit.SIXTY_DAYS) for code, words in codes.items()}
+def _within_sixty_days(**codes: str) -> dict[str, ReturnReason]:
+    return {code: ReturnReason(words, ReturnTimeFrame.SIXTY_DAYS) for code, words in codes.items()}
 
 
-RETURN_REASONS: Mapping[str, Reason] = {
+RETURN_REASONS: Mapping[str, ReturnReason] = {
     **_within_two_days(
         R01="insufficient funds",
         R02="the account is closed",
@@ -78,12 +80,12 @@ RETURN_REASONS: Mapping[str, Reason] = {
         R51="the re-presented check entry is not allowed",
         R53="the check was paid as well as the entry",
     ),
-    "R06": Reason("returned at the sending bank's request", Limit.NONE),
-    "R23": Reason("the receiver refuses the credit", Limit.NONE),
+    "R06": ReturnReason("returned at the sending bank's request", ReturnTimeFrame.NONE),
+    "R23": ReturnReason("the receiver refuses the credit", ReturnTimeFrame.NONE),
 }
 """Return codes of receiving banks, as an addenda 99 carries them."""
 
-_AGAIN = frozenset({"R01", "R09"})
+_REINITIABLE_CODES = frozenset({"R01", "R09"})
 
 
 def returnable_until(code: str, settled_on: date, calendars: Calendars) -> datetime | None:
@@ -92,17 +94,21 @@ def returnable_until(code: str, settled_on: date, calendars: Calendars) -> datet
     Raises KeyError for a code that is not a receiving bank's.
     """
     limit = RETURN_REASONS[code].limit
-    if limit is Limit.NONE:
+    if limit is ReturnTimeFrame.NONE:
         return None
-    if limit is Limit.TWO_BANKING_DAYS:
+    if limit is ReturnTimeFrame.TWO_BANKING_DAYS:
         return et_instant(calendars.add_fed_days(settled_on, _TWO_DAYS), OPENING)
     return et_instant(calendars.next_fed_day(settled_on + _SIXTY_DAYS), OPENING)
 
 
-def may_present_again(code: str, *, times: int, sent_on: date, today: date) -> bool:
+def may_reinitiate(code: str, *, times: int, sent_on: date, today: date) -> bool:
     """Tell whether an entry that came back may be sent once more.
 
     `times` it was sent again already; `sent_on` is the day of the first entry. Only for want of
     funds, at most twice, within 180 days.
     """
-    return code in _AGAIN and times < _AGAIN_MOST and today <= sent_on + _HALF_A_YEAR
+    return (
+        code in _REINITIABLE_CODES
+        and times < _REINITIATIONS_MAX
+        and today <= sent_on + _HALF_A_YEAR
+    )

@@ -9,21 +9,21 @@ from billfold.events import kinds
 from billfold.ledger.commands import Books, Context, Outcome, book_of
 from billfold.ledger.types import AccountKind, Direction, JournalKind
 from billfold.payments.ach import rules as ach
-from billfold.payments.ach.rules.collect import lift
-from billfold.payments.ach.rules.originate import show
-from billfold.payments.ach.rules.settlement import alter, tell
+from billfold.payments.ach.rules.collect import release_hold
+from billfold.payments.ach.rules.originate import record_ach_transaction
+from billfold.payments.ach.rules.settlement import raise_ach_event, update_entry
 from billfold.payments.ach.types import AchEntry, AchStatus
-from billfold.payments.deposits.rules import take_in
-from billfold.payments.overdraft.rules import pay_back
+from billfold.payments.deposits.rules import sweep_and_invest
+from billfold.payments.overdraft.rules import claw_back
 from billfold.platform.dates import et_date
 from billfold.platform.errors import NotFound
-from billfold.treasury.rules.day_end import start_moving
+from billfold.treasury.rules.day_end import roll_business_day
 
 if TYPE_CHECKING:
     from billfold.ledger.book.book import Book
     from billfold.payments.ach.commands import NoteAchChange, ReturnAch
 
-NOT_OURS, AGAIN, LATE = "R69", "R67", "R68"
+UNKNOWN_ENTRY, DUPLICATE_RETURN, UNTIMELY_RETURN = "R69", "R67", "R68"
 """Why we do not accept a return: it fits no entry, there has been one, its time was over."""
 _LIVE = frozenset({AchStatus.IN_TRANSIT, AchStatus.PROCESSED})
 
@@ -43,23 +43,23 @@ def return_ach(books: Books, cmd: ReturnAch, ctx: Context) -> Outcome:
         return {"status": "NOT_ACCEPTED", "code": objection}
     where: str = AchStatus.FAILED
     if entry.journal_no is not None:
-        where = _undo_money(book, entry, ctx, cmd.trace)
-    alter(book, entry, ctx, status=AchStatus.FAILED, return_code=cmd.code,
+        where = _reverse_money(book, entry, ctx, cmd.trace)
+    update_entry(book, entry, ctx, status=AchStatus.FAILED, return_code=cmd.code,
           reason=ach.RETURN_REASONS[cmd.code].words)  # fmt: skip
-    tell(book, ctx, entry, kinds.ACH_OUT_REJECTED)
+    raise_ach_event(book, ctx, entry, kinds.ACH_OUT_REJECTED)
     return {
         "ach_id": str(cmd.ach_id), "status": where, "code": cmd.code, "amount": entry.amount,
         "direction": entry.direction,
     }  # fmt: skip
 
 
-def note_ach_change(books: Books, cmd: NoteAchChange, ctx: Context) -> Outcome:
+def record_noc(books: Books, cmd: NoteAchChange, ctx: Context) -> Outcome:
     """Keep what is to be put right with the entry it is about."""
     book = book_of(books, cmd.customers[0])
     entry = book.referenced.get(cmd.ach_id)
     if not isinstance(entry, AchEntry):
         raise NotFound
-    alter(book, entry, ctx, change_code=cmd.code, corrected=cmd.corrected)
+    update_entry(book, entry, ctx, change_code=cmd.code, corrected=cmd.corrected)
     told = None if entry.counterparty_id is None else str(entry.counterparty_id)
     return {
         "counterparty_id": told, "ach_id": str(cmd.ach_id), "code": cmd.code,
@@ -70,51 +70,51 @@ def note_ach_change(books: Books, cmd: NoteAchChange, ctx: Context) -> Outcome:
 def _objection(entry: AchEntry, cmd: ReturnAch, ctx: Context) -> str | None:
     """Return the code of a return that is not accepted, None for one that is."""
     if entry.status == AchStatus.FAILED:
-        return AGAIN
+        return DUPLICATE_RETURN
     told = (cmd.direction, cmd.amount)
-    if not _has_gone(entry) or (entry.direction, entry.amount) != told:
-        return NOT_OURS
+    if not _was_transmitted(entry) or (entry.direction, entry.amount) != told:
+        return UNKNOWN_ENTRY
     if entry.settles_at is None:
         return None
     until = ach.returnable_until(cmd.code, et_date(entry.settles_at), ctx.calendars)
-    return LATE if until is not None and cmd.arrived_at > until else None
+    return UNTIMELY_RETURN if until is not None and cmd.arrived_at > until else None
 
 
-def _has_gone(entry: AchEntry) -> bool:
+def _was_transmitted(entry: AchEntry) -> bool:
     """Whether it is in a file, be it that nobody has been told so yet."""
     return entry.status in _LIVE or (
         entry.status == AchStatus.APPROVED and entry.file_id is not None
     )
 
 
-def _undo_money(book: Book, entry: AchEntry, ctx: Context, trace: str) -> str:
+def _reverse_money(book: Book, entry: AchEntry, ctx: Context, trace: str) -> str:
     if entry.pocket_id is None:
-        _undo_in_house(book, entry, ctx)
+        _reverse_micro_deposit(book, entry, ctx)
         return AchStatus.FAILED
     pocket = book.pockets[entry.pocket_id]
     if pocket.status == PocketStatus.CLOSED and entry.direction == Direction.CREDIT:
         return "NO_POCKET"
-    start_moving(book, pocket, ctx)
+    roll_business_day(book, pocket, ctx)
     book.begin(JournalKind.RETURN, ctx, settles_on=ctx.settles_on, reverses=entry.journal_no)
     rail = book.house_account(AccountKind.RAIL_ACH)
     if entry.direction == Direction.CREDIT:
         leg_no = book.post(rail, pocket.bank, entry.amount)
-        take_in(book, pocket, ctx, entry.amount)
+        sweep_and_invest(book, pocket, ctx, entry.amount)
         shown, title = Direction.CREDIT, "ACH payment returned"
     else:
-        lift(book, pocket, entry)
-        leg_no = pay_back(
+        release_hold(book, pocket, entry)
+        leg_no = claw_back(
             book, pocket, ctx, entry.amount, to=rail, price_of=ctx.t1_bid,
             settles_on=ctx.settles_on,
         )  # fmt: skip
         shown, title = Direction.DEBIT, "ACH collection returned"
-    show(book, pocket, ctx, entry, leg_no, direction=shown, settles_at=book.booked_at,
+    record_ach_transaction(book, pocket, ctx, entry, leg_no, direction=shown, settles_at=book.booked_at,
          title=title, trace_number=trace)  # fmt: skip
     book.close()
     return AchStatus.FAILED
 
 
-def _undo_in_house(book: Book, entry: AchEntry, ctx: Context) -> None:
+def _reverse_micro_deposit(book: Book, entry: AchEntry, ctx: Context) -> None:
     """A micro-deposit comes back to the house."""
     day = book.business_date
     book.begin(JournalKind.RETURN, ctx, settles_on=day, business_date=day)

@@ -12,8 +12,8 @@ from billfold.ledger.types import Direction
 from billfold.payments.ach import rules as ach
 from billfold.payments.ach.rules.originate import (
     IDENTIFICATION_WIDTH,
-    keep_entry,
-    let_through,
+    add_entry,
+    approve_entry,
     pay_out,
 )
 from billfold.payments.ach.types import AchEntry, AchStatus, AchWay
@@ -40,17 +40,19 @@ def reverse_ach(books: Books, cmd: ReverseAch, ctx: Context) -> Outcome:
     if any(_reverses(each, entry) for each in book.referenced.values()):
         raise Refused("ach-origination-not-reversible", "The origination has been reversed.")
     other = Direction.DEBIT if entry.direction == Direction.CREDIT else Direction.CREDIT
-    made = _again(entry, ctx, direction=other, description=REVERSAL, reverses_id=entry.ach_id)
+    new_entry = _copy_of(
+        entry, ctx, direction=other, description=REVERSAL, reverses_id=entry.ach_id
+    )
     times = ach.schedule(ctx.now, entry.amount, ctx.calendars, is_credit=other == Direction.CREDIT)
     if other == Direction.CREDIT:
         pocket = book.pockets[entry.pocket_id]
-        made = pay_out(book, pocket, ctx, made, settles_at=times.settled_at)
-    made = let_through(book, made, times, ctx)
+        new_entry = pay_out(book, pocket, ctx, new_entry, settles_at=times.settled_at)
+    new_entry = approve_entry(book, new_entry, times, ctx)
     if other == Direction.DEBIT:
         # What comes back is the customer's own money: nothing is held.
-        made = msgspec.structs.replace(made, held_until=None)
-    keep_entry(book, made)
-    return {"ach_id": str(made.ach_id), "status": made.status}
+        new_entry = msgspec.structs.replace(new_entry, held_until=None)
+    add_entry(book, new_entry)
+    return {"ach_id": str(new_entry.ach_id), "status": new_entry.status}
 
 
 def retry_ach(books: Books, cmd: RetryAch, ctx: Context) -> Outcome:
@@ -70,15 +72,17 @@ def retry_ach(books: Books, cmd: RetryAch, ctx: Context) -> Outcome:
             "under R01 or R09 is sent again, twice at most and within 180 days.",
         )
     times = ach.schedule(ctx.now, entry.amount, ctx.calendars, is_credit=False)
-    made = _again(entry, ctx, direction=Direction.DEBIT, description=RETRY, reverses_id=None)
-    made = let_through(book, msgspec.structs.replace(made, times=entry.times + 1), times, ctx)
-    keep_entry(book, made)
+    new_entry = _copy_of(entry, ctx, direction=Direction.DEBIT, description=RETRY, reverses_id=None)
+    new_entry = approve_entry(
+        book, msgspec.structs.replace(new_entry, times=entry.times + 1), times, ctx
+    )
+    add_entry(book, new_entry)
     # The one that came back is not sent again as well.
     book.change(AchEntry, entry.ach_id, times=2, updated_at=ctx.now)
     entry = msgspec.structs.replace(entry, times=2)
     book.put(book.referenced, entry.ach_id, entry)
     book.keep_fingerprint(AchEntry, entry.ach_id, entry.proof)
-    return {"ach_id": str(made.ach_id), "status": made.status}
+    return {"ach_id": str(new_entry.ach_id), "status": new_entry.status}
 
 
 def _must_be_reversible(entry: AchEntry, ctx: Context) -> None:
@@ -98,7 +102,7 @@ def _reverses(seen: object, entry: AchEntry) -> bool:
     )
 
 
-def _again(
+def _copy_of(
     entry: AchEntry,
     ctx: Context,
     *,

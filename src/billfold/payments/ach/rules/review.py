@@ -10,12 +10,12 @@ from billfold.events import kinds
 from billfold.ledger.commands import Books, Context, Outcome, book_of
 from billfold.ledger.types import AccountKind, Direction, JournalKind
 from billfold.payments.ach import rules as ach
-from billfold.payments.ach.rules.originate import let_through, show
-from billfold.payments.ach.rules.settlement import alter, tell
+from billfold.payments.ach.rules.originate import approve_entry, record_ach_transaction
+from billfold.payments.ach.rules.settlement import raise_ach_event, update_entry
 from billfold.payments.ach.types import AchEntry, AchStatus
-from billfold.payments.deposits.rules import take_in
+from billfold.payments.deposits.rules import sweep_and_invest
 from billfold.platform.errors import NotFound, Refused
-from billfold.treasury.rules.day_end import start_moving
+from billfold.treasury.rules.day_end import roll_business_day
 
 if TYPE_CHECKING:
     from billfold.payments.ach.commands import ReviewAch
@@ -34,37 +34,37 @@ def review_ach(books: Books, cmd: ReviewAch, ctx: Context) -> Outcome:
     entry = book.referenced.get(cmd.ach_id)
     if not isinstance(entry, AchEntry):
         raise NotFound
-    waits = (
+    approval_response = (
         cmd.decision == AchStatus.CANCELLED
         and entry.status == AchStatus.APPROVED
         and entry.file_id is None
     )
-    if entry.status != AchStatus.PENDING and not waits:
+    if entry.status != AchStatus.PENDING and not approval_response:
         raise Refused("ach-origination-not-pending", f"The origination is {entry.status}.")
     if cmd.decision == AchStatus.APPROVED:
         times = ach.schedule(
             ctx.now, entry.amount, ctx.calendars, is_credit=entry.direction == Direction.CREDIT
         )
-        passed = msgspec.structs.asdict(let_through(book, entry, times, ctx))
-        entry = alter(book, entry, ctx, **{name: passed[name] for name in _CHANGED})
+        passed = msgspec.structs.asdict(approve_entry(book, entry, times, ctx))
+        entry = update_entry(book, entry, ctx, **{name: passed[name] for name in _CHANGED})
         book.keep_fingerprint(AchEntry, entry.ach_id, entry.proof)
     else:
-        _give_back(books, entry, ctx)
-        alter(book, entry, ctx, status=cmd.decision, reason=cmd.reason or entry.reason)
-        tell(book, ctx, entry, kinds.ACH_OUT_REJECTED)
+        _refund(books, entry, ctx)
+        update_entry(book, entry, ctx, status=cmd.decision, reason=cmd.reason or entry.reason)
+        raise_ach_event(book, ctx, entry, kinds.ACH_OUT_REJECTED)
     return {"ach_id": str(cmd.ach_id), "status": cmd.decision}
 
 
-def _give_back(books: Books, entry: AchEntry, ctx: Context) -> None:
+def _refund(books: Books, entry: AchEntry, ctx: Context) -> None:
     """What was taken for a credit is a deposit again."""
     if entry.journal_no is None or entry.pocket_id is None:
         return
     book = book_of(books, entry.customer_id)
     pocket = book.pockets[entry.pocket_id]
-    start_moving(book, pocket, ctx)
+    roll_business_day(book, pocket, ctx)
     book.begin(JournalKind.RETURN, ctx, settles_on=ctx.settles_on, reverses=entry.journal_no)
     leg_no = book.post(book.house_account(AccountKind.RAIL_ACH), pocket.bank, entry.amount)
-    take_in(book, pocket, ctx, entry.amount)
-    show(book, pocket, ctx, entry, leg_no, direction=Direction.CREDIT, settles_at=book.booked_at,
+    sweep_and_invest(book, pocket, ctx, entry.amount)
+    record_ach_transaction(book, pocket, ctx, entry, leg_no, direction=Direction.CREDIT, settles_at=book.booked_at,
          title="ACH payment not sent")  # fmt: skip
     book.close()

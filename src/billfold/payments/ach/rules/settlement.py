@@ -21,19 +21,19 @@ def send_ach(books: Books, cmd: SendAch, ctx: Context) -> Outcome:
     """Move APPROVED entries to IN_TRANSIT."""
     book = book_of(books, cmd.customers[0])
     moved = _move(book, ctx, cmd.ach_ids, since=AchStatus.APPROVED, to=AchStatus.IN_TRANSIT)
-    _tell(book, ctx, moved, kinds.ACH_OUT_SENT)
+    _raise_events(book, ctx, moved, kinds.ACH_OUT_SENT)
     return {"moved": len(moved)}
 
 
-def count_ach_settled(books: Books, cmd: CountAchSettled, ctx: Context) -> Outcome:
+def settle_entries(books: Books, cmd: CountAchSettled, ctx: Context) -> Outcome:
     """Move entries that are IN_TRANSIT to PROCESSED."""
     book = book_of(books, cmd.customers[0])
     moved = _move(book, ctx, cmd.ach_ids, since=AchStatus.IN_TRANSIT, to=AchStatus.PROCESSED)
-    _tell(book, ctx, moved, kinds.ACH_OUT_SUCCESS)
+    _raise_events(book, ctx, moved, kinds.ACH_OUT_SUCCESS)
     return {"moved": len(moved)}
 
 
-def alter(book: Book, entry: AchEntry, ctx: Context, **columns: object) -> AchEntry:
+def update_entry(book: Book, entry: AchEntry, ctx: Context, **columns: object) -> AchEntry:
     """Change columns of an entry, in its row and in what the batch sees; return it changed."""
     columns["updated_at"] = ctx.now
     book.change(AchEntry, entry.ach_id, **columns)
@@ -48,23 +48,23 @@ def _move(
     """Equal changes, one after the other: they are written as one."""
     entries = [book.referenced.get(ach_id) for ach_id in ach_ids]
     return [
-        alter(book, entry, ctx, status=to)
+        update_entry(book, entry, ctx, status=to)
         for entry in entries
         if isinstance(entry, AchEntry) and entry.status == since
     ]
 
 
-def _tell(
+def _raise_events(
     book: Book,
     ctx: Context,
     entries: list[AchEntry],
     kind: kinds.EventKind[payloads.AchPayload],
 ) -> None:
     for entry in entries:
-        tell(book, ctx, entry, kind)
+        raise_ach_event(book, ctx, entry, kind)
 
 
-def tell(
+def raise_ach_event(
     book: Book, ctx: Context, entry: AchEntry, kind: kinds.EventKind[payloads.AchPayload]
 ) -> None:
     """Raise an event about an entry. The house tells nobody of its own."""

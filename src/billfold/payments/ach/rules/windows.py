@@ -13,7 +13,7 @@ from billfold.platform.dates import ET, et_date, et_instant
 
 SAME_DAY_BELOW_CENTS = 25_000_00
 """Entries below this settle on the day they are sent; from it on, on the next."""
-TAKEN_BEFORE = time(12)
+ORIGINATION_CUTOFF = time(12)
 """What is asked for later belongs to the next banking day."""
 SETTLED_AFTER_DAYS = 2
 """Banking days after it was sent until an entry counts as settled: most returns are in by then."""
@@ -39,7 +39,7 @@ WINDOWS = (*SAME_DAY, NEXT_DAY)
 
 HELD_DAYS = {"CCD": 3, "PPD": 5, "WEB": 5}
 """Banking days after settlement for which what a debit brought may not leave again."""
-ANSWERS_BY = time(7)
+RETURNS_IN_BY = time(7)
 """When returns of a day are in (ET), before business opens."""
 REVERSAL_DAYS = 5
 """Banking days after settlement within which its originator may reverse an entry."""
@@ -48,7 +48,7 @@ REVERSAL_DAYS = 5
 class Schedule(msgspec.Struct, frozen=True, kw_only=True):
     """The way of one entry. `settled_at` is when it counts as settled on our side."""
 
-    taken_on: date
+    accepted_on: date
     sent_on: date
     window: Window
     due_at: datetime
@@ -62,8 +62,8 @@ def schedule(now: datetime, amount: int, calendars: Calendars, *, is_credit: boo
 
     A credit is sent once the bills that pay for it have settled, on the day after it was taken.
     """
-    taken_on = _taken_on(now, calendars)
-    sent_on = calendars.next_settlement_day(taken_on) if is_credit else taken_on
+    accepted_on = _accepted_on(now, calendars)
+    sent_on = calendars.next_settlement_day(accepted_on) if is_credit else accepted_on
     if amount < SAME_DAY_BELOW_CENTS:
         window, effective_on = _first_window(now, sent_on), sent_on
         due_at = et_instant(sent_on, window.deadline)
@@ -72,7 +72,7 @@ def schedule(now: datetime, amount: int, calendars: Calendars, *, is_credit: boo
         due_at = et_instant(effective_on, NEXT_DAY.deadline)
     counted_on = calendars.add_fed_days(sent_on, SETTLED_AFTER_DAYS)
     return Schedule(
-        taken_on=taken_on,
+        accepted_on=accepted_on,
         sent_on=sent_on,
         window=window,
         due_at=due_at,
@@ -82,9 +82,9 @@ def schedule(now: datetime, amount: int, calendars: Calendars, *, is_credit: boo
     )
 
 
-def _taken_on(now: datetime, calendars: Calendars) -> date:
+def _accepted_on(now: datetime, calendars: Calendars) -> date:
     today = et_date(now)
-    in_time = now.astimezone(ET).time() < TAKEN_BEFORE
+    in_time = now.astimezone(ET).time() < ORIGINATION_CUTOFF
     if calendars.is_fed_day(today) and in_time:
         return today
     return calendars.next_fed_day(today)
@@ -119,7 +119,7 @@ def next_deadline(now: datetime, calendars: Calendars) -> datetime:
     return et_instant(calendars.next_fed_day(today), NEXT_DAY.deadline)
 
 
-def same_day_mark(due_at: datetime | None, effective_on: date | None) -> str:
+def same_day_descriptive_date(due_at: datetime | None, effective_on: date | None) -> str:
     """Return the descriptive date of entries for a same-day window (SD1300), "" of others."""
     if effective_on is None:
         return ""
@@ -128,6 +128,6 @@ def same_day_mark(due_at: datetime | None, effective_on: date | None) -> str:
     return "" if window is None else f"SD{window.settles:%H%M}"
 
 
-def answered_at(settled_at: datetime, calendars: Calendars) -> datetime:
+def returns_expected_at(settled_at: datetime, calendars: Calendars) -> datetime:
     """Return when banks that return an entry at once do so: early on the next banking day."""
-    return et_instant(calendars.next_fed_day(et_date(settled_at)), ANSWERS_BY)
+    return et_instant(calendars.next_fed_day(et_date(settled_at)), RETURNS_IN_BY)

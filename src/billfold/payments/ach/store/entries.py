@@ -7,7 +7,12 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from billfold.payments.ach.rules.risk import ADMINISTRATIVE, LOOK_BACK_DAYS, UNAUTHORISED, History
+from billfold.payments.ach.rules.risk import (
+    ADMINISTRATIVE,
+    HISTORY_DAYS,
+    UNAUTHORISED,
+    OriginationHistory,
+)
 from billfold.payments.ach.types import AchEntry
 from billfold.platform.dates import et_date, et_instant
 from billfold.platform.errors import NotFound
@@ -17,13 +22,13 @@ if TYPE_CHECKING:
 
 COLUMNS = AchEntry.__struct_fields__
 _SELECT = f"SELECT {', '.join(COLUMNS)} FROM ach_entry"
-_LOOK = f"""
+_REFERENCED = f"""
 {_SELECT} WHERE customer_id = ANY($1::uuid[]) AND ach_id = ANY($2::uuid[])
 UNION ALL
 {_SELECT} WHERE customer_id = ANY($1::uuid[]) AND reverses_id = ANY($2::uuid[])
    AND reverses_id IS NOT NULL AND status NOT IN ('REJECTED', 'CANCELLED')
 """
-_UNDER_WAY = f"""
+_OPEN_ENTRIES = f"""
 SELECT DISTINCT ON (customer_id, pocket_id) {", ".join(COLUMNS)} FROM ach_entry
  WHERE customer_id = ANY($1::uuid[]) AND way = 'ORIGINATION' AND pocket_id IS NOT NULL
    AND (status IN ('PENDING', 'APPROVED')
@@ -38,9 +43,9 @@ _LIST = """{select}
    AND ($3::text[] IS NULL OR status = ANY($3)) AND ($4::text IS NULL OR direction = $4)
    AND ($5::timestamptz IS NULL OR (created_at, ach_id) {than} ($5, $6::uuid))
  ORDER BY created_at {way}, ach_id {way} LIMIT $7"""
-_DOWN = _LIST.format(select=_SELECT, than="<", way="DESC")
-_UP = _LIST.format(select=_SELECT, than=">", way="ASC")
-_WAITING = f"{_SELECT} WHERE status = 'PENDING' ORDER BY created_at, ach_id LIMIT $1"
+_NEWEST_FIRST = _LIST.format(select=_SELECT, than="<", way="DESC")
+_OLDEST_FIRST = _LIST.format(select=_SELECT, than=">", way="ASC")
+_TO_REVIEW = f"{_SELECT} WHERE status = 'PENDING' ORDER BY created_at, ach_id LIMIT $1"
 _FIND = f"{_SELECT} WHERE ach_id = $1"
 _ENTRIES = f"""{_SELECT}
  WHERE ($1::uuid IS NULL OR customer_id = $1) AND ($2::text IS NULL OR trace_number = $2)
@@ -59,20 +64,20 @@ SELECT coalesce(sum(amount) FILTER (WHERE created_at >= $2), 0)::bigint,
 """
 
 
-async def look_up(
+async def load_references(
     conn: Connection, customer_ids: Sequence[UUID], ids: Sequence[UUID]
 ) -> list[tuple[UUID, UUID, Any]]:
     """Return the entries among these ids, and what reverses them, as (customer, id, entry)."""
-    rows = await conn.fetch(_LOOK, customer_ids, ids)
+    rows = await conn.fetch(_REFERENCED, customer_ids, ids)
     return [(row["customer_id"], row["ach_id"], AchEntry(**row)) for row in rows]
 
 
-async def look_up_under_way(
+async def load_open_entries(
     conn: Connection, customer_ids: Sequence[UUID], ids: Sequence[UUID]
 ) -> list[tuple[UUID, UUID, Any]]:
     """Return an entry of every Pocket in which one has not gone or not collected yet."""
     del ids
-    rows = await conn.fetch(_UNDER_WAY, customer_ids)
+    rows = await conn.fetch(_OPEN_ENTRIES, customer_ids)
     return [(row["customer_id"], row["ach_id"], AchEntry(**row)) for row in rows]
 
 
@@ -127,7 +132,7 @@ async def list_originations(
     """Newest first, on from `after`; backwards oldest first."""
     created_at, ach_id = after or (None, None)
     rows = await conn.fetch(
-        _UP if backwards else _DOWN, customer_id, pocket_id, statuses, direction, created_at,
+        _OLDEST_FIRST if backwards else _NEWEST_FIRST, customer_id, pocket_id, statuses, direction, created_at,
         ach_id, limit,
     )  # fmt: skip
     return [AchEntry(**row) for row in rows]
@@ -135,14 +140,16 @@ async def list_originations(
 
 async def list_to_review(conn: Connection | Pool, limit: int = 100) -> list[AchEntry]:
     """Return what waits for a person to look at it, oldest first."""
-    return [AchEntry(**row) for row in await conn.fetch(_WAITING, limit)]
+    return [AchEntry(**row) for row in await conn.fetch(_TO_REVIEW, limit)]
 
 
-async def read_history(conn: Connection | Pool, customer_id: UUID, now: datetime) -> History:
+async def read_history(
+    conn: Connection | Pool, customer_id: UUID, now: datetime
+) -> OriginationHistory:
     """Return what the review weighs of a customer."""
     midnight = et_instant(et_date(now), 0)
     row = await conn.fetchrow(
-        _HISTORY, customer_id, midnight, now - timedelta(days=LOOK_BACK_DAYS),
+        _HISTORY, customer_id, midnight, now - timedelta(days=HISTORY_DAYS),
         sorted(ADMINISTRATIVE), sorted(UNAUTHORISED),
     )  # fmt: skip
-    return History(*row) if row is not None else History()
+    return OriginationHistory(*row) if row is not None else OriginationHistory()

@@ -13,26 +13,26 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.payments.ach.types import Answered
+from billfold.payments.ach.types import ReturnEntry
 from billfold.platform.dates import ET, et_date
 from billfold.platform.ids import command_id
 
 if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection, Pool
 
-TRACES = 10_000_000
+TRACE_NUMBERS = 10_000_000
 """How many trace numbers a bank has before they begin again."""
-_AT_ONCE = 2_000
-_ANSWERED = msgspec.json.Decoder(Answered)
+_FETCH_SIZE = 2_000
+_RETURN_ENTRY_DECODER = msgspec.json.Decoder(ReturnEntry)
 
-_WAITS = "status = 'APPROVED' AND file_id IS NULL AND due_at <= $1"
-_HEADS = f"""
+_IS_DUE = "status = 'APPROVED' AND file_id IS NULL AND due_at <= $1"
+_LOCK_HEADS = f"""
 SELECT customer_id FROM head
- WHERE customer_id IN (SELECT customer_id FROM ach_entry WHERE {_WAITS})
+ WHERE customer_id IN (SELECT customer_id FROM ach_entry WHERE {_IS_DUE})
  ORDER BY customer_id FOR UPDATE
 """
 _COUNT = f"""
-SELECT (SELECT count(*) FROM ach_entry WHERE {_WAITS}),
+SELECT (SELECT count(*) FROM ach_entry WHERE {_IS_DUE}),
        (SELECT count(*) FROM ach_answer WHERE file_id IS NULL AND due_at <= $1)
 """
 _LATE = """
@@ -55,7 +55,7 @@ WITH waiting AS (
   SELECT customer_id, ach_id,
          row_number() OVER (ORDER BY customer_id, company_name, sec_code, description,
                                      effective_on, direction, ach_id) AS nth
-    FROM ach_entry WHERE {_WAITS})
+    FROM ach_entry WHERE {_IS_DUE})
 UPDATE ach_entry e
    SET file_id = $2, trace_number = $3 || lpad((($4::bigint + nth - 1) % $5)::text, 7, '0')
   FROM waiting w WHERE e.customer_id = w.customer_id AND e.ach_id = w.ach_id
@@ -75,8 +75,8 @@ UPDATE ach_file f SET settles_at = t.settles_at, settled_at = t.settled_at
           FROM ach_entry WHERE file_id = $1) t
  WHERE f.file_id = $1
 """
-_UNTOLD = "SELECT * FROM ach_file WHERE told_at IS NULL ORDER BY made_at, number"
-_TOLD = "UPDATE ach_file SET told_at = $2 WHERE file_id = $1"
+_UNCONFIRMED = "SELECT * FROM ach_file WHERE told_at IS NULL ORDER BY made_at, number"
+_CONFIRM = "UPDATE ach_file SET told_at = $2 WHERE file_id = $1"
 _ENTRIES = """
 SELECT customer_id, company_name, sec_code, description, effective_on, direction, due_at,
        routing_number, account_number, account_type, party_name, identification, amount, lines,
@@ -85,7 +85,7 @@ SELECT customer_id, company_name, sec_code, description, effective_on, direction
  WHERE file_id = $1 AND way = 'ORIGINATION' ORDER BY trace_number
 """
 _ANSWERS = "SELECT trace_number, told FROM ach_answer WHERE file_id = $1 ORDER BY trace_number"
-_PARTS = """
+_BY_CUSTOMER = """
 SELECT customer_id, array_agg(ach_id ORDER BY trace_number) AS ach_ids
   FROM ach_entry
  WHERE file_id = $1 AND way = 'ORIGINATION' AND ($2::text IS NULL OR direction = $2)
@@ -98,7 +98,7 @@ SELECT answer_id, $2, $3, told::json, $5
 """
 
 
-class Outgoing(NamedTuple):
+class OutgoingEntry(NamedTuple):
     """What a file says of an entry, the fields that a batch has together first."""
 
     customer_id: UUID
@@ -118,12 +118,12 @@ class Outgoing(NamedTuple):
     trace_number: str
 
     @property
-    def together(self) -> tuple[object, ...]:
+    def batch_key(self) -> tuple[object, ...]:
         """What entries of one batch have in common."""
         return self[:6]
 
 
-class Numbered(NamedTuple):
+class NumberedFile(NamedTuple):
     """A file whose entries have their numbers, in the order of its table's columns."""
 
     file_id: UUID
@@ -151,7 +151,7 @@ async def number_waiting(conn: Connection, *, by: datetime, now: datetime, bank:
 
     `bank` are the eight digits that open our trace numbers.
     """
-    await conn.execute(_HEADS, by)
+    await conn.execute(_LOCK_HEADS, by)
     entries, answers = await conn.fetchrow(_COUNT, by) or (0, 0)
     if not entries + answers:
         return False
@@ -160,9 +160,9 @@ async def number_waiting(conn: Connection, *, by: datetime, now: datetime, bank:
     name = f"ACH-{day:%Y%m%d}-{number + 1:03}.ach"
     file_id = command_id("ach-file", name)
     await conn.execute(_OPEN, file_id, name, day, number, now)
-    first = await conn.fetchval(_TAKE_TRACES, entries + answers, TRACES)
-    await conn.execute(_NUMBER, by, file_id, bank, first, TRACES)
-    await conn.execute(_NUMBER_ANSWERS, by, file_id, bank, first + entries, TRACES)
+    first = await conn.fetchval(_TAKE_TRACES, entries + answers, TRACE_NUMBERS)
+    await conn.execute(_NUMBER, by, file_id, bank, first, TRACE_NUMBERS)
+    await conn.execute(_NUMBER_ANSWERS, by, file_id, bank, first + entries, TRACE_NUMBERS)
     await conn.execute(_TIMES, file_id)
     return True
 
@@ -172,49 +172,49 @@ async def list_late(conn: Connection | Pool, now: datetime) -> list[tuple[UUID, 
     return [(row[0], row[1]) for row in await conn.fetch(_LATE, now)]
 
 
-async def list_untold(conn: Connection | Pool) -> list[Numbered]:
+async def list_unconfirmed(conn: Connection | Pool) -> list[NumberedFile]:
     """Return files of which not everybody has been told, oldest first."""
-    return [Numbered(*row) for row in await conn.fetch(_UNTOLD)]
+    return [NumberedFile(*row) for row in await conn.fetch(_UNCONFIRMED)]
 
 
-async def get_numbered(conn: Connection | Pool, file_id: UUID) -> Numbered:
+async def get_numbered(conn: Connection | Pool, file_id: UUID) -> NumberedFile:
     """Return one file."""
     row = await conn.fetchrow("SELECT * FROM ach_file WHERE file_id = $1", file_id)
     assert row is not None
-    return Numbered(*row)
+    return NumberedFile(*row)
 
 
-async def everybody_told(conn: Connection | Pool, file_id: UUID, now: datetime) -> None:
+async def mark_confirmed(conn: Connection | Pool, file_id: UUID, now: datetime) -> None:
     """Say that a file has been handed over and everybody told."""
-    await conn.execute(_TOLD, file_id, now)
+    await conn.execute(_CONFIRM, file_id, now)
 
 
-async def read_entries(conn: Connection, file_id: UUID) -> AsyncIterator[list[Outgoing]]:
+async def read_entries(conn: Connection, file_id: UUID) -> AsyncIterator[list[OutgoingEntry]]:
     """Yield the entries of a file in the order of their numbers, lot by lot, in a transaction."""
     entries = await conn.cursor(_ENTRIES, file_id)
-    while rows := await entries.fetch(_AT_ONCE):
-        yield [Outgoing(*row) for row in rows]
+    while rows := await entries.fetch(_FETCH_SIZE):
+        yield [OutgoingEntry(*row) for row in rows]
 
 
-async def read_answers(
+async def read_return_entries(
     conn: Connection, file_id: UUID
-) -> AsyncIterator[list[tuple[str, Answered]]]:
+) -> AsyncIterator[list[tuple[str, ReturnEntry]]]:
     """Yield the answers of a file with their trace numbers, in order, as `read_entries` does."""
     answers = await conn.cursor(_ANSWERS, file_id)
-    while rows := await answers.fetch(_AT_ONCE):
-        yield [(row[0], _ANSWERED.decode(row[1])) for row in rows]
+    while rows := await answers.fetch(_FETCH_SIZE):
+        yield [(row[0], _RETURN_ENTRY_DECODER.decode(row[1])) for row in rows]
 
 
-async def read_parts(
+async def entries_by_customer(
     conn: Connection | Pool, file_id: UUID, *, direction: str | None = None
 ) -> list[tuple[UUID, list[UUID]]]:
     """Return per customer the entries of a file, in the order of their numbers."""
-    return [(row[0], row[1]) for row in await conn.fetch(_PARTS, file_id, direction)]
+    return [(row[0], row[1]) for row in await conn.fetch(_BY_CUSTOMER, file_id, direction)]
 
 
-async def put_answers(
+async def queue_return_entries(
     conn: Connection | Pool,
-    answers: Sequence[tuple[UUID, Answered]],
+    answers: Sequence[tuple[UUID, ReturnEntry]],
     customer_id: UUID,
     *,
     due_at: datetime,
@@ -222,5 +222,5 @@ async def put_answers(
 ) -> None:
     """Let answers wait for their window. One of an id that is there already stays as it is."""
     ids = [answer_id for answer_id, _ in answers]
-    words = [msgspec.json.encode(told).decode() for _, told in answers]
-    await conn.execute(_ANSWER, ids, customer_id, due_at, words, now)
+    payloads = [msgspec.json.encode(return_entry).decode() for _, return_entry in answers]
+    await conn.execute(_ANSWER, ids, customer_id, due_at, payloads, now)

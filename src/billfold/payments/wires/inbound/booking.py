@@ -13,21 +13,21 @@ from billfold.payments.deposits.inbound import receive
 from billfold.payments.deposits.ports import IncomingWire
 from billfold.payments.wires.commands import CompleteWire, RejectWire, TakeBackWire
 from billfold.payments.wires.inbound.suspense import (
-    ROOM,
-    Nobody,
-    hold_again,
+    FEDWIRE_CALLER,
+    SuspenseCorrespondent,
+    hold_refused_return,
     hold_rejected,
     hold_returned,
     return_id,
 )
-from billfold.payments.wires.inbound.validation import REJECTED, SETTLED, Lines
+from billfold.payments.wires.inbound.validation import REJECTED, SETTLED, NumberedMessages
 from billfold.payments.wires.ports import (
     CreditTransfer,
+    FedwireMessage,
     PaymentReturn,
     PaymentStatus,
-    ReturnAnswer,
     ReturnRequest,
-    Wire,
+    ReturnRequestResponse,
 )
 from billfold.payments.wires.store import arrivals, cases
 from billfold.payments.wires.store import message_queue as queue
@@ -39,11 +39,11 @@ if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
     from billfold.ledger.commands import Command, Outcome
 
-_SIDE_BY_SIDE = 200
+_CONCURRENT_PAYMENTS = 200
 _ACCEPTED = "CNCL"
 
 
-class Booked(NamedTuple):
+class BookedMessage(NamedTuple):
     """What became of one message, for the report."""
 
     line: int
@@ -53,7 +53,7 @@ class Booked(NamedTuple):
     wire_id: str | None = None
 
 
-async def book(bank: Bank, lines: Lines) -> list[Booked]:
+async def book(bank: Bank, lines: NumberedMessages) -> list[BookedMessage]:
     """Book every message: statuses first, so that what comes back has settled before."""
     booked = await _statuses(bank, lines)
     booked += await _payments(bank, lines)
@@ -65,30 +65,30 @@ async def book(bank: Bank, lines: Lines) -> list[Booked]:
 # -- what became of ours ----------------------------------------------------------------
 
 
-async def _statuses(bank: Bank, lines: Lines) -> list[Booked]:
-    about = [(line, w) for line, w in lines if isinstance(w.message, PaymentStatus)]
-    sent = await queue.find_sent(bank.pool, [_status(w).original.message_id for _, w in about])
+async def _statuses(bank: Bank, lines: NumberedMessages) -> list[BookedMessage]:
+    relevant = [(line, w) for line, w in lines if isinstance(w.message, PaymentStatus)]
+    sent = await queue.find_sent(bank.pool, [_status(w).original.message_id for _, w in relevant])
     commands: list[Command] = []
-    booked: list[Booked] = []
-    for line, wire in about:
+    booked: list[BookedMessage] = []
+    for line, wire in relevant:
         message = _status(wire)
-        about_it = sent[message.original.message_id]
-        command = _move(wire, about_it)
+        sent_message = sent[message.original.message_id]
+        command = _status_command(wire, sent_message)
         if command is not None:
             commands.append(command)
-        booked.append(_booked(line, wire, message.status, about_it.wire_id))
-    for command, outcome in zip(commands, await _carry_out(bank, commands), strict=True):
+        booked.append(_booked(line, wire, message.status, sent_message.wire_id))
+    for command, outcome in zip(commands, await _submit_all(bank, commands), strict=True):
         if outcome.get("no_pocket"):
             await hold_rejected(bank, command.references[0])
-    for _, wire in about:
+    for _, wire in relevant:
         message = _status(wire)
-        about_it = sent[message.original.message_id]
-        if message.status == REJECTED and _is_unbooked_return(about_it):
-            await hold_again(bank, about_it)
+        sent_message = sent[message.original.message_id]
+        if message.status == REJECTED and _is_unbooked_return(sent_message):
+            await hold_refused_return(bank, sent_message)
     return booked
 
 
-async def _carry_out(bank: Bank, commands: Sequence[Command]) -> list[Outcome]:
+async def _submit_all(bank: Bank, commands: Sequence[Command]) -> list[Outcome]:
     """Give commands that nothing refuses; return their outcomes."""
     outcomes = []
     for answer in await bank.engine.submit_all(commands):
@@ -98,24 +98,24 @@ async def _carry_out(bank: Bank, commands: Sequence[Command]) -> list[Outcome]:
     return outcomes
 
 
-def _completed(wire: arrivals.KnownWire) -> CompleteWire:
+def _completed(wire: arrivals.MatchedWire) -> CompleteWire:
     return CompleteWire(
-        caller=f"{ROOM}:settled", key=wire.wire_id, customers=(wire.customer_id,),
+        caller=f"{FEDWIRE_CALLER}:settled", key=wire.wire_id, customers=(wire.customer_id,),
         references=(wire.wire_id,), wire_id=wire.wire_id,
     )  # fmt: skip
 
 
-def _is_unbooked_return(sent: queue.Sent) -> bool:
+def _is_unbooked_return(sent: queue.SentMessage) -> bool:
     """Is it a return of what never reached a Pocket?"""
     return sent.kind == "pacs.004" and sent.direction != WireDirection.OUTGOING
 
 
-def _status(wire: Wire) -> PaymentStatus:
+def _status(wire: FedwireMessage) -> PaymentStatus:
     assert isinstance(wire.message, PaymentStatus)
     return wire.message
 
 
-def _move(wire: Wire, sent: queue.Sent) -> Command | None:
+def _status_command(wire: FedwireMessage, sent: queue.SentMessage) -> Command | None:
     """The command for a status of a wire of ours; None for a status that ends nothing."""
     message = _status(wire)
     if sent.direction != WireDirection.OUTGOING or not sent.kind.startswith("pacs"):
@@ -127,30 +127,32 @@ def _move(wire: Wire, sent: queue.Sent) -> Command | None:
         "wire_id": sent.wire_id,
     }
     if message.status == SETTLED:
-        return CompleteWire(caller=f"{ROOM}:settled", omad=wire.header.business_id, **fields)
+        return CompleteWire(
+            caller=f"{FEDWIRE_CALLER}:settled", omad=wire.header.business_id, **fields
+        )
     if message.status == REJECTED:
-        return RejectWire(caller=f"{ROOM}:rejected", code=message.reason, **fields)
+        return RejectWire(caller=f"{FEDWIRE_CALLER}:rejected", code=message.reason, **fields)
     return None
 
 
 # -- payments to us ---------------------------------------------------------------------
 
 
-async def _payments(bank: Bank, lines: Lines) -> list[Booked]:
-    about = [(line, w) for line, w in lines if isinstance(w.message, CreditTransfer)]
-    gate = asyncio.Semaphore(_SIDE_BY_SIDE)
+async def _payments(bank: Bank, lines: NumberedMessages) -> list[BookedMessage]:
+    relevant = [(line, w) for line, w in lines if isinstance(w.message, CreditTransfer)]
+    semaphore = asyncio.Semaphore(_CONCURRENT_PAYMENTS)
 
-    async def take(line: int, wire: Wire) -> Booked:
-        async with gate:
+    async def book_payment(line: int, wire: FedwireMessage) -> BookedMessage:
+        async with semaphore:
             payment = incoming(bank, wire)
-            received = await receive(bank, Nobody(bank), payment)
+            received = await receive(bank, SuspenseCorrespondent(bank), payment)
         outcome = received.status if received.reason is None else received.reason
         return _booked(line, wire, outcome, payment.wire_id)
 
-    return list(await asyncio.gather(*(take(line, wire) for line, wire in about)))
+    return list(await asyncio.gather(*(book_payment(line, wire) for line, wire in relevant)))
 
 
-def incoming(bank: Bank, wire: Wire) -> IncomingWire:
+def incoming(bank: Bank, wire: FedwireMessage) -> IncomingWire:
     """Return the payment that a message brings."""
     message = wire.message
     assert isinstance(message, CreditTransfer)
@@ -183,23 +185,25 @@ def _sender_account(message: CreditTransfer) -> str | None:
 # -- what comes back --------------------------------------------------------------------
 
 
-async def _returns(bank: Bank, lines: Lines) -> list[Booked]:
-    about = [
+async def _returns(bank: Bank, lines: NumberedMessages) -> list[BookedMessage]:
+    relevant = [
         (line, wire, wire.message)
         for line, wire in lines
         if isinstance(wire.message, PaymentReturn)
     ]
-    payments = await arrivals.find_payments(bank.pool, [m.original.uetr for _, _, m in about])
-    originals = [payments[WireDirection.OUTGOING, message.original.uetr] for _, _, message in about]
+    payments = await arrivals.find_payments(bank.pool, [m.original.uetr for _, _, m in relevant])
+    originals = [
+        payments[WireDirection.OUTGOING, message.original.uetr] for _, _, message in relevant
+    ]
     # What comes back has settled, though nobody has said so yet.
-    await _carry_out(bank, [_completed(each) for each in originals if each.status == "PROCESSING"])
+    await _submit_all(bank, [_completed(each) for each in originals if each.status == "PROCESSING"])
     commands = [
-        _take_back(bank, wire, message, original)
-        for (_, wire, message), original in zip(about, originals, strict=True)
+        _return_command(bank, wire, message, original)
+        for (_, wire, message), original in zip(relevant, originals, strict=True)
     ]
     booked = []
     answers = await bank.engine.submit_all(commands)
-    for (line, wire, _), command, answer in zip(about, commands, answers, strict=True):
+    for (line, wire, _), command, answer in zip(relevant, commands, answers, strict=True):
         if isinstance(answer, BillfoldError) and not isinstance(answer, Refused):
             raise answer
         outcome = "RETURNED"
@@ -211,11 +215,11 @@ async def _returns(bank: Bank, lines: Lines) -> list[Booked]:
     return booked
 
 
-def _take_back(
-    bank: Bank, wire: Wire, message: PaymentReturn, original: arrivals.KnownWire
+def _return_command(
+    bank: Bank, wire: FedwireMessage, message: PaymentReturn, original: arrivals.MatchedWire
 ) -> TakeBackWire:
     return TakeBackWire(
-        caller=f"{ROOM}:returned",
+        caller=f"{FEDWIRE_CALLER}:returned",
         key=original.wire_id,
         customers=(original.customer_id,),
         references=(original.wire_id,),
@@ -233,13 +237,13 @@ def _take_back(
 # -- what is asked for ------------------------------------------------------------------
 
 
-async def _requests(bank: Bank, lines: Lines) -> list[Booked]:
+async def _requests(bank: Bank, lines: NumberedMessages) -> list[BookedMessage]:
     booked = []
     for line, wire in lines:
         message = wire.message
         if isinstance(message, ReturnRequest):
-            booked.append(await _open(bank, line, wire, message))
-        elif isinstance(message, ReturnAnswer):
+            booked.append(await _open_case(bank, line, wire, message))
+        elif isinstance(message, ReturnRequestResponse):
             accepted = message.verdict == _ACCEPTED
             await cases.close_case(
                 bank.pool, WireDirection.OUTGOING, message.case_id,
@@ -250,7 +254,9 @@ async def _requests(bank: Bank, lines: Lines) -> list[Booked]:
     return booked
 
 
-async def _open(bank: Bank, line: int, wire: Wire, message: ReturnRequest) -> Booked:
+async def _open_case(
+    bank: Bank, line: int, wire: FedwireMessage, message: ReturnRequest
+) -> BookedMessage:
     payments = await arrivals.find_payments(bank.pool, [message.original.uetr])
     original = payments[WireDirection.INCOMING, message.original.uetr]
     await cases.open_case(
@@ -262,6 +268,10 @@ async def _open(bank: Bank, line: int, wire: Wire, message: ReturnRequest) -> Bo
     return _booked(line, wire, "OPEN", original.wire_id)
 
 
-def _booked(line: int, wire: Wire, outcome: str, wire_id: UUID | None = None) -> Booked:
-    named = None if wire_id is None else str(wire_id)
-    return Booked(line, wire.header.message_name, wire.message.message_id, outcome, named)
+def _booked(
+    line: int, wire: FedwireMessage, outcome: str, wire_id: UUID | None = None
+) -> BookedMessage:
+    wire_text = None if wire_id is None else str(wire_id)
+    return BookedMessage(
+        line, wire.header.message_name, wire.message.message_id, outcome, wire_text
+    )

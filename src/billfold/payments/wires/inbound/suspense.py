@@ -8,127 +8,135 @@ from uuid import UUID
 import msgspec
 import structlog
 
-from billfold.ledger.jobs.due_work import house_id
+from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.ledger.types import Direction, Rail
 from billfold.payments.deposits.inbound import NO_ACCOUNT
 from billfold.payments.deposits.ports import IncomingPayment, IncomingWire
 from billfold.payments.suspense import store as suspense_store
 from billfold.payments.suspense.commands import HoldInSuspense, ReturnFromSuspense
-from billfold.payments.suspense.types import FEE, STAYS
+from billfold.payments.suspense.types import FEE, NOT_RETURNABLE
 from billfold.payments.wires.outbound_messages import queue_about
-from billfold.payments.wires.ports import CreditTransfer, Wire
+from billfold.payments.wires.ports import CreditTransfer, FedwireMessage
 from billfold.payments.wires.rules import messages
 from billfold.payments.wires.rules.status import wire_details
 from billfold.payments.wires.store.wires import find_wire
 from billfold.payments.wires.types import WireType
-from billfold.platform.errors import Broken
+from billfold.platform.errors import InvariantError
 from billfold.platform.ids import command_id, derive
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
-    from billfold.ledger.jobs.types import Appointment
+    from billfold.ledger.jobs.types import ScheduledJob
     from billfold.payments.wires.commands import TakeBackWire
-    from billfold.payments.wires.store.message_queue import Sent
+    from billfold.payments.wires.store.message_queue import SentMessage
     from billfold.payments.wires.types import WireRow
 
 log = structlog.get_logger(__name__)
 
-ROOM = "wire-room"
+FEDWIRE_CALLER = "wire-room"
 """Who gives the commands that messages ask for."""
 RETURN_REJECTED = "RETURN_REJECTED"
 """Why something is held again: the network refused our return of it."""
-_STAYS = (
+_NOT_RETURNABLE_REASON = (
     "It is money of our own customer that came back: Fedwire takes no return of a return. "
     "Book it to a portal of his: billfold suspense assign."
 )
 
 
-class Nobody:
+class SuspenseCorrespondent:
     """Takes what reached nobody: the house holds it and gives it back the same day."""
 
     def __init__(self, bank: Bank) -> None:
         self._bank = bank
 
-    async def send_back(self, payment: IncomingPayment, reason: str) -> None:
+    async def return_payment(self, payment: IncomingPayment, reason: str) -> None:
         """Hold a wire for no account and return it; a rejected one has queued its own return."""
         if isinstance(payment, IncomingWire) and payment.message and reason == NO_ACCOUNT:
-            told = _told_of(payment.message, payment.description, payment.omad)
-            await _hold(self._bank, payment.wire_id, payment.amount, reason, told)
-            await _give_back(self._bank, payment.wire_id, reason)
+            item_details = _payment_details(payment.message, payment.description, payment.omad)
+            await _hold(self._bank, payment.wire_id, payment.amount, reason, item_details)
+            await _return_item(self._bank, payment.wire_id, reason)
 
 
 def return_id(bank: Bank, original_wire_id: UUID) -> UUID:
     """Return the id of what comes back of a wire of ours: of the wire, or of what is held."""
-    return derive(bank.seed, command_id(f"{ROOM}:returned", original_wire_id), 0)
+    return derive(bank.seed, command_id(f"{FEDWIRE_CALLER}:returned", original_wire_id), 0)
 
 
-async def hold_returned(bank: Bank, wire: Wire, command: TakeBackWire, reason: str) -> None:
+async def hold_returned(
+    bank: Bank, wire: FedwireMessage, command: TakeBackWire, reason: str
+) -> None:
     """Hold a wire of ours that came back to a Pocket which takes nothing any more."""
     message = wire.message
-    told = {
+    item_details = {
         "description": command.information or command.code,
         "message": msgspec.to_builtins(message),
         "omad": wire.header.business_id,
         "customer_id": str(command.customers[0]),
         "original_wire_id": str(command.original_id),
-        STAYS: _STAYS,
+        NOT_RETURNABLE: _NOT_RETURNABLE_REASON,
     }
-    await _hold(bank, command.wire_id, command.amount, reason, told)
+    await _hold(bank, command.wire_id, command.amount, reason, item_details)
 
 
 async def hold_rejected(bank: Bank, wire_id: UUID) -> None:
     """Hold the money of a rejected wire of ours whose Pocket has been closed since, and its fee."""
-    wire = await _wire(bank, wire_id)
-    told: dict[str, Any]
+    wire = await _get_wire(bank, wire_id)
+    item_details: dict[str, Any]
     if wire.original_wire_id is None:
-        told = {
+        item_details = {
             "description": f"Wire to {wire.counterparty_name} was rejected: {wire.reason}",
             "details": wire_details(wire, WireType.REVERSAL),
-            STAYS: _STAYS,
+            NOT_RETURNABLE: _NOT_RETURNABLE_REASON,
         }
     else:
-        arrived = await _wire(bank, wire.original_wire_id)
-        told = _told_of(messages.paid_by(arrived), arrived.description, arrived.omad)
-    item_id = derive(bank.seed, command_id(f"{ROOM}:rejected", wire_id), 0)
-    told["wire_id"] = str(wire_id)
+        arrived = await _get_wire(bank, wire.original_wire_id)
+        item_details = _payment_details(
+            messages.payment_message_of(arrived), arrived.description, arrived.omad
+        )
+    item_id = derive(bank.seed, command_id(f"{FEDWIRE_CALLER}:rejected", wire_id), 0)
+    item_details["wire_id"] = str(wire_id)
     if wire.fee:
-        told[FEE] = wire.fee
-    await _hold(bank, item_id, wire.amount + wire.fee, wire.reason or RETURN_REJECTED, told)
+        item_details[FEE] = wire.fee
+    await _hold(bank, item_id, wire.amount + wire.fee, wire.reason or RETURN_REJECTED, item_details)
 
 
-async def hold_again(bank: Bank, sent: Sent) -> None:
+async def hold_refused_return(bank: Bank, sent: SentMessage) -> None:
     """Hold what we returned without a wire of its own: the network has refused the return."""
     items = await suspense_store.find_items(bank.pool, [sent.wire_id])
     if items:
-        told = msgspec.json.decode(items[0].details, type=dict[str, Any])
+        item_details = msgspec.json.decode(items[0].details, type=dict[str, Any])
         amount = items[0].amount
     else:
-        arrived = await _wire(bank, sent.wire_id)
-        told = _told_of(messages.paid_by(arrived), arrived.description, arrived.omad)
+        arrived = await _get_wire(bank, sent.wire_id)
+        item_details = _payment_details(
+            messages.payment_message_of(arrived), arrived.description, arrived.omad
+        )
         amount = arrived.amount
-    item_id = derive(bank.seed, command_id(f"{ROOM}:return-rejected", sent.message_id), 0)
-    await _hold(bank, item_id, amount, RETURN_REJECTED, told)
+    item_id = derive(bank.seed, command_id(f"{FEDWIRE_CALLER}:return-rejected", sent.message_id), 0)
+    await _hold(bank, item_id, amount, RETURN_REJECTED, item_details)
 
 
-async def send_back_held(bank: Bank, appointment: Appointment) -> None:
+async def queue_held_return(bank: Bank, job: ScheduledJob) -> None:
     """Keep the appointment of a held wire that is returned: its message goes as wires do."""
-    item = await suspense_store.get_item(bank.pool, appointment.object_id)
-    told = msgspec.json.decode(item.details, type=dict[str, Any])
-    if "message" not in told:
-        log.warning("nothing_to_send_back", item_id=str(item.item_id))
+    item = await suspense_store.get_item(bank.pool, job.object_id)
+    item_details = msgspec.json.decode(item.details, type=dict[str, Any])
+    if "message" not in item_details:
+        log.warning("suspense_return_skipped", item_id=str(item.item_id))
         return
     terms = messages.payment_return(
-        msgspec.convert(told["message"], CreditTransfer),
+        msgspec.convert(item_details["message"], CreditTransfer),
         bank=bank.settings.bank_routing_number,
         reason=item.return_reason or item.reason,
         information="The account takes no payments",
     )
     async with bank.pool.acquire() as conn, conn.transaction():
-        house = house_id(bank.seed)
+        house = bank_customer_id(bank.seed)
         await queue_about(bank, conn, item.item_id, house, "pacs.004", terms)
 
 
-def _told_of(message: CreditTransfer, description: str | None, omad: str | None) -> dict[str, Any]:
+def _payment_details(
+    message: CreditTransfer, description: str | None, omad: str | None
+) -> dict[str, Any]:
     """What is kept of a payment with its money: it can go back, or arrive after all."""
     return {
         "description": description,
@@ -143,25 +151,25 @@ async def _hold(
     """Let the house hold what has no owner, or one who takes nothing."""
     await bank.engine.submit(
         HoldInSuspense(
-            caller=ROOM, key=item_id, customers=(house_id(bank.seed),), item_id=item_id,
+            caller=FEDWIRE_CALLER, key=item_id, customers=(bank_customer_id(bank.seed),), item_id=item_id,
             rail=Rail.WIRE, direction=Direction.CREDIT, amount=amount, reason=reason,
             details=details,
         )
     )  # fmt: skip
 
 
-async def _give_back(bank: Bank, item_id: UUID, reason: str) -> None:
+async def _return_item(bank: Bank, item_id: UUID, reason: str) -> None:
     """Let the house return what it holds."""
     await bank.engine.submit(
         ReturnFromSuspense(
-            caller=f"{ROOM}:suspense", key=item_id, customers=(house_id(bank.seed),),
+            caller=f"{FEDWIRE_CALLER}:suspense", key=item_id, customers=(bank_customer_id(bank.seed),),
             item_id=item_id, reason=reason, references=(item_id,),
         )
     )  # fmt: skip
 
 
-async def _wire(bank: Bank, wire_id: UUID) -> WireRow:
+async def _get_wire(bank: Bank, wire_id: UUID) -> WireRow:
     wire = await find_wire(bank.pool, wire_id)
     if wire is None:
-        raise Broken("A message is about a wire that is not there.", wire_id=str(wire_id))
+        raise InvariantError("A message is about a wire that is not there.", wire_id=str(wire_id))
     return wire

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from lxml import etree
 
-from billfold.payments.wires.ports import Mistake
+from billfold.payments.wires.ports import FedwireMistake
 
 Element = etree._Element  # noqa: SLF001 - lxml gives its type no other name
 _CENTS = Decimal(100)
@@ -23,14 +23,14 @@ _REPEATABLE = frozenset(
 """Elements that ISO lets stand side by side. The first is read, and none moves money."""
 
 
-class Form(NamedTuple):
+class ElementCodec(NamedTuple):
     """One value in one element. `read` raises ValueError with the reason."""
 
     write: Callable[[Element, Any], None]
     read: Callable[[Element], Any]
 
 
-class Row(NamedTuple):
+class ElementMapping(NamedTuple):
     """An element, by its path below the one above, and the field it holds.
 
     A field without a value has no element. A form that is a table holds a struct of its own. A
@@ -39,70 +39,74 @@ class Row(NamedTuple):
 
     path: str
     field: str | None
-    form: Form | tuple[Row, ...]
+    form: ElementCodec | tuple[ElementMapping, ...]
 
 
-def write_rows(parent: Element, rows: Iterable[Row], fields: object) -> None:
+def write_rows(parent: Element, rows: Iterable[ElementMapping], fields: object) -> None:
     """Add the elements of `rows` below `parent`, in their order, with the values of `fields`."""
     for row in rows:
         value = getattr(fields, row.field) if row.field else None
         if row.field and value is None:
             continue
-        if isinstance(row.form, Form):
+        if isinstance(row.form, ElementCodec):
             row.form.write(_new_element(parent, row.path), value)
         else:
             write_rows(_element_at(parent, row.path), row.form, value)
 
 
-def read_rows(parent: Element, rows: Iterable[Row]) -> tuple[dict[str, Any], list[Mistake]]:
+def read_rows(
+    parent: Element, rows: Iterable[ElementMapping]
+) -> tuple[dict[str, Any], list[FedwireMistake]]:
     """Return the fields found below `parent`, and what is wrong with them."""
     fields: dict[str, Any] = {}
-    mistakes: list[Mistake] = []
+    mistakes: list[FedwireMistake] = []
     namespace = etree.QName(parent).namespace
     for row in rows:
         element = parent.find("/".join(f"{{{namespace}}}{step}" for step in row.path.split("/")))
         if element is None:
             continue
-        if isinstance(row.form, Form):
+        if isinstance(row.form, ElementCodec):
             try:
                 value = row.form.read(element)
             except ValueError as error:
                 mistakes.append(mistake_at(element, str(error)))
                 continue
         else:
-            value, wrong = read_rows(element, row.form)
-            mistakes += wrong
+            value, nested_mistakes = read_rows(element, row.form)
+            mistakes += nested_mistakes
         if row.field and value is not None:
             fields[row.field] = value
     return fields, mistakes
 
 
-def paths_of(rows: Iterable[Row], above: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+def paths_of(
+    rows: Iterable[ElementMapping], parent_path: tuple[str, ...] = ()
+) -> Iterator[tuple[str, ...]]:
     """Yield the path of every element that holds a value."""
     for row in rows:
-        path = (*above, *row.path.split("/"))
-        if isinstance(row.form, Form):
+        path = (*parent_path, *row.path.split("/"))
+        if isinstance(row.form, ElementCodec):
             yield path
         else:
             yield from paths_of(row.form, path)
 
 
-def repeated_in(element: Element) -> Iterator[Mistake]:
+def repeated_in(element: Element) -> Iterator[FedwireMistake]:
     """Yield what stands below an element twice and may stand there once: it says two things."""
     for parent in element.iter():
-        seen: set[object] = set()
+        tags: set[object] = set()
         for child in parent:
-            if child.tag in seen and etree.QName(child).localname not in _REPEATABLE:
+            if child.tag in tags and etree.QName(child).localname not in _REPEATABLE:
                 yield mistake_at(child, "stands there twice")
-            seen.add(child.tag)
+            tags.add(child.tag)
 
 
-def mistake_at(element: Element, reason: str) -> Mistake:
+def mistake_at(element: Element, reason: str) -> FedwireMistake:
     """Return what is wrong at an element."""
-    return Mistake(element.sourceline or 0, etree.QName(element).localname, reason)
+    return FedwireMistake(element.sourceline or 0, etree.QName(element).localname, reason)
 
 
-def constant(text: str) -> Form:
+def constant(text: str) -> ElementCodec:
     """An element that always says the same."""
 
     def read(element: Element) -> None:
@@ -110,13 +114,13 @@ def constant(text: str) -> Form:
             reason = f"should be {text}, not {_read_text(element)!r}"
             raise ValueError(reason)
 
-    return Form(lambda element, _: _write_text(element, text), read)
+    return ElementCodec(lambda element, _: _write_text(element, text), read)
 
 
 def _new_element(parent: Element, path: str) -> Element:
     """Return a new element at the path, below elements that are there."""
-    above, _, last = path.rpartition("/")
-    parent = _element_at(parent, above) if above else parent
+    parent_path, _, last = path.rpartition("/")
+    parent = _element_at(parent, parent_path) if parent_path else parent
     element: Element = etree.SubElement(parent, f"{{{etree.QName(parent).namespace}}}{last}")
     return element
 
@@ -174,13 +178,13 @@ def _read_money(element: Element) -> int:
     return int(cents)
 
 
-def _read_nothing(_: Element) -> None:
+def _ignore(_: Element) -> None:
     """What is told twice is read once."""
 
 
-TEXT = Form(_write_text, _read_text)
-INSTANT = Form(_write_instant, _read_instant)
-DAY = Form(_write_text, _read_day)
-MONEY = Form(_write_money, _read_money)
-MONEY_AS_ORDERED = Form(_write_money, _read_nothing)
+TEXT = ElementCodec(_write_text, _read_text)
+INSTANT = ElementCodec(_write_instant, _read_instant)
+DAY = ElementCodec(_write_text, _read_day)
+MONEY = ElementCodec(_write_money, _read_money)
+INSTRUCTED_AMOUNT = ElementCodec(_write_money, _ignore)
 """The amount in the sender's currency: what we send is in dollars, what arrives may be in any."""

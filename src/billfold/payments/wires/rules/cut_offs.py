@@ -9,10 +9,10 @@ import re
 from datetime import datetime
 from uuid import UUID
 
-from billfold.payments.wires.types import Hours
+from billfold.payments.wires.types import WireHours
 from billfold.platform.calendars import Calendars
 from billfold.platform.dates import ET, et_instant
-from billfold.platform.ids import derive, digits, random_like
+from billfold.platform.ids import as_version_4, derive, digits
 
 _CODE = re.compile("[A-Z0-9]{4}")
 _REFERENCE_DIGITS = 12
@@ -45,14 +45,14 @@ def reason_of(code: str | None) -> str:
     return _REASON_OF.get(code or "", "INVALID_TRANSFER")
 
 
-def leaves_at(
-    now: datetime, calendars: Calendars, hours: Hours, *, international: bool
+def send_time(
+    now: datetime, calendars: Calendars, hours: WireHours, *, international: bool
 ) -> datetime:
     """Return the instant at which a wire asked for `now` is sent and settles.
 
     At once within hours; else when the next day on which the Reserve is open begins.
     """
-    until = hours.international_until if international else hours.domestic_until
+    until = hours.international_cutoff if international else hours.domestic_cutoff
     local = now.astimezone(ET)
     day = local.date()
     if calendars.is_fed_day(day) and local.time() < until:
@@ -62,7 +62,7 @@ def leaves_at(
 
 def uetr_of(seed: bytes, wire_id: UUID) -> str:
     """Return the number of a payment of ours from end to end, a UUID of version 4."""
-    return str(random_like(derive(seed, wire_id, 0)))
+    return str(as_version_4(derive(seed, wire_id, 0)))
 
 
 def reference_of(seed: bytes, wire_id: UUID) -> str:

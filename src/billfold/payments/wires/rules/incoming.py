@@ -9,8 +9,14 @@ import msgspec
 
 from billfold.payments.wires.ports import CreditTransfer
 from billfold.payments.wires.rules import cut_offs, messages
-from billfold.payments.wires.rules.send import put_wire, queue_message
-from billfold.payments.wires.types import Arrived, WireDirection, WireRow, WireStatus, WireType
+from billfold.payments.wires.rules.send import add_wire, queue_message
+from billfold.payments.wires.types import (
+    IncomingWireFields,
+    WireDirection,
+    WireRow,
+    WireStatus,
+    WireType,
+)
 
 if TYPE_CHECKING:
     from billfold.ledger.book.book import Book
@@ -21,10 +27,10 @@ _decode = msgspec.json.Decoder(CreditTransfer).decode
 _NOT_TAKEN = "The account takes no payments"
 
 
-def note_wire_in(
+def record_incoming_wire(
     book: Book,
     ctx: Context,
-    arrived: Arrived,
+    arrived: IncomingWireFields,
     pocket: PocketBook,
     *,
     wire_id: UUID,
@@ -36,7 +42,7 @@ def note_wire_in(
 ) -> None:
     """Write down a wire that arrived; `group` is its transaction, None when it is not taken."""
     taken = group is not None
-    put_wire(
+    add_wire(
         book,
         WireRow(
             customer_id=book.customer_id,
@@ -68,15 +74,15 @@ def note_wire_in(
         ),
     )
     if not taken and arrived.message is not None:
-        _send_back(book, ctx, wire_id, arrived.message)
+        _queue_return(book, ctx, wire_id, arrived.message)
 
 
-def _send_back(book: Book, ctx: Context, wire_id: UUID, message: str) -> None:
+def _queue_return(book: Book, ctx: Context, wire_id: UUID, message: str) -> None:
     terms = messages.payment_return(
         _decode(message),
         bank=ctx.terms.routing_number,
         reason="ACCOUNT_UNAVAILABLE",
         information=_NOT_TAKEN,
     )
-    send_at = cut_offs.leaves_at(ctx.now, ctx.calendars, ctx.terms.wire_hours, international=False)
+    send_at = cut_offs.send_time(ctx.now, ctx.calendars, ctx.terms.wire_hours, international=False)
     queue_message(book, ctx, "pacs.004", wire_id, terms, send_at=send_at)

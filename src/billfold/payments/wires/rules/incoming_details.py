@@ -8,12 +8,12 @@ from uuid import UUID
 import msgspec
 
 from billfold.payments.wires.ports import CreditTransfer, PaymentReturn
-from billfold.payments.wires.types import Arrived, WireType
+from billfold.payments.wires.types import IncomingWireFields, WireType
 
 
-def arrived_by(message: CreditTransfer, omad: str | None) -> Arrived:
+def incoming_wire_of(message: CreditTransfer, omad: str | None) -> IncomingWireFields:
     """Return the wire that a payment makes."""
-    return Arrived(
+    return IncomingWireFields(
         uetr=message.uetr,
         imad=message.message_id,
         omad=omad,
@@ -25,11 +25,11 @@ def arrived_by(message: CreditTransfer, omad: str | None) -> Arrived:
     )
 
 
-def came_back_by(
+def returned_wire_of(
     message: PaymentReturn, omad: str | None, original_wire_id: UUID | None
-) -> Arrived:
+) -> IncomingWireFields:
     """Return the wire that a return makes; without an original it is a payment like any other."""
-    return Arrived(
+    return IncomingWireFields(
         uetr=message.original.uetr,
         imad=message.message_id,
         omad=omad,
@@ -42,7 +42,7 @@ def came_back_by(
     )
 
 
-def details_of(arrived: Arrived, wire_id: UUID) -> dict[str, Any]:
+def details_of(arrived: IncomingWireFields, wire_id: UUID) -> dict[str, Any]:
     """Return what a transaction tells of the wire that made it."""
     original = arrived.original_wire_id
     return {

@@ -15,30 +15,30 @@ from billfold.payments.wires.ports import (
     CreditTransfer,
     Message,
     PaymentReturn,
-    ReturnAnswer,
     ReturnRequest,
+    ReturnRequestResponse,
 )
 from billfold.payments.wires.rules.cut_offs import code_of
 from billfold.platform.dates import iso_z
-from billfold.platform.errors import Broken
+from billfold.platform.errors import InvariantError
 
 if TYPE_CHECKING:
     from uuid import UUID
 
     from billfold.payments.wires.types import WireRow
 
-Terms = dict[str, Any]
+MessageFields = dict[str, Any]
 
 _IBAN = re.compile(r"[A-Z]{2}[0-9]{2}[A-Z0-9]{11,30}")
 _UNSENDABLE = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _NO_REFERENCE = "NOTPROVIDED"
 
 
-def fitted(text: str | None, most: int) -> str | None:
+def fit_text(text: str | None, max_length: int) -> str | None:
     """Return the text as an element can hold it, None when nothing is left."""
     if not text:
         return None
-    return " ".join(_UNSENDABLE.sub(" ", text).split())[:most].strip() or None
+    return " ".join(_UNSENDABLE.sub(" ", text).split())[:max_length].strip() or None
 
 
 def credit_transfer(
@@ -55,7 +55,7 @@ def credit_transfer(
     description: str | None,
     instructions: str | None,
     end_to_end: str | None,
-) -> Terms:
+) -> MessageFields:
     """The terms of a pacs.008. `bank` and `correspondent` are routing numbers.
 
     `details` are those of the counterparty: abroad its `routing_number` is a BIC, and the payment
@@ -64,26 +64,26 @@ def credit_transfer(
     return _without_none(
         {
             "uetr": uetr,
-            "end_to_end_id": fitted(end_to_end, 35) or _NO_REFERENCE,
+            "end_to_end_id": fit_text(end_to_end, 35) or _NO_REFERENCE,
             "instruction_id": wire_id.hex,
             "amount": amount,
             "charges": "SHAR" if international else "SLEV",
             "sender": bank,
             "receiver": correspondent if international else details["routing_number"],
-            "debtor": {"name": fitted(payer, 140) or _NO_REFERENCE},
+            "debtor": {"name": fit_text(payer, 140) or _NO_REFERENCE},
             "debtor_agent": {"routing_number": bank},
             **_creditor(payee, details, "bic" if international else "routing_number"),
-            "instructions": fitted(instructions, 140),
-            "remittance": fitted(description, 140),
+            "instructions": fit_text(instructions, 140),
+            "remittance": fit_text(description, 140),
         }
     )
 
 
-def _creditor(payee: str, details: dict[str, Any], scheme: str) -> Terms:
+def _creditor(payee: str, details: dict[str, Any], scheme: str) -> MessageFields:
     """Whoever is paid, his account and his bank, which is named by BIC or routing number."""
-    party = {"name": fitted(payee, 140) or _NO_REFERENCE}
+    party = {"name": fit_text(payee, 140) or _NO_REFERENCE}
     address = address_of(details.get("address"))
-    bank = fitted(details.get("institution_name"), 140)
+    bank = fit_text(details.get("institution_name"), 140)
     return {
         "creditor": _without_none({**party, "address": address}),
         "creditor_account": account_of(str(details["identifier"])),
@@ -91,26 +91,26 @@ def _creditor(payee: str, details: dict[str, Any], scheme: str) -> Terms:
     }
 
 
-def account_of(identifier: str) -> Terms:
+def account_of(identifier: str) -> MessageFields:
     """Return an account by IBAN when it looks like one, else by its bank's own number."""
-    plain = identifier.replace(" ", "").upper()
-    return {"iban": plain} if _IBAN.fullmatch(plain) else {"number": plain[:34]}
+    compacted = identifier.replace(" ", "").upper()
+    return {"iban": compacted} if _IBAN.fullmatch(compacted) else {"number": compacted[:34]}
 
 
-def address_of(address: dict[str, Any] | None) -> Terms | None:
+def address_of(address: dict[str, Any] | None) -> MessageFields | None:
     """Return an address of the APIs in the elements of a message."""
     if not address:
         return None
-    street = fitted(" ".join(filter(None, _lines(address))), 70)
-    town, country = fitted(address.get("city"), 35), address.get("country")
+    street = fit_text(" ".join(filter(None, _lines(address))), 70)
+    town, country = fit_text(address.get("city"), 35), address.get("country")
     if not town or not country:
         return None
     return _without_none(
         {
             "street": street,
-            "post_code": fitted(address.get("postal_code"), 16),
+            "post_code": fit_text(address.get("postal_code"), 16),
             "town": town,
-            "subdivision": fitted(address.get("state"), 35),
+            "subdivision": fit_text(address.get("state"), 35),
             "country": country,
         }
     )
@@ -120,104 +120,108 @@ def _lines(address: dict[str, Any]) -> tuple[str | None, str | None]:
     return address.get("street_address"), address.get("street_address2")
 
 
-def _without_none(fields: Terms) -> Terms:
+def _without_none(fields: MessageFields) -> MessageFields:
     return {name: value for name, value in fields.items() if value is not None}
 
 
 _decode_payment = msgspec.json.Decoder(CreditTransfer).decode
 
 
-def paid_by(wire: WireRow) -> CreditTransfer:
+def payment_message_of(wire: WireRow) -> CreditTransfer:
     """Return the payment that brought an incoming wire. Raises Broken when no message did."""
     if wire.message is None:
-        raise Broken("No message brought this wire.", wire_id=str(wire.wire_id))
+        raise InvariantError("No message brought this wire.", wire_id=str(wire.wire_id))
     return _decode_payment(wire.message)
 
 
-def payment_return(paid: CreditTransfer, *, bank: str, reason: str, information: str) -> Terms:
+def payment_return(
+    payment: CreditTransfer, *, bank: str, reason: str, information: str
+) -> MessageFields:
     """The terms of a pacs.004 by which a payment that arrived goes back whole."""
     return _without_none(
         {
-            "original": original_of(paid),
-            "amount": paid.amount,
+            "original": original_of(payment),
+            "amount": payment.amount,
             "sender": bank,
-            "receiver": paid.sender,
-            "debtor": {"name": paid.creditor.name},
-            "creditor": {"name": paid.debtor.name},
+            "receiver": payment.sender,
+            "debtor": {"name": payment.creditor.name},
+            "creditor": {"name": payment.debtor.name},
             "reason": code_of(reason),
-            "information": fitted(information, 105),
-            "kind": paid.kind,
+            "information": fit_text(information, 105),
+            "kind": payment.kind,
         }
     )
 
 
-def original_of(paid: CreditTransfer) -> Terms:
+def original_of(payment: CreditTransfer) -> MessageFields:
     """What another message says of the payment it is about."""
     return {
-        "message_id": paid.message_id,
+        "message_id": payment.message_id,
         "message_name": "pacs.008.001.08",
-        "created_at": iso_z(paid.created_at),
-        "uetr": paid.uetr,
-        "end_to_end_id": paid.end_to_end_id,
+        "created_at": iso_z(payment.created_at),
+        "uetr": payment.uetr,
+        "end_to_end_id": payment.end_to_end_id,
     }
 
 
-def return_request(paid: CreditTransfer, *, case_id: str, creator: str, reason: str) -> Terms:
+def return_request(
+    payment: CreditTransfer, *, case_id: str, creator: str, reason: str
+) -> MessageFields:
     """The terms of a camt.056 by which we ask for a payment of ours back."""
     return {
         "case_id": case_id,
-        "sender": paid.sender,
-        "receiver": paid.receiver,
+        "sender": payment.sender,
+        "receiver": payment.receiver,
         "creator": {"name": creator},
-        "original": original_of(paid),
-        "amount": paid.amount,
-        "settled_on": paid.settles_on.isoformat(),
+        "original": original_of(payment),
+        "amount": payment.amount,
+        "settled_on": payment.settles_on.isoformat(),
         "reason": reason,
     }
 
 
-def return_answer(
-    asked: ReturnRequest, *, bank: str, creator: str, verdict: str, reason: str | None
-) -> Terms:
+def return_request_response(
+    request: ReturnRequest, *, bank: str, creator: str, verdict: str, reason: str | None
+) -> MessageFields:
     """The terms of a camt.029: CNCL the payment comes back, RJCR it does not."""
     return _without_none(
         {
-            "case_id": asked.case_id,
+            "case_id": request.case_id,
             "sender": bank,
-            "receiver": asked.sender,
+            "receiver": request.sender,
             "creator": {"name": creator},
             "verdict": verdict,
-            "original": msgspec.to_builtins(asked.original),
+            "original": msgspec.to_builtins(request.original),
             "reason": reason,
         }
     )
 
 
-_KINDS: dict[str, type[Message]] = {
+_MESSAGE_TYPES: dict[str, type[Message]] = {
     "pacs.008": CreditTransfer,
     "pacs.004": PaymentReturn,
     "camt.056": ReturnRequest,
-    "camt.029": ReturnAnswer,
+    "camt.029": ReturnRequestResponse,
 }
-_DATED = frozenset({"pacs.008", "pacs.004"})
-_SOME_IMAD, _SOME_DAY = "20000101AAAAAAAA000000", date(2000, 1, 1)
-_SOME_TIME = datetime(2000, 1, 1, tzinfo=UTC)
+_WITH_SETTLEMENT_DATE = frozenset({"pacs.008", "pacs.004"})
+_SAMPLE_IMAD, _SAMPLE_DAY = "20000101AAAAAAAA000000", date(2000, 1, 1)
+_SAMPLE_TIME = datetime(2000, 1, 1, tzinfo=UTC)
 
 
-def message_of(kind: str, terms: Terms, imad: str, at: datetime, day: date) -> Message:
+def message_of(kind: str, terms: MessageFields, imad: str, at: datetime, day: date) -> Message:
     """Return the message that says these terms, with its number, instant and day of settlement.
 
     Raises ValueError when it cannot be sent as it is.
     """
-    dated = {"settles_on": day} if kind in _DATED else {}
-    shape = _KINDS[kind]
-    told = {"type": shape.__struct_config__.tag, **terms, "message_id": imad, "created_at": at}
-    return msgspec.convert({**told, **dated}, shape)
+    settlement = {"settles_on": day} if kind in _WITH_SETTLEMENT_DATE else {}
+    shape = _MESSAGE_TYPES[kind]
+    values = {"type": shape.__struct_config__.tag, **terms, "message_id": imad, "created_at": at}
+    return msgspec.convert({**values, **settlement}, shape)
 
 
-def expect_sendable(kind: str, terms: Terms) -> None:
+def expect_sendable(kind: str, terms: MessageFields) -> None:
     """Raise Broken when no message can say these terms: a bug, and better now than later."""
     try:
-        message_of(kind, terms, _SOME_IMAD, _SOME_TIME, _SOME_DAY)
+        message_of(kind, terms, _SAMPLE_IMAD, _SAMPLE_TIME, _SAMPLE_DAY)
     except ValueError as error:
-        raise Broken(f"A {kind} cannot say that: {error}") from None
+        raise InvariantError(f"A {kind} cannot say that: {error}") from None

@@ -10,14 +10,14 @@ from billfold.events import kinds, payloads
 from billfold.ledger.book import recording as record
 from billfold.ledger.commands import Books, Context, Outcome, book_of
 from billfold.ledger.types import AccountKind, Direction, JournalKind, TransactionType
-from billfold.payments.deposits.rules import take_in
+from billfold.payments.deposits.rules import sweep_and_invest
 from billfold.payments.wires.rules import cut_offs
-from billfold.payments.wires.rules.send import put_wire
-from billfold.payments.wires.rules.status import seen_wire, wire_details
+from billfold.payments.wires.rules.send import add_wire
+from billfold.payments.wires.rules.status import referenced_wire, wire_details
 from billfold.payments.wires.types import WireDirection, WireRow, WireStatus, WireType
 from billfold.platform.errors import Refused
 from billfold.platform.money import format_usd
-from billfold.treasury.rules.day_end import start_moving
+from billfold.treasury.rules.day_end import roll_business_day
 
 if TYPE_CHECKING:
     from billfold.payments.wires.commands import TakeBackWire
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 _TAKES = NOT_CLOSED
 
 
-def take_back_wire(books: Books, cmd: TakeBackWire, ctx: Context) -> Outcome:
+def receive_wire_return(books: Books, cmd: TakeBackWire, ctx: Context) -> Outcome:
     """Book the money of the wire again, once.
 
     Refuses: wire-already-returned when it has come back before, wire-not-completed when it never
     left, pocket-not-open when its pocket takes nothing any more.
     """
     book = book_of(books, cmd.customers[0])
-    original, returned, _ = seen_wire(book, cmd.original_id)
+    original, returned, _ = referenced_wire(book, cmd.original_id)
     if returned:
         raise Refused("wire-already-returned", "The wire has come back already.")
     if original.status == WireStatus.REJECTED or original.journal_no is None:
@@ -40,13 +40,13 @@ def take_back_wire(books: Books, cmd: TakeBackWire, ctx: Context) -> Outcome:
     pocket = book.pockets[original.pocket_id]
     if pocket.status not in _TAKES:
         raise Refused("pocket-not-open", f"The pocket is {pocket.status}.")
-    start_moving(book, pocket, ctx)
+    roll_business_day(book, pocket, ctx)
     book.begin(JournalKind.DEPOSIT, ctx, settles_on=ctx.settles_on, reverses=original.journal_no)
     group = ctx.ids.next_group()
     wire = _wire(original, cmd, ctx, group, book.journal_no)
     leg_no = book.post(book.house_account(AccountKind.RAIL_WIRE), pocket.bank, cmd.amount)
-    take_in(book, pocket, ctx, cmd.amount)
-    record.activity(
+    sweep_and_invest(book, pocket, ctx, cmd.amount)
+    record.transaction(
         book,
         pocket,
         leg_no=leg_no,
@@ -55,12 +55,12 @@ def take_back_wire(books: Books, cmd: TakeBackWire, ctx: Context) -> Outcome:
         direction=Direction.CREDIT,
         amount=cmd.amount,
         title="Wire returned",
-        description=f"Wire to {original.counterparty_name}: {_why(original, cmd)}",
+        description=f"Wire to {original.counterparty_name}: {_description(original, cmd)}",
         settles_at=book.booked_at,
         details=wire_details(wire, WireType.RETURN),
     )
     book.close()
-    put_wire(book, wire)
+    add_wire(book, wire)
     told = payloads.WirePayload(wire_id=cmd.wire_id, service_account_id=original.pocket_id)
     record.event(book, ctx, kinds.WIRE_IN_SUCCESS, told)
     return {
@@ -70,7 +70,7 @@ def take_back_wire(books: Books, cmd: TakeBackWire, ctx: Context) -> Outcome:
     }
 
 
-def _why(original: WireRow, cmd: TakeBackWire) -> str:
+def _description(original: WireRow, cmd: TakeBackWire) -> str:
     """Why it came back, and what the banks on its way kept."""
     why = cmd.information or cmd.code
     kept = original.amount - cmd.amount
@@ -96,7 +96,7 @@ def _wire(
         uetr=original.uetr,
         imad=cmd.imad,
         omad=cmd.omad,
-        description=_why(original, cmd),
+        description=_description(original, cmd),
         message=cmd.message,
         transaction_id=group,
         journal_no=journal_no,

@@ -13,13 +13,13 @@ from billfold.accounts.pockets.types import PocketStatus
 from billfold.ledger.book import recording as record
 from billfold.ledger.commands import Books, Context, Outcome, book_of
 from billfold.ledger.types import AccountKind, Direction, JournalKind, TransactionType
-from billfold.payments.overdraft.rules import pay_back
+from billfold.payments.overdraft.rules import claw_back
 from billfold.payments.wires.rules import cut_offs, messages
-from billfold.payments.wires.rules.send import put_wire, queue_message
-from billfold.payments.wires.rules.status import seen_wire, wire_details
+from billfold.payments.wires.rules.send import add_wire, queue_message
+from billfold.payments.wires.rules.status import referenced_wire, wire_details
 from billfold.payments.wires.types import WireDirection, WireRow, WireStatus, WireType
 from billfold.platform.errors import Refused
-from billfold.treasury.rules.day_end import start_moving
+from billfold.treasury.rules.day_end import roll_business_day
 
 if TYPE_CHECKING:
     from billfold.payments.wires.commands import PayBackWire
@@ -33,7 +33,7 @@ def pay_back_wire(books: Books, cmd: PayBackWire, ctx: Context) -> Outcome:
     undid that one.
     """
     book = book_of(books, cmd.customers[0])
-    original, returned, stands_in = seen_wire(book, cmd.original_id)
+    original, returned, booked_journal_no = referenced_wire(book, cmd.original_id)
     if returned:
         raise Refused("wire-already-returned", "The wire has gone back already.")
     arrived = (
@@ -45,15 +45,15 @@ def pay_back_wire(books: Books, cmd: PayBackWire, ctx: Context) -> Outcome:
     if pocket.status == PocketStatus.CLOSED:
         raise Refused("pocket-not-open", "The pocket is closed: what it held has left it.")
     send_at = _send_at(ctx)
-    start_moving(book, pocket, ctx)
-    book.begin(JournalKind.PAYMENT, ctx, settles_on=ctx.business_date, reverses=stands_in)
+    roll_business_day(book, pocket, ctx)
+    book.begin(JournalKind.PAYMENT, ctx, settles_on=ctx.business_date, reverses=booked_journal_no)
     group = ctx.ids.next_group()
     wire = _wire(original, cmd, ctx, wire_id=ctx.ids.next(), group=group, journal=book.journal_no)
-    leg_no = pay_back(
+    leg_no = claw_back(
         book, pocket, ctx, original.amount, to=book.house_account(AccountKind.RAIL_WIRE),
         price_of=ctx.t0_bid, settles_on=ctx.business_date,
     )  # fmt: skip
-    record.activity(
+    record.transaction(
         book,
         pocket,
         leg_no=leg_no,
@@ -67,9 +67,9 @@ def pay_back_wire(books: Books, cmd: PayBackWire, ctx: Context) -> Outcome:
         details=wire_details(wire, WireType.RETURN),
     )
     book.close()
-    put_wire(book, wire)
+    add_wire(book, wire)
     terms = messages.payment_return(
-        messages.paid_by(original),
+        messages.payment_message_of(original),
         bank=ctx.terms.routing_number,
         reason=cmd.code,
         information=cmd.information or "Returned as requested",
@@ -107,4 +107,4 @@ def _wire(
 
 
 def _send_at(ctx: Context) -> datetime:
-    return cut_offs.leaves_at(ctx.now, ctx.calendars, ctx.terms.wire_hours, international=False)
+    return cut_offs.send_time(ctx.now, ctx.calendars, ctx.terms.wire_hours, international=False)

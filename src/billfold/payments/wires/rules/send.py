@@ -10,16 +10,16 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
 
-from billfold.accounts.counterparties.rules.verification_kinds import must_be_payable
+from billfold.accounts.counterparties.rules.verification_kinds import check_payable
 from billfold.accounts.directory.types import CustomerStatus
 from billfold.accounts.pockets.types import PocketStatus
 from billfold.events import kinds, payloads
 from billfold.ledger.book import recording as record
-from billfold.ledger.book.draft import as_json
+from billfold.ledger.book.draft import to_json
 from billfold.ledger.commands import Books, Context, Outcome, book_of
 from billfold.ledger.types import AccountKind, Direction, JournalKind, Rail, TransactionType
 from billfold.payments.wires.rules import cut_offs, messages
-from billfold.payments.wires.rules.messages import Terms
+from billfold.payments.wires.rules.messages import MessageFields
 from billfold.payments.wires.types import (
     QueuedMessage,
     WireDirection,
@@ -28,8 +28,8 @@ from billfold.payments.wires.types import (
     WireType,
 )
 from billfold.platform.errors import NotFound, Refused
-from billfold.treasury.rules.day_end import start_moving
-from billfold.treasury.rules.withdraw import Short, withdraw
+from billfold.treasury.rules.day_end import roll_business_day
+from billfold.treasury.rules.withdraw import InsufficientFunds, withdraw
 
 if TYPE_CHECKING:
     from billfold.accounts.counterparties.types import Payee
@@ -41,7 +41,7 @@ WIRE_SEND = "wire.send"
 """The appointment at which messages that wait are sent."""
 
 
-class _Name(NamedTuple):
+class _WireReference(NamedTuple):
     """A wire's id, and the number under which people speak of it."""
 
     wire_id: UUID
@@ -64,28 +64,28 @@ def send_wire(books: Books, cmd: SendWire, ctx: Context) -> Outcome:
         if not cmd.approved or cmd.wire_id is None:
             raise
         book.undo()
-        _tell(book, ctx, kinds.WIRE_OUT_REJECTED, cmd.wire_id, cmd.pocket_id)
+        _raise_event(book, ctx, kinds.WIRE_OUT_REJECTED, cmd.wire_id, cmd.pocket_id)
         return {"status": WireStatus.REJECTED, "code": refusal.code}
 
 
 def _send(book: Book, cmd: SendWire, ctx: Context) -> Outcome:
-    pocket = _may_pay(book, cmd)
-    payee = _may_be_paid(book, cmd)
+    pocket = _payable_pocket(book, cmd)
+    payee = _payable_counterparty(book, cmd)
     wire_id = cmd.wire_id or ctx.ids.next()
-    name = _Name(wire_id, cut_offs.reference_of(ctx.seed, wire_id))
+    name = _WireReference(wire_id, cut_offs.reference_of(ctx.seed, wire_id))
     if reason := ctx.terms.screening.stopped_wire(cmd.amount):
         stopped = cmd.amount or 0
-        _draft(book, pocket, cmd, ctx, payee, name, amount=stopped, reason=reason)
-        _tell(book, ctx, kinds.WIRE_OUT_REJECTED, wire_id, cmd.pocket_id)
+        _add_wire(book, pocket, cmd, ctx, payee, name, amount=stopped, reason=reason)
+        _raise_event(book, ctx, kinds.WIRE_OUT_REJECTED, wire_id, cmd.pocket_id)
         return _outcome(wire_id, WireStatus.REJECTED, reason, stopped)
     international = payee.type == "international_wire"
-    send_at = cut_offs.leaves_at(
+    send_at = cut_offs.send_time(
         ctx.now, ctx.calendars, ctx.terms.wire_hours, international=international
     )
     group = ctx.ids.next_group()
     amount = _book(book, pocket, cmd, ctx, payee, name, group, send_at)
     booked = (group, send_at)
-    wire = _draft(book, pocket, cmd, ctx, payee, name, amount=amount, booked=booked)
+    wire = _add_wire(book, pocket, cmd, ctx, payee, name, amount=amount, booked=booked)
     _queue(book, ctx, payee, wire, send_at)
     return _outcome(wire_id, WireStatus.PENDING, None, amount)
 
@@ -93,7 +93,7 @@ def _send(book: Book, cmd: SendWire, ctx: Context) -> Outcome:
 # -- may it ---------------------------------------------------------------------------
 
 
-def _may_pay(book: Book, cmd: SendWire) -> PocketBook:
+def _payable_pocket(book: Book, cmd: SendWire) -> PocketBook:
     pocket = book.pockets.get(cmd.pocket_id)
     if pocket is None:
         raise NotFound
@@ -106,11 +106,11 @@ def _may_pay(book: Book, cmd: SendWire) -> PocketBook:
     return pocket
 
 
-def _may_be_paid(book: Book, cmd: SendWire) -> Payee:
+def _payable_counterparty(book: Book, cmd: SendWire) -> Payee:
     payee: Payee | None = book.referenced.get(cmd.counterparty_id)
     if payee is None:
         raise NotFound("There is no such counterparty.")
-    must_be_payable(payee, Rail.WIRE, unverified_wires=cmd.unverified_wires)
+    check_payable(payee, Rail.WIRE, unverified_wires=cmd.unverified_wires)
     return payee
 
 
@@ -123,12 +123,12 @@ def _book(
     cmd: SendWire,
     ctx: Context,
     payee: Payee,
-    name: _Name,
+    name: _WireReference,
     group: UUID,
     send_at: datetime,
 ) -> int:
     """Post the payment and its fee; return the cents paid."""
-    start_moving(book, pocket, ctx)
+    roll_business_day(book, pocket, ctx)
     book.begin(JournalKind.PAYMENT, ctx, settles_on=ctx.business_date)
     fee = ctx.terms.wire_fee_cents
     try:
@@ -136,11 +136,11 @@ def _book(
             book, pocket, ctx, cmd.amount, price_of=ctx.t0_bid, settles_on=ctx.business_date,
             to=book.house_account(AccountKind.RAIL_WIRE), aside=fee,
         )  # fmt: skip
-    except Short:
+    except InsufficientFunds:
         raise Refused(
             "insufficient-funds", "The pocket cannot raise the amount and its fees today."
         ) from None
-    record.activity(
+    record.transaction(
         book, pocket, leg_no=leg_no, group=group,
         type=TransactionType.WIRE, direction=Direction.DEBIT, amount=amount, title="Wire sent",
         description=cmd.description or f"Wire to {payee.name}", settles_at=send_at,
@@ -165,7 +165,7 @@ def _charge(book: Book, pocket: PocketBook, fee: int, group: UUID) -> None:
     leg_no = book.post(pocket.cash, book.house_account(AccountKind.FEES), fee)
     pocket.fees += fee
     pocket.idle = min(pocket.idle, pocket.cash.balance)
-    record.activity(
+    record.transaction(
         book,
         pocket,
         leg_no=leg_no,
@@ -195,13 +195,13 @@ def _remittance(cmd: SendWire) -> dict[str, Any] | None:
 # -- telling --------------------------------------------------------------------------
 
 
-def _draft(
+def _add_wire(
     book: Book,
     pocket: PocketBook,
     cmd: SendWire,
     ctx: Context,
     payee: Payee,
-    name: _Name,
+    name: _WireReference,
     *,
     amount: int,
     booked: tuple[UUID, datetime] | None = None,
@@ -235,11 +235,11 @@ def _draft(
         created_at=ctx.now,
         updated_at=ctx.now,
     )
-    put_wire(book, wire)
+    add_wire(book, wire)
     return wire
 
 
-def put_wire(book: Book, wire: WireRow) -> None:
+def add_wire(book: Book, wire: WireRow) -> None:
     """Write a new wire down, under its id."""
     book.draft.add(wire)
     book.keep_fingerprint(WireRow, wire.wire_id, wire.proof)
@@ -265,7 +265,7 @@ def _queue(book: Book, ctx: Context, payee: Payee, wire: WireRow, send_at: datet
 
 
 def queue_message(
-    book: Book, ctx: Context, kind: str, wire_id: UUID, terms: Terms, *, send_at: datetime
+    book: Book, ctx: Context, kind: str, wire_id: UUID, terms: MessageFields, *, send_at: datetime
 ) -> None:
     """Let a message about a wire be sent at its instant."""
     messages.expect_sendable(kind, terms)
@@ -275,7 +275,7 @@ def queue_message(
         wire_id=wire_id,
         kind=kind,
         send_at=send_at,
-        terms=as_json(terms),
+        terms=to_json(terms),
     )
     book.draft.add(message)
     book.keep_fingerprint(QueuedMessage, message.message_id, message.proof)
@@ -286,7 +286,7 @@ def _instructions(cmd: SendWire, payee: Payee) -> str | None:
     return cmd.wire_instructions or payee.details.get("wire_instructions")
 
 
-def _tell(
+def _raise_event(
     book: Book,
     ctx: Context,
     kind: kinds.EventKind[payloads.WirePayload],

@@ -14,12 +14,12 @@ from billfold.events import kinds, payloads
 from billfold.ledger.book import recording as record
 from billfold.ledger.commands import Books, Context, Outcome, book_of
 from billfold.ledger.types import AccountKind, Direction, JournalKind, TransactionType
-from billfold.payments.deposits.rules import take_in
+from billfold.payments.deposits.rules import sweep_and_invest
 from billfold.payments.wires import types as wire_types
 from billfold.payments.wires.rules import cut_offs
-from billfold.payments.wires.types import SeenWire, WireRow, WireStatus, WireType
-from billfold.platform.errors import Broken, NotFound
-from billfold.treasury.rules.day_end import start_moving
+from billfold.payments.wires.types import ReferencedWire, WireRow, WireStatus, WireType
+from billfold.platform.errors import InvariantError, NotFound
+from billfold.treasury.rules.day_end import roll_business_day
 
 if TYPE_CHECKING:
     from billfold.ledger.book.book import Book
@@ -31,23 +31,23 @@ _UNDER_WAY = frozenset({WireStatus.PENDING, WireStatus.PROCESSING})
 def submit_wire(books: Books, cmd: SubmitWire, ctx: Context) -> Outcome:
     """PENDING becomes PROCESSING. A wire that has gone further stays where it is."""
     book = book_of(books, cmd.customers[0])
-    wire = seen_wire(book, cmd.wire_id).row
+    wire = referenced_wire(book, cmd.wire_id).row
     if wire.status != WireStatus.PENDING:
         return _outcome(wire, wire.status)
-    _tell(book, ctx, kinds.WIRE_OUT_PROCESSING, wire)
-    _move(book, ctx, wire, WireStatus.PROCESSING, imad=cmd.imad)
+    _raise_event(book, ctx, kinds.WIRE_OUT_PROCESSING, wire)
+    _set_status(book, ctx, wire, WireStatus.PROCESSING, imad=cmd.imad)
     return _outcome(wire, WireStatus.PROCESSING)
 
 
 def complete_wire(books: Books, cmd: CompleteWire, ctx: Context) -> Outcome:
     """PENDING or PROCESSING becomes COMPLETED. A wire that has ended stays as it is."""
     book = book_of(books, cmd.customers[0])
-    wire = seen_wire(book, cmd.wire_id).row
+    wire = referenced_wire(book, cmd.wire_id).row
     if wire.status not in _UNDER_WAY:
         return _outcome(wire, wire.status)
-    _tell(book, ctx, kinds.WIRE_OUT_SUCCESS, wire)
+    _raise_event(book, ctx, kinds.WIRE_OUT_SUCCESS, wire)
     omad = {} if cmd.omad is None else {"omad": cmd.omad}
-    _move(book, ctx, wire, WireStatus.COMPLETED, settled_at=ctx.now, **omad)
+    _set_status(book, ctx, wire, WireStatus.COMPLETED, settled_at=ctx.now, **omad)
     return _outcome(wire, WireStatus.COMPLETED)
 
 
@@ -58,22 +58,22 @@ def reject_wire(books: Books, cmd: RejectWire, ctx: Context) -> Outcome:
     hold the money.
     """
     book = book_of(books, cmd.customers[0])
-    wire = seen_wire(book, cmd.wire_id).row
+    wire = referenced_wire(book, cmd.wire_id).row
     if wire.status not in _UNDER_WAY:
         return _outcome(wire, wire.status)
     reason = cut_offs.reason_of(cmd.code)
     taken = book.pockets[wire.pocket_id].status != PocketStatus.CLOSED
     if taken:
-        _give_back(book, ctx, wire, reason)
-    _tell(book, ctx, kinds.WIRE_OUT_REJECTED, wire)
-    _move(book, ctx, wire, WireStatus.REJECTED, reason=reason)
+        _refund(book, ctx, wire, reason)
+    _raise_event(book, ctx, kinds.WIRE_OUT_REJECTED, wire)
+    _set_status(book, ctx, wire, WireStatus.REJECTED, reason=reason)
     outcome = {**_outcome(wire, WireStatus.REJECTED), "reason": reason}
     return outcome if taken else {**outcome, "no_pocket": True}
 
 
-def seen_wire(book: Book, wire_id: UUID) -> SeenWire:
+def referenced_wire(book: Book, wire_id: UUID) -> ReferencedWire:
     """Return the wire the command looks at. Raises NotFound."""
-    seen: SeenWire | None = book.referenced.get(wire_id)
+    seen: ReferencedWire | None = book.referenced.get(wire_id)
     if seen is None:
         raise NotFound("There is no such wire.")
     return seen
@@ -92,15 +92,17 @@ def wire_details(wire: WireRow, wire_type: str) -> dict[str, str | None]:
     }
 
 
-def _give_back(book: Book, ctx: Context, wire: WireRow, reason: str) -> None:
+def _refund(book: Book, ctx: Context, wire: WireRow, reason: str) -> None:
     if wire.journal_no is None:
-        raise Broken("A wire is under way that was never booked.", wire_id=str(wire.wire_id))
+        raise InvariantError(
+            "A wire is under way that was never booked.", wire_id=str(wire.wire_id)
+        )
     pocket = book.pockets[wire.pocket_id]
-    start_moving(book, pocket, ctx)
+    roll_business_day(book, pocket, ctx)
     book.begin(JournalKind.DEPOSIT, ctx, settles_on=ctx.settles_on, reverses=wire.journal_no)
     group = ctx.ids.next_group()
     leg_no = book.post(book.house_account(AccountKind.RAIL_WIRE), pocket.bank, wire.amount)
-    record.activity(
+    record.transaction(
         book,
         pocket,
         leg_no=leg_no,
@@ -115,7 +117,7 @@ def _give_back(book: Book, ctx: Context, wire: WireRow, reason: str) -> None:
     )
     if wire.fee:
         leg_no = book.post(book.house_account(AccountKind.PROMOTIONS), pocket.bank, wire.fee)
-        record.activity(
+        record.transaction(
             book,
             pocket,
             leg_no=leg_no,
@@ -129,7 +131,7 @@ def _give_back(book: Book, ctx: Context, wire: WireRow, reason: str) -> None:
             settles_at=book.booked_at,
             details={"credit_type": "ADJUSTMENT"},
         )
-    take_in(book, pocket, ctx, wire.amount + wire.fee)
+    sweep_and_invest(book, pocket, ctx, wire.amount + wire.fee)
     book.close()
 
 
@@ -138,14 +140,14 @@ def _was_rejected(wire: WireRow, reason: str) -> str:
     return f"{sent} to {wire.counterparty_name} was rejected: {reason}"
 
 
-def _tell(
+def _raise_event(
     book: Book, ctx: Context, kind: kinds.EventKind[payloads.WirePayload], wire: WireRow
 ) -> None:
     told = payloads.WirePayload(wire_id=wire.wire_id, service_account_id=wire.pocket_id)
     record.event(book, ctx, kind, told)
 
 
-def _move(
+def _set_status(
     book: Book, ctx: Context, wire: WireRow, status: wire_types.WireStatus, **more: object
 ) -> None:
     book.change(WireRow, wire.wire_id, status=status, updated_at=ctx.now, **more)

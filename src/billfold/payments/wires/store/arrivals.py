@@ -14,7 +14,7 @@ _ARRIVED = """
 SELECT a.number, f.name FROM wire_arrival a JOIN rail_file f USING (file_id)
  WHERE a.number = ANY($1::text[]) AND a.file_id <> $2
 """
-_NOTE = """
+_INSERT = """
 INSERT INTO wire_arrival (number, file_id, arrived_at)
 SELECT number, $2, $3 FROM unnest($1::text[]) AS number ON CONFLICT DO NOTHING
 """
@@ -27,7 +27,7 @@ SELECT w.customer_id, w.wire_id, w.direction, w.status, w.amount, w.uetr, w.imad
 """
 
 
-class KnownWire(NamedTuple):
+class MatchedWire(NamedTuple):
     """A wire that a message may be about. `returned`: it has come back already."""
 
     customer_id: UUID
@@ -48,19 +48,19 @@ async def find_arrived(
     return {row["number"]: row["name"] for row in rows}
 
 
-async def note_arrived(
+async def record_arrived(
     conn: Connection | Pool, numbers: Sequence[str], file_id: UUID, now: datetime
 ) -> None:
     """Note that these messages came in this file."""
-    await conn.execute(_NOTE, numbers, file_id, now)
+    await conn.execute(_INSERT, numbers, file_id, now)
 
 
 async def find_payments(
     conn: Connection | Pool, uetrs: Sequence[str]
-) -> dict[tuple[str, str], KnownWire]:
+) -> dict[tuple[str, str], MatchedWire]:
     """Return the payments of these numbers, by direction and number.
 
     One that was rejected and then booked elsewhere is the latter.
     """
     rows = await conn.fetch(_BY_UETR, uetrs)
-    return {(row["direction"], row["uetr"]): KnownWire(*row) for row in rows}
+    return {(row["direction"], row["uetr"]): MatchedWire(*row) for row in rows}

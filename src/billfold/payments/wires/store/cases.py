@@ -25,7 +25,7 @@ _CLOSE = """
 UPDATE wire_case SET status = $3, closed_at = $4, information = coalesce($5, information)
  WHERE direction = $1 AND case_id = $2 AND status = 'OPEN'
 """
-_OPEN_ONES = """
+_OPEN_CASES = """
 SELECT case_id FROM wire_case
  WHERE direction = 'OUTGOING' AND status = 'OPEN' AND case_id = ANY($1::text[])
 """
@@ -37,7 +37,7 @@ _OF_WIRE = f"""
 SELECT {_COLUMNS} FROM wire_case WHERE wire_id = $1 AND direction = $2 AND status = 'OPEN'
 """
 
-_ABOUT = f"SELECT {_COLUMNS} FROM wire_case WHERE wire_id = $1 AND direction = $2"
+_CASES_OF = f"SELECT {_COLUMNS} FROM wire_case WHERE wire_id = $1 AND direction = $2"
 
 
 class CaseRow(msgspec.Struct, frozen=True):
@@ -68,10 +68,10 @@ async def open_case(
     now: datetime,
 ) -> bool:
     """Open a case; False when it is open already, or another about the same wire."""
-    done = await conn.execute(
+    status_text = await conn.execute(
         _OPEN, case_id, direction, customer_id, wire_id, reason, information, message, now
     )
-    return str(done) != "INSERT 0 0"
+    return str(status_text) != "INSERT 0 0"
 
 
 async def close_case(
@@ -87,9 +87,9 @@ async def close_case(
     await conn.execute(_CLOSE, direction, case_id, status, now, information)
 
 
-async def find_open(conn: Connection | Pool, case_ids: Sequence[str]) -> frozenset[str]:
+async def find_open_cases(conn: Connection | Pool, case_ids: Sequence[str]) -> frozenset[str]:
     """Return those of our cases that wait for an answer."""
-    return frozenset(row["case_id"] for row in await conn.fetch(_OPEN_ONES, case_ids))
+    return frozenset(row["case_id"] for row in await conn.fetch(_OPEN_CASES, case_ids))
 
 
 async def list_cases(
@@ -99,9 +99,9 @@ async def list_cases(
     return [CaseRow(*row) for row in await conn.fetch(_LIST, status, limit)]
 
 
-async def list_about(conn: Connection | Pool, wire_id: UUID, direction: str) -> list[CaseRow]:
+async def list_cases_of(conn: Connection | Pool, wire_id: UUID, direction: str) -> list[CaseRow]:
     """Return every case about a wire, ended or not."""
-    return [CaseRow(*row) for row in await conn.fetch(_ABOUT, wire_id, direction)]
+    return [CaseRow(*row) for row in await conn.fetch(_CASES_OF, wire_id, direction)]
 
 
 async def get_open_case(conn: Connection | Pool, wire_id: UUID, direction: str) -> CaseRow:

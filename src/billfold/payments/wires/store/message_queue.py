@@ -14,7 +14,7 @@ from billfold.payments.wires.types import QueuedMessage
 if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection, Pool
 
-_WAITING = """
+_PENDING = """
 SELECT m.message_id, m.customer_id, m.wire_id, m.kind, m.send_at, m.terms,
        (SELECT p.account_number FROM portal p
          WHERE p.customer_id = w.customer_id AND p.pocket_id = w.pocket_id
@@ -47,10 +47,10 @@ _QUEUE = """
 INSERT INTO wire_message (message_id, customer_id, wire_id, kind, send_at, terms)
 VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING
 """
-_HASTEN = "UPDATE wire_message SET send_at = $2 WHERE wire_id = $1 AND file_id IS NULL"
+_EXPEDITE = "UPDATE wire_message SET send_at = $2 WHERE wire_id = $1 AND file_id IS NULL"
 
 
-class Waiting(NamedTuple):
+class PendingMessage(NamedTuple):
     """A message that may be sent now. `account_number` is one of the pocket it is about."""
 
     message_id: UUID
@@ -62,7 +62,7 @@ class Waiting(NamedTuple):
     account_number: str | None
 
 
-class Sent(msgspec.Struct, frozen=True):
+class SentMessage(msgspec.Struct, frozen=True):
     """A message that has its number, and the wire it is about as far as there is one."""
 
     message_id: UUID
@@ -77,12 +77,12 @@ class Sent(msgspec.Struct, frozen=True):
     status: str | None
 
 
-async def take_waiting(conn: Connection, now: datetime, limit: int) -> list[Waiting]:
+async def claim_pending(conn: Connection, now: datetime, limit: int) -> list[PendingMessage]:
     """Return the messages whose instant has come, locked until the transaction ends."""
-    return [Waiting(*row) for row in await conn.fetch(_WAITING, now, limit)]
+    return [PendingMessage(*row) for row in await conn.fetch(_PENDING, now, limit)]
 
 
-async def draw_numbers(conn: Connection, day: date, count: int) -> range:
+async def allocate_numbers(conn: Connection, day: date, count: int) -> range:
     """Return the next numbers of this day of Fedwire."""
     last: int = await conn.fetchval(_NUMBERS, day, count)
     return range(last - count + 1, last + 1)
@@ -99,29 +99,29 @@ async def mark_sent(
     await conn.execute(_SENT, ids, imads, file_id, now)
 
 
-async def list_of_file(conn: Connection | Pool, file_id: UUID) -> list[Sent]:
+async def list_of_file(conn: Connection | Pool, file_id: UUID) -> list[SentMessage]:
     """Return the messages of one of our files, in order."""
-    return [Sent(*row) for row in await conn.fetch(_OF_FILE, file_id)]
+    return [SentMessage(*row) for row in await conn.fetch(_OF_FILE, file_id)]
 
 
-async def find_sent(conn: Connection | Pool, imads: Sequence[str]) -> dict[str, Sent]:
+async def find_sent(conn: Connection | Pool, imads: Sequence[str]) -> dict[str, SentMessage]:
     """Return those of our messages that have these numbers."""
-    return {row["imad"]: Sent(*row) for row in await conn.fetch(_BY_IMAD, imads)}
+    return {row["imad"]: SentMessage(*row) for row in await conn.fetch(_BY_IMAD, imads)}
 
 
 async def find_last_sent(
     conn: Connection | Pool, wire_id: UUID, kinds: Sequence[str]
-) -> Sent | None:
+) -> SentMessage | None:
     """Return the last message of these kinds that was sent about a wire."""
     row = await conn.fetchrow(_LAST, wire_id, kinds)
-    return None if row is None else Sent(*row)
+    return None if row is None else SentMessage(*row)
 
 
-async def queue(conn: Connection | Pool, message: QueuedMessage) -> None:
+async def enqueue(conn: Connection | Pool, message: QueuedMessage) -> None:
     """Let a message wait. One of this id that waits already, or is sent, stays as it is."""
     await conn.execute(_QUEUE, *msgspec.structs.astuple(message))
 
 
-async def hasten(conn: Connection | Pool, wire_id: UUID, now: datetime) -> bool:
+async def expedite(conn: Connection | Pool, wire_id: UUID, now: datetime) -> bool:
     """Let what waits about a wire be sent now; tell whether anything did."""
-    return str(await conn.execute(_HASTEN, wire_id, now)) != "UPDATE 0"
+    return str(await conn.execute(_EXPEDITE, wire_id, now)) != "UPDATE 0"

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from billfold.payments.wires.types import SeenWire, WireRow
+from billfold.payments.wires.types import ReferencedWire, WireRow
 from billfold.platform.errors import NotFound
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _COLUMNS = ", ".join(f"w.{name}" for name in WireRow.__struct_fields__)
 _RETURNED = """EXISTS (SELECT 1 FROM wire r WHERE r.customer_id = w.customer_id
                 AND r.original_wire_id = w.wire_id AND r.status <> 'REJECTED')"""
-_STANDS_IN = """
+_BOOKED_JOURNAL = """
 WITH RECURSIVE undone AS (
   SELECT w.journal_no
    UNION ALL
@@ -26,8 +26,8 @@ WITH RECURSIVE undone AS (
     JOIN journal j ON j.customer_id = w.customer_id AND j.reverses = u.journal_no
 ) SELECT max(journal_no) FROM undone
 """
-_LOOK = f"""
-SELECT {_COLUMNS}, {_RETURNED} AS returned, ({_STANDS_IN}) AS stands_in FROM wire w
+_REFERENCED = f"""
+SELECT {_COLUMNS}, {_RETURNED} AS returned, ({_BOOKED_JOURNAL}) AS stands_in FROM wire w
  WHERE w.customer_id = ANY($1::uuid[]) AND w.wire_id = ANY($2::uuid[])
 """
 _GET = f"SELECT {_COLUMNS} FROM wire w WHERE w.customer_id = $1 AND w.wire_id = $2"
@@ -65,17 +65,21 @@ _LISTS = {
 }
 
 
-async def look_up(
+async def load_references(
     conn: Connection, customer_ids: Sequence[UUID], ids: Sequence[UUID]
-) -> list[tuple[UUID, UUID, SeenWire]]:
+) -> list[tuple[UUID, UUID, ReferencedWire]]:
     """Return those of the ids that are wires of these customers, as flows look at them."""
-    seen = []
-    for row in await conn.fetch(_LOOK, customer_ids, ids):
+    referenced = []
+    for row in await conn.fetch(_REFERENCED, customer_ids, ids):
         wire = _row(row)
-        seen.append(
-            (wire.customer_id, wire.wire_id, SeenWire(wire, row["returned"], row["stands_in"]))
+        referenced.append(
+            (
+                wire.customer_id,
+                wire.wire_id,
+                ReferencedWire(wire, row["returned"], row["stands_in"]),
+            )
         )
-    return seen
+    return referenced
 
 
 async def get_wire(conn: Connection | Pool, customer_id: UUID, wire_id: UUID) -> WireRow:
