@@ -22,20 +22,20 @@ from benchmarks.dataset import (
 )
 from benchmarks.measurements import Figure, Log, Timing, figure, seconds_of
 from benchmarks.worker_processes import Worker
-from billfold.payments.files.folder_exchange import ExchangeFolders
-from billfold.payments.ach.nacha import NachaFormat
-from billfold.payments.files import store as files_store
-from billfold.payments.ach.store import files
-from billfold.ledger.types import Direction
-from billfold.ledger.bank import Bank
-from billfold.payments.ach.commands import OriginateAch
 from billfold.accounts.counterparties.commands import AddCounterparty
+from billfold.ledger.bank import Bank
+from billfold.ledger.types import Direction
+from billfold.payments.ach.commands import OriginateAch
 from billfold.payments.ach.inbound.files import AchFileProcessor
+from billfold.payments.ach.nacha import NachaFormat
 from billfold.payments.ach.outbound.windows import AchWindows
+from billfold.payments.ach.ports import CHECKING_CREDIT, AchFile, Batch, Entry
+from billfold.payments.ach.store import files
+from billfold.payments.files import store as files_store
+from billfold.payments.files.folder_exchange import ExchangeFolders
 from billfold.platform.clock import monotonic
 from billfold.platform.dates import ET
 from billfold.platform.ids import command_id
-from billfold.payments.ach.ports import CHECKING_CREDIT, AchFile, Batch, Entry
 
 MAX_SECONDS = 10.0
 MAX_MIB = 200.0
@@ -89,7 +89,9 @@ class Clearing:
     async def _check(self) -> int:
         kept = await self._gate.admit(self._bank, _NAME)
         assert kept is not None
-        await self._gate.check(self._bank, await files_store.read_content(self._bank.pool, kept.file_id))
+        await self._gate.check_file(
+            self._bank, await files_store.read_content(self._bank.pool, kept.file_id)
+        )
         return 1
 
     async def _book(self) -> int:

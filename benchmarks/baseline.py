@@ -14,8 +14,8 @@ import asyncpg
 from benchmarks.measurements import Timing
 from benchmarks.worker_processes import Worker
 from billfold.platform.clock import monotonic
-from billfold.platform.garbage_collection import tune_garbage_collector
 from billfold.platform.database.pool import create_pool
+from billfold.platform.garbage_collection import tune_garbage_collector
 
 CONNECTIONS = 16
 

@@ -12,18 +12,18 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.wiring import open_bank as open_bank_module
-from billfold.ledger.types import Rail
-from billfold.ledger.bank import Bank
-from billfold.sandbox.clock.stepper import ClockStepper
 from billfold.accounts.commands import EnrolCustomer, OpenPocket
+from billfold.ledger.bank import Bank
 from billfold.ledger.commands import Command
+from billfold.ledger.types import Rail
 from billfold.payments.deposits.commands import ReceiveMoney
-from billfold.platform.garbage_collection import tune_garbage_collector
-from billfold.platform.dates import et_date, et_instant
 from billfold.platform.database.pool import APP_ROLE
+from billfold.platform.dates import et_date, et_instant
+from billfold.platform.garbage_collection import tune_garbage_collector
 from billfold.platform.ids import command_id, derive
 from billfold.platform.settings.settings import Settings
+from billfold.sandbox.clock.stepper import ClockStepper
+from billfold.wiring import open_bank as open_bank_module
 
 if TYPE_CHECKING:
     from billfold.platform.database.pool import Pool

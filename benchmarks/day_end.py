@@ -35,9 +35,9 @@ from benchmarks.measurements import (
 from benchmarks.sizes import Sizes
 from benchmarks.throwaway_server import Database
 from benchmarks.worker_processes import Worker
-from billfold.sandbox.clock.stepper import ClockStepper
 from billfold.platform.clock import monotonic
 from billfold.platform.dates import et_date
+from billfold.sandbox.clock.stepper import ClockStepper
 
 BARE = "bare transfers"
 MAX_SECONDS = 60.0

@@ -22,10 +22,10 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from benchmarks.dataset import Location
-from billfold.client.keys import ProofKey
+from billfold.access.oauth import access_tokens, clients
 from billfold.access.oauth.rules.client_metadata import NewClient
-from billfold.access.oauth import clients, access_tokens
 from billfold.access.oauth.types import CLIENT_CREDENTIALS
+from billfold.client.keys import ProofKey
 from billfold.platform.clock import wall_now
 
 if TYPE_CHECKING:

@@ -32,8 +32,8 @@ from benchmarks.server import Server
 from benchmarks.sizes import Sizes
 from benchmarks.throwaway_server import Database
 from benchmarks.worker_processes import Worker
-from billfold.client.keys import ProofKey
 from billfold.access.oauth import dpop
+from billfold.client.keys import ProofKey
 from billfold.platform.clock import wall_now
 from billfold.platform.crypto import Vault
 

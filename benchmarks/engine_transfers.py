@@ -25,9 +25,9 @@ from benchmarks.dataset import (
 )
 from benchmarks.measurements import Timing
 from benchmarks.worker_processes import Worker
-from billfold.payments.on_us.types import TransferOrder
 from billfold.ledger.commands import Command
 from billfold.payments.on_us.commands import TransferOnUs
+from billfold.payments.on_us.types import TransferOrder
 from billfold.platform.clock import monotonic
 from billfold.platform.ids import command_id
 

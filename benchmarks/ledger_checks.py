@@ -7,7 +7,7 @@ import asyncio
 import asyncpg
 
 from benchmarks.dataset import Location
-from billfold.verify import verify_bank
+from billfold.verify.runner import verify_bank
 
 # Every account against the fold of its legs, and every bank account at zero.
 _UNBALANCED = """

@@ -20,8 +20,8 @@ from benchmarks.measurements import Timing, percentile
 from benchmarks.worker_processes import Worker, WorkloadError
 from billfold.platform import ids
 from billfold.platform.clock import monotonic
-from billfold.platform.garbage_collection import tune_garbage_collector
 from billfold.platform.crypto import sign_request
+from billfold.platform.garbage_collection import tune_garbage_collector
 
 CONNECTIONS = 256
 

@@ -26,8 +26,8 @@ from benchmarks.dataset import (
 from benchmarks.load_generator import Credentials
 from benchmarks.partner_setup import create_partner
 from benchmarks.worker_processes import Worker
-from billfold.sandbox.clock.stepper import ClockStepper
 from billfold.platform.dates import et_date, et_instant
+from billfold.sandbox.clock.stepper import ClockStepper
 
 SHORT, LONG = 0, 1
 """The numbers of the two customers."""

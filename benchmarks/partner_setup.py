@@ -8,9 +8,9 @@ from uuid import UUID
 from benchmarks.dataset import PARTNER, customer_of, pocket_of, submit_commands
 from benchmarks.load_generator import Credentials
 from billfold.access.partners import credentials
-from billfold.ledger.bank import Bank
 from billfold.accounts.commands import EnrolCustomer
 from billfold.accounts.counterparties.commands import AddCounterparty
+from billfold.ledger.bank import Bank
 from billfold.platform.clock import wall_now
 from billfold.platform.crypto import new_token
 from billfold.platform.ids import command_id, derive
@@ -54,7 +54,9 @@ async def create_partner(bank: Bank) -> Credentials:
             partner_id=PARTNER,
         )
         password, _ = new_token()  # nobody logs in with it
-        user = await credentials.create_partner_user(conn, PARTNER, username=SLUG, password=password, now=now)
+        user = await credentials.create_partner_user(
+            conn, PARTNER, username=SLUG, password=password, now=now
+        )
         bearer, _ = await credentials.issue_token(conn, partner_id=PARTNER, user_id=user, now=now)
     return Credentials(f"{SLUG}.localhost", bearer, partner.shared_secret)
 

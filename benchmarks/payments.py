@@ -33,8 +33,8 @@ from benchmarks.sizes import Sizes
 from benchmarks.throwaway_server import Database
 from benchmarks.wire_approvals import Name, approve_wires
 from benchmarks.worker_processes import Worker, run_together
-from billfold.approvals.execute_transfers import execute_request
 from billfold.accounts.counterparties.commands import AddCounterparty
+from billfold.approvals.execute_transfers import execute_request
 from billfold.platform.clock import monotonic
 from billfold.platform.ids import command_id
 

@@ -15,8 +15,8 @@ from pathlib import Path
 import asyncpg
 
 from benchmarks.dataset import Location
-from billfold.platform.postgres import embedded as embedded_postgres
 from billfold.migrations import runner
+from billfold.platform.postgres import embedded as embedded_postgres
 
 _PREFIX = "bench-"
 

@@ -24,9 +24,9 @@ from benchmarks.engine_transfers import Pair, transfer_of
 from benchmarks.measurements import Timing
 from benchmarks.webhook_receivers import HANGING
 from benchmarks.worker_processes import Worker
-from billfold.events.webhooks import sequencer, subscriptions, redelivery
 from billfold.events.kinds import PARTNER_KINDS
-from billfold.events.webhooks.types import SubscriptionOwner, EventSimulation
+from billfold.events.webhooks import redelivery, sequencer, subscriptions
+from billfold.events.webhooks.types import EventSimulation, SubscriptionOwner
 from billfold.events.webhooks.worker import WebhookDispatcher
 from billfold.platform.clock import monotonic, wall_now
 from billfold.platform.ids import new
@@ -143,7 +143,9 @@ class WebhookWorkload:
             event = EventSimulation(
                 event_id=new(), kind=SIMULATED_KIND, raised_at=wall_now(), payload="{}"
             )
-            await redelivery.simulate_event(self._bank.pool, SubscriptionOwner(PARTNER), event, now=wall_now())
+            await redelivery.simulate_event(
+                self._bank.pool, SubscriptionOwner(PARTNER), event, now=wall_now()
+            )
 
     async def _begin(self, _: None) -> None:
         stop = asyncio.Event()

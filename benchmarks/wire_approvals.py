@@ -9,11 +9,11 @@ from uuid import UUID
 import msgspec
 
 from benchmarks.dataset import customer_of, pocket_of
-from billfold.ledger.jobs import store as jobs_store
-from billfold.approvals.types import ApprovalRequirement, EXECUTE_TRANSFER_REQUEST
-from billfold.ledger.jobs.types import ScheduledJob
-from billfold.approvals.transfer_orders import RequestContent, RequestedCents, WireOrder
 from billfold.approvals.rules import REQUEST_LIFETIME, hash_of, text_of
+from billfold.approvals.transfer_orders import RequestContent, RequestedCents, WireOrder
+from billfold.approvals.types import EXECUTE_TRANSFER_REQUEST, ApprovalRequirement
+from billfold.ledger.jobs import store as jobs_store
+from billfold.ledger.jobs.types import ScheduledJob
 from billfold.platform.ids import command_id
 
 if TYPE_CHECKING:
@@ -63,7 +63,11 @@ async def approve_wires(
             now + REQUEST_LIFETIME,
         )
         await jobs_store.schedule(
-            conn, [ScheduledJob(EXECUTE_TRANSFER_REQUEST, wire, customer, now) for customer, wire in names]
+            conn,
+            [
+                ScheduledJob(EXECUTE_TRANSFER_REQUEST, wire, customer, now)
+                for customer, wire in names
+            ],
         )
     return names
 

@@ -32,7 +32,11 @@ def main() -> None:
     box = json.loads(asked.box.read_text())
     authorization = Authorization(registered(box, "fapi2" if asked.sign_in else "service"))
     with local_client(box["auth_url"], box["ca_file"]) as http:
-        tokens = signed_in(authorization, http) if asked.sign_in else authorization.client_credentials(http)
+        tokens = (
+            signed_in(authorization, http)
+            if asked.sign_in
+            else authorization.client_credentials(http)
+        )
         print(f"A {tokens.token_type} token, bound to {authorization.key.thumbprint}")
     auth = DpopAuth(authorization, tokens)
     with local_client(box["customer_url"], box["ca_file"], auth) as http:

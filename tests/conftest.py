@@ -19,6 +19,14 @@ from billfold.bills.imports import load_bundled_market
 from billfold.migrations import runner
 from billfold.platform.postgres import embedded as embedded_postgres
 
+pytest_plugins = [
+    "tests.support.whole_bank",
+    *(
+        f"tests.fixtures.{path.stem}"
+        for path in (Path(__file__).parent / "fixtures").glob("[!_]*.py")
+    ),
+]
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the longest, so that no process is left alone with them at the end."""

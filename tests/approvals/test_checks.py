@@ -23,8 +23,8 @@ from tests.support.whole_bank import bank
 
 from billfold.approvals.store.fingerprints import KEYS
 from billfold.approvals.transfer_requests import record_rejection
-from billfold.verify import verify_bank
 from billfold.verify.fingerprints import FINGERPRINTED_TABLES, check_fingerprints
+from billfold.verify.runner import verify_bank
 
 __all__ = ["app", "bank", "api", "connect_api", "funded", "manager", "other", "simulation"]
 

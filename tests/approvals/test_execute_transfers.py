@@ -22,7 +22,7 @@ from billfold.approvals.execute_transfers import execute_request
 from billfold.approvals.types import EXECUTE_TRANSFER_REQUEST
 from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.jobs.types import ScheduledJob
-from billfold.verify import verify_bank
+from billfold.verify.runner import verify_bank
 
 __all__ = ["app", "bank", "api", "connect_api", "funded", "manager", "other", "simulation"]
 

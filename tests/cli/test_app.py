@@ -66,11 +66,11 @@ def test_misuse_ends_with_two(capsys):
 
 
 def test_wrong_settings_are_all_named_when_a_command_starts(capsys):
-    environment = {"BILLFOLD_PORT": "high", "BILLFOLD_LANES": "0"}
+    environment = {"BILLFOLD_PORT": "high", "BILLFOLD_ENGINE_CONCURRENCY": "0"}
     assert run(Wiring(environment), arguments=["clock", "show"]) == 1
     said = capsys.readouterr().err
     assert "BILLFOLD_PORT" in said
-    assert "BILLFOLD_LANES" in said
+    assert "BILLFOLD_ENGINE_CONCURRENCY" in said
 
 
 def test_a_database_that_does_not_answer_ends_with_what_to_do(capsys, tmp_path):

@@ -9,7 +9,7 @@ from tests.support.whole_bank import bank
 
 from billfold.payments.clearing.store import balances
 from billfold.treasury.settlement.worker import close_bank_days
-from billfold.verify import verify_bank
+from billfold.verify.runner import verify_bank
 
 __all__ = ["bank", "town"]
 

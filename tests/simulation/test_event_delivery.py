@@ -20,7 +20,7 @@ from billfold.events.webhooks import sequencer, subscriptions
 from billfold.events.webhooks.types import SubscriptionOwner
 from billfold.platform.clock import wall_now
 from billfold.platform.settings.settings import Settings
-from billfold.verify import verify_bank
+from billfold.verify.runner import verify_bank
 from billfold.wiring import open_bank
 
 KILLS = 10

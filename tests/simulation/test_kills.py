@@ -35,7 +35,7 @@ from billfold.platform.clock import monotonic, read_clock, wall_now, write_clock
 from billfold.platform.crypto import sign_request
 from billfold.platform.postgres import embedded as embedded_postgres
 from billfold.platform.settings.settings import Settings
-from billfold.verify import verify_bank
+from billfold.verify.runner import verify_bank
 from billfold.wiring import open_bank
 from billfold.wiring.cli_context import Wiring
 

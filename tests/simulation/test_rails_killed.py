@@ -30,7 +30,7 @@ from billfold.platform.clock import read_clock, wall_now, write_clock
 from billfold.sandbox.clock.stepper import ClockStepper
 from billfold.sandbox.wires.simulated_fedwire import SimulatedFed
 from billfold.treasury.settlement.worker import close_bank_days
-from billfold.verify import verify_bank
+from billfold.verify.runner import verify_bank
 from billfold.wiring.cli_context import Wiring
 
 KILLS = int(os.environ.get("BILLFOLD_RAIL_KILLS", "8"))

@@ -30,7 +30,7 @@ from billfold.platform.errors import BillfoldError
 from billfold.platform.settings.settings import Settings
 from billfold.sandbox.clock.stepper import ClockStepper
 from billfold.sandbox.simulated_screening import SimulatedScreening
-from billfold.verify import verify_bank
+from billfold.verify.runner import verify_bank
 
 SIMULATION_SEED = int(os.environ.get("BILLFOLD_SIMULATION_SEED", "20250602"))
 STEPS = int(os.environ.get("BILLFOLD_SIMULATION_STEPS", "100000"))

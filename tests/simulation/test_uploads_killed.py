@@ -15,7 +15,7 @@ from tests.support.whole_bank import close_bank
 from billfold.accounts.commands import EnrolCustomer
 from billfold.documents.store import get_document
 from billfold.platform import ids
-from billfold.verify import verify_bank
+from billfold.verify.runner import verify_bank
 
 PROOF = "WIRE_COUNTERPARTY_VERIFICATION"
 

@@ -20,7 +20,7 @@ from billfold.payments.wires.store.wires import get_wire, list_wires
 from billfold.platform import ids
 from billfold.sandbox.clock.stepper import ClockStepper
 from billfold.sandbox.wires.simulated_fedwire import SimulatedFed
-from billfold.verify import verify_bank
+from billfold.verify.runner import verify_bank
 from billfold.wiring.fedwire import FedwireService
 from billfold.wiring.file_exchange import rail_files_folder
 

@@ -7,7 +7,8 @@ import pytest
 from billfold.bills.rules.market import Market
 from billfold.platform.calendars import Calendars
 from billfold.platform.database.rows import Row
-from billfold.verify import streams, verify_bank
+from billfold.verify import streams
+from billfold.verify.runner import verify_bank
 
 MARKET = Market.packaged(Calendars())
 

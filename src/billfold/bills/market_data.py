@@ -8,7 +8,7 @@ from billfold.bills.files import parse_auctions, parse_daily_rates
 from billfold.bills.rules.cusip import isin_of
 from billfold.bills.types import Auction, Bill, DailyRates
 
-_FOLDER = "market_data"
+_FOLDER = "data"
 
 
 @cache

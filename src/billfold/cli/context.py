@@ -84,7 +84,7 @@ class CliContext(Protocol):
     async def pending_migrations(self, dsn: str) -> list[str]:
         """Return the names of the steps that are still to be done."""
 
-    async def found(self, settings: Settings, dsn: str) -> None:
+    async def initialize_database(self, settings: Settings, dsn: str) -> None:
         """Found the bank in a migrated database: seed, market, clock, house. May be repeated."""
 
     def certificates(self, settings: Settings, partners: Sequence[str]) -> TlsFiles | None:
@@ -138,4 +138,4 @@ class CliContext(Protocol):
 
 def cli_context(ctx: typer.Context) -> CliContext:
     """Return what the wiring lent to this run of the command line."""
-    return cast("Ground", ctx.obj)
+    return cast("CliContext", ctx.obj)

@@ -28,7 +28,7 @@ def up(ctx: typer.Context) -> None:
 
         async def run() -> list[str]:
             steps = await ground.migrate_up(database.dsn, print_line)
-            await ground.found(settings, database.dsn)
+            await ground.initialize_database(settings, database.dsn)
             return steps
 
         steps = asyncio.run(run())

@@ -100,7 +100,7 @@ def child_command_line(ground: CliContext, *command: str) -> Sequence[str]:
 async def _serve(ground: CliContext, settings: Settings, database: Database) -> None:
     stop = stop_on_signals()
     environment = ground.environment(settings, database.dsn)
-    supervisor = Supervisor(environment, errors.print, watch=database.restart)
+    supervisor = Supervisor(environment, errors.print, watch=database.restart_if_stopped)
     await supervisor.start("https", child_command_line(ground, HTTPS))
     await supervisor.start("plain http", child_command_line(ground, HTTP))
     try:

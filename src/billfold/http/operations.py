@@ -15,7 +15,7 @@ import inspect
 import pkgutil
 import re
 import typing
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from enum import StrEnum
@@ -276,10 +276,34 @@ def delete(path: str, *access: Access, **options: Unpack[Options]) -> Declare:
 def operations_in(package: str) -> list[Operation]:
     """Return the operations that the modules of a package declare; packages inside it are apart."""
     here = importlib.import_module(package)
-    names = [each.name for each in pkgutil.iter_modules(here.__path__, f"{package}.")]
+    return _declared(each.name for each in pkgutil.iter_modules(here.__path__, f"{package}."))
+
+
+def operations_of_parts() -> list[Operation]:
+    """Return what every part of the bank offers: the operations of modules named `*routes`.
+
+    Those of the sandbox are apart: production does not import them.
+    """
+    here = importlib.import_module("billfold")
+    parts = [
+        f"billfold.{part.name}"
+        for part in pkgutil.iter_modules(here.__path__)
+        if part.ispkg and part.name != "sandbox"
+    ]
+    return [each for part in parts for each in operations_below(part)]
+
+
+def operations_below(package: str) -> list[Operation]:
+    """Return the operations of modules named `*routes`, or in a folder `routes`, at any depth."""
+    here = importlib.import_module(package)
+    names = [each.name for each in pkgutil.walk_packages(here.__path__, f"{package}.")]
+    return _declared(each for each in names if each.endswith("routes") or ".routes." in each)
+
+
+def _declared(modules: Iterable[str]) -> list[Operation]:
     return [
         found
-        for name in names
+        for name in modules
         for found in vars(importlib.import_module(name)).values()
         if isinstance(found, Operation) and found.handler.__module__ == name
     ]

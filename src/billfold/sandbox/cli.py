@@ -105,11 +105,11 @@ async def _run(
     step("Migrating the database")
     await run_context.migrate_up(database.dsn, step)
     step("Founding the bank")
-    await run_context.found(settings, database.dsn)
+    await run_context.initialize_database(settings, database.dsn)
     saved_sandbox = await prepare_sandbox(run_context, settings, database.dsn, step)
     logs = settings.state_dir / "logs"
     environment = run_context.environment(settings, database.dsn, **options.changes)
-    supervisor = Supervisor(environment, print_error, watch=database.restart)
+    supervisor = Supervisor(environment, print_error, watch=database.restart_if_stopped)
     step("Starting the server")
     try:
         await supervisor.start("https", child_command_line(run_context, HTTPS), logs / "https.log")

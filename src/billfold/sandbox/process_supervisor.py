@@ -48,7 +48,7 @@ class Supervisor:
     async def start(self, name: str, words: Sequence[str], log: Path | None = None) -> ChildProcess:
         """Start a process and keep it alive from now on; without a log it writes where we do."""
         if not self._tasks:
-            self._tasks.append(asyncio.create_task(self._maintain()))
+            self._tasks.append(asyncio.create_task(self._run_watch()))
         child = ChildProcess(name, words, log)
         await self._spawn(child)
         self._children.append(child)

@@ -107,7 +107,7 @@ class Story:
         place = next(
             n for n, each in enumerate(response.body["items"]) if each["name"].startswith("Dummy")
         )
-        self._line(f"The customer: {self._show(told, f'items.{place}.name')}")
+        self._line(f"The customer: {self._show(response, f'items.{place}.name')}")
         return str(response.at(f"items.{place}.id"))
 
     def _open(self, customer: str, name: str, strategy: str) -> str:
@@ -230,7 +230,7 @@ class Story:
     def _clock(self, until: str) -> None:
         response = self.client.post("/api/v1/sandbox/clock/advance/", {"until": until})
         done = ", ".join(
-            f"{kind} {self._show(told, f'happened.{kind}')}" for kind in response.at("happened")
+            f"{kind} {self._show(response, f'happened.{kind}')}" for kind in response.at("happened")
         )
         self._line(
             f"The clock shows {self._show(response, 'now')}, business date"

@@ -14,8 +14,8 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from billfold.cli.context import CliError, cli_context
 from billfold.cli.output import console, key_value_table, print_error, print_success
 from billfold.cli.resources import run_with_connection
-from billfold.verify import verify_bank
 from billfold.verify.report import Report
+from billfold.verify.runner import verify_bank
 
 if TYPE_CHECKING:
     from billfold.platform.crypto import Vault

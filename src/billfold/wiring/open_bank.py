@@ -98,7 +98,7 @@ def engine_of(
         references=reference_readers(),
         vault=vault,
         test_clock=not settings.is_production,
-        lanes=settings.lanes,
+        lanes=settings.engine_concurrency,
         min_batch=extra_lane_threshold(settings),
         batch_limit=settings.batch_limit,
     )

@@ -11,7 +11,7 @@ from billfold.approvals.store.authorization_requests import (
     APPLY_AUTHORIZATION_REQUEST,
     EXPIRE_AUTHORIZATION_REQUEST,
 )
-from billfold.approvals.types import EXECUTE_TRANSFER_REQUEST, EXPIRE_AUTHORIZATION_REQUEST
+from billfold.approvals.types import EXECUTE_TRANSFER_REQUEST
 from billfold.ledger.bank import JobRunners
 from billfold.payments.ach.inbound.booking import SUSPENSE_RETURN_JOB, queue_suspense_return
 from billfold.payments.ach.inbound.files import ACH_FILES_JOB, AchFileProcessor

@@ -243,7 +243,7 @@ async def test_a_deactivated_members_tokens_and_grants_end_at_once_and_stay_away
 
 
 async def test_the_last_administrator_stays(customer_desk, customer_desks):
-    path = f"{PATH}{await own_id(api)}/"
+    path = f"{PATH}{await own_id(customer_desk)}/"
     await customer_desks(customer_desk.team.customer, role="MANAGER")
     await invited(customer_desk, role="ADMIN")
     last = {"status": 409, "code": "last-administrator"}
@@ -301,7 +301,7 @@ async def test_whom_the_operator_shut_out_no_team_lets_in(customer_desk, custome
 
 
 async def test_a_change_is_refused_when_it_says_nothing_that_can_be(customer_desk):
-    path = f"{PATH}{await own_id(api)}/"
+    path = f"{PATH}{await own_id(customer_desk)}/"
     for body in (
         {}, {"role": None}, {"role": "SERVICE"}, {"status": "PENDING"},
         {"role": "VIEWER", "email": "x"},

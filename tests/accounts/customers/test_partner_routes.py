@@ -48,7 +48,7 @@ async def test_a_person_has_a_name_in_parts_and_a_business_one_text(partner_desk
         shown = await partner_desk.patch(f"{PATH}{person}/", {"email": "ada@example.org"})
         assert shown["name"] == parts
         assert shown["date_of_birth"] is None
-    business = await partner_desk.get(f"{PATH}{await api.customer('Northwind')}/")
+    business = await partner_desk.get(f"{PATH}{await partner_desk.customer('Northwind')}/")
     assert (business["name"], business["date_of_birth"]) == ("Northwind", None)
 
 
@@ -115,7 +115,7 @@ async def test_contact_details_are_replaced_one_by_one(partner_desk):
 
 
 async def test_a_phone_number_without_a_plus_is_one_of_the_united_states(partner_desk):
-    path = f"{PATH}{await api.customer()}/"
+    path = f"{PATH}{await partner_desk.customer()}/"
     contact = {"first_name": "Ada", "phone_number": "12125550100"}
     shown = await partner_desk.patch(
         path, {"phone_number": "2125550123", "trusted_contact": contact}
@@ -125,7 +125,7 @@ async def test_a_phone_number_without_a_plus_is_one_of_the_united_states(partner
 
 
 async def test_an_address_abroad_has_the_states_of_its_country(partner_desk):
-    path = f"{PATH}{await api.customer()}/"
+    path = f"{PATH}{await partner_desk.customer()}/"
     abroad = ADDRESS | {"country": "AU", "state": "VIC"}
     assert (await partner_desk.patch(path, {"address": abroad}))["address"]["state"] == "VIC"
 

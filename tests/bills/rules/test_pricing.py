@@ -56,7 +56,7 @@ def test_secondary_prices_are_whole_ticks_when_counted_from_the_price_date(
 
 
 def test_every_packaged_auction_result_is_reproduced() -> None:
-    path = files("billfold.bills") / "market_data" / "bill_auctions.csv"
+    path = files("billfold.bills") / "data" / "bill_auctions.csv"
     priced = [
         row
         for row in csv.DictReader(path.read_text(encoding="utf-8").splitlines())

@@ -123,7 +123,7 @@ async def test_a_subscription_of_another_owner_is_not_found(
 
 
 async def test_every_field_is_checked_at_its_place(customer_desk):
-    one = f"{PATH}{(await api.post(PATH, NEW))['id']}/"
+    one = f"{PATH}{(await customer_desk.post(PATH, NEW))['id']}/"
     for changes, place in (
         ({"events": []}, "body.events"),
         ({"events": ["transfers.wire.in.success", "nothing"]}, "body.events.1"),

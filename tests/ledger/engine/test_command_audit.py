@@ -14,7 +14,7 @@ from billfold.audit.types import EntryFilter, Origin
 from billfold.ledger.commands import commands
 from billfold.platform import ids
 from billfold.platform.errors import BillfoldError
-from billfold.verify import verify_bank
+from billfold.verify.runner import verify_bank
 
 __all__ = ["bank", "new_holder"]
 

@@ -20,7 +20,7 @@ from billfold.platform import ids
 from billfold.platform.clock import ClockState, wall_now, write_clock
 from billfold.platform.dates import et_instant
 from billfold.platform.errors import InvariantError, NotFound, Refused
-from billfold.verify import verify_bank
+from billfold.verify.runner import verify_bank
 
 TENANT_TABLES = (
     "account", "journal", "leg", "trade", "activity", "event", "snapshot", "lien", "portal",

@@ -11,7 +11,7 @@ from tests.support.whole_bank import close_bank, open_bank
 from billfold.ledger.types import Rail
 from billfold.payments.deposits.commands import ReceiveMoney
 from billfold.platform import ids
-from billfold.verify import verify_bank
+from billfold.verify.runner import verify_bank
 
 COMMIT = b"COMMIT;"
 _AT_ONCE = 65536

@@ -9,7 +9,7 @@ from billfold.payments.wires.commands import CompleteWire, RejectWire, SendWire,
 from billfold.payments.wires.store.wires import get_wire
 from billfold.platform import ids
 from billfold.platform.errors import Refused
-from billfold.verify import verify_bank
+from billfold.verify.runner import verify_bank
 
 IMAD = "20250602BLFDQGV1000001"
 

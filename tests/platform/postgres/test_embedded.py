@@ -102,7 +102,7 @@ def test_server_stays_when_another_process_holds_it(state_dir):
     mine = start(state_dir)
     program = (
         "import pathlib, sys\n"
-        "from billfold.adapters import embedded_postgres\n"
+        "from billfold.platform.postgres import embedded as embedded_postgres\n"
         "server = embedded_postgres.start(pathlib.Path(sys.argv[1]))\n"
         "print(server.pid, flush=True)\n"
         "sys.stdin.read()\n"

@@ -11,4 +11,4 @@ def test_every_setting_is_in_the_reference():
         assert f"| `{settings.variable_name(name)}`" in table
     assert "`BILLFOLD_SEED` or `BILLFOLD_SEED_FILE`" in table
     assert "| 8443 |" in table
-    assert "| `BILLFOLD_WIRES_UNTIL` | 16:00 |" in table
+    assert "| `BILLFOLD_WIRE_CUTOFF` | 16:00 |" in table

@@ -32,7 +32,12 @@ def test_nothing_needs_to_be_set_for_a_sandbox():
 
     assert found == Settings()
     assert not found.is_production
-    assert (found.port, found.http_port, found.lanes, found.batch_limit) == (8443, 8080, 2, 300)
+    assert (found.port, found.http_port, found.engine_concurrency, found.batch_limit) == (
+        8443,
+        8080,
+        2,
+        300,
+    )
     assert found.clock_start == datetime(2025, 6, 2, 13, tzinfo=UTC)
     assert found.ach_credit_hold_days == 0
 
@@ -173,7 +178,7 @@ def test_production_starts_when_everything_it_needs_is_set():
 
     assert found.is_production
     assert found.ach_credit_hold_days == 2
-    assert Settings.from_env(_PRODUCTION | {"BILLFOLD_ACH_CREDIT_LIEN_DAYS": "5"}) != found
+    assert Settings.from_env(_PRODUCTION | {"BILLFOLD_ACH_CREDIT_HOLD_DAYS": "5"}) != found
 
 
 @pytest.mark.parametrize("name", sorted(_PRODUCTION.keys() - {"BILLFOLD_ENVIRONMENT"}))
@@ -229,15 +234,15 @@ def test_settings_that_contradict_each_other_are_refused():
 
 
 def test_hours_of_wires_are_read_and_end_after_they_begin():
-    found = Settings.from_env({"BILLFOLD_WIRES_UNTIL": "17:30", "BILLFOLD_WIRES_FROM": "7:00"})
+    found = Settings.from_env({"BILLFOLD_WIRE_CUTOFF": "17:30", "BILLFOLD_WIRES_OPEN": "7:00"})
     assert (found.wires_open, found.wire_cutoff) == (time(7), time(17, 30))
     assert found.international_wire_cutoff == time(15)
-    assert _mistakes({"BILLFOLD_WIRES_FROM": "15:30"}) == {
-        "BILLFOLD_WIRES_ABROAD_UNTIL": "BILLFOLD_WIRES_ABROAD_UNTIL is '15:00'; "
-        "expected later than BILLFOLD_WIRES_FROM"
+    assert _mistakes({"BILLFOLD_WIRES_OPEN": "15:30"}) == {
+        "BILLFOLD_INTERNATIONAL_WIRE_CUTOFF": "BILLFOLD_INTERNATIONAL_WIRE_CUTOFF is '15:00'; "
+        "expected later than BILLFOLD_WIRES_OPEN"
     }
     for wrong in ("16", "25:00", "16:00:30", "4 pm", "16:60"):
-        assert "like 16:00" in _mistakes({"BILLFOLD_WIRES_UNTIL": wrong})["BILLFOLD_WIRES_UNTIL"]
+        assert "like 16:00" in _mistakes({"BILLFOLD_WIRE_CUTOFF": wrong})["BILLFOLD_WIRE_CUTOFF"]
 
 
 def test_public_addresses_are_below_the_domain_unless_they_are_named():

@@ -10,7 +10,7 @@ from tests.sandbox.routes.test_routes import client, pocket
 from billfold.platform import ids
 from billfold.platform.dates import et_instant
 from billfold.sandbox.clock.stepper import ClockStepper
-from billfold.verify import verify_bank
+from billfold.verify.runner import verify_bank
 
 __all__ = ["client", "pocket"]
 

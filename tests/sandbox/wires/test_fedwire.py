@@ -16,7 +16,7 @@ from billfold.platform import ids
 from billfold.platform.errors import NotFound, Refused
 from billfold.sandbox.clock.stepper import ClockStepper
 from billfold.sandbox.simulation import DestinationAccount, Sender
-from billfold.verify import verify_bank
+from billfold.verify.runner import verify_bank
 from billfold.wiring.fedwire import FedwireService
 from billfold.wiring.file_exchange import rail_files_folder
 

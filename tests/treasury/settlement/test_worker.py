@@ -13,7 +13,7 @@ from billfold.platform.clock import ClockState, wall_now, write_clock
 from billfold.platform.dates import et_instant
 from billfold.sandbox.clock.stepper import ClockStepper
 from billfold.treasury.settlement.worker import close_bank_days, find_unsettled
-from billfold.verify import verify_bank
+from billfold.verify.runner import verify_bank
 
 MONDAY, TUESDAY = date(2025, 6, 2), date(2025, 6, 3)
 _STREET = """

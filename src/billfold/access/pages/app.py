@@ -40,11 +40,13 @@ _HEADINGS = {400: "This cannot be read", 403: "This is not allowed", 404: "There
 
 
 def page_routes() -> list[HTTPRouteHandler]:
-    """Return the ROUTES of every module here."""
+    """Return the PAGE_ROUTES of every module here, at any depth."""
     here = importlib.import_module(str(__package__))
-    names = [each.name for each in pkgutil.iter_modules(here.__path__, f"{__package__}.")]
+    names = [each.name for each in pkgutil.walk_packages(here.__path__, f"{__package__}.")]
     return [
-        route for name in names for route in getattr(importlib.import_module(name), "ROUTES", ())
+        route
+        for name in names
+        for route in getattr(importlib.import_module(name), "PAGE_ROUTES", ())
     ]
 
 

@@ -17,7 +17,7 @@ from billfold.access.pages.session import PageContext
 from billfold.access.users import sessions
 from billfold.access.users import store as user_store
 from billfold.access.users.types import AuthMethod, Membership, User
-from billfold.audit import record_for_teams as audit_record
+from billfold.audit import record as audit_record
 from billfold.audit.types import NewEntry, Origin
 from billfold.events.notifications import notify as notification_notify
 

@@ -45,7 +45,7 @@ class Theme:
         self._templates.filters["moment"] = local_time
         self._templates.filters["capitalize_first"] = _capitalize_first
         self.files = {
-            file.name: file.read_bytes() for file in files(__package__).joinpath("files").iterdir()
+            file.name: file.read_bytes() for file in files(__package__).joinpath("static").iterdir()
         }
 
     def page(

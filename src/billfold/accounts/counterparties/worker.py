@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from billfold.accounts.counterparties.commands import ExpireVerification
 from billfold.approvals.store.authorization_requests import EXPIRE_AUTHORIZATION_REQUEST
 from billfold.approvals.store.fingerprints import record_checksums
-from billfold.approvals.types import EXPIRE_AUTHORIZATION_REQUEST
+from billfold.approvals.types import EXPIRE_TRANSFER_REQUEST
 from billfold.audit import record as audit_record
 from billfold.audit.types import Origin
 from billfold.platform.clock import wall_now
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from billfold.ledger.jobs.types import ScheduledJob
 
 _RESOURCES: Final = {
-    EXPIRE_AUTHORIZATION_REQUEST: ("transfer_request", "transfer_request"),
+    EXPIRE_TRANSFER_REQUEST: ("transfer_request", "transfer_request"),
     EXPIRE_AUTHORIZATION_REQUEST: ("authorization_request", "change_request"),
 }
 """Kind of job -> what the audit log calls the request, and its table."""

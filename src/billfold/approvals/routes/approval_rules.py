@@ -7,9 +7,9 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.approvals import rules as approval_rules
 from billfold.approvals.routes.authorization_requests import render_authorization_requests
 from billfold.approvals.routes.principal import principal_of
+from billfold.approvals.rules import check_rule
 from billfold.approvals.schemas import (
     ApprovalRule,
     ApprovalRules,
@@ -88,7 +88,7 @@ async def _requested(
     )
     if action != "approval_rule.delete":
         with in_body():
-            approval_rules.check_rule(rule, {each.member_id for each in reviewers})
+            check_rule(rule, {each.member_id for each in reviewers})
     by = await principal_of(member, bank)
     requested = await authorization_requests.request_rule_change(by, action, rule, current=current)
     return (await render_authorization_requests(bank, [requested]))[0]

@@ -13,7 +13,7 @@ from billfold.http.customer_api.authenticator import AccessTokenAuthenticator
 from billfold.http.customer_api.openapi import DESCRIPTION, TITLE, components
 from billfold.http.openapi.document import Described, Document, describe, examples_of
 from billfold.http.openapi.pages import PAGES, Reference
-from billfold.http.operations import Operation, Proof, operations_in
+from billfold.http.operations import Operation, Proof, operations_of_parts
 from billfold.ledger.bank import Bank
 from billfold.platform.settings.settings import Settings
 
@@ -43,12 +43,8 @@ class CustomerApi(Api):
 
 
 def customer_operations() -> list[Operation]:
-    """Return the operations of every module here, and those the Partner API shares."""
-    shared = operations_in("billfold.http.partner_api")
-    return [
-        *operations_in(str(__package__)),
-        *(each for each in shared if each.access_by(frozenset({Proof.OAUTH})) is not None),
-    ]
+    """Return the operations that the parts of the bank offer to an access token."""
+    return [each for each in operations_of_parts() if each.access_by(frozenset({Proof.OAUTH}))]
 
 
 def create_customer_app(bank: Bank, *, newsroom: EventBroadcaster | None = None) -> CustomerApi:

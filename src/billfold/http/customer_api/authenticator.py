@@ -21,7 +21,7 @@ from billfold.http.authentication.access_tokens import authenticate_access_token
 from billfold.http.caller import Call
 from billfold.http.customer_api.member import CustomerCaller
 from billfold.http.limits.idempotency import AdmissionRequest
-from billfold.http.operations import Operation
+from billfold.http.operations import Access, Operation
 from billfold.http.path_ids import is_uuid
 from billfold.http.raw_request import RawRequest
 from billfold.http.responses import ProblemWithHeaders

@@ -15,7 +15,7 @@ from billfold.http.api import Api
 from billfold.http.authentication.signed_requests import SignedRequestAuthenticator
 from billfold.http.openapi.document import Described, Document, describe, examples_of
 from billfold.http.openapi.pages import PAGES, Reference
-from billfold.http.operations import Operation, Proof, operations_in
+from billfold.http.operations import Operation, Proof, operations_of_parts
 from billfold.ledger.bank import Bank
 from billfold.payments.on_us.payee_lookup import PeerLookup
 from billfold.platform.settings.settings import Settings
@@ -73,8 +73,8 @@ class PartnerApi(Api):
 
 
 def partner_operations(sandbox: Sequence[Operation] = ()) -> list[Operation]:
-    """Return the operations of every module here, and those of the sandbox where there is one."""
-    return [*operations_in(str(__package__)), *sandbox]
+    """Return the operations that the parts of the bank offer to a partner, and the sandbox's."""
+    return [*(each for each in operations_of_parts() if each.access_by(PROOFS)), *sandbox]
 
 
 def create_partner_app(

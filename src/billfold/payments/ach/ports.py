@@ -183,7 +183,7 @@ class AchFormat(Protocol):
         believed.
         """
 
-    def plain(self, raw: bytes) -> bytes:
+    def normalize(self, raw: bytes) -> bytes:
         """Return the file as it is known again: carriers change the ends of lines."""
 
     def writer(self, head: AchFile) -> AchWriter:

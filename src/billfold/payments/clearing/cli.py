@@ -62,7 +62,7 @@ def clearing(
     unexplained_rails = [rail for rail in RAILS if shown.unexplained(rail)]
     if unexplained_rails:
         raise CliError(
-            f"Not explained: {', '.join(f'{r} {format_usd(shown.unexplained(r))}' for r in wrong)}",
+            f"Not explained: {', '.join(f'{r} {format_usd(shown.unexplained(r))}' for r in unexplained_rails)}",
             "Run `billfold verify`: it names the first bad row.",
         )
     print_success("Every clearing account is explained to zero.")

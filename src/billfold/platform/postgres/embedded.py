@@ -80,7 +80,7 @@ class Server:
     data_dir: Path
     socket_dir: Path
     pid: int
-    hold: "_Hold" = field(repr=False)
+    hold: "_SharedLock" = field(repr=False)
 
     @property
     def dsn(self) -> str:
@@ -169,7 +169,7 @@ def stop(server: Server) -> bool:
     return True
 
 
-def _release(data_dir: Path, hold: "_Hold") -> bool:
+def _release(data_dir: Path, hold: "_SharedLock") -> bool:
     """Give the hold up; stop the server unless others use it; tell whether none do."""
     try:
         if not hold.is_last():

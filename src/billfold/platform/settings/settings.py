@@ -25,7 +25,11 @@ _SEED_BYTES_MIN = 16
 _HTTPS_PORT = 443
 _GROUP_OR_OTHERS = stat.S_IRWXG | stat.S_IRWXO
 _HOLD_DAYS = {"sandbox": 0, "production": 2}
-_WIRE_HOURS = {"wires_from": time(8), "wires_until": time(16), "wires_abroad_until": time(15)}
+_WIRE_HOURS = {
+    "wires_open": time(8),
+    "wire_cutoff": time(16),
+    "international_wire_cutoff": time(15),
+}
 _REQUIRED_IN_PRODUCTION = ("encryption_key", "seed", "bank_name", "bank_routing_number", "mail_url")
 _SANDBOX_ONLY = (
     "clock_start",
@@ -128,13 +132,13 @@ class Settings:
     ] = 0
     wires_open: Annotated[
         time, Setting(kinds.TIME_OF_DAY, "From when on wires leave on a day of Fedwire.")
-    ] = _WIRE_HOURS["wires_from"]
+    ] = _WIRE_HOURS["wires_open"]
     wire_cutoff: Annotated[
         time, Setting(kinds.TIME_OF_DAY, "Until when they do; later ones go on the next such day.")
-    ] = _WIRE_HOURS["wires_until"]
+    ] = _WIRE_HOURS["wire_cutoff"]
     international_wire_cutoff: Annotated[
         time, Setting(kinds.TIME_OF_DAY, "Until when wires abroad leave.")
-    ] = _WIRE_HOURS["wires_abroad_until"]
+    ] = _WIRE_HOURS["international_wire_cutoff"]
     ach_review_above_cents: Annotated[
         int,
         Setting(
@@ -155,13 +159,13 @@ class Settings:
         str, Setting(kinds.ROUTING_NUMBER, "The routing number of the bank.")
     ] = "061199992"
     bank_name: Annotated[
-        str, Setting(kinds.text("a name", longest=35), "The name of the bank.")
+        str, Setting(kinds.text("a name", max_length=35), "The name of the bank.")
     ] = "Billfold Sandbox Bank"
     bank_bic: Annotated[
-        str, Setting(kinds.text("a BIC of 8 or 11 characters", longest=11), "The bank's BIC.")
+        str, Setting(kinds.text("a BIC of 8 or 11 characters", max_length=11), "The bank's BIC.")
     ] = "BLFDUS33"
     bank_address: Annotated[
-        str, Setting(kinds.text("an address", longest=140), "Where the bank is.")
+        str, Setting(kinds.text("an address", max_length=140), "Where the bank is.")
     ] = "1 Ledger Way, Wilmington, DE 19801, US"
     mail_url: Annotated[
         str | None,
@@ -185,11 +189,11 @@ class Settings:
     log_level: Annotated[
         str,
         Setting(
-            kinds.choice("DEBUG", "INFO", "WARNING", "ERROR", fold=str.upper),
+            kinds.choice("DEBUG", "INFO", "WARNING", "ERROR", normalize=str.upper),
             "From which level on is logged.",
         ),
     ] = "INFO"
-    lanes: Annotated[
+    engine_concurrency: Annotated[
         int, Setting(kinds.integer(1, 64), "How many batches of commands may run side by side.")
     ] = 2
     batch_limit: Annotated[
@@ -269,7 +273,7 @@ class Settings:
         for name, declared in declared_settings().items():
             _read_setting(name, declared, provided, values, mistakes)
         environment = values.get("environment", "sandbox")
-        values.setdefault("ach_credit_lien_days", _HOLD_DAYS[environment])
+        values.setdefault("ach_credit_hold_days", _HOLD_DAYS[environment])
         mistakes += _conflicts(values, {mistake.name for mistake in mistakes})
         if mistakes:
             raise SettingsError(mistakes)
@@ -356,9 +360,9 @@ def _conflicts(values: Mapping[str, Any], reported: set[str]) -> list[SettingMis
         )
     hours = {name: values.get(name, usual) for name, usual in _WIRE_HOURS.items()}
     found += [
-        SettingMistake(variable_name(name), format_setting(at), "later than BILLFOLD_WIRES_FROM")
+        SettingMistake(variable_name(name), format_setting(at), "later than BILLFOLD_WIRES_OPEN")
         for name, at in hours.items()
-        if at <= hours["wires_from"] and name != "wires_from"
+        if at <= hours["wires_open"] and name != "wires_open"
     ]
     if values.get("port", 8443) == values.get("http_port", 8080):
         found.append(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from billfold.http.operations import Operation, operations_in
+from billfold.http.operations import Operation, operations_below
 
 
 def sandbox_operations() -> list[Operation]:
     """Return the operations of every module here."""
-    return operations_in(str(__package__))
+    return operations_below("billfold.sandbox")

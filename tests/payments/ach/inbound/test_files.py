@@ -20,7 +20,7 @@ from billfold.payments.files import store as files_store
 from billfold.platform import ids
 from billfold.platform.database.claims import claimed
 from billfold.sandbox.clock.stepper import ClockStepper
-from billfold.verify import verify_bank
+from billfold.verify.runner import verify_bank
 
 OURS, THEIRS = "061199992", "09100001"
 MONDAY = datetime(2025, 6, 2, 9)
@@ -212,7 +212,7 @@ async def test_a_file_is_finished_by_another_process_after_a_crash_and_booked_on
     strangers = [entry(n, "999999999999") for n in range(6, 10)]
     content = file_of(*(entry(n, account) for n in range(1, 6)), *strangers, entry(10, account))
     monkeypatch.setattr(ach_booking, "AT_ONCE", 2)
-    ends = ach_booking.AchFileBooking._end_lot
+    ends = ach_booking.AchFileBooking._flush_chunk
     lots = []
 
     async def die_in_the_fourth(booking):
@@ -221,7 +221,7 @@ async def test_a_file_is_finished_by_another_process_after_a_crash_and_booked_on
             raise ConnectionResetError("killed")
         await ends(booking)
 
-    monkeypatch.setattr(ach_booking.AchFileBooking, "_end_lot", die_in_the_fourth)
+    monkeypatch.setattr(ach_booking.AchFileBooking, "_flush_chunk", die_in_the_fourth)
     with pytest.raises(ConnectionResetError):
         await room.put("long.ach", content)
     assert await room.booked() == (5, 1)

@@ -10,7 +10,7 @@ from billfold.accounts.counterparties.commands import AddCounterparty
 from billfold.payments.ach.nacha.reader import read_file
 from billfold.platform import ids
 from billfold.sandbox.clock.stepper import ClockStepper
-from billfold.verify import verify_bank
+from billfold.verify.runner import verify_bank
 
 __all__ = ["bank", "new_holder"]
 

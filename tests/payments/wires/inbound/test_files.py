@@ -17,7 +17,7 @@ from billfold.payments.wires.store import message_queue as queue
 from billfold.platform.dates import et_instant
 from billfold.platform.errors import Refused
 from billfold.treasury.settlement.worker import close_bank_days
-from billfold.verify import verify_bank
+from billfold.verify.runner import verify_bank
 
 UNKNOWN = "5f0d2a4e-8f00-4000-8000-0000000000e1"
 AGAIN = "20250602SIMFED01999999"

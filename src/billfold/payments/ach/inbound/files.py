@@ -75,7 +75,7 @@ class AchFileProcessor:
         raw = await bank.rails.ach.read(name)
         if raw is None:
             return None
-        content = self._format.plain(raw)
+        content = self._format.normalize(raw)
         file_id = command_id("ach-arrived", f"{name}:{sha256(content).hexdigest()}")
         try:
             file = await files_store.save_inbound(
@@ -140,7 +140,7 @@ class AchFileProcessor:
         """Put a file away; one that has waited may have a later one of its name in its place."""
         if exceptions.retry_state_of(file) is not None:
             current = await bank.rails.ach.read(file.name)
-            if current and sha256(self._format.plain(current)).hexdigest() != file.sha256:
+            if current and sha256(self._format.normalize(current)).hexdigest() != file.sha256:
                 return
         await bank.rails.ach.put_away(file.name, report=report)
 

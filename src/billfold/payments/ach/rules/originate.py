@@ -48,7 +48,7 @@ def originate_ach(books: Books, cmd: OriginateAch, ctx: Context) -> Outcome:
         raise NotFound
     _must_be_usable(pocket, payee, cmd.direction)
     times = _times(cmd, ctx)
-    review_reason = ach.concern(
+    review_reason = ach.review_reason(
         cmd.amount, cmd.history, above_cents=ctx.terms.ach_review_above_cents
     )
     entry = _entry_of(book, pocket, payee, cmd, ctx)

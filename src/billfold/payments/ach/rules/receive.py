@@ -108,7 +108,7 @@ def return_entry(books: Books, cmd: GiveBackAch, ctx: Context) -> Outcome:
 def queue_return(book: Book, ctx: Context, entry: IncomingEntry, code: str) -> None:
     """Let a return wait for the next window."""
     due_at = ach.next_deadline(ctx.now, ctx.calendars)
-    incoming = to_json(ach.answered(entry, code, bank=ctx.terms.routing_number[:8]))
+    incoming = to_json(ach.return_of(entry, code, bank=ctx.terms.routing_number[:8]))
     answer_id = ctx.ids.next()
     row = PendingReturn(
         answer_id=answer_id,

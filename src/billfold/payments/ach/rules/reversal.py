@@ -63,7 +63,7 @@ def retry_ach(books: Books, cmd: RetryAch, ctx: Context) -> Outcome:
         raise NotFound
     today = et_date(ctx.now)
     may = entry.direction == Direction.DEBIT and entry.status == AchStatus.FAILED
-    if not may or not ach.may_present_again(
+    if not may or not ach.may_reinitiate(
         entry.return_code or "", times=entry.times, sent_on=et_date(entry.created_at), today=today
     ):
         raise Refused(

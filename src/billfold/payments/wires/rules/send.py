@@ -134,7 +134,7 @@ def _book(
     try:
         amount, leg_no = withdraw(
             book, pocket, ctx, cmd.amount, price_of=ctx.t0_bid, settles_on=ctx.business_date,
-            to=book.house_account(AccountKind.RAIL_WIRE), aside=fee,
+            to=book.house_account(AccountKind.RAIL_WIRE), fee_reserve=fee,
         )  # fmt: skip
     except InsufficientFunds:
         raise Refused(
